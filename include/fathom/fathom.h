@@ -15,13 +15,14 @@
  *   return FTH_IO; the comments below list the other statuses.
  *
  * Ownership
- *   Functions named create, open, read, copy and measure, and functions with a `char **`
- *   out-parameter, give the caller ownership. Release objects with the destroy, close or fini
- *   function of their type, and texts with fth_free. All of these accept NULL, except
- *   fth_identification_fini. If a function fails, there is nothing to release, unless its comment
- *   says otherwise. A `const` pointer that a function returns is borrowed: it is valid until the
- *   object that it came from is released. Texts are UTF-8 and end with a NUL; `*size` does not
- *   count the NUL. Pointer parameters must not be NULL unless the comment says so.
+ *   A function with an out-parameter such as `struct fth_gpu **`, `char **` or `void **` gives the
+ *   caller ownership of what the pointer refers to. Release objects with the destroy or close
+ *   function of their type, and texts and other memory with fth_free. All of these accept NULL. If
+ *   a function fails, there is nothing to release, unless its comment says otherwise.
+ *   A pointer to `const` that a function returns, or stores in an out-parameter such as
+ *   `const char **`, is borrowed: it is valid until the object that it came from is released.
+ *   Texts are UTF-8 and end with a NUL; `*size` does not count the NUL. Pointer parameters must not
+ *   be NULL unless the comment says so.
  *
  * Threads
  *   The library has no mutable global state. Different objects can be used by different threads at
@@ -60,16 +61,16 @@ enum fth_status {
     FTH_IO,           /* the operating system refused: disk full, permission, broken pipe */
     FTH_INVALID,      /* the input is wrong: malformed file, unknown option, contradiction */
     FTH_NOT_FOUND,    /* there is no such name, file or device */
-    FTH_UNSUPPORTED,  /* this build or this device cannot do it */
-    FTH_UNAVAILABLE,  /* possible in principle, but not here or not now */
+    FTH_UNSUPPORTED,  /* this build, driver or device lacks the function */
+    FTH_UNAVAILABLE,  /* supported, but not possible now: no driver, GPU memory full, file locked */
     FTH_INCONCLUSIVE, /* it was measured, but the samples do not support an answer */
     FTH_INTERRUPTED   /* fth_log.interrupted returned true */
 };
 
 /* The message of a failure. Initialise it with FTH_NO_ERROR. The first failure wins: a function
- * that fails leaves a struct alone that already holds an error. Operation, argument and cause
- * contain no control characters, so a malicious file cannot send escape sequences to the terminal
- * through an error message. */
+ * that fails does not change a struct that already holds an error. The texts contain no control
+ * characters, except for one line break in `excerpt`, so a malicious file cannot send escape
+ * sequences to the terminal through an error message. */
 struct fth_error {
     enum fth_status status; /* FTH_OK: no error */
     char operation[64];     /* what failed: "read", "open device" */
@@ -109,7 +110,8 @@ struct fth_log {
 
 /* A description of a GPU, a fathom-gpu/1 document (docs/gpu-description.md). It consists of
  * sections: "device", "noise" and one per element of the memory system ("l1", "l2", "tlb_l1", …).
- * Each section has attributes. */
+ * Each section has attributes. It can also list attributes that are unknown, each with the reason
+ * ("unknown" in the document). */
 struct fth_gpu;
 
 /* The type of an attribute's value, and the members of struct fth_attribute that hold it. */
@@ -143,11 +145,13 @@ struct fth_attribute {
 
     enum fth_source source;
     const char *method;    /* how the value was obtained, in words */
-    const char *reference; /* "KEY, locator; KEY, locator", with keys from "references" */
+    const char *reference; /* "KEY, locator; KEY, locator". The member "references" of the document
+                            * explains the keys; no function of this header returns it. */
     const char *note;
     double confidence; /* how certain the value is, 0 to 1 */
     double samples;    /* number of raw samples that the value is based on */
-    double low, high;  /* the interval that contains the true value */
+    double low, high;  /* the interval that the number stands for; how it is computed depends on
+                        * the method */
 };
 
 /* Reads a description from a file and validates it. `path` "-" is standard input; files compressed
@@ -192,10 +196,10 @@ double fth_gpu_number(const struct fth_gpu *gpu, const char *section, const char
                       double absent);
 /* Returns the value of an attribute of kind FTH_TEXT, or NULL if there is none. */
 const char *fth_gpu_text(const struct fth_gpu *gpu, const char *section, const char *name);
-/* Returns the reason why an attribute is not known, or NULL if the description gives none. */
+/* Returns the reason why an attribute is unknown, or NULL if the description gives none. */
 const char *fth_gpu_unknown(const struct fth_gpu *gpu, const char *section, const char *name);
-/* Returns the `index`-th reason of a section and stores the name of its attribute in *name. Returns
- * NULL past the last, and leaves *name unchanged. */
+/* Returns the reason for the `index`-th unknown attribute of a section and stores the name of the
+ * attribute in *name. Returns NULL past the last, and leaves *name unchanged. */
 const char *fth_gpu_unknown_at(const struct fth_gpu *gpu, const char *section, size_t index,
                                const char **name);
 
@@ -206,7 +210,8 @@ struct fth_difference {
     const char *name;              /* of the attribute */
     const struct fth_attribute *a; /* NULL: only the second description has the attribute */
     const struct fth_attribute *b; /* NULL: only the first description has the attribute */
-    double apart; /* gap between two intervals, divided by the larger number; NAN: not numbers */
+    double apart;      /* gap between the two intervals, divided by the larger of the two absolute
+                        * numbers; NAN: not numbers, or only one description has the attribute */
     bool circumstance; /* the attribute identifies the individual card or its state (UUID, driver,
                         * power, …), or is raw data that varies from run to run; it does not
                         * characterise the GPU model */
@@ -220,13 +225,18 @@ size_t fth_gpu_compare(const struct fth_gpu *a, const struct fth_gpu *b,
 
 /* ---- Catalogue of descriptions --------------------------------------------------------------- */
 
-/* The descriptions that come with fathom, and those that a site has added. */
+/* The descriptions that come with fathom, and those that a site has added to the folders below. */
 struct fth_catalogue;
 
-/* Collects the descriptions in PREFIX/share/fathom/gpus, if the program is in PREFIX/bin, in the
- * folder where fathom was installed, and in the library itself. A name that occurs more than once
- * stands for the first of these. Folders that cannot be read are skipped; the descriptions are not
- * read yet. Fails only with FTH_NO_MEMORY. */
+/* Collects the names of descriptions from three places, in this order:
+ *
+ *     1. the folder PREFIX/share/fathom/gpus, where PREFIX/bin contains the running program
+ *     2. the data folder of the installation, which is fixed when fathom is built
+ *     3. the library itself
+ *
+ * A name that occurs in several places stands for the description in the first of them. Folders
+ * that cannot be read are skipped; the descriptions are not read yet. Fails only with
+ * FTH_NO_MEMORY. */
 FTH_MUST_USE enum fth_status fth_catalogue_open(struct fth_catalogue **catalogue,
                                                 struct fth_error *error);
 void fth_catalogue_close(struct fth_catalogue *catalogue);
@@ -256,8 +266,8 @@ struct fth_report_options {
 /* Returns the name of the `index`-th format ("text", "json", "csv", "hwloc", "mt4g"); NULL past the
  * last. *summary gets a description of one line; `summary` may be NULL. The texts are static. */
 const char *fth_report_format(size_t index, const char **summary);
-/* What a report shows. Descriptions can be shown in all formats; tables, and everything else, only
- * in "text", "json" and "csv". */
+/* What a report shows. Descriptions can be shown in all formats. Tables, and all other results for
+ * which a format can be chosen, can be shown only in "text", "json" and "csv". */
 enum fth_report_subject { FTH_REPORT_GPU, FTH_REPORT_TABLE };
 /* Checks a format before the work of producing a result. FTH_INVALID: there is no such format, or
  * it cannot show the subject; the error suggests a similar name. */
@@ -299,7 +309,8 @@ FTH_MUST_USE enum fth_status fth_report_table(const char *format, const struct f
 /* Writes one self-contained HTML page with charts of `count` files, in any mix: JSON documents of
  * fathom (descriptions, bench results, comparisons, model results), recordings, points of
  * explorations, and the CSV of 'fathom dissect --series'. FTH_INVALID: a file is none of these.
- * FTH_NOT_FOUND: a file does not exist. FTH_UNSUPPORTED: the library was built without D3. */
+ * FTH_NOT_FOUND: a file does not exist. FTH_UNSUPPORTED: the library was built without D3, the
+ * JavaScript library that draws the charts. */
 FTH_MUST_USE enum fth_status fth_report_html(const char *const *paths, size_t count,
                                              const struct fth_log *log, char **text, size_t *size,
                                              struct fth_error *error);
@@ -322,9 +333,11 @@ FTH_MUST_USE enum fth_status fth_report_compare(const char *format,
                                                 size_t *size, size_t *count,
                                                 struct fth_error *error);
 /* Compares many GPUs: shows which ones differ from the others with the same device name, and in
- * which attributes. An attribute is compared with its usual value: that of the GPU that agrees with
- * the largest number of others. If that GPU agrees with no more than half of the others, there is
- * no usual value and the attribute is not reported; of exactly two GPUs, the first one has the
+ * which attributes. Each attribute is compared with its usual value, which is determined as
+ * follows. Two values agree if their `apart` is at most `within` or, if they are not numbers, if
+ * they are equal. The usual value is the one that agrees with the largest number of other values.
+ * If it agrees with no more than half of the other values, there is no usual value and the
+ * attribute is not reported. If only two GPUs have the attribute, the value of the first one is the
  * usual value. `names` identify the GPUs in the table; *count gets the number of its rows. */
 FTH_MUST_USE enum fth_status fth_report_fleet(const char *format,
                                               const struct fth_compare_options *options,
@@ -362,7 +375,7 @@ struct fth_device;
  * experiments. To open a MIG slice, the function sets the environment variable
  * CUDA_VISIBLE_DEVICES of this process.
  *
- * FTH_NOT_FOUND: the id has another form, or there is no such GPU, description or file.
+ * FTH_NOT_FOUND: the id has none of these forms, or there is no such GPU, description or file.
  * FTH_UNAVAILABLE: there is no usable driver. FTH_UNSUPPORTED: the driver lacks functions that
  * fathom needs. FTH_INVALID: the description or recording is malformed. */
 FTH_MUST_USE enum fth_status fth_device_open(const char *id, const struct fth_log *log,
@@ -387,11 +400,11 @@ struct fth_discover_options {
      * with this option, because that takes long. */
     bool thorough;
 };
-/* Measures the memory system of a device. Figures that cannot be measured are in the description's
- * "unknown", with the reason. Interruption is requested through the log of fth_device_open; after
- * FTH_INTERRUPTED, *gpu holds what was measured so far, and the caller must destroy it.
- * FTH_INVALID: `only` names no element. FTH_UNAVAILABLE: a recording lacks the answer to a request,
- * or the device failed. */
+/* Measures the memory system of a device. The description lists figures that cannot be measured as
+ * unknown, with the reason (fth_gpu_unknown). Interruption is requested through the log of
+ * fth_device_open; after FTH_INTERRUPTED, *gpu holds what was measured so far, and the caller must
+ * destroy it. FTH_INVALID: `only` contains a name that is not an element (fth_element_name).
+ * FTH_UNAVAILABLE: a recording lacks the answer to a request, or the device failed. */
 FTH_MUST_USE enum fth_status fth_discover(struct fth_device *device,
                                           const struct fth_discover_options *options,
                                           struct fth_gpu **gpu, struct fth_error *error);
@@ -433,7 +446,8 @@ struct fth_bench_figure {
 /* A series of measured points, one per row of `table`, with hints for showing it as text. Indices
  * of columns refer to `table`. */
 struct fth_bench_series {
-    const char *name, *title; /* "banks.ways"; a heading */
+    const char *name;  /* such as "banks.ways" */
+    const char *title; /* heading in the text format */
     struct fth_table table;
     bool grid;                  /* show it as a grid instead of a list of rows */
     size_t down, across, value; /* columns of the grid: row heading, column heading, cell */
@@ -485,16 +499,18 @@ FTH_MUST_USE enum fth_status fth_store_default_path(char *path, size_t size,
 /* Opens a store; `path` NULL is the default path. If the file does not exist, it is created if
  * `create` is true (for the default path, with its folders); otherwise the function fails with
  * FTH_NOT_FOUND. A file of an older version of fathom is migrated. FTH_INVALID: the file is not a
- * store. FTH_UNSUPPORTED: a newer version of fathom created it. Such files are not changed. */
+ * store. FTH_UNSUPPORTED: a newer version of fathom created it. In both cases, the file is not
+ * changed. */
 FTH_MUST_USE enum fth_status fth_store_open(const char *path, bool create, struct fth_store **store,
                                             struct fth_error *error);
 /* Returns the path of the file, also if NULL was passed to fth_store_open. */
 const char *fth_store_path(const struct fth_store *store);
 void fth_store_close(struct fth_store *store);
 
-/* Adds the runs of a fingerprint under a name. A name belongs to one GPU and a GPU has one name;
- * FTH_INVALID if the GPU's device name or UUID contradicts this, or if the name is not valid.
- * *total gets the number of runs that the name has now; `total` may be NULL. */
+/* Adds the runs of a fingerprint under a name, which the user chooses. A name belongs to one GPU
+ * and a GPU has one name. *total gets the number of runs that the name has now; `total` may be
+ * NULL. FTH_INVALID: the name already belongs to a GPU with another device name or UUID, the UUID
+ * already belongs to another name, or the name is not valid (fth_store_check_name). */
 FTH_MUST_USE enum fth_status fth_store_enroll(struct fth_store *store, const char *name,
                                               const struct fth_fingerprint *fingerprint,
                                               size_t *total, struct fth_error *error);
@@ -533,17 +549,20 @@ FTH_MUST_USE enum fth_status fth_store_identify(struct fth_store *store,
 /* Releases an identification that fth_store_identify has filled. */
 void fth_identification_fini(struct fth_identification *identification);
 
-/* One enrolled GPU. `right`, `wrong` and `refused` are set only if `accuracy` was requested. They
- * count the GPU's runs by what happens when the run is left out of the store and then identified:
- * it is identified correctly, identified as another GPU, or not identified. */
+/* One enrolled GPU. */
 struct fth_enrolled {
-    const char *name, *device, *uuid, *driver; /* `driver` is that of the last run; NULL: unknown */
+    const char *name;
+    const char *device, *uuid, *driver; /* NULL: unknown. `driver` is that of the last run. */
     size_t runs;
     char first_time[24], last_time[24]; /* of the runs; ISO 8601 in UTC */
+    /* Set only if fth_store_list was called with `accuracy`, otherwise 0. They count the GPU's runs
+     * by what happens when the run is left out of the store and then identified: it is identified
+     * correctly, identified as another GPU, or not identified. */
     size_t right, wrong, refused;
 };
-/* Calls `each` for every enrolled GPU, in the order of their names. The struct and its texts are
- * valid during the call. */
+/* Calls `each` for every enrolled GPU, in the order of their names. With `accuracy`, it also
+ * computes the members `right`, `wrong` and `refused`. The struct and its texts are valid during
+ * the call. */
 FTH_MUST_USE enum fth_status fth_store_list(struct fth_store *store, bool accuracy,
                                             void (*each)(void *user,
                                                          const struct fth_enrolled *enrolled),
@@ -561,9 +580,10 @@ FTH_MUST_USE enum fth_status fth_store_import(struct fth_store *store, const cha
 
 /* ---- Dissecting caches ----------------------------------------------------------------------- */
 
-/* Loads that show the replacement policy of a cache or TLB. A chain with more lines than the cache
- * holds (one more, for a data cache) is walked several times, and every load is timed, beginning
- * with the first one of the first pass. For a TLB, the lines are pages. */
+/* Loads that show the replacement policy of a cache or TLB. A chain with more lines than fit is
+ * walked several times, and every load is timed. For a cache, the chain has one line more than
+ * fits, and the first pass finds the cache cold. For a TLB, the lines are pages, at least one more
+ * than fit, and the timed passes follow a warm-up. */
 struct fth_series {
     const char *element;
     uint64_t stride_bytes;   /* distance between lines in bytes; for a TLB, the page size */
@@ -572,12 +592,13 @@ struct fth_series {
     const uint32_t *cycles;  /* [count] cycles of each load */
     double threshold_cycles; /* a load that took longer is a miss; NAN if `missed` is set */
     const bool *missed; /* [count] for a TLB: whether each load missed; NULL: use the threshold */
-    /* A second experiment, if it was possible to find which way each miss replaces: loads of one
-     * set. At the start, way i holds line i. */
-    size_t ways;
+    /* A second experiment, if it was possible to find which way each miss replaces: loads of
+     * ways + 1 lines that all belong to one set. The lines and ways are numbered from 0 within this
+     * experiment. At the start, way i holds line i. */
+    size_t ways;                  /* ways of the set */
     size_t replay_count;          /* number of loads; 0: there is no such experiment */
-    const uint32_t *replay_lines; /* [replay_count] index of the line, from 0 */
-    const int *replay_ways; /* [replay_count] index of the way that the load fills; -1: a hit */
+    const uint32_t *replay_lines; /* [replay_count] line that each load accesses */
+    const int *replay_ways; /* [replay_count] way that each load fills; -1: a hit, or not known */
 };
 
 /* Returns whether load `load` of the series was a miss. */
@@ -597,8 +618,8 @@ struct fth_dissect_options {
 /* Returns whether fth_dissect supports an element. */
 bool fth_can_dissect(const char *element);
 /* Measures the elements as fth_discover does, without bandwidths, and then their sets, ways, index
- * functions and replacement policies. What cannot be found is in the description's "unknown"
- * (attributes "sets", "policy", …), with the reason. Statuses and interruption are as for
+ * functions and replacement policies. The description lists attributes that cannot be found
+ * ("sets", "policy", …) as unknown, with the reason. Statuses and interruption are as for
  * fth_discover; after FTH_INTERRUPTED, *gpu holds what was measured so far. */
 FTH_MUST_USE enum fth_status fth_dissect(struct fth_device *device,
                                          const struct fth_dissect_options *options,
@@ -618,9 +639,9 @@ FTH_MUST_USE enum fth_status fth_report_series(const struct fth_series *series,
 
 /* ---- Launching kernels ----------------------------------------------------------------------- */
 
-/* Kernels of one PTX file, with the buffers and arguments they are launched with. It consists of
- * steps: launches that run one after the other and share the buffers. Kernels run on fathom's PTX
- * engine, which needs no GPU, or on a device. */
+/* A list of kernel launches, called steps, with their arguments and the buffers that they share.
+ * The kernels come from one PTX file. The steps run one after the other, on fathom's PTX engine,
+ * which needs no GPU, or on a device. */
 struct fth_launch;
 
 /* Reads a PTX file and creates one step that launches `kernel`; NULL selects the only kernel of the
@@ -630,16 +651,19 @@ struct fth_launch;
  * there is no such file or kernel, or `kernel` is NULL and the file has several. */
 FTH_MUST_USE enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t seed,
                                                struct fth_launch **launch, struct fth_error *error);
-/* Reads a launch file (docs/launch-files.md). Each of `sizes`, "NAME=VALUE", replaces the value
- * that the file gives to a size. Statuses are as for fth_launch_create. */
+/* Reads a launch file (docs/launch-files.md). A launch file can define named numbers, called sizes,
+ * such as N, and compute buffers, grids and arguments from them. Each of `sizes` has the form
+ * "NAME=VALUE" and replaces the value that the file gives to the size NAME. Statuses are as for
+ * fth_launch_create; also FTH_INVALID if the file has no size NAME. */
 FTH_MUST_USE enum fth_status fth_launch_read(const char *path, const char *const *sizes,
                                              size_t size_count, struct fth_launch **launch,
                                              struct fth_error *error);
 void fth_launch_destroy(struct fth_launch *launch);
 /* Appends an argument to the step of fth_launch_create. It is a number ("i32:4096", "f32:1.5") or a
- * new buffer with its initial contents ("ptr:f32[64*64]=random", "ptr:u32[]=file:data.bin"; zeros
- * if none are given). FTH_INVALID: the text has another form, or the file has too few bytes.
- * FTH_NOT_FOUND: there is no such file. */
+ * new buffer with its initial contents ("ptr:f32[64*64]=random"; zeros if none are given). With
+ * empty brackets, the buffer is as large as its file ("ptr:u32[]=file:data.bin"). FTH_INVALID: the
+ * text has none of these forms, or the file has too few bytes. FTH_NOT_FOUND: there is no such
+ * file. */
 FTH_MUST_USE enum fth_status fth_launch_argument(struct fth_launch *launch, const char *text,
                                                  struct fth_error *error);
 
@@ -655,7 +679,7 @@ void fth_launch_set_shape(struct fth_launch *launch, const struct fth_launch_sha
 size_t fth_launch_step_count(const struct fth_launch *launch);
 /* Returns the name of the kernel of a step; NULL past the last. */
 const char *fth_launch_kernel(const struct fth_launch *launch, size_t step);
-/* Returns the value of a size of the launch file; 0 if there is none with this name. */
+/* Returns the value of a size (see fth_launch_read); 0 if there is none with this name. */
 double fth_launch_size(const struct fth_launch *launch, const char *name);
 
 struct fth_run_options {
@@ -682,7 +706,7 @@ FTH_MUST_USE enum fth_status fth_launch_run(struct fth_launch *launch,
 /* Returns the time of a step in the last run, in seconds; NAN unless a real GPU ran it. */
 double fth_launch_seconds(const struct fth_launch *launch, size_t step);
 
-/* A buffer. The texts are valid as long as the launch. */
+/* The properties of a buffer. The texts are valid as long as the launch. */
 struct fth_launch_view {
     const char *name;     /* in the launch file; NULL: an argument of fth_launch_argument */
     size_t number;        /* position of that argument, from 1; 0 if `name` is set */
@@ -704,7 +728,8 @@ FTH_MUST_USE enum fth_status fth_launch_show(const struct fth_launch *launch, si
 FTH_MUST_USE enum fth_status fth_launch_values(const struct fth_launch *launch, const char *name,
                                                struct fth_launch_view *view, void **values,
                                                struct fth_error *error);
-/* The same for the initial contents of the buffer; the launch need not have been run. */
+/* Copies the initial contents of the buffer, which it has before a run. The launch need not have
+ * been run. Otherwise as fth_launch_values. */
 FTH_MUST_USE enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *name,
                                                      struct fth_launch_view *view, void **values,
                                                      struct fth_error *error);
@@ -725,6 +750,10 @@ FTH_MUST_USE enum fth_status fth_launch_verify(const struct fth_launch *launch, 
                                                struct fth_error *error);
 
 /* ---- Traces of memory accesses --------------------------------------------------------------- */
+
+/* An access in this section is one memory instruction executed by one warp, unless a comment speaks
+ * of accesses of threads. "The RDGC paper" is M. Kiani, A. Rajabzadeh, "RDGC: A Reuse
+ * Distance-Based Approach to GPU Cache Performance Analysis". */
 
 /* Runs a launch on the PTX engine and writes every access of its warps to global memory to a trace
  * file (docs/traces.md). The file appears only if all steps succeed. The buffers can be read
@@ -772,7 +801,7 @@ struct fth_trace_launch {
     const char *kernel;
     uint32_t grid[3], block[3]; /* blocks and threads in x, y and z */
     uint64_t longest;           /* maximum number of accesses of one warp (L in the RDGC paper) */
-    uint64_t accesses;          /* accesses of warps to global memory, which the trace contains */
+    uint64_t accesses;          /* accesses of warps to global memory, contained in the trace */
     /* Accesses of warps to other memories. They are counted but not contained in the trace. */
     uint64_t shared, local, constant, texture;
     uint64_t shared_bytes; /* static and dynamic shared memory per block; UINT64_MAX: unknown */
@@ -784,12 +813,14 @@ const struct fth_trace_launch *fth_trace_launch_at(const struct fth_trace *trace
 /* A memory instruction of a kernel. Line numbers start at 1; 0 means unknown. */
 struct fth_trace_instruction {
     uint32_t line; /* line in the PTX file; for an imported .traceg, the program counter */
-    uint32_t source_file, source_line; /* source position, from the .loc directives of the PTX */
+    /* Position in the source, from the .loc directives of the PTX. The file is the number that a
+     * .file directive gives to it; 0 means unknown. A trace does not contain the name. */
+    uint32_t source_file, source_line;
     uint32_t index; /* index in its function, which distinguishes instructions on the same line */
     enum fth_trace_access_kind kind;
     uint32_t bytes; /* bytes per lane, 1 to 64 */
-    /* Cache operator: 0 none, 1 .ca, 2 .cg, 3 .cs, 4 .lu, 5 .cv, 6 .wb, 7 .wt, 8 .nc, 9 .volatile.
-     */
+    /* Cache operator, or another modifier of similar effect: 0 none, 1 .ca, 2 .cg, 3 .cs, 4 .lu,
+     * 5 .cv, 6 .wb, 7 .wt, 8 .nc, 9 .volatile. */
     uint32_t cache_op;
 };
 /* The instructions of all kernels; NULL past the last. fth_trace_access.instruction is the index of
@@ -803,7 +834,7 @@ struct fth_trace_access {
     uint64_t number;        /* AN: index of the access within its warp, from 0 */
     uint64_t block;         /* BID: linear index of the block */
     uint32_t warp;          /* WID: index of the warp within the block */
-    uint32_t instruction;   /* index of the instruction, which has the kind of the access (S) */
+    uint32_t instruction;   /* index of the instruction; its `kind` is S of the paper */
     uint32_t mask;          /* one bit per lane that takes part */
     uint32_t threads;       /* NT: number of these lanes */
     uint64_t addresses[32]; /* ADD: [threads] byte address of each of these lanes, by lane */
@@ -832,8 +863,8 @@ struct fth_trace_row {
     const struct fth_trace_instruction *instruction; /* NULL: the row of the whole kernel */
     uint64_t launches;                               /* launches of the kernel */
     uint64_t longest;             /* maximum number of accesses of one warp; 0 for an instruction */
-    uint64_t requests[3];         /* accesses of warps */
-    uint64_t accesses[3];         /* accesses of threads */
+    uint64_t requests[3];         /* accesses of warps, as in fth_trace_launch.accesses */
+    uint64_t accesses[3];         /* accesses of threads: one per active lane of a request */
     uint64_t sectors[3];          /* 32-byte sectors that the requests touch, counted per request */
     uint64_t lines[3];            /* 128-byte lines, counted likewise */
     uint64_t footprint_bytes[3];  /* distinct sectors of each kind, in bytes */
@@ -867,7 +898,8 @@ enum fth_model_source {
 /* A parameter that the model has. The texts are static. */
 struct fth_model_parameter {
     char name[40];
-    const char *unit;      /* "bytes", "cycles", …, or the words that it can be; "" for counts */
+    const char *unit;      /* "bytes", "cycles", …; "" for counts. If the value is one of several
+                            * words, the list of these words. */
     const char *what;      /* its meaning in a few words */
     const char *otherwise; /* the default value */
     /* The attribute of a description that replaces the default: "SECTION.ATTRIBUTE" or, for a
@@ -887,9 +919,10 @@ FTH_MUST_USE enum fth_status fth_model_params_copy(const struct fth_model_params
                                                    struct fth_model_params **copy,
                                                    struct fth_error *error);
 void fth_model_params_destroy(struct fth_model_params *params);
-/* Sets a parameter from text: "l1.size_bytes", "32K". Setting the sets of a cache makes its ways
- * follow from the size, and vice versa. FTH_NOT_FOUND: there is no such parameter. FTH_INVALID: it
- * cannot have this value. Contradictions between parameters are reported by fth_model_run. */
+/* Sets a parameter from text: "l1.size_bytes", "32K". After the sets of a cache were set, its ways
+ * are computed from its size; after the ways were set, the sets are. FTH_NOT_FOUND: there is no
+ * such parameter. FTH_INVALID: it cannot have this value. Contradictions between parameters are
+ * reported by fth_model_run. */
 FTH_MUST_USE enum fth_status fth_model_set(struct fth_model_params *params, const char *name,
                                            const char *value, struct fth_error *error);
 /* Returns the value of the `index`-th parameter as text, valid until the parameter is set; NULL
@@ -899,7 +932,8 @@ const char *fth_model_value(const struct fth_model_params *params, size_t index,
 
 /* Counts of one cache level, indexed by enum fth_trace_access_kind. */
 struct fth_model_counts {
-    uint64_t requests[3]; /* requests that reached the level, one line each */
+    uint64_t requests[3]; /* requests that reached the level; an access of a warp causes one request
+                           * per line */
     uint64_t sectors[3];  /* sectors that these requests need */
     uint64_t hits[3];     /* sectors that were present */
     /* Sectors that an earlier miss was already fetching. The parameters "l1.merged" and "l2.merged"
@@ -916,23 +950,26 @@ struct fth_model_profile {
 };
 
 /* The results of a kernel over all its launches, of one launch, or of one instruction over all
- * launches of its kernel. */
+ * launches of its kernel. The model calls the near and the far partition of an L2
+ * (docs/glossary.md) its sides. */
 struct fth_model_row {
     const char *kernel;
     size_t launch; /* index of the launch in the trace; SIZE_MAX: not a row of a single launch */
     const struct fth_trace_instruction *instruction; /* NULL: all instructions */
     uint64_t launches;                               /* number of launches; 0 for an instruction */
-    uint64_t warps[3];                /* accesses of warps, by enum fth_trace_access_kind */
-    struct fth_model_counts l1, l2;   /* sums over all L1s; over all sides of the L2 */
+    uint64_t warps[3];                /* number of accesses, each of one warp, by access kind */
+    struct fth_model_counts l1, l2;   /* sums over all L1s, and over all sides of the L2 */
     struct fth_model_counts bypassed; /* the L2 if the L1 were off; see fth_model_options */
-    /* Read sectors that missed in the near L2 partition and hit in the far one. */
+    /* Read sectors that missed in the near side of the L2 and hit in the far one. */
     uint64_t far_hits;
     /* Sectors read from and written to memory. Write-backs of evicted lines are contained in the
      * rows of kernels and launches, but not in those of instructions. */
     uint64_t dram_reads, dram_writes;
-    /* The following members are set only in rows of kernels and launches. Steps are those of the SM
-     * (L1) or the L2 side that takes the most; a kernel has the sum over its launches. Fails are
-     * attempts that were repeated because no MSHR was free. */
+    /* The following members are set only in rows of kernels and launches. A step is the model's
+     * time unit (docs/model.md). For a launch, l1_steps are the steps of the L1 that takes the
+     * most, and l2_steps those of the L2 side that takes the most; for a kernel, the sum over its
+     * launches. Fails are attempts, of all L1s or sides, that were repeated because no MSHR was
+     * free or an MSHR could not take another merge. */
     uint64_t l1_steps, l2_steps, l1_fails, l2_fails;
     uint64_t l1_bytes;       /* capacity of the L1; for a kernel, in its last launch */
     uint64_t blocks_at_once; /* resident blocks per SM; for a kernel, in its last launch */
@@ -1029,15 +1066,16 @@ FTH_MUST_USE enum fth_status fth_explore_trace(struct fth_exploration *explorati
  *     l2.partitions+l2.banks=1+1,4+2    two parameters that vary together
  *     l1.latency=4,0.5;8,1              values that contain commas, separated by ';'
  *
- * FTH_NOT_FOUND: there is no such parameter. FTH_INVALID: the text has another form, a value is not
- * valid or occurs twice, or more than 16 axes vary. */
+ * FTH_NOT_FOUND: there is no such parameter. FTH_INVALID: the text has none of these forms, a value
+ * is not valid or occurs twice, or this is the 17th call (16 is the maximum). */
 FTH_MUST_USE enum fth_status fth_explore_vary(struct fth_exploration *exploration, const char *text,
                                               struct fth_error *error);
-/* Sets a parameter for all studies. Values that vary take precedence over it; it takes precedence
- * over the settings of a study. Statuses are those of fth_model_set. */
+/* Sets a parameter for all studies. It takes precedence over the value that a study from a file or
+ * preset sets for itself. If the study varies the parameter, the varied values take precedence.
+ * Statuses are those of fth_model_set. */
 FTH_MUST_USE enum fth_status fth_explore_set(struct fth_exploration *exploration, const char *name,
                                              const char *value, struct fth_error *error);
-/* Sets whether the unnamed study also counts the L2 as if the L1 were off. */
+/* Sets whether the unnamed study also counts the L2 as if the L1 were off (`l1_off`). */
 void fth_explore_scope(struct fth_exploration *exploration, bool l1_off);
 /* Adds the studies of a file (docs/explore.md). Paths of traces are relative to the folder of the
  * file. `sizes` apply to its launch files. FTH_NOT_FOUND: a file, kernel or parameter does not
@@ -1045,7 +1083,8 @@ void fth_explore_scope(struct fth_exploration *exploration, bool l1_off);
 FTH_MUST_USE enum fth_status fth_explore_read(struct fth_exploration *exploration, const char *path,
                                               const char *const *sizes, size_t size_count,
                                               const struct fth_log *log, struct fth_error *error);
-/* Adds the studies of a preset. `folder` contains its launch files. Statuses are those of
+/* Adds the studies of a preset: a file of studies that is built into the library. `name` is one of
+ * fth_explore_preset_at; `folder` contains the launch files of the preset. Statuses are those of
  * fth_explore_read. */
 FTH_MUST_USE enum fth_status fth_explore_preset(struct fth_exploration *exploration,
                                                 const char *name, const char *folder,
@@ -1063,7 +1102,7 @@ struct fth_shard {
  * PMIx, Slurm). It is 1 of 1 without a launcher. FTH_INVALID: the variables are incomplete or
  * contradict each other. */
 FTH_MUST_USE enum fth_status fth_shard_find(struct fth_shard *shard, struct fth_error *error);
-/* Parses a shard such as "2/4". FTH_INVALID: the text has another form. */
+/* Parses a shard such as "2/4". FTH_INVALID: the text does not have this form. */
 FTH_MUST_USE enum fth_status fth_shard_parse(const char *text, struct fth_shard *shard,
                                              struct fth_error *error);
 /* Derives the file name of a shard: each "%r" in the pattern becomes the number of the shard.
@@ -1081,17 +1120,19 @@ struct fth_explore_outcome {
     size_t found;       /* points that the output file already contained */
     size_t computed;    /* points that were computed now */
     size_t jobs;        /* models that were run for them; equal points share one model */
-    size_t l1_shared;   /* jobs that used the L1s of another job */
-    size_t l1_one_pass; /* jobs whose L1s differ only in their ways and ran in one pass */
+    size_t l1_shared;   /* jobs that used the L1 results of another job with equal L1s */
+    size_t l1_one_pass; /* jobs whose L1s were simulated in one pass, together with L1s that differ
+                         * from them only in the ways */
     char *text;         /* header and points, one JSON object per line; release it with fth_free */
     size_t size;        /* of `text` */
 };
 /* Computes the points of a shard that the output file does not contain yet. Finished points are on
- * disk even if the process is killed; running the same exploration again continues it. `outcome` is
- * filled in also after a failure, and its text must be released (it may be NULL). FTH_INVALID:
- * there is nothing to explore, there are more than 2^22 points, parameters contradict each other,
- * or the output file belongs to another exploration or shard. FTH_IO: also if another process is
- * writing the output file. FTH_INTERRUPTED: the finished points are kept. */
+ * disk even if the process is killed; running the same exploration again continues it. *outcome is
+ * filled in also after a failure; outcome->text can then be NULL. The caller must release
+ * outcome->text in any case. FTH_INVALID: there is nothing to explore, there are more than 2^22
+ * points, parameters contradict each other, or the output file belongs to another exploration or
+ * shard. FTH_IO: also if another process is writing the output file. FTH_INTERRUPTED: the finished
+ * points are kept. */
 FTH_MUST_USE enum fth_status fth_explore_run(struct fth_exploration *exploration,
                                              const struct fth_explore_options *options,
                                              struct fth_explore_outcome *outcome,
@@ -1100,10 +1141,10 @@ FTH_MUST_USE enum fth_status fth_explore_run(struct fth_exploration *exploration
  * number of models to run for them; `jobs` may be NULL. */
 size_t fth_explore_points(const struct fth_exploration *exploration, size_t *jobs);
 
-/* Merges the output files of shards into the text that a single process would have written.
- * FTH_INVALID: the files belong to different explorations, contradict each other, or are not output
- * files. FTH_INCONCLUSIVE: points are missing, and `partial` is false. FTH_NOT_FOUND: a file does
- * not exist. */
+/* Merges the output files of shards into the text that a single process would have written. With
+ * `partial`, points may be missing. FTH_INVALID: the files belong to different explorations,
+ * contradict each other, or are not output files. FTH_INCONCLUSIVE: points are missing, and
+ * `partial` is false. FTH_NOT_FOUND: a file does not exist. */
 FTH_MUST_USE enum fth_status fth_merge(const char *const *paths, size_t count, bool partial,
                                        const struct fth_log *log, char **text, size_t *size,
                                        struct fth_error *error);
@@ -1121,8 +1162,8 @@ FTH_MUST_USE enum fth_status fth_report_points(const char *format, const char *p
 void fth_free(void *memory);
 
 /* Parses a size: "4096", "32K", "1.5M", "64KiB". Units are powers of 1024, as GPU vendors use them;
- * case does not matter. FTH_INVALID: the text has another form, is not a whole number of bytes, or
- * does not fit 64 bits. */
+ * case does not matter. FTH_INVALID: the text is not such a size, is not a whole number of bytes,
+ * or does not fit 64 bits. */
 FTH_MUST_USE enum fth_status fth_size_parse(const char *text, uint64_t *bytes,
                                             struct fth_error *error);
 

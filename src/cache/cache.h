@@ -2,7 +2,7 @@
  *
  *   cache.c   creates a cache from its configuration   access.c  reads, writes, invalidation
  *   index.c   maps a line to a set                     batch.c   long streams of whole-line reads
- *   lookup.c  finds the way that holds a line          packed.c  the same with 16 bits per line
+ *   lookup.c  finds the way that holds a line          packed.c  as batch.c, with 16-bit tags
  *   slot.c    allocates and frees ways, marks bytes    order.c   a list of ways per set
  *   policy.c  finds a replacement policy by name
  *   replacement policies, one per file: lru.c, fifo.c, lfu.c, plru.c, random.c, weighted.c
@@ -97,16 +97,19 @@ struct fth_cache_result {
     uint32_t distance;
 };
 
-/* Reads or writes `bytes` (at least 1) bytes. Bytes past the end of the line are ignored; the
- * caller accesses the next line separately. `result` may be NULL. */
+/* Reads or writes `bytes` bytes; at least 1. Bytes past the end of the line are ignored; the caller
+ * accesses the next line separately. `result` may be NULL. */
 enum fth_cache_outcome fth_cache_access(struct fth_cache *cache, uint64_t address, uint64_t bytes,
                                         enum fth_cache_kind kind, struct fth_cache_result *result);
+
+/* The following functions perform an access in steps, so that the caller can inspect which sectors
+ * are missing before they are filled. */
+
 /* A range of bytes within a line. `from` is the offset of its first byte. */
 struct fth_cache_run {
     uint32_t from, bytes;
 };
-/* The following functions perform an access in steps, so that the caller can inspect which sectors
- * are missing before they are filled. A location tells where a line is. */
+/* A location tells where a line is. */
 struct fth_cache_location {
     uint64_t line;      /* line number: address / line_bytes */
     uint32_t set, slot; /* slot is FTH_NO_SLOT if the cache does not hold the line */
@@ -114,21 +117,22 @@ struct fth_cache_location {
 /* Returns the location of the line of an address. */
 static inline struct fth_cache_location fth_cache_locate(const struct fth_cache *cache,
                                                          uint64_t address);
-/* Finds the locations of `count` lines, given by their numbers; at most FTH_LOCATE_MAX. */
 enum { FTH_LOCATE_MAX = 64 };
+/* Finds the locations of `count` lines, given by their numbers; at most FTH_LOCATE_MAX. */
 void fth_cache_locate_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
                           struct fth_cache_location *locations);
 /* Updates location->slot. Call this if other accesses occurred since the line was located. */
 static inline void fth_cache_locate_again(const struct fth_cache *cache,
                                           struct fth_cache_location *location);
-/* Returns the missing ones of `sectors`. A partly written sector is missing only if a byte of the
- * `runs` in it was not written. Without runs (count = 0), it is missing. */
+/* Returns those of `sectors` that are missing. `runs` are the bytes of the access: a partly written
+ * sector is missing only if it contains a byte of a run that was not written. Without runs (count =
+ * 0), every partly written sector is missing. */
 static inline uint64_t fth_cache_missing(const struct fth_cache *cache,
                                          const struct fth_cache_location *location,
                                          uint64_t sectors, const struct fth_cache_run *runs,
                                          size_t count);
 /* Accesses the line: updates the replacement state, allocates the line if it is not in the cache,
- * and marks the sectors as valid. Returns the ones of `sectors` that were not valid before. In
+ * and marks the sectors as valid. Returns those of `sectors` that were not valid before. In
  * `result`, it sets only `distance` and the members about the evicted line. */
 static inline uint64_t fth_cache_fill(struct fth_cache *cache, struct fth_cache_location *location,
                                       uint64_t sectors, struct fth_cache_result *result);
@@ -167,13 +171,13 @@ enum fth_index_kind {
     FTH_INDEX_MASK,        /* (line >> shift) & (modulus - 1); modulus is a power of two */
     FTH_INDEX_MOD,         /* (line >> shift) % modulus */
     FTH_INDEX_ROUND_ROBIN, /* round_robin[(line >> shift) % modulus] */
-    FTH_INDEX_FOLD,        /* (XOR of all groups of `shift` bits) % modulus */
-    FTH_INDEX_BITS         /* the bits `bits` of the line number */
+    FTH_INDEX_FOLD,        /* (XOR of all groups of `shift` bits of the line number) % modulus */
+    FTH_INDEX_BITS         /* bit bits[0] of the line number, then bit bits[1], …, lowest first */
 };
 
 struct fth_index {
     enum fth_index_kind kind;
-    unsigned shift;
+    unsigned shift; /* bits to shift right; with FTH_INDEX_FOLD, bits per group */
     uint64_t modulus;
     uint64_t inverse;            /* (2^64 - 1) / modulus */
     const uint32_t *round_robin; /* [modulus] see index.c; owned by the arena */
@@ -257,9 +261,9 @@ static inline uint64_t fth_sectors_of(unsigned sector_shift, uint64_t from, uint
 #define FTH_NO_LINE UINT64_MAX
 
 /* If no set has more than this number of ways, the sets are *narrow*: lookups compare short tags of
- * the ways. Otherwise, they use a hash table. In measurements, searching the ways one by one and
- * the hash table were equally fast between 12 and 20 ways. 16 is also the maximum that struct
- * fth_narrow_set can represent. */
+ * the ways. Otherwise, the sets are *wide*, and lookups use a hash table. 16 is the maximum that
+ * struct fth_narrow_set can represent. (Even a search of the ways one by one, without tags, was as
+ * fast as the hash table between 12 and 20 ways.) */
 #define FTH_NARROW_WAYS 16
 
 /* The state of a narrow set, except for its lines. */
@@ -295,13 +299,15 @@ struct fth_cache {
     uint32_t held;         /* number of lines in the cache */
     bool distances;
 
-    uint32_t *first;        /* [sets + 1] first slot of each set; the last element is `slots` */
-    uint32_t *first_free;   /* [sets] all slots of the set before this one are in use */
-    struct fth_line *lines; /* [slots + FTH_NARROW_WAYS]; those at the end stay empty */
-    uint64_t *dirty;        /* [slots] dirty sectors; NULL if the write policy has none */
-    bool *partial;          /* [slots] whether `written` is valid; NULL without byte masks */
+    uint32_t *first;      /* [sets + 1] first slot of each set; the last element is `slots` */
+    uint32_t *first_free; /* [sets] no slot of the set below this number is free */
+    /* [slots + FTH_NARROW_WAYS]; those at the end stay empty, because fth_lookup_find reads past
+     * the end of a set */
+    struct fth_line *lines;
+    uint64_t *dirty;   /* [slots] dirty sectors; NULL if the write policy has none */
+    bool *partial;     /* [slots] whether `written` is in use; NULL without byte masks */
     uint64_t *written; /* [slots][byte_words] mask of written bytes; ignored for valid sectors */
-    size_t byte_words;
+    size_t byte_words; /* 64-bit words of the byte mask of a line */
     struct fth_narrow_set *narrow_sets; /* [sets]; NULL if the sets are not narrow */
     uint32_t *heads; /* [1 << head_bits] first slot of each hash bucket; NULL with narrow sets */
     uint32_t *chain; /* [slots] next slot of the same bucket */
@@ -402,9 +408,10 @@ static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t s
 
 /* ---- packed.c ---- */
 
-/* Reads lines as long as 16-bit tags are sufficient. Returns the number of lines that were read,
- * which is a multiple of 64. `held` has the line of each slot. The lines of each set are in order,
- * newest first, before and after the call. Adds the hits to *hits. */
+/* Reads lines until one of them cannot be represented by a 16-bit tag (see packed.c). Returns the
+ * number of lines that were read, which is a multiple of 64; it can be 0. `held` contains the line
+ * number in each slot, or FTH_NO_LINE; within a set, the newest line comes first. The function
+ * updates it. Adds the hits to *hits. */
 size_t fth_packed_run(const struct fth_cache *cache, uint64_t *held, const uint64_t *lines,
                       size_t count, uint64_t *hit_bits, uint64_t *hits);
 
@@ -417,7 +424,7 @@ uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
 /* Frees the slot and reports its line as evicted. */
 void fth_slot_free(struct fth_cache *cache, uint32_t set, uint32_t slot,
                    struct fth_cache_result *result);
-/* Returns the ones of `sectors` with a byte of `range` that was not written. */
+/* Returns those of `sectors` that contain a byte of `range` that was not written. */
 uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot,
                             struct fth_access_range range, uint64_t sectors);
 /* Marks the bytes of the range as written. */
@@ -439,8 +446,8 @@ uint32_t fth_order_list(const struct fth_cache *cache, uint32_t set, uint32_t *s
 
 /* ---- order.c: inline functions ---- */
 
-/* The list of a wide set; see order.c. A tick is the number of an operation that makes a slot the
- * newest. */
+/* The list of a wide set (one that is not narrow); see order.c. A tick is the number of an
+ * operation that makes a slot the newest. */
 struct fth_wide_set {
     uint32_t now;    /* the next tick */
     uint32_t low;    /* all words of `bits` before this one are 0 */
@@ -454,7 +461,7 @@ struct fth_order {
     uint32_t *ticks;           /* [slots] tick at which each slot last became the newest */
 };
 
-/* Renumbers the ticks that are set from 0, in the same order. */
+/* Gives the ticks whose bit is set the numbers 0, 1, 2, …, in the same order. */
 void fth_wide_compact(struct fth_wide_set *wide, uint32_t *ticks);
 
 /* Returns the bit position of a way in `order`, which must contain it. The expression marks the
@@ -465,11 +472,14 @@ static inline unsigned fth_order_position(uint64_t order, uint32_t way)
     return (unsigned)__builtin_ctzll((differ - ones) & ~differ & ones << 3) & ~3u;
 }
 
+/* Returns the ways that are older than the one at a bit position of `order`, shifted down to bit 0.
+ */
 static inline uint64_t fth_order_older(uint64_t order, unsigned position)
 {
     return order >> position >> 4;
 }
 
+/* Returns the ways that are newer than the one at a bit position of `order`: the bits below it. */
 static inline uint64_t fth_order_newer(uint64_t order, unsigned position)
 {
     return order & (((uint64_t)1 << position) - 1);
@@ -538,13 +548,14 @@ static inline uint32_t fth_order_touch(struct fth_cache *cache, uint32_t set, ui
 
 /* ---- access.c and its inline functions ---- */
 
-/* Returns the ones of `missing` (sectors that are not valid) with a byte of the runs that was not
- * written. */
+/* Returns those of `missing` (sectors that are not valid) that contain a byte of the runs that was
+ * not written. */
 uint64_t fth_slot_unwritten_runs(const struct fth_cache *cache, uint32_t slot, uint64_t missing,
                                  const struct fth_cache_run *runs, size_t count);
 
-/* Notifies the policy of an access to the line of the slot. Returns the reuse distance if the cache
- * reports distances, otherwise UINT32_MAX. */
+/* Updates the replacement state after an access to the line of the slot. Returns the reuse distance
+ * if the cache reports distances, otherwise UINT32_MAX. A cache that reports distances has the
+ * policy LRU, so the order can be updated directly. */
 static inline uint32_t fth_slot_use(struct fth_cache *cache, uint32_t set, uint32_t slot)
 {
     if (cache->distances)

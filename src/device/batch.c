@@ -4,8 +4,14 @@
  * requests that were not executed are launched again. Requests of the other families (family.h) run
  * one at a time.
  *
- * The rate of the SM clock is measured against the GPU's nanosecond timer before and after every
- * batch. docs/measuring.md describes the method. */
+ * A batch is the list of requests of one call of `measure`. struct fth_batch is the state of the
+ * device, which lives through many batches. Two things are called a step: the steps of a request
+ * (struct fth_step) are executed one after the other; the step of a chain (fth_chain_step) is the
+ * number of elements by which a hop advances.
+ *
+ * The rate of the SM clock is measured against the GPU's nanosecond timer during the warm-up and
+ * after every batch; if the clock never changes (simulated GPUs), only once at the start. The
+ * previous measurement serves as the one before a batch. docs/measuring.md describes the method. */
 #include "device/family.h"
 
 #include <math.h>
@@ -20,20 +26,22 @@ enum {
     CLOCK_CYCLES = 50000, /* duration of a clock measurement: 25 us at 2 GHz. Both ends are aligned
                              to ticks of the timer, so this is long enough although the timer of
                              some GPUs ticks only every 1 us */
-    DELAY_CYCLES = 40000, /* duration of the delay kernel: 20 us at 2 GHz; a driver call takes 2 to
-                             5 us, and at most a few are queued during the delay */
+    DELAY_CYCLES = 40000, /* duration of the delay kernel, during which the host queues the timed
+                             work: 20 us at 2 GHz; a driver call takes 2 to 5 us, and there are at
+                             most a few */
     WARM_UP_CYCLES = 200000, /* duration of one warm-up round: 100 us at 2 GHz */
     WARM_UP_ROUNDS = 1000    /* maximum number of rounds: 0.1 s in total */
 };
-/* Relative difference above which the clock counts as changed during a batch, and below which it
- * counts as settled during the warm-up. Heuristics. */
+/* Two measurements of the clock that differ by more than clock_tolerance (relative) mean that it
+ * changed during a batch. Two that differ by at most warm_up_tolerance mean that it has settled
+ * during the warm-up. Heuristics. */
 static const double clock_tolerance = 0.01, warm_up_tolerance = 0.002;
 /* Time limit of a launch in seconds: min_time_limit_s plus max_hop_s per hop. max_hop_s is an upper
  * bound for one hop, even if it misses in every TLB and the clock is at its minimum. A launch that
  * takes longer counts as hung. */
 static const double max_hop_s = 10e-6, min_time_limit_s = 3;
-/* Chains that are kept from batch to batch occupy at most 1 / kept_memory_divisor of the GPU's
- * memory. Heuristic. */
+/* Chains are kept from launch to launch and from batch to batch. Before a launch, all are freed if
+ * they occupy more than 1 / kept_memory_divisor of the GPU's memory. Heuristic. */
 static const uint64_t kept_memory_divisor = 4;
 
 static enum fth_status out_of_memory(struct fth_error *error)
@@ -78,6 +86,7 @@ static enum fth_status measure_clock(struct fth_batch *batch, uint64_t cycles, d
     return status;
 }
 
+/* A simulated GPU needs no delay, because the calls of the host take no time there. */
 enum fth_status fth_batch_queue_delay(struct fth_batch *batch, struct fth_error *error)
 {
     const uint64_t arguments[] = {batch->scratch, DELAY_CYCLES};
@@ -117,7 +126,8 @@ static enum fth_status find_sms(struct fth_batch *batch, struct fth_error *error
     const uint64_t arguments[] = {batch->scratch, batch->scratch + bytes};
     if (status == FTH_OK)
         status = batch->ops->fill(batch->machine, batch->scratch, 0, bytes + 8, error);
-    /* 8 blocks of 256 threads fill all SMs, so that each SM receives a block. */
+    /* 8 blocks of 256 threads fill an SM (2048 threads). With 8 blocks per SM in the grid, each SM
+     * should receive at least one. */
     if (status == FTH_OK)
         status = launch(batch, "census", batch->facts.sms * 8, 256, arguments, 2, error);
     if (status == FTH_OK)
@@ -153,6 +163,8 @@ static enum fth_status initialize(struct fth_batch *batch, struct fth_error *err
     if (status == FTH_OK)
         status = batch->ops->symbol(batch->machine, batch->layout.module, "bank", &batch->bank,
                                     &bytes, error);
+    /* The largest user is find_sms: one word per SM and one address. 64 bytes are more than the
+     * address needs. */
     if (status == FTH_OK)
         status = batch->ops->alloc(batch->machine, MAX_SMS * 4 + 64, &batch->scratch, error);
     if (status == FTH_OK)
@@ -199,7 +211,8 @@ static uint64_t shared_bytes(const struct fth_request *request)
 }
 
 /* Whether the constant bank can hold both chains: the elements that they have in common must be
- * equal. */
+ * equal. A chain with step 1 is not closed, so its links do not depend on its start and length.
+ * Otherwise the links depend on the whole chain, so the chains must be the same. */
 static bool can_share_bank(const struct fth_chain *a, const struct fth_chain *b)
 {
     if (fth_chain_step(a) != 1 || fth_chain_step(b) != 1)
@@ -269,18 +282,24 @@ static void set_failure(struct fth_samples *samples, enum fth_status status, con
     snprintf(samples->cause, sizeof samples->cause, "%.*s", (int)sizeof samples->cause - 1, cause);
 }
 
-/* Writes the same links as the kernel `build` in experiments.ptx. */
+/* Writes the same links as the kernel `build` in experiments.ptx. The first word of an element is
+ * the address of the next element. The second word is the back link, for walks in reverse: the
+ * address of the back link of the previous element. Elements less than 16 bytes apart have none. A
+ * chain with step 1 is not closed: its last element points to where the next one would be, and its
+ * first back link to where the previous one would be. A walk counts its hops and does not follow
+ * these two. */
 void fth_batch_build_constants(const struct fth_batch *batch, const struct fth_chain *chain,
                                uint64_t *bank)
 {
-    uint64_t step = fth_chain_step(chain), count = chain->count, stride = chain->stride_bytes;
+    uint64_t chain_step = fth_chain_step(chain), count = chain->count;
+    uint64_t stride = chain->stride_bytes;
     uint64_t origin = batch->bank_origin + chain->start_bytes;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t here = i, next = i + 1, before = i - 1;
-        if (step != 1) {
-            here = i * step % count;
-            next = (i + 1) * step % count;
-            before = (i + count - 1) * step % count;
+        if (chain_step != 1) {
+            here = i * chain_step % count;
+            next = (i + 1) * chain_step % count;
+            before = (i + count - 1) * chain_step % count;
         }
         uint64_t *at = bank + (chain->start_bytes + here * stride) / 8;
         at[0] = origin + next * stride;
@@ -320,8 +339,9 @@ static enum fth_status reserve_control(struct fth_batch *batch, uint64_t bytes,
     return status;
 }
 
-/* The address (for textures: the texel index) of the first load of a step. A reverse walk begins at
- * the back link of the last element. */
+/* The address of the first load of a step; for textures, the texel index. `begin` is that of the
+ * first element. A reverse walk begins at the back link of the last element, which is its second
+ * word (for textures, its second texel). Words have 8 bytes, texels 4. */
 static uint64_t first_position(const struct fth_step *step, uint64_t begin)
 {
     if (!step->reverse)
@@ -339,20 +359,20 @@ static enum fth_status describe_step(struct fth_batch *batch, const struct fth_r
         [FTH_STEP_WALK] = FTH_CHASE_WALK,        [FTH_STEP_TIME_PASS] = FTH_CHASE_PASSES,
         [FTH_STEP_TIME_HOPS] = FTH_CHASE_HOPS,   [FTH_STEP_TOUCH] = FTH_CHASE_TOUCH,
         [FTH_STEP_TIME_CLOCK] = FTH_CHASE_CLOCK, [FTH_STEP_TIME_SINK] = FTH_CHASE_SINK};
-    uint64_t begin = 0, texture = 0;
+    uint64_t begin = 0, texture_or_stride = 0;
     enum fth_status status = FTH_OK;
     if (step->kind == FTH_STEP_TOUCH) {
         const struct fth_step *walk = fth_request_walk(request, step->chain.array);
         begin =
             fth_layout_address(&batch->layout, walk->path, &walk->chain) + step->chain.start_bytes;
-        texture = step->chain.stride_bytes;
+        texture_or_stride = step->chain.stride_bytes;
     } else if (step->path == FTH_PATH_CONSTANT) {
         begin = batch->bank_origin + step->chain.start_bytes;
     } else if (step->path == FTH_PATH_SHARED) {
         begin = step->chain.start_bytes;
     } else {
         status = fth_layout_build(&batch->layout, step->path, &step->chain, step->reverse, &begin,
-                                  &texture, error);
+                                  &texture_or_stride, error);
     }
     *out = (struct fth_chase_step){.kind = kinds[step->kind],
                                    .path = (uint32_t)step->path,
@@ -360,12 +380,13 @@ static enum fth_status describe_step(struct fth_batch *batch, const struct fth_r
                                    .passes = step->passes,
                                    .first = first_position(step, begin),
                                    .count = step->chain.count,
-                                   .texture_or_stride = texture};
+                                   .texture_or_stride = texture_or_stride};
     return status;
 }
 
-/* Converts a request to the form that the kernel reads. `*samples` is the address of its first
- * sample; it is advanced by the size of the request's samples. */
+/* Converts a request to the form that the kernel reads. The kernel itself builds chains in shared
+ * memory, in additional steps at the start. `*samples` is the address of the request's first
+ * sample; it is advanced by the size of its samples. */
 static enum fth_status describe_request(struct fth_batch *batch, const struct fth_request *request,
                                         uint64_t *samples, struct fth_chase_request *out,
                                         struct fth_error *error)
@@ -397,8 +418,8 @@ static enum fth_status describe_request(struct fth_batch *batch, const struct ft
     return status;
 }
 
-/* Reads four times the size of the L2 (of 64 MiB where it is unknown). With random replacement,
- * exp(-4) of the lines (one in 55) then remain. */
+/* Reads four times as many bytes as the L2 holds. An L2 of unknown size is assumed to hold 64 MiB.
+ * With random replacement, exp(-4) of the lines (one in 55) then remain. */
 enum fth_status fth_batch_flush(struct fth_batch *batch, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
@@ -415,8 +436,9 @@ enum fth_status fth_batch_flush(struct fth_batch *batch, struct fth_error *error
 
 /* Launches the group until every request has been executed, at most MAX_LAUNCHES times. `tables` is
  * a buffer for the two tables by SM: the index of its request plus 1, and whether a block has
- * claimed it. `addresses` are those of the two tables, the requests and the marks. A block stores a
- * mark when it has executed a request. */
+ * claimed it. `addresses` are those of the two tables, the requests and the marks. The first three
+ * are the kernel's arguments. A block stores a mark when it has executed a request, whose member
+ * `served` holds the address of the mark. */
 static enum fth_status launch_group(struct fth_batch *batch, const struct group *group,
                                     uint32_t *tables, const uint64_t *addresses, bool *served,
                                     struct fth_error *error)
@@ -487,7 +509,8 @@ static enum fth_status collect(struct fth_batch *batch, const struct group *grou
         struct fth_samples *samples = group->samples[i];
         uint64_t count = fth_request_samples(group->requests[i]);
         if (!served[i]) {
-            set_failure(samples, FTH_UNAVAILABLE, "the GPU placed no block on the requested SM");
+            set_failure(samples, FTH_UNAVAILABLE,
+                        "the GPU placed no block on the SM of the request");
         } else if ((samples->cycles = calloc(count, sizeof *samples->cycles))) {
             memcpy(samples->cycles, next, count * sizeof *next);
             samples->count = count;
@@ -503,8 +526,10 @@ static enum fth_status collect(struct fth_batch *batch, const struct group *grou
     return status;
 }
 
-/* Returns the address of `bytes` at the end of the header in front of an array that the request
- * walks; 0: there is no header, or it is too small. */
+/* Some arrays have a header: FTH_HEADER_BYTES of free memory directly in front of them. Control
+ * data in the header occupies no further page while a probe measures TLBs (device.h). Returns an
+ * address in the header of an array that the request walks: the last multiple of 256 bytes from
+ * which `bytes` fit. 0: there is no header, or it is too small. */
 static uint64_t find_header(struct fth_batch *batch, const struct fth_request *request,
                             uint64_t bytes)
 {
@@ -518,9 +543,10 @@ static uint64_t find_header(struct fth_batch *batch, const struct fth_request *r
     return 0;
 }
 
-/* Executes a group and stores the answers. The control memory holds, in this order: the two tables
- * by SM (which request, whether it was claimed), the requests, one mark per request, the samples.
- */
+/* Executes a group and stores the answers. The control data consists, in this order, of the two
+ * tables by SM (which request, whether it was claimed), the requests, one mark per request, and the
+ * samples. For a request that runs alone, it is in the header of an array if there is one.
+ * Otherwise it is in the control memory. */
 static enum fth_status run_group(struct fth_batch *batch, const struct group *group,
                                  struct fth_error *error)
 {
@@ -562,8 +588,9 @@ static enum fth_status run_group(struct fth_batch *batch, const struct group *gr
     return status;
 }
 
-/* Reserves memory for the chain of a step. A step that touches an array uses the chain of the walk
- * over that array, and extends its memory if necessary. */
+/* Reserves memory for the chain of a step. A step of kind FTH_STEP_TOUCH has no chain of its own:
+ * it reads the array of a chain that another step of the request walks. That array is then reserved
+ * up to the last byte that is touched, if the chain is shorter. */
 static enum fth_status reserve_step(struct fth_batch *batch, const struct fth_request *request,
                                     const struct fth_step *step, struct fth_error *error)
 {
@@ -576,8 +603,8 @@ static enum fth_status reserve_step(struct fth_batch *batch, const struct fth_re
 }
 
 /* Reserves memory for all chains of a request. If there is not enough and `may_clear` is set, it
- * frees the chains of earlier requests and tries again. `*fit` is false if the memory still does
- * not suffice; the samples then hold the reason. */
+ * frees the chains of earlier requests and the memory of fth_batch_flush, and tries again. `*fit`
+ * is false if the memory still does not suffice; the samples then hold the reason. */
 static enum fth_status reserve(struct fth_batch *batch, const struct fth_request *request,
                                struct fth_samples *samples, bool may_clear, bool *fit,
                                struct fth_error *error)
@@ -622,7 +649,9 @@ static bool check_support(const struct fth_batch *batch, const struct fth_reques
     return false;
 }
 
-/* Memory of all regions, except the allocation of the huge ones. */
+/* The bytes of all regions, that is, of the arrays that hold chains (layout.h). Huge regions (1 GiB
+ * and more) are not counted. They share one allocation; if it were counted, it would often be freed
+ * and allocated again, which takes long. */
 static uint64_t layout_bytes(const struct fth_layout *layout)
 {
     uint64_t sum = 0;
@@ -704,7 +733,7 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
             if (status != FTH_OK)
                 return status;
             /* A request whose memory does not fit next to that of the group waits for a later
-             * group. If it does not fit alone, it has its answer. */
+             * group. If it does not fit alone either, it is done: its samples hold the failure. */
             done[i] = fit || group->count == 0;
             if (!fit)
                 continue;
@@ -716,7 +745,7 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
         if (group->count == 0)
             continue;
         assign_sms(batch, group);
-        fth_stream_invalidate(batch);
+        fth_stream_invalidate(batch); /* the group changes the contents of the L2 */
         enum fth_status status = run_group(batch, group, error);
         if (status != FTH_OK)
             return status;
@@ -724,6 +753,7 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
     return FTH_OK;
 }
 
+/* Executes one batch. The clock before it is that of the previous batch or of the warm-up. */
 static enum fth_status measure(void *state, const struct fth_request *requests, size_t count,
                                struct fth_samples *samples, struct fth_error *error)
 {

@@ -1,8 +1,12 @@
-/* Encoding and decoding of recordings (docs/recording.md). Numbers are LEB128: seven bits per byte,
- * the lowest first. Only the shortest form is valid, so that the same content always gives the same
- * bytes. Each sample is stored as its difference to the minimum of the answer. This takes one byte
- * if all loads hit the same cache, and it compresses better than differences between neighbours,
- * which contain the noise twice. */
+/* Encoding and decoding of recordings (docs/recording.md). A recording has a text header and then
+ * three types of entries: descriptions of the device (JSON), answers, and an end marker. An answer
+ * contains the text of one request (its key) and the samples that the device returned.
+ *
+ * Numbers are LEB128: seven bits per byte, the lowest first. Only the shortest form is valid, so
+ * that the same content always gives the same bytes. Each sample is stored as its difference to the
+ * smallest sample of the answer. This takes one byte if all loads hit the same cache, and it
+ * compresses better than differences between neighbouring samples, which contain the noise twice.
+ */
 #include "device/recording.h"
 
 #include <inttypes.h>
@@ -26,7 +30,7 @@ enum { ENTRY_DESCRIPTION = 'D', ENTRY_ANSWER = 'A', ENTRY_END = 'E' };
 #define MAX_DESCRIPTION_BYTES ((size_t)16 << 20)
 #define MAX_SAMPLES ((uint64_t)1 << 28) /* per answer; the same limit as in fth_request_check */
 
-/* Files contain these numbers. */
+/* Recordings contain the numbers of enum fth_status. */
 _Static_assert(FTH_OK == 0 && FTH_NO_MEMORY == 1 && FTH_IO == 2 && FTH_INVALID == 3 &&
                    FTH_NOT_FOUND == 4 && FTH_UNSUPPORTED == 5 && FTH_UNAVAILABLE == 6 &&
                    FTH_INCONCLUSIVE == 7 && FTH_INTERRUPTED == 8,
@@ -37,9 +41,10 @@ _Static_assert(FTH_OK == 0 && FTH_NO_MEMORY == 1 && FTH_IO == 2 && FTH_INVALID =
 uint64_t fth_recording_checksum(uint64_t before, const void *data, size_t size)
 {
     const unsigned char *bytes = data;
+    uint64_t checksum = before;
     for (size_t i = 0; i < size; i++)
-        before = (before ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return before;
+        checksum = (checksum ^ bytes[i]) * UINT64_C(0x100000001b3); /* the FNV prime for 64 bits */
+    return checksum;
 }
 
 static void put_number(uint64_t number, struct fth_buffer *out)
@@ -80,7 +85,8 @@ static void put_double(double number, struct fth_buffer *out)
     put_fixed(bits, out);
 }
 
-/* Writes one line of the header. fth_text_append makes any text printable. */
+/* Writes one line of the header. fth_text_append() replaces control characters, and cuts the text
+ * after 255 characters, without an ellipsis. */
 static void put_line(const char *key, const char *text, struct fth_buffer *out)
 {
     fth_buffer_format(out, "%s ", key);
@@ -124,11 +130,11 @@ void fth_recording_put_answer(const char *key, size_t key_size, const struct fth
 
 void fth_recording_put_end(uint64_t entries, uint64_t checksum, struct fth_buffer *out)
 {
-    size_t before = out->size;
+    size_t start = out->size;
     put_byte(ENTRY_END, out);
     put_number(entries, out);
     if (!out->failed)
-        put_fixed(fth_recording_checksum(checksum, out->data + before, out->size - before), out);
+        put_fixed(fth_recording_checksum(checksum, out->data + start, out->size - start), out);
 }
 
 /* ---- reading ---- */
@@ -153,7 +159,8 @@ struct fth_recording {
     size_t answer_count, answer_capacity;
 };
 
-/* The reading position. `name` and `entry`, the index of the current entry, are for messages. */
+/* The reading position. `name`, the file name, and `entry`, the index of the current entry, are for
+ * messages. */
 struct cursor {
     const char *name;
     const unsigned char *bytes;
@@ -202,6 +209,7 @@ static enum fth_status get_number(struct cursor *cursor, uint64_t max, uint64_t 
     for (unsigned shift = 0; cursor->at < cursor->size; shift += 7) {
         unsigned char byte = cursor->bytes[cursor->at++];
         uint64_t bits = byte & 0x7f;
+        /* More than 64 bits, or not the shortest form. */
         if (shift > 63 || (bits << shift) >> shift != bits || (shift && byte == 0))
             return corrupt(cursor, "invalid number");
         value |= bits << shift;
@@ -301,6 +309,8 @@ static const char *get_line(struct cursor *cursor, size_t *size)
  * version, and a truncated recording. */
 static enum fth_status read_header(struct fth_recording *recording, struct cursor *cursor)
 {
+    /* fth_file_read() has decompressed the file if it begins with these four bytes. A compressed
+     * file of fewer bytes was truncated, and is reported as such. */
     static const char zstd_magic[] = {0x28, (char)0xb5, 0x2f, (char)0xfd};
     size_t name_size = strlen(format_name);
     size_t common = cursor->size < name_size ? cursor->size : name_size;
@@ -381,16 +391,16 @@ static enum fth_status read_answer(struct fth_recording *recording, struct curso
 static enum fth_status read_end(struct cursor *cursor)
 {
     uint64_t entries = 0, checksum = 0;
-    uint64_t before = cursor->entry;
+    const uint64_t read_count = cursor->entry; /* entries before the end marker */
     enum fth_status status = get_number(cursor, UINT64_MAX, &entries);
     uint64_t actual = fth_recording_checksum(FTH_RECORDING_CHECKSUM, cursor->bytes, cursor->at);
     if (status == FTH_OK)
         status = get_fixed(cursor, &checksum);
     if (status != FTH_OK)
         return status;
-    if (entries != before)
+    if (entries != read_count)
         return corrupt(cursor, "the end marker states %" PRIu64 " entries, but there are %" PRIu64,
-                       entries, before);
+                       entries, read_count);
     if (left(cursor) > 0)
         return corrupt(cursor, "%zu bytes follow the end marker", left(cursor));
     if (checksum != actual)
@@ -537,8 +547,8 @@ size_t fth_recording_answer_count(const struct fth_recording *recording)
     return recording->answer_count;
 }
 
-/* Returns the index of the first answer whose key is greater than `key`, or, unless `past`, equal
- * to it. */
+/* Returns the index of the first answer whose key is equal to or greater than `key`. If `past` is
+ * true, the key must be greater. */
 static size_t bound(const struct fth_recording *recording, const char *key, size_t size, bool past)
 {
     size_t low = 0, high = recording->answer_count;
@@ -574,13 +584,13 @@ enum fth_status fth_recording_answer(const struct fth_recording *recording, size
                             .bytes = (const unsigned char *)recording->content.data,
                             .size = recording->content.size,
                             .at = recording->answers[index].at,
-                            .entry = index,
+                            .entry = index, /* by key; the index in the file is not stored */
                             .error = error};
     return get_answer(&cursor, samples);
 }
 
-enum fth_status fth_recording_description(const struct fth_recording *recording, size_t index,
-                                          struct fth_gpu *gpu, struct fth_error *error)
+enum fth_status fth_recording_add_description(const struct fth_recording *recording, size_t index,
+                                              struct fth_gpu *gpu, struct fth_error *error)
 {
     struct span json = recording->descriptions[index];
     struct fth_gpu *recorded = NULL;
@@ -594,8 +604,9 @@ enum fth_status fth_recording_description(const struct fth_recording *recording,
 
 /* ---- descriptions ---- */
 
-/* The same device can be described into a document more than once, so names can already exist. */
-static bool has(const struct fth_named_texts *list, const char *name)
+/* Whether the list already contains a text with this name. A description can be added to the same
+ * `gpu` more than once. */
+static bool has_name(const struct fth_named_texts *list, const char *name)
 {
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->items[i].name, name) == 0)
@@ -603,6 +614,10 @@ static bool has(const struct fth_named_texts *list, const char *name)
     return false;
 }
 
+/* Adds the attributes and the reasons for unknown attributes of a section to the section with the
+ * same name in `gpu`. Every `gpu` has the sections "device" and "noise", so a missing section is an
+ * element. Existing attributes are replaced. Existing reasons are kept, because
+ * fth_gpu_set_unknown() would add a second one. */
 static enum fth_status add_section(struct fth_gpu *gpu, const struct fth_gpu_section *from,
                                    struct fth_error *error)
 {
@@ -613,7 +628,7 @@ static enum fth_status add_section(struct fth_gpu *gpu, const struct fth_gpu_sec
     for (size_t i = 0; status == FTH_OK && i < from->count; i++)
         status = fth_gpu_set(gpu, section, &from->attributes[i], error);
     for (size_t i = 0; status == FTH_OK && i < from->unknown.count; i++)
-        if (!has(&section->unknown, from->unknown.items[i].name))
+        if (!has_name(&section->unknown, from->unknown.items[i].name))
             status = fth_gpu_set_unknown(gpu, section, from->unknown.items[i].name,
                                          from->unknown.items[i].text, error);
     return status;
@@ -628,7 +643,7 @@ enum fth_status fth_recording_add(struct fth_gpu *gpu, const struct fth_gpu *fro
     for (size_t i = 0; status == FTH_OK && i < from->element_count; i++)
         status = add_section(gpu, &from->elements[i], error);
     for (size_t i = 0; status == FTH_OK && i < from->references.count; i++)
-        if (!has(&gpu->references, from->references.items[i].name))
+        if (!has_name(&gpu->references, from->references.items[i].name))
             status = fth_gpu_set_reference(gpu, from->references.items[i].name,
                                            from->references.items[i].text, error);
     return status;

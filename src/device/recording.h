@@ -43,9 +43,9 @@ void fth_recording_destroy(struct fth_recording *recording);
 const char *fth_recording_device(const struct fth_recording *recording);
 size_t fth_recording_description_count(const struct fth_recording *recording);
 /* Adds the content of description `index` to `gpu`. */
-FTH_MUST_USE enum fth_status fth_recording_description(const struct fth_recording *recording,
-                                                       size_t index, struct fth_gpu *gpu,
-                                                       struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_recording_add_description(const struct fth_recording *recording,
+                                                           size_t index, struct fth_gpu *gpu,
+                                                           struct fth_error *error);
 
 /* Answers are sorted by key; those with the same key are in the order of the file. */
 size_t fth_recording_answer_count(const struct fth_recording *recording);

@@ -26,7 +26,7 @@ static enum fth_status describe(void *state, struct fth_gpu *gpu, struct fth_err
         return fth_fail(error, FTH_UNAVAILABLE, operation, replay->path,
                         "the recording contains no description of the device");
     size_t index = replay->described < count ? replay->described++ : count - 1;
-    return fth_recording_description(replay->recording, index, gpu, error);
+    return fth_recording_add_description(replay->recording, index, gpu, error);
 }
 
 /* Fails because the recording has only `recorded` answers to the current request. */

@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Passes of the series over one line more than fits, which fathom shows and keeps. Heuristic. */
+/* Number of timed passes over one line more than fits. The latencies of all loads of these passes
+ * are the *series* of a cache, which dissect prints and --series saves. Heuristic. */
 enum { SERIES_PASSES = 6 };
 
 static const struct {
     const char *element;
     enum fth_path path;
-    int carveout_percent;
+    int carveout_percent; /* 0: no shared memory, so that the L1 is largest; -1: driver's choice */
 } caches[] = {
     {"l1", FTH_PATH_CA, 0},
     {"texture", FTH_PATH_TEXTURE, 0},
@@ -99,7 +100,8 @@ static enum fth_status all_unknown(const struct dissection *dissection,
 static const char *const structure_names[] = {"sets", "ways", "index", NULL};
 
 /* Writes sets x ways x line as the size if it differs from the largest contiguous footprint that
- * fits. A contiguous array need not fill all sets evenly. */
+ * fits. A contiguous array need not fill all sets evenly. If the sets differ, `ways` is 0 and
+ * `set_ways` has the ways of each set. */
 static enum fth_status note_size(const struct dissection *dissection,
                                  const struct fth_structure *found, struct fth_error *error)
 {
@@ -118,7 +120,8 @@ static enum fth_status note_size(const struct dissection *dissection,
 }
 
 static const char structure_method[] =
-    "which lines are evicted by one line more than fits; then chains within one set";
+    "load one line more than fits and find which lines it evicts; verify with chains that stay in "
+    "one set";
 
 /* Writes the index function or, if the schema has no name for it, its formula as the reason. */
 static enum fth_status note_index(const struct dissection *dissection,
@@ -197,7 +200,8 @@ static enum fth_status note_policy(const struct dissection *dissection,
     struct fth_attribute list = fth_attribute_make("way_weights", FTH_NUMBERS);
     double *shares = calloc(found->ways, sizeof *shares);
     for (uint64_t way = 0; shares && found->way_shares && way < found->ways; way++)
-        /* Rounded to thousandths, the resolution of the counts; at least one thousandth. */
+        /* Thousandths are sufficient: with the 12,000 replacements that policy.c counts, a share
+         * has a standard deviation of up to 0.005. A weight in a description must not be 0. */
         shares[way] = fmax(round(found->way_shares[way] * 1e3) / 1e3, 1e-3);
     list.numbers = shares;
     list.count = found->ways;
@@ -222,6 +226,7 @@ static bool prepare(struct dissection *dissection, char *reason, size_t size)
     double bytes = fth_gpu_number(gpu, element, "size_bytes", NAN);
     double line = fth_gpu_number(gpu, element, "line_bytes",
                                  fth_gpu_number(gpu, element, "sector_bytes", NAN));
+    /* Maximum bytes that a chain can have: a constant bank has 64 KiB. */
     double bank = dissection->plan.path == FTH_PATH_CONSTANT ? 65536 : INFINITY;
     const char *why = fth_gpu_unknown(gpu, element, isnan(bytes) ? "size_bytes" : "line_bytes");
     if (isnan(bytes) && !why && fth_gpu_attribute_count(gpu, element) == 0)
@@ -230,7 +235,8 @@ static bool prepare(struct dissection *dissection, char *reason, size_t size)
         snprintf(reason, size, "it cannot be overflowed, because its size is not known%s%s",
                  why ? ": " : "", why ? why : "");
     else if (bytes >= bank)
-        snprintf(reason, size, "it cannot be overflowed: the constant bank is not larger");
+        snprintf(reason, size,
+                 "it cannot be overflowed, because the constant bank is not larger than it");
     else if (isnan(line))
         snprintf(reason, size, "its line size is not known%s%s", why ? ": " : "", why ? why : "");
     else {
@@ -248,7 +254,9 @@ static bool has_no_answer(enum fth_status status)
 }
 
 /* Measures the series of passes over one line more than fits, and whether the same loads miss in
- * every pass. The first two passes are not compared: they are the warm-up. */
+ * every pass. The first two passes are the warm-up; each pass after the third is compared with the
+ * one before it. The threshold between hits and misses is the geometric mean of the two latencies.
+ */
 static enum fth_status find_series(struct dissection *dissection, struct fth_error *error)
 {
     double hit = NAN, miss = NAN;
@@ -302,8 +310,9 @@ static enum fth_status note_periodic(const struct dissection *dissection, struct
                          error);
 }
 
-/* No policy explains all replacements: writes how well each policy predicts them, in bits per
- * replacement, and a summary as the reason why the policy is unknown. */
+/* Writes how well each policy predicts the replacements that were observed, in bits per
+ * replacement, and a summary as the reason why the policy is unknown. It is assumed that no policy
+ * explains all of them. */
 static enum fth_status note_choices(const struct dissection *dissection,
                                     const struct fth_choices *choices, struct fth_error *error)
 {
@@ -340,6 +349,8 @@ static enum fth_status find_policy(struct dissection *dissection,
 {
     struct fth_error fault = FTH_NO_ERROR;
     struct fth_choice_bits judged[FTH_CHOICE_POLICIES];
+    /* Without a chain that stays in one set, fth_probe_policy cannot run. But the search for the
+     * sets may have observed enough replacements to compare the policies (structure->choices). */
     if (structure->one_set.count == 0 && structure->choices.ways == structure->ways &&
         fth_choices_compare(&structure->choices, judged))
         return note_choices(dissection, &structure->choices, error);
@@ -369,8 +380,9 @@ static enum fth_status find_policy(struct dissection *dissection,
     return status;
 }
 
-/* Tries to find the sets under the largest carve-out, where the cache has fewer lines. On success,
- * the dissection continues with that carve-out. Returns false if this does not help. */
+/* Tries to find the sets under the largest carve-out, where the cache has fewer lines;
+ * default_size_bytes is its size there. On success, the dissection continues with that carve-out.
+ * Returns false if this does not help. */
 static bool try_smaller(struct dissection *dissection, struct fth_structure *structure)
 {
     double bytes =
@@ -448,9 +460,11 @@ static enum fth_status dissect_l2(struct dissection *dissection, struct fth_erro
     enum fth_status status = fth_probe_l2_sets(&discovery->prober, (uint64_t)bytes,
                                                &dissection->plan, &structure, &fault);
     if (status == FTH_OK && isnan(fth_gpu_number(discovery->gpu, "l2", "line_bytes", NAN)))
-        status = note(dissection, number("line_bytes", (double)dissection->plan.line_bytes),
-                      structure.confidence, structure.samples,
-                      "the distance at which the next line falls into another set", error);
+        status = note(
+            dissection, number("line_bytes", (double)dissection->plan.line_bytes),
+            structure.confidence, structure.samples,
+            "the smallest distance at which a further word no longer evicts a line of a full set",
+            error);
     if (status == FTH_OK)
         status = note_structure(dissection, &structure, error);
     else if (has_no_answer(status))
@@ -458,9 +472,11 @@ static enum fth_status dissect_l2(struct dissection *dissection, struct fth_erro
     else if (error)
         *error = fault;
     if (status == FTH_OK && structure.ways) {
+        /* No series is measured. The value does not matter: find_policy reads `repeats` only if no
+         * chain in one set is known, or for the constant L1.5. */
         dissection->repeats = true;
         status = find_policy(dissection, &structure, &policy, error);
-    } else if (status == FTH_OK) {
+    } else if (status == FTH_OK) { /* an L2 whose sets are known has equal ways in all sets */
         status = unknown(dissection, "policy", "its sets are not known", error);
     }
     fth_structure_fini(&structure);
@@ -472,13 +488,13 @@ static enum fth_status dissect_l2(struct dissection *dissection, struct fth_erro
 
 static enum fth_status find_timing(struct fth_discovery *discovery, struct fth_error *error)
 {
-    struct fth_figure clock, sink;
-    enum fth_status status = fth_probe_timing(&discovery->prober, &clock, &sink, error);
+    struct fth_figure clock, timing;
+    enum fth_status status = fth_probe_timing(&discovery->prober, &clock, &timing, error);
     if (status == FTH_OK)
         status = fth_note_latency(discovery->gpu, "device", "clock_read_cycles", &clock,
                                   "two clock reads with nothing between them", error);
     if (status == FTH_OK)
-        status = fth_note_latency(discovery->gpu, "device", "timing_cycles", &sink,
+        status = fth_note_latency(discovery->gpu, "device", "timing_cycles", &timing,
                                   "two clock reads with the work of a timed load between them "
                                   "(store a sample, wait for a value), without the load",
                                   error);
@@ -493,7 +509,7 @@ static const char *elements_to_discover(const struct fth_dissect_options *option
                                         size_t size)
 {
     if (options->only) {
-        /* A TLB level can only be measured after the levels before it. */
+        /* The discovery measures all TLB levels together, if tlb_l1 or tlb_l2 is in its list. */
         const char *more = strstr(options->only, "tlb_") ? ",tlb_l1" : "";
         return (size_t)snprintf(list, size, "%s%s", options->only, more) < size ? list
                                                                                 : options->only;
@@ -506,8 +522,8 @@ static const char *elements_to_discover(const struct fth_dissect_options *option
     return list;
 }
 
-/* Returns the earlier cache in the table that shares storage with this one and was dissected; NULL
- * if there is none. */
+/* Returns the earlier cache in the table that shares storage with this one and was to be dissected
+ * as well; NULL if there is none. */
 static const char *find_same_cache(const struct fth_discovery *discovery, size_t index)
 {
     const struct fth_attribute *with =

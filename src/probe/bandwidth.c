@@ -4,48 +4,56 @@
  * and the best one is measured: a short stream and one eight times as long, alternately. The
  * bandwidth is the difference in bytes divided by the difference in time. The fixed costs of a
  * launch (blocks that start late, the first and the last latency) are the same in both and cancel
- * out. With long streams the result is the bandwidth of STREAM (McCalpin 1995); with short ones,
- * the ramp-up does not distort it.
+ * out. For long streams, the result is the same as that of STREAM (McCalpin 1995), which divides
+ * all bytes by the whole time. For short streams, STREAM's result would be too low because of these
+ * fixed costs.
+ *
+ * Streams over caches are timed by the kernel. Memory is measured with sweeps, which are timed by
+ * the driver and whose results are checked (sweep.c). In this file, "stream" means both.
  *
  * The streams must be long enough for the resolution of the timer and for the noise of the GPU. A
  * first measurement of the shapes with short streams gives the length that the timer requires. Then
- * the streams are made four times as long until the results agree. */
+ * the best shape is measured in rounds, each with streams four times as long, until the times of
+ * identical streams agree. */
 #include "probe/probe.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-    PAIRS = 5, /* pairs of a short and a long stream per batch; odd, for the median */
-    MAX_PAIRS = 3 * PAIRS,
-    MEMORY_PAIRS = 3, /* the same for memory, where each sweep also initializes and checks arrays */
-    LONGER = 8,       /* length of the long stream in short streams */
+    PAIRS = 5,             /* pairs of a short and a long stream per batch; odd, for the median */
+    MAX_PAIRS = 3 * PAIRS, /* maximum per round */
+    MEMORY_PAIRS = 3, /* pairs per batch for memory: fewer, because a sweep also writes and checks
+                       * the arrays, which takes time */
+    LENGTH_RATIO = 8, /* length of the long stream in short streams */
     GROWTH = 4,       /* factor by which streams grow from round to round */
-    MAX_ROUNDS = 5,   /* rounds until the results must agree */
-    TRIES = 2,        /* streams per shape, once the streams are long enough for the timer */
+    MAX_ROUNDS = 5,
+    TRIES = 2, /* streams per shape over caches, once they are long enough for the timer */
     MAX_SHAPES = 32
 };
 
-/* The spread is the sum of half the interquartile ranges of the long and of the short times,
- * divided by the difference of the medians. Rounds are repeated until it is at most this.
- * Heuristic. */
+/* The spread is half the interquartile range of the long times plus half that of the short times,
+ * divided by the difference of the medians. A round with at most the target spread is the last one.
+ * Heuristics. */
 static const double target_spread = 0.006, thorough_target_spread = 0.001;
-/* Minimum difference between a long and a short stream, in ticks of the timer. Each time can be off
- * by one tick at its start and at its end. */
+/* Minimum difference between the times of a long and a short stream, in ticks of the timer. Each
+ * time can be off by one tick at its start and at its end, so the error is below 0.1 %. */
 static const double min_ticks = 5000;
 /* A result with a larger spread is rejected. Heuristic. */
 static const double max_spread = 0.1;
 /* A later shape replaces the best one only if its rate is higher by this factor. */
 static const double min_gain = 1.01;
-/* A result may exceed the theoretical limit by this factor: the clocks are known to about 2 %. */
+/* A result may exceed the theoretical limit by this factor. It is assumed that the clocks are known
+ * to about 2 %. */
 static const double tolerance = 1.02;
-/* Bytes per SM. The first short streams take about ten times as long as their ramp-up, which is a
- * few latencies; constants are slower and start with less. The longest streams take about 1 ms from
- * the L1 of a current GPU. */
-static const uint64_t first_bytes = 64 << 10, first_constant_bytes = 8 << 10,
-                      max_sm_bytes = 256 << 20;
-/* Maximum bytes per array in memory, of all SMs: about 1 ms on a current GPU. */
-static const uint64_t max_cold_bytes = UINT64_C(4) << 30;
+/* Bytes per SM of the first short streams. They take about ten times as long as their ramp-up,
+ * which is a few latencies. Constant loads deliver fewer bytes per cycle, so their streams start
+ * with fewer bytes. */
+static const uint64_t first_bytes = 64 << 10, first_constant_bytes = 8 << 10;
+/* Maximum bytes per SM of a stream over caches: about 1 ms for the L1 of an H200. */
+static const uint64_t max_sm_bytes = 256 << 20;
+/* Maximum bytes per array in memory, for all SMs together: about 1 ms on an H200. */
+static const uint64_t max_memory_bytes = UINT64_C(4) << 30;
 /* Sizes that are assumed if unknown: no supported GPU has less. */
 static const double min_l1_bytes = 16384, min_constant_bytes = 1536, min_shared_bytes = 49152,
                     min_l2_bytes = 262144, min_memory_bytes = 1 << 30, min_threads_per_sm = 1024;
@@ -93,18 +101,22 @@ static const struct {
                                     FTH_PATH_SHARED, 100, 0},
     [FTH_BANDWIDTH_SHARED_COPY] = {"shared", "copy_bytes_per_s", IN_SM, FTH_STREAM_COPY,
                                    FTH_PATH_SHARED, 100, 0},
-    /* Larger clusters do not cover all SMs. */
+    /* Clusters of 2 blocks, the last member: larger clusters would leave SMs idle. */
     [FTH_BANDWIDTH_CLUSTER_READ] = {"cluster_shared", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
                                     FTH_PATH_SHARED, 100, 2},
     [FTH_BANDWIDTH_CLUSTER_WRITE] = {"cluster_shared", "write_bytes_per_s", IN_SM, FTH_STREAM_WRITE,
                                      FTH_PATH_SHARED, 100, 2},
 };
 
-/* The shapes that are tried for caches (sweep.c has those for memory). The shapes after the first
- * DEFAULT_CACHE_SHAPES are tried only if the measurement is thorough.
+/* The shapes that are tried for caches (sweep.c has those for memory): blocks per SM, threads per
+ * block, bytes per access (a vector), vectors that a thread has in flight, and hints to L2, which
+ * are not used here. The shapes after the first DEFAULT_CACHE_SHAPES are tried only if the
+ * measurement is thorough.
  *
- * Each thread accesses 4 vectors at a time; the list includes shapes whose arrays fit into 8 KiB.
- * Accesses of 4 bytes are tried only if fewer than ENOUGH_SHAPES others are possible. */
+ * The threads of an SM access at least blocks x threads x bytes x vectors at a time, so a cache
+ * must be at least this large. For small caches, the list includes shapes that need only 16 or 8
+ * KiB. Unless thorough, the shapes with accesses of 4 bytes are tried only if fewer than
+ * ENOUGH_SHAPES of the shapes before them are possible. */
 static const struct fth_stream_shape cache_shapes[] = {
     {1, 1024, 16, FTH_STREAM_UNROLL, false}, {2, 1024, 16, FTH_STREAM_UNROLL, false},
     {1, 512, 16, FTH_STREAM_UNROLL, false},  {1, 256, 16, FTH_STREAM_UNROLL, false},
@@ -132,7 +144,7 @@ struct search {
     enum fth_bandwidth_target target;
     bool thorough;
     uint64_t sms;
-    uint64_t capacity_bytes; /* space for the arrays: per SM, or of the whole L2 */
+    uint64_t capacity_bytes; /* space for the arrays: per SM, or in the whole L2 */
     uint64_t threads_per_sm; /* maximum that run at the same time */
     uint64_t sm_bytes;       /* bytes per SM that a short stream moves */
     uint64_t max_bytes;      /* maximum bytes per SM of any stream */
@@ -140,8 +152,8 @@ struct search {
     size_t shape_count;
     uint64_t tick_ns; /* resolution of the timer */
     size_t samples;   /* streams so far */
-    /* Times of the short and of the long streams in ns, in ascending order. */
-    double shorter[MAX_PAIRS], longer[MAX_PAIRS];
+    /* Times of the short and of the long streams of this round, in ascending order. */
+    double short_ns[MAX_PAIRS], long_ns[MAX_PAIRS];
     size_t pairs;
 };
 
@@ -150,13 +162,15 @@ static bool in_memory(const struct search *search)
     return targets[search->target].place == IN_MEMORY;
 }
 
-/* Returns the bytes that all threads of an SM access in one iteration. */
+/* Returns the bytes that all threads of an SM access in one iteration. With blocks_per_sm 0 (sweeps
+ * only), the SM holds as many blocks as fit. All lanes of a warp load the same constant, so the
+ * warp accesses one vector and not 32. */
 static uint64_t unit_bytes(const struct search *search, const struct fth_stream_shape *shape)
 {
-    const uint64_t lanes = targets[search->target].path == FTH_PATH_CONSTANT ? 32 : 1;
+    const uint64_t threads_per_vector = targets[search->target].path == FTH_PATH_CONSTANT ? 32 : 1;
     const uint64_t threads = shape->blocks_per_sm ? (uint64_t)shape->blocks_per_sm * shape->threads
                                                   : search->threads_per_sm;
-    return threads / lanes * shape->vector_bytes * shape->unroll;
+    return threads / threads_per_vector * shape->vector_bytes * shape->unroll;
 }
 
 static uint64_t at_least_one(uint64_t number)
@@ -207,12 +221,15 @@ static struct fth_request make_request(const struct search *search,
     if (stream->cluster && search->sms % stream->cluster)
         stream->sms = (uint32_t)(search->sms - search->sms % stream->cluster);
     const bool in_l2 = targets[search->target].place == IN_L2;
+    /* Array bytes per SM: as much as there is space for, but not more than the first short stream
+     * moves. (For L2, find_sizes() has applied the same limit.) */
     const uint64_t sm_capacity = in_l2 ? search->capacity_bytes / search->sms
                                  : search->capacity_bytes < first_bytes ? search->capacity_bytes
                                                                         : first_bytes;
-    const uint64_t rounds = at_least_one(sm_capacity / unit);
-    stream->bytes = in_l2 ? rounds * unit * search->sms : rounds * unit / shape->blocks_per_sm;
-    stream->passes = at_least_one(sm_bytes / (rounds * unit));
+    const uint64_t iterations = at_least_one(sm_capacity / unit);
+    stream->bytes =
+        in_l2 ? iterations * unit * search->sms : iterations * unit / shape->blocks_per_sm;
+    stream->passes = at_least_one(sm_bytes / (iterations * unit));
     return request;
 }
 
@@ -228,7 +245,9 @@ static double moved_bytes(const struct search *search, const struct fth_request 
            (stream->kind == FTH_STREAM_COPY ? 2 : 1);
 }
 
-/* Executes the requests and stores the nanoseconds of each. */
+/* Executes the requests and stores the nanoseconds of each. The samples of a stream are its
+ * nanoseconds, the cycles of a block, and the resolution of the timer in nanoseconds; those of a
+ * sweep are its nanoseconds and the number of wrong results (device.h). */
 static enum fth_status ask(struct search *search, const struct fth_request *requests, size_t count,
                            double *ns, struct fth_bandwidth *bandwidth, struct fth_error *error)
 {
@@ -240,7 +259,7 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
             search->tick_ns = answers.items[i].cycles[2];
         else if (answers.items[i].cycles[1] > 0)
             status = fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", "memory",
-                              "the result of the sweep is wrong");
+                              "the results of the kernel are wrong, so its time does not count");
         search->samples++;
         bandwidth->clock_mhz = answers.items[i].clock_mhz;
     }
@@ -250,7 +269,8 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
 
 /* ---- decisions ---- */
 
-/* Finds the shape with the highest rate, `bytes_per_ns`. */
+/* Finds the shape with the highest rate in the fastest of `tries` streams; `bytes_per_ns` receives
+ * the rate. */
 static enum fth_status find_shape(struct search *search, size_t tries, uint64_t sm_bytes,
                                   struct fth_bandwidth *bandwidth, double *bytes_per_ns,
                                   struct fth_error *error)
@@ -275,34 +295,37 @@ static enum fth_status find_shape(struct search *search, size_t tries, uint64_t 
     return status;
 }
 
-/* Makes the streams longer, so that a long and a short one differ by min_ticks. Returns false if
- * they are already long enough or cannot be longer. */
+/* Makes the streams longer, so that the times of a long and a short one differ by min_ticks.
+ * Returns false if they are already long enough or cannot be longer. */
 static bool lengthen(struct search *search, const struct fth_bandwidth *bandwidth,
                      double bytes_per_ns)
 {
     const struct fth_request request = make_request(search, &bandwidth->shape, search->sm_bytes);
-    const double short_bytes = bytes_per_ns * min_ticks * (double)search->tick_ns / (LONGER - 1);
-    const double factor = ceil(short_bytes / moved_bytes(search, &request));
-    const double max = floor((double)search->max_bytes / LONGER / (double)search->sm_bytes);
-    if (!(fmin(factor, max) > 1))
+    /* Bytes of a short stream, all SMs together, and the factor by which it must grow. */
+    const double wanted_bytes =
+        bytes_per_ns * min_ticks * (double)search->tick_ns / (LENGTH_RATIO - 1);
+    const double factor = ceil(wanted_bytes / moved_bytes(search, &request));
+    const double max_factor =
+        floor((double)search->max_bytes / LENGTH_RATIO / (double)search->sm_bytes);
+    if (!(fmin(factor, max_factor) > 1))
         return false;
-    search->sm_bytes *= (uint64_t)fmin(factor, max);
+    search->sm_bytes *= (uint64_t)fmin(factor, max_factor);
     return true;
 }
 
-/* Returns half of the interquartile range of the times. */
-static double scatter(const double *sorted, size_t count)
+/* Returns half of the interquartile range of the times, which are in ascending order. */
+static double half_quartile_range(const double *sorted, size_t count)
 {
     return (sorted[count - 1 - count / 4] - sorted[count / 4]) / 2;
 }
 
-/* Measures further pairs of streams of the best shape; `more_bytes` receives the bytes that a long
- * stream moves more than a short one. */
+/* Measures further pairs of streams of the best shape. `more_bytes` receives the number of bytes by
+ * which a long stream exceeds a short one. */
 static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *bandwidth,
                                  double *more_bytes, struct fth_error *error)
 {
-    /* The first request is a warm-up: it fetches the instructions, and another shape used the
-     * caches before it. */
+    /* The first request is a warm-up: it fetches the instructions, and it replaces what another
+     * shape left in the caches. */
     struct fth_request requests[1 + 2 * PAIRS];
     double ns[1 + 2 * PAIRS];
     const size_t pairs = in_memory(search) ? MEMORY_PAIRS : PAIRS;
@@ -310,56 +333,62 @@ static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *ba
     for (size_t i = 1; i < 1 + 2 * pairs; i++) {
         requests[i] = requests[0];
         if (i % 2 == 0 && in_memory(search))
-            requests[i] = make_request(search, &bandwidth->shape, LONGER * search->sm_bytes);
+            requests[i] = make_request(search, &bandwidth->shape, LENGTH_RATIO * search->sm_bytes);
         else if (i % 2 == 0)
-            requests[i].stream.passes *= LONGER;
+            requests[i].stream.passes *= LENGTH_RATIO;
     }
     enum fth_status status = ask(search, requests, 1 + 2 * pairs, ns, bandwidth, error);
     if (status != FTH_OK)
         return status;
     *more_bytes = moved_bytes(search, &requests[2]) - moved_bytes(search, &requests[1]);
     for (size_t i = 0; i < pairs; i++, search->pairs++) {
-        search->shorter[search->pairs] = ns[1 + 2 * i];
-        search->longer[search->pairs] = ns[2 + 2 * i];
+        search->short_ns[search->pairs] = ns[1 + 2 * i];
+        search->long_ns[search->pairs] = ns[2 + 2 * i];
     }
     double scratch[MAX_PAIRS];
-    fth_sort_f64(search->shorter, scratch, search->pairs);
-    fth_sort_f64(search->longer, scratch, search->pairs);
+    fth_sort_f64(search->short_ns, scratch, search->pairs);
+    fth_sort_f64(search->long_ns, scratch, search->pairs);
     return FTH_OK;
 }
 
-/* Measures pairs of streams of the best shape. `spread` receives the relative spread of the times;
- * NAN if long streams took no longer than short ones. */
+/* Measures one round: pairs of streams of the best shape. `spread` receives the relative spread of
+ * the times; NAN if long streams took no longer than short ones. */
 static enum fth_status measure(struct search *search, struct fth_bandwidth *bandwidth,
                                double *spread, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    const size_t max = search->thorough ? MAX_PAIRS : in_memory(search) ? 3 * MEMORY_PAIRS : PAIRS;
+    const size_t max_pairs = search->thorough    ? MAX_PAIRS
+                             : in_memory(search) ? 3 * MEMORY_PAIRS
+                                                 : PAIRS;
+    /* Memory gets further pairs only if the first ones have not reached the target spread. A
+     * thorough measurement stops early only if the spread is 0, as on a simulated GPU without
+     * noise: further pairs would then add no information. */
     const double enough = in_memory(search) && !search->thorough ? target_spread : 0;
     search->pairs = 0;
     *spread = NAN;
     bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = NAN;
-    /* If identical streams take equally long, further pairs add no information. */
-    while (status == FTH_OK && search->pairs < max && !(*spread <= enough)) {
+    while (status == FTH_OK && search->pairs < max_pairs && !(*spread <= enough)) {
         double more_bytes = 0;
         status = ask_pairs(search, bandwidth, &more_bytes, error);
         if (status != FTH_OK)
             break;
         const size_t middle = search->pairs / 2;
-        /* The fastest long stream is compared with the median short one. A deviation of the short
-         * stream is small against the difference, which is as long as seven short streams. */
-        const double median_short = search->shorter[middle],
-                     best = search->longer[0] - median_short,
-                     median = search->longer[middle] - median_short;
+        /* The bandwidth is that of the fastest long stream, the one that was disturbed least, as in
+         * STREAM. The short stream is the median one. It need not be the fastest: its deviation is
+         * small compared with the difference, which is as long as seven short streams. */
+        const double median_short = search->short_ns[middle],
+                     best = search->long_ns[0] - median_short,
+                     median = search->long_ns[middle] - median_short;
         if (best <= 0 || median <= 0)
             continue;
         bandwidth->bytes_per_s = more_bytes / best * 1e9;
         bandwidth->median_bytes_per_s = more_bytes / median * 1e9;
-        *spread =
-            (scatter(search->longer, search->pairs) + scatter(search->shorter, search->pairs)) /
-            median;
-        /* Half of the ticks are accepted, because the stream length was set from an estimated
-         * rate. */
+        *spread = (half_quartile_range(search->long_ns, search->pairs) +
+                   half_quartile_range(search->short_ns, search->pairs)) /
+                  median;
+        /* If the difference is too short for the timer, a spread above the target makes the caller
+         * add a round with longer streams. Half of min_ticks is enough here, because lengthen()
+         * computes the length from an estimated rate. */
         if (median < min_ticks / 2 * (double)search->tick_ns)
             *spread = fmax(*spread, 2 * target_spread);
     }
@@ -373,8 +402,9 @@ double fth_memory_limit(const struct fth_gpu *known)
 }
 
 /* Returns the maximum possible bandwidth in bytes/s; NAN if unknown. An SM loads or stores at most
- * 32 words of 4 bytes per cycle from any level (8 bytes on Kepler, from shared memory). */
-static double find_limit(const struct search *search, double clock_mhz)
+ * 32 words of 4 bytes per cycle from any level. On Kepler, the words of shared memory have 8 bytes;
+ * there, the limit is twice as high for all levels. */
+static double theoretical_limit(const struct search *search, double clock_mhz)
 {
     const struct fth_gpu *known = search->known;
     if (in_memory(search))
@@ -386,6 +416,8 @@ static double find_limit(const struct search *search, double clock_mhz)
     return 32.0 * (kepler ? 8 : 4) * clock_mhz * 1e6 * (double)search->sms;
 }
 
+/* Fails if the result varies too much or exceeds the theoretical limit. The spread is NAN if long
+ * streams took no longer than short ones. */
 static enum fth_status judge(const struct search *search, const struct fth_bandwidth *bandwidth,
                              double spread, struct fth_error *error)
 {
@@ -393,7 +425,7 @@ static enum fth_status judge(const struct search *search, const struct fth_bandw
     if (isnan(bandwidth->bytes_per_s) || isnan(spread) || spread > max_spread)
         return fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", element,
                         "the times of identical streams differ too much");
-    const double limit = find_limit(search, bandwidth->clock_mhz);
+    const double limit = theoretical_limit(search, bandwidth->clock_mhz);
     if (bandwidth->bytes_per_s > limit * tolerance)
         return fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", element,
                         "measured %.4g bytes/s, but the maximum is %.4g, given by %s",
@@ -406,13 +438,14 @@ static enum fth_status judge(const struct search *search, const struct fth_bandw
 /* ---- the probe ---- */
 
 /* Finds the space for the arrays, and the first and maximum length of streams. */
-static void find_limits(struct search *search)
+static void find_sizes(struct search *search)
 {
     const struct fth_gpu *known = search->known;
     const char *element = targets[search->target].element;
     double capacity = 0;
     search->sm_bytes = first_bytes;
     search->max_bytes = max_sm_bytes;
+    /* Stores to L1 have no path of their own, but their arrays are those of loads through L1. */
     const bool in_l1 =
         targets[search->target].place == IN_SM && targets[search->target].path == FTH_PATH_CG;
     switch (in_l1 ? FTH_PATH_CA : targets[search->target].path) {
@@ -427,14 +460,15 @@ static void find_limits(struct search *search)
     case FTH_PATH_CA:
     case FTH_PATH_READONLY:
     case FTH_PATH_TEXTURE:
-        /* Half of the cache, so that no set overflows. */
+        /* Half of the cache, so that no set overflows; but 16 KiB (min_l1_bytes) or the whole cache
+         * if half is less, because hardly any shape is possible with a smaller array. */
         capacity = fth_gpu_number(known, element, "size_bytes", min_l1_bytes);
         capacity = fmax(capacity / 2, fmin(capacity, min_l1_bytes));
         break;
     default:
-        /* A quarter of L2, so that the array fits into each partition together with the copies of
-         * lines whose home is another one; and at most first_bytes per SM, which is enough to
-         * spread over the whole L2. */
+        /* A quarter of L2, so that each of two partitions can hold its own part of the array and
+         * copies of the other part; and at most first_bytes per SM, which is enough to spread over
+         * the whole L2. */
         capacity = fth_gpu_number(known, "l2", "size_bytes", min_l2_bytes) / 4;
         capacity /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
         capacity = fmin(capacity, (double)(first_bytes * search->sms));
@@ -443,8 +477,9 @@ static void find_limits(struct search *search)
     search->capacity_bytes = (uint64_t)capacity;
     if (!in_memory(search))
         return;
+    /* At most an eighth of the memory per array. Heuristic. */
     double bytes = fth_gpu_number(known, "memory", "size_bytes", min_memory_bytes) / 8;
-    bytes = fmin(bytes, (double)max_cold_bytes);
+    bytes = fmin(bytes, (double)max_memory_bytes);
     search->max_bytes = (uint64_t)bytes / search->sms;
 }
 
@@ -473,7 +508,8 @@ static enum fth_status find_tick(struct search *search, struct fth_error *error)
     return status;
 }
 
-/* Returns whether the GPU supports hints to L2 about which data to keep. */
+/* Returns whether the GPU supports hints to L2 about which data to keep: tries the shortest sweep
+ * with hints. */
 static bool has_hints(const struct search *search)
 {
     static const struct fth_stream_shape hinted = {0, 256, 16, 1, true};
@@ -485,14 +521,15 @@ static bool has_hints(const struct search *search)
 }
 
 /* Selects the shapes of sweeps over memory that this GPU can run. */
-static void find_sweeps(struct search *search)
+static void select_sweep_shapes(struct search *search)
 {
     size_t all, default_count;
     const struct fth_stream_shape *list = fth_sweep_shapes(&all, &default_count);
     const bool hints = has_hints(search);
     for (size_t i = 0; i < (search->thorough ? all : default_count); i++) {
         struct fth_stream_shape shape = list[i];
-        /* Unless thorough, a shape is not tried again without hints. */
+        /* In the list, a shape with hints can be followed by the same shape without hints. If the
+         * GPU supports hints, the latter is tried only if the measurement is thorough. */
         const bool again = i > 0 && hints && !search->thorough && list[i - 1].hinted &&
                            !shape.hinted && list[i - 1].threads == shape.threads;
         if (again || (shape.hinted && !hints) || shape.threads > search->threads_per_sm)
@@ -504,7 +541,7 @@ static void find_sweeps(struct search *search)
 }
 
 /* Selects the shapes for caches whose blocks all run at the same time and whose arrays fit. */
-static void find_streams(struct search *search)
+static void select_stream_shapes(struct search *search)
 {
     const size_t count = search->thorough ? FTH_COUNT(cache_shapes) : DEFAULT_CACHE_SHAPES;
     for (size_t i = 0; i < count; i++) {
@@ -537,27 +574,27 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
                             .threads_per_sm = (uint64_t)fth_gpu_number(
                                 known, "device", "max_threads_per_sm", min_threads_per_sm)};
     *bandwidth = (struct fth_bandwidth){.clock_mhz = NAN};
-    find_limits(&search);
+    find_sizes(&search);
     if (in_memory(&search))
-        find_sweeps(&search);
+        select_sweep_shapes(&search);
     else
-        find_streams(&search);
+        select_stream_shapes(&search);
     if (search.shape_count == 0)
         return fth_fail(error, FTH_UNSUPPORTED, "find bandwidth", targets[target].element,
-                        "%llu bytes are too few for a stream",
+                        "no launch shape is possible on this GPU (space for arrays: %llu bytes)",
                         (unsigned long long)search.capacity_bytes);
     double spread = NAN, bytes_per_ns = 0;
     enum fth_status status = in_memory(&search) ? find_tick(&search, error) : FTH_OK;
     if (status == FTH_OK)
         status = find_shape(&search, 1, search.sm_bytes, bandwidth, &bytes_per_ns, error);
-    const bool longer = status == FTH_OK && lengthen(&search, bandwidth, bytes_per_ns);
+    const bool lengthened = status == FTH_OK && lengthen(&search, bandwidth, bytes_per_ns);
     /* For memory, the best shape shows only in long streams: the time of short ones depends mainly
      * on how soon the blocks start. */
-    if (status == FTH_OK && (longer || in_memory(&search)))
-        status =
-            in_memory(&search)
-                ? find_shape(&search, 1, LONGER * search.sm_bytes, bandwidth, &bytes_per_ns, error)
-                : find_shape(&search, TRIES, search.sm_bytes, bandwidth, &bytes_per_ns, error);
+    if (status == FTH_OK && (lengthened || in_memory(&search)))
+        status = in_memory(&search)
+                     ? find_shape(&search, 1, LENGTH_RATIO * search.sm_bytes, bandwidth,
+                                  &bytes_per_ns, error)
+                     : find_shape(&search, TRIES, search.sm_bytes, bandwidth, &bytes_per_ns, error);
     struct fth_bandwidth last = *bandwidth;
     for (int round = 0; round < MAX_ROUNDS && status == FTH_OK; round++) {
         double last_spread = NAN;
@@ -569,7 +606,7 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
         if (spread <= (thorough ? thorough_target_spread : target_spread))
             break;
         /* If the streams cannot grow, the same length is repeated: the disturbance may be over. */
-        if (search.sm_bytes * GROWTH * LONGER <= search.max_bytes)
+        if (search.sm_bytes * GROWTH * LENGTH_RATIO <= search.max_bytes)
             search.sm_bytes *= GROWTH;
     }
     bandwidth->samples = search.samples;

@@ -1,7 +1,8 @@
 /* Measures the constant caches. A walk over the constant bank of 64 KiB, 8 bytes at a time, shows
  * all of them at once: a hop is fast if its line is in L1, slower if it is in L1.5, and slowest if
- * it is in L2. The distance between the slower hops of a first walk is the number of bytes that one
- * miss fetches. The sizes are then found as for any other cache (capacity.c).
+ * it is in L2. In a walk that starts with cold caches (a *first walk*), the distance between the
+ * slower hops is the number of bytes that one miss fetches. The sizes are then found as for any
+ * other cache (capacity.c).
  *
  * The constant bank has 64 KiB, and L1.5 may be larger. If L1.5 also holds instructions, the rest
  * of it can be filled with code (Wong et al., "Demystifying GPU Microarchitecture through
@@ -27,33 +28,47 @@ enum {
     REPEATS = 3,            /* of each walk; the median of a hop's times counts */
     FIRST_FOOTPRINT = 1024, /* bytes of the smallest footprint */
     FOOTPRINTS = 7,         /* each twice as large as the previous one, up to the bank */
-    MAX_LINE = 4096,        /* bytes of the longest line that is looked for */
-    CODE_PASSES = 2,        /* executions of the code between two walks over the constants */
-    SECTIONS = 4,           /* lengths of code that are tried per batch in the search for an edge */
+    /* All footprints together have 127 KiB, less than two banks. Therefore MAX_FOOTPRINT_HOPS
+     * exceeds the hops of all repeats of all footprints, and MAX_MEDIANS exceeds the hops of one
+     * first walk and one walk over each footprint. */
+    MAX_FOOTPRINT_HOPS = 2 * REPEATS * WORDS,
+    MAX_MEDIANS = 3 * WORDS,
+    MAX_LINE = 4096, /* bytes of the longest line that is looked for */
+    CODE_PASSES = 2, /* executions of the code between two walks over the constants */
+    MAX_CUTS = 4,    /* lengths of code per batch that divide the bracket around an edge */
 };
 /* Maximum latency of a constant cache as a fraction of the L2's latency. Heuristic. */
 static const double max_l2_fraction = 0.8;
-/* Tolerance for the hops of a level: in cycles beyond the 5th and 95th percentile of L1.5, and as a
- * fraction of the latency of L2, whose slices differ. Heuristics. */
+/* Conditions for a plateau of hops (struct fth_cluster_options). Heuristics. */
+static const double plateau_min_share = 0.001, plateau_min_gap = 0.1;
+/* A hop is taken as a hop of L1.5 if it is within the 5th to 95th percentile of the plateau of L1.5
+ * or at most range_cycles outside. It is taken as a hop of L2 if it differs from the typical hop of
+ * L2 by at most the fraction range_fraction of it; the latencies of the L2's slices differ.
+ * Heuristics. */
 static const double range_cycles = 6, range_fraction = 0.15;
-/* Minimum fraction of slow hops, at the distance of a line, that shows this line size. Heuristic.
- */
+/* A distance is the size of a line if more than this fraction of the hops that are this far apart
+ * are slow. Heuristic. */
 static const double line_share = 0.75;
-/* Confidence of two measurements that agree, by Laplace's rule. */
+/* Confidence of the result about code and constants: by Laplace's rule, two measurements that agree
+ * give (2 + 1) / (2 + 2). With shared storage, these are the sums for two amounts of constants.
+ * Without, the result comes from one amount of constants and gets the same confidence. */
 static const double two_agree_confidence = 0.75;
 /* Code and constants share a cache if the longest code evicts at least this fraction of the
- * constant lines. Two sums of code and constants are the same cache if they differ by at most
- * same_sum; a sum and an instruction cache, if they differ by less than same_cache. Heuristics. */
+ * constant lines. Two sums of code and constants are the same cache if they differ by at most the
+ * fraction same_sum or by at most two FTH_FETCH_BLOCKs of code; a sum and an instruction cache are
+ * the same if they differ by less than the fraction same_cache. Heuristics. */
 static const double min_evicted_share = 0.25, same_sum = 0.05, same_cache = 0.1;
 
-static const struct fth_latency_plan l1_array = {
+/* Chains of 256 and 512 bytes, which fit into every constant L1. */
+static const struct fth_latency_plan l1_plan = {
     .path = FTH_PATH_CONSTANT,
     .carveout_percent = -1,
     .stride_bytes = WORD_BYTES,
     .short_count = 32,
     .long_count = 64,
 };
-static const struct fth_latency_plan l2_array = {
+/* Chains of 8 and 32 KiB, which fit into every L2. */
+static const struct fth_latency_plan l2_plan = {
     .path = FTH_PATH_CG,
     .carveout_percent = -1,
     .stride_bytes = 128,
@@ -61,12 +76,12 @@ static const struct fth_latency_plan l2_array = {
     .long_count = 256,
 };
 
-/* Intermediate results. Hops are in cycles of a timed hop, overhead included. */
+/* Intermediate results. The times of hops are in cycles and include the overhead of timing. */
 struct study {
     const struct fth_prober *prober;
     struct fth_constants *found;
     double l1_hop, l15_hop, l2_hop;     /* l15_hop NAN: there is no L1.5 */
-    double l1_threshold, l15_threshold; /* slower hops miss the cache */
+    double l1_threshold, l15_threshold; /* slower hops miss; l15_threshold NAN: no L1.5 */
     double overhead;                    /* of timing a hop */
     double slow_rate;                   /* fraction of L1 hits that are slow */
     bool disturbed;                     /* slow_rate is not 0, or passes vary */
@@ -95,8 +110,8 @@ static struct fth_chain words(uint64_t bytes)
 
 /* ---- levels ---- */
 
-/* Sets the ranges of the hops of L1.5 and of L2, from which capacity.c distinguishes misses from
- * most disturbed hops. */
+/* Sets the ranges of the hops of L1.5 and of L2. With them, capacity.c distinguishes misses from
+ * hops that are slow because of a disturbance. */
 static void find_ranges(struct study *study, const struct fth_clusters *clusters)
 {
     study->l15_low = study->l15_high = 0;
@@ -111,12 +126,14 @@ static void find_ranges(struct study *study, const struct fth_clusters *clusters
     study->l2_high = study->l2_hop * (1 + range_fraction);
 }
 
-/* Finds the levels from the plateaus of the hops: the first plateau is L1, and the one with the
- * most hops between L1 and L2 is L1.5. */
+/* Finds the levels from the plateaus of the hops. The first plateau is L1. L1.5 is the one with the
+ * most hops among the other plateaus below max_l2_fraction of the L2's latency, if there are any.
+ * The threshold between two levels is the geometric mean of their hops, as in capacity.c. */
 static enum fth_status find_levels(struct study *study, const uint32_t *hops, size_t count,
                                    struct fth_error *error)
 {
-    const struct fth_cluster_options options = {.min_share = 0.001, .min_gap_relative = 0.1};
+    const struct fth_cluster_options options = {.min_share = plateau_min_share,
+                                                .min_gap_relative = plateau_min_gap};
     struct fth_clusters clusters;
     enum fth_status status = fth_cluster_u32(hops, count, &options, &clusters, error);
     if (status != FTH_OK)
@@ -143,9 +160,10 @@ static enum fth_status find_levels(struct study *study, const uint32_t *hops, si
     return FTH_OK;
 }
 
-/* Returns the bytes that one miss fetches: the shortest power-of-two distance at which nearly every
- * hop of the first walk is slow; 0: none. */
-static uint64_t find_line(const uint32_t *hops, double threshold)
+/* Returns the bytes that one miss fetches: the shortest power-of-two distance at which more than
+ * line_share of the hops of a first walk are slow; 0: none. The first slow hop may be anywhere
+ * within this distance (`phase`). */
+static uint64_t line_of_walk(const uint32_t *hops, double threshold)
 {
     for (uint64_t line = 1; line <= MAX_LINE / WORD_BYTES; line *= 2)
         for (uint64_t phase = 0; phase < line; phase++) {
@@ -160,15 +178,15 @@ static uint64_t find_line(const uint32_t *hops, double threshold)
     return 0;
 }
 
-/* Finds the line from the medians of the first walks. The confidence is from the number of single
- * walks that lead to the same line. */
-static void find_lines(const uint32_t *hops, double threshold, const struct fth_answers *answers,
-                       struct fth_constant_cache *cache)
+/* Finds the line size from the medians of the first walks. The confidence is Laplace's rule over
+ * the number of single walks that lead to the same size. */
+static void find_line_size(const uint32_t *hops, double threshold,
+                           const struct fth_answers *answers, struct fth_constant_cache *cache)
 {
     unsigned same = 0;
-    cache->line_bytes = find_line(hops, threshold);
+    cache->line_bytes = line_of_walk(hops, threshold);
     for (size_t i = 0; i < REPEATS; i++)
-        same += find_line(answers->items[i].cycles, threshold) == cache->line_bytes;
+        same += line_of_walk(answers->items[i].cycles, threshold) == cache->line_bytes;
     cache->line_confidence = (same + 1.0) / (REPEATS + 2.0);
 }
 
@@ -177,21 +195,22 @@ static bool is_l15(const struct study *study, uint32_t cycles)
     return cycles > study->l1_threshold && cycles <= study->l15_threshold;
 }
 
-/* Computes the latency of L1.5 from all single hops that hit it. The confidence is from the
- * agreement of 15 parts of these hops. */
+/* Computes the latency of L1.5 from all single hops that hit it. The confidence is the agreement of
+ * PARTS parts of these hops, as many as latency.c times passes. Hop 0 is skipped: its time includes
+ * the fetch of the code that does the timing. */
 static enum fth_status find_l15_hops(struct study *study, const struct fth_answers *answers,
                                      struct fth_error *error)
 {
     enum { PARTS = 15 };
     struct fth_figure *figure = &study->found->l15.cycles;
     double values[PARTS];
-    uint32_t *hops = calloc(6 * (size_t)WORDS, sizeof *hops);
+    uint32_t *hops = calloc(MAX_FOOTPRINT_HOPS, sizeof *hops);
     size_t count = 0;
     if (!hops)
         return out_of_memory(error);
     for (size_t i = REPEATS; i < answers->count; i++)
         for (size_t hop = 1; hop < answers->items[i].count; hop++)
-            if (is_l15(study, answers->items[i].cycles[hop]) && count < 6 * (size_t)WORDS)
+            if (is_l15(study, answers->items[i].cycles[hop]) && count < MAX_FOOTPRINT_HOPS)
                 hops[count++] = answers->items[i].cycles[hop];
     enum fth_status status = FTH_OK;
     double mean = NAN;
@@ -269,14 +288,14 @@ static enum fth_status measure_levels(struct study *study, struct fth_error *err
     enum fth_status status = fth_ask(study->prober, requests, FTH_COUNT(requests), &answers, error);
     if (status != FTH_OK)
         return status;
-    uint32_t *hops = calloc(3 * (size_t)WORDS, sizeof *hops);
+    uint32_t *hops = calloc(MAX_MEDIANS, sizeof *hops);
     status = hops ? FTH_OK : out_of_memory(error);
     if (status == FTH_OK)
         status = find_levels(study, hops, median_hops(&answers, hops), error);
     if (status == FTH_OK) {
-        find_lines(hops, study->l1_threshold, &answers, &found->l1);
+        find_line_size(hops, study->l1_threshold, &answers, &found->l1);
         if (found->has_l15)
-            find_lines(hops, study->l15_threshold, &answers, &found->l15);
+            find_line_size(hops, study->l15_threshold, &answers, &found->l15);
         study->slow_rate = find_slow_rate(study, &answers);
         study->disturbed = study->disturbed || study->slow_rate > 0;
     }
@@ -289,8 +308,8 @@ static enum fth_status measure_levels(struct study *study, struct fth_error *err
 
 /* ---- each cache ---- */
 
-/* Returns a stride that touches every line of L1. With a longer one, L1 might hold the whole walk.
- */
+/* Returns the stride of one L1 line, so that a walk loads every line of its footprint. With a
+ * longer stride, all lines of a walk might fit into L1 although the footprint is larger than L1. */
 static uint64_t l1_stride(const struct fth_constants *found)
 {
     return found->l1.line_bytes ? found->l1.line_bytes : WORD_BYTES;
@@ -299,10 +318,10 @@ static uint64_t l1_stride(const struct fth_constants *found)
 static enum fth_status find_l1_latency(struct study *study, struct fth_error *error)
 {
     struct fth_figure *cycles = &study->found->l1.cycles;
-    enum fth_status status = fth_probe_latency(study->prober, &l1_array, cycles, error);
+    enum fth_status status = fth_probe_latency(study->prober, &l1_plan, cycles, error);
     if (status == FTH_OK)
         status =
-            fth_probe_overhead(study->prober, &l1_array, cycles->value, &study->overhead, error);
+            fth_probe_overhead(study->prober, &l1_plan, cycles->value, &study->overhead, error);
     study->disturbed = cycles->disturbed;
     study->found->overhead_cycles = study->overhead;
     return status;
@@ -316,7 +335,7 @@ static enum fth_status find_l1(struct study *study, struct fth_error *error)
         .path = FTH_PATH_CONSTANT,
         .carveout_percent = -1,
         .stride_bytes = stride,
-        .smallest_bytes = stride < 64 ? 256 : 4 * stride,
+        .smallest_bytes = stride < 64 ? 256 : 4 * stride, /* four lines, at least 256 bytes */
         .largest_bytes = BANK_BYTES,
         .hit_cycles = study->l1_hop,
         .miss_cycles = isnan(study->l15_hop) ? study->l2_hop : study->l15_hop,
@@ -346,32 +365,34 @@ static enum fth_status always_misses_l1(const struct study *study, uint64_t byte
     return status;
 }
 
-/* Measures the latency of L1.5 with whole passes over footprints that are far larger than L1 and
- * fit into L1.5. This is more precise than single hops. If it is not possible, the latency from
+/* Measures the latency of L1.5 with whole passes over two footprints that are far larger than L1
+ * and fit into L1.5. This is more precise than single hops. If it is not possible, the latency from
  * single hops (find_l15_hops) stays. */
 static enum fth_status find_l15_latency(const struct study *study, struct fth_error *error)
 {
     const struct fth_constant_cache *l1 = &study->found->l1;
     struct fth_constant_cache *l15 = &study->found->l15;
     const uint64_t stride = l1_stride(study->found);
-    uint64_t less = 4 * l1->capacity.fits_bytes;
-    if (2 * less > l15->capacity.fits_bytes / 4 * 3)
-        less = l15->capacity.fits_bytes / 8 * 3;
+    /* The longer footprint is twice the shorter one and at most three quarters of L1.5. */
+    uint64_t shorter = 4 * l1->capacity.fits_bytes;
+    if (2 * shorter > l15->capacity.fits_bytes / 4 * 3)
+        shorter = l15->capacity.fits_bytes / 8 * 3;
     const struct fth_latency_plan plan = {.path = FTH_PATH_CONSTANT,
                                           .carveout_percent = -1,
                                           .stride_bytes = stride,
-                                          .short_count = less / stride,
-                                          .long_count = 2 * (less / stride)};
-    bool fine = false;
-    /* The code of the walk may be in the same cache, which must hold it together with the
-     * constants. */
-    if (study->disturbed || less < 2 * l1->capacity.fits_bytes ||
+                                          .short_count = shorter / stride,
+                                          .long_count = 2 * (shorter / stride)};
+    bool all_miss = false;
+    /* Whole passes are not used if hops are disturbed, if the shorter footprint is not far larger
+     * than L1, or if L1.5 is too small for the constants and the code of the walk, which may be in
+     * the same cache. */
+    if (study->disturbed || shorter < 2 * l1->capacity.fits_bytes ||
         l15->capacity.fits_bytes < MIN_L15_BYTES)
         return FTH_OK;
-    enum fth_status status = always_misses_l1(study, less, &fine, error);
-    if (status == FTH_OK && fine)
+    enum fth_status status = always_misses_l1(study, shorter, &all_miss, error);
+    if (status == FTH_OK && all_miss)
         status = fth_probe_latency(study->prober, &plan, &l15->cycles, error);
-    study->found->l15_by_passes = fine;
+    study->found->l15_by_passes = all_miss;
     return status;
 }
 
@@ -383,8 +404,8 @@ static enum fth_status find_l15(struct study *study, struct fth_error *error)
         .path = FTH_PATH_CONSTANT,
         .carveout_percent = -1,
         .stride_bytes = stride,
-        /* L1 holds almost nothing of this footprint, so that disturbances are counted in hops of
-         * L1.5. */
+        /* capacity.c measures the rate of disturbances with the smallest footprint. L1 holds
+         * almost nothing of this one, so nearly all its hops are hits in L1.5. */
         .smallest_bytes = 4 * study->found->l1.capacity.fits_bytes,
         .largest_bytes = BANK_BYTES,
         .hit_cycles = study->l15_hop,
@@ -405,8 +426,10 @@ struct edge {
     uint64_t bytes, fits, evicts;
 };
 
-/* Counts the constant lines that are evicted after code of each length; 0 if disturbances explain
- * all slow hops. The first hop does not count because the code that times it is fetched then. */
+/* Counts the constant lines that code of each length evicts; 0 if disturbances explain all slow
+ * hops. The samples of a request are the times of the CODE_PASSES passes of the code, then those of
+ * the hops over the constants. The first hop does not count because the code that times it is
+ * fetched then. */
 static enum fth_status count_evicted(const struct study *study, uint64_t bytes,
                                      const uint64_t *lengths, size_t count, uint64_t *evicted,
                                      struct fth_error *error)
@@ -438,8 +461,10 @@ static enum fth_status count_evicted(const struct study *study, uint64_t bytes,
             all += times;
             steady += times > REPEATS / 2;
         }
-        /* As in capacity.c: more slow hops than disturbances explain, in total or at positions that
-         * are slow in most repeats. */
+        /* As in capacity.c: there are more slow hops than disturbances explain, in total or at
+         * positions that are slow in most repeats. There are three pairs of repeats, so by
+         * disturbances alone a position is slow in two of the three repeats with a probability of
+         * about 3 * rate * rate. */
         bool some = (double)all > fth_max_by_chance(REPEATS * hops * rate) ||
                     (double)steady > fth_max_by_chance(REPEATS * hops * rate * rate);
         evicted[i] = some ? (all + REPEATS - 1) / REPEATS : 0;
@@ -449,9 +474,9 @@ static enum fth_status count_evicted(const struct study *study, uint64_t bytes,
     return status;
 }
 
-/* Finds the edge: tries lengths that double, then divides the bracket around the edge into
- * SECTIONS + 1 parts until it is one block of instructions wide. `max_evicted` receives the lines
- * that the longest code evicts. */
+/* Finds the edge: tries lengths that double, then divides the bracket around the edge at MAX_CUTS
+ * lengths until it is one FTH_FETCH_BLOCK of instructions wide. `max_evicted` receives the number
+ * of lines that the longest code evicts. */
 static enum fth_status find_code_edge(const struct study *study, struct edge *edge,
                                       uint64_t *max_evicted, struct fth_error *error)
 {
@@ -476,7 +501,7 @@ static enum fth_status find_code_edge(const struct study *study, struct edge *ed
         }
         uint64_t blocks =
             edge->evicts > edge->fits ? (edge->evicts - edge->fits) / FTH_FETCH_BLOCK : 0;
-        count = blocks <= 1 ? 0 : blocks - 1 < SECTIONS ? blocks - 1 : SECTIONS;
+        count = blocks <= 1 ? 0 : blocks - 1 < MAX_CUTS ? blocks - 1 : MAX_CUTS;
         for (size_t i = 0; i < count; i++)
             lengths[i] = edge->fits + blocks * (i + 1) / (count + 1) * FTH_FETCH_BLOCK;
     }
@@ -506,7 +531,8 @@ static int find_level(const struct fth_fetch_levels *code, double bytes)
 }
 
 /* Finds out whether L1.5 shares its storage with code: with two amounts of constants, the sum of
- * constants and code that fits must be the same. */
+ * constants and code that fits must be the same. The result stays FTH_SHARING_UNKNOWN if L1.5 is
+ * too small for the test or if the sums differ. */
 static enum fth_status find_sharing(struct study *study, const struct fth_fetch_levels *code,
                                     struct fth_error *error)
 {
@@ -515,7 +541,8 @@ static enum fth_status find_sharing(struct study *study, const struct fth_fetch_
     struct edge more = {.bytes = BANK_BYTES / 2}, less;
     while (more.bytes > capacity->fits_bytes / 2)
         more.bytes /= 2;
-    /* Constants that L1 holds hide their eviction from L1.5. */
+    /* Constants that are in L1 would hit even if L1.5 has evicted them. So there must be more
+     * constants than L1 holds. */
     if (more.bytes < 2 * found->l1.capacity.fits_bytes)
         return FTH_OK;
     less.bytes = more.bytes / 2;
@@ -544,7 +571,9 @@ static enum fth_status find_sharing(struct study *study, const struct fth_fetch_
     found->with_code_confidence = two_agree_confidence;
     const double bytes = fmax(first, second);
     found->code_level = find_level(code, bytes);
-    /* The code of a walk over constants alone is also in L1.5, so that fewer constants fit. */
+    /* The capacity found with constants alone is at most the size of the bank, and the code of the
+     * walk takes a part of L1.5 as well. The sum replaces it if the whole bank fits or if the sum
+     * is larger. */
     if (capacity->misses_bytes == 0 || bytes > (double)capacity->fits_bytes) {
         capacity->fits_bytes = (uint64_t)bytes;
         capacity->misses_bytes = (uint64_t)(bytes + block);
@@ -564,7 +593,7 @@ enum fth_status fth_probe_constants(const struct fth_prober *prober,
     struct fth_figure l2;
     enum fth_status status = find_l1_latency(&study, error);
     if (status == FTH_OK)
-        status = fth_probe_latency(prober, &l2_array, &l2, error);
+        status = fth_probe_latency(prober, &l2_plan, &l2, error);
     if (status == FTH_OK) {
         study.l2_hop = l2.value + study.overhead;
         status = measure_levels(&study, error);

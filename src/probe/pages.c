@@ -11,7 +11,7 @@
  * more or fewer cycles than the others. Therefore consecutive groups overlap by one line, and the
  * baseline of a line comes from a group in which it is not the first. Before it is known how many
  * neighbours the first TLB holds, each line is walked alone. Its baseline is then corrected by the
- * mean difference between first loads and others (`first_extra`). */
+ * mean difference between first loads and others (`first_load_extra`). */
 #include "probe/tlb.h"
 
 #include <math.h>
@@ -105,14 +105,14 @@ void fth_pages_close(struct fth_pages *pages)
 }
 
 /* Changes to larger groups. Baselines from walks of single lines are discarded. Their mean is added
- * to `first_extra`, and measure_baselines() subtracts the mean of the new baselines of the same
- * lines from it, so that the difference remains. */
+ * to `first_load_extra`, and measure_baselines() subtracts the mean of the new baselines of the
+ * same lines from it, so that the difference remains. */
 static void change_group(struct fth_pages *pages, uint64_t group)
 {
     if (pages->group_loads == 1) {
         pages->single_lines = pages->baseline_count;
         for (uint64_t i = 1; i < pages->baseline_count; i++)
-            pages->first_extra += pages->baseline[i] / (double)(pages->baseline_count - 1);
+            pages->first_load_extra += pages->baseline[i] / (double)(pages->baseline_count - 1);
         pages->baseline_count = 0;
     }
     pages->group_loads = group;
@@ -195,7 +195,7 @@ static enum fth_status store_baselines(struct fth_pages *pages, const struct fth
             if (first + i)
                 pages->baseline[first + i] -= pages->group_penalty;
             if (first && pages->group_loads == 1)
-                pages->baseline[first + i] -= pages->first_extra;
+                pages->baseline[first + i] -= pages->first_load_extra;
         }
         cycles += chain->count * (1 + baseline_passes(pages));
     }
@@ -224,7 +224,7 @@ static enum fth_status measure_baselines(struct fth_pages *pages, uint64_t count
         return status;
     pages->baseline_count = count;
     for (uint64_t i = 1; i < pages->single_lines; i++)
-        pages->first_extra -= pages->baseline[i] / (double)(pages->single_lines - 1);
+        pages->first_load_extra -= pages->baseline[i] / (double)(pages->single_lines - 1);
     pages->single_lines = 0;
     return FTH_OK;
 }

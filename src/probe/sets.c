@@ -22,18 +22,23 @@ enum {
     /* The lines x that are loaded alone. Heuristics: they balance evidence against time. */
     NEAR_LINES = 24,       /* the first lines directly after those that fit */
     FAR_BATCH = 48,        /* random lines of the array, per batch of requests */
-    MAX_FAR_HOPS = 120000, /* loads spent on random lines in all, but at least one batch */
+    MAX_FAR_HOPS = 120000, /* maximum loads for all random lines; one batch is always tried */
     /* Minimum number of pairs (line, evicted line). A mapping with twice the true number of sets
      * explains a pair by chance with probability 1/2, and 24 pairs with 2^-24. */
     MIN_PAIRS = 24,
-    MIN_FAR_EVICTING = 6,   /* minimum number of random lines that evict another one. Heuristic. */
-    WINDOWS = 24,           /* walks of one line more than fits, each at a different start */
-    WINDOW_PASSES = 24,     /* passes of each walk. On an H200, every line of the overflowing set
-                               misses at least once in 24 passes (docs/results/h200.md). */
-    CONTROL_RUNS = 4,       /* requests without a line x, for comparison */
-    VOTES = 3,              /* repeats of each request if hits are sometimes slow */
-    MEMBER_PASSES = 8,      /* timed passes over one line more than fits */
-    MIN_SEARCH_LINES = 768, /* minimum upper limit of the footprints that are tried */
+    /* Minimum number of random lines that must evict another one; see check_evictions(). The search
+     * tries more lines until FTH_SETS_MIN_EVICTING do, but accepts fewer. Heuristic. */
+    MIN_FAR_EVICTING = 6,
+    WINDOWS = 24,       /* walks over one line more than fits, each with a different start */
+    WINDOW_ALIGN = 64,  /* lines; see random_window_start() */
+    WINDOW_PASSES = 24, /* passes of each walk. On an H200, every line of the overflowing set
+                           misses at least once in 24 passes (docs/results/h200.md). */
+    CONTROL_RUNS = 4,   /* requests without a line x, for comparison */
+    VOTES = 3,          /* repeats of each request if hits are sometimes slow */
+    MEMBER_PASSES = 8,  /* timed passes over one line more than fits */
+    /* The largest footprint that is tried has four times the expected lines plus this number, which
+     * matters for small caches. Heuristic. */
+    EXTRA_SEARCH_LINES = 768,
     MAX_FITTING_LINES = 1 << 14 /* with more lines, the requests take too long */
 };
 /* Size of the array that contains all lines. The device aligns arrays of up to 2 MiB to their size;
@@ -69,8 +74,10 @@ static enum fth_status count_fitting(struct fth_sets_work *work, struct fth_erro
     enum fth_status status = fth_ask(work->prober, &request, 1, &answers, error);
     fth_answers_fini(&answers);
     struct fth_capacity capacity = {0};
-    uint64_t largest = 4 * plan->fits_bytes / plan->line_bytes + MIN_SEARCH_LINES;
+    uint64_t largest = 4 * plan->fits_bytes / plan->line_bytes + EXTRA_SEARCH_LINES;
     largest = largest < work->limit * 3 / 4 ? largest : work->limit * 3 / 4;
+    /* fth_probe_capacity uses the geometric mean of the two latencies as its threshold. Equal
+     * values make it use that of the plan. */
     const struct fth_capacity_plan size = {.path = plan->path,
                                            .carveout_percent = plan->carveout_percent,
                                            .stride_bytes = plan->line_bytes,
@@ -102,6 +109,8 @@ uint64_t fth_sets_count_misses(const struct fth_sets_work *work, const uint32_t 
     return misses;
 }
 
+/* The members are the lines of the set that overflows. One more pass than `passes` is timed,
+ * because the first timed pass is not evaluated. */
 enum fth_status fth_sets_find_members(struct fth_sets_work *work, uint64_t passes, bool *same,
                                       struct fth_error *error)
 {
@@ -180,9 +189,10 @@ static enum fth_status run_controls(struct fth_sets_work *work, struct fth_error
     }
     fth_answers_fini(&answers);
     work->votes = now_and_then ? VOTES : 1;
-    /* The L1 of an H200 loses some of its oldest lines whenever a step starts, possibly the same
-     * lines every time. Requests of several steps are useless there. The limit of a 16th of the
-     * lines plus 8 is a heuristic. */
+    /* The L1 of an H200 loses some of its oldest lines whenever a step of a request starts,
+     * possibly the same lines every time. Requests of several steps are useless there. The limit of
+     * a 16th of the lines plus 8 is a heuristic. (A line that is slow in three of four runs counts
+     * twice.) */
     work->use_windows = work->plan->one_step || now_and_then + ignored > work->fits / 16 + 8;
     if (work->use_windows) {
         work->votes = 1;
@@ -191,11 +201,11 @@ static enum fth_status run_controls(struct fth_sets_work *work, struct fth_error
     return status;
 }
 
-/* ---- the same with requests of one step ---- */
+/* ---- stage two with requests of one step: windows ---- */
 
 /* Adds the replacements in one window to structure->choices. `members` are the `count` lines of the
- * window that ever miss, that is, the lines of one set. The order of their misses shows which line
- * was replaced each time. */
+ * window that ever miss, that is, the lines of one set. One of them is always missing, so each line
+ * that misses was evicted by the miss before it (fth_choices_add). */
 static enum fth_status add_window_choices(struct fth_sets_work *work,
                                           const struct fth_samples *samples, uint64_t start,
                                           const uint32_t *members, size_t count,
@@ -206,6 +216,7 @@ static enum fth_status add_window_choices(struct fth_sets_work *work,
     size_t misses = 0;
     if (!missed)
         return fth_sets_no_memory(error);
+    /* Pass 0 fills the set. fth_choices_add needs all misses after the fill. */
     for (uint64_t pass = 1; pass < WINDOW_PASSES; pass++)
         for (uint32_t i = 0; i < count; i++)
             if (is_slow(work, samples->cycles[pass * lines + members[i] - start]))
@@ -244,6 +255,8 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
         size_t missed = 0;
         for (uint64_t line = 0; line < lines; line++) {
             bool ever = false;
+            /* The first two passes are the warm-up, as in dissect.c: a line that is slow only there
+             * need not be in the set. */
             for (uint64_t pass = 2; pass < WINDOW_PASSES; pass++)
                 ever = ever || is_slow(work, answers.items[i].cycles[pass * lines + line]);
             if (ever)
@@ -262,12 +275,13 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
     return status;
 }
 
-/* Returns a random start of a window. It is a multiple of 64 lines, so that the lines of the window
- * are distributed over the sets as evenly as those from line 0 on. */
+/* Returns a random start of a window. It is a multiple of WINDOW_ALIGN lines, so that the lines of
+ * the window are distributed over the sets as evenly as those from line 0 on. This holds for index
+ * functions whose pattern repeats, or is only permuted, after that many lines. Heuristic. */
 static uint64_t random_window_start(struct fth_sets_work *work)
 {
-    uint64_t positions = (work->limit - work->fits - 1) / 64;
-    return positions ? 64 * fth_rng_below(&work->rng, positions) : 0;
+    uint64_t positions = (work->limit - work->fits - 1) / WINDOW_ALIGN;
+    return positions ? WINDOW_ALIGN * fth_rng_below(&work->rng, positions) : 0;
 }
 
 /* Finds evictions with windows: at most half of them cross a power of two, the others start at
@@ -277,9 +291,11 @@ static enum fth_status find_evictions_by_windows(struct fth_sets_work *work,
 {
     uint64_t starts[WINDOWS];
     size_t count = 0;
+    /* The border is about in the middle of the window. The condition is stricter than necessary for
+     * the window to be within the array. */
     for (uint64_t border = 64; border < work->limit && count < WINDOWS / 2; border *= 2)
-        if (border > work->fits / 2 && border + work->fits + 65 < work->limit)
-            starts[count++] = (border - work->fits / 2) / 64 * 64;
+        if (border > work->fits / 2 && border + work->fits + WINDOW_ALIGN + 1 < work->limit)
+            starts[count++] = (border - work->fits / 2) / WINDOW_ALIGN * WINDOW_ALIGN;
     while (count < WINDOWS)
         starts[count++] = random_window_start(work);
     enum fth_status status = try_windows(work, starts, count, error);
@@ -333,7 +349,8 @@ static enum fth_status try_lines(struct fth_sets_work *work, const uint64_t *lin
     return status;
 }
 
-/* Chooses `count` random lines after those that fit. Returns their number: 0 if there are none. */
+/* Chooses `count` random lines after those that fit. Returns their number, which is always `count`,
+ * because at most three quarters of the array fit (count_fitting). */
 static size_t choose_far_lines(struct fth_sets_work *work, uint64_t *lines, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -360,8 +377,8 @@ static size_t count_evicting(const struct fth_sets_work *work, size_t first)
 }
 
 /* Tries the lines directly after those that fit and the lines whose index is a power of two. Then
- * tries random lines until enough of them evicted another one. If the lines that fit do not fill
- * all sets, few lines evict another one. */
+ * tries random lines until enough of them evicted another one. This can take many lines, because
+ * only a few evict another one if the lines that fit do not fill all sets. */
 static enum fth_status find_evictions(struct fth_sets_work *work, struct fth_error *error)
 {
     uint64_t lines[NEAR_LINES + FAR_BATCH + 64];
@@ -372,22 +389,23 @@ static enum fth_status find_evictions(struct fth_sets_work *work, struct fth_err
         if (line >= work->fits + NEAR_LINES)
             lines[count++] = line;
     enum fth_status status = try_lines(work, lines, count, error);
-    size_t far = MAX_FAR_HOPS / (work->fits + 1), near = work->evictions.count;
-    far = far < FAR_BATCH ? FAR_BATCH : far;
+    size_t max_far_lines = MAX_FAR_HOPS / (work->fits + 1), first_far = work->evictions.count;
+    max_far_lines = max_far_lines < FAR_BATCH ? FAR_BATCH : max_far_lines;
     for (size_t tried = 0;
-         status == FTH_OK && tried < far &&
-         (count_evicting(work, near) < FTH_SETS_MIN_EVICTING || count_pairs(work) < MIN_PAIRS);
+         status == FTH_OK && tried < max_far_lines &&
+         (count_evicting(work, first_far) < FTH_SETS_MIN_EVICTING || count_pairs(work) < MIN_PAIRS);
          tried += FAR_BATCH) {
         count = choose_far_lines(work, lines, FAR_BATCH);
         status = try_lines(work, lines, count, error);
     }
-    work->far_evicting = status == FTH_OK ? count_evicting(work, near) : 0;
+    work->far_evicting = status == FTH_OK ? count_evicting(work, first_far) : 0;
     return status;
 }
 
-/* Fails if too few random lines evicted another one to determine the mapping. A modulo is
- * determined by few lines. A hash can use any address bit, so it needs one more line for each bit.
- */
+/* Fails if too few random lines (or windows) evicted another line to determine the mapping. A
+ * modulo is determined by few lines. A linear hash, that is, XORs of address bits, can use any
+ * address bit. The victims are lines below `fits`, so only further lines show the effect of the
+ * bits above: one more line is needed for each of these bits. */
 static enum fth_status check_evictions(const struct fth_sets_work *work, struct fth_error *error)
 {
     const struct fth_mapping *mapping = &work->structure->mapping;
@@ -399,13 +417,13 @@ static enum fth_status check_evictions(const struct fth_sets_work *work, struct 
         return FTH_OK;
     return fth_fail(
         error, FTH_INCONCLUSIVE, "find sets", NULL,
-        "%zu further lines were loaded, but only %zu evicted others: the sets fill too unevenly",
+        "%zu experiments were made, but only %zu showed an eviction: the sets fill too unevenly",
         work->evictions.count, count_evicting(work, 0));
 }
 
-/* Whether one line too many evicts all lines of its set, one after the other. This is so if the
- * first line after those that fit, loaded once, evicts as many lines as miss when it is walked
- * together with them. */
+/* Whether one line too many evicts all lines of its set, one after the other. True if loading line
+ * C once evicts as many of the lines [0, C) as miss in walks over [0, C], and if these walks miss
+ * the same lines in every pass (`same`). */
 static bool evicts_whole_sets(const struct fth_sets_work *work, bool same)
 {
     const struct fth_eviction *first = &work->evictions.items[0];
@@ -463,6 +481,7 @@ static enum fth_status check_single(struct fth_sets_work *work, struct fth_error
         return FTH_OK;
     bool same = false;
     enum fth_status status = FTH_OK;
+    /* If only one line fits, `passes` stays 0. The loop then ends when both lines have missed. */
     for (uint64_t passes = work->fits / 2;
          status == FTH_OK && 2 * work->member_count <= work->fits + 1 &&
          passes * work->fits <= fth_sets_max_hops && passes <= 4 * work->fits;
@@ -495,8 +514,9 @@ static enum fth_status find_mapping(struct fth_sets_work *work, bool same, struc
         !work->use_windows && evicts_whole_sets(work, same);
     if (count_pairs(work) < MIN_PAIRS && !work->evictions.whole_sets)
         return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                        "%zu further lines evicted only %zu others, too few to find a mapping",
+                        "%zu experiments showed only %zu evicted lines, too few to find a mapping",
                         work->evictions.count, count_pairs(work));
+    /* This fit may fail without an error: `fault` is discarded. The second one reports it. */
     status = fth_mapping_fit(&work->evictions, &work->structure->mapping, &fault);
     if (status != FTH_INCONCLUSIVE)
         return status;
@@ -565,6 +585,8 @@ enum fth_status fth_probe_sets(const struct fth_prober *prober, const struct fth
     fth_rng_init(&work.rng, 1);
     enum fth_status status = dissect(&work, error);
     if (status == FTH_OK) {
+        /* `hash` receives the name or the formula of the mapping, whatever its kind; `index`
+         * receives only a name. */
         bool named = fth_mapping_name(&structure->mapping, plan->line_bytes, structure->ways != 0,
                                       structure->hash, sizeof structure->hash);
         if (named)

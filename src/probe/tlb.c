@@ -3,15 +3,21 @@
  * chase: Mei and Chu 2017, Section 4). pages.c computes the excess of each load, that is, the cost
  * of its translation. tlb_step.c finds out which loads missed.
  *
- *   level      With more and more loads, the excess rises in steps, one per level. The stride of
- *              this "spread" chain is not a multiple of any page size, so that a TLB distributes
- *              the pages over all its sets. Once the page size of the previous level is known, a
- *              chain with that stride is examined, too: it has more loads in the same memory.
+ *   level      With more and more loads, the excess rises in steps, one per level. The loads
+ *              follow the "spread" chain: its stride is not a multiple of any page size, so that a
+ *              TLB distributes the pages over all its sets. Once the page size of the previous
+ *              level is known, a second chain with that stride is examined, too: it has more loads
+ *              in the same memory.
  *   page       If two consecutive loads are in the same page, at most one of them misses. The page
- *              size is the smallest power of two at which misses have missing neighbours.
+ *              size is the smallest stride, a power of two, at which many misses directly follow
+ *              another miss.
  *   entries    The largest number of pages that repeated passes access without a miss, at a stride
  *              of one page (tlb_entries.c).
  *   penalty    The excess of loads that miss this level minus that of loads that hit it.
+ *
+ * pages.c measures baselines in groups of neighbouring loads. Larger groups save time. Either all
+ * loads of a group hit the first level (a hit group), or all of them miss the inner levels and hit
+ * the next one (a miss group). In the second case, the known cost of these misses is subtracted.
  *
  * The search in find_levels() works on candidates. A candidate is a step in the excess that begins
  * between two numbers of loads:
@@ -19,13 +25,13 @@
  *   1. find_candidate() makes the walk longer until some loads show a step above those known.
  *   2. find_level() determines page size, entries and penalty of the candidate.
  *   3. is_duplicate() compares it with the previous level. Some loads take more or fewer cycles
- *      than most for a miss of the same TLB, which looks like another step with the same onset.
- *      Such a candidate is not a level of its own. If more loads show its height than that of the
- *      previous level, its height becomes the penalty of the previous level.
+ *      than most for a miss of the same TLB, which looks like a second step. Such a candidate is
+ *      not a level of its own. If it has the same onset as the previous level and more loads show
+ *      its excess, the penalty of the previous level is raised to this excess (add_penalty()).
  *   4. find_next_candidate() looks for the next higher step, on both chains.
  *
- * The other strides are 256 bytes larger than a power of two. Otherwise all lines would fall into
- * the same set of the L2. docs/methods.md lists the assumptions. */
+ * All strides except that of the spread chain are 256 bytes larger than a power of two. Otherwise
+ * all lines would fall into the same set of the L2. docs/methods.md lists the assumptions. */
 #include "probe/tlb.h"
 
 #include <math.h>
@@ -33,77 +39,84 @@
 
 enum {
     SKEW = 256, /* bytes that are added to strides that are powers of two */
-    /* Maximum loads of a chain: MAX_HOPS, and one in L2_PART of the 128-byte lines of the L2, so
-     * that all lines stay in the L2. */
-    MAX_HOPS = 8192,
+    /* A chain has at most MAX_LOADS loads. It also has at most 1/L2_PART as many loads as the L2
+     * has 128-byte lines, so that all lines stay in the L2. Heuristics. */
+    MAX_LOADS = 8192,
     L2_PART = 16,
     FIRST_COUNT = 4, /* loads of the shortest walk; assumed to fit into every TLB */
-    WANTED_LOADS =
-        128,    /* minimum loads of the chain that is searched for levels, if memory allows */
-    PASSES = 5, /* timed passes of a walk */
+    /* Minimum number of loads of the spread chain. Its stride is halved until memory has space for
+     * them. */
+    WANTED_LOADS = 128,
+    PASSES = 5,        /* timed passes of a walk */
     NOISE_PASSES = 15, /* timed passes to measure the noise */
-    FEW_PASSES = 3,    /* timed passes over more than MANY_PAGES loads, which are enough samples */
-    MANY_PAGES = 512,
+    /* A walk over more than MANY_LOADS loads gives enough samples with FEW_PASSES timed passes. */
+    FEW_PASSES = 3,
+    MANY_LOADS = 512,
     WINDOWS = 5,  /* places of the chain at which groups of neighbours are tested */
     MIN_RISE = 3, /* cycles: smallest penalty that the probe looks for */
-    /* Safety factor for groups of loads that all miss one level and all hit the next: the group has
-     * at least this factor more loads than the one level holds, and this factor fewer than the
-     * other, because some sets may overflow early. */
+    /* Safety factor for miss groups. A group has at least GROUP_FACTOR times as many loads as the
+     * first level holds, so that all of them miss it. It has at most 1/GROUP_FACTOR of the loads
+     * that the next level holds, because some of its sets may overflow early. Heuristic. */
     GROUP_FACTOR = 6,
     /* Loads per entry of the previous level, on the chain with that level's page size as stride.
-     * They reach a next level with pages 16 times as large and 2.5 times as many entries. */
+     * They fill a next level whose pages are up to 16 times as large as those of the previous level
+     * and which has up to 2.5 times as many entries (16 * 2.5 = 40). Heuristic. */
     LOADS_PER_ENTRY = 40,
 };
-/* Minimum fraction of loads that must miss for a stride to be taken as half a page or less.
- * Heuristic. */
+/* Minimum fraction of loads that must miss in a pass for it to vote `no` (struct votes), that is,
+ * for the stride to be taken as half a page or less. Heuristic. */
 static const double min_miss_fraction = 0.15;
-/* A step lower than this fraction of the expected step belongs to another level. Heuristic. */
-static const double lower_fraction = 0.8;
-/* Range of page sizes that the probe can find. */
-static const uint64_t largest_page = 64 << 20, min_page = 64 << 10;
-/* 64 MiB divided by the golden ratio: multiples of it are evenly distributed over any number of
- * sets. */
+/* A step that is at most this fraction of the candidate's step belongs to another level (see
+ * test_stride()). Heuristic. */
+static const double max_lower_fraction = 0.8;
+/* Range of page sizes in bytes that the probe can find. */
+static const uint64_t max_page = 64 << 20, min_page = 64 << 10;
+/* About 64 MiB divided by the golden ratio, in bytes. Multiples of it are evenly distributed over
+ * any number of sets. */
 static const uint64_t spread_stride = 41473536;
 
-/* Where a level begins to miss. */
+/* Where a level begins to miss, at a stride of one page. */
 struct onset {
     uint64_t pages; /* smallest number of pages with misses */
-    size_t misses;  /* loads that missed in a walk over twice as many pages */
+    /* In a walk over twice as many pages: samples with the excess of such a miss, or positions
+     * where single loads do not distinguish hit and miss. */
+    size_t misses;
 };
 
 /* State of the search over all levels. */
 struct study {
     const struct fth_prober *prober;
-    uint64_t max_bytes, max_hops;
+    uint64_t max_bytes, max_loads;
     struct fth_page_noise noise;
-    struct fth_tlb_step first; /* of the first level; miss_excess 0: not known yet */
-    uint64_t first_max_loads;  /* upper bound for the loads whose pages the first level holds */
+    struct fth_tlb_step first_step; /* of the first level; miss_excess 0: not known yet */
+    uint64_t first_max_loads; /* upper bound for the loads whose pages the first level holds */
     uint64_t first_page, first_entries; /* of the first level; 0: not known */
     size_t level_count;                 /* levels found so far */
-    bool periodic;                      /* the same pages miss these levels in every pass */
-    double first_extra;                 /* cycles that the first load of a walk takes longer */
-    struct onset onset;                 /* of the level that was examined last; pages 0: unknown */
+    bool periodic;           /* the same pages miss in every pass, in all levels found so far */
+    double first_load_extra; /* cycles that the first load of a walk takes longer */
+    struct onset onset;      /* of the candidate that was examined last; pages 0: unknown */
     size_t samples;
 };
 
-/* A possible level: the excess rises by `step` between `fits` and `onset` loads. */
+/* A possible level. On a chain with this stride, a walk over `fitting_loads` loads does not show
+ * the step, and a walk over `onset_loads` loads does. */
 struct candidate {
     bool found;
-    uint64_t stride_bytes, fits, onset;
+    uint64_t stride_bytes, fitting_loads, onset_loads;
     struct fth_tlb_step step;
 };
 
-/* Opens a chain of at most `max` loads, within the limits of the study. */
-static enum fth_status open_pages(const struct study *study, uint64_t stride, uint64_t max,
+/* Opens a chain of at most `max_loads` loads, within the limits of the study. */
+static enum fth_status open_pages(const struct study *study, uint64_t stride, uint64_t max_loads,
                                   struct fth_pages *pages, struct fth_error *error)
 {
-    max = FTH_MIN(max, study->max_hops);
+    max_loads = FTH_MIN(max_loads, study->max_loads);
     if (study->max_bytes / stride < 2)
-        max = 0;
+        max_loads = 0;
     else
-        max = FTH_MIN(max, study->max_bytes / stride - 1);
-    enum fth_status status = fth_pages_open(study->prober, stride, max, pages, error);
-    pages->first_extra = study->first_extra;
+        max_loads = FTH_MIN(max_loads, study->max_bytes / stride - 1);
+    enum fth_status status = fth_pages_open(study->prober, stride, max_loads, pages, error);
+    pages->first_load_extra = study->first_load_extra;
     return status;
 }
 
@@ -113,27 +126,29 @@ static void close_pages(struct study *study, struct fth_pages *pages)
     fth_pages_close(pages);
 }
 
-/* One walk over the first `count` loads; the caller finishes it. */
+/* Walks over the first `count` loads. The caller frees `walk` with fth_page_walks_fini(). */
 static enum fth_status walk_once(struct fth_pages *pages, uint64_t count,
                                  struct fth_page_walk *walk, struct fth_error *error)
 {
     *walk = (struct fth_page_walk){
-        .count = count, .passes = fth_page_passes(count, count > MANY_PAGES ? FEW_PASSES : PASSES)};
+        .count = count, .passes = fth_page_passes(count, count > MANY_LOADS ? FEW_PASSES : PASSES)};
     return fth_pages_walk(pages, walk, 1, error);
 }
 
-/* Chooses the groups for baselines: doubles the number of neighbouring loads as long as walks over
- * them do not miss the first level, in each of several windows of the chain. Windows that do not
- * begin at position 0 have one load fewer, because the page of the samples needs an entry, too. */
+/* Makes hit groups as large as possible: doubles the number of neighbouring loads as long as walks
+ * over them do not miss the first level, in each of several windows of the chain. The GPU writes
+ * the samples into the page of position 0, which therefore needs an entry all the time. Windows
+ * that do not begin at position 0 have one load fewer for this reason. */
 static enum fth_status choose_groups(const struct study *study, struct fth_pages *pages,
-                                     uint64_t max, struct fth_error *error)
+                                     uint64_t max_loads, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     bool overflows = false;
-    for (uint64_t count = FIRST_COUNT; status == FTH_OK && !overflows && count <= max &&
+    for (uint64_t count = FIRST_COUNT; status == FTH_OK && !overflows && count <= max_loads &&
                                        WINDOWS * (count + WINDOWS) < pages->max_loads;
          count *= 2) {
         struct fth_page_walk walks[WINDOWS];
+        /* The windows do not overlap, and the gaps between them grow. */
         for (size_t i = 0; i < FTH_COUNT(walks); i++)
             walks[i] = (struct fth_page_walk){.first = i * (count + i),
                                               .count = count - (i > 0),
@@ -142,8 +157,10 @@ static enum fth_status choose_groups(const struct study *study, struct fth_pages
         if (status != FTH_OK)
             break;
         for (size_t i = 0; i < FTH_COUNT(walks); i++) {
-            struct fth_page_misses misses = fth_tlb_step_count_misses(&walks[i], &study->first);
-            overflows = overflows || fth_tlb_step_overflows(&misses, walks[i].count, &study->first);
+            struct fth_page_misses misses =
+                fth_tlb_step_count_misses(&walks[i], &study->first_step);
+            overflows =
+                overflows || fth_tlb_step_overflows(&misses, walks[i].count, &study->first_step);
         }
         if (!overflows)
             fth_pages_use_hit_groups(pages, count);
@@ -152,13 +169,14 @@ static enum fth_status choose_groups(const struct study *study, struct fth_pages
     return status;
 }
 
-/* Chooses the groups for walks that examine a candidate. Where its level holds many more loads than
- * the first one, groups are so large that all their loads miss the first level and hit this one. */
+/* Chooses the groups for walks that examine a candidate. Where the candidate's level holds many
+ * more loads than the first one, they are miss groups: so large that all their loads miss the first
+ * level and hit the candidate's. Otherwise they are hit groups. */
 static enum fth_status choose_groups_for(const struct study *study,
                                          const struct candidate *candidate, struct fth_pages *pages,
                                          struct fth_error *error)
 {
-    const uint64_t group = candidate->fits / GROUP_FACTOR;
+    const uint64_t group = candidate->fitting_loads / GROUP_FACTOR;
     if (candidate->step.hit_excess == 0 || group < GROUP_FACTOR * study->first_max_loads)
         return choose_groups(study, pages, pages->max_loads, error);
     fth_pages_use_miss_groups(pages, group, candidate->step.hit_excess);
@@ -178,19 +196,19 @@ static enum fth_status measure_noise(struct study *study, struct fth_pages *page
     return status;
 }
 
-/* Finds the next step above `hit_excess`: makes the walk longer by half, from `first` loads on,
+/* Finds the next step above `hit_excess`: makes the walk longer by half, from `min_loads` loads on,
  * until two consecutive walks show a step. candidate->found is false where none does.
- * FTH_INCONCLUSIVE: even the first walk shows a step. */
-static enum fth_status find_candidate(struct study *study, struct fth_pages *pages, uint64_t first,
-                                      double hit_excess, struct candidate *candidate,
-                                      struct fth_error *error)
+ * FTH_INCONCLUSIVE: even the shortest walk shows a step. */
+static enum fth_status find_candidate(struct study *study, struct fth_pages *pages,
+                                      uint64_t min_loads, double hit_excess,
+                                      struct candidate *candidate, struct fth_error *error)
 {
     enum fth_status status =
-        study->first.miss_excess > 0 ? FTH_OK : measure_noise(study, pages, first, error);
+        study->first_step.miss_excess > 0 ? FTH_OK : measure_noise(study, pages, min_loads, error);
     uint64_t previous_count = 0;
     bool found_before = false;
     *candidate = (struct candidate){.stride_bytes = pages->stride_bytes};
-    for (uint64_t count = first;
+    for (uint64_t count = min_loads;
          status == FTH_OK && !candidate->found && count <= pages->max_loads;) {
         struct fth_page_walk walk;
         struct fth_tlb_step step;
@@ -199,14 +217,15 @@ static enum fth_status find_candidate(struct study *study, struct fth_pages *pag
         if (status != FTH_OK)
             break;
         status = fth_tlb_step_find(&walk, hit_excess, &study->noise, &step, &found, error);
-        /* Where only means show the step, it must be high: some lines always take a little longer
+        /* If only the means over the passes show the step, not single loads, it must be at least
+         * half as high as the excess below it (a heuristic). Some lines always take a little longer
          * than most, which is not a further level. */
         found = found && (hit_excess == 0 || step.per_load ||
                           step.miss_excess - hit_excess >= hit_excess / 2);
         fth_page_walks_fini(&walk, 1);
         if (found && found_before) {
-            /* The second walk has more loads and is preferred, unless its step is clearly higher:
-             * then it may already miss a further level. */
+            /* The second walk has more loads and is preferred, unless its step is clearly higher,
+             * by a quarter (a heuristic): then it may already miss a further level. */
             if (step.miss_excess <
                 candidate->step.miss_excess +
                     fmax(MIN_RISE, 0.25 * (candidate->step.miss_excess - hit_excess)))
@@ -214,15 +233,16 @@ static enum fth_status find_candidate(struct study *study, struct fth_pages *pag
             candidate->found = true;
         } else if (found) {
             candidate->step = step;
-            candidate->fits = previous_count;
-            candidate->onset = count;
+            candidate->fitting_loads = previous_count;
+            candidate->onset_loads = count;
         } else if (hit_excess == 0) {
             fth_pages_use_hit_groups(pages, count);
         } else if (study->level_count == 1 &&
                    count / GROUP_FACTOR >= GROUP_FACTOR * study->first_max_loads) {
             fth_pages_use_miss_groups(pages, count / GROUP_FACTOR, hit_excess);
         }
-        /* The longest walk is repeated if it is the first one with a step. */
+        /* The longest walk is repeated if it is the first one with a step. Otherwise the loop ends
+         * after it. */
         if (count < pages->max_loads)
             count = FTH_MIN(count + (count + 1) / 2, pages->max_loads);
         else if (!found || found_before)
@@ -230,29 +250,32 @@ static enum fth_status find_candidate(struct study *study, struct fth_pages *pag
         found_before = found;
         previous_count = walk.count;
     }
-    if (status == FTH_OK && candidate->found && candidate->fits == 0)
+    if (status == FTH_OK && candidate->found && candidate->fitting_loads == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find TLBs", NULL,
-                        "even a walk over %llu pages misses a TLB", (unsigned long long)first);
+                        "even a walk over %llu pages misses a TLB", (unsigned long long)min_loads);
+    /* The rate of false misses is measured with half as many loads as fit, unless these are few. */
     return status == FTH_OK && candidate->found
-               ? fth_tlb_step_learn_rate(
-                     pages, candidate->fits > 8 ? candidate->fits / 2 : candidate->fits,
-                     &candidate->step, error)
+               ? fth_tlb_step_learn_rate(pages,
+                                         candidate->fitting_loads > 8 ? candidate->fitting_loads / 2
+                                                                      : candidate->fitting_loads,
+                                         &candidate->step, error)
                : status;
 }
 
 /* ---- page ---- */
 
-/* Do the loads that miss have neighbours that miss, too? Each pass has one vote. A pass with too
- * few misses does not vote. */
+/* Do loads that miss follow directly after other loads that miss? Each pass has one vote. A pass in
+ * which hardly any load misses does not vote. */
 struct votes {
-    unsigned yes;   /* many misses follow directly after another miss */
-    unsigned no;    /* many loads miss, but hardly any two in a row */
-    unsigned few;   /* few loads miss, and no two in a row */
-    uint64_t loads; /* of the walk */
+    unsigned yes;     /* many misses follow directly after another miss */
+    unsigned no;      /* many loads miss, but hardly any two in a row */
+    unsigned weak_no; /* some loads miss, but not many, and no two in a row */
+    uint64_t loads;   /* of the walk */
 };
 
-/* Where single loads do not distinguish hit and miss, the means are examined once, and the result
- * counts for all passes. Position 0 is ignored: the samples keep its page in the TLB. */
+/* Where single loads do not distinguish hit and miss, the means over the passes are examined once,
+ * and the result counts for all passes. Position 0 is ignored: the GPU writes the samples into its
+ * page, which therefore stays in the TLB. */
 static struct votes count_votes(const struct fth_page_walk *walk, const struct fth_tlb_step *step)
 {
     const double threshold = fth_tlb_step_threshold(step);
@@ -266,7 +289,7 @@ static struct votes count_votes(const struct fth_page_walk *walk, const struct f
             missed += misses;
             pairs += misses && i > 1 && values[i - 1] > threshold;
         }
-        if (missed < 0.02 * loads || missed < 4)
+        if (missed < 0.02 * loads || missed < 4) /* Heuristic. */
             continue;
         /* Neighbours in different pages miss independently of each other: the probability that the
          * load before a miss also misses is then the miss rate. Half of that is the limit. */
@@ -274,16 +297,17 @@ static struct votes count_votes(const struct fth_page_walk *walk, const struct f
         if (neighbours_miss || missed > min_miss_fraction * loads)
             *(neighbours_miss ? &votes.yes : &votes.no) += walk->passes / passes;
         else if (pairs < 1)
-            votes.few += walk->passes / passes;
+            votes.weak_no += walk->passes / passes;
     }
     return votes;
 }
 
-/* Walks `loads` loads at a stride and counts the votes; `votes` is zero where memory is too short.
+/* Walks `loads` loads at a stride and counts the votes. All votes are 0 where memory is too small.
  *
  * Where an outer level has larger pages and fewer entries than an inner one, large strides miss
  * both at once, and the candidate's step is the sum of two. At smaller strides only the inner level
- * misses, and its step is lower: `lower` is then that step. Otherwise its miss_excess is 0. */
+ * misses, and its step is lower. `lower` is the step of the inner level in this case. In all other
+ * cases lower->miss_excess is 0. */
 static enum fth_status test_stride(struct study *study, const struct candidate *candidate,
                                    uint64_t stride, uint64_t loads, struct votes *votes,
                                    struct fth_tlb_step *lower, struct fth_error *error)
@@ -292,7 +316,7 @@ static enum fth_status test_stride(struct study *study, const struct candidate *
     struct fth_pages pages;
     struct fth_page_walk walk = {0};
     *votes = (struct votes){0};
-    struct fth_error fault = FTH_NO_ERROR;
+    struct fth_error fault = FTH_NO_ERROR; /* not `error`: FTH_INCONCLUSIVE is no failure here */
     enum fth_status status = open_pages(study, stride + SKEW, loads, &pages, &fault);
     if (status == FTH_INCONCLUSIVE)
         return FTH_OK; /* too little memory for this stride */
@@ -310,7 +334,7 @@ static enum fth_status test_stride(struct study *study, const struct candidate *
     }
     const double height = candidate->step.miss_excess - candidate->step.hit_excess;
     if (!found || !lower->per_load ||
-        lower->miss_excess - lower->hit_excess > lower_fraction * height)
+        lower->miss_excess - lower->hit_excess > max_lower_fraction * height)
         lower->miss_excess = 0;
     if (status != FTH_OK)
         fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
@@ -327,10 +351,11 @@ static enum fth_status find_page(struct study *study, struct candidate *candidat
                                  struct fth_tlb_level *level, struct fth_error *error)
 {
     struct votes last = {0};
-    uint64_t loads = (candidate->onset > MANY_PAGES ? 4 : 8) * candidate->onset;
+    /* Enough loads to overflow the level at a stride of half a page, too. Heuristic. */
+    uint64_t loads = (candidate->onset_loads > MANY_LOADS ? 4 : 8) * candidate->onset_loads;
     level->page_bytes = 0;
-    level->doubt = "no stride reveals the page size: there is too little memory for more loads";
-    for (uint64_t stride = largest_page; stride >= min_page / 2;) {
+    level->doubt = "no stride reveals the page size with the loads that memory and the L2 allow";
+    for (uint64_t stride = max_page; stride >= min_page / 2;) {
         struct votes votes;
         struct fth_tlb_step lower = {0};
         enum fth_status status =
@@ -341,19 +366,19 @@ static enum fth_status find_page(struct study *study, struct candidate *candidat
             lower.false_miss_rate = candidate->step.false_miss_rate;
             candidate->step = lower;
             last = (struct votes){0};
-            stride = largest_page;
+            stride = max_page;
             continue;
         }
         if (votes.yes > votes.no)
             last = votes;
-        /* Without any yes so far, larger strides had too few loads to vote. */
+        /* Without any yes so far, the larger strides had too few loads for a vote. */
         if (votes.yes > votes.no || last.yes == 0) {
             stride /= 2;
             continue;
         }
         /* At half a page, the same loads need half as many pages. Where these nearly fit, only few
-         * loads miss, and no two in a row. Such votes count as no. */
-        const unsigned no = votes.no ? votes.no : votes.few;
+         * loads miss, and no two in a row. Such votes count as no if there are no others. */
+        const unsigned no = votes.no ? votes.no : votes.weak_no;
         if (no) {
             level->page_bytes = 2 * stride;
             level->page_confidence =
@@ -361,20 +386,22 @@ static enum fth_status find_page(struct study *study, struct candidate *candidat
             level->doubt = NULL;
             return FTH_OK;
         }
-        /* Half as many pages fit and none misses: repeat with more loads. */
-        if (votes.loads < loads || loads >= study->max_hops)
+        /* Half as many pages fit and none misses: repeat with more loads, unless memory or
+         * max_loads does not allow them. */
+        if (votes.loads < loads || loads >= study->max_loads)
             return FTH_OK;
         loads *= 2;
     }
-    if (last.yes)
+    if (last.yes) /* even at min_page / 2 */
         level->doubt = "the pages are smaller than 64 KiB, the smallest size that is tested";
     return FTH_OK;
 }
 
 /* ---- one level ---- */
 
-/* Whether a load's page is in the same set as the page of the samples, page 0, in a TLB of
- * `entries` sets with one way each, where consecutive pages go to consecutive sets. */
+/* Whether a load's page is in the same set as page 0, into which the GPU writes the samples. The
+ * TLB is assumed to have `entries` sets with one way each, and to assign consecutive pages to
+ * consecutive sets. */
 static bool is_in_samples_set(const struct fth_pages *pages, uint64_t position, uint64_t page_bytes,
                               uint64_t entries)
 {
@@ -382,10 +409,12 @@ static bool is_in_samples_set(const struct fth_pages *pages, uint64_t position, 
            (FTH_HEADER_BYTES + position * pages->stride_bytes) / page_bytes % entries == 0;
 }
 
-/* Whether the entries of the first level are one too many, because it is direct-mapped (one way per
- * set). Writing the samples then evicts every other page of their set. The loads of these pages
- * miss even while their baseline is measured, so their excess is 0 and their pages seem to fit. In
- * a walk over twice as many pages as fit, exactly these pages seem to hit. */
+/* Whether level->entries, as found for the first level, is one too high because the level is
+ * direct-mapped (one way per set). Let it have N sets. Writing the samples into page 0 evicts all
+ * other pages of set 0, that is, pages N, 2N and so on. Loads of these pages miss even while their
+ * baseline is measured, so their excess is 0 and they seem to hit. Therefore page N seems to fit,
+ * and N + 1 entries are found instead of N. To verify this, `walk` covers twice as many pages as
+ * the onset: exactly the pages N and 2N must seem to hit. */
 static bool is_one_too_many(const struct fth_tlb_search *search, const struct fth_page_walk *walk,
                             const struct fth_tlb_level *level)
 {
@@ -402,14 +431,14 @@ static bool is_one_too_many(const struct fth_tlb_search *search, const struct ft
     return hits >= 2;
 }
 
-/* Whether the baseline of a load already contains a miss of a direct-mapped first level, as above.
- * Its excess for a miss of an outer level is then lower than that of most loads, by the first
- * level's penalty. */
+/* Whether the baseline of a load already contains a miss of a direct-mapped first level, because
+ * the load's page is in the set of page 0. Its excess for a miss of an outer level is then lower
+ * than `typical`, the excess of most loads, by the first level's penalty. typical 0: unknown. */
 static bool has_miss_in_baseline(const struct study *study, const struct fth_tlb_search *search,
                                  const struct fth_page_walk *walk, uint64_t position,
                                  double typical)
 {
-    const double less = typical - walk->mean[position], first = study->first.miss_excess;
+    const double less = typical - walk->mean[position], first = study->first_step.miss_excess;
     return typical > 0 && fabs(less - first) < fmin(MIN_RISE, first / 4) &&
            is_in_samples_set(search->pages, position, study->first_page, study->first_entries);
 }
@@ -447,6 +476,7 @@ static enum fth_status find_penalty(struct study *study, struct fth_tlb_search *
     if (status == FTH_OK && !penalties)
         status = fth_fail(error, FTH_NO_MEMORY, "find TLBs", NULL, "out of memory");
     size_t found = 0;
+    /* The range of misses of this level is symmetric around miss_excess. */
     const double low = fth_tlb_step_threshold(step), high = 2 * step->miss_excess - low;
     const double *values = step->per_load ? walk.excess : walk.mean;
     double typical = 0;
@@ -456,6 +486,7 @@ static enum fth_status find_penalty(struct study *study, struct fth_tlb_search *
         if (i % count && values[i] > low && values[i] < high &&
             !has_miss_in_baseline(study, search, &walk, i % count, typical))
             penalties[found++] = values[i] - step->hit_excess;
+    /* A 90 % interval from 200 resamples. */
     struct fth_interval interval = {step->miss_excess - step->hit_excess, NAN, NAN};
     if (status == FTH_OK && found >= 2)
         status = fth_bootstrap_interval(penalties, found, FTH_STATISTIC_MEAN, 0.9, 200, 1,
@@ -479,8 +510,9 @@ static uint64_t loads_held(const struct fth_tlb_level *inner, const struct fth_t
 }
 
 /* Determines page size, entries and penalty of a candidate. `before` is the step of the previous
- * level, which is level[-1], or NULL. A page size or number of entries that is not found is 0, with
- * a reason in level->doubt; the penalty is then the height of the step. */
+ * level, level[-1]; it is NULL for the first level. A page size or number of entries that is not
+ * found is 0, with a reason in level->doubt. Where no onset is found, the penalty is the height of
+ * the step, without an interval. */
 static enum fth_status find_level(struct study *study, struct candidate *candidate,
                                   const struct fth_tlb_step *before, struct fth_tlb_level *level,
                                   struct fth_error *error)
@@ -500,9 +532,10 @@ static enum fth_status find_level(struct study *study, struct candidate *candida
                                     .step = &candidate->step,
                                     .inner_periodic = study->periodic,
                                     .inner_loads = before ? loads_held(level - 1, level) : 0};
+    /* The chain covers 8 times the bytes at which the candidate was found (a heuristic). */
     status = open_pages(study, stride,
-                        8 * candidate->onset * candidate->stride_bytes / level->page_bytes, &pages,
-                        error);
+                        8 * candidate->onset_loads * candidate->stride_bytes / level->page_bytes,
+                        &pages, error);
     if (status == FTH_OK)
         status = choose_groups_for(study, candidate, &pages, error);
     if (status == FTH_OK)
@@ -514,8 +547,9 @@ static enum fth_status find_level(struct study *study, struct candidate *candida
     return status;
 }
 
-/* Finds a candidate for the level after `last`: on the chain that spreads pages over all sets, and
- * on one whose stride is the page of that level. The lower step of the two is taken. */
+/* Finds a candidate for the level after `last`, whose figures are in `level`: on the spread chain,
+ * and on a second chain whose stride is the page size of that level. The lower of the two steps is
+ * taken. */
 static enum fth_status find_next_candidate(struct study *study, struct fth_pages *spread,
                                            const struct candidate *last,
                                            const struct fth_tlb_level *level,
@@ -528,31 +562,36 @@ static enum fth_status find_next_candidate(struct study *study, struct fth_pages
         return status;
     /* A level that the spread chain does not show has more entries than that chain has loads, or
      * fewer entries than the last level and pages that are not much larger. In both cases the
-     * second chain must be as long as possible. Otherwise it is limited to save time. */
-    uint64_t max = UINT64_MAX;
+     * second chain must be as long as possible. It is limited, to save time, if the spread chain
+     * shows a level, or if pages are so large that the second chain has hardly more loads than the
+     * spread chain. */
+    uint64_t max_loads = UINT64_MAX;
     if (candidate->found || 2 * level->page_bytes > spread->stride_bytes)
-        max = LOADS_PER_ENTRY * (level->entries ? level->entries : last->onset);
-    struct candidate near = {0};
+        max_loads = LOADS_PER_ENTRY * (level->entries ? level->entries : last->onset_loads);
+    struct candidate page_candidate = {0}; /* on the second chain */
     struct fth_pages pages;
     struct fth_error fault = FTH_NO_ERROR;
-    status = open_pages(study, level->page_bytes + SKEW, max, &pages, &fault);
+    status = open_pages(study, level->page_bytes + SKEW, max_loads, &pages, &fault);
     if (status == FTH_OK)
         status = choose_groups_for(study, last, &pages, &fault);
     if (status == FTH_OK)
-        status = find_candidate(study, &pages, FIRST_COUNT, hit_excess, &near, &fault);
+        status = find_candidate(study, &pages, FIRST_COUNT, hit_excess, &page_candidate, &fault);
     close_pages(study, &pages);
     if (status != FTH_OK && status != FTH_INCONCLUSIVE)
         return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
-    if (near.found &&
-        (!candidate->found || near.step.miss_excess < candidate->step.miss_excess + MIN_RISE))
-        *candidate = near;
+    if (page_candidate.found && (!candidate->found || page_candidate.step.miss_excess <
+                                                          candidate->step.miss_excess + MIN_RISE))
+        *candidate = page_candidate;
     return FTH_OK;
 }
 
-/* Whether a candidate is the previous level again: its misses begin at the same number of pages
- * (`same_onset`); or its page size is unknown, it is hidden, or it has as many entries, and its
- * penalty is lower. Loads do not
- * all take the same number of cycles for a miss of one TLB, which can look like two steps. */
+/* Whether a candidate (`level`) is the previous level (`before`) again. Loads do not all take the
+ * same number of cycles for a miss of one TLB, which can look like two steps. A candidate is a
+ * duplicate if
+ *   - its misses begin at the same number of pages (`same_onset`), or
+ *   - its penalty is lower than that of the previous level, and its own entries were not measured
+ *     (its page size is unknown, or it is hidden behind the previous level) or equal those of
+ *     the previous level. */
 static bool is_duplicate(const struct fth_tlb_level *level, const struct fth_tlb_level *before,
                          bool same_onset)
 {
@@ -561,7 +600,8 @@ static bool is_duplicate(const struct fth_tlb_level *level, const struct fth_tlb
             level->penalty_cycles < before->penalty_cycles);
 }
 
-/* Adds the penalty of a duplicate to that of its level. */
+/* Raises the penalty of a level to the excess of its duplicate. The duplicate's own penalty counts
+ * from the misses of the level, so the new penalty is the sum of both. */
 static void add_penalty(struct fth_tlb_level *level, const struct fth_tlb_level *more)
 {
     level->penalty_low = level->penalty_cycles + more->penalty_low;
@@ -576,9 +616,9 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
     struct candidate candidate, last = {0};
     struct onset onset = {0};
     enum fth_status status = find_candidate(study, spread, FIRST_COUNT, 0, &candidate, error);
-    study->first = candidate.step;
-    study->first_max_loads = candidate.onset;
-    study->first_extra = spread->first_extra;
+    study->first_step = candidate.step;
+    study->first_max_loads = candidate.onset_loads;
+    study->first_load_extra = spread->first_load_extra;
     while (status == FTH_OK && candidate.found && tlbs->count < FTH_MAX_TLBS) {
         struct fth_tlb_level *level = &tlbs->levels[tlbs->count];
         status = find_level(study, &candidate, tlbs->count ? &last.step : NULL, level, error);
@@ -593,8 +633,8 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
                 last.step.miss_excess = last.step.hit_excess + level[-1].penalty_cycles;
                 onset = study->onset;
             }
-            /* Look for a step above that of the duplicate. Its penalty counts from the
-             * previous level's miss excess. */
+            /* Look for a step above that of the duplicate. The penalty of the new candidate
+             * counts from the miss excess of the previous level, not from the duplicate's. */
             struct candidate higher = last;
             higher.step.miss_excess = candidate.step.miss_excess;
             status = find_next_candidate(study, spread, &higher, level - 1, &candidate, error);
@@ -626,12 +666,13 @@ enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t max_byt
     struct study study = {.prober = prober,
                           .periodic = true,
                           .max_bytes = max_bytes,
-                          .max_hops = FTH_MIN(l2_bytes / 128 / L2_PART, MAX_HOPS)};
+                          .max_loads = FTH_MIN(l2_bytes / 128 / L2_PART, MAX_LOADS)};
     struct fth_pages spread;
     uint64_t stride = spread_stride;
     while (max_bytes / stride < WANTED_LOADS && stride > min_page)
         stride /= 2;
-    /* An odd number of 128-byte lines, so that the lines fall into all sets of the L2. */
+    /* The stride is an odd number of 128-byte lines (SKEW is two lines), so that the lines fall
+     * into all sets of the L2. */
     stride = stride / SKEW * SKEW + SKEW / 2;
     enum fth_status status = open_pages(&study, stride, UINT64_MAX, &spread, error);
     if (status == FTH_OK)

@@ -23,10 +23,10 @@
 struct fth_pages {
     const struct fth_prober *prober;
     uint64_t stride_bytes;
-    uint64_t max_loads;    /* loads that fit into the available memory; at least 4 */
-    uint64_t group_loads;  /* neighbouring loads that are walked together to measure baselines */
-    double first_extra;    /* cycles that the first load of a walk takes longer than the others; the
-                            * caller may set it */
+    uint64_t max_loads;      /* loads that fit into the available memory; at least 4 */
+    uint64_t group_loads;    /* neighbouring loads that are walked together to measure baselines */
+    double first_load_extra; /* cycles that the first load of a walk takes longer than the others;
+                              * the caller may set it */
     uint64_t single_lines; /* baselines that came from walks of one line, and that have not yet been
                             * compared with those from larger groups; 0: none */
     double group_penalty;  /* cycles that every load of a group takes longer because the whole group

@@ -6,8 +6,13 @@
  * some points only, and its slope is the number of ways plus one.
  *
  * Where different pages miss in each pass, the policy is not LRU. The curve then counts the pages
- * that ever miss: a set that overflows evicts each of its pages sooner or later, other sets none.
- */
+ * that ever miss: a set that overflows evicts each of its pages sooner or later, and a set that
+ * does not overflow evicts none.
+ *
+ * One page is an exception: the page of the samples. The kernel writes the measured cycles (the
+ * samples) directly in front of the chain, so that the page of position 0 is in use all the time
+ * and never misses when it is timed (see tlb.h). Whether it occupies an entry of this level or only
+ * one of an inner level is not known beforehand; count_steps() finds out. */
 #include "probe/tlb_sets.h"
 
 #include <math.h>
@@ -15,26 +20,37 @@
 
 enum {
     SKEW = 256, /* bytes by which strides are larger than the page; see tlb.c */
-    /* Maximum loads of a chain, as in tlb.c. */
-    L2_PART = 16,
+    /* Maximum loads of a chain, as in tlb.c: MAX_HOPS, and one in L2_PART of the lines of the L2,
+     * so that all lines stay in the L2. */
     MAX_HOPS = 8192,
-    PASSES = 15,      /* timed passes; an inner level that is not LRU sometimes holds a page */
-    FEW_PASSES = 3,   /* timed passes over more than MANY_PAGES pages, which are enough samples */
-    MANY_PAGES = 512, /* with more entries than this, the slope of the curve is evaluated */
-    BATCH = 16,       /* walks that are measured at a time */
+    L2_PART = 16,
+    LINE_BYTES = 128, /* of a line of the L2 */
+    /* Timed passes. There are many, because an inner level that is not LRU sometimes holds a page,
+     * which then does not miss. Walks over more than MANY_PAGES pages have enough samples with
+     * FEW_PASSES. */
+    PASSES = 15,
+    FEW_PASSES = 3,
+    /* Also the number of entries above which the slope of the curve is evaluated. */
+    MANY_PAGES = 512,
+    BATCH = 16,           /* walks that are measured at a time */
     MAX_RANDOM_SETS = 16, /* maximum sets of a TLB whose misses are not periodic */
     MAX_ROUNDS = 64,      /* maximum walks to find all pages that ever miss */
-    WARM_PASSES = 4,      /* per page, until all pages that fit are resident, as in tlb_entries.c */
-    CLEAR = 6,         /* standard deviations by which a single miss must exceed a hit: CLEAR + 1 of
-                        * tlb_step.c */
+    /* A walk over n pages has WARM_PASSES * n warm-up passes: with random replacement, it takes
+     * many passes until all pages that fit are resident. As RANDOM_WARM_PASSES of tlb_entries.c. */
+    WARM_PASSES = 4,
+    /* Standard deviations by which a single miss must exceed a hit. It is one more than CLEAR of
+     * tlb_step.c, as is required of a step there. */
+    MIN_CLEAR = 6,
     MIN_SLOPES = 3,    /* minimum points for a slope */
     STARTS = 8,        /* first pages that are tried for a hashed TLB */
     SERIES_PASSES = 6, /* passes whose single loads are kept */
-    TURNS = 2,         /* attempts where the sets are not found */
-    EARLY_PART = 8     /* the first eighth of the curve does not count for the slope */
+    TURNS = 2,         /* maximum attempts to find the sets */
+    /* The first eighth of the curve does not count for the slope: it is flat where a hash lets some
+     * sets overflow early. Heuristic. */
+    EARLY_PART = 8
 };
-/* The constant c of the coupon collector's bound in count_ever_missed(): 0.7 % of the counts may be
- * too low. */
+/* The constant c of the coupon collector's bound in count_ever_missed(). A count is too low with a
+ * probability of about e^-5 = 0.7 %. */
 static const double collector_margin = 5;
 /* Maximum relative difference between the misses of a walk and those that the slope predicts.
  * Heuristic. */
@@ -42,8 +58,13 @@ static const double slope_tolerance = 0.1;
 
 /* ---- kind of misses ---- */
 
-/* Sets step.per_load, from the noise of a walk over `few` pages, which fit into the first level;
- * and then `periodic`: whether the same pages miss in every pass over half as many again as fit. */
+/* Sets step.per_load: whether the noise is so low that a single load distinguishes hit and miss.
+ * The noise is measured in a walk over `few` pages, which are assumed to fit into the first level.
+ *
+ * Then sets `periodic`: whether the same pages miss in every pass over one and a half times as many
+ * pages as fit. The loads that differ from most passes must be fewer than a tenth of the misses
+ * (heuristic). If single loads do not distinguish hit and miss, this cannot be measured, and
+ * `periodic` is assumed to be true. */
 static enum fth_status classify_misses(struct fth_tlb_study *study, uint64_t few,
                                        struct fth_error *error)
 {
@@ -54,7 +75,8 @@ static enum fth_status classify_misses(struct fth_tlb_study *study, uint64_t few
         return status;
     status = fth_page_noise(&walk, &noise, error);
     fth_page_walks_fini(&walk, 1);
-    study->step.per_load = study->step.miss_excess - study->step.hit_excess > CLEAR * noise.load;
+    study->step.per_load =
+        study->step.miss_excess - study->step.hit_excess > MIN_CLEAR * noise.load;
     study->periodic = true;
     if (status != FTH_OK || !study->step.per_load)
         return status;
@@ -78,7 +100,8 @@ static bool all_miss(const struct fth_tlb_miss_point *point)
     return point->missed + 1 >= point->pages;
 }
 
-/* Whether the walks begin with the page of the samples, and an inner level holds that page. */
+/* Whether the walks contain the page of the samples (position 0), and an inner level holds it. It
+ * is assumed that an inner level holds a page that is in use all the time. */
 static bool is_first_page_inner(const struct fth_tlb_study *study)
 {
     return study->inner_entries && study->first == 0;
@@ -146,7 +169,7 @@ static enum fth_status measure_points(struct fth_tlb_study *study, const uint64_
 
 /* Chooses the first page of the walks for a hashed TLB: the one from which a walk over as many
  * pages as there are entries misses least. Whether a hash distributes pages evenly can depend on
- * the first page; that of an H200 does not where a walk crosses a multiple of 64 GiB. */
+ * the first page. On an H200, the distribution is uneven if a walk crosses a multiple of 64 GiB. */
 static enum fth_status choose_first(struct fth_tlb_study *study, struct fth_error *error)
 {
     const uint64_t entries = study->level->entries, needed = entries + entries / 4;
@@ -212,8 +235,8 @@ static enum fth_status add_misses(struct misses *misses, const struct fth_page_w
     return FTH_OK;
 }
 
-/* Returns how many of the pages ever missed. numbers[page] becomes the rank of the page among
- * them. */
+/* Returns how many of the pages ever missed. If a page ever missed, numbers[page] becomes its rank
+ * among those that did, from 0; otherwise it becomes 0, too, and has no meaning. */
 static uint64_t number_missed(const struct misses *misses, uint64_t pages, uint64_t *numbers)
 {
     uint64_t ever = 0;
@@ -227,8 +250,9 @@ static uint64_t number_missed(const struct misses *misses, uint64_t pages, uint6
     return ever;
 }
 
-/* Counts the distances between consecutive misses of a walk, in pages that ever miss
- * (study->distances). */
+/* Counts the distances between consecutive misses of a walk (study->distances). The pages that ever
+ * miss are the members of the set that overflows, and a distance is a number of members: 1 means
+ * that the next member missed. Distances of `ever` members and more count in distances[0]. */
 static enum fth_status keep_distances(struct fth_tlb_study *study, const struct misses *misses,
                                       uint64_t pages, const uint64_t *numbers, uint64_t ever,
                                       struct fth_error *error)
@@ -242,6 +266,8 @@ static enum fth_status keep_distances(struct fth_tlb_study *study, const struct 
         const uint64_t before = misses->at[i - 1], now = misses->at[i];
         if (now / misses->loads != before / misses->loads)
             continue;
+        /* Passes between the two, times members per pass, plus the difference of the ranks. The
+         * loads of a walk are a multiple of `pages`, so now / pages is the number of the pass. */
         const uint64_t apart = (now / pages - before / pages) * ever +
                                numbers[now % misses->loads % pages] -
                                numbers[before % misses->loads % pages];
@@ -316,7 +342,7 @@ static void add_set(struct fth_tlb_sets *sets, uint64_t ways)
         sets->set_sizes[i].sets++;
         return;
     }
-    if (sets->set_size_count == FTH_MAX_SET_SIZES) {
+    if (sets->set_size_count == FTH_MAX_SET_SIZES) { /* 4 */
         sets->doubt = "the sets have more different sizes than fathom supports (4)";
         return;
     }
@@ -350,8 +376,8 @@ static struct fth_tlb_sets with_one_more(const struct fth_tlb_sets *sets, size_t
 
 /* Adds the way of the page of the samples. That page always hits when its load is timed, so the
  * step of its set is lower by one, and the set seems to have one way less. It is unknown which set
- * that is: the one is chosen whose correction leaves the fewest different sizes, if there is only
- * one. */
+ * that is. The correction that leaves the fewest different set sizes is applied, unless several
+ * corrections leave as few. */
 static void add_samples_way(struct fth_tlb_sets *sets)
 {
     size_t fewest = FTH_MAX_SET_SIZES + 1, times = 0;
@@ -368,7 +394,8 @@ static void add_samples_way(struct fth_tlb_sets *sets)
         *sets = best;
 }
 
-/* Derives the sets from the steps of the miss curve: each step above one page is a set. */
+/* Derives the sets from the steps of the miss curve: each step of more than one page is a set. (The
+ * page that was added to a walk can miss alone, because its set has overflowed before.) */
 static void count_steps(const struct fth_tlb_study *study, struct fth_tlb_sets *sets)
 {
     const struct fth_tlb_miss_point *miss_curve = sets->miss_curve;
@@ -387,8 +414,9 @@ static void count_steps(const struct fth_tlb_study *study, struct fth_tlb_sets *
                           ? "some pages hit even with twice the entries: this level or one before "
                             "it is not LRU"
                           : "there is too little memory to overflow all sets";
-    /* All sets are accounted for, so an inner level holds the page of the samples, which is then
-     * not a page of this level. */
+    /* If the page of the samples occupied an entry of this level, its set would seem to have one
+     * way less (see add_samples_way). If no way is missing, that page occupies an entry of an inner
+     * level only, and each walk has one page of this level fewer than it has pages. */
     if (study->inner_entries && count_ways(sets) == study->level->entries)
         for (size_t i = 0; i < last; i++)
             sets->miss_curve[i].pages--;
@@ -423,7 +451,9 @@ enum fth_status fth_tlb_slope(const struct fth_tlb_miss_point *miss_curve, size_
 }
 
 /* Derives the sets from the slope of the miss curve, assuming sets of equal size: each further page
- * adds ways + 1 misses. The confidence is the fraction of points that this predicts. */
+ * adds ways + 1 misses. The confidence is the fraction of points that this predicts, by Laplace's
+ * rule. Only the second half of the points is compared, because a hash can let some sets overflow
+ * early. */
 static enum fth_status count_by_slope(const struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                       struct fth_error *error)
 {
@@ -432,6 +462,7 @@ static enum fth_status count_by_slope(const struct fth_tlb_study *study, struct 
     enum fth_status status = fth_tlb_slope(sets->miss_curve, sets->miss_curve_count, &slope, error);
     if (status != FTH_OK)
         return status;
+    /* The slope is rounded. A set has at least one way, so the slope must be at least 2 then. */
     const uint64_t ways = is_one_set(sets) ? entries
                           : slope >= 1.5   ? (uint64_t)(slope + 0.5) - 1
                                            : 0;
@@ -492,8 +523,8 @@ static enum fth_status measure_curve(struct fth_tlb_study *study, struct fth_tlb
                            : measure_random(study, sets, error);
 }
 
-/* Measures the curve again from another first page and derives the sets, if there is a first page
- * from which the pages are more evenly distributed. */
+/* If there is another first page from which the pages are more evenly distributed, measures the
+ * curve again from there and derives the sets. */
 static enum fth_status retry_elsewhere(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                        struct fth_error *error)
 {
@@ -525,7 +556,9 @@ static enum fth_status confirm_curve(struct fth_tlb_study *study, struct fth_tlb
 static enum fth_status examine(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                struct fth_error *error)
 {
-    /* Begin with few pages, so that all baselines can be measured in large groups. */
+    /* Half of the pages that the inner levels hold (of this level, if it is the first) are assumed
+     * to fit into the first level. pages.c can then measure the baselines in groups of loads
+     * instead of one by one. */
     const uint64_t entries = study->level->entries;
     const uint64_t few = study->inner_entries ? study->inner_entries : entries;
     fth_pages_use_hit_groups(&study->pages, FTH_MIN(few, entries) / 2);
@@ -553,8 +586,8 @@ static enum fth_status study_level(const struct fth_prober *prober,
     }
     study.step.miss_excess = study.step.hit_excess + level->penalty_cycles;
     const uint64_t stride = level->page_bytes + SKEW;
-    uint64_t max =
-        FTH_MIN(FTH_MIN(plan->l2_bytes / 128 / L2_PART, MAX_HOPS), plan->max_bytes / stride - 1);
+    uint64_t max = FTH_MIN(FTH_MIN(plan->l2_bytes / LINE_BYTES / L2_PART, MAX_HOPS),
+                           plan->max_bytes / stride - 1);
     enum fth_status status =
         fth_pages_open(prober, stride, FTH_MIN(max, 2 * level->entries + FTH_MAX_MISS_POINTS),
                        &study.pages, error);

@@ -8,25 +8,36 @@
 
 /* ---- operands ---- */
 
-enum operand_kind { OPERAND_ROW, OPERAND_PREDICATE, OPERAND_VECTOR, OPERAND_ADDRESS, OPERAND_SINK };
+/* A row holds one value per lane. An index >= 0 is a register of the function, and an index i < 0
+ * is row ~i of the module's pool of immediates (engine.h). */
+enum operand_kind {
+    OPERAND_ROW,
+    OPERAND_PREDICATE,
+    OPERAND_VECTOR,
+    OPERAND_ADDRESS,
+    OPERAND_SINK /* '_': a destination that is not needed */
+};
 
-enum { MAX_OPERANDS = 8, MAX_ELEMENTS = 8 };
+/* Maximum number of operands of an instruction, of elements of a vector, and of arguments (or
+ * results) of a call. */
+enum { MAX_OPERANDS = 8, MAX_ELEMENTS = 8, MAX_CALL_SLOTS = 64 };
 
 struct operand {
     enum operand_kind kind;
     struct token token;
-    int32_t row;         /* OPERAND_ROW, and the base of an address */
-    uint32_t predicate;  /* OPERAND_PREDICATE: its index */
-    uint32_t predicate2; /* the second predicate of p|q; UINT32_MAX: none */
-    bool negated;        /* !p */
-    int32_t elements[MAX_ELEMENTS];
+    int32_t row;                    /* index of the row: OPERAND_ROW, and the base of an address */
+    uint32_t predicate;             /* OPERAND_PREDICATE: its index */
+    uint32_t predicate2;            /* the second predicate of p|q; UINT32_MAX: none */
+    bool negated;                   /* !p */
+    int32_t elements[MAX_ELEMENTS]; /* rows: OPERAND_VECTOR, and the coordinates of a texture */
     size_t element_count;
     int64_t offset; /* added to an address */
-    bool has_space; /* the operand is a variable, in this space */
+    bool has_space; /* the operand is a variable, and `space` is its state space */
     uint8_t space;
 };
 
-/* Returns the bits of a constant in a register that an instruction of this type reads. */
+/* Returns the 64 bits of an immediate row from which an instruction of this type reads the
+ * constant. */
 static uint64_t constant_bits(const struct constant *constant, enum type type)
 {
     bool to_float = type == T_F32 || type == T_F64 || type == T_F16 || type == T_BF16;
@@ -35,8 +46,12 @@ static uint64_t constant_bits(const struct constant *constant, enum type type)
         memcpy(&value, &constant->bits, sizeof value);
     else
         value = constant->is_unsigned ? (double)constant->bits : (double)(int64_t)constant->bits;
+    /* A literal such as 0f3f800000 consists of the bits of an f32. They are used unchanged, except
+     * by floating-point instructions of another width, which need the value. */
     if (constant->is_f32_literal && type != T_F64 && type != T_F16 && type != T_BF16)
         return constant->word;
+    /* An integer is used unchanged, too, except by f32 and f64 instructions, which need its value.
+     * For f16 and bf16, it is the bit pattern: PTX has no literals of these types. */
     if (!constant->is_float && (!to_float || type == T_F16 || type == T_BF16))
         return constant->bits;
     if (type == T_F32) {
@@ -52,7 +67,8 @@ static uint64_t constant_bits(const struct constant *constant, enum type type)
     return bits;
 }
 
-/* Emits an instruction that reads a special register into a new register, and returns its row. */
+/* Emits an instruction that reads a special register into a new register, and returns its row. When
+ * out of memory, returns 0; the lexer then has the error. */
 static int32_t special_row(struct parser *parser, const struct token *token, int special)
 {
     struct inst *inst = parser_emit(parser, token, "mov");
@@ -66,11 +82,13 @@ static int32_t special_row(struct parser *parser, const struct token *token, int
 
 /* Returns a row with the address of a symbol. The addresses of local variables depend on the frame,
  * and that of dynamic shared memory is known only after the whole module has been parsed. For both,
- * emits instructions that compute the address. */
+ * emits instructions that compute the address, from special registers that exist only inside the
+ * engine. When out of memory, returns 0; the lexer then has the error. */
 static int32_t symbol_row(struct parser *parser, const struct token *token,
                           const struct symbol *symbol)
 {
     if (symbol->kind == SYMBOL_FUNCTION)
+        /* CODE_WINDOW + 16 * i is the address of function i (engine.h). */
         return parser_immediate(parser, CODE_WINDOW + (uint64_t)16 * symbol->first);
     const struct variable *variable = &symbol->variable;
     if (variable->space == FTH_SPACE_SHARED && variable->address == UINT64_MAX)
@@ -90,8 +108,9 @@ static int32_t symbol_row(struct parser *parser, const struct token *token,
     return parser_immediate(parser, variable->address);
 }
 
-/* Parses a register, special register, constant expression, or name of a variable or function. */
-static bool parse_row(struct parser *parser, enum type type, struct operand *operand)
+/* Parses a register, predicate, special register, '_', constant expression, or name of a variable
+ * or function. A constant gets the type `type`. */
+static bool parse_simple_operand(struct parser *parser, enum type type, struct operand *operand)
 {
     struct lexer *lexer = &parser->lexer;
     const struct token token = lexer->token;
@@ -144,7 +163,7 @@ static bool parse_vector(struct parser *parser, enum type type, struct operand *
         struct operand element = {.kind = OPERAND_ROW};
         if (operand->element_count == MAX_ELEMENTS)
             return lexer_fail(lexer, &lexer->token, "a vector can have at most 8 elements");
-        if (!parse_row(parser, type, &element))
+        if (!parse_simple_operand(parser, type, &element))
             return false;
         if (element.kind == OPERAND_PREDICATE)
             return lexer_fail(lexer, &element.token,
@@ -159,7 +178,7 @@ static bool parse_vector(struct parser *parser, enum type type, struct operand *
 static bool parse_address(struct parser *parser, struct operand *operand)
 {
     struct lexer *lexer = &parser->lexer;
-    if (!parse_row(parser, T_U64, operand))
+    if (!parse_simple_operand(parser, T_U64, operand))
         return false;
     if (operand->kind == OPERAND_PREDICATE)
         return lexer_fail(lexer, &operand->token, "a predicate cannot be an address");
@@ -168,7 +187,7 @@ static bool parse_address(struct parser *parser, struct operand *operand)
         bool minus = lexer_accept(lexer, "-");
         if (!minus)
             lexer_next(lexer);
-        minus = lexer_accept(lexer, "-") ? !minus : minus;
+        minus = lexer_accept(lexer, "-") ? !minus : minus; /* as in "+-8" */
         if (lexer->token.kind != TOKEN_INTEGER)
             return lexer_fail(lexer, &lexer->token, "expected an integer offset");
         int64_t offset = (int64_t)lexer->token.integer;
@@ -196,14 +215,14 @@ static bool parse_operand(struct parser *parser, enum type type, struct operand 
     if (lexer_accept(lexer, "["))
         return parse_address(parser, operand);
     bool negated = false;
-    if (token_is(&lexer->token, "!")) { /* before a number, it belongs to the expression */
+    if (token_is(&lexer->token, "!")) { /* before a number, '!' is part of a constant expression */
         struct lexer ahead = *lexer;
         lexer_next(&ahead);
         negated = ahead.token.kind == TOKEN_WORD;
         if (negated)
             lexer_next(lexer);
     }
-    if (!parse_row(parser, type, operand))
+    if (!parse_simple_operand(parser, type, operand))
         return false;
     operand->negated = negated;
     if (negated && operand->kind != OPERAND_PREDICATE)
@@ -211,7 +230,7 @@ static bool parse_operand(struct parser *parser, enum type type, struct operand 
                           "'!' can only be applied to a predicate or a number");
     if (lexer_accept(lexer, "|")) { /* p|q: two destinations */
         struct operand second = {.kind = OPERAND_ROW};
-        if (!parse_row(parser, type, &second))
+        if (!parse_simple_operand(parser, type, &second))
             return false;
         if (second.kind == OPERAND_PREDICATE)
             operand->predicate2 = second.predicate;
@@ -259,15 +278,20 @@ static bool is_one_of(const char *base, const char *const *list, size_t count)
 static bool has_no_result(const char *base, const struct inst *inst)
 {
     if (inst->flags & F_RED)
-        return false; /* bar.red */
+        return false; /* bar.red has a result, unlike red, bar.sync and bar.arrive */
     static const char *const list[] = {"st",        "red",     "bar",           "barrier",
                                        "membar",    "fence",   "prefetch",      "prefetchu",
                                        "nanosleep", "discard", "applypriority", "cp"};
     return is_one_of(base, list, FTH_COUNT(list));
 }
 
-/* Stores the operands where the functions that execute the instruction expect them: d[] and s[];
- * for selp and setp, the source predicate; for setp and shfl, the second destination. */
+/* Stores the operands where the functions that execute the instruction expect them:
+ *
+ *   destination         d[0], or d[0], d[1] and so on for a vector
+ *   second destination  d[1] if both are predicates (setp), predicate2 after a register (shfl)
+ *   sources             s[0], s[1] and so on; each element of a vector counts as one source
+ *   address             s[] for the row, `offset` if it is the first source, otherwise `offset2`
+ *   source predicates   s[] for logical instructions (and.pred), otherwise `predicate` (selp) */
 static bool place_operands(struct parser *parser, struct inst *inst, const char *base,
                            const struct operand *operands, size_t count)
 {
@@ -278,8 +302,8 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
         bool result = i == 0 && !has_no_result(base, inst);
         if (operand->kind == OPERAND_VECTOR) {
             int32_t *to = result ? inst->d : inst->s + source;
-            size_t room = result ? FTH_COUNT(inst->d) : FTH_COUNT(inst->s) - source;
-            if (operand->element_count > room)
+            size_t capacity = result ? FTH_COUNT(inst->d) : FTH_COUNT(inst->s) - source;
+            if (operand->element_count > capacity)
                 return lexer_fail(lexer, &operand->token,
                                   "the vector has too many elements for this instruction");
             for (size_t e = 0; e < operand->element_count; e++) {
@@ -307,9 +331,11 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
                 inst->predicate2 = operand->predicate2;
             continue;
         }
+        /* Logical instructions on predicates, such as and.pred, can have two source predicates. All
+         * others have at most one: mov.pred, set and setp, and vote and bar.red, which have flags.
+         */
         if (operand->kind == OPERAND_PREDICATE && inst->type == T_PRED && inst->flags == 0 &&
             !compares(base) && strcmp(base, "mov") != 0) {
-            /* and.pred has two source predicates, so they are stored in s[]. */
             if (source == 2 || operand->negated)
                 return lexer_fail(lexer, &operand->token,
                                   "a negated or third predicate operand is not supported here");
@@ -331,8 +357,10 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
             inst->offset2 = operand->offset;
         } else if (operand->kind == OPERAND_ADDRESS) {
             inst->offset = operand->offset;
-            /* ld.param of a kernel argument, or a generic ld of a variable: use the space of the
-             * variable. */
+            /* The row holds an address in the state space of the variable, so the instruction
+             * must access this space. For .param, it can be SPACE_ARGUMENT or FTH_SPACE_PARAM
+             * (engine.h). An instruction without a state space is generic; the parameters of calls
+             * (FTH_SPACE_PARAM) cannot be accessed this way. */
             if (operand->has_space &&
                 (inst->space == FTH_SPACE_PARAM ||
                  (inst->space == FTH_SPACE_GENERIC && operand->space != FTH_SPACE_PARAM)))
@@ -345,14 +373,14 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
 }
 
 /* Parses the arguments or results of a call, such as "(param0, %r1, 5)": .param variables of the
- * caller, registers and numbers. */
+ * caller, registers and numbers. Each of them becomes a slot (row, offset, bytes). */
 static bool parse_call_slots(struct parser *parser, struct slot **slots, size_t *count)
 {
     struct lexer *lexer = &parser->lexer;
     if (!lexer_expect(lexer, "("))
         return false;
     *count = 0;
-    *slots = fth_arena_array(&parser->module->arena, 64, sizeof **slots);
+    *slots = fth_arena_array(&parser->module->arena, MAX_CALL_SLOTS, sizeof **slots);
     if (!*slots)
         return lexer_fail(lexer, &lexer->token, "out of memory");
     if (lexer_accept(lexer, ")"))
@@ -361,7 +389,7 @@ static bool parse_call_slots(struct parser *parser, struct slot **slots, size_t 
         const struct token token = lexer->token;
         const struct symbol *symbol =
             token.kind == TOKEN_WORD ? parser_find(parser, token.start, token.size) : NULL;
-        if (*count == 64)
+        if (*count == MAX_CALL_SLOTS)
             return lexer_fail(lexer, &token, "a call can have at most 64 arguments and 64 results");
         if (symbol && symbol->kind == SYMBOL_VARIABLE &&
             symbol->variable.space == FTH_SPACE_PARAM) {
@@ -370,7 +398,7 @@ static bool parse_call_slots(struct parser *parser, struct slot **slots, size_t 
             lexer_next(lexer);
         } else {
             struct operand operand = {.kind = OPERAND_ROW};
-            if (!parse_row(parser, T_B64, &operand))
+            if (!parse_simple_operand(parser, T_B64, &operand))
                 return false;
             if (operand.kind != OPERAND_ROW)
                 return lexer_fail(lexer, &token,
@@ -386,7 +414,7 @@ static bool parse_call(struct parser *parser, struct inst *inst)
 {
     struct lexer *lexer = &parser->lexer;
     struct fth_ptx_module *module = parser->module;
-    uint32_t index = inst->index;
+    uint32_t index = inst->index; /* `inst` moves if an argument emits an instruction */
     struct call_site site = {.function = UINT32_MAX};
     const struct token results = lexer->token;
     if (token_is(&results, "(")) {
@@ -428,7 +456,7 @@ static bool parse_call(struct parser *parser, struct inst *inst)
                          callee->argument_count) ||
             !slots_match(site.results, site.result_count, callee->results, callee->result_count))
             return lexer_fail(lexer, &name,
-                              "the arguments or results do not match the declaration of '%s'",
+                              "'%s' is not a function with these arguments and results",
                               callee->name);
     }
     void *calls = module->calls;
@@ -441,7 +469,8 @@ static bool parse_call(struct parser *parser, struct inst *inst)
     return true;
 }
 
-/* Parses the operands of "bra LABEL;" or, if `table`, "brx.idx %r1, TABLE;". */
+/* Parses the operands of "bra LABEL;" or, if `table`, "brx.idx %r1, TABLE;". `index` is that of the
+ * branch in the function. */
 static bool parse_branch(struct parser *parser, uint32_t index, bool table)
 {
     struct lexer *lexer = &parser->lexer;
@@ -470,7 +499,8 @@ static bool parse_branch(struct parser *parser, uint32_t index, bool table)
 }
 
 /* Splits an opcode such as "ld.global.v4.f32" at its dots, stores the first part in `base`, and
- * applies the others to the instruction. */
+ * applies the others to the instruction. `base` has space for every supported opcode. A longer
+ * first part is cut, and matches none of them. */
 static bool parse_opcode(struct parser *parser, const struct token *token, struct inst *inst,
                          char base[16])
 {
@@ -570,7 +600,7 @@ bool parse_instruction(struct parser *parser)
         return lexer_fail(lexer, &token, "expected an instruction");
     if (!parse_opcode(parser, &token, &parsed, base))
         return false;
-    if (parsed.vector && strcmp(base, "mov") == 0) /* the parts of a vector are written in braces */
+    if (parsed.vector && strcmp(base, "mov") == 0) /* mov has no .v2; its vectors are in braces */
         return lexer_fail(lexer, &token, "'%.*s' is not supported", (int)token.size, token.start);
     lexer_next(lexer);
 
@@ -590,6 +620,7 @@ bool parse_instruction(struct parser *parser)
         return lexer_fail(lexer, &token, "out of memory");
     memcpy(opcode, token.start, token.size);
     uint32_t index = inst->index;
+    /* Copy everything that was parsed, and keep what parser_emit() has set. */
     struct inst emitted = *inst;
     *inst = parsed;
     inst->opcode = emitted.opcode;

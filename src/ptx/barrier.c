@@ -144,7 +144,7 @@ static bool report_waiting(struct block *block)
         if (fragment->state == AT_SYNC || fragment->state == AT_WARP_SYNC) {
             warp_fault(warp, inst, first_lane(fragment->mask),
                        "waits for lanes 0x%x of its warp, which never reach this instruction",
-                       fragment->members & ~fragment->mask);
+                       fragment->awaited & ~fragment->mask);
         } else if (fragment->state == AT_CLUSTER_BARRIER) {
             warp_fault(warp, inst, first_lane(fragment->mask),
                        "the cluster barrier cannot complete: other threads wait elsewhere");

@@ -320,7 +320,7 @@ struct fragment {
     enum fragment_state state;
     uint32_t barrier;         /* AT_BARRIER: index of the barrier */
     uint32_t barrier_threads; /* AT_BARRIER: expected number of threads; 0: the whole block */
-    uint32_t members;         /* AT_SYNC: missing lanes; AT_WARP_SYNC: the member mask */
+    uint32_t awaited; /* AT_SYNC: missing lanes; AT_WARP_SYNC: all lanes of the member mask */
     struct frame *frame;
 };
 

@@ -1,12 +1,25 @@
-/* Comparisons (setp, set, testp) and conversions between types (cvt). */
+/* Comparisons (setp, set, testp) and conversions between types (cvt). A result that the PTX ISA
+ * leaves open, such as the payload of a NaN, is the one that an H200 returns (tests/differential).
+ *
+ * The handlers convert_* compute in C and therefore round in the rounding mode of the host. That is
+ * to nearest, unless run_rounded has set another mode. */
 #include "ptx/execute.h"
 
 #include <math.h>
 
+/* The number 1.0 in these types. */
+enum { ONE_F16 = 0x3c00, ONE_BF16 = 0x3f80, ONE_F32 = 0x3f800000 };
+/* The canonical NaNs, which an H200 returns where it does not keep the payload of an operand. f16
+ * and bf16 have the same one. */
+#define NAN_16 0x7fff
+#define NAN_F32 0x7fffffff
+#define NAN_F64 0x7ff8000000000000u
+
 /* ---- comparisons ---- */
 
-/* Adds to `lanes` the lanes for which the comparison of the instruction holds. LOAD converts the
- * bits of a register to type T. */
+/* Adds to `lanes` the lanes of `mask` for which inst->comparison holds between the rows `ra` and
+ * `rb`. The default case is ge, geu or hs. LOAD converts the bits of a register to type T. The
+ * variables inst, mask, ra, rb and lanes are those of the caller. */
 #define RELATION(T, LOAD)                                                                          \
     do {                                                                                           \
         switch (inst->comparison) {                                                                \
@@ -104,6 +117,7 @@ static uint32_t compare_floats(const struct inst *inst, enum type type, const ui
         }
         lanes |= (uint32_t)holds << lane;
     });
+    /* equ, neu, ltu, leu, gtu and geu are consecutive in enum comparison. */
     bool with_nan = inst->comparison >= C_EQU && inst->comparison <= C_GEU;
     return with_nan ? lanes | unordered : lanes & ~unordered;
 }
@@ -126,6 +140,7 @@ static uint32_t combine(struct warp *warp, const struct inst *inst, uint32_t lan
                                    : lanes ^ other;
 }
 
+/* setp.lt.and p|q: q gets the negated comparison, combined with the same source predicate. */
 static void run_setp(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     uint32_t lanes = compare(warp, inst, (enum type)inst->type, mask);
@@ -134,12 +149,13 @@ static void run_setp(struct warp *warp, const struct inst *inst, uint32_t mask)
     set_predicate(warp, inst->d[1], mask, second);
 }
 
+/* set: "true" is 1.0 for a float type and all ones for an integer type. */
 static void run_set(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     uint32_t lanes = combine(warp, inst, compare(warp, inst, (enum type)inst->type2, mask));
-    uint64_t true_value = inst->type == T_F32    ? 0x3f800000
-                          : inst->type == T_F16  ? 0x3c00
-                          : inst->type == T_BF16 ? 0x3f80
+    uint64_t true_value = inst->type == T_F32    ? ONE_F32
+                          : inst->type == T_F16  ? ONE_F16
+                          : inst->type == T_BF16 ? ONE_BF16
                                                  : UINT32_MAX;
     uint64_t *rd = out_row(warp, inst->d[0]);
     FOR_LANES(mask, rd[lane] = lanes >> lane & 1 ? true_value : 0;);
@@ -165,7 +181,9 @@ static void run_set_pair(struct warp *warp, const struct inst *inst, uint32_t ma
 {
     uint32_t first, second;
     compare_pairs(warp, inst, (enum type)inst->type2, mask, &first, &second);
-    uint64_t true_value = inst->type == T_F16X2 ? 0x3c00 : inst->type == T_BF16X2 ? 0x3f80 : 0xffff;
+    uint64_t true_value = inst->type == T_F16X2    ? ONE_F16
+                          : inst->type == T_BF16X2 ? ONE_BF16
+                                                   : 0xffff;
     uint64_t *rd = out_row(warp, inst->d[0]);
     FOR_LANES(mask, rd[lane] = (first >> lane & 1 ? true_value : 0) |
                                (second >> lane & 1 ? true_value << 16 : 0););
@@ -180,8 +198,10 @@ static void run_setp_pair(struct warp *warp, const struct inst *inst, uint32_t m
     set_predicate(warp, inst->d[1], mask, second);
 }
 
-/* testp: finite (1), infinite (2), number (3), notanumber (4), normal (5), subnormal (6). The modes
- * are those of the table in modifiers.c. */
+/* The values of inst->mode for testp; modifiers.c assigns them. */
+enum { FINITE = 1, INFINITE, NUMBER, NOT_A_NUMBER, NORMAL, SUBNORMAL };
+
+/* testp: tests the class of a float. Zero counts as normal (PTX ISA, testp). */
 static void run_testp(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]);
@@ -189,12 +209,12 @@ static void run_testp(struct warp *warp, const struct inst *inst, uint32_t mask)
     FOR_LANES(mask, {
         int class =
             inst->type == T_F32 ? fpclassify(as_float(ra[lane])) : fpclassify(as_double(ra[lane]));
-        bool holds = inst->mode == 1   ? class != FP_NAN && class != FP_INFINITE
-                     : inst->mode == 2 ? class == FP_INFINITE
-                     : inst->mode == 3 ? class != FP_NAN
-                     : inst->mode == 4 ? class == FP_NAN
-                     : inst->mode == 5 ? class == FP_NORMAL || class == FP_ZERO
-                                       : class == FP_SUBNORMAL;
+        bool holds = inst->mode == FINITE         ? class != FP_NAN && class != FP_INFINITE
+                     : inst->mode == INFINITE     ? class == FP_INFINITE
+                     : inst->mode == NUMBER       ? class != FP_NAN
+                     : inst->mode == NOT_A_NUMBER ? class == FP_NAN
+                     : inst->mode == NORMAL       ? class == FP_NORMAL || class == FP_ZERO
+                                                  : class == FP_SUBNORMAL;
         lanes |= (uint32_t)holds << lane;
     });
     set_predicate(warp, inst->d[0], mask, lanes);
@@ -202,7 +222,8 @@ static void run_testp(struct warp *warp, const struct inst *inst, uint32_t mask)
 
 /* ---- conversions ---- */
 
-/* An integer of a type, sign-extended or zero-extended to 64 bits. */
+/* The integer of type `type` in the low bits of `bits`, sign-extended or zero-extended to 64 bits.
+ */
 static inline uint64_t load_integer(uint64_t bits, enum type type)
 {
     switch (type) {
@@ -264,7 +285,7 @@ static inline double round_integral(double value, enum rounding rounding)
 
 /* Converts a double with an integral value to an integer, clamped to the range of type `to`. As on
  * an H200, a NaN becomes 0; but a NaN that comes from f64 or is converted to 64 bits becomes the
- * integer with only the highest bit set. */
+ * integer of type `to` in which only the highest bit is set. */
 static uint64_t to_integer(double value, enum type to, enum type from)
 {
     unsigned bits = 8 * type_bytes(to);
@@ -295,7 +316,7 @@ static void run_float_to_integer(struct warp *warp, const struct inst *inst, uin
 
 /* A 64-bit integer as a double. If 53 bits do not hold it, it is rounded to odd, so that rounding a
  * second time, to fewer bits, gives the correctly rounded result. */
-static double integer_odd(uint64_t value, bool is_signed)
+static double integer_to_double_odd(uint64_t value, bool is_signed)
 {
     bool negative = is_signed && (int64_t)value < 0;
     uint64_t magnitude = negative ? -value : value;
@@ -308,7 +329,6 @@ static double integer_odd(uint64_t value, bool is_signed)
     return negative ? -result : result;
 }
 
-/* The rounding mode of the instruction is already set: the conversion in C rounds accordingly. */
 static void convert_integer_to_float(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]);
@@ -319,11 +339,11 @@ static void convert_integer_to_float(struct warp *warp, const struct inst *inst,
         uint64_t value = load_integer(ra[lane], from);
         if (inst->flags & F_SAT) /* the result is 0 or 1 */
             value = clamp_integer(value, is_signed, T_U64) > 0;
-        bool negative = is_signed && !(inst->flags & F_SAT);
+        bool as_signed = is_signed && !(inst->flags & F_SAT);
         if (to == T_F32)
-            rd[lane] = float_bits(negative ? (float)(int64_t)value : (float)value);
+            rd[lane] = float_bits(as_signed ? (float)(int64_t)value : (float)value);
         else
-            rd[lane] = double_bits(negative ? (double)(int64_t)value : (double)value);
+            rd[lane] = double_bits(as_signed ? (double)(int64_t)value : (double)value);
     });
 }
 
@@ -334,7 +354,7 @@ static void run_integer_to_half(struct warp *warp, const struct inst *inst, uint
     enum type from = (enum type)inst->type2;
     enum rounding rounding = (enum rounding)inst->rounding;
     FOR_LANES(mask, {
-        double value = integer_odd(load_integer(ra[lane], from), type_is_signed(from));
+        double value = integer_to_double_odd(load_integer(ra[lane], from), type_is_signed(from));
         if (inst->flags & F_SAT)
             value = value > 0;
         rd[lane] = inst->type == T_F16 ? half_from_double(value, rounding)
@@ -342,8 +362,8 @@ static void run_integer_to_half(struct warp *warp, const struct inst *inst, uint
     });
 }
 
-/* The bits of a value as a float of type `to`, after .sat and .relu. Conversions to f32 use the
- * current rounding mode. */
+/* The bits of a value as a float of type `to`, after .sat and .relu. f16 and bf16 are rounded as
+ * `rounding` says, f32 in the current rounding mode of the host. */
 static inline uint64_t store_float(double value, enum type to, enum rounding rounding,
                                    uint32_t flags)
 {
@@ -356,13 +376,14 @@ static inline uint64_t store_float(double value, enum type to, enum rounding rou
     case T_BF16: return bfloat_from_double(value, rounding);
     case T_F32: {
         if (isnan(value))
-            return 0x7fffffff;
+            return NAN_F32;
         /* .ftz flushes a value that is subnormal after it is rounded to 24 bits with an unlimited
-         * exponent range. */
+         * exponent range. The factor 2^64 keeps the rounded value out of the subnormal range of
+         * float; 2^-62 is the smallest normal f32, 2^-126, times this factor. */
         bool flushed = flags & F_FTZ && fabsf((float)(value * 0x1p64)) < 0x1p-62f;
         return float_bits(flushed ? copysignf(0, signbit(value) ? -1.0f : 1.0f) : (float)value);
     }
-    default: return isnan(value) ? 0x7ff8000000000000u : double_bits(value);
+    default: return isnan(value) ? NAN_F64 : double_bits(value);
     }
 }
 
@@ -379,16 +400,17 @@ static struct layout layout_of(enum type type)
                             : (struct layout){64, 52};
 }
 
-/* Converts a NaN between float types, as an H200 does. Conversions from and to f64 make it quiet
- * and keep as much of its payload as the type holds. bf16 to f32 only shifts the bits. All other
- * conversions give the NaN that the hardware uses for the type. */
+/* Converts a NaN between float types, as an H200 does. A conversion from f64 or to f64 makes the
+ * NaN quiet and keeps as much of its payload as type `to` holds; with .ftz, an f32 source is first
+ * replaced by NAN_F32, so its payload is lost. A conversion from bf16 to f32 only shifts the bits.
+ * All other conversions give the canonical NaN of type `to`. */
 static uint64_t convert_nan(uint64_t bits, enum type to, enum type from, uint32_t flags)
 {
     bool kept = from == T_F64 || to == T_F64 || (from == T_BF16 && to == T_F32);
     if (from == T_F32 && flags & F_FTZ)
-        bits = 0x7fffffff;
-    if (!kept)
-        return to == T_F32 ? 0x7fffffff : to == T_F64 ? 0x7ff8000000000000u : 0x7fff;
+        bits = NAN_F32;
+    if (!kept) /* `to` is never f64 here */
+        return to == T_F32 ? NAN_F32 : to == T_F64 ? NAN_F64 : NAN_16;
     const struct layout in = layout_of(from), out = layout_of(to);
     uint64_t sign = bits >> (in.bits - 1) & 1;
     uint64_t fraction = bits << (64 - in.fraction) >> (64 - in.fraction);
@@ -405,7 +427,8 @@ static void convert_float_to_float(struct warp *warp, const struct inst *inst, u
     uint64_t *rd = out_row(warp, inst->d[0]);
     enum type to = (enum type)inst->type, from = (enum type)inst->type2;
     enum rounding rounding = (enum rounding)inst->rounding;
-    /* .ftz applies to f32 operands, except where they are converted to f16. */
+    /* .ftz flushes an f32 source, but not if it is converted to f16 (as on an H200). store_float
+     * flushes an f32 result. */
     uint32_t flush = from == T_F32 && to != T_F16 ? inst->flags : 0;
     FOR_LANES(mask, {
         double value = load_float(ra[lane], from, flush);
@@ -415,6 +438,7 @@ static void convert_float_to_float(struct warp *warp, const struct inst *inst, u
         }
         if (rounding >= R_RNI)
             value = round_integral(value, rounding);
+        /* Without a rounding modifier, the conversion is exact, and R_RN has no effect. */
         rd[lane] = store_float(value, to, rounding == R_NONE ? R_RN : rounding, inst->flags);
     });
 }
@@ -441,6 +465,7 @@ UNARY(run_tf32, uint32_t, to_tf32(a))
 
 /* ---- selection of handlers ---- */
 
+/* select_convert for cvt. inst->run may be set even if the result is false. */
 static bool select_cvt(struct inst *inst)
 {
     if (inst->type == T_TF32 || inst->rounding == R_RNA) {
@@ -450,6 +475,8 @@ static bool select_cvt(struct inst *inst)
     }
     enum type to = (enum type)inst->type, from = (enum type)inst->type2;
     uint32_t flags = inst->flags;
+    /* The types that follow T_F64 in enum type (pairs of integers, tf32, predicates) are rejected.
+     */
     if (flags & ~(uint32_t)(F_SAT | F_FTZ | F_RELU) || to > T_F64 || from > T_F64)
         return false;
     if (to == T_F16X2 || to == T_BF16X2) {
@@ -459,8 +486,8 @@ static bool select_cvt(struct inst *inst)
     }
     if (from == T_NONE || from == T_F16X2 || from == T_BF16X2 || !has_operands(inst, 1))
         return false;
-    bool rounds = inst->rounding == R_RZ || inst->rounding == R_RM || inst->rounding == R_RP;
-    bool integral = inst->rounding >= R_RNI;
+    bool directed = inst->rounding == R_RZ || inst->rounding == R_RM || inst->rounding == R_RP;
+    bool integral = inst->rounding >= R_RNI; /* .rni, .rzi, .rmi or .rpi */
     if (!type_is_float(to) && !type_is_float(from)) {
         bool plain = !(flags & F_SAT);
         inst->run = plain && to == T_U64 && from == T_U32   ? cvt_u64_u32
@@ -484,7 +511,7 @@ static bool select_cvt(struct inst *inst)
         if (integral)
             return type_bytes(to) == type_bytes(from);
     }
-    if (rounds) {
+    if (directed) {
         inst->inner = inst->run;
         inst->run = run_rounded;
     }
@@ -496,19 +523,21 @@ bool select_convert(struct inst *inst, const char *base)
     if (strcmp(base, "cvt") == 0)
         return select_cvt(inst);
     bool pair = inst->type == T_F16X2 || inst->type == T_BF16X2;
-    /* set.eq.u32.f16x2 writes a pair of 16-bit results. */
+    /* For set, the source type decides: set.eq.u32.f16x2, too, writes a pair of 16-bit results. */
     bool source_pair = inst->type2 == T_F16X2 || inst->type2 == T_BF16X2;
-    bool sources = inst->s[0] != NO_REGISTER && inst->s[1] != NO_REGISTER &&
-                   inst->s[2] == NO_REGISTER &&
-                   (inst->boolean != B_NONE) == (inst->predicate != UINT32_MAX);
-    bool flags = !(inst->flags & ~(uint32_t)F_FTZ) && inst->boolean != B_POPC;
+    /* There is a source predicate (UINT32_MAX: none) exactly if there is a boolean operator. */
+    bool sources_fit = inst->s[0] != NO_REGISTER && inst->s[1] != NO_REGISTER &&
+                       inst->s[2] == NO_REGISTER &&
+                       (inst->boolean != B_NONE) == (inst->predicate != UINT32_MAX);
+    bool modifiers_fit = !(inst->flags & ~(uint32_t)F_FTZ) && inst->boolean != B_POPC;
     if (strcmp(base, "setp") == 0) {
         inst->run = pair ? run_setp_pair : run_setp;
-        return sources && flags && inst->result_is_predicate && inst->comparison != C_NONE;
+        return sources_fit && modifiers_fit && inst->result_is_predicate &&
+               inst->comparison != C_NONE;
     }
     if (strcmp(base, "set") == 0) {
         inst->run = source_pair ? run_set_pair : run_set;
-        return sources && flags && inst->d[0] >= 0 && !inst->result_is_predicate &&
+        return sources_fit && modifiers_fit && inst->d[0] >= 0 && !inst->result_is_predicate &&
                inst->type2 != T_NONE && inst->comparison != C_NONE;
     }
     if (strcmp(base, "testp") == 0) {

@@ -1,12 +1,13 @@
 /* The control flow of a warp: divergence, convergence, calls and barriers.
  *
- * A warp is a set of fragments. A fragment is a set of lanes at the same instruction of the same
- * frame. A warp starts with one fragment. A branch that only some of its lanes take splits a
- * fragment into two. The fragment that is furthest behind (deepest call, then lowest instruction
- * index) runs first, so it catches up with the others. Two fragments that reach the same
- * instruction merge. Compilers lay out code so that paths join at a higher address, where this
- * order merges them. A fragment that loops while others wait yields after FRAGMENT_TURN
- * instructions, so that another lane of the warp can release a lock. */
+ * A frame is one activation of a function, by the lanes that made the call together. A warp is a
+ * set of fragments. A fragment is a set of lanes at the same instruction of the same frame. A warp
+ * starts with one fragment. A branch that only some of its lanes take splits a fragment into two.
+ * The fragment that is furthest behind (deepest call, then lowest instruction index) runs first, so
+ * it catches up with the others. Two fragments that reach the same instruction merge. Compilers lay
+ * out code so that paths join at a higher address, where this order merges them. A fragment that
+ * loops while others could run yields after FRAGMENT_TURN instructions, so that another lane of the
+ * warp can release a lock. */
 #include "ptx/engine.h"
 
 #include <stdlib.h>
@@ -22,7 +23,8 @@ enum { MAX_CALL_DEPTH = 1000 };
 
 struct frame *frame_create(struct warp *warp, const struct function *function, struct frame *caller)
 {
-    size_t rows = ((size_t)function->register_count + 1) * LANES;
+    /* All sizes are at least 1 (the + 1), because calloc may return NULL for 0 bytes. */
+    size_t values = ((size_t)function->register_count + 1) * LANES;
     struct frame *frame = calloc(1, sizeof *frame);
     if (frame) {
         frame->function = function;
@@ -31,7 +33,7 @@ struct frame *frame_create(struct warp *warp, const struct function *function, s
         frame->operand_base = caller ? caller->operand_base + caller->function->operand_count : 0;
         frame->local_base =
             caller ? (caller->local_base + caller->function->local_bytes + 15) / 16 * 16 : 0;
-        frame->rows = calloc(rows, sizeof *frame->rows);
+        frame->rows = calloc(values, sizeof *frame->rows);
         frame->predicates = calloc(function->predicate_count + 1, sizeof *frame->predicates);
         frame->params = calloc(LANES, function->param_bytes + 1);
     }
@@ -75,7 +77,8 @@ bool reserve_local(struct warp *warp, const struct frame *frame)
     return true;
 }
 
-/* Returns the host address of a lane's argument or result, in a register or in parameter memory. */
+/* Returns the host address of a lane's argument or result: in parameter memory, in the pool of
+ * immediates, or in a register. */
 static uint8_t *slot_place(const struct warp *warp, const struct frame *frame,
                            const struct slot *slot, uint64_t lane)
 {
@@ -93,7 +96,8 @@ static void copy_slots(const struct warp *warp, const struct frame *from,
     for (uint32_t left = mask; left; left &= left - 1) {
         uint64_t lane = (uint64_t)first_lane(left);
         for (size_t i = 0; i < count; i++) {
-            /* slots_match: both are in registers, or both are in memory with the same size. */
+            /* slots_match() has checked that neither is in parameter memory, or that both are
+             * and have the same size. */
             const struct slot *a = &from_slots[i], *b = &to_slots[i];
             memcpy(slot_place(warp, to, b, lane), slot_place(warp, from, a, lane),
                    a->row != NO_REGISTER ? sizeof(uint64_t) : b->bytes);
@@ -103,7 +107,8 @@ static void copy_slots(const struct warp *warp, const struct frame *from,
 
 /* ---- fragments ---- */
 
-/* Adds lanes at an instruction. They join a running fragment that is already there. */
+/* Adds lanes at an instruction. They join the running fragment at this instruction, if there is
+ * one. */
 static void add_fragment(struct warp *warp, struct frame *frame, uint32_t pc, uint32_t mask)
 {
     for (uint32_t i = 0; i < warp->fragment_count; i++) {
@@ -154,24 +159,26 @@ static uint32_t warp_sync_lanes(const struct warp *warp)
     return lanes;
 }
 
-/* Resumes fragments whose missing lanes have arrived or exited. */
+/* Resumes waiting fragments. At a bar.warp.sync, a fragment continues when all its members wait at
+ * any bar.warp.sync or have exited. At another .sync instruction, a fragment runs again when a lane
+ * that it waits for has exited; the arrival of lanes is handled by merge_waiting(). */
 static void wake_fragments(struct warp *warp)
 {
     uint32_t alive = alive_lanes(warp), meeting = warp_sync_lanes(warp);
     for (uint32_t i = 0; i < warp->fragment_count; i++) {
         struct fragment *fragment = &warp->fragments[i];
-        if (fragment->state == AT_SYNC && fragment->members & ~alive) {
-            fragment->state = RUNNING; /* run_converged checks again which lanes are missing */
-        } else if (fragment->state == AT_WARP_SYNC && !(fragment->members & alive & ~meeting)) {
+        if (fragment->state == AT_SYNC && fragment->awaited & ~alive) {
+            fragment->state = RUNNING; /* run_converged() checks again which lanes are missing */
+        } else if (fragment->state == AT_WARP_SYNC && !(fragment->awaited & alive & ~meeting)) {
             fragment->state = RUNNING;
             fragment->pc++;
         }
     }
 }
 
-/* Sets warp->current to the running fragment that is furthest behind or, if `last`, furthest ahead.
- * Returns false if all fragments wait. */
-static bool choose_fragment(struct warp *warp, bool last)
+/* Sets warp->current to the running fragment that is furthest behind or, if `ahead`, furthest
+ * ahead. Returns false if all fragments wait. */
+static bool choose_fragment(struct warp *warp, bool ahead)
 {
     bool found = false;
     for (uint32_t i = 0; i < warp->fragment_count; i++) {
@@ -181,7 +188,7 @@ static bool choose_fragment(struct warp *warp, bool last)
         const struct fragment *b = &warp->fragments[warp->current];
         bool behind = !found || a->frame->depth > b->frame->depth ||
                       (a->frame->depth == b->frame->depth && a->pc < b->pc);
-        if (!found || behind != last)
+        if (!found || behind != ahead)
             warp->current = i;
         found = true;
     }
@@ -193,7 +200,7 @@ static bool choose_fragment(struct warp *warp, bool last)
 void do_exit(struct warp *warp, struct fragment *fragment, uint32_t lanes)
 {
     fragment->mask &= ~lanes;
-    fragment->pc++;
+    fragment->pc++; /* for the lanes whose guard is false */
     for (struct frame *frame = fragment->frame; frame;) {
         struct frame *caller = frame->caller;
         frame->live &= ~lanes;
@@ -217,7 +224,7 @@ static void do_return(struct warp *warp, struct fragment *fragment, uint32_t lan
                lanes);
     uint32_t return_pc = frame->return_pc;
     fragment->mask &= ~lanes;
-    fragment->pc++;
+    fragment->pc++; /* for the lanes whose guard is false */
     frame->live &= ~lanes;
     if (fragment->mask == 0)
         remove_fragment(warp, warp->current);
@@ -273,6 +280,7 @@ static void do_call_indirect(struct warp *warp, struct fragment *fragment, const
     const struct call_site *site = &module->calls[inst->target];
     const uint64_t *targets = row(warp, inst->s[0]);
     uint64_t target = targets[first_lane(lanes)];
+    /* The address of function i is CODE_WINDOW + 16 * i (engine.h). */
     uint64_t index = (target - CODE_WINDOW) / 16;
     const struct function *function =
         target >= CODE_WINDOW && target % 16 == 0 && index < module->function_count
@@ -327,15 +335,16 @@ static void do_branch_table(struct warp *warp, struct fragment *fragment, const 
         if ((uint32_t)indices[first_lane(left)] == index)
             same |= 1u << first_lane(left);
     struct frame *frame = fragment->frame;
-    uint32_t pc = fragment->pc, others = lanes & ~same, passed = fragment->mask & ~lanes;
+    uint32_t pc = fragment->pc, others = lanes & ~same, rest = fragment->mask & ~lanes;
     fragment->mask = same;
     fragment->pc = table->targets[index];
-    /* Lanes with another index remain at the instruction and execute it again. */
+    /* Lanes with another index remain at the instruction and execute it again. They form a fragment
+     * of their own until merge_fragments() runs. */
     if (others)
         warp->fragments[warp->fragment_count++] =
             (struct fragment){.pc = pc, .mask = others, .frame = frame};
-    if (passed)
-        add_fragment(warp, frame, pc + 1, passed);
+    if (rest)
+        add_fragment(warp, frame, pc + 1, rest);
 }
 
 static void do_barrier(struct warp *warp, struct fragment *fragment, const struct inst *inst,
@@ -347,8 +356,8 @@ static void do_barrier(struct warp *warp, struct fragment *fragment, const struc
         inst->s[1] != NO_REGISTER ? row(warp, inst->s[1])[first_lane(lanes)] & 0xffffffff : 0;
     if (id >= MAX_BARRIERS || threads % LANES || threads > (uint64_t)block->warp_count * LANES) {
         warp_fault(warp, inst, first_lane(lanes),
-                   "invalid barrier %llu for %llu threads: needs an index below %d and "
-                   "whole warps of the block",
+                   "invalid barrier %llu for %llu threads: the index must be below %d, and the "
+                   "threads must be whole warps of the block",
                    (unsigned long long)id, (unsigned long long)threads, MAX_BARRIERS);
         return;
     }
@@ -370,7 +379,7 @@ static void do_barrier(struct warp *warp, struct fragment *fragment, const struc
 }
 
 /* barrier.cluster.arrive does not block. barrier.cluster.wait blocks until the phase in which the
- * thread arrived is complete. */
+ * thread arrived is complete. When it is, release_cluster() clears warp->cluster_arrived. */
 static void do_cluster_barrier(struct warp *warp, struct fragment *fragment,
                                const struct inst *inst, uint32_t lanes)
 {
@@ -382,14 +391,16 @@ static void do_cluster_barrier(struct warp *warp, struct fragment *fragment,
             return;
         }
         warp->cluster_arrived |= lanes;
+        /* release_cluster() checks later whether the phase is complete. */
         cluster->arrived = cluster->unchecked_arrival = true;
-        notify_cluster_barrier(warp, cluster->phase, false);
+        notify_cluster_barrier(warp, cluster->phase, false); /* the lanes arrive */
         fragment->pc++;
         return;
     }
     uint32_t waits = lanes & warp->cluster_arrived, rest = fragment->mask & ~waits;
+    /* The other lanes do not wait: the phase in which they arrived is already complete. */
     if (lanes & ~waits)
-        notify_cluster_barrier(warp, cluster->phase - 1, true);
+        notify_cluster_barrier(warp, cluster->phase - 1, true); /* they continue */
     if (!waits) {
         fragment->pc++;
         return;
@@ -400,14 +411,15 @@ static void do_cluster_barrier(struct warp *warp, struct fragment *fragment,
         add_fragment(warp, fragment->frame, fragment->pc + 1, rest);
 }
 
-/* bar.warp.sync. wake_fragments resumes the fragment. */
+/* bar.warp.sync. wake_fragments() resumes the fragment. inst->target is the index of the member
+ * mask in inst->s[]. */
 static void do_warp_sync(struct warp *warp, struct fragment *fragment, const struct inst *inst,
                          uint32_t lanes)
 {
     uint32_t rest = fragment->mask & ~lanes;
     fragment->mask = lanes;
     fragment->state = AT_WARP_SYNC;
-    fragment->members = (uint32_t)row(warp, inst->s[inst->target])[first_lane(lanes)];
+    fragment->awaited = (uint32_t)row(warp, inst->s[inst->target])[first_lane(lanes)];
     if (rest)
         add_fragment(warp, fragment->frame, fragment->pc + 1, rest);
 }
@@ -432,20 +444,22 @@ static void merge_waiting(struct warp *warp)
     warp->fragments[warp->current].pc = pc;
 }
 
-/* Executes a .sync instruction. The lanes with the same member mask execute it together when all
- * members that have not exited have arrived. Returns true if all lanes have executed it; otherwise,
- * the rest waits in the current fragment. */
+/* Executes a .sync instruction (K_CONVERGE). inst->target is the index of the member mask in
+ * inst->s[]. The lanes with the same member mask form a group. A group executes the instruction
+ * when all its members that have not exited have arrived. Returns true if all lanes have executed
+ * it. Otherwise, the lanes of incomplete groups wait in the current fragment, and its other lanes
+ * continue in another fragment. */
 static bool run_converged(struct warp *warp, const struct inst *inst, uint32_t lanes)
 {
     const uint64_t *members = row(warp, inst->s[inst->target]);
     uint32_t alive = alive_lanes(warp), waiting = 0, missing = 0;
     for (uint32_t left = lanes; left;) {
-        uint32_t wanted = (uint32_t)members[first_lane(left)], group = 0;
+        uint32_t mask = (uint32_t)members[first_lane(left)], group = 0;
         for (uint32_t each = left; each; each &= each - 1)
-            if ((uint32_t)members[first_lane(each)] == wanted)
+            if ((uint32_t)members[first_lane(each)] == mask)
                 group |= 1u << first_lane(each);
         left &= ~group;
-        uint32_t absent = wanted & alive & ~warp->mask;
+        uint32_t absent = mask & alive & ~warp->mask;
         missing |= absent;
         waiting |= absent ? group : 0;
         if (!absent)
@@ -454,14 +468,14 @@ static bool run_converged(struct warp *warp, const struct inst *inst, uint32_t l
     if (!waiting)
         return true;
     struct fragment *fragment = &warp->fragments[warp->current];
-    uint32_t pc = warp->pc, rest = warp->mask & ~waiting;
+    uint32_t pc = warp->pc, others = warp->mask & ~waiting;
     struct frame *frame = warp->frame;
     fragment->pc = pc;
     fragment->mask = waiting;
     fragment->state = AT_SYNC;
-    fragment->members = missing;
-    if (rest)
-        add_fragment(warp, frame, pc + 1, rest);
+    fragment->awaited = missing;
+    if (others)
+        add_fragment(warp, frame, pc + 1, others);
     return false;
 }
 
@@ -544,16 +558,16 @@ static bool notify_issue(struct warp *warp, const struct inst *inst, uint32_t la
 }
 
 /* Runs the current fragment until it ends, waits, splits, reaches another fragment, or has issued
- * `turn` instructions. */
-static void run_fragment(struct warp *warp, uint64_t turn)
+ * `limit` instructions. */
+static void run_fragment(struct warp *warp, uint64_t limit)
 {
     load_state(warp);
     const struct inst *code = warp->frame->function->code;
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     bool observed = observer && observer->issue;
     uint32_t meet = next_merge_point(warp);
-    uint64_t executed = 0, threads = 0;
-    while (executed < turn) {
+    uint64_t executed = 0, thread_instructions = 0;
+    while (executed < limit) {
         const struct inst *inst = &code[warp->pc];
         if (inst->control == K_CONVERGE && warp->fragment_count > 1)
             merge_waiting(warp);
@@ -563,7 +577,7 @@ static void run_fragment(struct warp *warp, uint64_t turn)
             lanes &= inst->guard_negated ? ~guard : guard;
         }
         executed++;
-        threads += (uint64_t)__builtin_popcount(lanes);
+        thread_instructions += (uint64_t)__builtin_popcount(lanes);
         if (observed && !notify_issue(warp, inst, lanes))
             break;
         if (inst->control != K_NONE && inst->control != K_CONVERGE) {
@@ -573,13 +587,14 @@ static void run_fragment(struct warp *warp, uint64_t turn)
                 warp->block->clock++;
                 if (warp->pc >= meet)
                     break;
-                /* After a backward branch, other fragments can be ahead again. */
+                /* After a jump, the next merge point can be another one. After a backward branch,
+                 * for example, other fragments can be ahead again. */
                 if (warp->fragment_count > 1 && lanes)
                     meet = next_merge_point(warp);
                 continue;
             }
             warp->instructions += executed;
-            warp->thread_instructions += threads;
+            warp->thread_instructions += thread_instructions;
             warp->block->clock++;
             run_control(warp, inst, lanes);
             return;
@@ -588,7 +603,7 @@ static void run_fragment(struct warp *warp, uint64_t turn)
         if (lanes && inst->control == K_CONVERGE) {
             if (!run_converged(warp, inst, lanes)) {
                 warp->instructions += executed;
-                warp->thread_instructions += threads;
+                warp->thread_instructions += thread_instructions;
                 return;
             }
         } else if (lanes) {
@@ -600,14 +615,15 @@ static void run_fragment(struct warp *warp, uint64_t turn)
     }
     warp->fragments[warp->current].pc = warp->pc;
     warp->instructions += executed;
-    warp->thread_instructions += threads;
+    warp->thread_instructions += thread_instructions;
 }
 
+/* Sets warp->blocked if all fragments of the warp wait. */
 bool run_warp(struct warp *warp, uint64_t turn)
 {
     struct run *run = warp->block->run;
     uint64_t start = warp->instructions, end = start + turn;
-    uint64_t max = run->launch->max_instructions;
+    uint64_t max_instructions = run->launch->max_instructions;
     bool give_way = false;
     warp->blocked = false;
     while (warp->fragment_count && warp->instructions < end && !warp->failed) {
@@ -624,12 +640,12 @@ bool run_warp(struct warp *warp, uint64_t turn)
         /* After a turn that was used up, the choice alternates between the fragment furthest ahead
          * and the one furthest behind. */
         give_way = !alone && warp->instructions - before >= FRAGMENT_TURN ? !give_way : false;
-        if (max && warp->instructions > max && warp->fragment_count) {
+        if (max_instructions && warp->instructions > max_instructions && warp->fragment_count) {
             warp->current = 0; /* the fragment that ran may no longer exist */
             load_state(warp);
             warp_fault(warp, &warp->frame->function->code[warp->pc], first_lane(warp->mask),
                        "the warp has issued more than %llu instructions: it seems to hang",
-                       (unsigned long long)max);
+                       (unsigned long long)max_instructions);
         }
     }
     return warp->instructions != start;

@@ -8,7 +8,8 @@
 
 /* ---- functions ---- */
 
-/* Appends a parameter or result, and reserves its space in the function's parameter memory. */
+/* Appends a parameter or result, and reserves its space in the function's parameter memory. (A
+ * parameter in a register leaves that space unused.) The new slot has no register yet. */
 static bool add_slot(struct parser *parser, struct slot **slots, size_t *count,
                      const struct declaration *declaration)
 {
@@ -37,7 +38,8 @@ bool slots_match(const struct slot *a, size_t a_count, const struct slot *b, siz
     return true;
 }
 
-/* Parses a parameter or result in a register, such as ".reg .b32 x", after ".reg". */
+/* Parses a parameter or result in a register, such as ".reg .b32 x", after ".reg". slot.row is the
+ * index of the register (see struct slot). */
 static bool parse_register_parameter(struct parser *parser, struct slot **slots, size_t *count)
 {
     struct lexer *lexer = &parser->lexer;
@@ -105,6 +107,7 @@ static bool parse_parameters(struct parser *parser, bool results)
         if (function->is_kernel) {
             if (!add_kernel_parameter(parser, &declaration))
                 return false;
+            /* SPACE_ARGUMENT is a value of enum fth_ptx_space for the engine only; see engine.h. */
             symbol->variable.space = (enum fth_ptx_space)SPACE_ARGUMENT;
             symbol->variable.address =
                 function->kernel.parameters[function->kernel.parameter_count - 1].offset;
@@ -144,7 +147,7 @@ static bool parse_location(struct parser *parser)
     return true;
 }
 
-/* Skips all tokens including the next semicolon. */
+/* Skips all tokens up to and including the next semicolon. */
 static bool skip_statement(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
@@ -165,8 +168,8 @@ static bool skip_braces(struct parser *parser)
     return lexer_expect(lexer, "}");
 }
 
-/* Parses "NAME: .branchtargets L1, L2;" after ".branchtargets". */
-static bool parse_table(struct parser *parser, const struct token *name)
+/* Parses a branch table, "NAME: .branchtargets L1, L2;", after ".branchtargets". */
+static bool parse_branch_table(struct parser *parser, const struct token *name)
 {
     struct fth_ptx_module *module = parser->module;
     void *tables = module->tables;
@@ -193,6 +196,7 @@ static bool parse_table(struct parser *parser, const struct token *name)
     do {
         if (lexer->token.kind != TOKEN_WORD)
             return lexer_fail(lexer, &lexer->token, "expected a label");
+        /* UINT32_MAX: no branch refers to the label, but an element of the table does. */
         if (!parser_use_label(parser, &lexer->token, UINT32_MAX, &targets[i++]))
             return false;
         lexer_next(lexer);
@@ -246,7 +250,7 @@ static bool parse_statement(struct parser *parser)
             *lexer = ahead;
             lexer_next(lexer);
             if (lexer_accept(lexer, ".branchtargets"))
-                return parse_table(parser, &name);
+                return parse_branch_table(parser, &name);
             if (lexer_accept(lexer, ".callprototype"))
                 return parser_define(parser, &name, SYMBOL_PROTOTYPE) && skip_statement(parser);
             return parser_define_label(parser, &name);
@@ -276,7 +280,8 @@ static bool parse_body(struct parser *parser)
     }
     if (lexer->status != FTH_OK)
         return false;
-    /* The end of the body returns. A label at the end needs an instruction that follows it. */
+    /* Append a ret, for two reasons: control that reaches the end of the body returns, and a label
+     * at the end needs an instruction to refer to. */
     struct inst *last = parser_emit(parser, &lexer->token, "ret");
     if (!last)
         return false;
@@ -284,9 +289,9 @@ static bool parse_body(struct parser *parser)
     return parser_resolve_labels(parser);
 }
 
-/* Parses the directives between the parameters and the body (or the semicolon) of a function, such
- * as
- * ".maxntid 256, 1, 1". Directives other than the three below are skipped. */
+/* Parses the directives between the parameters and the body (or the semicolon) of a function.
+ * Stores the numbers of .maxntid, .reqntid and .reqnctapercluster, for example of
+ * ".maxntid 256, 1, 1"; numbers that are left out become 1. Skips all other directives. */
 static bool parse_function_directives(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
@@ -313,8 +318,9 @@ static bool parse_function_directives(struct parser *parser)
     return lexer->status == FTH_OK;
 }
 
-/* Returns the function of this name, which is added unless a declaration precedes. */
-static struct function *find_function(struct parser *parser, const struct token *token)
+/* Returns the function of this name. Adds it first if the module has not declared it yet. Reports
+ * an error and returns NULL if the name is that of a variable, or when out of memory. */
+static struct function *find_or_add_function(struct parser *parser, const struct token *token)
 {
     struct fth_ptx_module *module = parser->module;
     const struct symbol *symbol = parser_find(parser, token->start, token->size);
@@ -325,7 +331,8 @@ static struct function *find_function(struct parser *parser, const struct token 
                      sizeof *module->functions))
         return NULL;
     module->functions = functions;
-    /* Functions are visible in the whole module, so the name belongs to the outermost scope. */
+    /* Functions are visible in the whole module, so the name belongs to the outermost scope, which
+     * has depth 0. (Functions are not nested, so this already is the current depth.) */
     uint32_t depth = parser->depth;
     parser->depth = 0;
     struct symbol *defined = parser_define(parser, token, SYMBOL_FUNCTION);
@@ -351,7 +358,7 @@ static bool parse_function(struct parser *parser, bool is_kernel)
     const struct token name = lexer->token;
     if (name.kind != TOKEN_WORD)
         return lexer_fail(lexer, &name, "expected a function name");
-    struct function *function = find_function(parser, &name);
+    struct function *function = find_or_add_function(parser, &name);
     if (!function)
         return false;
     if (function->has_body)
@@ -376,7 +383,8 @@ static bool parse_function(struct parser *parser, bool is_kernel)
     ok = ok && parse_function_directives(parser);
     if (ok && !lexer_accept(lexer, ";")) {
         ok = parse_body(parser);
-        /* The array of functions can have moved. */
+        /* `function` is found again by its index, which is valid even if the array of functions has
+         * moved. At present, parsing a body adds no function, and the array does not move. */
         function = &parser->module->functions[parser->function_index];
         function->has_body = ok;
         function->shared_end = parser->function_shared_end;
@@ -393,9 +401,10 @@ static bool parse_directive(struct parser *parser)
     static const char *const linkage[] = {".visible", ".weak", ".extern", ".common"};
     struct lexer *lexer = &parser->lexer;
     bool external = false;
+    /* Linkage words can come in any order, so each match restarts the search. */
     for (size_t i = 0; i < FTH_COUNT(linkage); i++)
         if (lexer_accept(lexer, linkage[i])) {
-            external = external || i == 2;
+            external = external || i == 2; /* .extern */
             i = (size_t)-1;
         }
     if (lexer_accept(lexer, ".entry"))
@@ -457,7 +466,12 @@ static enum builtin find_builtin(const char *name)
 
 /* Computes what is known only after the whole module has been parsed: the address of dynamic shared
  * memory, the static shared memory of each kernel, and the operands and code offset of each
- * instruction. Rejects calls of functions without a body. */
+ * instruction. Rejects calls of functions that have no body and are not built in.
+ *
+ * The static shared memory of a kernel holds two groups of variables: those of the module,
+ * including the ones in bodies of functions that are not kernels (place_variable in data.c), and
+ * those in its own body. The latter follow the variables of the module that precede the kernel in
+ * the file. */
 static bool finish(struct parser *parser)
 {
     struct fth_ptx_module *module = parser->module;
@@ -468,11 +482,13 @@ static bool finish(struct parser *parser)
         if (!function->has_body)
             function->builtin = find_builtin(function->name);
     }
+    /* Heuristic: no PTX type needs more than 128 bytes. A larger .align has no effect here. */
     module->dynamic_shared = align_up(end, 128);
     for (size_t i = 0; i < module->function_count; i++) {
         struct function *function = &module->functions[i];
         if (!find_operands(module, function, module->code_bytes))
             return lexer_fail(&parser->lexer, &parser->lexer.token, "out of memory");
+        /* Each function begins at a multiple of 128 bytes (see fth_ptx_code_bytes). */
         module->code_bytes += align_up(function->code_count * FTH_PTX_INSTRUCTION_BYTES, 128);
     }
     for (size_t i = 0; i < module->function_count; i++) {
@@ -486,6 +502,8 @@ static bool finish(struct parser *parser)
             const struct function *callee = site ? &module->functions[site->function] : NULL;
             if (!callee || callee->has_body || callee->builtin != BUILTIN_NONE)
                 continue;
+            /* An instruction keeps its line number, but not its position in the text: the message
+             * has the right line number, and the excerpt is the first line of the file. */
             struct token token = {.start = module->text, .line = inst->line};
             return lexer_fail(&parser->lexer, &token,
                               "'%s' is called, but this file does not define it", callee->name);
@@ -544,6 +562,8 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
     }
     free(parser);
     if (!ok) {
+        /* If `status` is FTH_OK, the lexer has reported the error, always as FTH_INVALID, even if
+         * the parser ran out of memory. */
         fth_ptx_destroy(module);
         return status == FTH_OK ? FTH_INVALID : status;
     }

@@ -232,7 +232,7 @@ static json_t *identify(const struct fth_recording *recording)
     json_t *device = json_pack("{s:s}", "id", fth_recording_device(recording));
     struct fth_gpu *gpu = NULL;
     if (fth_recording_description_count(recording) > 0 && fth_gpu_create(&gpu, NULL) == FTH_OK &&
-        fth_recording_description(recording, 0, gpu, NULL) == FTH_OK)
+        fth_recording_add_description(recording, 0, gpu, NULL) == FTH_OK)
         for (size_t i = 0; i < FTH_COUNT(names); i++) {
             const char *text = fth_gpu_text(gpu, "device", names[i]);
             if (text)

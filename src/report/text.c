@@ -1,5 +1,5 @@
 /* Writes a description for the terminal, in five parts:
- *   a drawing of the elements: those of an SM inside the SM, the shared ones around it;
+ *   a drawing of the elements: those of an SM in a box for the SM, the shared ones below it;
  *   a table with size, line, latency and other main figures of each element;
  *   Structure: further figures of each element in words;
  *   Sources: the source of each figure, for elements whose figures have different sources;
@@ -146,7 +146,7 @@ static void size_facts(const struct view *view, const char *name, struct fth_buf
     double partitions = number(view, name, "partitions");
     const struct fth_attribute *caches = fth_gpu_attribute(view->gpu, name, "caches");
     if (caches && caches->count == 0)
-        add_fact(facts, "not used");
+        add_fact(facts, "caches no loads");
     if (!isnan(size))
         add_fact(facts, "%s", fth_size_format(size, text, sizeof text));
     else if (fth_gpu_unknown(view->gpu, name, size_name))
@@ -175,7 +175,7 @@ static void time_facts(const struct view *view, const char *name, struct fth_buf
     else if (!isnan(ns))
         add_fact(facts, "%s ns", cycles_text(ns, text, sizeof text));
     if (!isnan(far_latency))
-        add_fact(facts, "far %s", cycles_text(far_latency, text, sizeof text));
+        add_fact(facts, "far %s cycles", cycles_text(far_latency, text, sizeof text));
     if (!isnan(instruction))
         add_fact(facts, "%s cycles/instr", cycles_text(instruction, text, sizeof text));
     if (!isnan(penalty))
@@ -209,18 +209,20 @@ static struct fth_block element_box(const struct view *view, struct fth_drawing 
     return box;
 }
 
-enum place { IN_SM, BESIDE_SMS, BELOW_SMS };
+/* Where the box of an element is drawn: in the box of the SM; below that box (other elements,
+ * except the L2 and memory); or at the bottom, with the full width (L2 and memory). */
+enum place { IN_SM, BELOW_SM, AT_BOTTOM };
 
 static enum place element_place(const struct view *view, const char *name)
 {
     const char *scope = element_scope(view, name);
     if (element_classes(name) & (FTH_CLASS_L2 | FTH_CLASS_MEMORY))
-        return BELOW_SMS;
-    return scope && strcmp(scope, "sm") == 0 ? IN_SM : BESIDE_SMS;
+        return AT_BOTTOM;
+    return scope && strcmp(scope, "sm") == 0 ? IN_SM : BELOW_SM;
 }
 
-/* Draws the boxes of all elements of a place side by side. Boxes below the SMs have the full width.
- */
+/* Draws the boxes of all elements of a place, as many per row as fit. Those at the bottom have the
+ * full width, so there is one per row. */
 static struct fth_block place_boxes(const struct view *view, struct fth_drawing *drawing,
                                     enum place place, size_t width)
 {
@@ -233,7 +235,7 @@ static struct fth_block place_boxes(const struct view *view, struct fth_drawing 
     for (size_t i = 0; i < view->count; i++)
         if (element_place(view, view->elements[i]) == place && !drawn_by_earlier(view, i))
             boxes[used++] =
-                element_box(view, drawing, view->elements[i], place == BELOW_SMS ? width : 0);
+                element_box(view, drawing, view->elements[i], place == AT_BOTTOM ? width : 0);
     return fth_draw_flow(drawing, boxes, used, width);
 }
 
@@ -275,8 +277,8 @@ static void draw(const struct view *view)
             snprintf(title, sizeof title, "SM %s%.0f", utf8_or_ascii(view, "×", "x"), sms);
         parts[count++] = fth_draw_box(&drawing, title, &sm, inside);
     }
-    parts[count++] = place_boxes(view, &drawing, BESIDE_SMS, inside);
-    parts[count++] = place_boxes(view, &drawing, BELOW_SMS, inside);
+    parts[count++] = place_boxes(view, &drawing, BELOW_SM, inside);
+    parts[count++] = place_boxes(view, &drawing, AT_BOTTOM, inside);
     struct fth_block all = fth_draw_stack(&drawing, parts, count);
     struct fth_buffer title = {0};
     device_title(view, false, &title);
@@ -387,32 +389,35 @@ static void shared_cell(const struct view *view, char cell[64], const char *elem
         snprintf(cell, 64, "%s", missing(view, element, "shared_with"));
 }
 
-/* Returns whether the attribute is shown in the table. */
-static bool is_in_row(const struct fth_attribute *attribute)
+/* Returns whether the attribute is one of the main figures, whose confidence and source the table
+ * shows. All of them have a column, except "entries", which determines the reach of a TLB, and
+ * "caches", which the drawing shows. */
+static bool is_main_figure(const struct fth_attribute *attribute)
 {
-    static const char *const shown[] = {"size_bytes",   "line_bytes",
+    static const char *const names[] = {"size_bytes",   "line_bytes",
                                         "sector_bytes", "latency_cycles",
                                         "latency_ns",   "far_latency_cycles",
                                         "per_sm",       "shared_with",
                                         "reach_bytes",  "page_bytes",
                                         "entries",      "miss_penalty_cycles",
                                         "caches",       "cycles_per_instruction"};
-    for (size_t i = 0; i < FTH_COUNT(shown); i++)
-        if (strcmp(attribute->name, shown[i]) == 0)
+    for (size_t i = 0; i < FTH_COUNT(names); i++)
+        if (strcmp(attribute->name, names[i]) == 0)
             return true;
     return false;
 }
 
-/* Returns the source of an element's figures; with `row`, only of those in its row of the table.
- * FTH_SOURCE_NONE: no figure has a source. Sets *mixed if the figures have different sources. */
-static enum fth_source element_source(const struct view *view, const char *element, bool row,
+/* Returns the source of an element's figures; with `main_only`, only of its main figures.
+ * FTH_SOURCE_NONE: no figure has a source. *mixed: the figures have different sources, and that of
+ * the last one is returned. */
+static enum fth_source element_source(const struct view *view, const char *element, bool main_only,
                                       bool *mixed)
 {
     enum fth_source source = FTH_SOURCE_NONE;
     const struct fth_attribute *a;
     *mixed = false;
     for (size_t i = 0; (a = fth_gpu_attribute_at(view->gpu, element, i)); i++) {
-        if (a->source == FTH_SOURCE_NONE || (row && !is_in_row(a)))
+        if (a->source == FTH_SOURCE_NONE || (main_only && !is_main_figure(a)))
             continue;
         *mixed = *mixed || (source != FTH_SOURCE_NONE && source != a->source);
         source = a->source;
@@ -420,14 +425,14 @@ static enum fth_source element_source(const struct view *view, const char *eleme
     return source;
 }
 
-/* Writes the lowest confidence of the figures in the row. If none has a confidence, writes their
- * source. */
+/* Writes the lowest confidence of the main figures. If none has a confidence, writes their source.
+ */
 static void confidence_cell(const struct view *view, char cell[64], const char *element)
 {
     double min_confidence = NAN;
     const struct fth_attribute *a;
     for (size_t i = 0; (a = fth_gpu_attribute_at(view->gpu, element, i)); i++)
-        if (is_in_row(a))
+        if (is_main_figure(a))
             min_confidence = fmin(min_confidence, a->confidence);
     static const char *const briefs[] = {
         [FTH_SOURCE_NONE] = NULL,         [FTH_SOURCE_MEASURED] = "meas.",
@@ -499,14 +504,15 @@ static void table(const struct view *view)
         view->out,
         "Fetch: sector size. Latency in cycles; N/i: cycles per instruction; +N: cycles\n"
         "that a TLB miss adds. For TLBs, Size is the reach and Line the page size.\n"
-        "Conf.: confidence, or the source of figures without one%s.\n",
-        mixed ? "; mixed: see Sources" : "");
+        "Conf.: confidence, or the source of figures without one: measured, driver,\n"
+        "derived, published%s.\n",
+        mixed ? ", or mixed (see Sources)" : "");
 }
 
 /* ---- structure, sources, and what is not known ---- */
 
-/* Returns whether an element has the same words as an earlier element that shares its storage. Such
- * words are shown only once. */
+/* Returns whether the paragraph of an element, `words`, equals that of an earlier element that
+ * shares its storage. Such paragraphs are shown only once. `write_words` writes a paragraph. */
 static bool is_repeated(const struct view *view, size_t index, const struct fth_buffer *words,
                         void (*write_words)(const struct view *, size_t, struct fth_buffer *))
 {
@@ -541,12 +547,13 @@ static void begin(struct paragraph *paragraph, const struct view *view, const ch
     *paragraph = (struct paragraph){view, INDENT};
 }
 
-/* Appends words to a paragraph and wraps its lines at view->width. */
+/* Appends words to a paragraph and wraps its lines at view->width. Longer words than a line are
+ * cut. */
 static void add_words(struct paragraph *paragraph, const char *text)
 {
     const struct view *view = paragraph->view;
     while (*text) {
-        char word[128];
+        char word[128]; /* more than the widest line; the words of a report are ASCII */
         size_t bytes = strcspn(text, " ");
         size_t kept = bytes < sizeof word - 1 ? bytes : sizeof word - 1;
         memcpy(word, text, kept);
@@ -593,7 +600,8 @@ static void structure_words(const struct view *view, const char *element, struct
         fth_buffer_format(words, "policy %s; ", policy);
 }
 
-/* Appends sizes. docs/gpu-description.md defines the attributes. */
+/* Appends sizes. docs/gpu-description.md defines the attributes. default_size_bytes is the size at
+ * the largest carve-out, in spite of its name. */
 static void size_words(const struct view *view, const char *element, struct fth_buffer *words)
 {
     static const struct {
@@ -601,10 +609,10 @@ static void size_words(const struct view *view, const char *element, struct fth_
     } sizes[] = {
         {"default_size_bytes", "%s at the largest carve-out; "},
         {"unified_bytes", "%s for L1 and shared memory together; "},
-        {"onset_bytes", "misses start at about %s; "},
-        {"resident_bytes", "a reverse walk hits %s; "},
-        {"full_miss_bytes", "no hits from %s on; "},
-        {"fill_bytes", "fills of %s; "},
+        {"onset_bytes", "misses start at a footprint of about %s; "},
+        {"resident_bytes", "%s remain resident after a walk over 1.25 times the size; "},
+        {"full_miss_bytes", "no hits from a footprint of %s on; "},
+        {"fill_bytes", "a miss fetches %s; "},
         {"max_block_bytes", "at most %s per block; "},
     };
     char text[40];

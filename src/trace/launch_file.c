@@ -1,6 +1,7 @@
 /* Reads launch files (docs/launch-files.md): JSON documents with sizes, buffers, launches and the
- * expected contents of buffers. Loops over launches are unrolled while they are read, so that the
- * result is a plain list of launches. */
+ * expected contents of buffers. struct fth_launch holds the contents of a whole file; each of its
+ * steps is one launch of a kernel. Loops over launches are unrolled while they are read, so that
+ * the result is a plain list of steps. */
 #include "trace/launch.h"
 
 #include <ctype.h>
@@ -10,9 +11,12 @@
 /* Maximum size of a launch file. Heuristic: the examples have a few kilobytes. */
 #define MAX_LAUNCH_FILE_BYTES ((size_t)16 * 1024 * 1024)
 
-/* Maximum number of launches and of loop iterations, and maximum nesting of loops. Heuristic: they
- * limit the memory and time that a small file with large loops can cost. */
+/* MAX_STEPS is the maximum number of launches in a file, and also that of the iterations of all its
+ * loops together. MAX_LOOP_DEPTH is the maximum nesting of loops. Heuristic: they limit the memory
+ * and time that a small file with large loops can cost. */
 enum { MAX_STEPS = 1 << 16, MAX_LOOP_DEPTH = 8 };
+_Static_assert(MAX_STEPS == 65536 && MAX_LOOP_DEPTH == 8,
+               "messages of read_loop state these limits");
 
 static const char operation[] = "read launch file";
 
@@ -21,8 +25,9 @@ struct reader {
     const json_t *root;
     struct fth_json_path path; /* the value being read, for messages */
     unsigned loop_depth;
-    size_t
-        iterations; /* of all loops together; also limited because a loop may contain no launch */
+    /* Iterations of all loops so far. They have their own limit, because a loop adds no launch if
+     * it contains only loops without iterations. */
+    size_t iterations;
     struct fth_error *error;
 };
 
@@ -98,13 +103,14 @@ static enum fth_status read_integer(struct reader *reader, const json_t *value, 
 
 /* ---- sizes ---- */
 
-/* Returns VALUE of the last "NAME=VALUE" on the command line whose NAME is `name`, or NULL. */
-static const char *find_setting(const char *const *sizes, size_t count, const char *name)
+/* Returns VALUE of the last of `settings`, the "NAME=VALUE" texts of the command line, whose NAME
+ * is `name`. NULL: there is none. */
+static const char *find_setting(const char *const *settings, size_t count, const char *name)
 {
     size_t length = strlen(name);
     for (size_t i = count; i-- > 0;)
-        if (strncmp(sizes[i], name, length) == 0 && sizes[i][length] == '=')
-            return sizes[i] + length + 1;
+        if (strncmp(settings[i], name, length) == 0 && settings[i][length] == '=')
+            return settings[i] + length + 1;
     return NULL;
 }
 
@@ -130,9 +136,9 @@ static bool is_name(const char *name)
     return *name == '\0';
 }
 
-/* Reads the sizes. A size may depend on those before it, and "--set N=64" also changes the sizes
- * that depend on N. */
-static enum fth_status read_sizes(struct reader *reader, const char *const *sizes, size_t count)
+/* Reads the sizes. A size may depend on those before it. `settings` are the "NAME=VALUE" texts of
+ * the command line; "--set N=64" also changes the sizes that depend on N. */
+static enum fth_status read_sizes(struct reader *reader, const char *const *settings, size_t count)
 {
     const json_t *object = json_object_get(reader->root, "sizes");
     const char *key;
@@ -142,8 +148,9 @@ static enum fth_status read_sizes(struct reader *reader, const char *const *size
     if (object && !json_is_object(object))
         return refuse(reader, "expected an object");
     json_object_foreach ((json_t *)object, key, value) {
-        const char *given = find_setting(sizes, count, key);
+        const char *given = find_setting(settings, count, key);
         double number = 0;
+        /* fth_scope_find returns FTH_MAX_VARIABLES for a name that is not used yet. */
         if (!is_name(key) ||
             fth_scope_find(&reader->launch->scope, key, strlen(key)) != FTH_MAX_VARIABLES)
             return refuse(reader, "'%s' cannot be the name of a size; use a new identifier", key);
@@ -159,11 +166,11 @@ static enum fth_status read_sizes(struct reader *reader, const char *const *size
     }
     fth_json_path_back(&reader->path, back);
     for (size_t i = 0; i < count; i++) {
-        size_t length = strcspn(sizes[i], "=");
-        size_t found = fth_scope_find(&reader->launch->scope, sizes[i], length);
-        /* Variable 0 is the index `i`, which is not a size. */
-        if (sizes[i][length] != '=' || found == 0 || found == FTH_MAX_VARIABLES)
-            return fth_fail(reader->error, FTH_INVALID, "set size", sizes[i],
+        size_t length = strcspn(settings[i], "=");
+        size_t found = fth_scope_find(&reader->launch->scope, settings[i], length);
+        /* Variable 0 is `i`, the index of an element in the contents of a buffer. It is no size. */
+        if (settings[i][length] != '=' || found == 0 || found == FTH_MAX_VARIABLES)
+            return fth_fail(reader->error, FTH_INVALID, "set size", settings[i],
                             "expected NAME=VALUE with the name of a size in '%s'",
                             reader->launch->path);
     }
@@ -258,6 +265,7 @@ static enum fth_status read_arguments(struct reader *reader, const json_t *objec
     return FTH_OK;
 }
 
+/* Reads one launch, {"kernel": …, "grid": …, …}, and appends it to the steps. */
 static enum fth_status read_step(struct reader *reader, const json_t *object)
 {
     static const char *const keys[] = {"kernel", "grid", "block", "shared", "args"};
@@ -274,13 +282,16 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
         fth_launch_find_kernel(launch, kernel ? json_string_value(kernel) : NULL, reader->error);
     if (!step.kernel)
         return add_context(reader, FTH_NOT_FOUND);
+    /* The maxima of grid and block are those of CUDA along x. The lower ones along y and z and the
+     * threads per block are checked when the step runs. 2^30 bytes of shared memory are a heuristic
+     * limit, far above that of any GPU. */
     status = read_shape(reader, object, "grid", 0x7fffffff, step.grid);
     if (status == FTH_OK)
         status = read_shape(reader, object, "block", 1024, step.block);
     if (status == FTH_OK)
         status = read_member(reader, object, "shared", 0, &shared);
     if (status == FTH_OK && (!(shared >= 0) || shared > 1 << 30))
-        return refuse(reader, "\"shared\" is %.9g, which is not from 0 to 2^30 bytes", shared);
+        return refuse(reader, "\"shared\" is %.9g; expected 0 to 2^30 bytes", shared);
     step.shared_bytes = (size_t)shared;
     if (status == FTH_OK)
         status = read_arguments(reader, object, &step);
@@ -338,6 +349,7 @@ static enum fth_status read_loop(struct reader *reader, const json_t *object)
     return status;
 }
 
+/* Reads the array object["launches"], which consists of launches and loops. */
 static enum fth_status read_steps(struct reader *reader, const json_t *object)
 {
     const json_t *list = json_object_get(object, "launches");
@@ -380,7 +392,8 @@ static enum fth_status matches_sizes(struct reader *reader, const json_t *object
     return FTH_OK;
 }
 
-/* Adds the expectation, unless it is for other sizes than those of this run. */
+/* Adds the expectation, unless it is for other sizes than those of this run. "sum" and "moment" are
+ * Σ v[i] and Σ v[i] (i + 1) / count of the elements v of the buffer; see verify.c. */
 static enum fth_status read_expectation(struct reader *reader, const json_t *object)
 {
     static const char *const keys[] = {"buffer",   "file",     "sum",  "moment",
@@ -453,7 +466,8 @@ static enum fth_status read_module(struct reader *reader)
     return fth_ptx_read_file(path, &reader->launch->module, reader->error);
 }
 
-static enum fth_status read_document(struct reader *reader, const char *const *sizes, size_t count)
+static enum fth_status read_document(struct reader *reader, const char *const *settings,
+                                     size_t count)
 {
     static const char *const keys[] = {"schema", "about",   "ptx",      "seed",
                                        "sizes",  "buffers", "launches", "expect"};
@@ -472,7 +486,7 @@ static enum fth_status read_document(struct reader *reader, const char *const *s
     if (status == FTH_OK)
         status = read_module(reader);
     if (status == FTH_OK)
-        status = read_sizes(reader, sizes, count);
+        status = read_sizes(reader, settings, count);
     if (status == FTH_OK)
         status = read_buffers(reader);
     if (status == FTH_OK)
@@ -487,6 +501,7 @@ enum fth_status fth_launch_read_text(const char *path, const char *text, size_t 
     json_t *root = NULL;
     struct fth_launch *launch = NULL;
     *out = NULL;
+    /* The seed, here 1, is replaced by read_document. */
     enum fth_status status = fth_launch_new(path, 1, &launch, error);
     if (!launch)
         return status;

@@ -1,7 +1,7 @@
 /* Closure tests: fth_discover() must find on a simulated GPU what its description says. The truth
- * is the description: one of those that come with fathom, or a random one. Without noise, every
- * figure must be found. With noise, the structure of at most one GPU in a hundred may be wrong, and
- * no wrong figure may have a high confidence.
+ * is the description: one of those that come with fathom, or a random one. Without noise, all
+ * figures must be correct, and only a few may be missing. With noise, the structure of at most one
+ * GPU in a hundred may be wrong, and no wrong figure may have a high confidence.
  *
  *   test_closure [noisy] published         the descriptions that come with fathom
  *   test_closure [noisy] FIRST LAST        random descriptions, by their seeds

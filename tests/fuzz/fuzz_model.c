@@ -1,6 +1,7 @@
-/* Fuzzes the cache model with parameters and accesses. The first byte is the number of lines
- * "NAME=VALUE" that follow. The rest is a trace as text tuples, as `fathom trace` reads them. The
- * model must reject the input with a message, or run to the end with no more hits than sectors. */
+/* Fuzzes the cache model with parameters and accesses. The first byte, modulo 16, is the number of
+ * lines "NAME=VALUE" that follow. The rest is a trace as text tuples, as `fathom trace` reads them.
+ * The model must reject the input with a message, or run to the end with no more hits than sectors.
+ */
 #include "model/model.h"
 
 #include <stdio.h>
@@ -10,9 +11,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Sets a parameter. Values that name a file ("@FILE") are skipped, so that the fuzzer reads no
- * files.
- */
+/* Sets a parameter. Values that name a file ("@FILE") are skipped, so that the
+ * fuzzer reads no files. */
 static void set(struct fth_model_params *params, char *line)
 {
     char *equals = strchr(line, '=');

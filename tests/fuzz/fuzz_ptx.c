@@ -1,8 +1,7 @@
 /* Fuzzes the PTX engine. Any input must be rejected with a message, or its first kernels are
  * executed for a limited number of instructions, with pointers to small buffers as arguments. No
  * kernel may access memory outside the memory of the machine, and a kernel in an endless loop must
- * be stopped.
- */
+ * be stopped. */
 #include "ptx/ptx.h"
 
 #include <stdlib.h>

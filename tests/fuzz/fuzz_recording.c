@@ -75,7 +75,7 @@ static void check_descriptions(const struct fth_recording *recording)
     for (size_t i = 0; i < fth_recording_description_count(recording); i++) {
         struct fth_gpu *gpu = NULL;
         if (fth_gpu_create(&gpu, NULL) != FTH_OK ||
-            fth_recording_description(recording, i, gpu, NULL) != FTH_OK ||
+            fth_recording_add_description(recording, i, gpu, NULL) != FTH_OK ||
             fth_gpu_validate(gpu, NULL) != FTH_OK)
             abort();
         fth_gpu_destroy(gpu);

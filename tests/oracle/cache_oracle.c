@@ -90,8 +90,7 @@ void oracle_clear(struct oracle *oracle)
 /* ---- the set of a line ---- */
 
 /* "mod" and "shift": consecutive lines go to consecutive sets, round robin. A set that has received
- * as many lines as it has ways is skipped. After as many lines as there are ways, it starts again.
- */
+ * as many lines as it has ways is skipped. After one line per way, it starts again. */
 static uint64_t round_robin_set(const struct oracle *oracle, uint64_t line)
 {
     uint64_t left = line % oracle->all_ways;
@@ -206,8 +205,7 @@ static uint64_t last_use_of(const struct entry *entries, uint64_t count)
     return last;
 }
 
-/* PLRU: selects the half of the ways that was used less recently, then the half of that, and so on.
- */
+/* PLRU: selects the half of the ways that was used less recently, then half of that, and so on. */
 static uint64_t plru_victim(const struct entry *entries, uint64_t count)
 {
     if (count == 1)

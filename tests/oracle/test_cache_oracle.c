@@ -36,8 +36,7 @@ static void random_index(struct setup *setup, struct fth_rng *rng)
     if (kind == 1)
         snprintf(end, space, "%d", (int)fth_rng_below(rng, 8));
     if (kind == 4) {
-        /* One to five address bits above the offset in the line, in ascending or descending order.
-         */
+        /* One to five address bits above the offset in the line, ascending or descending. */
         unsigned bits = 1 + (unsigned)fth_rng_below(rng, 5), low = 0, step = 1;
         while ((uint64_t)1 << low < setup->config.line_bytes)
             low++;

@@ -2,9 +2,9 @@
  * results with those of references.c.
  *
  * usage: test_workloads                     run all workloads and print TAP
- *        test_workloads NAME [SIZE=VALUE]   run one workload, by default with the size of its
- * launch file, and print sum, moment and magnitude of the expected results, for "expect" in the
- * launch file */
+ *        test_workloads NAME [SIZE=VALUE]   run one workload and print sum, moment and magnitude
+ *                                           of its expected results, for "expect" in the launch
+ *                                           file; without SIZE, at the launch file's size */
 #include "references.h"
 
 #include "trace/launch.h"
@@ -61,8 +61,7 @@ size_t size_of(const struct values *values, const char *name)
     return (size_t)fth_launch_size(values->launch, name);
 }
 
-/* Returns the largest error of a buffer, relative to the largest magnitude of its expected values.
- */
+/* Returns the largest error of a buffer, relative to the largest of its expected magnitudes. */
 static double relative_error(struct values *values, const char *buffer)
 {
     struct fth_launch_view view;

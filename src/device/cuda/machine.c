@@ -1,9 +1,13 @@
 /* Implements struct fth_machine_ops (device/machine.h) with the CUDA driver. All work goes to the
  * default stream and is therefore executed in the order in which it was requested.
  *
- * A running kernel cannot be stopped, and some errors are sticky: every later call in the context
- * returns the same error. In both cases the machine is lost: from then on every call fails at once,
- * and the error gives the reason. */
+ * The waiting functions of the driver have no time limit, so this file polls the stream instead and
+ * gives up after a time limit.
+ *
+ * Two failures make the machine unusable. The first is a kernel that exceeds the time limit of a
+ * wait, because a running kernel cannot be stopped. The second is a sticky error, which every later
+ * call in the context returns again. After either, the machine is *lost*: every later call fails at
+ * once, and the error gives the reason. */
 #include "device/cuda/cuda.h"
 
 #include <math.h>
@@ -12,8 +16,9 @@
 #include <string.h>
 #include <time.h>
 
-/* Time limit in seconds for calls that must wait for queued work, such as a copy. Heuristic: longer
- * than any batch should take, and still short for a user who waits. */
+/* Time limit in seconds before calls in which the driver waits for queued work, such as a download.
+ * Heuristic: longer than any sequence of queued launches should take, and still short for a user
+ * who waits. */
 #define IMPLICIT_WAIT_LIMIT_S 60.0
 /* A short launch completes within about 10 us, so a wait first polls for SPIN_S seconds. It then
  * sleeps between polls. The sleeps start at FIRST_SLEEP_S and double up to MAX_SLEEP_S, which is
@@ -22,7 +27,8 @@
 #define FIRST_SLEEP_S 20e-6
 #define MAX_SLEEP_S 2e-3
 
-/* The lowest compute capability with L2 cache hints: 8.0 (PTX ISA, createpolicy). */
+/* The lowest compute capability with L2 cache hints, as 10 * major + minor: 8.0 (PTX ISA,
+ * createpolicy). */
 enum { MIN_HINTS_CAPABILITY = 80 };
 
 struct machine {
@@ -33,9 +39,9 @@ struct machine {
     fth_cu_context context;
     struct fth_machine_facts facts;
     char id[64];
-    char kernel[64]; /* name of the kernel that was launched last */
+    char kernel[64]; /* name of the kernel that was launched last; empty before the first launch */
     void *events[2]; /* for `mark`: begin and end; NULL until first used */
-    bool queued;     /* some work may not have completed */
+    bool queued;     /* some work may not be complete; false: all work is complete */
     bool hung;       /* a kernel exceeded the time limit and may still be running */
     char lost[256];  /* why the machine is lost; empty if it is not */
 };
@@ -77,9 +83,9 @@ static void mark_lost(struct machine *machine, fth_cu_result result)
              machine->kernel[0] ? "': " : "", fth_cuda_text(&machine->cuda, result), result);
 }
 
-/* Called with the status of each driver call; returns that status. After a failure it queries the
- * stream: if the error is sticky, the query returns it as well, and the machine is lost. */
-static enum fth_status check_lost(struct machine *machine, enum fth_status status)
+/* Returns the given status of a driver call. If the call failed, also queries the stream: the query
+ * returns a sticky error again, and the machine is then marked as lost. */
+static enum fth_status note_if_lost(struct machine *machine, enum fth_status status)
 {
     if (status == FTH_OK || machine->lost[0] || !machine->cuda.stream_query)
         return status;
@@ -103,6 +109,8 @@ static void sleep_s(double seconds)
     nanosleep(&(struct timespec){.tv_nsec = (long)(seconds * 1e9)}, NULL);
 }
 
+/* Implements `wait`: returns when all queued work is complete. If that takes longer than `limit_s`
+ * seconds, or if the work caused an error, fails and marks the machine as lost. */
 static enum fth_status wait_queue(void *user, double limit_s, struct fth_error *error)
 {
     struct machine *machine = user;
@@ -116,6 +124,7 @@ static enum fth_status wait_queue(void *user, double limit_s, struct fth_error *
         double passed = now_s() - start;
         if (passed >= limit_s) {
             machine->hung = true;
+            /* The last kernel is named, although an earlier kernel or a copy may hang instead. */
             snprintf(machine->lost, sizeof machine->lost,
                      "kernel '%s' did not complete within %g s and was abandoned", machine->kernel,
                      limit_s);
@@ -133,7 +142,8 @@ static enum fth_status wait_queue(void *user, double limit_s, struct fth_error *
     return fth_fail(error, FTH_UNAVAILABLE, "use GPU", machine->id, "%s", machine->lost);
 }
 
-/* Waits before a call that would itself wait for queued work, without a time limit. */
+/* To be called before a driver function that waits for queued work and has no time limit of its
+ * own. Waits for that work first, if there is any, for at most IMPLICIT_WAIT_LIMIT_S. */
 static enum fth_status wait_if_queued(struct machine *machine, struct fth_error *error)
 {
     return machine->queued ? wait_queue(machine, IMPLICIT_WAIT_LIMIT_S, error)
@@ -187,7 +197,8 @@ static enum fth_status load(void *user, const char *name, const char *ptx, size_
     }
     memcpy(text, ptx, size);
     text[size] = '\0';
-    status = check_lost(machine, fth_cuda_module_load(&machine->cuda, text, &made->module, error));
+    status =
+        note_if_lost(machine, fth_cuda_module_load(&machine->cuda, text, &made->module, error));
     free(text);
     if (status == FTH_OK) {
         *module = made;
@@ -205,7 +216,7 @@ static enum fth_status symbol(void *user, struct fth_machine_module *module, con
     *address = *bytes = 0;
     enum fth_status status = check_usable(machine, error);
     if (status == FTH_OK)
-        status = check_lost(
+        status = note_if_lost(
             machine, fth_cuda_symbol(&machine->cuda, module->module, name, address, bytes, error));
     return status;
 }
@@ -218,7 +229,8 @@ static enum fth_status alloc(void *user, uint64_t bytes, uint64_t *address, stru
     *address = 0;
     enum fth_status status = wait_if_queued(machine, error);
     if (status == FTH_OK)
-        status = check_lost(machine, fth_cuda_alloc(&machine->cuda, (size_t)bytes, address, error));
+        status =
+            note_if_lost(machine, fth_cuda_alloc(&machine->cuda, (size_t)bytes, address, error));
     return status;
 }
 
@@ -235,7 +247,7 @@ static enum fth_status free_bytes(void *user, uint64_t *bytes, struct fth_error 
     *bytes = 0;
     enum fth_status status = check_usable(machine, error);
     if (status == FTH_OK)
-        status = check_lost(machine, fth_cuda_free_bytes(&machine->cuda, bytes, error));
+        status = note_if_lost(machine, fth_cuda_free_bytes(&machine->cuda, bytes, error));
     return status;
 }
 
@@ -245,8 +257,8 @@ static enum fth_status upload(void *user, uint64_t address, const void *data, ui
     struct machine *machine = user;
     enum fth_status status = wait_if_queued(machine, error);
     if (status == FTH_OK)
-        status = check_lost(machine,
-                            fth_cuda_upload(&machine->cuda, address, data, (size_t)bytes, error));
+        status = note_if_lost(machine,
+                              fth_cuda_upload(&machine->cuda, address, data, (size_t)bytes, error));
     return status;
 }
 
@@ -256,8 +268,8 @@ static enum fth_status download(void *user, void *data, uint64_t address, uint64
     struct machine *machine = user;
     enum fth_status status = wait_if_queued(machine, error);
     if (status == FTH_OK)
-        status = check_lost(machine,
-                            fth_cuda_download(&machine->cuda, data, address, (size_t)bytes, error));
+        status = note_if_lost(
+            machine, fth_cuda_download(&machine->cuda, data, address, (size_t)bytes, error));
     return status;
 }
 
@@ -267,8 +279,8 @@ static enum fth_status fill(void *user, uint64_t address, unsigned char byte, ui
     struct machine *machine = user;
     enum fth_status status = wait_if_queued(machine, error);
     if (status == FTH_OK)
-        status =
-            check_lost(machine, fth_cuda_fill(&machine->cuda, address, byte, (size_t)bytes, error));
+        status = note_if_lost(machine,
+                              fth_cuda_fill(&machine->cuda, address, byte, (size_t)bytes, error));
     return status;
 }
 
@@ -280,7 +292,7 @@ static enum fth_status texture(void *user, uint64_t address, uint64_t texels, ui
     enum fth_status status = check_usable(machine, error);
     if (status == FTH_OK)
         status =
-            check_lost(machine, fth_cuda_texture(&machine->cuda, address, texels, handle, error));
+            note_if_lost(machine, fth_cuda_texture(&machine->cuda, address, texels, handle, error));
     return status;
 }
 
@@ -293,8 +305,8 @@ static void texture_free(void *user, uint64_t handle)
 
 /* ---- launches ---- */
 
-/* Returns a kernel's handle, which is looked up only once. Returns NULL and sets *status if there
- * is no such kernel. */
+/* Returns a kernel's handle, which is looked up only once. On failure, returns NULL and sets
+ * *status. */
 static struct kernel *find_kernel(const struct machine *machine, struct fth_machine_module *module,
                                   const char *name, enum fth_status *status,
                                   struct fth_error *error)
@@ -359,12 +371,13 @@ static enum fth_status launch(void *user, const struct fth_machine_launch *launc
     struct machine *machine = user;
     enum fth_status status = check_usable(machine, error);
     if (status == FTH_OK)
-        status = check_lost(machine, launch_kernel(machine, launch, error));
+        status = note_if_lost(machine, launch_kernel(machine, launch, error));
     return status;
 }
 
-/* ---- timing by events, and copies ---- */
+/* ---- timing by events, copies and transfers ---- */
 
+/* Implements `mark`: queues an event, whose time marked_ns reads. */
 static enum fth_status mark(void *user, bool end, struct fth_error *error)
 {
     struct machine *machine = user;
@@ -372,15 +385,17 @@ static enum fth_status mark(void *user, bool end, struct fth_error *error)
     enum fth_status status = check_usable(machine, error);
     if (!cuda->event_create || !cuda->event_destroy || !cuda->event_record || !cuda->event_elapsed)
         return fth_fail(error, FTH_UNSUPPORTED, "time", machine->id,
-                        "the driver is too old: it has no cuEventRecord");
+                        "the driver is too old: it lacks event functions such as cuEventRecord");
     fth_cu_result result = 0;
     if (status == FTH_OK && !machine->events[end])
         result = cuda->event_create(&machine->events[end], 0);
     if (status == FTH_OK && result == 0)
         result = cuda->event_record(machine->events[end], NULL);
+    /* Set even if the call failed; this costs at most one unnecessary wait. */
     machine->queued = true;
     return status == FTH_OK && result != 0
-               ? check_lost(machine, fth_cuda_fail(cuda, result, "cuEventRecord", error))
+               ? note_if_lost(machine,
+                              fth_cuda_fail(cuda, result, "cuEventCreate or cuEventRecord", error))
                : status;
 }
 
@@ -394,11 +409,12 @@ static enum fth_status marked_ns(void *user, double *ns, struct fth_error *error
         result = machine->cuda.event_elapsed(&ms, machine->events[0], machine->events[1]);
     *ns = 1e6 * (double)ms;
     return status == FTH_OK && result != 0
-               ? check_lost(machine,
-                            fth_cuda_fail(&machine->cuda, result, "cuEventElapsedTime", error))
+               ? note_if_lost(machine,
+                              fth_cuda_fail(&machine->cuda, result, "cuEventElapsedTime", error))
                : status;
 }
 
+/* Implements `copy`: queues a copy within the memory of the GPU. */
 static enum fth_status copy(void *user, uint64_t to, uint64_t from, uint64_t bytes,
                             struct fth_error *error)
 {
@@ -410,21 +426,24 @@ static enum fth_status copy(void *user, uint64_t to, uint64_t from, uint64_t byt
     fth_cu_result result = 0;
     if (status == FTH_OK)
         result = machine->cuda.copy_on_device(to, from, (size_t)bytes, NULL);
-    machine->queued = true;
+    machine->queued = true; /* even if the call failed, as in `mark` */
     return status == FTH_OK && result != 0
-               ? check_lost(machine,
-                            fth_cuda_fail(&machine->cuda, result, "cuMemcpyDtoDAsync", error))
+               ? note_if_lost(machine,
+                              fth_cuda_fail(&machine->cuda, result, "cuMemcpyDtoDAsync", error))
                : status;
 }
 
+/* Implements `transfer`: copies between the GPU and the host or another GPU, and times each copy.
+ * struct fth_transfer in device/device.h describes the samples. */
 static enum fth_status transfer(void *user, const struct fth_transfer *transfer, uint32_t *samples,
                                 struct fth_error *error)
 {
     struct machine *machine = user;
     enum fth_status status = wait_if_queued(machine, error);
     if (status == FTH_OK)
-        status = check_lost(machine, fth_cuda_transfer(&machine->cuda, machine->ordinal,
-                                                       machine->context, transfer, samples, error));
+        status =
+            note_if_lost(machine, fth_cuda_transfer(&machine->cuda, machine->ordinal,
+                                                    machine->context, transfer, samples, error));
     return status;
 }
 
@@ -468,7 +487,7 @@ static void find_facts(struct machine *machine)
         .memory_bytes = memory,
         .block_shared_bytes = (uint64_t)shared,
         .texels = fth_cuda_texels(cuda, device),
-        .concurrent = true,
+        .concurrent = true, /* resident blocks can wait for each other */
     };
     machine->facts.hints = machine->facts.capability >= MIN_HINTS_CAPABILITY;
 }
@@ -479,7 +498,7 @@ enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int ordinal, cons
     *machine = NULL;
     struct machine *made = calloc(1, sizeof *made);
     if (!made) {
-        fth_cuda_close(cuda);
+        fth_cuda_close(cuda); /* this function owns *cuda, also on failure */
         return fth_fail(error, FTH_NO_MEMORY, "open GPU", id, "out of memory");
     }
     made->cuda = *cuda;
