@@ -425,6 +425,10 @@ static bool parse_call(struct parser *parser, struct inst *inst)
             if (site.results[i].row < 0 && site.results[i].row != NO_REGISTER)
                 return lexer_fail(lexer, &results,
                                   "a result must be a register or a .param variable");
+        /* A special register or an address emits an instruction that reads it. It cannot receive a
+         * result, and `inst` may have moved. */
+        if (parser->function->code_count != (size_t)index + 1)
+            return lexer_fail(lexer, &results, "a result must be a register or a .param variable");
     }
     const struct token name = lexer->token;
     struct symbol *symbol = NULL;

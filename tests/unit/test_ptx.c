@@ -24,6 +24,10 @@ static struct fth_ptx_module *read_valid(const char *text)
 
 /* ---- reading ---- */
 
+/* Five instructions. */
+#define ADD "add.s32 %r0, %r1, 1; "
+#define ADDS ADD ADD ADD ADD ADD
+
 static void rejects_ptx_that_cannot_be_executed(void **state)
 {
     (void)state;
@@ -55,6 +59,10 @@ static void rejects_ptx_that_cannot_be_executed(void **state)
         {HEAD
          ".func (.reg .b32 r) f() { mov.u32 r, 1; ret; }\n.entry k() { call (5), f, (); ret; }",
          "a result must be a register or a .param variable", "call (5), f, ();"},
+        /* Sixteen instructions fill the code array, so that one more would move it. */
+        {HEAD ".func (.reg .b32 r) f() { mov.u32 r, 1; ret; }\n"
+              ".entry k() { .reg .b32 %r<2>; " ADDS ADDS ADDS "call (%tid.x), f, (); ret; }",
+         "a result must be a register or a .param variable", "call (%tid.x), f, ();"},
         {KERNEL("mov.u32 %r1, 12ab;"), "invalid number", "^"},
         {KERNEL("add.s32 %r1, %r2, 1"), "expected ';'", "^"},
         {HEAD ".extern .func (.param .b64 r) malloc(.param .b64 a);\n"
