@@ -898,10 +898,10 @@ enum fth_model_source {
 /* A parameter that the model has. The texts are static. */
 struct fth_model_parameter {
     char name[40];
-    const char *unit;      /* "bytes", "cycles", …; "" for counts. If the value is one of several
-                            * words, the list of these words. */
-    const char *what;      /* its meaning in a few words */
-    const char *otherwise; /* the default value */
+    const char *unit; /* "bytes", "cycles", …; "" for counts. If the value is one of several
+                       * words, the list of these words. */
+    const char *what; /* its meaning in a few words */
+    const char *default_value; /* the default value */
     /* The attribute of a description that replaces the default: "SECTION.ATTRIBUTE" or, for a
      * parameter "l1.…" or "l2.…", an attribute of that element. NULL: none. */
     const char *from;

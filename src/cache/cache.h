@@ -472,8 +472,7 @@ static inline unsigned fth_order_position(uint64_t order, uint32_t way)
     return (unsigned)__builtin_ctzll((differ - ones) & ~differ & ones << 3) & ~3u;
 }
 
-/* Returns the ways that are older than the one at a bit position of `order`, shifted down to bit 0.
- */
+/* Returns the ways that are older than the one at a bit position of `order`, shifted to bit 0. */
 static inline uint64_t fth_order_older(uint64_t order, unsigned position)
 {
     return order >> position >> 4;

@@ -2,10 +2,10 @@
  * has a name, a default value, and usually an attribute of GPU descriptions that replaces the
  * default.
  *
- * Defaults are those of the paper where it gives one: L1s with one bank, two ports, 32 MSHRs and
- * eight merges per MSHR, and four sets of 32 MSHRs for the L2 (Section 4.4.2); latency model A2
- * (Section 5.1). The other defaults are assumptions, which a GPU description replaces as far as
- * it has the attributes. */
+ * The paper gives these defaults: L1s with one bank, two ports, 32 MSHRs and eight merges per MSHR,
+ * and four sets of 32 MSHRs for the L2 (Section 4.4.2); the latency model A2, that is, 2 + 0.25 x
+ * busy MSHRs steps (Section 5.1). The other defaults are assumptions, which a GPU description
+ * replaces as far as it has the attributes. */
 #include "model/model.h"
 
 #include <ctype.h>
@@ -19,15 +19,20 @@
  * elsewhere; REAL: number, or empty for unknown. */
 enum kind { COUNT, BYTES, WORD, TEXT, REAL };
 
+/* The largest number up to which a double holds every integer: 2^53. */
+#define MAX_INTEGER 9007199254740992.0
+
 struct row {
-    const char *name, *unit, *what;
+    const char *name;
+    const char *unit; /* numbers: the unit, or ""; WORD: the words; TEXT: the forms of the value */
+    const char *what; /* the meaning, as --parameters shows it */
     enum kind kind;
     double min, max; /* allowed range of numbers */
     /* Attribute of the description: "element.attribute" or, for a parameter of a level, the
      * attribute of the element "l1" or "l2". NULL: none. */
     const char *from;
-    const char *otherwise[FTH_MODEL_LEVELS]; /* default value, per level */
-    const char *l1_what;                     /* replaces `what` for the L1; NULL: it does not */
+    const char *default_value[FTH_MODEL_LEVELS]; /* default value, per level */
+    const char *l1_what;                         /* for the L1 instead of `what`; NULL: the same */
 };
 
 #define WORDS_POLICY "lru, fifo, lfu, plru, random"
@@ -35,15 +40,17 @@ struct row {
 #define WORDS_MERGED "hit, miss"
 
 static const struct row level_rows[FTH_LEVEL_KEYS] = {
-    [FTH_KEY_SIZE] = {"size_bytes",
-                      "bytes",
-                      "capacity, all sides together",
-                      BYTES,
-                      4,
-                      1ull << 40,
-                      "size_bytes",
-                      {"128K", "4M"},
-                      "capacity; unless set, a launch gets what its carve-out leaves"},
+    [FTH_KEY_SIZE] =
+        {"size_bytes",
+         "bytes",
+         "capacity of the whole L2, all sides together",
+         BYTES,
+         4,
+         1ull << 40,
+         "size_bytes",
+         {"128K", "4M"},
+         "capacity; unless it is set, the carve-out of each launch determines it if the "
+         "description lists carve-outs"},
     [FTH_KEY_SETS] = {"sets",
                       "",
                       "sets per bank; 0: derived from the capacity and the ways",
@@ -68,17 +75,19 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
                       4096,
                       "line_bytes",
                       {"128", "128"}},
-    [FTH_KEY_SECTOR] = {"sector_bytes",
-                        "bytes",
-                        "sector size, the unit that is valid or missing; 0: the line",
-                        BYTES,
-                        0,
-                        4096,
-                        "sector_bytes",
-                        {"32", "32"}},
+    [FTH_KEY_SECTOR] =
+        {"sector_bytes",
+         "bytes",
+         "sector size: sectors of a line are fetched and marked valid separately; 0: one "
+         "sector per line",
+         BYTES,
+         0,
+         4096,
+         "sector_bytes",
+         {"32", "32"}},
     [FTH_KEY_FILL] = {"fill_bytes",
                       "bytes",
-                      "minimum size that a miss fetches; 0: a sector",
+                      "minimum number of bytes that a miss fetches; 0: a sector",
                       BYTES,
                       0,
                       4096,
@@ -86,12 +95,13 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
                       {"0", "64"}},
     [FTH_KEY_PARTITIONS] = {"partitions",
                             "",
-                            "partitions (per side of the L2), over which addresses are interleaved",
+                            "partitions per side of the L2, over which addresses are interleaved",
                             COUNT,
                             1,
                             1024,
-                            NULL,
-                            {"1", "1"}},
+                            NULL, /* the attribute l2.partitions becomes FTH_KEY_SIDES */
+                            {"1", "1"},
+                            "partitions, over which addresses are interleaved"},
     [FTH_KEY_PARTITION_BYTES] = {"partition_bytes",
                                  "bytes",
                                  "contiguous bytes per partition (interleaving); 0: a line",
@@ -118,14 +128,16 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
                        1024,
                        NULL,
                        {"2", "2"}},
-    [FTH_KEY_INDEX] = {"index",
-                       "mod, shift:N, prime, xor, bits:[...]",
-                       "index function: the set of a line (MOD, SMODn, PRI, XOR)",
-                       TEXT,
-                       0,
-                       0,
-                       "index",
-                       {"xor", "prime"}},
+    [FTH_KEY_INDEX] =
+        {"index",
+         "mod, shift:N, prime, xor, bits:[...]",
+         "index function, which computes the set of a line; the first four are MOD, SMODn, "
+         "PRI and XOR in the paper",
+         TEXT,
+         0,
+         0,
+         "index",
+         {"xor", "prime"}},
     [FTH_KEY_POLICY] =
         {"policy", WORDS_POLICY, "replacement policy", WORD, 0, 0, "policy", {"lru", "lru"}},
     [FTH_KEY_BYPASS] = {"bypass",
@@ -137,14 +149,15 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
                         0,
                         NULL,
                         {"off", "off"}},
-    [FTH_KEY_MERGED] = {"merged",
-                        WORDS_MERGED,
-                        "how a sector that is already in flight is counted",
-                        WORD,
-                        0,
-                        0,
-                        NULL,
-                        {"hit", "hit"}},
+    [FTH_KEY_MERGED] =
+        {"merged",
+         WORDS_MERGED,
+         "whether an access to sectors that are all in flight counts as a hit or as a miss",
+         WORD,
+         0,
+         0,
+         NULL,
+         {"hit", "hit"}},
     [FTH_KEY_MSHR_SETS] = {"mshr_sets",
                            "",
                            "sets of MSHRs (miss status holding registers)",
@@ -157,21 +170,24 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
         {"mshr_size", "", "MSHRs per set; 0: no limit", COUNT, 0, 1 << 20, NULL, {"32", "32"}},
     [FTH_KEY_MSHR_MERGES] = {"mshr_merges",
                              "",
-                             "requests that can merge with one MSHR; 0: no limit",
+                             "maximum number of requests that merge with one MSHR; 0: no limit",
                              COUNT,
                              0,
                              1 << 20,
                              NULL,
                              {"8", "8"}},
-    [FTH_KEY_LATENCY] = {"latency",
-                         "STEPS, a1..a4, K1,K2",
-                         "steps of a miss: fixed, or K1 + K2 x busy MSHRs (in the L1: x active SMs "
-                         "/ parallelism of the L2)",
-                         TEXT,
-                         0,
-                         0,
-                         NULL,
-                         {"a2", "a2"}},
+    [FTH_KEY_LATENCY] =
+        {"latency",
+         "STEPS, a1..a4, K1,K2",
+         "steps of a miss: fixed, or K1 + K2 x busy MSHRs; a1..a4: K1 = 1, 2, 4, "
+         "8 and K2 = K1 / 8",
+         TEXT,
+         0,
+         0,
+         NULL,
+         {"a2", "a2"},
+         "steps of a miss: fixed, or K1 + K2 x busy MSHRs x active SMs / (sides x "
+         "partitions x banks x ports of the L2); a1..a4: K1 = 1, 2, 4, 8 and K2 = K1 / 8"},
     [FTH_KEY_LATENCY_CYCLES] = {"latency_cycles",
                                 "cycles",
                                 "latency of a hit, for the average access time",
@@ -185,7 +201,7 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
 static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
     [0] = {"gpu.sms",
            "",
-           "P: number of SMs (streaming multiprocessors)",
+           "number of SMs, streaming multiprocessors (P in the paper)",
            COUNT,
            1,
            65536,
@@ -199,42 +215,44 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                           64,
                                           "device.schedulers_per_sm",
                                           {"4"}},
-    [FTH_KEY_MAX_WARPS - FTH_KEY_SMS] = {"gpu.max_warps",
-                                         "",
-                                         "MAXCW: maximum number of resident warps per SM",
-                                         COUNT,
-                                         1,
-                                         65536,
-                                         "device.max_threads_per_sm",
-                                         {"64"}},
-    [FTH_KEY_MAX_BLOCKS - FTH_KEY_SMS] = {"gpu.max_blocks",
-                                          "",
-                                          "MAXCB: maximum number of resident blocks per SM",
-                                          COUNT,
-                                          1,
-                                          65536,
-                                          "device.max_blocks_per_sm",
-                                          {"32"}},
-    [FTH_KEY_MAPPING -
-        FTH_KEY_SMS] = {"gpu.mapping",
-                        "rr, bpart1, bpart2, rand, shuffle, LIST, @FILE",
-                        "assignment of blocks to SMs: round robin by 1, 4 or 8 blocks (rr, bpart1, "
-                        "bpart2), random, "
-                        "random but evenly (shuffle), or cyclically to the SMs of a list",
-                        TEXT,
-                        0,
-                        0,
-                        NULL,
-                        {"rr"}},
+    [FTH_KEY_MAX_WARPS -
+        FTH_KEY_SMS] = {"gpu.max_warps",
+                        "",
+                        "maximum number of resident warps per SM (MAXCW in the paper)",
+                        COUNT,
+                        1,
+                        65536,
+                        "device.max_threads_per_sm", /* divided by 32 */
+                        {"64"}},
+    [FTH_KEY_MAX_BLOCKS -
+        FTH_KEY_SMS] = {"gpu.max_blocks",
+                        "",
+                        "maximum number of resident blocks per SM (MAXCB in the paper)",
+                        COUNT,
+                        1,
+                        65536,
+                        "device.max_blocks_per_sm",
+                        {"32"}},
+    [FTH_KEY_MAPPING - FTH_KEY_SMS] = {"gpu.mapping",
+                                       "rr, bpart1, bpart2, rand, shuffle, LIST, @FILE",
+                                       "assignment of blocks to SMs: round robin, 1, 4 or 8 blocks "
+                                       "at a time (rr, bpart1, bpart2); "
+                                       "random (rand); random with the same number per SM "
+                                       "(shuffle); or the SMs of a list in turn",
+                                       TEXT,
+                                       0,
+                                       0,
+                                       NULL,
+                                       {"rr"}},
     [FTH_KEY_SEED - FTH_KEY_SMS] =
-        {"gpu.seed", "", "seed of all random choices", COUNT, 0, 9007199254740992.0, NULL, {"1"}},
+        {"gpu.seed", "", "seed of all random choices", COUNT, 0, MAX_INTEGER, NULL, {"1"}},
     [FTH_KEY_REGISTERS - FTH_KEY_SMS] = {"gpu.registers",
                                          "",
                                          "32-bit registers per SM",
                                          COUNT,
                                          0,
                                          1 << 30,
-                                         "device.max_registers_per_block",
+                                         "device.max_registers_per_block", /* assumed the same */
                                          {"65536"}},
     [FTH_KEY_SHARED - FTH_KEY_SMS] = {"gpu.shared_bytes",
                                       "bytes",
@@ -269,50 +287,57 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                         1 << 30,
                         NULL,
                         {"0"}},
-    [FTH_KEY_SIDES - FTH_KEY_SMS] =
-        {"l2.sides",
-         "",
-         "sides of the L2 (its near and far partitions); each keeps copies for the SMs near it",
-         COUNT,
-         1,
-         8,
-         "l2.partitions",
-         {"1"}},
+    /* A description calls the sides of the L2 its partitions. The parameter l2.partitions
+     * (FTH_KEY_PARTITIONS) is another one: that of the paper. */
+    [FTH_KEY_SIDES - FTH_KEY_SMS] = {"l2.sides",
+                                     "",
+                                     "sides of the L2 (near and far partitions); each also holds "
+                                     "copies of lines of other sides "
+                                     "that SMs near it have read",
+                                     COUNT,
+                                     1,
+                                     8,
+                                     "l2.partitions",
+                                     {"1"}},
     [FTH_KEY_HOME_MASK - FTH_KEY_SMS] =
         {"l2.home_mask",
          "",
-         "address bits whose parity selects the home side of a line",
+         "address bits that select the home side of a line: the number of them that are 1, modulo "
+         "the sides",
          COUNT,
          0,
-         9007199254740992.0,
+         MAX_INTEGER,
          "l2.home_mask",
-         {"733184"}}, /* 0xB3000, as on the H100 (docs/results/h200.md) */
-    [FTH_KEY_SIDE_OF_SM - FTH_KEY_SMS] = {"l2.side_of_sm",
-                                          "alternate, LIST, @FILE",
-                                          "side that each SM is near",
-                                          TEXT,
-                                          0,
-                                          0,
-                                          NULL,
-                                          {"alternate"}},
+         {"733184"}}, /* 0xB3000, published for an H100 (ademeure/cuda-side-boost) */
+    [FTH_KEY_SIDE_OF_SM - FTH_KEY_SMS] =
+        {"l2.side_of_sm",
+         "alternate, LIST, @FILE",
+         "side that each SM is near; alternate: SM i is near side i modulo the sides",
+         TEXT,
+         0,
+         0,
+         NULL,
+         {"alternate"}},
     [FTH_KEY_JOINS - FTH_KEY_SMS] =
         {"l2.joins",
          "none, LIST, @FILE",
-         "group of each SM; SMs of a group that read the same sector together send one request",
+         "group of each SM; if SMs of a group read the same sectors of a line within the time of "
+         "l2.join_rounds, the L2 gets one request",
          TEXT,
          0,
          0,
          NULL,
          {"none"}},
-    [FTH_KEY_JOIN_ROUNDS -
-        FTH_KEY_SMS] = {"l2.join_rounds",
-                        "",
-                        "rounds over all SMs within which reads count as together (l2.joins)",
-                        COUNT,
-                        1,
-                        1 << 20,
-                        NULL,
-                        {"1"}},
+    [FTH_KEY_JOIN_ROUNDS - FTH_KEY_SMS] =
+        {"l2.join_rounds",
+         "",
+         "time within which reads join (l2.joins), in rounds; per round, the L2 gets "
+         "the requests of as many groups as there are active SMs",
+         COUNT,
+         1,
+         1 << 20,
+         NULL,
+         {"1"}},
     [FTH_KEY_COLD - FTH_KEY_SMS] = {"l2.cold",
                                     "0, 1",
                                     "1: the L2 is empty at the start of each launch, as under a "
@@ -347,7 +372,7 @@ static const struct row *row_at(size_t key)
 
 static const char *default_of(size_t key)
 {
-    return row_at(key)->otherwise[key < FTH_KEY_SMS ? key / FTH_LEVEL_KEYS : 0];
+    return row_at(key)->default_value[key < FTH_KEY_SMS ? key / FTH_LEVEL_KEYS : 0];
 }
 
 static void name_of(size_t key, char name[40])
@@ -366,7 +391,7 @@ bool fth_model_parameter(size_t index, struct fth_model_parameter *parameter)
     *parameter = (struct fth_model_parameter){
         .unit = row->unit,
         .what = index < FTH_LEVEL_KEYS && row->l1_what ? row->l1_what : row->what,
-        .otherwise = default_of(index),
+        .default_value = default_of(index),
         .from = row->from};
     name_of(index, parameter->name);
     return true;
@@ -435,7 +460,9 @@ static enum fth_status set_key(struct fth_model_params *params, size_t key, cons
     char name[40], cause[200];
     name_of(key, name);
     if (strlen(text) >= sizeof params->values[key].text)
-        return refuse(name, "the value is too long; use @FILE to read a list from a file", error);
+        return refuse(name,
+                      "the value is too long; if it is a list, write it to a file and use @FILE",
+                      error);
     if (row->kind == WORD || row->kind == TEXT) {
         unsigned bits[64];
         snprintf(cause, sizeof cause, "'%.60s' is not one of: %s", text, row->unit);
@@ -453,7 +480,8 @@ static enum fth_status set_key(struct fth_model_params *params, size_t key, cons
     }
     if (!parse_number(row, text, &number)) {
         snprintf(cause, sizeof cause, "'%.60s' is not a %s", text,
-                 row->kind == BYTES ? "size, such as 32K" : "whole number");
+                 row->kind == BYTES ? "size, such as 32K"
+                                    : "valid number (only a number of cycles may have a fraction)");
         return refuse(name, cause, error);
     }
     if (number < row->min || number > row->max) {
@@ -510,11 +538,12 @@ enum fth_status fth_model_set(struct fth_model_params *params, const char *name,
         if (strcmp(names[key], name) != 0)
             continue;
         enum fth_status status = set_key(params, key, value, FTH_MODEL_SET, error);
-        /* Whichever of sets and ways is set last determines the other one, which becomes 0. */
-        size_t what = key % FTH_LEVEL_KEYS;
+        /* If sets or ways is set, the other one becomes 0, that is, it is derived. So the one that
+         * is set last counts. The key of the ways follows that of the sets. */
+        size_t level_key = key % FTH_LEVEL_KEYS;
         if (status == FTH_OK && key < FTH_KEY_SMS && params->values[key].number > 0 &&
-            (what == FTH_KEY_SETS || what == FTH_KEY_WAYS))
-            fth_model_put(params, what == FTH_KEY_SETS ? key + 1 : key - 1, 0, FTH_MODEL_SET);
+            (level_key == FTH_KEY_SETS || level_key == FTH_KEY_WAYS))
+            fth_model_put(params, level_key == FTH_KEY_SETS ? key + 1 : key - 1, 0, FTH_MODEL_SET);
         return status;
     }
     const char *nearest = fth_suggest(name, list, FTH_MODEL_KEYS);

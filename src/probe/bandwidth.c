@@ -28,7 +28,7 @@ enum {
     LENGTH_RATIO = 8, /* length of the long stream in short streams */
     GROWTH = 4,       /* factor by which streams grow from round to round */
     MAX_ROUNDS = 5,
-    TRIES = 2, /* streams per shape over caches, once they are long enough for the timer */
+    TRIES = 2, /* streams per shape when shapes are compared again with longer streams (caches) */
     MAX_SHAPES = 32
 };
 
@@ -41,7 +41,7 @@ static const double target_spread = 0.006, thorough_target_spread = 0.001;
 static const double min_ticks = 5000;
 /* A result with a larger spread is rejected. Heuristic. */
 static const double max_spread = 0.1;
-/* A later shape replaces the best one only if its rate is higher by this factor. */
+/* A later shape replaces the best one only if its rate is higher by this factor. Heuristic. */
 static const double min_gain = 1.01;
 /* A result may exceed the theoretical limit by this factor. It is assumed that the clocks are known
  * to about 2 %. */
@@ -113,10 +113,10 @@ static const struct {
  * are not used here. The shapes after the first DEFAULT_CACHE_SHAPES are tried only if the
  * measurement is thorough.
  *
- * The threads of an SM access at least blocks x threads x bytes x vectors at a time, so a cache
- * must be at least this large. For small caches, the list includes shapes that need only 16 or 8
- * KiB. Unless thorough, the shapes with accesses of 4 bytes are tried only if fewer than
- * ENOUGH_SHAPES of the shapes before them are possible. */
+ * In one iteration, the threads of an SM access blocks x threads x bytes x vectors (constants: 1/32
+ * of this). The array of an SM must be at least this large. For small caches, the list includes
+ * shapes that need only 16 or 8 KiB. Unless thorough, the shapes with accesses of 4 bytes are tried
+ * only if fewer than ENOUGH_SHAPES of the shapes before them are possible. */
 static const struct fth_stream_shape cache_shapes[] = {
     {1, 1024, 16, FTH_STREAM_UNROLL, false}, {2, 1024, 16, FTH_STREAM_UNROLL, false},
     {1, 512, 16, FTH_STREAM_UNROLL, false},  {1, 256, 16, FTH_STREAM_UNROLL, false},

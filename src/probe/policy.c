@@ -5,14 +5,15 @@
  * the line of each miss is the victim of the previous miss. The ways are filled in order at the
  * start, so the way of each victim is known, too.
  *
- *   - Deterministic policies (LRU, FIFO, LFU, tree PLRU): scripts use some lines again,
- *     some of them more often. They run on the device and, for each candidate, on a simulated set
- *     (cache/). A candidate must predict every hit and miss of all scripts.
+ *   - Deterministic policies (LRU, FIFO, LFU, tree PLRU): short access sequences, called scripts,
+ *     fill the set, use some of its lines again, once or several times, and load one more line.
+ *     They run on the device and, for each candidate, on a simulated set (cache/). A candidate must
+ *     predict every hit and miss of all scripts.
  *   - Random policies: if no candidate does, and the misses do not repeat, the probe counts how
  *     often each way is replaced. If the counts are uniform (G-test), the policy is `random`,
- *     otherwise `weighted`. To show that the choice depends on nothing else, the same choice is
- *     simulated: the distances between misses must have the same distribution
- *     (Kolmogorov-Smirnov test).
+ *     otherwise `weighted`. To check that a victim depends on nothing but these frequencies, the
+ *     probe simulates a set that chooses its victims at random with the same frequencies. The
+ *     distances between misses must have the same distribution in both (Kolmogorov-Smirnov test).
  *   - Otherwise the policy is unknown. */
 #include "probe/structure.h"
 
@@ -23,14 +24,16 @@
 #include <string.h>
 
 enum {
-    OBSERVED_PASSES = 16, /* passes over one line too many that may show a period. Heuristic. */
-    SETTLING_PASSES = 4,  /* first of these passes, which need not repeat. Heuristic. */
+    OBSERVED_PASSES = 16, /* passes over ways + 1 lines in which a period is sought. Heuristic. */
+    SETTLING_PASSES = 4,  /* the first passes, which are ignored in this search. Heuristic. */
     SCRIPTS = 24,         /* two fixed and 22 random ones. Heuristic. */
-    COPIES = 3,           /* runs of each script if there may be disturbances */
-    MIN_REPLACED = 12000, /* replacements to count: a fraction of 1/2 then has a standard deviation
-                             of 0.005 */
-    MAX_HOPS = 250000,    /* loads to count them. Limits the time. */
-    MAX_PARTS = 16        /* requests that the counting is divided into, each on its own SM */
+    COPIES = 3,           /* runs of each script if there may be disturbances; see take_medians */
+    TARGET_REPLACED = 12000, /* replacements to count, unless this takes more than MAX_HOPS loads: a
+                                fraction of 1/2 then has a standard deviation of 0.005 */
+    MAX_HOPS = 250000,       /* approximate maximum number of loads. Limits the time. Heuristic. */
+    MAX_PARTS = 16, /* maximum number of requests that the counting is divided into, each on its
+                       own SM. Heuristic. */
+    MIN_PART_PASSES = 64 /* minimum number of passes per part, if there are several. Heuristic. */
 };
 /* Limits of the p-value of the G-test. At or below the first, the ways are not chosen with equal
  * probability; at or above the second, they are; in between, the test is inconclusive. The first is
@@ -82,9 +85,9 @@ static bool is_slow(const struct work *work, uint32_t cycles)
 
 /* ---- scripts: LRU, FIFO, LFU or tree PLRU ---- */
 
-/* Makes a script: fill the set, use some of its lines again, some of them several times, load one
- * more line, and time which lines are resident. The first two scripts distinguish LRU, FIFO and
- * LFU; the others are random. */
+/* Makes script `number`: fill the set, use some of its lines again, once or several times, load one
+ * more line, and find by timing which lines are resident. The scripts 0 and 1 distinguish LRU, FIFO
+ * and LFU. The others are random, and use some lines again also before the last step. */
 static struct fth_request make_script(const struct work *work, unsigned number)
 {
     struct fth_request request = make_request(work);
@@ -92,7 +95,8 @@ static struct fth_request make_script(const struct work *work, unsigned number)
     uint64_t ways = work->ways, half = (ways + 1) / 2;
     struct fth_rng rng;
     fth_rng_init(&rng, number);
-    /* This step is timed, too, so that the timing code is cached when it matters. */
+    /* This step is timed, too, so that the instruction cache holds the timing code at the last
+     * step. */
     fth_request_add(&request, FTH_STEP_TIME_HOPS, path, set_lines(work, 0, ways), 1);
     if (number == 0) { /* FIFO evicts the first line, LRU and LFU the first that was not reused */
         fth_request_add(&request, FTH_STEP_WALK, path, set_lines(work, 0, half), 1);
@@ -139,7 +143,7 @@ static enum fth_status count_wrong(const struct work *work, const char *policy,
             bool hit = fth_cache_access(cache, 4 * line, 4, FTH_CACHE_READ, NULL) == FTH_CACHE_HIT;
             if (step->kind != FTH_STEP_TIME_HOPS)
                 continue;
-            /* Ignore the first hop of a step: it waits for instructions. */
+            /* Ignore the first hop of a step: its time includes the fetch of instructions. */
             *wrong += hop > 0 && hit == is_slow(work, samples->cycles[sample]);
             sample++;
         }
@@ -164,6 +168,7 @@ static void take_medians(struct fth_samples *a, const struct fth_samples *b,
  * script, 1 or COPIES. Fails with FTH_INCONCLUSIVE if no policy or more than one predicts all. */
 static enum fth_status run_scripts(struct work *work, unsigned copies, struct fth_error *error)
 {
+    /* "plru" must be the last: it is left out for some numbers of ways. */
     static const char *const policies[] = {"lru", "fifo", "lfu", "plru"};
     struct fth_request *scripts = calloc((size_t)copies * SCRIPTS, sizeof *scripts);
     struct fth_answers answers = {0};
@@ -195,12 +200,13 @@ static enum fth_status run_scripts(struct work *work, unsigned copies, struct ft
     if (perfect == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
                         "the same loads miss every time, but no known policy predicts all of them: "
-                        "the closest, %s, is wrong for %zu of %zu loads",
+                        "the closest, %s, is wrong for %zu loads; %zu were timed in all",
                         policies[best], wrong[best], work->found->samples);
     if (perfect > 1)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
                         "more than one policy predicts every load");
     work->found->policy = policies[best];
+    /* Laplace's rule (docs/methods.md): all SCRIPTS scripts agree. */
     work->found->confidence = (SCRIPTS + 1.0) / (SCRIPTS + 2.0);
     return FTH_OK;
 }
@@ -213,7 +219,9 @@ struct tracked_set {
     uint64_t *counts;  /* [ways] replacements per way */
     double *distances; /* [distance_count] loads from one miss to the next */
     size_t distance_count;
-    struct fth_replay replay[FTH_MAX_REPLAY]; /* the first loads of the first series */
+    /* The first loads of the first series, each with the way that its line was filled into, so that
+     * a report can show them one by one. */
+    struct fth_replay replay[FTH_MAX_REPLAY];
     size_t replay_count;
 };
 
@@ -238,8 +246,8 @@ static enum fth_status tracked_set_init(struct tracked_set *tracked_set, uint32_
     return out_of_memory(error);
 }
 
-/* Tracks one series that starts with an empty set. misses[hop]: this hop missed, in passes over
- * ways + 1 lines. */
+/* Tracks one series: the hops of one request or simulation, which passes over ways + 1 lines and
+ * starts with an empty set. misses[hop] says whether this hop missed. */
 static void track_series(struct tracked_set *tracked_set, uint32_t ways, const bool *misses,
                          uint64_t hops)
 {
@@ -250,6 +258,7 @@ static void track_series(struct tracked_set *tracked_set, uint32_t ways, const b
      * shows which line it evicted. */
     uint32_t last = ways;
     uint64_t last_hop = ways;
+    /* The index of the last miss in `replay`; SIZE_MAX: it is not there. */
     size_t last_replay = SIZE_MAX;
     bool record = tracked_set->replay_count == 0;
     for (uint64_t hop = ways; hop < hops; hop++) {
@@ -258,6 +267,7 @@ static void track_series(struct tracked_set *tracked_set, uint32_t ways, const b
         if (miss && hop > ways) {
             /* The line of the last miss evicted this one and is in its way now. */
             uint32_t way = tracked_set->way[line];
+            /* UINT32_MAX: the line of the last miss misses again, which is a disturbance. */
             if (way != UINT32_MAX) {
                 tracked_set->counts[way]++;
                 tracked_set->way[last] = way;
@@ -271,6 +281,7 @@ static void track_series(struct tracked_set *tracked_set, uint32_t ways, const b
         }
         if (record && tracked_set->replay_count < FTH_MAX_REPLAY) {
             last_replay = miss ? tracked_set->replay_count : last_replay;
+            /* -1: a hit, or a miss whose way is filled in at the next miss. */
             tracked_set->replay[tracked_set->replay_count++] = (struct fth_replay){line, -1};
         } else if (miss) {
             last_replay = SIZE_MAX;
@@ -279,14 +290,15 @@ static void track_series(struct tracked_set *tracked_set, uint32_t ways, const b
 }
 
 /* Tracks a simulated set that chooses victims at random, with the given weights per way. */
-static enum fth_status track_simulated(const struct work *work, const double *shares, uint64_t hops,
-                                       struct tracked_set *tracked_set, struct fth_error *error)
+static enum fth_status track_simulated(const struct work *work, const double *weights,
+                                       uint64_t hops, struct tracked_set *tracked_set,
+                                       struct fth_error *error)
 {
     const struct fth_cache_config config = {.line_bytes = 4,
                                             .sets = 1,
                                             .ways = work->ways,
                                             .policy = "weighted",
-                                            .way_weights = shares,
+                                            .way_weights = weights,
                                             .way_weight_count = work->ways,
                                             .write = FTH_WRITE_EVICT,
                                             .seed = 1};
@@ -305,7 +317,9 @@ static enum fth_status track_simulated(const struct work *work, const double *sh
     return status;
 }
 
-/* Uses the approximation of the chi-squared distribution by Wilson and Hilferty. */
+/* The statistic of the G-test, 2 Σ n ln(n / expected), has approximately a chi-squared distribution
+ * with count - 1 degrees of freedom, which in turn is approximated by the formula of Wilson and
+ * Hilferty. */
 double fth_uniform_p_value(const uint64_t *counts, size_t count, uint64_t total)
 {
     double g = 0, expected = (double)total / (double)count, degrees = (double)count - 1;
@@ -324,25 +338,26 @@ static enum fth_status compare_distances(const struct work *work, const struct t
 {
     struct tracked_set simulated;
     struct fth_ks test = {.p = 0};
-    double *shares = calloc((size_t)work->ways + 1, sizeof *shares);
-    if (!shares)
+    double *weights = calloc((size_t)work->ways + 1, sizeof *weights);
+    if (!weights)
         return out_of_memory(error);
+    /* A weight must be positive, so a way that was never replaced gets a small one. */
     for (uint32_t way = 0; way < work->ways; way++)
-        shares[way] = fmax((double)seen->counts[way], 0.5);
+        weights[way] = fmax((double)seen->counts[way], 0.5);
     enum fth_status status = tracked_set_init(&simulated, work->ways, hops, error);
     if (status == FTH_OK) {
-        status = track_simulated(work, shares, hops, &simulated, error);
+        status = track_simulated(work, weights, hops, &simulated, error);
         if (status == FTH_OK)
             status = fth_ks_test(seen->distances, seen->distance_count, simulated.distances,
                                  simulated.distance_count, &test, error);
         *consistent = status == FTH_OK && test.p > max_p_uneven;
         tracked_set_fini(&simulated);
     }
-    free(shares);
+    free(weights);
     return status;
 }
 
-/* Walks one line too many in `parts` requests of `passes` passes each, and tracks all of them. */
+/* Walks ways + 1 lines in `parts` requests of `passes` passes each, and tracks all of them. */
 static enum fth_status track_long_walk(struct work *work, uint64_t passes, size_t parts,
                                        struct tracked_set *tracked_set, struct fth_error *error)
 {
@@ -375,11 +390,13 @@ static enum fth_status count_replacements(struct work *work, uint64_t misses_per
 {
     struct fth_replacement *found = work->found;
     uint64_t count = (uint64_t)work->ways + 1;
-    uint64_t passes = MIN_REPLACED / (misses_per_pass ? misses_per_pass : 1) + 1;
+    uint64_t passes = TARGET_REPLACED / (misses_per_pass ? misses_per_pass : 1) + 1;
     passes = passes * count > MAX_HOPS ? MAX_HOPS / count : passes;
-    /* Each part starts with the ways filled in order, so it needs many passes (here, 64) to become
-     * independent of the start. */
-    size_t parts = passes / 64 < 1 ? 1 : passes / 64 > MAX_PARTS ? MAX_PARTS : passes / 64;
+    /* Each part starts with the ways filled in order. It needs many passes, so that this start has
+     * little influence on the counts. */
+    size_t parts = passes / MIN_PART_PASSES < 1           ? 1
+                   : passes / MIN_PART_PASSES > MAX_PARTS ? MAX_PARTS
+                                                          : passes / MIN_PART_PASSES;
     passes = passes / parts + 1;
     struct tracked_set tracked_set;
     enum fth_status status =
@@ -424,8 +441,8 @@ static enum fth_status count_replacements(struct work *work, uint64_t misses_per
 
 /* ---- the probe ---- */
 
-/* Times a few passes over one line too many. Fills in `periodic` and the mean number of misses per
- * pass. */
+/* Times OBSERVED_PASSES passes over ways + 1 lines. Fills in `periodic` and the mean number of
+ * misses per pass. */
 static enum fth_status observe_overflow(struct work *work, uint64_t *misses_per_pass,
                                         struct fth_error *error)
 {
@@ -482,11 +499,13 @@ enum fth_status fth_probe_policy(const struct fth_prober *prober, const struct f
         fault = FTH_NO_ERROR;
         status = run_scripts(&work, COPIES, &fault);
     }
+    /* plan->alone: all SMs share the cache (an L2). It is never empty, so the ways are not filled
+     * in order and the way of a line is not known. */
     if (status == FTH_INCONCLUSIVE && !replacement->periodic && plan->alone)
         return fth_fail(
             error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
-            "the misses do not repeat and are not those of LRU, FIFO or LFU; ways cannot "
-            "be tracked because this cache is never empty");
+            "the misses do not repeat and are not those of LRU, FIFO, LFU or tree PLRU; ways "
+            "cannot be tracked because this cache is never empty");
     if (status == FTH_INCONCLUSIVE && !replacement->periodic)
         return count_replacements(&work, misses, error);
     if (status != FTH_OK && error)

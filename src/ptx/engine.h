@@ -268,7 +268,7 @@ struct allocation {
 
 struct texture {
     uint64_t address, texels; /* 0 texels: freed */
-    enum fth_ptx_texel texel;
+    enum fth_ptx_texel texel_format;
     unsigned channels;
 };
 

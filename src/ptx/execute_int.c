@@ -1,6 +1,7 @@
 /* Integer, logic, shift, bit-field, carry, move and select instructions. Arithmetic that may
  * overflow is done on unsigned types, for which C defines the result. Results are stored in the low
- * bits of the register. */
+ * bits of the register. The value of the high bits does not matter, because an instruction reads
+ * only as many low bits as its type has. */
 #include "ptx/execute.h"
 
 __extension__ typedef unsigned __int128 u128;
@@ -98,6 +99,7 @@ static inline uint64_t low24_u(uint32_t a)
     return a & 0xffffff;
 }
 
+/* The product has 48 bits: .lo is bits 0 to 31, .hi is bits 16 to 47. */
 BINARY(mul24_lo_u32, uint32_t, (uint32_t)(low24_u(a) * low24_u(b)))
 BINARY(mul24_lo_s32, int32_t, (uint32_t)(low24_s(a) * low24_s(b)))
 BINARY(mul24_hi_u32, uint32_t, (uint32_t)((low24_u(a) * low24_u(b)) >> 16))
@@ -111,7 +113,7 @@ TERNARY(mad24_hi_sat_s32, int32_t, saturate32(((low24_s(a) * low24_s(b)) >> 16) 
 
 /* ---- carry chains ---- */
 
-/* Returns a + b + carry in. *out is the carry out of a type of the given width. */
+/* Returns a + b + `in` for numbers of `bits` bits. *out is the carry out of the highest bit. */
 static inline uint64_t add_carry(uint64_t a, uint64_t b, bool in, unsigned bits, bool *out)
 {
     u128 sum = (u128)a + b + in;
@@ -120,7 +122,8 @@ static inline uint64_t add_carry(uint64_t a, uint64_t b, bool in, unsigned bits,
 }
 
 /* add.cc, addc, sub.cc, subc, mad.cc and madc share one handler. These bits of `mode` distinguish
- * them. The product of a mad is added to the third operand in the same way as in an add. */
+ * them. A mad is an add whose operands are a half of the product (.lo or .hi) and the third
+ * operand. */
 enum { READS_CARRY = 1, SUBTRACTS = 2, MULTIPLIES = 4 };
 
 static void run_carry(struct warp *warp, const struct inst *inst, uint32_t mask)
@@ -129,11 +132,11 @@ static void run_carry(struct warp *warp, const struct inst *inst, uint32_t mask)
     const uint64_t *rc = inst->mode & MULTIPLIES ? row(warp, inst->s[2]) : ra;
     uint64_t *rd = out_row(warp, inst->d[0]);
     unsigned bits = 8 * type_bytes((enum type)inst->type);
-    uint64_t width = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+    uint64_t value_mask = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
     bool is_signed = type_is_signed((enum type)inst->type);
     uint32_t carries = warp->carry;
     FOR_LANES(mask, {
-        uint64_t a = ra[lane] & width, b = rb[lane] & width, c = rc[lane] & width;
+        uint64_t a = ra[lane] & value_mask, b = rb[lane] & value_mask, c = rc[lane] & value_mask;
         bool in = inst->mode & READS_CARRY ? carries >> lane & 1 : false, out;
         if (inst->mode & MULTIPLIES) {
             u128 product = (u128)a * b;
@@ -142,16 +145,16 @@ static void run_carry(struct warp *warp, const struct inst *inst, uint32_t mask)
                 product = (u128)((s128)((int64_t)(a << shift) >> shift) *
                                  ((int64_t)(b << shift) >> shift));
             }
-            a = (uint64_t)(inst->flags & F_HI ? product >> bits : product) & width;
+            a = (uint64_t)(inst->flags & F_HI ? product >> bits : product) & value_mask;
             b = c;
         }
         if (inst->mode & SUBTRACTS) {
             /* The flag is a borrow: it is set if b plus the incoming borrow exceeds a. */
             u128 taken = (u128)b + in;
             out = taken > a;
-            rd[lane] = (uint64_t)(a - (uint64_t)taken) & width;
+            rd[lane] = (uint64_t)(a - (uint64_t)taken) & value_mask;
         } else {
-            rd[lane] = add_carry(a, b, in, bits, &out) & width;
+            rd[lane] = add_carry(a, b, in, bits, &out) & value_mask;
         }
         if (inst->flags & F_CC)
             carries = (carries & ~(1u << lane)) | (uint32_t)out << lane;
@@ -276,11 +279,11 @@ UNARY(bfind_s32, uint32_t, find_bit(a, 32, true, inst->flags &F_SHIFTAMT))
 UNARY(bfind_u64, uint64_t, find_bit(a, 64, false, inst->flags &F_SHIFTAMT))
 UNARY(bfind_s64, uint64_t, find_bit(a, 64, true, inst->flags &F_SHIFTAMT))
 
-/* The position or length of a bit field. 32-bit instructions use only the low byte of the operand,
- * 64-bit ones use all 32 bits (as on an H200). */
-static inline uint64_t field_operand(uint64_t bits, unsigned width)
+/* The position or length of a bit field, from its operand. Instructions of 32 bits use only the low
+ * byte of the operand, those of 64 bits use all 32 bits (as on an H200). */
+static inline uint64_t field_operand(uint64_t operand, unsigned bits)
 {
-    return width == 32 ? bits & 0xff : (uint32_t)bits;
+    return bits == 32 ? operand & 0xff : (uint32_t)operand;
 }
 
 /* bfe: c bits of a, from position b. A signed field is extended with its highest bit (PTX ISA,
@@ -462,7 +465,7 @@ static void run_mov(struct warp *warp, const struct inst *inst, uint32_t mask)
 static void run_mov_predicate(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     uint32_t lanes = inst->predicate != UINT32_MAX ? source_predicate(warp, inst)
-                     : row(warp, inst->s[0])[0]    ? FULL_MASK /* a constant: 0 or not */
+                     : row(warp, inst->s[0])[0]    ? FULL_MASK /* a constant: 0 is false */
                                                    : 0;
     set_predicate(warp, inst->d[0], mask, lanes);
 }
@@ -472,11 +475,11 @@ static void run_pack(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     uint64_t *rd = out_row(warp, inst->d[0]);
     unsigned bits = 8 * type_bytes((enum type)inst->type) / inst->vector;
-    uint64_t part = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+    uint64_t part_mask = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
     uint64_t packed_row[LANES] = {0};
     for (unsigned i = 0; i < inst->vector; i++) {
         const uint64_t *ra = row(warp, inst->s[i]);
-        FOR_LANES(mask, packed_row[lane] |= (ra[lane] & part) << (bits * i););
+        FOR_LANES(mask, packed_row[lane] |= (ra[lane] & part_mask) << (bits * i););
     }
     FOR_LANES(mask, rd[lane] = packed_row[lane];);
 }
@@ -484,14 +487,14 @@ static void run_pack(struct warp *warp, const struct inst *inst, uint32_t mask)
 static void run_unpack(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     unsigned bits = 8 * type_bytes((enum type)inst->type) / inst->vector;
-    uint64_t part = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+    uint64_t part_mask = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
     uint64_t whole[LANES];
     memcpy(whole, row(warp, inst->s[0]), sizeof whole);
     for (unsigned i = 0; i < inst->vector; i++) {
         if (inst->d[i] < 0)
             continue; /* "_": not stored */
         uint64_t *rd = out_row(warp, inst->d[i]);
-        FOR_LANES(mask, rd[lane] = whole[lane] >> (bits * i) & part;);
+        FOR_LANES(mask, rd[lane] = whole[lane] >> (bits * i) & part_mask;);
     }
 }
 
@@ -503,7 +506,8 @@ static void run_selp(struct warp *warp, const struct inst *inst, uint32_t mask)
     FOR_LANES(mask, rd[lane] = lanes >> lane & 1 ? ra[lane] : rb[lane];);
 }
 
-/* slct: a if c is not negative, otherwise b. For a float c, -0 counts as 0, a NaN as negative. */
+/* slct: a if c is not negative, otherwise b. For a float c, -0 counts as 0, a NaN as negative. With
+ * .ftz, a subnormal c (its exponent bits are 0) counts as 0. */
 static void run_slct(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);
@@ -543,11 +547,14 @@ static inline uint32_t absolute_differences(uint32_t a, uint32_t b, uint32_t c, 
     }
     return result;
 }
+/* The parser stores the modifier .add in `atomic`. */
 TERNARY(run_vabsdiff4, uint32_t, absolute_differences(a, b, c, inst->atomic == A_ADD))
 
 /* ---- selection of handlers ---- */
 
-/* Entries for the opcode BASE with all types of a kind. */
+/* Entries of `handlers` for the opcode BASE, one per type. INTEGERS: the same function for signed
+ * and unsigned types of a size. SIGNED_AND_UNSIGNED: a function for each of them. BIT_TYPES: the
+ * untyped .b16, .b32 and .b64. */
 
 #define INTEGERS(BASE, FLAGS, SOURCES, NAME)                                                       \
     {BASE, T_U16, FLAGS, SOURCES, NAME##_16}, {BASE, T_S16, FLAGS, SOURCES, NAME##_16},            \
@@ -652,6 +659,8 @@ static bool select_mov(struct inst *inst)
 {
     if (inst->type == T_PRED) {
         inst->run = run_mov_predicate;
+        /* The source is either a predicate register (inst->predicate) or a constant (a negative
+         * index other than NO_REGISTER). */
         bool constant = inst->s[0] != NO_REGISTER && inst->s[0] < 0;
         return inst->result_is_predicate && (inst->predicate != UINT32_MAX) != constant;
     }
@@ -663,14 +672,14 @@ static bool select_mov(struct inst *inst)
         sources++;
     while (results < FTH_COUNT(inst->d) && inst->d[results] != NO_REGISTER)
         results++;
-    bool parts = inst->vector > 1 && bytes % inst->vector == 0;
+    bool divisible = inst->vector > 1 && bytes % inst->vector == 0;
     if (inst->vector > 1 && sources > 1) {
         inst->run = run_pack;
-        return parts && sources == inst->vector && results == 1;
+        return divisible && sources == inst->vector && results == 1;
     }
     if (inst->vector > 1) {
         inst->run = run_unpack;
-        return parts && sources == 1 && inst->vector <= FTH_COUNT(inst->d);
+        return divisible && sources == 1 && inst->vector <= FTH_COUNT(inst->d);
     }
     inst->run = run_mov;
     return has_operands(inst, 1);

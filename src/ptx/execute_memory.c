@@ -7,7 +7,8 @@
 
 /* ---- address resolution ---- */
 
-/* The space of a generic address. */
+/* The space of a generic address. FTH_SPACE_PARAM stands for the arguments of the kernel here,
+ * which are the only parameters with generic addresses. */
 static enum fth_ptx_space space_of(uint64_t address)
 {
     return address - SHARED_WINDOW < WINDOW_BYTES  ? FTH_SPACE_SHARED
@@ -28,6 +29,7 @@ static const char *space_name(unsigned space)
     }
 }
 
+/* Reports a fault. `address` is relative to the space. `write` is also true for atomics. */
 static void out_of_bounds(struct warp *warp, const struct inst *inst, int lane, uint64_t address,
                           unsigned bytes, unsigned space, bool write)
 {
@@ -42,6 +44,9 @@ static inline uint8_t *within(uint8_t *memory, uint64_t size, uint64_t offset, u
     return offset <= size && size - offset >= bytes ? memory + offset : NULL;
 }
 
+/* The host address of an access to the shared memory of a block, or NULL. If it is NULL because the
+ * host is out of memory, reserve_shared has already set that error, which takes precedence over the
+ * fault that the caller reports. */
 static inline uint8_t *resolve_shared(struct block *block, uint64_t address, unsigned bytes)
 {
     if (!block->shared && !reserve_shared(block))
@@ -50,7 +55,9 @@ static inline uint8_t *resolve_shared(struct block *block, uint64_t address, uns
 }
 
 /* The host address of a lane's access in a space that is neither generic nor shared. NULL if the
- * access is outside of the memory of that space. */
+ * access is outside of the memory of that space. FTH_SPACE_PARAM holds the parameters of calls:
+ * each frame has its own, and in it each lane. SPACE_ARGUMENT holds the arguments of the kernel,
+ * which are the same for all threads. */
 static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, unsigned bytes,
                                unsigned space)
 {
@@ -84,8 +91,8 @@ static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, un
 }
 
 /* The lanes of an access whose addresses are in the same space and, for shared memory, in the same
- * block. Generic addresses can differ in this between lanes. Such an access has several groups,
- * which are handled one after the other. */
+ * block. With generic or cluster addresses, the lanes of one access can belong to different spaces
+ * or blocks. The access then consists of several groups, which are handled one after the other. */
 struct lane_group {
     uint64_t addresses[LANES]; /* within the space */
     uint8_t *host[LANES];      /* host addresses */
@@ -94,7 +101,9 @@ struct lane_group {
     uint32_t mask;       /* lanes of the group; the others have no entries above */
 };
 
-/* The block of the cluster that a shared address belongs to, or NULL. See CLUSTER_WINDOW. */
+/* The block of the cluster that a shared address belongs to, or NULL. The shared address space of a
+ * cluster is divided into windows of CLUSTER_WINDOW bytes: window 0 is the own block, window r + 1
+ * the block with rank r. */
 static struct block *block_at(const struct warp *warp, uint64_t address)
 {
     struct cluster *cluster = warp->block->cluster;
@@ -105,7 +114,9 @@ static struct block *block_at(const struct warp *warp, uint64_t address)
 }
 
 /* Reduces a group in shared memory to the lanes that access the same block as the first lane. Their
- * addresses become offsets into the shared memory of that block. */
+ * addresses become offsets into the shared memory of that block. If the address of the first lane
+ * belongs to no block, the group does not change; the address is then out of bounds for the own
+ * block, which resolve_next_group reports. */
 static void keep_one_block(const struct warp *warp, struct lane_group *group)
 {
     struct block *block = block_at(warp, group->addresses[first_lane(group->mask)]);
@@ -148,7 +159,7 @@ static bool resolve_next_group(struct warp *warp, const struct inst *inst, uint3
             }
         });
         if (space == FTH_SPACE_PARAM)
-            space = SPACE_ARGUMENT;
+            space = SPACE_ARGUMENT; /* see space_of */
         group->mask = same;
     } else {
         FOR_LANES(*mask, group->addresses[lane] = base[lane] + offset;);
@@ -164,6 +175,7 @@ static bool resolve_next_group(struct warp *warp, const struct inst *inst, uint3
                     group->addresses[lane] = (uint32_t)address;
             });
     }
+    /* With .shared, only the own block can be accessed. */
     if (space == FTH_SPACE_SHARED && inst->space != FTH_SPACE_SHARED)
         keep_one_block(warp, group);
     *mask &= ~group->mask;
@@ -356,19 +368,29 @@ static void run_copy(struct warp *warp, const struct inst *inst, uint32_t mask)
 
 /* ---- atomics ---- */
 
+/* Bit patterns of f32: the sign, the exponent (0 for zero and subnormal numbers), and the NaN that
+ * additions return. */
+#define F32_SIGN 0x80000000u
+#define F32_EXPONENT 0x7f800000
+#define F32_NAN 0x7fffffffu
+/* Bit patterns of f64: the NaN of an addition without a NaN operand, such as inf - inf, and the bit
+ * that makes a NaN quiet. */
+#define F64_NAN 0x7ff8000000000000u
+#define F64_QUIET 0x0008000000000000u
+
 /* As on an H200: f32 additions in global memory treat subnormal operands and results as zero; f64
  * additions in global memory return a NaN operand unchanged. In shared memory, additions follow
  * IEEE 754. */
 static uint64_t add_f32(uint64_t old, uint64_t b, bool global)
 {
     uint32_t x = (uint32_t)old, y = (uint32_t)b;
-    if (global && (x & 0x7f800000) == 0)
-        x &= 0x80000000u;
-    if (global && (y & 0x7f800000) == 0)
-        y &= 0x80000000u;
+    if (global && (x & F32_EXPONENT) == 0)
+        x &= F32_SIGN;
+    if (global && (y & F32_EXPONENT) == 0)
+        y &= F32_SIGN;
     float sum = as_float(x) + as_float(y);
-    uint32_t bits = sum != sum ? 0x7fffffffu : float_bits(sum);
-    return global && (bits & 0x7f800000) == 0 ? bits & 0x80000000u : bits;
+    uint32_t bits = sum != sum ? F32_NAN : float_bits(sum);
+    return global && (bits & F32_EXPONENT) == 0 ? bits & F32_SIGN : bits;
 }
 
 static uint64_t add_f64(uint64_t old, uint64_t b, bool global)
@@ -376,8 +398,8 @@ static uint64_t add_f64(uint64_t old, uint64_t b, bool global)
     double x = as_double(old), y = as_double(b), sum = x + y;
     if (sum == sum)
         return double_bits(sum);
-    uint64_t nan = y != y ? b : x != x ? old : 0x7ff8000000000000u;
-    return global ? nan : nan | 0x0008000000000000u;
+    uint64_t nan = y != y ? b : x != x ? old : F64_NAN;
+    return global ? nan : nan | F64_QUIET;
 }
 
 /* The new value of a word in memory. `old` is its present value; b and c are the operands. */
@@ -431,9 +453,9 @@ static uint64_t atomic_result(const struct inst *inst, uint64_t old, uint64_t b,
     }
 }
 
-/* Other blocks may run on other threads of the host, so the host memory is updated atomically. The
- * result is the old value. */
-#define EXCHANGE(T)                                                                                \
+/* Executes any atomic operation on a word. Other blocks may run on other threads of the host, so
+ * the host memory is updated atomically, by a loop of compare-and-swap. Returns the old value. */
+#define UPDATE(T)                                                                                  \
     do {                                                                                           \
         T *place = (T *)(void *)host, seen = __atomic_load_n(place, __ATOMIC_RELAXED), next;       \
         do                                                                                         \
@@ -443,13 +465,12 @@ static uint64_t atomic_result(const struct inst *inst, uint64_t old, uint64_t b,
         return seen;                                                                               \
     } while (0)
 
-static uint64_t exchange(const struct inst *inst, uint8_t *host, uint64_t b, uint64_t c,
-                         bool global)
+static uint64_t update(const struct inst *inst, uint8_t *host, uint64_t b, uint64_t c, bool global)
 {
     switch (type_bytes((enum type)inst->type)) {
-    case 2: EXCHANGE(uint16_t);
-    case 4: EXCHANGE(uint32_t);
-    default: EXCHANGE(uint64_t);
+    case 2: UPDATE(uint16_t);
+    case 4: UPDATE(uint32_t);
+    default: UPDATE(uint64_t);
     }
 }
 
@@ -467,7 +488,7 @@ static void run_atomic(struct warp *warp, const struct inst *inst, uint32_t mask
             return;
         bool global = group.space == FTH_SPACE_GLOBAL;
         FOR_LANES(group.mask,
-                  old[lane] = exchange(inst, group.host[lane], rb[lane], rc[lane], global););
+                  old[lane] = update(inst, group.host[lane], rb[lane], rc[lane], global););
     }
     if (inst->d[0] >= 0) {
         uint64_t *rd = out_row(warp, inst->d[0]);
@@ -477,28 +498,30 @@ static void run_atomic(struct warp *warp, const struct inst *inst, uint32_t mask
 
 /* ---- textures ---- */
 
-/* Fetches from one-dimensional textures with integer coordinates. Channels that the texture lacks
- * are 0, except the fourth, which is 1. */
+/* Fetches from one-dimensional textures with integer coordinates. A texel has up to four channels.
+ * Channels that the texture lacks are 0, except the fourth, which is 1. Outside of the texture, the
+ * channels that it has are 0 as well. The observer sees such a fetch as a read of the first texel,
+ * and for all lanes the texel size of the last lane's texture. */
 static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const struct memory *memory = warp->block->run->machine->memory;
     const uint64_t *handles = row(warp, inst->s[0]), *coordinates = row(warp, inst->s[1]);
     struct lane_group group = {.space = FTH_SPACE_TEXTURE, .mask = mask};
-    uint64_t texels[4][LANES];
+    uint64_t fetched[4][LANES]; /* by channel */
     unsigned bytes = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         int lane = first_lane(left);
         uint64_t handle = handles[lane];
         if (handle == 0 || handle > memory->texture_count ||
-            memory->textures[handle - 1].texels == 0) {
+            memory->textures[handle - 1].texels == 0 /* freed */) {
             warp_fault(warp, inst, lane, "0x%llx is not a texture", (unsigned long long)handle);
             return;
         }
         const struct texture *texture = &memory->textures[handle - 1];
         int64_t x = (int32_t)coordinates[lane];
         bytes = 4 * texture->channels;
-        uint64_t values[4] = {0, 0, 0, texture->texel == FTH_TEXEL_F32 ? 0x3f800000u : 1};
-        /* A fetch outside the texture returns zero. */
+        uint64_t values[4] = {0, 0, 0,
+                              texture->texel_format == FTH_TEXEL_F32 ? 0x3f800000u /* 1.0 */ : 1};
         bool inside = x >= 0 && (uint64_t)x < texture->texels;
         group.addresses[lane] = texture->address + (inside ? (uint64_t)x * bytes : 0);
         const uint8_t *host =
@@ -510,14 +533,14 @@ static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
         for (unsigned c = 0; c < texture->channels; c++)
             values[c] = inside ? load_value(host + (size_t)4 * c, T_U32) : 0;
         for (unsigned c = 0; c < 4; c++)
-            texels[c][lane] = values[c];
+            fetched[c][lane] = values[c];
     }
     if (!notify_access(warp, inst, &group, bytes, FTH_ACCESS_READ))
         return;
     for (unsigned c = 0; c < 4; c++)
         if (inst->d[c] >= 0) {
             uint64_t *rd = out_row(warp, inst->d[c]);
-            FOR_LANES(mask, rd[lane] = texels[c][lane];);
+            FOR_LANES(mask, rd[lane] = fetched[c][lane];);
         }
 }
 
@@ -607,11 +630,11 @@ static void run_no_op(struct warp *warp, const struct inst *inst, uint32_t mask)
 
 /* ---- selection of handlers ---- */
 
-/* The number of source operands after the address. */
+/* The number of source operands after the address, which is s[0]. */
 static int value_count(const struct inst *inst)
 {
     int count = 0;
-    while (count < 5 && inst->s[1 + count] != NO_REGISTER)
+    while (count < (int)FTH_COUNT(inst->s) - 1 && inst->s[1 + count] != NO_REGISTER)
         count++;
     return count;
 }
@@ -623,6 +646,8 @@ static bool select_load_store(struct inst *inst, bool store)
         inst->result_is_predicate || inst->flags & ~(uint32_t)(F_VOLATILE | F_NC) ||
         value_count(inst) != (store ? (int)count : 0))
         return false;
+    /* An element of a vector can be "_", which is NO_REGISTER: it is not stored. A single result
+     * must be a register, with or without braces (`vector` is 1 or 0). */
     for (unsigned e = 0; !store && e < count; e++)
         if (inst->vector ? inst->d[e] == NO_REGISTER && count == 1 : inst->d[e] < 0)
             return false;
@@ -632,7 +657,8 @@ static bool select_load_store(struct inst *inst, bool store)
     return !(store && (inst->space == SPACE_ARGUMENT || inst->space == FTH_SPACE_CONST));
 }
 
-static bool select_atomic(struct inst *inst, bool result)
+/* Only atom can have a result (`may_have_result`), red cannot. */
+static bool select_atomic(struct inst *inst, bool may_have_result)
 {
     enum type type = (enum type)inst->type;
     unsigned bytes = type_bytes(type);
@@ -643,7 +669,7 @@ static bool select_atomic(struct inst *inst, bool result)
            (bytes == 4 || bytes == 8 || (bytes == 2 && (inst->atomic == A_CAS || is_float))) &&
            (!is_float || inst->atomic == A_ADD || inst->atomic == A_EXCH) &&
            inst->s[0] != NO_REGISTER && value_count(inst) == values && inst->flags == 0 &&
-           (result || inst->d[0] == NO_REGISTER);
+           (may_have_result || inst->d[0] == NO_REGISTER);
 }
 
 bool select_memory(struct inst *inst, const char *base)
@@ -672,7 +698,7 @@ bool select_memory(struct inst *inst, const char *base)
     }
     if (strcmp(base, "tex") == 0) {
         inst->run = run_tex;
-        return inst->mode == 1 && inst->vector == 4 && inst->type2 == T_S32 &&
+        return inst->mode == 1 /* .1d */ && inst->vector == 4 && inst->type2 == T_S32 &&
                inst->s[0] != NO_REGISTER && inst->s[1] != NO_REGISTER;
     }
     static const char *const no_ops[] = {"membar",  "fence",         "prefetch", "prefetchu",
@@ -682,7 +708,7 @@ bool select_memory(struct inst *inst, const char *base)
             inst->run = run_no_op;
             return true;
         }
-    if (strcmp(base, "cp") == 0) {
+    if (strcmp(base, "cp") == 0) { /* `mode` is set for commit_group, wait_group and wait_all */
         inst->run = inst->mode ? run_no_op : run_copy;
         return inst->mode || (inst->s[0] != NO_REGISTER && inst->s[2] != NO_REGISTER);
     }

@@ -254,8 +254,8 @@ bool fth_ptx_symbol(const struct fth_ptx_machine *machine, const char *name, uin
 }
 
 enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t address, uint64_t texels,
-                                enum fth_ptx_texel texel, unsigned channels, uint64_t *handle,
-                                struct fth_error *error)
+                                enum fth_ptx_texel texel_format, unsigned channels,
+                                uint64_t *handle, struct fth_error *error)
 {
     struct memory *memory = machine->memory;
     *handle = 0;
@@ -275,7 +275,7 @@ enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t addres
         memory->textures = textures;
         memory->texture_count++;
     }
-    memory->textures[index] = (struct texture){address, texels, texel, channels};
+    memory->textures[index] = (struct texture){address, texels, texel_format, channels};
     *handle = index + 1;
     return FTH_OK;
 }

@@ -109,7 +109,7 @@ bool fth_ptx_symbol(const struct fth_ptx_machine *machine, const char *name, uin
 /* Creates a linear (1D) texture on device memory. Kernels take the handle as a 64-bit argument. */
 enum fth_ptx_texel { FTH_TEXEL_U32, FTH_TEXEL_S32, FTH_TEXEL_F32 };
 FTH_MUST_USE enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t address,
-                                             uint64_t texels, enum fth_ptx_texel texel,
+                                             uint64_t texels, enum fth_ptx_texel texel_format,
                                              unsigned channels, uint64_t *handle,
                                              struct fth_error *error);
 /* Frees a texture. fth_ptx_texture can return the same handle again. */

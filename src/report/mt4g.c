@@ -2,11 +2,11 @@
  * read it (github.com/caps-tum/mt4g; the keys are those in its folder sample_results, August 2025).
  *
  * Figures that the description does not have are omitted. mt4g reports mean, median, 95th
- * percentile and standard deviation of the latency of single loads. fathom times whole passes, so
- * the values have other meanings here: `mean` and `p50` are both the median, over passes, of the
- * mean latency of a pass. `p95` is the upper end of the interval of a measured latency, which is
- * the 95th percentile of the values whose median it is (probe.h). There is no standard deviation.
- */
+ * percentile and standard deviation of the latency of single loads. fathom times whole passes
+ * (except for memory, where it times single loads), so the values have other meanings here: `mean`
+ * and `p50` are both the median, over passes, of the mean latency of a pass. `p95` is the upper end
+ * of the interval of a measured latency, which is the 95th percentile of the values whose median it
+ * is (probe.h). There is no standard deviation. */
 #include "report/report.h"
 
 #include <math.h>

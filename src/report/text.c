@@ -547,13 +547,13 @@ static void begin(struct paragraph *paragraph, const struct view *view, const ch
     *paragraph = (struct paragraph){view, INDENT};
 }
 
-/* Appends words to a paragraph and wraps its lines at view->width. Longer words than a line are
- * cut. */
+/* Appends words to a paragraph and wraps its lines at view->width. Words that are wider than a line
+ * or longer than 127 bytes are cut. */
 static void add_words(struct paragraph *paragraph, const char *text)
 {
     const struct view *view = paragraph->view;
     while (*text) {
-        char word[128]; /* more than the widest line; the words of a report are ASCII */
+        char word[128];
         size_t bytes = strcspn(text, " ");
         size_t kept = bytes < sizeof word - 1 ? bytes : sizeof word - 1;
         memcpy(word, text, kept);

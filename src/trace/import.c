@@ -1,22 +1,35 @@
-/* Imports traces in text form, which use the tuples of the RDGC paper (docs/traces.md). A line is
- * an access of a thread, if it has five fields, or else of a warp:
- *
+/* Imports traces of other tools (docs/traces.md). This file reads traces in text form; traceg.c
+ * reads those of Accel-Sim. A line of a text trace is one tuple of the RDGC paper (Kiani and
+ * Rajabzadeh): with five fields, an access of a thread; with more, an access of a warp.
+ */
+/* clang-format off */
+/*
  *     AN BID TID S ADD
  *     AN BID WID S NT ADD ADD …
  *
- * Blanks, commas, braces and parentheses separate the fields. Numbers are decimal, or hexadecimal
- * with 0x. S is R or 0 (read), W or 1 (write), or A (atomic); a suffix ":3" refers to
- * instruction 3. NT may be followed by a mask of the active lanes, as in "2/0x5"; otherwise the
- * first NT lanes are active. Lines that start with # are comments, except these, which `fathom
- * trace --dump` writes:
+ *     AN    access number: index of the access among those of its warp, from 0
+ *     BID   linear index of the block in the grid
+ *     TID   linear index of the thread in the block
+ *     WID   index of the warp in the block
+ *     S     R or 0 (read), W or 1 (write), or A (atomic); the suffix of "R:3" refers to
+ *           instruction 3
+ *     NT    number of active lanes; "2/0x5" also gives their mask, otherwise the first NT lanes
+ *           are active
+ *     ADD   address of each active lane, in bytes
+ *
+ * Blanks, commas, braces and parentheses separate the fields. Numbers are decimal, hexadecimal with
+ * 0x, or octal with a leading 0. Lines that start with # are comments, except these, which `fathom
+ * trace --dump` writes and whose numbers are always decimal:
  *
  *     # kernel NAME                              starts a launch
  *     # grid X Y Z                               default: just large enough for the largest BID
  *     # block X Y Z                              default: just large enough for the largest TID
- *     # instruction 3 bytes 4 line 57 source 12  describes the accesses with ":3"; accesses
- *                                                without such a suffix have 4 bytes per lane
+ *     # instruction 3 bytes 4 line 57 source 12  describes instruction 3: its bytes per lane, its
+ *                                                line in the PTX file, and its line in the source
  *
- * All accesses of a launch are kept in memory until its last line has been read. */
+ * An access without an instruction has 4 bytes per lane. All accesses of a launch are kept in
+ * memory until its last line has been read. */
+/* clang-format on */
 #include "trace/trace.h"
 
 #include <errno.h>
@@ -31,12 +44,13 @@ struct fth_lines {
     struct fth_buffer line;
     char chunk[1 << 16];
     size_t at, size; /* next byte and number of bytes in the chunk */
-    size_t number;   /* of the last line */
+    size_t number;   /* of the line that was returned last, from 1 */
     bool end;
 };
 
-/* Maximum length of a line. A tuple with 32 addresses has less than a thousand characters. */
+/* Maximum length of a line. A tuple with 32 addresses has less than a thousand bytes. */
 #define MAX_LINE_BYTES ((size_t)1 << 16)
+_Static_assert(MAX_LINE_BYTES == 65536, "the message of fth_lines_next states this limit");
 
 enum fth_status fth_lines_open(const char *path, struct fth_lines **out, struct fth_error *error)
 {
@@ -73,7 +87,7 @@ enum fth_status fth_lines_next(struct fth_lines *lines, char **line, struct fth_
             return fth_fail(error, FTH_NO_MEMORY, "read trace", NULL, "out of memory");
         if (lines->line.size > MAX_LINE_BYTES)
             return fth_fail(error, FTH_INVALID, "read trace", NULL,
-                            "line %zu is longer than 65536 characters", lines->number + 1);
+                            "line %zu is longer than 65536 bytes", lines->number + 1);
         if (feed || (lines->end && lines->line.size > 0))
             break;
         if (lines->end)
@@ -127,12 +141,12 @@ struct tuple {
     uint32_t warp, lane, instruction;
 };
 
-/* Maximum number of an instruction in '# instruction', plus one. It limits the size of the array
- * `declared`. */
+/* The numbers of instructions in '# instruction' lines must be below this limit, which bounds the
+ * size of the array `declared`. Heuristic. */
 enum { MAX_INSTRUCTIONS = 1 << 16 };
 
 struct import {
-    const char *path;
+    const char *path; /* of the text file */
     struct fth_lines *lines;
     struct fth_trace_writer *writer;
     struct tuple *tuples;
@@ -140,7 +154,8 @@ struct import {
     char kernel[256];
     uint32_t grid[3], block[3];
     bool has_content; /* the current launch has a kernel, a shape or an access */
-    /* Instructions from '# instruction' lines, by their number in the text. */
+    /* Instructions from '# instruction' lines, by their number in the text. Numbers below the
+     * largest one that have no such line are instructions with 4 bytes per lane. */
     struct fth_trace_instruction *declared;
     size_t declared_count, declared_capacity;
     struct fth_error *error;
@@ -204,8 +219,10 @@ static enum fth_status write_accesses(struct import *import)
         size_t count = 0;
         for (end = i; end < import->count && same_access(first, &import->tuples[end]); end++) {
             uint32_t lane = 1u << import->tuples[end].lane;
+            /* A thread that occurs again starts another record. The tuples are sorted by lane, so
+             * the lanes 0 0 1 1 become three records: {0}, {0, 1}, {1}. */
             if (record.mask & lane)
-                break; /* a second access of the same thread is an access of its own */
+                break;
             record.mask |= lane;
             addresses[count++] = import->tuples[end].address;
         }
@@ -224,8 +241,9 @@ static enum fth_status write_accesses(struct import *import)
     return status;
 }
 
-/* Writes the collected launch, if there is one, and prepares for the next. The requests to other
- * memory spaces are unknown and stay 0; the shared memory per block is marked as unknown. */
+/* Writes the collected launch, if there is one, and prepares for the next. A text trace does not
+ * contain the totals that struct fth_trace_launch has for other memory spaces: the numbers of their
+ * accesses are written as 0, and the shared memory per block as UINT64_MAX (unknown). */
 static enum fth_status end_launch(struct import *import)
 {
     if (!import->has_content)
@@ -264,7 +282,8 @@ static char *next_word(char **at)
     return word;
 }
 
-/* Accepts a decimal, octal (0) or hexadecimal (0x) number that is the whole text. */
+/* Parses a decimal, octal (leading 0) or hexadecimal (0x) number. Returns false if the text is
+ * anything else or contains more. */
 static bool parse_integer(const char *text, uint64_t *number)
 {
     char *end;
@@ -367,14 +386,16 @@ static enum fth_status read_tuple(struct import *import, char *line)
 
 /* ---- comments with information about the launch ---- */
 
+/* Reads "X Y Z" into `shape`, which is import->grid or import->block. */
 static enum fth_status read_shape(struct import *import, const char *text, uint32_t shape[3])
 {
-    uint64_t threads = 1, numbers[3];
+    uint64_t threads = 1, numbers[3]; /* `threads` is only used for a block */
     if (!fth_text_numbers(text, 10, 0x7fffffff, 3, numbers) || !numbers[0] || !numbers[1] ||
         !numbers[2])
         return refuse(import, "expected three positive integers");
     for (int i = 0; i < 3; i++) {
         shape[i] = (uint32_t)numbers[i];
+        /* 1025 instead of a larger number: the product stays above 1024 and cannot overflow. */
         threads *= shape[i] <= 1024 ? shape[i] : 1025;
     }
     import->has_content = true;
@@ -383,6 +404,8 @@ static enum fth_status read_shape(struct import *import, const char *text, uint3
                : FTH_OK;
 }
 
+/* Reads "N bytes N line N source N". A trace allows 1 to 64 bytes per lane; see struct
+ * fth_trace_instruction. */
 static enum fth_status read_instruction(struct import *import, const char *text)
 {
     static const char *const names[] = {"bytes ", "line ", "source "};
@@ -393,8 +416,9 @@ static enum fth_status read_instruction(struct import *import, const char *text)
         ok = at && fth_text_numbers(at + strlen(names[i]), 10, UINT32_MAX, 1, &values[i]);
     }
     if (!ok || values[0] < 1 || values[0] > 64)
-        return refuse(import,
-                      "expected 'instruction N bytes N line N source N', with 1 to 64 bytes");
+        return refuse(
+            import,
+            "expected 'instruction N bytes N line N source N', with 1 to 64 bytes per lane");
     while (import->declared_count <= number) {
         if (!fth_grow((void **)&import->declared, import->declared_count,
                       &import->declared_capacity, sizeof *import->declared))
@@ -409,6 +433,7 @@ static enum fth_status read_instruction(struct import *import, const char *text)
     return FTH_OK;
 }
 
+/* Reads a line that starts with #. */
 static enum fth_status read_comment(struct import *import, char *text)
 {
     text += strspn(text, "# \t");
@@ -466,6 +491,8 @@ enum fth_trace_kind fth_trace_recognise(const char *path)
     do
         status = status == FTH_OK ? fth_lines_next(lines, &line, NULL) : status;
     while (status == FTH_OK && line && !line[strspn(line, " \t\r")]);
+    /* A .traceg file of Accel-Sim starts with a header line such as "-kernel name = …". The first
+     * line of a text trace is a comment or starts with a number or a brace. */
     if (status == FTH_OK && line)
         kind = line[0] == '-'                                      ? FTH_TRACE_TRACEG
                : strchr("#{0123456789", line[strspn(line, " \t")]) ? FTH_TRACE_TEXT
@@ -478,6 +505,7 @@ enum fth_status fth_trace_import(const char *from, const char *path, struct fth_
 {
     struct fth_trace_writer *writer;
     struct fth_lines *lines;
+    /* Opened only to report a file that cannot be opened: fth_trace_recognise reports no error. */
     enum fth_status status = fth_lines_open(from, &lines, error);
     if (status != FTH_OK)
         return status;

@@ -282,9 +282,9 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
         fth_launch_find_kernel(launch, kernel ? json_string_value(kernel) : NULL, reader->error);
     if (!step.kernel)
         return add_context(reader, FTH_NOT_FOUND);
-    /* The maxima of grid and block are those of CUDA along x. The lower ones along y and z and the
-     * threads per block are checked when the step runs. 2^30 bytes of shared memory are a heuristic
-     * limit, far above that of any GPU. */
+    /* The maxima of grid and block are those of CUDA along x. The lower limits of the grid along y
+     * and z, and that of the threads per block, are checked when the step runs. 2^30 bytes of
+     * shared memory are a heuristic limit, far above that of any GPU. */
     status = read_shape(reader, object, "grid", 0x7fffffff, step.grid);
     if (status == FTH_OK)
         status = read_shape(reader, object, "block", 1024, step.block);

@@ -1,7 +1,13 @@
-/* Reads traces. Opening a trace reads the index; if the file is truncated and has no index, it
- * reads all parts up to the first incomplete one. A cursor then merges the sorted runs of a launch
- * and returns its accesses by number, block and warp. It holds one frame of each run in memory and
- * selects the next access with a heap of the runs. */
+/* Reads traces. A trace file is a sequence of parts, of which the last one is the index. A frame is
+ * a part with up to 8,192 accesses. A run is a sequence of frames of one launch whose accesses
+ * are sorted by access number, block and warp (trace.h, docs/traces.md).
+ *
+ * Opening a trace reads the index; if the file is truncated and has no index, it reads all parts up
+ * to the first incomplete one. For an incomplete part, fth_container_get() and fth_container_skip()
+ * return FTH_UNAVAILABLE.
+ *
+ * A cursor then merges the runs of a launch and returns its accesses in the same order. It holds
+ * one frame of each run in memory and selects the next access with a heap of the runs. */
 #include "trace/trace.h"
 
 #include <stdio.h>
@@ -44,6 +50,8 @@ static enum fth_status get_launch(struct fth_trace *trace, struct fth_bytes *byt
         launch.grid[i] = fth_get_varint32(bytes);
     for (int i = 0; i < 3; i++) {
         launch.block[i] = fth_get_varint32(bytes);
+        /* CUDA allows 1024 threads per block. 0 stands for an invalid size: the product of larger
+         * numbers could overflow. */
         threads *= launch.block[i] <= 1024 ? launch.block[i] : 0;
     }
     if (bytes->failed || threads == 0 || threads > 1024)
@@ -55,15 +63,16 @@ static enum fth_status get_launch(struct fth_trace *trace, struct fth_bytes *byt
     return FTH_OK;
 }
 
+/* Reads the totals of the last launch. */
 static enum fth_status get_totals(struct fth_trace *trace, struct fth_bytes *bytes,
                                   struct fth_error *error)
 {
     if (trace->launch_count == 0)
         return refuse(trace, "the file is damaged: a launch ends that did not begin", error);
     struct fth_trace_launch *launch = &trace->launches[trace->launch_count - 1];
-    launch->longest = fth_get_varint(bytes);
-    launch->accesses = fth_get_varint(bytes);
-    launch->shared = fth_get_varint(bytes);
+    launch->longest = fth_get_varint(bytes);  /* maximum number of accesses of one warp */
+    launch->accesses = fth_get_varint(bytes); /* to global memory */
+    launch->shared = fth_get_varint(bytes); /* this and the next three: accesses to other spaces */
     launch->local = fth_get_varint(bytes);
     launch->constant = fth_get_varint(bytes);
     launch->texture = fth_get_varint(bytes);
@@ -72,9 +81,10 @@ static enum fth_status get_totals(struct fth_trace *trace, struct fth_bytes *byt
                : FTH_OK;
 }
 
-/* Reads the shared memory per block, which is stored plus one so that 0 means "unknown". The field
- * was added to the format later; it is absent in older files. */
-static void get_shared(struct fth_trace_launch *launch, struct fth_bytes *bytes)
+/* Reads the shared memory per block in bytes. The file contains this number plus one, or 0 if it is
+ * unknown; subtracting one then gives UINT64_MAX. The field was added to the format later. It is
+ * absent in older files. */
+static void get_shared_bytes(struct fth_trace_launch *launch, struct fth_bytes *bytes)
 {
     if (launch && !bytes->failed && bytes->at < bytes->end)
         launch->shared_bytes = fth_get_varint(bytes) - 1;
@@ -91,6 +101,7 @@ static enum fth_status get_instruction(struct fth_trace *trace, struct fth_bytes
     instruction.kind = (enum fth_trace_access_kind)kind;
     instruction.bytes = fth_get_varint32(bytes);
     instruction.cache_op = fth_get_varint32(bytes);
+    /* An access has 1 to 64 bytes per lane (struct fth_trace_instruction). */
     if (bytes->failed || kind > FTH_TRACE_ATOMIC || instruction.bytes == 0 ||
         instruction.bytes > 64)
         return refuse(trace, "the file is damaged: an instruction is not valid", error);
@@ -146,22 +157,23 @@ static enum fth_status read_index(struct fth_trace *trace, struct fth_error *err
     for (uint64_t i = 0; i < count && status == FTH_OK; i++) {
         struct fth_frame frame;
         fth_get_frame_header(&bytes, &frame);
-        offset += fth_get_varint(&bytes);
+        offset += fth_get_varint(&bytes); /* stored as the difference to the previous frame */
         frame.offset = offset;
         status = bytes.failed ? refuse(trace, "the file is damaged: the index is incomplete", error)
                               : add_frame(trace, &frame, error);
     }
     for (size_t i = 0; i < trace->launch_count && status == FTH_OK; i++)
-        get_shared(&trace->launches[i], &bytes);
+        get_shared_bytes(&trace->launches[i], &bytes);
     if (status == FTH_OK && (bytes.failed || bytes.at != bytes.end))
         status = refuse(trace, "the file is damaged: the index is malformed", error);
     fth_buffer_fini(&content);
     return status;
 }
 
-/* Verifies the checksums of the parts that the index repeats, and checks that the parts follow each
- * other without a gap, so that a flipped bit is detected anywhere in the file. Frames are only
- * compared with the index; their checksums are verified when they are read. */
+/* Checks the parts before the index: they must follow each other without a gap, the checksums of
+ * all parts except frames must be right, and the frames must be at the offsets that the index
+ * states. The checksum of a frame is verified when the frame is read. Together, these checks detect
+ * a flipped bit anywhere in the file. */
 static enum fth_status check_parts(const struct fth_trace *trace, struct fth_error *error)
 {
     struct fth_buffer content = {0};
@@ -188,7 +200,7 @@ static enum fth_status check_parts(const struct fth_trace *trace, struct fth_err
 
 /* ---- truncated files ---- */
 
-/* Adds the content of one part to the trace, in place of the index. */
+/* Adds the content of the part at `offset` to the trace. This replaces reading the index. */
 static enum fth_status add_part(struct fth_trace *trace, uint32_t type, uint64_t offset,
                                 const struct fth_buffer *content, struct fth_error *error)
 {
@@ -200,7 +212,7 @@ static enum fth_status add_part(struct fth_trace *trace, uint32_t type, uint64_t
     case FTH_PART_LAUNCH_END:
         status = get_totals(trace, &bytes, error);
         if (status == FTH_OK)
-            get_shared(&trace->launches[trace->launch_count - 1], &bytes);
+            get_shared_bytes(&trace->launches[trace->launch_count - 1], &bytes);
         return status;
     case FTH_PART_INSTRUCTIONS:
         while (bytes.at < bytes.end && status == FTH_OK)
@@ -212,19 +224,20 @@ static enum fth_status add_part(struct fth_trace *trace, uint32_t type, uint64_t
         if (bytes.failed)
             return refuse(trace, "the file is damaged: a frame has no valid header", error);
         return add_frame(trace, &frame, error);
-    case FTH_PART_INDEX: return FTH_OK; /* it only repeats the other parts */
+    case FTH_PART_INDEX: return FTH_OK; /* contains nothing that the other parts do not */
     default:
         return refuse(trace, "the file is damaged, or of a newer version: unknown type of part",
                       error);
     }
 }
 
-/* Computes, from the frame headers, the totals of launches whose end is missing. */
-static void count_frames(struct fth_trace *trace)
+/* Computes `accesses` and `longest` of launches whose end is missing, from the frame headers. The
+ * counts of the other memory spaces remain 0. */
+static void compute_missing_totals(struct fth_trace *trace)
 {
     for (size_t l = 0; l < trace->launch_count; l++) {
         struct fth_trace_launch *launch = &trace->launches[l];
-        if (launch->longest)
+        if (launch->longest) /* set by get_totals(): the end of the launch is not missing */
             continue;
         for (size_t i = 0; i < trace->frame_count; i++) {
             const struct fth_frame *frame = &trace->frames[i];
@@ -237,7 +250,9 @@ static void count_frames(struct fth_trace *trace)
     }
 }
 
-/* Reads the parts one after the other until the file ends, and notes how much of it is complete. */
+/* Reads the parts one after the other, up to the first incomplete one. If only the tail of the file
+ * is missing, this is up to the index. Sets trace->truncated to a message that says how much can be
+ * read. */
 static enum fth_status walk_parts(struct fth_trace *trace, struct fth_error *error)
 {
     struct fth_buffer content = {0};
@@ -252,13 +267,14 @@ static enum fth_status walk_parts(struct fth_trace *trace, struct fth_error *err
             break;
     }
     fth_buffer_fini(&content);
+    /* FTH_UNAVAILABLE: the file ends within the part at `at`. FTH_OK: it ends after the index. */
     if (status != FTH_UNAVAILABLE && status != FTH_OK)
         return status;
     snprintf(trace->truncated, sizeof trace->truncated,
-             "the trace is truncated: %llu of its %llu bytes are complete parts, with %zu frames",
+             "the trace is truncated: only %llu of its %llu bytes can be read (%zu frames)",
              (unsigned long long)(status == FTH_OK ? next : at),
              (unsigned long long)fth_container_bytes(trace->container), trace->frame_count);
-    count_frames(trace);
+    compute_missing_totals(trace);
     return FTH_OK;
 }
 
@@ -354,9 +370,8 @@ struct run {
     size_t frame, last_frame; /* current and last frame, as indices in trace->frames */
     struct fth_frame_decoder *decoder;
     struct fth_buffer content;
-    size_t next, count;
-    struct fth_compact_access
-        accesses[DECODE_BATCH]; /* accesses[next] to accesses[count - 1] follow */
+    size_t next, count; /* accesses[next] to accesses[count - 1] are still to be returned */
+    struct fth_compact_access accesses[DECODE_BATCH];
 };
 
 struct fth_trace_cursor {
@@ -368,7 +383,8 @@ struct fth_trace_cursor {
     size_t heap_count;
     /* The earliest next access of the runs other than the top one; NULL: there is no other run. */
     const struct fth_compact_access *second;
-    /* Accesses of the top run that the last call returned; the next call skips them. */
+    /* Number of accesses that the last call of fth_trace_next_compact() returned. They are still in
+     * the top run; the next call skips them. */
     size_t returned;
     struct fth_trace_access access; /* the expanded access that fth_trace_next returns */
 };
@@ -542,12 +558,12 @@ enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t laun
     return status;
 }
 
-/* Skips the accesses that the last call returned. */
+/* Skips the accesses of the top run that the last call of fth_trace_next_compact() returned. */
 static enum fth_status skip_returned(struct fth_trace_cursor *cursor, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     struct run *top = &cursor->runs[cursor->heap[0]];
-    top->next += cursor->returned - 1;
+    top->next += cursor->returned - 1; /* run_next() skips one more */
     if (!run_next(cursor, top, &status, error)) {
         cursor->heap[0] = cursor->heap[--cursor->heap_count];
         restore_heap(cursor);
@@ -557,6 +573,8 @@ static enum fth_status skip_returned(struct fth_trace_cursor *cursor, struct fth
     return status;
 }
 
+/* Returns as many accesses of the top run as are decoded, requested (up to `max`, and in the
+ * requested blocks), and earlier than the next access of every other run. */
 enum fth_status fth_trace_next_compact(struct fth_trace_cursor *cursor, size_t max,
                                        const struct fth_compact_access **accesses, size_t *count,
                                        struct fth_error *error)
@@ -580,6 +598,8 @@ enum fth_status fth_trace_next_compact(struct fth_trace_cursor *cursor, size_t m
     return status;
 }
 
+/* Returns one access, expanded: with the address of every active lane instead of the first address
+ * and the differences between lanes. */
 enum fth_status fth_trace_next(struct fth_trace_cursor *cursor,
                                const struct fth_trace_access **access, struct fth_error *error)
 {

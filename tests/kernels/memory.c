@@ -239,14 +239,15 @@ void kernel_constants(void **state)
 
 /* Allocates texels in device memory and adds a texture object over them as the next argument.
  * Returns a host pointer to the texels. */
-static void *add_texture(struct kernel *k, uint64_t texels, enum fth_ptx_texel texel,
+static void *add_texture(struct kernel *k, uint64_t texels, enum fth_ptx_texel texel_format,
                          unsigned channels)
 {
     struct fth_error error = NO_ERROR;
     uint64_t address = 0, handle = 0;
     void *host = alloc_buffer(k, texels * channels * 4, &address);
-    assert_int_equal(fth_ptx_texture(k->machine, address, texels, texel, channels, &handle, &error),
-                     FTH_OK);
+    assert_int_equal(
+        fth_ptx_texture(k->machine, address, texels, texel_format, channels, &handle, &error),
+        FTH_OK);
     add_argument(k, &handle, sizeof handle);
     return host;
 }

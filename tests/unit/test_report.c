@@ -107,7 +107,8 @@ static void the_table_shows_the_known_attributes(void **state)
     gpu = read_gpu("a100");
     text = render("text", gpu, false, 80);
     assert_contains(text, "  far                                            356.6\n");
-    assert_contains(text, "| 40 MiB, 2 partitions of 20 MiB, line 128 B, 223 cycles, far 356.6");
+    assert_contains(text,
+                    "| 40 MiB, 2 partitions of 20 MiB, line 128 B, 223 cycles, far 356.6 cycles");
     fth_free(text);
     fth_gpu_destroy(gpu);
 }
@@ -125,7 +126,7 @@ static void attributes_of_a_box_continue_on_a_second_line(void **state)
     char *shown = render("text", gpu, false, 80);
     assert_int_equal(widest_line(shown), 80);
     assert_contains(shown, "| | 60 MiB, 2 partitions of 30 MiB, line 128 B  ");
-    assert_contains(shown, "| | 278.2 cycles (140.5 ns), far 456.2  ");
+    assert_contains(shown, "| | 278.2 cycles (140.5 ns), far 456.2 cycles  ");
     fth_free(shown);
     fth_gpu_destroy(gpu);
 }

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Typical values. Heuristic. */
+/* Typical values. Heuristic. Instruction caches have no latency; their time per instruction
+ * (cycles_per_instruction) is set in fill_levels(). */
 static const struct {
     const char *name;
     double size_bytes, line_bytes, latency_cycles;
@@ -22,39 +23,53 @@ static const struct {
     [SIM_INSTRUCTION_L15] = {"instruction_l15", 131072, 128, 0},
 };
 
+/* Typical values, too. Latencies are in cycles. */
 #define DEFAULT_SMS 16
 #define DEFAULT_CLOCK_MHZ 1000
 #define DEFAULT_THREADS_PER_SM 2048
 #define DEFAULT_SHARED_BYTES 49152
 #define DEFAULT_SHARED_LATENCY 28
-#define DEFAULT_CONFLICT 2
-#define DEFAULT_BANKS 32
+#define DEFAULT_CONFLICT_CYCLES 2   /* per further way of a bank conflict (GTX 980, A100) */
+#define DEFAULT_BANKS 32            /* banks of shared memory */
+#define DEFAULT_BANK_BYTES 4        /* width of a bank */
 #define DEFAULT_CLUSTER_LATENCY 180 /* of an H100 (Luo et al., arXiv:2501.12084) */
-#define DEFAULT_BANK_BYTES 4
 #define DEFAULT_L2_BYTES (2 << 20)
+#define DEFAULT_L2_LINE 128
 #define DEFAULT_L2_LATENCY 220
 #define DEFAULT_MEMORY_BYTES ((uint64_t)16 << 30)
 #define DEFAULT_MEMORY_LATENCY 450
-#define MIN_MEMORY_EXTRA 100 /* minimum cycles from L2 to memory if only L2's latency is known */
-/* Latency of the far L2 partition relative to the near one: 1.66 on an H200, 1.60 on an A100. */
+/* If the latency of memory is not known, it is at least this many cycles longer than that of L2. */
+#define MIN_MEMORY_EXTRA 100
+/* Latency of the far L2 partition relative to the near one. With the figures in data/gpus, it is
+ * 1.64 for an H200 and 1.60 for an A100. */
 #define FAR_FACTOR 1.6
-#define DEFAULT_HOME_MASK 0xffffff000  /* from bit 12 on: the lines of a home use every set */
-#define CARVEOUT_STEP 8192             /* bytes between carve-outs that are not listed; heuristic */
-#define DEFAULT_PAGE_TABLE_SWITCH 1000 /* "hundreds or even thousands" (Mei and Chu 2017) */
-/* Cycles per instruction of an instruction cache relative to the next inner one, and of code that
- * no cache holds relative to the last cache (1.35, 2.2 and 5.6 cycles on an H200). */
+/* Address bits 12 to 35. The parity of many bits selects the home of a line, so that the lines of
+ * each home can be in every set. With bit 12 alone, they would share only half of the sets. */
+#define DEFAULT_HOME_MASK 0xffffff000
+/* If the description lists no carve-outs, they are the multiples of this, in bytes. Heuristic. */
+#define CARVEOUT_STEP 8192
+/* Cycles to activate a page table: "hundreds or even thousands" (Mei and Chu 2017). */
+#define DEFAULT_PAGE_TABLE_SWITCH_CYCLES 1000
+/* Cycles per instruction: of the innermost instruction cache; of each further one relative to the
+ * one before; and of code that no cache holds relative to the last cache. On an H200, they are 1.1
+ * and 2.2 cycles in two caches, and 5.6 cycles beyond (docs/results/h200.md). */
+#define DEFAULT_FETCH_CYCLES 1
 #define FETCH_FACTOR 2.0
 #define BEYOND_FACTOR 2.5
 #define DEFAULT_SM_SETS 4  /* caches of SMs from Maxwell to Volta have 4 sets of many ways */
 #define DEFAULT_L2_WAYS 16 /* GT 740M and GTX 970 have 8; 16 is reported for larger GPUs */
-#define MAX_SMS 100000     /* limits the memory that an unrealistic description needs */
-#define MAX_BANKS 1024     /* length of the array `heads` in path.c */
+/* Limits for unrealistic descriptions. They prevent overflows and excessive use of memory. */
+#define MAX_SMS 100000
+#define MAX_PARTITIONS 64
+#define MAX_BANK_BYTES (1 << 20)
+#define MAX_BANKS 1024 /* maximum that conflict_degree() in path.c supports */
+#define MAX_SECTORS 64 /* sectors per line, one bit each in a 64-bit word of cache/ */
 
 static const struct {
     const char *name;
     double entries, penalty_cycles;
 } tlb_defaults[SIM_TLBS] = {{"tlb_l1", 16, 20}, {"tlb_l2", 128, 100}, {"tlb_l3", 1024, 200}};
-#define DEFAULT_PAGE (2 << 20)
+#define DEFAULT_PAGE_BYTES (2 << 20)
 
 /* ---- reading the description ---- */
 
@@ -84,8 +99,8 @@ static const struct fth_attribute *group_attribute(const struct group *group, co
     return NULL;
 }
 
-/* Converts cycles to the time unit of the simulation. */
-static int64_t cycles(double number)
+/* Converts cycles to the time unit of the simulation, thousandths of a cycle. */
+static int64_t from_cycles(double number)
 {
     return (int64_t)llround(number * SIM_CYCLE);
 }
@@ -96,10 +111,12 @@ static int64_t latency_of(const struct fth_gpu *gpu, const struct sim_plan *plan
 {
     double ns = fth_gpu_number(gpu, name, "latency_ns", NAN);
     double other = isnan(ns) ? fallback : ns * plan->clock_mhz / 1000;
-    return cycles(fth_gpu_number(gpu, name, "latency_cycles", other));
+    return from_cycles(fth_gpu_number(gpu, name, "latency_cycles", other));
 }
 
-/* Returns the millionths of a cycle per byte, or `fallback` if the bandwidth is not known. */
+/* Returns the time that one byte takes at the bandwidth of the attribute, or `fallback` if the
+ * bandwidth is not known. The unit is a millionth of a cycle, as in struct sim_rates; other times
+ * are in thousandths. */
 static double byte_cost(const struct fth_gpu *gpu, const struct sim_plan *plan, const char *name,
                         const char *attribute, double fallback)
 {
@@ -107,7 +124,9 @@ static double byte_cost(const struct fth_gpu *gpu, const struct sim_plan *plan, 
     return bytes_per_s > 0 ? plan->clock_mhz * 1e12 / bytes_per_s : fallback;
 }
 
-/* Returns the rates of one instance of an element with `count` instances on the GPU. */
+/* Returns the times per byte of one instance of an element that has `count` instances on the GPU.
+ * The description has the bandwidth of all instances together, so the time per byte of one of them
+ * is `count` times as long. */
 static struct sim_rates rates_of(const struct fth_gpu *gpu, const struct sim_plan *plan,
                                  const char *name, uint32_t count)
 {
@@ -115,7 +134,8 @@ static struct sim_rates rates_of(const struct fth_gpu *gpu, const struct sim_pla
     struct sim_rates rates = {.read = byte_cost(gpu, plan, name, "read_bytes_per_s", peak) * count,
                               .write =
                                   byte_cost(gpu, plan, name, "write_bytes_per_s", peak) * count};
-    /* A copy reads a byte and writes a byte. */
+    /* A copy reads a byte and writes a byte, and its bandwidth counts both. copy_extra makes up the
+     * difference to a separate read and write; together with `write`, it is not negative. */
     double copy = 2 * byte_cost(gpu, plan, name, "copy_bytes_per_s", 0) * count;
     if (copy > 0)
         rates.copy_extra = fmax(copy - rates.read - rates.write, -rates.write);
@@ -136,10 +156,11 @@ static bool has_element(const struct fth_gpu *gpu, const char *name)
     return fth_gpu_find_section(gpu, name) != NULL;
 }
 
-/* ---- arrays ---- */
+/* ---- cache arrays: the storage of one or more elements ---- */
 
-/* Returns the largest power of two that is at most `number`, but at least `min`. The caches of
- * cache/ need a power of two as their line, which all known GPUs have. */
+/* Returns the largest power of two that is at most `number`, but at least `min`. cache/ supports
+ * only lines, sectors and pages whose sizes are powers of two, as on all known GPUs. The limit in
+ * the loop prevents an overflow. */
 static uint64_t floor_power_of_two(double number, uint64_t min)
 {
     uint64_t power = min;
@@ -156,9 +177,15 @@ static const uint64_t *copy_counts(struct sim_plan *plan, const struct fth_attri
     return counts;
 }
 
-/* Sets the sets and ways of an array of `lines` lines: those of the description if they match,
- * otherwise default_ways ways or, if that is 0, default_sets sets or the largest power of two below
- * that divides the lines. Returns false if memory is exhausted. */
+/* Sets the sets and ways of an array of `lines` lines. Uses the first of these that is known and
+ * matches the number of lines:
+ *   1. `set_ways` of the description;
+ *   2. `sets` and `ways` of the description, or the one of them that is known; if neither is known,
+ *      as many sets as the bits of `index` can select;
+ *   3. if default_ways is not 0: this number of ways, or, if it does not divide the lines, as many
+ *      sets as the largest power of two that divides the lines;
+ *   4. default_sets, halved until it divides the lines.
+ * Returns false if memory is exhausted. */
 static bool fill_sets(struct sim_plan *plan, const struct group *group, struct sim_shape *shape,
                       uint64_t lines, uint64_t default_sets, uint64_t default_ways)
 {
@@ -168,7 +195,7 @@ static bool fill_sets(struct sim_plan *plan, const struct group *group, struct s
         sum += (uint64_t)list->numbers[i];
     if (list && sum == lines) {
         shape->sets = list->count;
-        shape->ways = (uint64_t)list->numbers[0];
+        shape->ways = (uint64_t)list->numbers[0]; /* not used: set_ways applies */
         shape->set_ways = copy_counts(plan, list);
         return shape->set_ways != NULL;
     }
@@ -176,9 +203,9 @@ static bool fill_sets(struct sim_plan *plan, const struct group *group, struct s
     uint64_t ways = (uint64_t)group_number(group, "ways", 0);
     unsigned bits[64];
     const struct fth_attribute *index = group_attribute(group, "index");
-    int chosen = index ? fth_index_parse(index->text, bits) : 0;
-    if (sets == 0 && ways == 0 && chosen > 0 && chosen < 32)
-        sets = (uint64_t)1 << chosen;
+    int index_bits = index ? fth_index_parse(index->text, bits) : 0;
+    if (sets == 0 && ways == 0 && index_bits > 0 && index_bits < 32)
+        sets = (uint64_t)1 << index_bits;
     if (sets && ways && sets * ways != lines)
         sets = ways = 0; /* they belong to a cache of another size */
     if (sets == 0 || lines % sets) {
@@ -195,17 +222,20 @@ static bool fill_sets(struct sim_plan *plan, const struct group *group, struct s
     return true;
 }
 
-/* Sets the index function and the policy. Those of the description that do not match the number of
- * sets and ways are replaced by "mod" and "lru". Returns false if memory is exhausted. */
+/* Sets the index function and the policy. An index function that selects another number of sets or
+ * uses address bits within a line is replaced by "mod". The policy "weighted" is replaced by "lru"
+ * if there is not one weight per way or if the sets differ in their ways. Returns false if memory
+ * is exhausted. */
 static bool fill_policy(struct sim_plan *plan, const struct group *group, struct sim_shape *shape)
 {
     const struct fth_attribute *index = group_attribute(group, "index");
     const struct fth_attribute *policy = group_attribute(group, "policy");
     const struct fth_attribute *weights = group_attribute(group, "way_weights");
     unsigned bits[64];
-    int chosen = index ? fth_index_parse(index->text, bits) : 0;
-    bool fits = chosen == 0 || (chosen > 0 && chosen < 32 && (uint64_t)1 << chosen == shape->sets);
-    for (int i = 0; i < chosen; i++)
+    int index_bits = index ? fth_index_parse(index->text, bits) : 0;
+    bool fits = index_bits == 0 ||
+                (index_bits > 0 && index_bits < 32 && (uint64_t)1 << index_bits == shape->sets);
+    for (int i = 0; i < index_bits; i++)
         fits = fits && (uint64_t)1 << bits[i] >= shape->line_bytes;
     shape->index = index && fits ? fth_arena_text(&plan->arena, index->text) : "mod";
     shape->policy = policy ? fth_arena_text(&plan->arena, policy->text) : "lru";
@@ -226,14 +256,16 @@ static bool fill_policy(struct sim_plan *plan, const struct group *group, struct
     return true;
 }
 
-/* Fills in the whole shape. `size_bytes` is the size of one instance. Returns false if memory is
- * exhausted. */
+/* Fills in the whole shape. `size_bytes` is the size of one instance. If the description has no
+ * line size, it is default_line, halved until it divides the size. Returns false if memory is
+ * exhausted.
+ */
 static bool fill_shape(struct sim_plan *plan, const struct group *group, struct sim_shape *shape,
-                       uint64_t size_bytes, double line_default, uint64_t default_sets,
+                       uint64_t size_bytes, double default_line, uint64_t default_sets,
                        uint64_t default_ways)
 {
     bool known = !isnan(group_number(group, "line_bytes", NAN));
-    shape->line_bytes = floor_power_of_two(group_number(group, "line_bytes", line_default), 4);
+    shape->line_bytes = floor_power_of_two(group_number(group, "line_bytes", default_line), 4);
     while (!known && size_bytes % shape->line_bytes && shape->line_bytes > 4)
         shape->line_bytes /= 2;
     uint64_t lines = size_bytes / shape->line_bytes;
@@ -243,9 +275,11 @@ static bool fill_shape(struct sim_plan *plan, const struct group *group, struct 
         floor_power_of_two(group_number(group, "sector_bytes", (double)shape->line_bytes), 1);
     if (shape->sector_bytes > shape->line_bytes)
         shape->sector_bytes = shape->line_bytes;
-    if (shape->line_bytes / shape->sector_bytes > 64)
-        shape->sector_bytes = shape->line_bytes / 64;
+    if (shape->line_bytes / shape->sector_bytes > MAX_SECTORS)
+        shape->sector_bytes = shape->line_bytes / MAX_SECTORS;
     shape->fill_bytes = (uint64_t)group_number(group, "fill_bytes", (double)shape->sector_bytes);
+    /* Warp w of a block uses instance w modulo per_sm, so instances beyond the number of warps of a
+     * block would not be used. */
     shape->per_sm = (uint32_t)fmin(group_number(group, "per_sm", 1), SIM_MAX_WARPS);
     return fill_sets(plan, group, shape, lines, default_sets, default_ways) &&
            fill_policy(plan, group, shape);
@@ -272,7 +306,9 @@ static bool is_shared(const struct fth_gpu *gpu, enum sim_element a, enum sim_el
     return false;
 }
 
-/* Gives elements that share storage, directly or through others, the same array number. */
+/* Finds the elements that share storage, directly or through others. `array` of each element
+ * receives the smallest index of an element that it shares storage with, or its own index;
+ * fill_levels() replaces it by an index into plan->arrays. */
 static void find_arrays(struct sim_plan *plan, const struct fth_gpu *gpu)
 {
     struct sim_level *levels = plan->levels;
@@ -290,6 +326,8 @@ static void find_arrays(struct sim_plan *plan, const struct fth_gpu *gpu)
         }
 }
 
+/* Returns the size of an element that has none in the description. For L1, it is the unified
+ * storage minus the largest carve-out, if both are known. */
 static double default_size(const struct fth_gpu *gpu, enum sim_element element)
 {
     double unified = fth_gpu_number(gpu, "l1", "unified_bytes", NAN);
@@ -299,6 +337,7 @@ static double default_size(const struct fth_gpu *gpu, enum sim_element element)
     return defaults[element].size_bytes;
 }
 
+/* Fills in plan->levels and plan->arrays. Returns false if memory is exhausted. */
 static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
 {
     for (unsigned i = 0; i < SIM_ELEMENTS; i++) {
@@ -309,13 +348,13 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
         level->rates = rates_of(gpu, plan, name, plan->sms);
     }
     find_arrays(plan, gpu);
-    unsigned numbers[SIM_ELEMENTS];
+    unsigned array_of[SIM_ELEMENTS]; /* index into plan->arrays of the first element of a group */
     for (unsigned i = 0; i < SIM_ELEMENTS; i++) {
         struct sim_level *level = &plan->levels[i];
         if (!level->present)
             continue;
         if (level->array != i) { /* shares the array of an earlier element */
-            level->array = numbers[level->array];
+            level->array = array_of[level->array];
             continue;
         }
         struct group group = {.gpu = gpu};
@@ -323,13 +362,14 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
         for (unsigned k = i; k < SIM_ELEMENTS; k++)
             if (plan->levels[k].present && plan->levels[k].array == i)
                 group.names[members++] = defaults[k].name;
-        numbers[i] = level->array = plan->array_count;
+        array_of[i] = level->array = plan->array_count;
         struct sim_shape *shape = &plan->arrays[plan->array_count++];
         double size = group_number(&group, "size_bytes", default_size(gpu, (enum sim_element)i));
         shape->scope = scope_of(&group, SIM_SCOPE_SM);
         if (!fill_shape(plan, &group, shape, (uint64_t)size, defaults[i].line_bytes,
                         DEFAULT_SM_SETS, 0))
             return false;
+        /* default_size_bytes is the size of L1 at the largest carve-out. */
         if (i == SIM_L1)
             plan->l1_min_bytes = (uint64_t)group_number(&group, "default_size_bytes", 0);
     }
@@ -341,13 +381,13 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
         plan->l1_caches_local =
             plan->l1_caches_local || strcmp(cached_spaces->texts[i], "local") == 0;
     }
-    double cost = 1;
+    double cost = DEFAULT_FETCH_CYCLES;
     for (unsigned i = SIM_INSTRUCTION_L0; i <= SIM_INSTRUCTION_L15; i++) {
         if (!plan->levels[i].present)
             continue;
         cost = fth_gpu_number(gpu, defaults[i].name, "cycles_per_instruction", cost);
-        plan->levels[i].fetch_cost = cycles(cost);
-        plan->fetch_miss_cost = cycles(cost * BEYOND_FACTOR);
+        plan->levels[i].fetch_cost = from_cycles(cost);
+        plan->fetch_miss_cost = from_cycles(cost * BEYOND_FACTOR);
         cost *= FETCH_FACTOR;
     }
     return true;
@@ -392,16 +432,17 @@ static bool fill_shared(struct sim_plan *plan, const struct fth_gpu *gpu)
     double unified = fth_gpu_number(gpu, "shared", "unified_bytes", 0);
     plan->unified_bytes = (uint64_t)fth_gpu_number(gpu, "l1", "unified_bytes", unified);
     plan->shared_latency = latency_of(gpu, plan, "shared", DEFAULT_SHARED_LATENCY);
-    plan->conflict = cycles(fth_gpu_number(gpu, "shared", "conflict_cycles", DEFAULT_CONFLICT));
+    plan->conflict =
+        from_cycles(fth_gpu_number(gpu, "shared", "conflict_cycles", DEFAULT_CONFLICT_CYCLES));
     plan->banks = (uint32_t)fmin(fth_gpu_number(gpu, "shared", "banks", DEFAULT_BANKS), MAX_BANKS);
-    plan->bank_bytes =
-        (uint32_t)fmin(fth_gpu_number(gpu, "shared", "bank_bytes", DEFAULT_BANK_BYTES), 1 << 20);
+    plan->bank_bytes = (uint32_t)fmin(
+        fth_gpu_number(gpu, "shared", "bank_bytes", DEFAULT_BANK_BYTES), MAX_BANK_BYTES);
     plan->shared_rates = rates_of(gpu, plan, "shared", plan->sms);
     plan->has_clusters = has_element(gpu, "cluster_shared");
     plan->cluster_rates = rates_of(gpu, plan, "cluster_shared", plan->sms);
     plan->cluster_latency = latency_of(gpu, plan, "cluster_shared", DEFAULT_CLUSTER_LATENCY);
-    plan->cluster_far_latency = cycles(fth_gpu_number(gpu, "cluster_shared", "far_latency_cycles",
-                                                      (double)plan->cluster_latency / SIM_CYCLE));
+    plan->cluster_far_latency = from_cycles(fth_gpu_number(
+        gpu, "cluster_shared", "far_latency_cycles", (double)plan->cluster_latency / SIM_CYCLE));
     return fill_carveouts(plan, gpu);
 }
 
@@ -414,6 +455,13 @@ static size_t find_carveout(const struct sim_plan *plan, uint64_t wanted)
     return at;
 }
 
+/* The size of L1 is the first of these that applies:
+ *   1. the size that the description lists for the carve-out;
+ *   2. the whole size, if no shared memory is wanted;
+ *   3. l1_min_bytes, if the largest carve-out is wanted and this size is known;
+ *   4. the whole size, if the unified storage is not known;
+ *   5. what the carve-out leaves of the unified storage: at least l1_min_bytes, at most the whole
+ *      size. Without a list of carve-outs, the carve-out is the next multiple of CARVEOUT_STEP. */
 uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent, uint64_t shared_bytes)
 {
     if (!plan->levels[SIM_L1].present)
@@ -453,24 +501,25 @@ static bool fill_l2(struct sim_plan *plan, const struct fth_gpu *gpu)
 {
     struct group group = {.gpu = gpu, .names = {"l2", NULL}};
     double size = group_number(&group, "size_bytes", DEFAULT_L2_BYTES);
-    plan->partitions = (uint32_t)fmin(group_number(&group, "partitions", 1), 64);
+    plan->partitions = (uint32_t)fmin(group_number(&group, "partitions", 1), MAX_PARTITIONS);
     plan->home_mask = (uint64_t)group_number(&group, "home_mask", DEFAULT_HOME_MASK);
-    if (!fill_shape(plan, &group, &plan->l2, (uint64_t)size / plan->partitions, 128, 0,
+    if (!fill_shape(plan, &group, &plan->l2, (uint64_t)size / plan->partitions, DEFAULT_L2_LINE, 0,
                     DEFAULT_L2_WAYS))
         return false;
     double memory = fth_gpu_number(gpu, "memory", "latency_cycles", NAN);
-    /* If only the memory latency is known, L2 must be faster. */
+    /* L2 must be faster than memory. If memory is known to be at least as fast as the default of
+     * L2, the default is half of the memory's latency instead. */
     double l2 = memory <= DEFAULT_L2_LATENCY ? memory / 2 : DEFAULT_L2_LATENCY;
     plan->l2_latency = latency_of(gpu, plan, "l2", l2);
     double near = (double)plan->l2_latency / SIM_CYCLE;
     double far = fth_gpu_number(gpu, "l2", "far_latency_cycles",
                                 plan->partitions > 1 ? near * FAR_FACTOR : near);
-    plan->l2_far_latency = cycles(far);
+    plan->l2_far_latency = from_cycles(far);
     double memory_default = fmax(DEFAULT_MEMORY_LATENCY, fmax(near, far) + MIN_MEMORY_EXTRA);
     plan->memory_latency = latency_of(gpu, plan, "memory", memory_default);
     plan->memory_far_latency =
-        cycles(fth_gpu_number(gpu, "memory", "far_latency_cycles",
-                              (double)plan->memory_latency / SIM_CYCLE + far - near));
+        from_cycles(fth_gpu_number(gpu, "memory", "far_latency_cycles",
+                                   (double)plan->memory_latency / SIM_CYCLE + far - near));
     plan->l2_rates = rates_of(gpu, plan, "l2", 1);
     plan->memory_rates = rates_of(gpu, plan, "memory", 1);
     plan->memory_bytes =
@@ -478,8 +527,8 @@ static bool fill_l2(struct sim_plan *plan, const struct fth_gpu *gpu)
     return true;
 }
 
-/* Returns the number of entries of a TLB: from set_ways, from sets and ways, from entries, or from
- * the reach; `fallback` if the description has none of these. */
+/* Returns the number of entries of a TLB: from the first of `set_ways`, `sets` and `ways`,
+ * `entries` and `reach_bytes` that the description has; `fallback` if it has none of these. */
 static uint64_t count_entries(const struct group *group, uint64_t page, double fallback)
 {
     const struct fth_attribute *list = group_attribute(group, "set_ways");
@@ -492,8 +541,8 @@ static uint64_t count_entries(const struct group *group, uint64_t page, double f
     double sets = group_number(group, "sets", NAN), ways = group_number(group, "ways", NAN);
     if (!isnan(sets * ways))
         return (uint64_t)(sets * ways);
-    double reach = group_number(group, "reach_bytes", fallback * (double)page) / (double)page;
-    double entries = group_number(group, "entries", floor(reach));
+    double pages = group_number(group, "reach_bytes", fallback * (double)page) / (double)page;
+    double entries = group_number(group, "entries", floor(pages));
     return entries >= 1 ? (uint64_t)entries : 1;
 }
 
@@ -504,26 +553,29 @@ static bool fill_tlbs(struct sim_plan *plan, const struct fth_gpu *gpu)
         if (!has_element(gpu, tlb_defaults[i].name))
             continue;
         struct sim_shape *shape = &plan->tlbs[i].shape;
-        shape->line_bytes = floor_power_of_two(group_number(&group, "page_bytes", DEFAULT_PAGE), 4);
+        shape->line_bytes =
+            floor_power_of_two(group_number(&group, "page_bytes", DEFAULT_PAGE_BYTES), 4);
         shape->sector_bytes = shape->fill_bytes = shape->line_bytes;
         shape->scope = scope_of(&group, SIM_SCOPE_GPU);
         shape->per_sm = 1;
         uint64_t entries = count_entries(&group, shape->line_bytes, tlb_defaults[i].entries);
         shape->size_bytes = entries * shape->line_bytes;
         plan->tlbs[i].present = true;
-        plan->tlbs[i].penalty =
-            cycles(group_number(&group, "miss_penalty_cycles", tlb_defaults[i].penalty_cycles));
+        plan->tlbs[i].penalty = from_cycles(
+            group_number(&group, "miss_penalty_cycles", tlb_defaults[i].penalty_cycles));
         if (!fill_sets(plan, &group, shape, entries, 1, 0) || !fill_policy(plan, &group, shape))
             return false;
     }
     const char *addressing = fth_gpu_text(gpu, "l1", "addressing");
     plan->l1_physical = addressing && strcmp(addressing, "physical") == 0;
+    /* `tlb_miss_cycles`: by how much a hit in L1 takes longer if it misses the first TLB. This
+     * includes the penalty of that TLB. */
     plan->l1_tlb_extra =
-        cycles(fth_gpu_number(gpu, "l1", "tlb_miss_cycles", 0)) - plan->tlbs[0].penalty;
+        from_cycles(fth_gpu_number(gpu, "l1", "tlb_miss_cycles", 0)) - plan->tlbs[0].penalty;
     plan->l1_tlb_extra = plan->l1_tlb_extra > 0 ? plan->l1_tlb_extra : 0;
     plan->page_table_bytes = (uint64_t)fth_gpu_number(gpu, "memory", "page_table_bytes", 0);
-    plan->page_table_switch = cycles(
-        fth_gpu_number(gpu, "memory", "page_table_switch_cycles", DEFAULT_PAGE_TABLE_SWITCH));
+    plan->page_table_switch = from_cycles(fth_gpu_number(gpu, "memory", "page_table_switch_cycles",
+                                                         DEFAULT_PAGE_TABLE_SWITCH_CYCLES));
     return true;
 }
 
@@ -537,10 +589,10 @@ enum fth_status sim_plan_init(struct sim_plan *plan, const struct fth_gpu *gpu,
     plan->clock_mhz = fth_gpu_number(gpu, "device", "clock_mhz", DEFAULT_CLOCK_MHZ);
     double threads = fth_gpu_number(gpu, "device", "max_threads_per_sm", DEFAULT_THREADS_PER_SM);
     plan->warps_per_sm = threads < 32 ? 1 : (uint32_t)(threads / 32);
-    /* All types of arithmetic issue at the same rate. */
-    const double lanes =
+    /* Simplification: all types of arithmetic issue at the same rate. */
+    const double lanes_per_scheduler =
         fth_gpu_number(gpu, "device", "cores_per_sm", 32 * SIM_SCHEDULERS) / SIM_SCHEDULERS;
-    plan->issue_cycles = lanes >= 32 ? 1 : (unsigned)(32 / lanes);
+    plan->issue_cycles = lanes_per_scheduler >= 32 ? 1 : (unsigned)(32 / lanes_per_scheduler);
     plan->code = fth_gpu_code_size(gpu);
     sim_host_link_init(&plan->link, gpu);
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
