@@ -8,8 +8,9 @@
  *
  * A miss allocates its line in the cache at once, not when the data arrives. Hardware does this
  * with the tag, and so does Table 3: D has distance 2 there, behind F and H, whose data has not
- * arrived yet. Therefore hits do not depend on the latency, except through the order in which
- * failed requests are tried again. */
+ * arrived yet. Therefore, if merges count as hits, the latency affects hits only through the order
+ * in which failed requests are tried again, and through merges with misses whose line was evicted
+ * meanwhile. */
 #include "model/cache_level.h"
 
 #include <stdlib.h>

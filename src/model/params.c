@@ -31,7 +31,7 @@ struct row {
     /* Attribute of the description: "element.attribute" or, for a parameter of a level, the
      * attribute of the element "l1" or "l2". NULL: none. */
     const char *from;
-    const char *default_value[FTH_MODEL_LEVELS]; /* default value, per level */
+    const char *default_value[FTH_MODEL_LEVELS]; /* per level; [0] for the other parameters */
     const char *l1_what;                         /* for the L1 instead of `what`; NULL: the same */
 };
 
@@ -131,8 +131,8 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
     [FTH_KEY_INDEX] =
         {"index",
          "mod, shift:N, prime, xor, bits:[...]",
-         "index function, which computes the set of a line; the first four are MOD, SMODn, "
-         "PRI and XOR in the paper",
+         "index function, which computes the set of a line: mod, shift:N (SMODn in the paper), "
+         "prime (PRI), xor or bits:[...]",
          TEXT,
          0,
          0,
@@ -252,7 +252,7 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                          COUNT,
                                          0,
                                          1 << 30,
-                                         "device.max_registers_per_block", /* assumed the same */
+                                         "device.max_registers_per_block", /* assumed equal */
                                          {"65536"}},
     [FTH_KEY_SHARED - FTH_KEY_SMS] = {"gpu.shared_bytes",
                                       "bytes",
@@ -299,6 +299,8 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                      8,
                                      "l2.partitions",
                                      {"1"}},
+    /* The default is 0xB3000, which was published for an H100 (ademeure/cuda-side-boost). An H200
+     * has 0xAB000 (docs/results/h200.md). */
     [FTH_KEY_HOME_MASK - FTH_KEY_SMS] =
         {"l2.home_mask",
          "",
@@ -308,7 +310,7 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
          0,
          MAX_INTEGER,
          "l2.home_mask",
-         {"733184"}}, /* 0xB3000, published for an H100 (ademeure/cuda-side-boost) */
+         {"733184"}},
     [FTH_KEY_SIDE_OF_SM - FTH_KEY_SMS] =
         {"l2.side_of_sm",
          "alternate, LIST, @FILE",
@@ -538,8 +540,8 @@ enum fth_status fth_model_set(struct fth_model_params *params, const char *name,
         if (strcmp(names[key], name) != 0)
             continue;
         enum fth_status status = set_key(params, key, value, FTH_MODEL_SET, error);
-        /* If sets or ways is set, the other one becomes 0, that is, it is derived. So the one that
-         * is set last counts. The key of the ways follows that of the sets. */
+        /* If sets or ways is set (and not to 0), the other one becomes 0, that is, it is derived.
+         * So the one that is set last counts. FTH_KEY_WAYS directly follows FTH_KEY_SETS. */
         size_t level_key = key % FTH_LEVEL_KEYS;
         if (status == FTH_OK && key < FTH_KEY_SMS && params->values[key].number > 0 &&
             (level_key == FTH_KEY_SETS || level_key == FTH_KEY_WAYS))

@@ -4,7 +4,8 @@
  * access number, block and warp. The accesses that the schedulers of an SM issue together
  * (Algorithm 2, lines 8 to 11) form a group. Groups are collected into batches. Each L1 first
  * processes its groups of a batch, independently of the other L1s. Then the L2 processes the
- * forwarded requests in the order of the trace, in rounds of one group per active SM. */
+ * forwarded requests in the order of the trace, in rounds of as many groups as there are active
+ * SMs. */
 #include "model/run.h"
 
 #include <stdlib.h>

@@ -59,7 +59,7 @@ static FTH_INLINE void count_read(const struct work *work, const struct fth_requ
 static FTH_INLINE bool is_simple_read(const struct work *work, const struct fth_request *request)
 {
     return request->kind == FTH_TRACE_READ && !request->flags &&
-           !fth_mshr_pending(work->unit->mshr, request->line);
+           !fth_mshr_may_contain(work->unit->mshr, request->line);
 }
 
 /* Whether the request is a simple read that hits with all its sectors. */

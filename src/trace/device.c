@@ -1,8 +1,7 @@
 /* The executor for devices: a GPU, whose driver compiles the PTX file, or a simulated GPU. Each
  * launch is waited for before the next one starts, so that an error can be attributed to its
  * launch. Launches on a GPU are timed. Launches on a simulated GPU are not: the simulator models
- * the time of loads but not that of arithmetic, so its times would be meaningless for arbitrary
- * kernels. */
+ * arithmetic only roughly, so its times would be meaningless for arbitrary kernels. */
 #include "device/machine.h"
 #include "trace/launch.h"
 
