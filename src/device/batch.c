@@ -105,10 +105,10 @@ static enum fth_status warm_up(struct fth_batch *batch, struct fth_error *error)
             return status;
         if (batch->facts.steady_clock || fabs(mhz - last) <= warm_up_tolerance * mhz)
             break;
-        last = mhz;
         if (i == WARM_UP_ROUNDS - 1)
             fth_log_message(batch->log, FTH_LOG_WARNING,
                             "the GPU's clock has not settled: %.0f, then %.0f MHz", last, mhz);
+        last = mhz;
     }
     batch->clock_mhz = mhz;
     return FTH_OK;
