@@ -3,10 +3,13 @@
 
 static const struct cli_option option_describe = {
     "describe", 0, "FILE", CLI_WORD_FILE,
-    "also write a GPU description to FILE: the figures of the driver, and the measured banks and "
-    "bandwidths"};
+    "also write a GPU description to FILE: the figures of the driver, and those of shared memory "
+    "and "
+    "of the L1 bandwidth that banks, shared and scaling measure. docs/simulator.md lists what the "
+    "simulator assumes for missing figures"};
 static const struct cli_option option_thorough = {
-    "thorough", 0, NULL, CLI_WORD_NONE, "measure a simulated GPU with all points, as a real one"};
+    "thorough", 0, NULL, CLI_WORD_NONE,
+    "measure all points on a simulated GPU too, as on a real one"};
 
 /* Writes the GPU description to the file of --describe, if given. */
 static int put_description(const struct cli_arguments *arguments, const struct fth_bench *bench)
@@ -85,7 +88,7 @@ static const struct cli_example examples[] = {
     {"fathom bench banks --device sim:rtx2060", "measure a simulated GPU"},
     {"fathom bench stream global", "measure the throughput of device memory"},
     {"fathom bench banks shared --describe gpu.json",
-     "also write a description, for use with --device sim:gpu.json"},
+     "also write a description, which --device sim:gpu.json simulates"},
     {NULL, NULL},
 };
 
@@ -98,23 +101,25 @@ const struct cli_command cli_bench = {
     "\n"
     "  banks    latency of shared memory by number of threads, stride and degree of\n"
     "           bank conflict; number and width of the banks, penalty of a conflict\n"
-    "  shared   throughput of shared memory by block size, number of blocks and words\n"
-    "           in flight, and the theoretical maximum of its banks\n"
+    "  shared   throughput of shared memory by block (CTA) size, number of blocks and\n"
+    "           words in flight, and the theoretical maximum of its banks\n"
     "  scaling  bandwidth of L1, L2 and memory by number of blocks, and the number of\n"
     "           blocks needed for the full bandwidth\n"
-    "  latency  latency by footprint, stride and order, through L1 and bypassing it;\n"
-    "           shared memory with bank conflicts compared with L2\n"
+    "  latency  latency by footprint, stride and order of the accesses (ascending or\n"
+    "           random), through L1 and bypassing it; shared memory with bank\n"
+    "           conflicts compared with L2\n"
     "  arith    latency and throughput of add, multiply and multiply-add by type, and\n"
     "           of the special functions\n"
     "  atomics  latency and throughput of atomic operations, with and without\n"
     "           contention\n"
-    "  global   copy throughput of memory by number and size of CTAs and words in\n"
-    "           flight per thread; theoretical maximum, and bytes in flight by\n"
-    "           Little's law\n"
+    "  global   copy throughput of memory by number and size of blocks and words in\n"
+    "           flight per thread; its theoretical maximum; the bytes in flight that\n"
+    "           are needed for the maximum, measured and by Little's law\n"
     "  link     copies between host and GPU (pinned and pageable, one way and both\n"
     "           ways) and between GPUs; latency of a small copy\n"
-    "  stream   STREAM's COPY, MUL, ADD and TRIAD in fp32 and fp64, reads and writes,\n"
-    "           by size and threads, with checked results; and the driver's own copy\n"
+    "  stream   the STREAM kernels COPY, MUL, ADD and TRIAD in fp32 and fp64, and\n"
+    "           kernels that only read or only write, by array size and threads per\n"
+    "           block, with a check of the results; the driver's copy for comparison\n"
     "  all      all of the above; the default\n"
     "\n"
     "On a simulated GPU, fewer points are measured, because simulating every\n"

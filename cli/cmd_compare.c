@@ -10,15 +10,17 @@
 
 static const struct cli_option option_all = {
     "all", 0, NULL, CLI_WORD_NONE,
-    "also compare figures that identify the card or depend on its state (UUID, driver, power, "
-    "clocks ...), and show figures that only one GPU has"};
+    "also compare figures that identify the card, depend on its state (UUID, driver, power, "
+    "clocks ...) or vary from run to run, and show figures that only one GPU has"};
 static const struct cli_option option_within = {
     "within", 0, "PERCENT", CLI_WORD_NONE,
-    "ignore differences of at most PERCENT between the intervals of two numbers (default: 0)"};
+    "ignore a difference if the gap between the two intervals is at most PERCENT of the larger "
+    "number (default: 0)"};
 static const struct cli_option option_fleet = {
     "fleet", 0, "FOLDER", CLI_WORD_FILE,
-    "compare all descriptions (*.json) in FOLDER, and show the GPUs that differ from the others of "
-    "the same name"};
+    "compare all descriptions (*.json, *.json.zst) in FOLDER, and show the GPUs that differ from "
+    "the others of "
+    "the same model"};
 
 /* The GPUs to compare, each with the name that the output shows. Owns both. */
 struct gpus {
@@ -227,19 +229,24 @@ const struct cli_command cli_compare = {
     "compare",
     "Show what differs between two GPUs, or within a fleet",
     "A B [OPTION]... | --fleet FOLDER [OPTION]...",
-    "Compare two GPUs and print a table of the figures that differ. Two numbers\n"
-    "differ if their intervals do not overlap. A and B are files written by\n"
-    "'fathom topo --json' (- for standard input), names listed by 'fathom gpus', or\n"
-    "devices such as cuda:0, which are measured first. The exit code is 5 if\n"
-    "something differs.\n"
+    "Compare two GPUs and print a table of the figures that differ. A and B are files\n"
+    "written by 'fathom topo --json' (- for standard input), names listed by\n"
+    "'fathom gpus', or devices such as cuda:0, which are measured first. The exit\n"
+    "code is 5 if something differs.\n"
+    "\n"
+    "A measured number has an interval: the range from low to high, as in the JSON\n"
+    "description, in which the true value is expected. Two numbers differ if their\n"
+    "intervals do not overlap. A number without an interval is compared as it is.\n"
     "\n"
     "The bandwidths of two cards of the same model differ by a few percent, which is\n"
     "more than the interval of a single run. Use --within to ignore such differences.\n"
     "\n"
-    "With --fleet, compare each description in a folder with the others of the same\n"
-    "GPU name. A figure is listed if it differs from a value on which more than half\n"
-    "of the others agree. With two GPUs, that is the value of the first one. A figure\n"
-    "without such a value is not judged.",
+    "With --fleet, compare all GPUs in a folder that are of the same model (have the\n"
+    "same device name). For each figure, fathom looks for a value that agrees with\n"
+    "those of more than half of the other GPUs, and lists the GPUs whose value\n"
+    "differs from it. If there is no such value, the figure is skipped. If only two\n"
+    "GPUs have the figure, the second one (by file name) is listed if it differs from\n"
+    "the first.",
     options,
     examples,
     CLI_WORD_GPU,

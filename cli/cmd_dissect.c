@@ -7,8 +7,9 @@
 
 static const struct cli_option option_series = {
     "series", 0, "FILE", CLI_WORD_FILE,
-    "also write every timed load to FILE as CSV: index, cycles, hit or miss, while the cache (or "
-    "TLB) overflows by one line (or page)"};
+    "also write timed loads to FILE as CSV, of walks over one line more than the cache holds, or "
+    "over more pages than the TLB holds: element, number of the load, index of the line or page, "
+    "cycles, hit or miss"};
 
 /* The output that is collected while the caches are dissected. */
 struct texts {
@@ -169,7 +170,7 @@ static const struct cli_example examples[] = {
     {"fathom dissect", "dissect all caches and TLBs"},
     {"fathom dissect l1 --device sim:gtx560ti", "dissect an L1 whose policy is not LRU"},
     {"fathom dissect texture --json", "print the description as JSON"},
-    {"fathom dissect l1 --series l1.csv", "also write every timed load"},
+    {"fathom dissect l1 --series l1.csv", "also write the timed loads to a file"},
     {"fathom dissect l1 tlb_l1 tlb_l2 --device sim:gtx980",
      "dissect the L1 and the TLBs, and compare the latencies of TLB misses"},
     {NULL, NULL},
@@ -180,24 +181,38 @@ const struct cli_command cli_dissect = {
     "Find sets, ways, index and replacement of caches and TLBs",
     "[OPTION]... [ELEMENT]...",
     "Determine the number of sets and ways, the address bits that select the set, and\n"
-    "the replacement policy of caches and TLBs. fathom exceeds the capacity of each\n"
-    "cache by one line at a time and times every load. It prints a table, and for\n"
-    "each cache a strip that shows which loads miss. If the policy is random, it also\n"
-    "prints how often each way is replaced.\n"
+    "the replacement policy of caches and TLBs. fathom loads one line more than the\n"
+    "cache holds, and times every load to find out which lines were evicted. It\n"
+    "prints a table and, for each cache and TLB, the hits and misses of some walks:\n"
+    "one row per walk, with one character for one or several neighbouring lines or\n"
+    "pages. If the policy is random but prefers some ways, it prints how often each\n"
+    "way is replaced.\n"
     "\n"
     "For the L2, fathom also determines which address bits select the home partition\n"
-    "of a line, which partition is near to each SM, whether memory returns more than\n"
-    "was requested, and whether evictions are repeatable. For TLBs, it prints how\n"
-    "many pages miss for each page beyond the capacity, and the latency of a load in\n"
-    "six cases: cache hit or miss, page in the first TLB, in the second, in none, or\n"
-    "page table not active. If L1 hits take equally long with and without a TLB\n"
-    "entry, the L1 is virtually addressed.\n"
+    "of a line (the partition whose memory stores it), which partition is near to\n"
+    "each SM, whether memory delivers lines that were not requested (prefetching),\n"
+    "and whether the same accesses evict the same lines each time.\n"
     "\n"
-    "ELEMENT is l1, texture, readonly, constant_l1, constant_l15, l2, tlb_l1, tlb_l2\n"
-    "or tlb_l3; the default is all of them. Figures that cannot be determined are\n"
-    "listed with the reason; the exit code is 4 if this affects an ELEMENT named on\n"
-    "the command line. Ctrl-C stops the measurement and prints the results that are\n"
-    "complete.",
+    "For TLBs, it prints how many pages miss in walks over one page more than the TLB\n"
+    "holds, two more, and so on. It also prints the latency of a load in six cases:\n"
+    "\n"
+    "  P1  cache hit, page in the first TLB\n"
+    "  P2  cache hit, page in the second TLB\n"
+    "  P3  cache hit, page in no TLB\n"
+    "  P4  cache miss, page in the first TLB\n"
+    "  P5  cache miss, page in no TLB\n"
+    "  P6  as P5, and the page table is not active: the kernel has not accessed the\n"
+    "      address range of this page table before\n"
+    "\n"
+    "If L1 hits take equally long in P1, P2 and P3, the L1 is virtually addressed.\n"
+    "\n"
+    "ELEMENT is l1, texture, readonly, constant_l1, constant_l15 (the L1.5), l2,\n"
+    "tlb_l1, tlb_l2 or tlb_l3; the default is all of them. Figures that cannot be\n"
+    "determined are listed with the reason. The exit code is 4 if the sets of an\n"
+    "ELEMENT named on the command line cannot be determined. Ctrl-C stops the\n"
+    "measurement and prints the results that are complete.\n"
+    "\n"
+    "--format hwloc writes ways and policies, but no sets; mt4g writes none of these.",
     options,
     examples,
     CLI_WORD_ELEMENTS,

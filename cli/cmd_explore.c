@@ -6,28 +6,35 @@
 
 static const struct cli_option option_vary = {
     "vary", 0, "NAME=V1,V2,...", CLI_WORD_NONE,
-    "vary a parameter; repeat the option to explore every combination. A+B=1+2,3+4 varies two "
-    "parameters together. Separate values that contain commas with ';'"};
+    "explore these values of a parameter; repeat the option to explore every combination of "
+    "several parameters. "
+    "A+B=1+2,3+4 explores A=1 with B=2, and A=3 with B=4. If values contain commas, separate them "
+    "with ';' instead of ','"};
 static const struct cli_option option_set = {"set", 's', "NAME=VALUE", CLI_WORD_NONE,
                                              "set a parameter for all points, such as "
-                                             "l1.policy=fifo, or a size of a launch file, such as "
-                                             "N=256; can be repeated"};
+                                             "l1.policy=fifo, or a problem size that a launch file "
+                                             "defines, such as N=256; can be repeated"};
 static const struct cli_option option_file = {
-    "file", 0, "SPEC", CLI_WORD_FILE, "read studies from a JSON file (see docs/explore.md)"};
+    "file", 0, "SPEC", CLI_WORD_FILE,
+    "read studies from SPEC, a JSON file (see docs/explore.md); a study is a list of traces with "
+    "the parameter values to explore for them"};
 static const struct cli_option option_preset = {
     "preset", 0, "NAME", CLI_WORD_NONE,
-    "run predefined studies; NAME is rdgc (the studies of the RDGC paper). The argument is then "
-    "the folder of the workloads (default: examples/workloads)"};
+    "run predefined studies; NAME is rdgc (the studies of the RDGC paper, see docs/model.md). "
+    "Instead of "
+    "traces, name the folder of the workloads (default: examples/workloads)"};
 static const struct cli_option option_shard = {
     "shard", 0, "I/N", CLI_WORD_NONE,
-    "compute only part I of N (default: set by mpirun, srun or a job array, if there is one)"};
+    "compute only shard I of N, with I from 1 to N (default: set by mpirun, srun or a job array, "
+    "if there is one)"};
 static const struct cli_option option_l1_off = {
     "l1-off", 0, NULL, CLI_WORD_NONE,
     "also model the L2 as if every access bypassed the L1; takes longer"};
 static const struct cli_option option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
     "save each finished point to FILE as one line of JSON, and continue from the points that are "
-    "already there; %r in the name is replaced by the number of the shard"};
+    "already there; %r in the name is replaced by the number of the shard. --json and --format "
+    "then have no effect"};
 
 /* ---- building the exploration ---- */
 
@@ -246,7 +253,7 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_explore = {
     "explore",
     "Run the cache model for many combinations of parameters",
-    "TRACE | LAUNCH.json ... [OPTION]...",
+    "[TRACE | LAUNCH.json]... [OPTION]...",
     "Model the given traces or launch files for every combination of parameter\n"
     "values, as 'fathom model' does, on all cores. Print a table with one row per\n"
     "combination (point) and kernel, or save the points with -o.\n"
@@ -254,8 +261,9 @@ const struct cli_command cli_explore = {
     "\n"
     "With -o, each point is on disk as soon as it is finished. After Ctrl-C, a crash\n"
     "or a full disk, run the same command again: it continues and computes nothing\n"
-    "twice. Under mpirun, srun or in a job array, each process computes its share of\n"
-    "the points; 'fathom merge' joins the files and shows them. See docs/explore.md.",
+    "twice. Under mpirun, srun or in a job array, each process computes one part of\n"
+    "the points (a shard); 'fathom merge' joins the files and shows them. See\n"
+    "docs/explore.md.",
     options,
     examples,
     CLI_WORD_FILE,

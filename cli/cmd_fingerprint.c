@@ -14,8 +14,9 @@ static const struct cli_option option_runs = {
     "runs", 0, "N", CLI_WORD_NONE, "measure N runs (default: 8 for enroll, 3 for identify)"};
 static const struct cli_option option_accuracy = {
     "accuracy", 0, NULL, CLI_WORD_NONE,
-    "with list: identify each run as if it were not enrolled, and count right, wrong and refused "
-    "answers"};
+    "with list: identify each stored run by comparing it with all other runs, and count how often "
+    "the answer is "
+    "right, wrong, or refused (no GPU is near enough, or two are about equally near)"};
 
 /* Default numbers of runs of the two actions, and the maximum that --runs accepts. Heuristic. */
 enum { ENROLL_RUNS = 8, IDENTIFY_RUNS = 3, MAX_RUNS = 1000 };

@@ -5,7 +5,8 @@ static const struct cli_option option_partial = {"partial", 0, NULL, CLI_WORD_NO
                                                  "accept missing points"};
 static const struct cli_option option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
-    "write the points to FILE, one line of JSON each, instead of printing a table"};
+    "write the points to FILE, one line of JSON each, instead of printing a table; --json and "
+    "--format then have no effect"};
 
 static int merge(const struct cli_arguments *arguments)
 {
@@ -45,7 +46,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command cli_merge = {
     "merge",
-    "Join the parts of an exploration, or show them",
+    "Join or show the result files of an exploration",
     "PART... [OPTION]...",
     "Join the files that the processes of one 'fathom explore' have written with -o.\n"
     "The result is byte for byte the file that a single process would have written.\n"

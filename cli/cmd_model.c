@@ -7,19 +7,21 @@
 
 static const struct cli_option option_set = {
     "set", 's', "NAME=VALUE", CLI_WORD_NONE,
-    "set a parameter, such as l1.size_bytes=32K, or a size of a launch file, such as N=256; can be "
+    "set a parameter, such as l1.size_bytes=32K, or a problem size that the launch file defines, "
+    "such as N=256; can be "
     "repeated"};
 static const struct cli_option option_parameters = {
     "parameters", 0, NULL, CLI_WORD_NONE,
     "list all parameters, their values, and where the values come from; needs no trace"};
-static const struct cli_option option_lines = {
-    "lines", 0, NULL, CLI_WORD_NONE,
-    "print one row per memory instruction, with its line in the PTX and in the source"};
+static const struct cli_option option_lines = {"lines", 0, NULL, CLI_WORD_NONE,
+                                               "print one row per memory instruction, with its "
+                                               "line in the PTX and, if known, in the CUDA source"};
 static const struct cli_option option_launches = {"launches", 0, NULL, CLI_WORD_NONE,
                                                   "print one row per launch"};
 static const struct cli_option option_profile = {
     "profile", 0, NULL, CLI_WORD_NONE,
-    "print the number of sectors found at each reuse distance within their set"};
+    "print how many sectors hit at each reuse distance: the number of other lines of the same set "
+    "that were accessed since the last access to the line"};
 static const struct cli_option option_curve = {
     "curve", 0, NULL, CLI_WORD_NONE,
     "print the misses of fully associative LRU caches of every size, from the exact reuse "
@@ -219,12 +221,13 @@ const struct cli_command cli_model = {
     "Model how the memory accesses of kernels behave in the caches of a GPU. The\n"
     "input is a trace written by 'fathom trace', or a launch file, which is traced\n"
     "first. Print the hits and misses of L1 and L2 in sectors, the traffic to memory,\n"
-    "and the cycles of an average read, per kernel, launch or instruction. No GPU is\n"
-    "needed.\n"
+    "and the average latency of a read in cycles, per kernel, launch or instruction.\n"
+    "No GPU is needed.\n"
     "\n"
-    "The model is that of the RDGC paper, extended for newer GPUs: sectors, fills,\n"
-    "write-through L1s that share storage with shared memory, and L2s with two\n"
-    "partitions. See docs/model.md.",
+    "The model is that of M. Kiani and A. Rajabzadeh, \"RDGC: A Reuse Distance-Based\n"
+    "Approach to GPU Cache Performance Analysis\", extended for newer GPUs: sectors,\n"
+    "misses that fetch more than one sector, write-through L1s that share storage\n"
+    "with shared memory, and L2s with two partitions. See docs/model.md.",
     options,
     examples,
     CLI_WORD_FILE,

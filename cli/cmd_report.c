@@ -40,15 +40,17 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_report = {
     "report",
     "Write an HTML file with charts from result files",
-    "FILE... -o REPORT.html",
+    "FILE... [-o REPORT.html]",
     "Write one HTML file that shows results as charts. It needs no network and no\n"
     "other files. Each chart offers its numbers as a table and as CSV. Results of\n"
-    "several GPUs are shown one below the other. FILE is any of:\n"
+    "several GPUs are shown one below the other. -o is required if standard output is\n"
+    "a terminal. FILE is any of:\n"
     "\n"
-    "  JSON       the --json output of topo, dissect, bench, compare, model or\n"
-    "             explore\n"
+    "  JSON       the --json output of topo, dissect, bench, compare A B or model\n"
+    "  points     the points of an exploration: a file written by 'fathom explore -o'\n"
+    "             or 'fathom merge -o', or the --json output of these commands\n"
+    "             without -o\n"
     "  recording  a file written with --record; its samples are shown\n"
-    "  points     a file written by 'fathom explore -o' or 'fathom merge -o'\n"
     "  CSV        the loads written by 'fathom dissect --series'\n"
     "  -          one of these on standard input",
     options,

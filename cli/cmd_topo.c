@@ -7,7 +7,8 @@
 
 static const struct cli_option option_only = {
     "only", 0, "ELEMENT,...", CLI_WORD_ELEMENTS,
-    "measure only these elements, such as l1,memory, and what they depend on"};
+    "measure only these elements, such as l1,memory, and what they depend on; 'fathom help topo' "
+    "lists the elements"};
 
 static const struct cli_option option_thorough = {
     "thorough", 0, NULL, CLI_WORD_NONE,
@@ -159,9 +160,10 @@ static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_opt
 static const struct cli_example examples[] = {
     {"fathom topo", "measure the first GPU of this machine"},
     {"fathom topo --device sim:v100", "measure a simulated V100"},
-    {"fathom topo --only l1,l2", "measure only the caches, in less time"},
+    {"fathom topo --only l1,l2", "measure only L1 and L2, in less time"},
     {"fathom topo --json -o gpu.json", "write the description to a file"},
-    {"srun fathom topo --json -o 'out/%h-%g.json'", "write one file for each GPU of a cluster"},
+    {"srun fathom topo --json -o 'out/%h-%g.json'",
+     "start one task per GPU; each writes a file for the GPU that it sees"},
     {"fathom topo --record gpu.rec", "also save all samples"},
     {"fathom topo --device replay:gpu.rec", "analyse saved samples without the GPU"},
     {NULL, NULL},
@@ -179,18 +181,24 @@ const struct cli_command cli_topo = {
     "Measure the memory topology of a GPU",
     "[OPTION]...",
     "Measure the memory topology of a GPU and draw it, or write its description\n"
-    "(--json):\n"
+    "(--json). The elements of the topology, and what is measured, are:\n"
     "\n"
-    "  L1, texture, read-only   size, line, sector, latency, instances per SM, and\n"
-    "                           which of these caches share storage\n"
-    "  constant caches          size, line, latency\n"
-    "  instruction caches       size, cycles per instruction\n"
-    "  shared memory            latency, also of the shared memory of another SM\n"
-    "  L2                       latency, line, sector, partitions, fill size\n"
-    "  memory                   latency\n"
-    "  TLBs                     page size, entries, miss penalty\n"
-    "  bandwidth                of memory, caches and shared memory\n"
-    "  device                   the figures that the driver reports\n"
+    "  l1, texture, readonly      size, line, sector, latency, instances per SM, and\n"
+    "                             which of these caches share storage\n"
+    "  constant_l1, constant_l15  size, line, latency\n"
+    "  instruction_l0, instruction_l1, instruction_l15\n"
+    "                             size; cycles per instruction of code that fits\n"
+    "  shared                     latency\n"
+    "  cluster_shared             latency of the shared memory of another SM\n"
+    "  l2                         latency, line, sector, partitions, and the bytes\n"
+    "                             that memory returns for a miss\n"
+    "  memory                     latency\n"
+    "  tlb_l1, tlb_l2, tlb_l3     page size, entries, miss penalty (--only tlb_l1\n"
+    "                             measures all TLBs)\n"
+    "\n"
+    "An element whose name ends in l15 is an L1.5 cache. fathom also measures the\n"
+    "bandwidths of memory, caches and shared memory. Further figures come from the\n"
+    "driver, such as the sizes of the L2 and of memory.\n"
     "\n"
     "DEVICE is cuda:NUMBER or cuda:UUID (a GPU listed by 'fathom devices'), sim:NAME\n"
     "(a simulated GPU, NAME as listed by 'fathom gpus'), sim:FILE (a GPU simulated\n"

@@ -9,13 +9,14 @@
 
 static const struct cli_option option_dump = {
     "dump", 0, NULL, CLI_WORD_NONE,
-    "print the accesses, one per line: AN BID WID S NT ADD... (see docs/traces.md)"};
+    "print the accesses, one per line: access number, block, warp, kind (R, W or A) and "
+    "instruction, number of lanes, their addresses"};
 static const struct cli_option option_stats = {
     "stats", 0, NULL, CLI_WORD_NONE,
     "print requests, sectors, coalescing and footprint per kernel (default without -o)"};
-static const struct cli_option option_lines = {
-    "lines", 0, NULL, CLI_WORD_NONE,
-    "like --stats, but per memory instruction, with its line in the PTX and in the source"};
+static const struct cli_option option_lines = {"lines", 0, NULL, CLI_WORD_NONE,
+                                               "like --stats, but per memory instruction, with its "
+                                               "line in the PTX and, if known, in the CUDA source"};
 static const struct cli_option option_verify = {
     "verify", 0, NULL, CLI_WORD_NONE,
     "also compare the buffers with the results that the launch file expects; the exit code is 5 if "
@@ -327,13 +328,16 @@ const struct cli_command cli_trace = {
     "trace",
     "Record the memory accesses of kernels",
     "KERNEL.ptx | LAUNCH.json | TRACE [OPTION]...",
-    "Execute kernels as 'fathom run' does, and record every access of their warps to\n"
-    "global memory. With -o, write a compressed trace file with checksums; the\n"
-    "accesses are in the order of the logical model of the RDGC paper. Without -o, or\n"
-    "for an existing TRACE, print statistics of the accesses.\n"
+    "Execute kernels in the PTX engine, as 'fathom run' does, and record every access\n"
+    "of their warps to global memory. Without -o, print statistics of the accesses.\n"
+    "With -o, write a compressed trace file with checksums. A trace contains the\n"
+    "first access of every warp, in the order of blocks and warps, then the second\n"
+    "access of every warp, and so on.\n"
     "\n"
-    "TRACE can also be a text file with one access per line, or a .traceg file of\n"
-    "Accel-Sim. See docs/traces.md.",
+    "If the input is a TRACE, nothing is executed, and the options from --verify to\n"
+    "--set have no effect. TRACE is a file written with -o, a text file with one\n"
+    "access per line, or a .traceg file of Accel-Sim. With -o, the latter two are\n"
+    "converted. See docs/traces.md.",
     options,
     examples,
     CLI_WORD_FILE,

@@ -13,7 +13,7 @@ static const struct {
     {CLI_NO_DEVICE, "the device does not exist or cannot be used"},
     {CLI_INCONCLUSIVE, "inconclusive: the answer is not certain, or the input is incomplete"},
     {CLI_DIFFERS, "the comparison found differences"},
-    {CLI_INTERRUPTED, "interrupted; complete results are shown"},
+    {CLI_INTERRUPTED, "interrupted; only the results that were complete by then are shown"},
 };
 
 const char *cli_exit_meaning(size_t index, int *code)

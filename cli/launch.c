@@ -17,12 +17,12 @@ const struct cli_option cli_option_shared = {"shared", 0, "BYTES", CLI_WORD_NONE
 const struct cli_option cli_option_arg = {
     "arg", 'a', "ARGUMENT", CLI_WORD_NONE,
     "append a kernel argument: a number such as i32:5 or f32:1.5, or a buffer such as "
-    "ptr:f32[64*64]=random or ptr:u32[]=file:a.bin"};
+    "ptr:f32[64*64]=random; 'fathom help run' lists all forms"};
 const struct cli_option cli_option_seed = {"seed", 0, "N", CLI_WORD_NONE,
                                            "seed of random buffer contents (default: 1)"};
 const struct cli_option cli_option_set = {
-    "set", 's', "SIZE=VALUE", CLI_WORD_NONE,
-    "change a size of a launch file, such as N=256; can be repeated"};
+    "set", 's', "NAME=VALUE", CLI_WORD_NONE,
+    "change a problem size that the launch file defines, such as N=256; can be repeated"};
 
 /* Parses up to three sizes such as "4", "4,2" or "4x2x1". Dimensions that are not given keep their
  * value. */

@@ -6,7 +6,8 @@
 
 const struct cli_option cli_option_device = {
     "device", 0, "DEVICE", CLI_WORD_DEVICE,
-    "select the GPU (default: the first GPU, or sim:h200 without one)"};
+    "select the GPU, such as cuda:1 or sim:v100; see 'fathom help topo' (default: the first GPU, "
+    "or sim:h200 if there is none)"};
 const struct cli_option cli_option_json = {"json", 0, NULL, CLI_WORD_NONE,
                                            "print JSON (same as --format json)"};
 const struct cli_option cli_option_csv = {"csv", 0, NULL, CLI_WORD_NONE,
@@ -16,7 +17,8 @@ const struct cli_option cli_option_format = {"format", 0, "FORMAT", CLI_WORD_FOR
 /* For commands that show a GPU description. */
 const struct cli_option cli_option_gpu_format = {
     "format", 0, "FORMAT", CLI_WORD_GPU_FORMAT,
-    "select the format: text, json, csv, hwloc or mt4g"};
+    "select the format: text, json, csv, hwloc (XML for the tools of hwloc) or mt4g (JSON with the "
+    "keys of mt4g)"};
 const struct cli_option cli_option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
     "write to FILE instead of standard output; FILE is only replaced once the output is complete"};
@@ -27,7 +29,7 @@ const struct cli_option cli_option_help = {"help", 'h', NULL, CLI_WORD_NONE, "sh
 const struct cli_option cli_option_version = {"version", 'V', NULL, CLI_WORD_NONE,
                                               "print the version"};
 const struct cli_option cli_option_man = {"man", 0, NULL, CLI_WORD_NONE,
-                                          "print the man page as roff instead"};
+                                          "print the man page, which covers all commands, as roff"};
 
 const char *cli_value(const struct cli_arguments *arguments, const struct cli_option *option)
 {

@@ -196,7 +196,7 @@ struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, doub
         goto out;
     const struct fth_samples walk = {.cycles = (uint32_t *)cycles, .count = count};
     fth_count_distances(&walk, threshold, counts);
-    verdict.value = fth_most_frequent(counts, (unsigned)count);
+    verdict.value = fth_majority(counts, (unsigned)count);
     size_t pairs = 0, same_count = 0;
     for (unsigned i = 1; i < count; i++)
         for (unsigned k = 0; k < counts[i]; k++)
@@ -208,7 +208,7 @@ struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, doub
             drawn[k] = 0;
         for (size_t k = 0; k < pairs; k++)
             drawn[distances[fth_rng_below(&rng, pairs)]]++;
-        same_count += fth_most_frequent(drawn, (unsigned)count) == verdict.value;
+        same_count += fth_majority(drawn, (unsigned)count) == verdict.value;
     }
     verdict.confidence = (double)same_count / (BOOTSTRAP_DRAWS + 1);
 out:

@@ -23,7 +23,7 @@ enum {
  * the line. Heuristic. */
 static const double min_run_fraction = 0.2;
 
-unsigned fth_most_frequent(const unsigned *counts, unsigned size)
+unsigned fth_majority(const unsigned *counts, unsigned size)
 {
     unsigned best = 0, total = 0;
     for (unsigned i = 1; i < size; i++) {
@@ -110,7 +110,7 @@ enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
         fth_count_distances(&voted, plan->threshold_cycles, all);
     }
     fth_answers_fini(&answers);
-    decide(fth_most_frequent, all, (const unsigned(*)[MAX_COUNTS])counts, stride, length);
+    decide(fth_majority, all, (const unsigned(*)[MAX_COUNTS])counts, stride, length);
     if (status == FTH_OK && length->bytes == 0)
         status = fth_fail(error, FTH_INCONCLUSIVE, "find the sector", NULL,
                           "the misses of a first walk are not at regular distances");

@@ -1,15 +1,16 @@
 /* Finds the index function of a cache from the lines that further lines evict.
  *
- * If the lines [0, C) fill the cache, a further line x evicts lines y of its own set. So every
- * eviction gives pairs (x, y) of lines that share a set. The pairs determine a mapping of each
- * known form:
+ * If the C lines [0, C) fill the cache (C is `fits` in the code), a further line x evicts lines y
+ * of its own set. So every eviction gives pairs (x, y) of lines that share a set. The pairs
+ * determine a mapping of each known form:
  *
  *   (line >> n) % T     T divides (x >> n) - (y >> n) for every pair: T is the greatest common
  *                       divisor
  *   XORs of bits        the x ^ y of all pairs span the kernel of the hash (over GF(2)); its masks
  *                       are the vectors orthogonal to the kernel
- *   folded, % T         groups of bits XORed, modulo T: all T are tried, with every constant that
- *                       the address of the array can add
+ *   (fold ^ c) % T      fold is the XOR of all groups of bits of the line. The line is an index in
+ *                       an array; c is the fold of the array's own address. All T and all c are
+ *                       tried
  *   round robin         sets with different numbers of ways are filled in rotation, skipping full
  *                       ones, and the sequence repeats after C lines; found only if all lines of
  *                       each set were seen to be evicted
@@ -91,11 +92,13 @@ uint64_t fth_mapping_sets(const struct fth_mapping *mapping)
 /* The state of one set after the lines that fit were loaded. */
 struct set_state {
     uint32_t lines;   /* lines of the set among those that fit */
-    uint32_t ignored; /* lines among them that miss for other reasons */
+    uint32_t ignored; /* lines among them that miss even if nothing evicts them */
     bool has_space;   /* a further line of the set evicted no line */
     bool is_full;     /* a further line of the set evicted at least one line */
 };
 
+/* Returns one state per set, with `lines` and `ignored` set, or NULL when out of memory. The caller
+ * frees it. */
 static struct set_state *count_lines(const struct fth_mapping *mapping,
                                      const struct fth_evictions *evictions)
 {
@@ -118,8 +121,9 @@ static bool is_same_set(const struct fth_mapping *mapping, const struct fth_evic
     return true;
 }
 
-/* Updates the state of the set with the eviction. Returns false if the set is both full and not
- * full, or if it should have lost all its lines but lost another number. */
+/* Updates the state of the set with the eviction. Returns false if the evictions so far show that
+ * the set is full and also that it has space. Also returns false if an eviction should remove all
+ * lines of the set (`whole_sets`) but removed another number of lines. */
 static bool is_consistent(const struct fth_mapping *mapping, const struct fth_evictions *evictions,
                           const struct fth_eviction *eviction, struct set_state *states)
 {
@@ -150,8 +154,8 @@ bool fth_mapping_explains(const struct fth_mapping *mapping, const struct fth_ev
 static uint64_t count_explained_sets(const struct fth_mapping *mapping,
                                      const struct fth_evictions *evictions)
 {
-    /* The first set can be full long before the others, but with this many sets it is unlikely.
-     * Heuristic. */
+    /* One set can be full long before the others, so a mapping may have more sets than there are
+     * lines that fit. More than 64 times as many are considered implausible. Heuristic. */
     if (fth_mapping_sets(mapping) > 64 * evictions->fits + 64)
         return 0;
     for (size_t i = 0; i < evictions->count; i++)
@@ -192,13 +196,13 @@ static struct fth_mapping find_linear(const struct fth_evictions *evictions)
 {
     struct fth_mapping mapping = {.kind = FTH_MAPPING_LINEAR, .modulus = 1};
     struct fth_gf2 kernel = {0};
-    uint64_t highest = 0;
+    uint64_t all_bits = 0;
     for (size_t i = 0; i < evictions->count; i++)
         for (size_t k = 0; k < evictions->items[i].count; k++) {
             fth_gf2_add(&kernel, evictions->items[i].line ^ evictions->items[i].victims[k]);
-            highest |= evictions->items[i].line;
+            all_bits |= evictions->items[i].line;
         }
-    mapping.bits = bit_length(highest);
+    mapping.bits = bit_length(all_bits);
     fth_gf2_orthogonal(&kernel, mapping.bits, &mapping.hash);
     return mapping;
 }
@@ -222,7 +226,7 @@ static struct fth_mapping find_folded(const struct fth_evictions *evictions, uin
     return best;
 }
 
-/* Returns the representative of the group of a line (union-find). */
+/* Returns the line that represents the group of a line (union-find). */
 static uint32_t root_of(uint32_t *parents, uint32_t line)
 {
     while (parents[line] != line)
@@ -273,7 +277,8 @@ static bool number_round_robin(uint32_t *table, uint64_t period, uint32_t sets)
 }
 
 /* Returns the round-robin mapping that repeats after `fits` lines, or a mapping to one set if there
- * is none. Groups the lines by evictions: a line modulo `fits` is in the set of its victims. */
+ * is none. It groups the lines [0, fits) into sets: line x has the same set as line x % `fits`, so
+ * that x % `fits` and the victims of x are in one group. */
 static struct fth_mapping find_round_robin(const struct fth_evictions *evictions)
 {
     struct fth_mapping one = {.kind = FTH_MAPPING_MOD, .modulus = 1};
@@ -330,19 +335,24 @@ enum fth_status fth_mapping_fit(const struct fth_evictions *evictions, struct ft
 {
     uint64_t best_sets = 0;
     *mapping = (struct fth_mapping){.kind = FTH_MAPPING_MOD, .modulus = 1};
+    /* If two candidates have the same number of sets, the earlier one is kept. So `mod` has
+     * priority, and a linear hash that selects bits has priority over the same shifted modulo. */
     consider(evictions, find_modulo(evictions, 0), mapping, &best_sets);
     consider(evictions, find_linear(evictions), mapping, &best_sets);
     for (unsigned shift = 1; shift <= MAX_SHIFT; shift++)
         consider(evictions, find_modulo(evictions, shift), mapping, &best_sets);
     consider(evictions, find_folded(evictions, best_sets), mapping, &best_sets);
-    /* Without whole sets, lines that were not seen together would be taken for different sets. */
+    /* The groups of find_round_robin() are complete only if each eviction shows all lines of its
+     * set. Otherwise one set could appear as several groups. */
     if (evictions->whole_sets) {
         struct fth_mapping round_robin = find_round_robin(evictions);
         if (!consider(evictions, round_robin, mapping, &best_sets))
             free(round_robin.table);
     }
+    /* A single set may still explain the evictions if each candidate has more sets and fails. */
     if (best_sets == 0)
-        consider(evictions, (struct fth_mapping){.modulus = 1}, mapping, &best_sets);
+        consider(evictions, (struct fth_mapping){.kind = FTH_MAPPING_MOD, .modulus = 1}, mapping,
+                 &best_sets);
     if (best_sets == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
                         "no mapping of lines to sets explains which lines evict each other");
@@ -391,6 +401,7 @@ static bool selects_bits(const struct fth_gf2 *hash)
     return true;
 }
 
+/* fth_mapping_name() for a linear hash; `line_bits` is log2 of the line size. */
 static bool name_linear(const struct fth_mapping *mapping, unsigned line_bits, char *text,
                         size_t size)
 {
@@ -417,7 +428,7 @@ bool fth_mapping_name(const struct fth_mapping *mapping, uint64_t line_bytes, bo
 {
     switch (mapping->kind) {
     case FTH_MAPPING_FOLD: snprintf(text, size, "xor"); return true;
-    case FTH_MAPPING_ROUND_ROBIN: snprintf(text, size, "mod"); return true;
+    case FTH_MAPPING_ROUND_ROBIN: snprintf(text, size, "mod"); return true; /* see below */
     case FTH_MAPPING_LINEAR: return name_linear(mapping, bit_length(line_bytes) - 1, text, size);
     case FTH_MAPPING_MOD: break;
     }
@@ -428,16 +439,19 @@ bool fth_mapping_name(const struct fth_mapping *mapping, uint64_t line_bytes, bo
             snprintf(text, size, "mod");
         return true;
     }
-    /* If the sets have different numbers of ways, `mod` means round robin in a description. A power
-     * of two can be written as `bits` instead, which ignores the number of ways. */
+    /* If the sets have different numbers of ways, `mod` means round robin in a description. So a
+     * remainder, which does not depend on the ways, needs another name. If the modulus is a power
+     * of two, `bits` names it: the remainder consists of bits of the line. */
     unsigned set_bits = bit_length(mapping->modulus) - 1, line_bits = bit_length(line_bytes) - 1;
     if ((mapping->modulus & (mapping->modulus - 1)) == 0) {
-        struct fth_mapping same = {.kind = FTH_MAPPING_LINEAR, .bits = 63};
+        struct fth_mapping same = {.kind = FTH_MAPPING_LINEAR,
+                                   .bits = 63}; /* as if all bits had been tested */
         for (unsigned i = 0; i < set_bits; i++)
             fth_gf2_add(&same.hash, (uint64_t)1 << (mapping->shift + i));
         return name_linear(&same, line_bits, text, size);
     }
-    snprintf(text, size, "line modulo %" PRIu64 ", regardless of ways", mapping->modulus);
+    snprintf(text, size, "line modulo %" PRIu64 ", although the sets have different ways",
+             mapping->modulus);
     return false;
 }
 
@@ -449,8 +463,9 @@ static bool stays_in_set(const struct fth_mapping *mapping, uint64_t line, uint6
 {
     if (stride == 0 || line + (count - 1) * stride >= limit)
         return false;
-    /* The constant that the array's address adds is different for another array. Lines whose XOR
-     * is equal before the modulo are in one set with any constant. */
+    /* The constant of a folded mapping (`offset`) is different for another array. Lines whose
+     * folded values are equal are in one set whatever the constant is. So the folded values are
+     * compared, without the modulo. */
     struct fth_mapping unreduced = *mapping;
     if (mapping->kind == FTH_MAPPING_FOLD)
         unreduced.modulus = (uint64_t)1 << mapping->shift;
@@ -468,13 +483,15 @@ uint64_t fth_mapping_stride(const struct fth_mapping *mapping, uint64_t line, ui
         limit > (uint64_t)1 << mapping->bits)
         limit = (uint64_t)1 << mapping->bits; /* higher bits are unknown */
     if (mapping->kind == FTH_MAPPING_MOD || mapping->kind == FTH_MAPPING_ROUND_ROBIN) {
-        uint64_t round = mapping->modulus << mapping->shift;
-        for (uint64_t times = 1; times * round < limit; times++)
-            if (stays_in_set(mapping, line, times * round, count, limit) && skip-- == 0)
-                return times * round;
+        uint64_t period = mapping->modulus << mapping->shift; /* lines */
+        for (uint64_t times = 1; times * period < limit; times++)
+            if (stays_in_set(mapping, line, times * period, count, limit) && skip-- == 0)
+                return times * period;
         return 0;
     }
-    /* Try sums of one to three powers of two: a bit that occurs twice in an XOR cancels out. */
+    /* Try strides with one to three bits set: bit i, bit j unless it equals i, and bit k unless it
+     * equals j. If two of these bits belong to the same XOR and a line has neither, adding the
+     * stride sets both, and the XOR stays the same. stays_in_set() tests all lines of the chain. */
     unsigned bits = bit_length(limit);
     for (unsigned i = 0; i < bits; i++)
         for (unsigned j = 0; j <= i; j++)
@@ -483,7 +500,7 @@ uint64_t fth_mapping_stride(const struct fth_mapping *mapping, uint64_t line, ui
                 stride |= j < i ? (uint64_t)1 << j : 0;
                 stride |= k < j ? (uint64_t)1 << k : 0;
                 if (j == i && k < j)
-                    continue; /* the same as a sum of two */
+                    continue; /* the same stride as with j equal to this k */
                 if (stays_in_set(mapping, line, stride, count, limit) && skip-- == 0)
                     return stride;
             }

@@ -58,8 +58,8 @@ struct fth_answers {
 };
 
 /* Executes the requests on the device. On success the caller owns `answers` and frees it with
- * fth_answers_fini. Fails if any request failed; the status is then FTH_INCONCLUSIVE if only this
- * request was unavailable (for example, too little memory) and the device can continue. */
+ * fth_answers_fini. Fails if any request failed. The status is FTH_INCONCLUSIVE if the device could
+ * not execute the request (for example, too little memory) but can execute others. */
 FTH_MUST_USE enum fth_status fth_ask(const struct fth_prober *prober,
                                      const struct fth_request *requests, size_t count,
                                      struct fth_answers *answers, struct fth_error *error);
@@ -74,10 +74,12 @@ void fth_request_add(struct fth_request *request, enum fth_step_kind kind, enum 
 /* A measured figure with its provenance. */
 struct fth_figure {
     double value;
-    double low, high; /* 5th and 95th percentile of the samples behind the value */
+    double low, high; /* 5th and 95th percentile of the samples behind the value; operate.c:
+                       * minimum and maximum */
     size_t samples;
     double clock_mhz;
-    double confidence; /* fraction of bootstrap resamples with the same value; 0: unknown */
+    double confidence; /* from fth_agreement, fth_cycles_agreement or, for the mean of single
+                        * loads, fth_latency_confidence; 0 or NAN: unknown */
     bool disturbed;    /* occasional loads took longer for an external reason */
     const char *note;  /* a remark for the reader of the report, or NULL */
 };
@@ -90,8 +92,9 @@ double fth_cycles_agreement(const double *values, size_t count);
 /* ---- latency.c ---- */
 
 /* Returns the probability that a normally distributed estimate of the value is off by at most 0.5
- * cycles or 0.5 %, whichever is larger. `low` and `high` bound 90 % of the bootstrap resamples. The
- * result is at most 0.995, the resolution of 200 resamples. */
+ * cycles or 0.5 %, whichever is larger. From `low` to `high` is the 90 % bootstrap interval of the
+ * estimate, from which its standard deviation is computed. (These are not the percentiles of the
+ * samples in struct fth_figure.) The result is at most 0.995, the resolution of 200 resamples. */
 double fth_latency_confidence(double value, double low, double high);
 
 /* Computes the latency of a plateau of timed hops: the mean of the samples near the median
@@ -108,7 +111,7 @@ struct fth_latency_plan {
     enum fth_path path;
     int carveout_percent;
     uint64_t stride_bytes;
-    uint64_t short_count, long_count; /* elements of the two chains */
+    uint64_t short_count, long_count; /* loads per pass of the two chains */
     bool every_sm;                    /* measure on all SMs and take the median; otherwise on one */
     double *by_sm; /* with every_sm: receives the latency of each SM; may be NULL */
 };
@@ -151,14 +154,15 @@ struct fth_capacity_plan {
     double miss_cycles;      /* the same for a hop that misses */
     bool evidence;           /* also find resident_bytes and full_miss_bytes */
     bool disturbed;          /* hops are known to be slow occasionally without a miss */
-    double miss_low_cycles, miss_high_cycles; /* range of a timed miss; 0: measure it with first
-                                               * loads */
+    double miss_low_cycles, miss_high_cycles; /* range of a timed miss; 0: the probe measures it,
+                                               * with loads of lines that are not cached */
 };
 struct fth_capacity {
     uint64_t fits_bytes;      /* largest footprint whose loads all hit */
     uint64_t misses_bytes;    /* smallest footprint with misses; 0: even the largest fits */
-    uint64_t resident_bytes;  /* maximum that a reverse walk found resident after a walk over more
-                               * than the size */
+    uint64_t resident_bytes;  /* bytes that are still resident after a walk over a quarter more
+                               * than fits; a reverse walk counts them. Maximum of several
+                               * repeats */
     uint64_t full_miss_bytes; /* smallest footprint without any hit; 0: not found */
     double miss_low_cycles, miss_high_cycles; /* range of a timed miss; 0: not needed */
     size_t samples;
@@ -170,6 +174,10 @@ FTH_MUST_USE enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                                 const struct fth_capacity_plan *plan,
                                                 struct fth_capacity *capacity,
                                                 struct fth_error *error);
+/* Returns the maximum number of rare events (such as disturbed loads) that chance explains when
+ * `expected` events are expected: five standard deviations more, plus 1 because the distribution of
+ * few events has a longer tail; 0 if none is expected. */
+double fth_max_by_chance(double expected);
 
 /* ---- line.c ---- */
 
@@ -185,8 +193,9 @@ struct fth_length {
     double confidence; /* fraction of the SMs with the same result, by Laplace's rule */
     size_t samples;
 };
-/* Finds the bytes that one miss fetches, from the distances between the slow hops of a first walk
- * with a stride of one element. FTH_INCONCLUSIVE if the distances are not regular. */
+/* Finds the bytes that one miss fetches, from the distances between the slow hops of a walk over a
+ * cold cache with the smallest possible stride (8 bytes, or 4 for textures). FTH_INCONCLUSIVE if
+ * the distances are not regular. */
 FTH_MUST_USE enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
                                                    const struct fth_line_plan *plan,
                                                    struct fth_length *length,
@@ -203,7 +212,7 @@ FTH_MUST_USE enum fth_status fth_probe_line_bytes(const struct fth_prober *probe
  * whatever it took: it starts a fetch, and its time includes fetching the code. */
 void fth_count_distances(const struct fth_samples *walk, double threshold_cycles, unsigned *counts);
 /* Returns the index in 1 .. size - 1 whose count is more than half of the sum; 0: none. */
-unsigned fth_most_frequent(const unsigned *counts, unsigned size);
+unsigned fth_majority(const unsigned *counts, unsigned size);
 
 /* ---- sharing.c ---- */
 
@@ -226,12 +235,15 @@ FTH_MUST_USE enum fth_status fth_probe_sharing(const struct fth_prober *prober,
                                                const struct fth_walker *b,
                                                struct fth_sharing_found *found,
                                                struct fth_error *error);
-/* The number of instances of a cache per SM, from the loads of warp 0 against the loads of every
- * other warp of a full block. */
+/* The number of instances of a cache per SM. Warp 0 loads lines, then a warp of the same block
+ * loads other lines. If this evicts lines of warp 0, both warps use the same instance. This is
+ * repeated with each warp of the block, including warp 0 itself. */
 struct fth_instances {
     unsigned count;
-    double disturbed[FTH_MAX_WARPS]; /* fraction of warp 0's lines that each warp evicted */
-    double confidence; /* fraction of warps that clearly evict or clearly do not evict */
+    double disturbed[FTH_MAX_WARPS]; /* fraction of warp 0's lines that each warp evicted; in a
+                                      * description, `disturbed_by_warp` */
+    double confidence; /* fraction of warps that clearly evict or clearly do not evict, by
+                        * Laplace's rule */
     size_t samples;
 };
 FTH_MUST_USE enum fth_status fth_probe_instances(const struct fth_prober *prober,
@@ -241,7 +253,8 @@ FTH_MUST_USE enum fth_status fth_probe_instances(const struct fth_prober *prober
 
 /* ---- cluster.c ---- */
 
-/* The sum of the blocks of all clusters that are measured: 2, 4 and 8 blocks. */
+/* Clusters of 2, 4 and 8 blocks are measured. In each, block 0 reads the shared memory of every
+ * block: 2 + 4 + 8 targets. */
 enum { FTH_CLUSTER_TARGETS = 14 };
 
 struct fth_cluster_target {
@@ -261,10 +274,6 @@ struct fth_cluster_latency {
 FTH_MUST_USE enum fth_status fth_probe_cluster(const struct fth_prober *prober,
                                                struct fth_cluster_latency *latency,
                                                struct fth_error *error);
-/* capacity.c: returns the number of rare events (such as disturbed loads) that chance still
- * explains when `expected` events are expected: five standard deviations more, plus 1 because the
- * distribution of few events has a longer tail; 0 if none is expected. */
-double fth_max_by_chance(double expected);
 
 /* ---- fetch.c ---- */
 
@@ -273,7 +282,8 @@ enum { FTH_MAX_FETCH_LEVELS = 4 };
 /* A plateau of the cycles per instruction, and the length of code that runs at this rate. */
 struct fth_fetch_level {
     struct fth_figure cycles; /* per instruction of straight-line code */
-    uint64_t fits_bytes;      /* longest code that runs at this rate; 0: no longer code is slower */
+    uint64_t fits_bytes;      /* longest code that runs at this rate; 0: even the longest code that
+                               * was tried does */
     uint64_t misses_bytes;    /* the next longer code that was tried */
     uint64_t full_miss_bytes; /* shortest code that runs at the rate of the next plateau; 0: none */
     double confidence;        /* of the edge, as in struct fth_capacity */
@@ -310,7 +320,7 @@ struct fth_constants {
     bool has_l15;
     bool l15_by_passes;          /* latency of L1.5 is from whole passes; otherwise single hops */
     enum fth_sharing with_code;  /* L1.5 shares storage with an instruction cache */
-    double with_code_confidence; /* two measurements that agree, by Laplace's rule */
+    double with_code_confidence; /* by Laplace's rule: two measurements agree */
     int code_level; /* index in `code` of that instruction cache; -1: none has its size */
 };
 /* Measures the constant caches. `code` may be NULL: then `with_code` stays unknown. */
@@ -329,7 +339,8 @@ struct fth_carveout_plan {
     uint64_t shared_bytes;       /* largest carve-out */
 };
 struct fth_carveout {
-    unsigned first_percent, last_percent; /* requests of a launch that select this carve-out */
+    unsigned first_percent, last_percent; /* a launch that requests from first_percent to
+                                           * last_percent of the largest carve-out gets this one */
     uint64_t shared_bytes, l1_bytes;
 };
 /* The carve-outs from the smallest to the largest. A single entry means that the size of L1 does
@@ -343,9 +354,10 @@ FTH_MUST_USE enum fth_status fth_probe_carveouts(const struct fth_prober *prober
                                                  const struct fth_carveout_plan *plan,
                                                  struct fth_carveouts *carveouts,
                                                  struct fth_error *error);
-/* Computes the carve-out that is selected by requests of up to `last_percent` of the largest
- * carve-out (`shared_bytes`) and not beyond. Returns false if no possible size, or more than one,
- * matches. */
+/* Computes the size of a carve-out from the highest percentage that still selects it.
+ * `shared_bytes` is the size of the largest carve-out (100 %). The size is at least `last_percent`
+ * of it, less than `last_percent` + 1, and a multiple of 4 KiB. Returns false if no multiple, or
+ * more than one, is in this range. */
 bool fth_carveout_bytes(uint64_t shared_bytes, unsigned last_percent, uint64_t *bytes);
 
 /* Checks that a block can use `bytes` of shared memory: returns in `cycles` the mean cycles per
@@ -384,29 +396,35 @@ const char *fth_bandwidth_attribute(enum fth_bandwidth_target target);
 
 /* The launch parameters of a stream or sweep. */
 struct fth_stream_shape {
-    uint32_t blocks_per_sm; /* 0: one block per piece of the arrays */
+    uint32_t blocks_per_sm; /* 0: as many blocks in all as needed for each thread to access
+                             * `unroll` vectors of each array (sweeps only) */
     uint32_t threads;       /* per block */
     uint32_t vector_bytes;  /* bytes per load or store of a thread */
     uint32_t unroll;        /* vectors of each array that a thread has in flight */
     bool hinted;            /* hint L2 to keep the data read rather than the data written */
 };
 
+/* The bandwidth is the slope between short and long streams: the difference in bytes divided by the
+ * difference in time. The time of the short streams is their median. */
 struct fth_bandwidth {
-    double bytes_per_s;        /* of the fastest long stream */
-    double median_bytes_per_s; /* of the median long stream */
-    struct fth_stream_shape shape;
+    double bytes_per_s;            /* with the time of the fastest long stream */
+    double median_bytes_per_s;     /* with the median time of the long streams */
+    struct fth_stream_shape shape; /* the fastest shape that was tried */
     size_t samples;
     double clock_mhz;
 };
 
-/* Returns the maximum bandwidth of memory in bytes/s: two words per clock over its bus (the memory
- * clock that the driver reports is half the data rate for both GDDR and HBM). NAN: unknown. */
+/* Returns the maximum bandwidth of memory in bytes/s: the bus transfers its width twice per clock
+ * (the memory clock that the driver reports is half the data rate for both GDDR and HBM). NAN:
+ * unknown. */
 double fth_memory_limit(const struct fth_gpu *known);
 /* Measures the bandwidth of a target. `known` describes the GPU as far as it is known: the driver's
- * figures (SMs, clocks, bus width, sizes) and the cache sizes found so far; a missing size is
- * assumed to be small. Fails with FTH_INCONCLUSIVE if the result exceeds what is possible or varies
- * too much between repeats; `bandwidth` is set nevertheless. FTH_UNSUPPORTED: the GPU has no such
- * target. `thorough`: try more shapes and measure the best one more often. */
+ * figures (SMs, clocks, bus width, sizes) and the cache sizes found so far; for a missing size, the
+ * smallest of all supported GPUs is assumed. Fails with FTH_INCONCLUSIVE if the result exceeds what
+ * is possible or varies too much between repeats; `bandwidth` is set nevertheless. FTH_UNSUPPORTED:
+ * the GPU has no such target. `thorough`: try more shapes and measure the best one more often. It
+ * replaces prober->thorough, which is ignored here, because thorough streams take too long on a
+ * simulated GPU. */
 FTH_MUST_USE enum fth_status fth_probe_bandwidth(const struct fth_prober *prober,
                                                  const struct fth_gpu *known,
                                                  enum fth_bandwidth_target target, bool thorough,
@@ -415,9 +433,10 @@ FTH_MUST_USE enum fth_status fth_probe_bandwidth(const struct fth_prober *prober
 
 /* ---- operate.c ---- */
 
-/* An operation that is timed with two different numbers of rounds. */
+/* An operation that is timed with `rounds` and with `more_rounds` rounds (see struct fth_operate).
+ * The result is the slope between the two, so that fixed costs cancel out. */
 struct fth_operate_plan {
-    struct fth_operate operate; /* `rounds` of it is ignored */
+    struct fth_operate operate; /* its member `rounds` is ignored */
     uint64_t rounds, more_rounds;
     int carveout_percent;
 };
@@ -440,6 +459,7 @@ struct fth_banks {
 };
 FTH_MUST_USE enum fth_status fth_probe_banks(const struct fth_prober *prober,
                                              struct fth_banks *banks, struct fth_error *error);
+
 /* ---- fingerprint.c ---- */
 
 /* The version defines the meaning of each index in the array of features. A changed meaning
@@ -455,27 +475,31 @@ double fth_feature_weight(size_t index, size_t count);
  * version cannot be converted. A feature that the old version lacks is NAN. `out` may be NULL. */
 size_t fth_features_upgrade(unsigned version, const double *features, size_t count, double *out);
 /* Measures one array of features; a feature that the device cannot measure is NAN. `run` is the
- * index of the run, from 0: consecutive runs measure in different memory. */
+ * index of the run, from 0: consecutive runs measure in different memory. One feature is the
+ * measured SM clock divided by `nominal_clock_mhz`. */
 FTH_MUST_USE enum fth_status fth_probe_fingerprint(const struct fth_prober *prober,
                                                    double nominal_clock_mhz, unsigned run,
                                                    double *features, struct fth_error *error);
+
 /* ---- sweep.c ---- */
 
 /* Returns the launch shapes worth trying for a sweep, best candidates first: `count` in all, of
  * which only the first `default_count` are tried unless the measurement is thorough. */
 const struct fth_stream_shape *fth_sweep_shapes(size_t *count, size_t *default_count);
-/* Returns a request for one sweep over arrays of `bytes` with warm caches. */
+/* Returns a request for one sweep over arrays of `bytes` with warm caches. The elements are fp64 if
+ * `wide`, otherwise fp32. */
 struct fth_request fth_sweep_request(const struct fth_prober *prober, enum fth_sweep_kind kind,
                                      bool wide, uint64_t bytes,
                                      const struct fth_stream_shape *shape);
 
-/* The durations of a sweep or a transfer. */
+/* The durations of a sweep or of a transfer (a copy by the driver). */
 struct fth_durations {
     double best_ns, median_ns, worst_ns;
     size_t count;
-    bool direct; /* the copy went directly from GPU to GPU */
+    bool direct; /* the transfer went directly from GPU to GPU */
 };
-/* Times one sweep or transfer. FTH_INCONCLUSIVE if its result is wrong. */
+/* Times one sweep or transfer. FTH_INCONCLUSIVE if the device found that its result is wrong: the
+ * data written, or the sum of the data read. */
 FTH_MUST_USE enum fth_status fth_probe_durations(const struct fth_prober *prober,
                                                  const struct fth_request *request,
                                                  struct fth_durations *durations,

@@ -10,7 +10,11 @@
  *
  * With LRU, timing [0, C) evicts all lines of the set one after the other. With a random
  * policy, one or a few lines are evicted. Either is sufficient to find the mapping of lines to sets
- * (mapping.c). sets_verify.c then verifies the mapping. */
+ * (mapping.c). sets_verify.c then verifies the mapping.
+ *
+ * A request as above has several steps. Some caches lose lines whenever a step starts (the L1 of an
+ * H200). For these, requests have one step only: it walks a window, that is, C + 1 neighbouring
+ * lines, several times. All lines of the window that ever miss are in one set (try_windows()). */
 #include "probe/sets.h"
 
 #include <math.h>
@@ -26,8 +30,9 @@ enum {
     /* Minimum number of pairs (line, evicted line). A mapping with twice the true number of sets
      * explains a pair by chance with probability 1/2, and 24 pairs with 2^-24. */
     MIN_PAIRS = 24,
-    /* Minimum number of random lines that must evict another one; see check_evictions(). The search
-     * tries more lines until FTH_SETS_MIN_EVICTING do, but accepts fewer. Heuristic. */
+    /* Minimum number of random lines that must evict another one, or more for a linear hash; see
+     * check_evictions(). The search stops when FTH_SETS_MIN_EVICTING (24) of them do or the maximum
+     * number of lines has been tried. Heuristic. */
     MIN_FAR_EVICTING = 6,
     WINDOWS = 24,       /* walks over one line more than fits, each with a different start */
     WINDOW_ALIGN = 64,  /* lines; see random_window_start() */
@@ -58,7 +63,7 @@ static bool is_slow(const struct fth_sets_work *work, uint32_t cycles)
     return cycles > work->plan->threshold_cycles;
 }
 
-/* ---- stage one: one line more than fits ---- */
+/* ---- the lines that fit, and the set that overflows with one line more ---- */
 
 /* Measures how many lines of this array fit. The first request touches the last line, so that the
  * device allocates the array at its full length and does not move it later: the set of a line can
@@ -151,7 +156,7 @@ enum fth_status fth_sets_find_members(struct fth_sets_work *work, uint64_t passe
     return FTH_OK;
 }
 
-/* ---- stage two: which lines evict which ---- */
+/* ---- which lines evict which ---- */
 
 /* Makes a request that loads the lines that fit, then `other`, then times the former. If `other` is
  * UINT64_MAX, the request has no other line and serves as a control. The first step is timed, too,
@@ -201,11 +206,13 @@ static enum fth_status run_controls(struct fth_sets_work *work, struct fth_error
     return status;
 }
 
-/* ---- stage two with requests of one step: windows ---- */
+/* ---- which lines evict which, with requests of one step: windows ---- */
 
-/* Adds the replacements in one window to structure->choices. `members` are the `count` lines of the
- * window that ever miss, that is, the lines of one set. One of them is always missing, so each line
- * that misses was evicted by the miss before it (fth_choices_add). */
+/* Adds the replacements in one window to structure->choices, which counts the lines that the policy
+ * chose as victims. `members` are the `count` lines of the window that ever miss, that is, the
+ * lines of one set. The set has one way fewer than members, so at any time exactly one member is
+ * not cached: the one that the latest miss evicted. The next line that misses is therefore the
+ * victim of the miss before it. */
 static enum fth_status add_window_choices(struct fth_sets_work *work,
                                           const struct fth_samples *samples, uint64_t start,
                                           const uint32_t *members, size_t count,
@@ -216,7 +223,8 @@ static enum fth_status add_window_choices(struct fth_sets_work *work,
     size_t misses = 0;
     if (!missed)
         return fth_sets_no_memory(error);
-    /* Pass 0 fills the set. fth_choices_add needs all misses after the fill. */
+    /* Pass 0 fills the set. fth_choices_add needs all misses after the fill, so pass 1 counts here,
+     * although try_windows() ignores it. */
     for (uint64_t pass = 1; pass < WINDOW_PASSES; pass++)
         for (uint32_t i = 0; i < count; i++)
             if (is_slow(work, samples->cycles[pass * lines + members[i] - start]))
@@ -228,8 +236,9 @@ static enum fth_status add_window_choices(struct fth_sets_work *work,
 }
 
 /* Walks windows of one line more than fits, at the given starts, in requests of one step. All lines
- * that ever miss in a window are in one set (Mei and Chu 2017, Section 4.5, Fig. 11). A window that
- * crosses a power of two shows whether that address bit affects the set. */
+ * that ever miss in a window are in one set (Mei and Chu 2017, Section 4.5, Fig. 11). If a window
+ * has lines on both sides of line 2^n, they differ in bit n of the line index. This shows whether
+ * that address bit affects the set. */
 static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *starts, size_t count,
                                    struct fth_error *error)
 {
@@ -255,8 +264,8 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
         size_t missed = 0;
         for (uint64_t line = 0; line < lines; line++) {
             bool ever = false;
-            /* The first two passes are the warm-up, as in dissect.c: a line that is slow only there
-             * need not be in the set. */
+            /* The first two passes are ignored as a warm-up, as find_series() in dissect.c does: a
+             * line that is slow only there need not be in the set. */
             for (uint64_t pass = 2; pass < WINDOW_PASSES; pass++)
                 ever = ever || is_slow(work, answers.items[i].cycles[pass * lines + line]);
             if (ever)
@@ -277,28 +286,30 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
 
 /* Returns a random start of a window. It is a multiple of WINDOW_ALIGN lines, so that the lines of
  * the window are distributed over the sets as evenly as those from line 0 on. This holds for index
- * functions whose pattern repeats, or is only permuted, after that many lines. Heuristic. */
+ * functions whose sequence of sets repeats every WINDOW_ALIGN lines, or repeats with the sets
+ * exchanged for one another. Heuristic. */
 static uint64_t random_window_start(struct fth_sets_work *work)
 {
     uint64_t positions = (work->limit - work->fits - 1) / WINDOW_ALIGN;
     return positions ? WINDOW_ALIGN * fth_rng_below(&work->rng, positions) : 0;
 }
 
-/* Finds evictions with windows: at most half of them cross a power of two, the others start at
- * random lines. */
+/* Finds evictions with windows. At most half of them contain a border, that is, a line whose index
+ * is a power of two; the others start at random lines. */
 static enum fth_status find_evictions_by_windows(struct fth_sets_work *work,
                                                  struct fth_error *error)
 {
     uint64_t starts[WINDOWS];
     size_t count = 0;
     /* The border is about in the middle of the window. The condition is stricter than necessary for
-     * the window to be within the array. */
-    for (uint64_t border = 64; border < work->limit && count < WINDOWS / 2; border *= 2)
+     * the window to be within the array. Borders below WINDOW_ALIGN would give the start 0. */
+    for (uint64_t border = WINDOW_ALIGN; border < work->limit && count < WINDOWS / 2; border *= 2)
         if (border > work->fits / 2 && border + work->fits + WINDOW_ALIGN + 1 < work->limit)
             starts[count++] = (border - work->fits / 2) / WINDOW_ALIGN * WINDOW_ALIGN;
     while (count < WINDOWS)
         starts[count++] = random_window_start(work);
     enum fth_status status = try_windows(work, starts, count, error);
+    /* Windows take the place of random lines here: those with an eviction are counted. */
     for (size_t i = 0; i < work->evictions.count; i++)
         work->far_evicting += work->evictions.items[i].count > 0;
     return status;
@@ -349,8 +360,8 @@ static enum fth_status try_lines(struct fth_sets_work *work, const uint64_t *lin
     return status;
 }
 
-/* Chooses `count` random lines after those that fit. Returns their number, which is always `count`,
- * because at most three quarters of the array fit (count_fitting). */
+/* Chooses `count` random lines after those that fit, and returns `count`. Such lines always exist,
+ * because at most three quarters of the array fit (count_fitting); otherwise it would return 0. */
 static size_t choose_far_lines(struct fth_sets_work *work, uint64_t *lines, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -404,8 +415,9 @@ static enum fth_status find_evictions(struct fth_sets_work *work, struct fth_err
 
 /* Fails if too few random lines (or windows) evicted another line to determine the mapping. A
  * modulo is determined by few lines. A linear hash, that is, XORs of address bits, can use any
- * address bit. The victims are lines below `fits`, so only further lines show the effect of the
- * bits above: one more line is needed for each of these bits. */
+ * address bit. The lines below `fits` do not differ in the bits above, so only further lines show
+ * the effect of these bits: one more line (or window) is needed for each of them. For a mapping to
+ * one set, check_single() decides instead. */
 static enum fth_status check_evictions(const struct fth_sets_work *work, struct fth_error *error)
 {
     const struct fth_mapping *mapping = &work->structure->mapping;
@@ -471,7 +483,7 @@ enum fth_status fth_sets_try_more(struct fth_sets_work *work, size_t *count,
     return try_windows(work, lines, *count, error);
 }
 
-/* ---- both stages ---- */
+/* ---- all steps of the method ---- */
 
 /* Checks a mapping to one set. It explains every eviction, so it needs more evidence: more than
  * half of all lines must have been seen to miss in a walk over one line more than fits. */
@@ -481,7 +493,9 @@ static enum fth_status check_single(struct fth_sets_work *work, struct fth_error
         return FTH_OK;
     bool same = false;
     enum fth_status status = FTH_OK;
-    /* If only one line fits, `passes` stays 0. The loop then ends when both lines have missed. */
+    /* The number of passes doubles. fth_sets_max_hops limits the time of a walk; the limit of
+     * 4 * fits passes is a heuristic. If only one line fits, `passes` stays 0. The loop then ends
+     * when both lines have missed. */
     for (uint64_t passes = work->fits / 2;
          status == FTH_OK && 2 * work->member_count <= work->fits + 1 &&
          passes * work->fits <= fth_sets_max_hops && passes <= 4 * work->fits;
@@ -516,7 +530,8 @@ static enum fth_status find_mapping(struct fth_sets_work *work, bool same, struc
         return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
                         "%zu experiments showed only %zu evicted lines, too few to find a mapping",
                         work->evictions.count, count_pairs(work));
-    /* This fit may fail without an error: `fault` is discarded. The second one reports it. */
+    /* If no mapping fits yet, this is not an error, and `fault` is discarded. More lines may be
+     * tried, and the second fit below reports the error. */
     status = fth_mapping_fit(&work->evictions, &work->structure->mapping, &fault);
     if (status != FTH_INCONCLUSIVE)
         return status;
@@ -539,7 +554,8 @@ static void reset_evictions(struct fth_sets_work *work, struct fth_error *error)
         *error = FTH_NO_ERROR;
 }
 
-/* Runs both stages, finds the mapping and has it verified. */
+/* Measures how many lines fit and which lines evict which, finds the mapping and has it verified.
+ */
 static enum fth_status dissect(struct fth_sets_work *work, struct fth_error *error)
 {
     bool same = false;
@@ -585,8 +601,8 @@ enum fth_status fth_probe_sets(const struct fth_prober *prober, const struct fth
     fth_rng_init(&work.rng, 1);
     enum fth_status status = dissect(&work, error);
     if (status == FTH_OK) {
-        /* `hash` receives the name or the formula of the mapping, whatever its kind; `index`
-         * receives only a name. */
+        /* structure->hash receives the name of the mapping, or its formula if it has no name,
+         * even if it is not a hash. structure->index receives only a name. */
         bool named = fth_mapping_name(&structure->mapping, plan->line_bytes, structure->ways != 0,
                                       structure->hash, sizeof structure->hash);
         if (named)

@@ -1,7 +1,9 @@
 /* How many TLB levels are there, and what are the page size, the number of entries and the miss
  * penalty of each? The probe times loads with one line per page, one by one (a fine-grained pointer
- * chase: Mei and Chu 2017, Section 4). pages.c computes the excess of each load, that is, the cost
- * of its translation. tlb_step.c finds out which loads missed.
+ * chase: Mei and Chu 2017, Section 4). The baseline of a load is the cycles that it takes while the
+ * first level holds its page. Its excess is the cycles that it takes in a longer walk minus this
+ * baseline, that is, the cost of its translation. pages.c measures both. tlb_step.c finds out which
+ * loads missed.
  *
  *   level      With more and more loads, the excess rises in steps, one per level. The loads
  *              follow the "spread" chain: its stride is not a multiple of any page size, so that a
@@ -15,19 +17,22 @@
  *              of one page (tlb_entries.c).
  *   penalty    The excess of loads that miss this level minus that of loads that hit it.
  *
- * pages.c measures baselines in groups of neighbouring loads. Larger groups save time. Either all
- * loads of a group hit the first level (a hit group), or all of them miss the inner levels and hit
- * the next one (a miss group). In the second case, the known cost of these misses is subtracted.
+ * pages.c measures the baselines in short walks over groups of neighbouring loads. Larger groups
+ * save time. In a hit group, all loads hit the first level. In a miss group, which is larger, all
+ * loads miss the first level (or the first two levels) and hit the next one. pages.c then subtracts
+ * the known cost of these misses from the measured cycles.
  *
  * The search in find_levels() works on candidates. A candidate is a step in the excess that begins
  * between two numbers of loads:
  *
- *   1. find_candidate() makes the walk longer until some loads show a step above those known.
+ *   1. find_candidate() makes the walk longer until some loads have a higher excess than misses of
+ *      the levels found so far explain.
  *   2. find_level() determines page size, entries and penalty of the candidate.
  *   3. is_duplicate() compares it with the previous level. Some loads take more or fewer cycles
  *      than most for a miss of the same TLB, which looks like a second step. Such a candidate is
- *      not a level of its own. If it has the same onset as the previous level and more loads show
- *      its excess, the penalty of the previous level is raised to this excess (add_penalty()).
+ *      not a level of its own. If its misses begin at the same number of pages as those of the
+ *      previous level (the onset), and more loads show its excess than that of the previous level,
+ *      the penalty of the previous level is raised to this excess (add_penalty()).
  *   4. find_next_candidate() looks for the next higher step, on both chains.
  *
  * All strides except that of the spread chain are 256 bytes larger than a power of two. Otherwise
@@ -44,19 +49,20 @@ enum {
     MAX_LOADS = 8192,
     L2_PART = 16,
     FIRST_COUNT = 4, /* loads of the shortest walk; assumed to fit into every TLB */
-    /* Minimum number of loads of the spread chain. Its stride is halved until memory has space for
-     * them. */
+    /* Number of loads that the spread chain should have at least. Its stride is halved until memory
+     * has space for them, or until the stride is not greater than min_page. */
     WANTED_LOADS = 128,
     PASSES = 5,        /* timed passes of a walk */
     NOISE_PASSES = 15, /* timed passes to measure the noise */
-    /* A walk over more than MANY_LOADS loads gives enough samples with FEW_PASSES timed passes. */
+    /* A walk over more than MANY_LOADS loads gives enough samples with FEW_PASSES timed passes.
+     * find_page() uses the same limit to save time. */
     FEW_PASSES = 3,
     MANY_LOADS = 512,
     WINDOWS = 5,  /* places of the chain at which groups of neighbours are tested */
     MIN_RISE = 3, /* cycles: smallest penalty that the probe looks for */
     /* Safety factor for miss groups. A group has at least GROUP_FACTOR times as many loads as the
      * first level holds, so that all of them miss it. It has at most 1/GROUP_FACTOR of the loads
-     * that the next level holds, because some of its sets may overflow early. Heuristic. */
+     * that the level to be hit holds, because some of its sets may overflow early. Heuristic. */
     GROUP_FACTOR = 6,
     /* Loads per entry of the previous level, on the chain with that level's page size as stride.
      * They fill a next level whose pages are up to 16 times as large as those of the previous level
@@ -78,24 +84,25 @@ static const uint64_t spread_stride = 41473536;
 /* Where a level begins to miss, at a stride of one page. */
 struct onset {
     uint64_t pages; /* smallest number of pages with misses */
-    /* In a walk over twice as many pages: samples with the excess of such a miss, or positions
-     * where single loads do not distinguish hit and miss. */
+    /* Number of loads with the excess of such a miss, over all passes of a walk over twice as many
+     * pages. If single loads do not distinguish hit and miss, it is the number of positions whose
+     * mean excess is that of such a miss. */
     size_t misses;
 };
 
 /* State of the search over all levels. */
 struct study {
     const struct fth_prober *prober;
-    uint64_t max_bytes, max_loads;
+    uint64_t max_bytes, max_loads; /* limits of every chain: memory and number of loads */
     struct fth_page_noise noise;
     struct fth_tlb_step first_step; /* of the first level; miss_excess 0: not known yet */
     uint64_t first_max_loads; /* upper bound for the loads whose pages the first level holds */
     uint64_t first_page, first_entries; /* of the first level; 0: not known */
     size_t level_count;                 /* levels found so far */
     bool periodic;           /* the same pages miss in every pass, in all levels found so far */
-    double first_load_extra; /* cycles that the first load of a walk takes longer */
+    double first_load_extra; /* cycles that the first load of a walk takes longer than others */
     struct onset onset;      /* of the candidate that was examined last; pages 0: unknown */
-    size_t samples;
+    size_t samples;          /* number of samples that were taken on chains closed so far */
 };
 
 /* A possible level. On a chain with this stride, a walk over `fitting_loads` loads does not show
@@ -113,7 +120,7 @@ static enum fth_status open_pages(const struct study *study, uint64_t stride, ui
     max_loads = FTH_MIN(max_loads, study->max_loads);
     if (study->max_bytes / stride < 2)
         max_loads = 0;
-    else
+    else /* the margin of one stride is for the header in front of the chain and for alignment */
         max_loads = FTH_MIN(max_loads, study->max_bytes / stride - 1);
     enum fth_status status = fth_pages_open(study->prober, stride, max_loads, pages, error);
     pages->first_load_extra = study->first_load_extra;
@@ -171,7 +178,9 @@ static enum fth_status choose_groups(const struct study *study, struct fth_pages
 
 /* Chooses the groups for walks that examine a candidate. Where the candidate's level holds many
  * more loads than the first one, they are miss groups: so large that all their loads miss the first
- * level and hit the candidate's. Otherwise they are hit groups. */
+ * level and hit the candidate's. Otherwise they are hit groups. The size of a miss group is
+ * compared with the first level only. If the candidate is the third level, it is assumed that such
+ * a group misses the second level, too. */
 static enum fth_status choose_groups_for(const struct study *study,
                                          const struct candidate *candidate, struct fth_pages *pages,
                                          struct fth_error *error)
@@ -239,6 +248,8 @@ static enum fth_status find_candidate(struct study *study, struct fth_pages *pag
             fth_pages_use_hit_groups(pages, count);
         } else if (study->level_count == 1 &&
                    count / GROUP_FACTOR >= GROUP_FACTOR * study->first_max_loads) {
+            /* Only in the search for the second level. In that for the third level, the groups
+             * would have to miss the second level, too, which this condition does not ensure. */
             fth_pages_use_miss_groups(pages, count / GROUP_FACTOR, hit_excess);
         }
         /* The longest walk is repeated if it is the first one with a step. Otherwise the loop ends
@@ -253,7 +264,8 @@ static enum fth_status find_candidate(struct study *study, struct fth_pages *pag
     if (status == FTH_OK && candidate->found && candidate->fitting_loads == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find TLBs", NULL,
                         "even a walk over %llu pages misses a TLB", (unsigned long long)min_loads);
-    /* The rate of false misses is measured with half as many loads as fit, unless these are few. */
+    /* The rate of false misses (loads that look like misses although their pages fit) is measured
+     * with half as many loads as fit, unless these are few. */
     return status == FTH_OK && candidate->found
                ? fth_tlb_step_learn_rate(pages,
                                          candidate->fitting_loads > 8 ? candidate->fitting_loads / 2
@@ -351,7 +363,8 @@ static enum fth_status find_page(struct study *study, struct candidate *candidat
                                  struct fth_tlb_level *level, struct fth_error *error)
 {
     struct votes last = {0};
-    /* Enough loads to overflow the level at a stride of half a page, too. Heuristic. */
+    /* Enough loads to overflow the level at a stride of half a page, too, where this takes twice as
+     * many. The factors (8, or 4 to save time with many loads) are heuristics. */
     uint64_t loads = (candidate->onset_loads > MANY_LOADS ? 4 : 8) * candidate->onset_loads;
     level->page_bytes = 0;
     level->doubt = "no stride reveals the page size with the loads that memory and the L2 allow";
@@ -386,8 +399,8 @@ static enum fth_status find_page(struct study *study, struct candidate *candidat
             level->doubt = NULL;
             return FTH_OK;
         }
-        /* Half as many pages fit and none misses: repeat with more loads, unless memory or
-         * max_loads does not allow them. */
+        /* At half a page, the loads need half as many pages. These all fit, so that no load misses.
+         * Repeat with more loads, unless memory or max_loads does not allow them. */
         if (votes.loads < loads || loads >= study->max_loads)
             return FTH_OK;
         loads *= 2;
@@ -439,6 +452,7 @@ static bool has_miss_in_baseline(const struct study *study, const struct fth_tlb
                                  double typical)
 {
     const double less = typical - walk->mean[position], first = study->first_step.miss_excess;
+    /* The tolerance is a heuristic. */
     return typical > 0 && fabs(less - first) < fmin(MIN_RISE, first / 4) &&
            is_in_samples_set(search->pages, position, study->first_page, study->first_entries);
 }
@@ -549,7 +563,7 @@ static enum fth_status find_level(struct study *study, struct candidate *candida
 
 /* Finds a candidate for the level after `last`, whose figures are in `level`: on the spread chain,
  * and on a second chain whose stride is the page size of that level. The lower of the two steps is
- * taken. */
+ * taken; if they differ by less than MIN_RISE cycles, it is that of the second chain. */
 static enum fth_status find_next_candidate(struct study *study, struct fth_pages *spread,
                                            const struct candidate *last,
                                            const struct fth_tlb_level *level,
@@ -560,11 +574,15 @@ static enum fth_status find_next_candidate(struct study *study, struct fth_pages
         find_candidate(study, spread, FIRST_COUNT, hit_excess, candidate, error);
     if (status != FTH_OK || level->page_bytes == 0)
         return status;
-    /* A level that the spread chain does not show has more entries than that chain has loads, or
-     * fewer entries than the last level and pages that are not much larger. In both cases the
-     * second chain must be as long as possible. It is limited, to save time, if the spread chain
-     * shows a level, or if pages are so large that the second chain has hardly more loads than the
-     * spread chain. */
+    /* If the spread chain shows no further level, the next level may have more entries than that
+     * chain has loads. The second chain is then as long as possible, unless pages are so large that
+     * it would have hardly more loads than the spread chain.
+     *
+     * Otherwise the second chain is limited to save time. It is still needed for a next level that
+     * has fewer entries than the last one, but larger pages. On the spread chain, every load needs
+     * its own entry in both levels. As soon as loads miss the last level, they miss the next one,
+     * too. On the second chain, several loads share a page of the next level, which therefore
+     * overflows later. LOADS_PER_ENTRY is enough for this if the pages are not much larger. */
     uint64_t max_loads = UINT64_MAX;
     if (candidate->found || 2 * level->page_bytes > spread->stride_bytes)
         max_loads = LOADS_PER_ENTRY * (level->entries ? level->entries : last->onset_loads);
@@ -590,8 +608,8 @@ static enum fth_status find_next_candidate(struct study *study, struct fth_pages
  * duplicate if
  *   - its misses begin at the same number of pages (`same_onset`), or
  *   - its penalty is lower than that of the previous level, and its own entries were not measured
- *     (its page size is unknown, or it is hidden behind the previous level) or equal those of
- *     the previous level. */
+ *     or equal those of the previous level. They are not measured if its page size is unknown, or
+ *     if the previous level holds many of the pages that would fill it (level->hidden). */
 static bool is_duplicate(const struct fth_tlb_level *level, const struct fth_tlb_level *before,
                          bool same_onset)
 {
@@ -600,13 +618,13 @@ static bool is_duplicate(const struct fth_tlb_level *level, const struct fth_tlb
             level->penalty_cycles < before->penalty_cycles);
 }
 
-/* Raises the penalty of a level to the excess of its duplicate. The duplicate's own penalty counts
- * from the misses of the level, so the new penalty is the sum of both. */
-static void add_penalty(struct fth_tlb_level *level, const struct fth_tlb_level *more)
+/* Raises the penalty of a level to the excess of its duplicate. The duplicate's own penalty is
+ * measured relative to the miss excess of the level, so the new penalty is the sum of both. */
+static void add_penalty(struct fth_tlb_level *level, const struct fth_tlb_level *duplicate)
 {
-    level->penalty_low = level->penalty_cycles + more->penalty_low;
-    level->penalty_high = level->penalty_cycles + more->penalty_high;
-    level->penalty_cycles += more->penalty_cycles;
+    level->penalty_low = level->penalty_cycles + duplicate->penalty_low;
+    level->penalty_high = level->penalty_cycles + duplicate->penalty_high;
+    level->penalty_cycles += duplicate->penalty_cycles;
 }
 
 /* Finds one level after the other; see the steps at the top of this file. */
@@ -633,8 +651,8 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
                 last.step.miss_excess = last.step.hit_excess + level[-1].penalty_cycles;
                 onset = study->onset;
             }
-            /* Look for a step above that of the duplicate. The penalty of the new candidate
-             * counts from the miss excess of the previous level, not from the duplicate's. */
+            /* Look for a step above that of the duplicate. The penalty of the new candidate is
+             * measured relative to the miss excess of the previous level, not of the duplicate. */
             struct candidate higher = last;
             higher.step.miss_excess = candidate.step.miss_excess;
             status = find_next_candidate(study, spread, &higher, level - 1, &candidate, error);
@@ -647,8 +665,8 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
         study->level_count = ++tlbs->count;
         study->first_page = tlbs->levels[0].page_bytes;
         study->first_entries = tlbs->levels[0].entries;
-        /* The entries can exceed the loads at which misses were first seen, where those loads fell
-         * into few of the sets. */
+        /* Misses can begin with fewer loads than the level has entries, if the pages of these loads
+         * fall into few of its sets. */
         if (study->first_max_loads < study->first_entries)
             study->first_max_loads = study->first_entries;
         study->periodic = study->periodic && level->periodic;

@@ -1,60 +1,84 @@
-/* How many entries does a TLB level have? At a stride of one page, it is the largest number of
- * pages that repeated passes access without a miss of that level. The probe doubles the additional
- * pages until some miss (the onset), and then narrows the interval. It repeats the walks on both
- * sides of the onset, also with other first pages, which gives the confidence.
+/* How many entries does a TLB level have? With one load per page, it is the largest number of pages
+ * that repeated passes access without a miss of that level. The probe walks over 2, 4, 8, … pages
+ * until some pages miss. It then narrows the interval until the smallest number of pages with
+ * misses is known: the onset. It repeats the walks just below and at the onset, also from other
+ * first pages, which gives the confidence.
  *
- * Three effects make this number inexact:
- *   - The samples are written during timed passes. Their page is in use all the time. It is the
- *     first page of the chain, or a page of its own where pages are small (is_first_page_inner()).
+ * Three effects can make the number of pages that fit differ from the number of entries:
+ *   - During timed passes, the kernel writes the samples to memory, so the page of the samples is
+ *     in use all the time. Normally it is also the first page of the chain. If an inner level holds
+ *     it, one page more than the entries seems to fit (is_first_page_inner()). Where pages are
+ *     small, the samples have a page of their own. It takes an entry, so that one page fewer than
+ *     the entries seems to fit (fth_tlb_find_entries()).
  *   - A hash can select the sets. It distributes consecutive pages unevenly, so that some sets
  *     overflow early. Then the pages that remain resident after a longer walk are counted, by a
  *     walk in reverse order (vote()).
  *   - With random replacement, it takes many passes until all pages that fit are resident. Walks
- *     then have more warm-up passes. */
+ *     then have more warm-up passes.
+ *
+ * tlb.h defines the terms "step", "samples" and "periodic". The inner levels are all levels that
+ * are looked up before the one to be measured; the previous level is the last of them. */
 #include "probe/tlb.h"
 
 #include <math.h>
 
 enum {
     SKEW = 256,       /* bytes by which strides are larger than the page; see tlb.c */
-    PASSES = 5,       /* timed passes of a walk */
-    MANY_PASSES = 15, /* timed passes where different pages miss in each pass */
-    FEW_PASSES = 3,   /* timed passes over more than MANY_PAGES pages, which are enough samples */
+    PASSES = 5,       /* evaluated passes of a walk */
+    MANY_PASSES = 15, /* evaluated passes where different pages miss in each pass */
+    /* A walk over more than MANY_PAGES pages has FEW_PASSES evaluated passes, because each pass
+     * gives many samples, and LONG_WARM_PASSES warm-up passes, to save time. */
     MANY_PAGES = 512,
-    WARM_PASSES = 3, /* warm-up passes; FIFO needs two until all pages that fit are resident */
+    FEW_PASSES = 3,
+    LONG_WARM_PASSES = 1,
+    /* Warm-up passes of other walks. FIFO needs two passes until all pages that fit are resident.
+     * The first timed pass, which is not evaluated (pages.c), counts as a further warm-up pass. */
+    WARM_PASSES = 3,
     /* With random replacement, additional warm-up passes per page, and the maximum number of
      * warm-up loads of a walk; beyond it, the measurement would take too long. Chosen by
      * experiment. */
     RANDOM_WARM_PASSES = 4,
     MAX_WARM_LOADS = 1 << 16,
-    /* Minimum number of sets of a TLB that is assumed to be hashed. Fewer sets that do not overflow
-     * together are assumed to have different sizes. Heuristic. */
+    /* Minimum number of sets of a TLB that is assumed to be hashed. If a TLB has fewer sets and
+     * they do not overflow together, they are assumed to have different sizes. Heuristic. */
     MIN_HASHED_SETS = 16,
     CUTS = 4,         /* walks that divide the interval of the onset, per round */
-    REPEATS = 5,      /* first pages of the walks that confirm the onset */
+    FIRST_PAGES = 5,  /* different first pages of the walks that confirm the onset */
+    INNER_WALKS = 5,  /* walks that find out whether an inner level holds the first page */
     CURVE_POINTS = 6, /* consecutive numbers of pages, to find the ways */
     ONSET_WALKS = 3,  /* walks that must confirm an onset by majority */
-    MAX_TURNS = 5,    /* attempts to find a stable onset, or a step of the miss curve */
+    MAX_ATTEMPTS = 5, /* attempts to find a stable onset, or a rise of the miss curve */
     VOTES = 12,       /* walks that count the resident pages */
-    TYPICAL_WAYS = 8  /* first guess of the ways */
+    /* Ways that find_miss_rise() assumes to select the numbers of pages that it tries. A typical
+     * number; the ways that it finds do not depend on it. */
+    TYPICAL_WAYS = 8,
+    /* Pages that need not miss when "all pages" miss: the page of the samples, which never misses
+     * in a timed pass, and one more. Heuristic. */
+    SPARED_PAGES = 2,
+    /* The same pages miss in each pass if at most 1/INCONSISTENT_PART of the misses differ from
+     * most passes. Heuristic. */
+    INCONSISTENT_PART = 10
 };
-/* Minimum fraction of loads that must miss the inner level for this level to be measurable.
+/* Minimum fraction of loads that must miss the previous level for this level to be measurable.
  * Heuristic. */
 static const double min_inner_misses = 0.95;
-/* First pages of the chains that confirm the onset. Chosen arbitrarily. */
-static const uint64_t starts[REPEATS] = {0, 5, 18, 37, 66};
+/* First pages of the walks that confirm the onset. Chosen arbitrarily. */
+static const uint64_t first_pages[FIRST_PAGES] = {0, 5, 18, 37, 66};
 
-/* A walk over the first `count` pages, with warm-up and passes as the search needs them. */
+/* Returns a walk over the first `count` pages, with as many warm-up and evaluated passes as the
+ * search needs. fth_page_passes() reduces the passes if their samples would need too much space. */
 static struct fth_page_walk plan_walk(const struct fth_tlb_search *search, uint64_t count)
 {
     return (struct fth_page_walk){.count = count,
-                                  .warm_passes = (count > MANY_PAGES ? 1 : WARM_PASSES) +
-                                                 search->warm_passes_per_page * count,
+                                  .warm_passes =
+                                      (count > MANY_PAGES ? LONG_WARM_PASSES : WARM_PASSES) +
+                                      search->warm_passes_per_page * count,
                                   .passes = fth_page_passes(count, search->passes ? search->passes
                                                                    : count > MANY_PAGES ? FEW_PASSES
                                                                                         : PASSES)};
 }
 
+/* The misses of the level to be measured in a walk. */
 static struct fth_page_misses misses_of(const struct fth_tlb_search *search,
                                         const struct fth_page_walk *walk)
 {
@@ -117,7 +141,8 @@ static enum fth_status find_stable_onset(struct fth_tlb_search *search, uint64_t
                                          struct fth_error *error)
 {
     enum fth_status status = find_onset(search, 0, max, error);
-    for (unsigned turn = 0; turn < MAX_TURNS && status == FTH_OK && search->onset; turn++) {
+    for (unsigned attempt = 0; attempt < MAX_ATTEMPTS && status == FTH_OK && search->onset;
+         attempt++) {
         struct fth_page_walk walks[ONSET_WALKS];
         unsigned confirmed = 0;
         for (size_t i = 0; i < ONSET_WALKS; i++)
@@ -137,7 +162,7 @@ static enum fth_status find_stable_onset(struct fth_tlb_search *search, uint64_t
     return status;
 }
 
-/* Whether the same pages miss in each pass, with half as many again as the onset. */
+/* Whether the same pages miss in each pass of a walk over 1.5 times as many pages as the onset. */
 static enum fth_status is_periodic(struct fth_tlb_search *search, uint64_t max, bool *periodic,
                                    struct fth_error *error)
 {
@@ -146,54 +171,63 @@ static enum fth_status is_periodic(struct fth_tlb_search *search, uint64_t max, 
     if (status != FTH_OK)
         return status;
     struct fth_page_misses misses = misses_of(search, &walk);
-    *periodic = misses.inconsistent_loads * 10 < misses.missed_loads;
+    *periodic = misses.inconsistent_loads * INCONSISTENT_PART < misses.missed_loads;
     fth_page_walks_fini(&walk, 1);
     return FTH_OK;
 }
 
 /* Whether an inner level holds the first page of the chain during timed passes. The samples are in
  * that page, so it is in use all the time. If it stays in an inner level, it needs no entry of this
- * level, and one page more than the entries seems to fit. A timed pass that directly follows passes
- * without samples shows this: search->fits pages then overflow the level. */
+ * level, and one page more than the entries seems to fit.
+ *
+ * To find out, the probe evaluates a timed pass that directly follows the warm-up. The warm-up
+ * writes no samples, so the first page is looked up in this level like any other page. If
+ * search->fits is one more than the entries, the pages now overflow the level, and the timed pass
+ * misses. */
 static enum fth_status is_first_page_inner(struct fth_tlb_search *search, bool *inner_first,
                                            struct fth_error *error)
 {
-    struct fth_page_walk walks[REPEATS];
-    for (size_t i = 0; i < REPEATS; i++) {
+    struct fth_page_walk walks[INNER_WALKS];
+    for (size_t i = 0; i < INNER_WALKS; i++) {
         walks[i] = plan_walk(search, search->fits);
-        walks[i].warm_passes++;
+        walks[i].warm_passes++; /* instead of the first timed pass, which is evaluated here */
         walks[i].passes = 1;
         walks[i].time_first_pass = true;
     }
-    enum fth_status status = fth_pages_walk(search->pages, walks, REPEATS, error);
+    enum fth_status status = fth_pages_walk(search->pages, walks, INNER_WALKS, error);
     if (status != FTH_OK)
         return status;
     struct fth_page_misses all = {0};
-    for (size_t i = 0; i < REPEATS; i++) {
+    for (size_t i = 0; i < INNER_WALKS; i++) {
         struct fth_page_misses misses = misses_of(search, &walks[i]);
         all.missed_loads += misses.missed_loads;
         all.loads += misses.loads;
         all.missed_pages += misses.missed_pages;
     }
-    all.missed_pages /= REPEATS;
-    fth_page_walks_fini(walks, REPEATS);
+    all.missed_pages /= INNER_WALKS;
+    fth_page_walks_fini(walks, INNER_WALKS);
     *inner_first = fth_tlb_step_overflows(&all, search->fits, search->step);
     return FTH_OK;
 }
 
-/* Repeats the walks over search->fits and search->onset pages, also with other first pages. The
+/* Repeats the walks over search->fits and search->onset pages, also from other first pages. The
  * confidence is the fraction of walks with the same verdict, by Laplace's rule of succession. *even
- * is false where all walks from the first page agree but some from other pages do not, that is,
- * where the distribution over the sets depends on the first page. Other first pages are only tried
- * where an inner level holds the page of the samples (`inner_first`): these walks have one page
- * fewer, because that page is not among them. */
+ * is false where all walks from page 0 agree but some from other pages do not, that is, where the
+ * distribution over the sets depends on the first page.
+ *
+ * Other first pages are tried only where an inner level holds the page of the samples
+ * (`inner_first`). Otherwise this page would take an entry in addition to the pages of the walk. A
+ * walk from another first page leaves out the page of the samples, which needs no entry, and
+ * therefore has one page fewer. */
 static enum fth_status confirm(struct fth_tlb_search *search, bool inner_first, double *confidence,
                                bool *even, struct fth_error *error)
 {
-    struct fth_page_walk walks[2 * REPEATS + 2];
+    /* For each first page, a walk that should fit and one that should not; page 0 twice. */
+    struct fth_page_walk walks[2 * FIRST_PAGES + 2];
     unsigned same = 0, same_elsewhere = 0, elsewhere = 0;
     for (size_t i = 0; i < FTH_COUNT(walks); i++) {
-        uint64_t count = i % 2 ? search->onset : search->fits, first = starts[i / 2 % REPEATS];
+        uint64_t count = i % 2 ? search->onset : search->fits;
+        uint64_t first = first_pages[i / 2 % FIRST_PAGES];
         bool moved = inner_first && first && count > 1 && first + count <= search->pages->max_loads;
         walks[i] = plan_walk(search, count - moved);
         walks[i].first = moved ? first : 0;
@@ -233,9 +267,9 @@ static enum fth_status measure_curve(struct fth_tlb_search *search, uint64_t fir
     return FTH_OK;
 }
 
-/* The most frequent increase between consecutive points of a miss curve, of those above one page;
- * 0: there is none. */
-static uint64_t typical_step(const uint64_t *misses, size_t count)
+/* The most frequent rise between consecutive points of a miss curve, among the rises of more than
+ * one page; 0: there is none. */
+static uint64_t typical_rise(const uint64_t *misses, size_t count)
 {
     uint64_t typical = 0;
     size_t max = 0;
@@ -285,11 +319,11 @@ static void tally(struct ballot *ballot)
 static double confidence_of(const struct ballot *ballot)
 {
     const unsigned all = ballot->votes + ballot->next;
-    double ways = 1, tail = 0; /* `ways`: binomial coefficient, all over i */
+    double combinations = 1, tail = 0; /* combinations: the ways to choose i of `all` votes */
     for (unsigned i = 0; i <= all; i++) {
         if (i >= ballot->votes)
-            tail += ways;
-        ways = ways * (all - i) / (i + 1);
+            tail += combinations;
+        combinations = combinations * (all - i) / (i + 1);
     }
     return fmin(1 - ldexp(tail, -(int)all), (VOTES + 1.0) / (VOTES + 2.0));
 }
@@ -298,8 +332,9 @@ static double confidence_of(const struct ballot *ballot)
  * there are entries, each LRU set holds the pages that were used last, as many as it has ways,
  * however the pages are distributed. A pass in reverse order therefore hits as often as there are
  * entries. The samples and the code of the kernel may occupy a few entries; rounding to a
- * multiple of the ways corrects that. Each walk has one vote. The walks cover between `min_pages`
- * and all pages of the chain, from its first page or up to its last. */
+ * multiple of the ways corrects that. Each walk has one vote. The walks cover different numbers of
+ * pages, from `min_pages` to all pages of the chain. Every second walk begins with the chain's
+ * first page; the others end with its last page. */
 static enum fth_status vote(struct fth_tlb_search *search, uint64_t min_pages, uint64_t ways,
                             struct ballot *ballot, struct fth_error *error)
 {
@@ -314,7 +349,7 @@ static enum fth_status vote(struct fth_tlb_search *search, uint64_t min_pages, u
     enum fth_status status = fth_pages_walk(search->pages, walks, VOTES, error);
     if (status != FTH_OK)
         return status;
-    double whole[VOTES], scratch[VOTES];
+    double from_start[VOTES], scratch[VOTES];
     size_t count = 0;
     for (size_t i = 0; i < VOTES; i++) {
         /* Outliers are assumed to hit as often as the other loads. */
@@ -323,65 +358,77 @@ static enum fth_status vote(struct fth_tlb_search *search, uint64_t min_pages, u
                              (double)(misses.loads ? misses.loads : 1);
         ballot->entries[i] = round(found / (double)ways) * (double)ways;
         if (walks[i].first == 0)
-            whole[count++] = found;
+            from_start[count++] = found;
     }
-    fth_sort_f64(whole, scratch, count);
-    ballot->resident = whole[count / 2];
+    fth_sort_f64(from_start, scratch, count);
+    ballot->resident = from_start[count / 2];
     fth_page_walks_fini(walks, VOTES);
     tally(ballot);
     return FTH_OK;
 }
 
-/* Finds the step of the miss curve, which is the number of ways plus one. Where a hash selects the
- * sets, consecutive pages are unevenly distributed: the first set overflows early, and further
- * pages add no misses as long as they go to sets with free ways. A page that makes a set overflow
- * adds misses of all its ways and of itself. *miss_step stays 0 where no step is found.
+/* Finds the rise of the miss curve where a set overflows, which is the number of ways plus one.
+ * Where a hash selects the sets, consecutive pages are unevenly distributed: the first set
+ * overflows early, and further pages add no misses as long as they go to sets with free ways. A
+ * page that makes a set overflow adds misses of all its ways and of itself. *miss_rise is 0 before
+ * the call, and stays 0 where no rise is found.
  *
  *   misses         ┌──
- *               ┌──┘   steps of ways + 1
+ *               ┌──┘   rises of ways + 1
  *          ┌────┘
  *   ───────┴ first set overflows          → pages
- */
-static enum fth_status find_miss_step(struct fth_tlb_search *search, uint64_t max,
-                                      uint64_t *miss_step, struct fth_error *error)
+ *
+ * The first set can overflow so early that the other sets still have many free ways. Therefore each
+ * attempt begins at more pages than the one before: half a page more per set of TYPICAL_WAYS ways.
+ * Below 2 * TYPICAL_WAYS pages this is 0, and an attempt only repeats the one before. */
+static enum fth_status find_miss_rise(struct fth_tlb_search *search, uint64_t max,
+                                      uint64_t *miss_rise, struct fth_error *error)
 {
     uint64_t misses[CURVE_POINTS], pages = search->fits;
     enum fth_status status = FTH_OK;
-    for (unsigned turn = 0; turn < MAX_TURNS && *miss_step == 0 && status == FTH_OK; turn++) {
+    for (unsigned attempt = 0; attempt < MAX_ATTEMPTS && *miss_rise == 0 && status == FTH_OK;
+         attempt++) {
         pages += pages / 2 / TYPICAL_WAYS;
         if (pages + CURVE_POINTS > max)
             break;
         status = measure_curve(search, pages, misses, CURVE_POINTS, error);
         if (status == FTH_OK)
-            *miss_step = typical_step(misses, CURVE_POINTS);
+            *miss_rise = typical_rise(misses, CURVE_POINTS);
     }
     return status;
 }
 
-/* Corrects the entries of a level whose sets need not overflow together. `miss_step` is the step of
- * the miss curve directly above the onset, 0 where there is none. `even` is false where the
- * distribution over the sets depends on the first page, or where the miss curve has flat parts.
- * Where the votes are not conclusive, level->entries becomes 0, and `doubt` tells why. */
+/* Corrects the entries of a level whose sets need not overflow together. Before the call,
+ * level->entries is the number of pages that fit. `miss_rise` is the typical rise of the miss curve
+ * directly above the onset, 0 where there is none. `even` is false where the distribution over the
+ * sets depends on the first page, or where the miss curve has flat parts. Where the votes are not
+ * conclusive, level->entries becomes 0 and `doubt` is set; `unsettled` is set, too, because another
+ * attempt may find the entries. */
 static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t max,
-                                     uint64_t miss_step, bool even, struct fth_tlb_level *level,
+                                     uint64_t miss_rise, bool even, struct fth_tlb_level *level,
                                      struct fth_error *error)
 {
-    enum fth_status status = even ? FTH_OK : find_miss_step(search, max, &miss_step, error);
+    enum fth_status status = even ? FTH_OK : find_miss_rise(search, max, &miss_rise, error);
     if (status != FTH_OK)
         return status;
-    const uint64_t ways = miss_step ? miss_step - 1 : 0;
+    const uint64_t ways = miss_rise ? miss_rise - 1 : 0;
+    /* The walks of the vote must fill every set, although the pages are unevenly distributed. They
+     * therefore cover at least two pages per set more than the onset. Heuristic. */
     const uint64_t enough = ways > 1 ? search->onset + 2 * search->onset / ways : max;
     const bool can_vote = enough + VOTES <= max;
     /* Few sets are assumed to have different sizes rather than to be hashed. Then the pages that
-     * fit are the entries. */
+     * fit are the entries. In a hashed level, fewer pages fit than there are entries; the sum
+     * tolerates a difference of one set. */
     if (even && (!can_vote || level->entries + ways < MIN_HASHED_SETS * ways))
         return FTH_OK;
     struct ballot ballot = {.votes = 0};
     if (can_vote)
         status = vote(search, enough, ways, &ballot, error);
+    /* If no more pages are resident than fit, the pages that fit are the entries. */
     if (status != FTH_OK || (even && ballot.resident < (double)level->entries + 1))
         return status;
-    /* Plausibility: the pages that fit exceed the entries by no more than one set, and no set
+    /* Plausibility: the result is at most one set less than the pages that fit. (It should not be
+     * less at all, but it is rounded, and other data may have occupied entries.) And no set
      * overflows before the average set holds `ways` - 1 pages. */
     const uint64_t winner = (uint64_t)ballot.winner;
     if (2 * ballot.votes <= VOTES || winner + ways < level->entries ||
@@ -396,19 +443,20 @@ static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t max
     return FTH_OK;
 }
 
-/* Whether each further page adds misses, until all pages miss. Otherwise it went to a set with a
- * free way. The curve begins at `first` pages. */
+/* Whether each further page adds misses, until all pages miss. A page that adds none went to a set
+ * with a free way. misses[i] are the misses of `first` + i pages. */
 static bool is_regular(const uint64_t *misses, uint64_t first, size_t count)
 {
     for (size_t i = 1; i < count; i++)
-        if (misses[i] <= misses[i - 1] && misses[i - 1] + 2 < first + i - 1)
+        if (misses[i] <= misses[i - 1] && misses[i - 1] + SPARED_PAGES < first + i - 1)
             return false;
     return true;
 }
 
 /* Whether the previous level holds many of the pages that seem to fit, so that they are not looked
- * up in this level. A previous level with few entries cannot. Otherwise its misses are counted in a
- * walk; `before` is its step. */
+ * up in this level. If the previous level is known to hold few pages of this chain
+ * (search->inner_loads; 0: unknown), it does not. Otherwise its misses are counted in a walk.
+ * `before` is the step of the previous level, that is, the excess of a load that misses it. */
 static enum fth_status is_hidden(struct fth_tlb_search *search, const struct fth_tlb_step *before,
                                  bool *hidden, struct fth_error *error)
 {
@@ -430,11 +478,14 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
                                      const struct fth_tlb_step *before, struct fth_tlb_level *level,
                                      struct fth_error *error)
 {
-    const uint64_t max = search->pages->max_loads;
+    const uint64_t max = search->pages->max_loads; /* one load per page */
     level->periodic = true;
     enum fth_status status = find_stable_onset(search, max, error);
+    /* Half of the pages that fit certainly fit, so their misses are false ones. The walks that
+     * follow tolerate false misses at this rate. */
     if (status == FTH_OK && search->onset && search->fits > 2)
         status = fth_tlb_step_learn_rate(search->pages, search->fits / 2, search->step, error);
+    /* Passes can be compared only where a single load distinguishes hit and miss. */
     if (status == FTH_OK && search->onset && search->step->per_load)
         status = is_periodic(search, max, &level->periodic, error);
     if (status == FTH_OK && search->onset && !level->periodic) {
@@ -467,10 +518,11 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
         status = is_first_page_inner(search, &inner_first, error);
     if (status == FTH_OK)
         status = confirm(search, inner_first, &level->entries_confidence, &even, error);
-    const uint64_t own = inner_first ? 1 : 0;
-    level->entries = search->fits - own;
+    const uint64_t inner_pages = inner_first ? 1 : 0; /* pages that need no entry of this level */
+    level->entries = search->fits - inner_pages;
     /* The samples are directly in front of the chain. Where pages are small, they are in a page of
-     * their own, which takes an entry of the first level. */
+     * their own. It takes an entry of the first level; whether it takes one of a later level is
+     * unknown. */
     if (search->pages->stride_bytes - SKEW <= FTH_HEADER_BYTES) {
         level->entries += !before;
         if (before) {
@@ -482,12 +534,15 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
     }
     const size_t points = (size_t)FTH_MIN(CURVE_POINTS, max - search->onset + 1);
     uint64_t misses[CURVE_POINTS];
+    /* The miss curve requires that the same pages miss in every pass. It is not measured either if
+     * different pages miss the inner levels in each pass, because different pages are then looked
+     * up in this level; but it is if an inner level holds the page of the samples. Heuristic. */
     if (status != FTH_OK || !level->periodic || points < 2 ||
         (before && !inner_first && !search->inner_periodic))
         return status;
     status = measure_curve(search, search->onset, misses, points, error);
-    if (status != FTH_OK || misses[0] + 2 >= search->onset)
+    if (status != FTH_OK || misses[0] + SPARED_PAGES >= search->onset)
         return status; /* one set: all pages miss at once */
     even = even && is_regular(misses, search->onset, points);
-    return count_entries(search, max, typical_step(misses, points), even, level, error);
+    return count_entries(search, max, typical_rise(misses, points), even, level, error);
 }

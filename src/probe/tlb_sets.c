@@ -1,9 +1,13 @@
 /* How many sets and ways does a TLB level have? The probe walks over more and more pages than fit
  * and counts those that miss: the miss curve. With LRU, one set after the other overflows, and then
  * all its pages miss. Each step of the curve is therefore one set, and its height is the number of
- * ways plus one (Mei and Chu 2017, Section 4.4 and Fig. 8). A larger set shows as a larger step. A
- * TLB with many entries may distribute pages unevenly by a hash. There the curve is measured at
- * some points only, and its slope is the number of ways plus one.
+ * ways plus one (Mei and Chu 2017, Section 4.4 and Fig. 8). A larger set shows as a larger step.
+ *
+ * If the TLB has many entries, the curve is measured at some points only, to save time. Each
+ * further page makes a further set overflow, so the slope of the curve is the number of ways plus
+ * one. A hash may select the set of a page in such a TLB, and distribute the pages unevenly. Some
+ * sets then overflow early, and fth_tlb_slope() ignores the first part of the curve. If no sets are
+ * found, the walks begin at another page (choose_first()).
  *
  * Where different pages miss in each pass, the policy is not LRU. The curve then counts the pages
  * that ever miss: a set that overflows evicts each of its pages sooner or later, and a set that
@@ -12,7 +16,8 @@
  * One page is an exception: the page of the samples. The kernel writes the measured cycles (the
  * samples) directly in front of the chain, so that the page of position 0 is in use all the time
  * and never misses when it is timed (see tlb.h). Whether it occupies an entry of this level or only
- * one of an inner level is not known beforehand; count_steps() finds out. */
+ * one of an inner level is not known beforehand. count_steps() finds out; count_by_slope() assumes
+ * that an inner level holds it, if there is one. */
 #include "probe/tlb_sets.h"
 
 #include <math.h>
@@ -20,29 +25,30 @@
 
 enum {
     SKEW = 256, /* bytes by which strides are larger than the page; see tlb.c */
-    /* Maximum loads of a chain, as in tlb.c: MAX_HOPS, and one in L2_PART of the lines of the L2,
-     * so that all lines stay in the L2. */
-    MAX_HOPS = 8192,
+    /* As in tlb.c, a chain has at most MAX_LOADS loads. It also has at most 1/L2_PART as many loads
+     * as the L2 has lines, so that all lines stay in the L2. Heuristics. */
+    MAX_LOADS = 8192,
     L2_PART = 16,
     LINE_BYTES = 128, /* of a line of the L2 */
-    /* Timed passes. There are many, because an inner level that is not LRU sometimes holds a page,
-     * which then does not miss. Walks over more than MANY_PAGES pages have enough samples with
-     * FEW_PASSES. */
+    /* If a TLB has more than MANY_PAGES entries, the sets come from the slope of the curve instead
+     * of from its steps. Walks over more than MANY_PAGES pages have fewer passes. Heuristic. */
+    MANY_PAGES = 512,
+    /* Timed passes of a walk. There are many, because an inner level that is not LRU sometimes
+     * holds a page, which then does not miss. FEW_PASSES give enough samples if there are more than
+     * MANY_PAGES pages. */
     PASSES = 15,
     FEW_PASSES = 3,
-    /* Also the number of entries above which the slope of the curve is evaluated. */
-    MANY_PAGES = 512,
     BATCH = 16,           /* walks that are measured at a time */
     MAX_RANDOM_SETS = 16, /* maximum sets of a TLB whose misses are not periodic */
     MAX_ROUNDS = 64,      /* maximum walks to find all pages that ever miss */
     /* A walk over n pages has WARM_PASSES * n warm-up passes: with random replacement, it takes
      * many passes until all pages that fit are resident. As RANDOM_WARM_PASSES of tlb_entries.c. */
     WARM_PASSES = 4,
-    /* Standard deviations by which a single miss must exceed a hit. It is one more than CLEAR of
-     * tlb_step.c, as is required of a step there. */
+    /* Standard deviations by which a single miss must exceed a hit. tlb_step.c has the
+     * same requirement for a step: CLEAR + 1. */
     MIN_CLEAR = 6,
     MIN_SLOPES = 3,    /* minimum points for a slope */
-    STARTS = 8,        /* first pages that are tried for a hashed TLB */
+    STARTS = 8,        /* number of pages that are tried as the first of a walk (choose_first) */
     SERIES_PASSES = 6, /* passes whose single loads are kept */
     TURNS = 2,         /* maximum attempts to find the sets */
     /* The first eighth of the curve does not count for the slope: it is flat where a hash lets some
@@ -62,9 +68,10 @@ static const double slope_tolerance = 0.1;
  * The noise is measured in a walk over `few` pages, which are assumed to fit into the first level.
  *
  * Then sets `periodic`: whether the same pages miss in every pass over one and a half times as many
- * pages as fit. The loads that differ from most passes must be fewer than a tenth of the misses
- * (heuristic). If single loads do not distinguish hit and miss, this cannot be measured, and
- * `periodic` is assumed to be true. */
+ * pages as fit. Some loads may miss although their page hits in most passes, or hit although it
+ * misses in most passes. These must be fewer than a tenth of all misses (heuristic). If single
+ * loads do not distinguish hit and miss, this cannot be measured, and `periodic` is assumed to be
+ * true. */
 static enum fth_status classify_misses(struct fth_tlb_study *study, uint64_t few,
                                        struct fth_error *error)
 {
@@ -100,8 +107,8 @@ static bool all_miss(const struct fth_tlb_miss_point *point)
     return point->missed + 1 >= point->pages;
 }
 
-/* Whether the walks contain the page of the samples (position 0), and an inner level holds it. It
- * is assumed that an inner level holds a page that is in use all the time. */
+/* Whether the walks contain the page of the samples (position 0), and an inner level holds it. This
+ * page is in use all the time. If there is an inner level, it is assumed to hold such a page. */
 static bool is_first_page_inner(const struct fth_tlb_study *study)
 {
     return study->inner_entries && study->first == 0;
@@ -195,8 +202,9 @@ static enum fth_status choose_first(struct fth_tlb_study *study, struct fth_erro
 }
 
 /* Measures the miss curve of a TLB whose misses are periodic: at every number of pages where there
- * are few entries, otherwise at growing distances. It ends where all pages miss, at twice the
- * entries at the latest, since each set then has at least one page too many. */
+ * are few entries, otherwise at growing distances. It ends where all pages miss, but at twice the
+ * entries at the latest: each set then has at least one page too many, if the pages are evenly
+ * distributed. */
 static enum fth_status measure_periodic(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                         struct fth_error *error)
 {
@@ -290,7 +298,7 @@ static enum fth_status count_ever_missed(struct fth_tlb_study *study, uint64_t p
         return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
     enum fth_status status = FTH_OK;
     double enough = 1;
-    const bool first = pages == study->level->entries + 1;
+    const bool one_too_many = pages == study->level->entries + 1;
     for (unsigned round = 0;
          round < MAX_ROUNDS && (double)misses.count < enough && status == FTH_OK; round++) {
         struct fth_page_walk walk = {.count = pages,
@@ -300,20 +308,21 @@ static enum fth_status count_ever_missed(struct fth_tlb_study *study, uint64_t p
         if (status != FTH_OK)
             break;
         status = add_misses(&misses, &walk, round, &study->step, error);
-        if (status == FTH_OK && first)
+        if (status == FTH_OK && one_too_many)
             status = keep_series(study, &walk, sets, error);
         fth_page_walks_fini(&walk, 1);
         *ever = misses.count ? number_missed(&misses, pages, numbers) : 0;
         enough = (double)*ever * (log(fmax((double)*ever, 1)) + collector_margin);
     }
-    if (status == FTH_OK && first && *ever)
+    if (status == FTH_OK && one_too_many && *ever)
         status = keep_distances(study, &misses, pages, numbers, *ever, error);
     free(misses.at);
     free(numbers);
     return status;
 }
 
-/* Measures the miss curve of a TLB whose misses are not periodic, with one page more at a time. */
+/* Measures the miss curve of a TLB whose misses are not periodic, with one page more at a time.
+ * Points for which memory is too small keep 0 misses; count_steps() then sets `doubt`. */
 static enum fth_status measure_random(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                       struct fth_error *error)
 {
@@ -363,15 +372,15 @@ static uint64_t count_ways(const struct fth_tlb_sets *sets)
 /* The same sets, but one of those with set_sizes[kind] has one way more. */
 static struct fth_tlb_sets with_one_more(const struct fth_tlb_sets *sets, size_t kind)
 {
-    struct fth_tlb_sets more = *sets;
-    const uint64_t ways = more.set_sizes[kind].ways;
-    if (--more.set_sizes[kind].sets == 0) {
-        for (size_t i = kind + 1; i < more.set_size_count; i++)
-            more.set_sizes[i - 1] = more.set_sizes[i];
-        more.set_size_count--;
+    struct fth_tlb_sets changed = *sets;
+    const uint64_t ways = changed.set_sizes[kind].ways;
+    if (--changed.set_sizes[kind].sets == 0) {
+        for (size_t i = kind + 1; i < changed.set_size_count; i++)
+            changed.set_sizes[i - 1] = changed.set_sizes[i];
+        changed.set_size_count--;
     }
-    add_set(&more, ways + 1);
-    return more;
+    add_set(&changed, ways + 1);
+    return changed;
 }
 
 /* Adds the way of the page of the samples. That page always hits when its load is timed, so the
@@ -383,12 +392,12 @@ static void add_samples_way(struct fth_tlb_sets *sets)
     size_t fewest = FTH_MAX_SET_SIZES + 1, times = 0;
     struct fth_tlb_sets best = *sets;
     for (size_t kind = 0; kind < sets->set_size_count; kind++) {
-        const struct fth_tlb_sets more = with_one_more(sets, kind);
-        if (more.doubt || more.set_size_count > fewest)
+        const struct fth_tlb_sets changed = with_one_more(sets, kind);
+        if (changed.doubt || changed.set_size_count > fewest)
             continue;
-        times = more.set_size_count < fewest ? 1 : times + 1;
-        fewest = more.set_size_count;
-        best = more;
+        times = changed.set_size_count < fewest ? 1 : times + 1;
+        fewest = changed.set_size_count;
+        best = changed;
     }
     if (times == 1)
         *sets = best;
@@ -411,12 +420,13 @@ static void count_steps(const struct fth_tlb_study *study, struct fth_tlb_sets *
         sets->doubt = !study->periodic
                           ? "the policy is not LRU, and there are too many sets to distinguish them"
                       : last && miss_curve[last - 1].pages >= 2 * study->level->entries
-                          ? "some pages hit even with twice the entries: this level or one before "
-                            "it is not LRU"
+                          ? "some pages hit even with twice the entries: this level or an inner "
+                            "one is not LRU"
                           : "there is too little memory to overflow all sets";
     /* If the page of the samples occupied an entry of this level, its set would seem to have one
      * way less (see add_samples_way). If no way is missing, that page occupies an entry of an inner
-     * level only, and each walk has one page of this level fewer than it has pages. */
+     * level only. Each walk then needs one entry of this level fewer than it has pages, and the
+     * curve is corrected for that. */
     if (study->inner_entries && count_ways(sets) == study->level->entries)
         for (size_t i = 0; i < last; i++)
             sets->miss_curve[i].pages--;
@@ -462,7 +472,8 @@ static enum fth_status count_by_slope(const struct fth_tlb_study *study, struct 
     enum fth_status status = fth_tlb_slope(sets->miss_curve, sets->miss_curve_count, &slope, error);
     if (status != FTH_OK)
         return status;
-    /* The slope is rounded. A set has at least one way, so the slope must be at least 2 then. */
+    /* The slope is rounded. The rounded slope must be at least 2, because a set has at least one
+     * way. */
     const uint64_t ways = is_one_set(sets) ? entries
                           : slope >= 1.5   ? (uint64_t)(slope + 0.5) - 1
                                            : 0;
@@ -471,8 +482,8 @@ static enum fth_status count_by_slope(const struct fth_tlb_study *study, struct 
          i++, compared++) {
         const struct fth_tlb_miss_point *point = &sets->miss_curve[i];
         const uint64_t pages = point->pages - (is_first_page_inner(study) ? 1 : 0);
-        const uint64_t more = pages > entries ? pages - entries : 0;
-        const double predicted = (double)FTH_MIN(more * (ways + 1), pages);
+        const uint64_t extra_pages = pages > entries ? pages - entries : 0;
+        const double predicted = (double)FTH_MIN(extra_pages * (ways + 1), pages);
         agree += fabs((double)point->missed - predicted) <= slope_tolerance * predicted;
     }
     if (ways == 0)
@@ -556,13 +567,13 @@ static enum fth_status confirm_curve(struct fth_tlb_study *study, struct fth_tlb
 static enum fth_status examine(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                struct fth_error *error)
 {
-    /* Half of the pages that the inner levels hold (of this level, if it is the first) are assumed
-     * to fit into the first level. pages.c can then measure the baselines in groups of loads
-     * instead of one by one. */
+    /* The first level is assumed to hold half as many pages as the inner levels have entries, or as
+     * this level has, if it is the first or has fewer. pages.c can then measure the baselines in
+     * groups of loads instead of one by one. */
     const uint64_t entries = study->level->entries;
-    const uint64_t few = study->inner_entries ? study->inner_entries : entries;
-    fth_pages_use_hit_groups(&study->pages, FTH_MIN(few, entries) / 2);
-    enum fth_status status = classify_misses(study, FTH_MIN(few, entries) / 2, error);
+    const uint64_t inner = study->inner_entries ? study->inner_entries : entries;
+    fth_pages_use_hit_groups(&study->pages, FTH_MIN(inner, entries) / 2);
+    enum fth_status status = classify_misses(study, FTH_MIN(inner, entries) / 2, error);
     if (status == FTH_OK)
         status = measure_curve(study, sets, error);
     if (status == FTH_OK && entries <= MANY_PAGES)
@@ -586,7 +597,7 @@ static enum fth_status study_level(const struct fth_prober *prober,
     }
     study.step.miss_excess = study.step.hit_excess + level->penalty_cycles;
     const uint64_t stride = level->page_bytes + SKEW;
-    uint64_t max = FTH_MIN(FTH_MIN(plan->l2_bytes / LINE_BYTES / L2_PART, MAX_HOPS),
+    uint64_t max = FTH_MIN(FTH_MIN(plan->l2_bytes / LINE_BYTES / L2_PART, MAX_LOADS),
                            plan->max_bytes / stride - 1);
     enum fth_status status =
         fth_pages_open(prober, stride, FTH_MIN(max, 2 * level->entries + FTH_MAX_MISS_POINTS),

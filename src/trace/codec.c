@@ -1,27 +1,36 @@
 /* Encodes the accesses of a frame as bytes, and decodes them.
  *
+ * A frame is a sequence of at most 8,192 accesses of one launch, sorted by access number, block and
+ * warp (write.c). Its header (struct fth_frame) contains the ranges of blocks and access numbers
+ * that occur in it.
+ *
  * The warps of a kernel mostly execute the same instructions on neighbouring addresses. An access
  * is therefore encoded as its difference from a prediction: the position (access number, block,
- * warp) is predicted from the access before it in the frame, the addresses from the last access of
- * the same instruction in the frame. A field that matches the prediction is omitted.
+ * warp) is predicted from the preceding access of the frame, the addresses from the last access of
+ * the same instruction in the frame. A field that matches the prediction is omitted. Before the
+ * first access of an instruction in the frame, its "last access" is all zeros.
  */
 /* clang-format off */
 /*     field        content                                            prediction if omitted
  *
- *     tag          1 byte: which of the following fields are present
- *     position     difference of the access number from the access    the next warp of the block;
- *                  before; block (relative to the access before if    after the last warp, the next
- *                  the number is the same, otherwise relative to      block; after the last block,
- *                  first_block of the frame); warp                    first_block and the next number
- *     instruction  number in the file                                 that of the access before
- *     lanes        mask of active lanes; 1 byte: affine or not;       as the last access of the
- *                  address differences from lane to lane              instruction
- *     delta        first address minus that of the last access of     the same delta as the
- *                  the instruction                                    instruction had before
+ *     tag          1 byte: which of the following fields are present  never omitted
+ *     position     (1) access number minus that of the preceding      the next warp of the block;
+ *                  access (2) block: if (1) is 0, minus that of the   after the last warp, the next
+ *                  preceding access, otherwise minus first_block of   block; after the last block,
+ *                  the frame (3) warp                                 first_block and the next number
+ *     instruction  number in the file                                 that of the preceding access
+ *     lanes        mask of active lanes; 1 byte: whether the access   as in the last access of the
+ *                  is affine; address differences between             instruction
+ *                  consecutive active lanes (affine: only the first)
+ *     delta        first address minus that of the last access of     as in the last access of the
+ *                  the instruction                                    instruction
  */
 /* clang-format on */
-/* All numbers are variable-length integers; signed differences are zigzag-encoded. The container
- * then compresses the frame with zstd, which removes the remaining repetition. */
+/* An access is affine if all its address differences are equal.
+ *
+ * All numbers are variable-length integers. Address differences and deltas can be negative and are
+ * zigzag-encoded; the differences of a position cannot, because the accesses are sorted. The
+ * container then compresses the frame with zstd, which removes the remaining repetition. */
 #include "trace/trace.h"
 
 #include <stdlib.h>
@@ -29,9 +38,16 @@
 
 enum { TAG_POSITION = 1, TAG_INSTRUCTION = 2, TAG_LANES = 4, TAG_DELTA = 8 };
 enum { LANES = 32 };
+/* The largest valid tag, with all fields present, and a value that is never a valid tag. */
+enum { MAX_TAG = TAG_POSITION | TAG_INSTRUCTION | TAG_LANES | TAG_DELTA, INVALID_TAG = 0xff };
+/* Longest text, such as a kernel's name, that a reader accepts, in bytes. A longer one counts as
+ * damage. Heuristic. */
+enum { MAX_TEXT_BYTES = 65536 };
 
 /* ---- records in memory ---- */
 
+/* Makes sure that the pool has space for `more` address differences. Returns false if memory is
+ * exhausted. */
 static bool pool_reserve(struct fth_records *records, size_t more)
 {
     if (records->pool_capacity - records->pool_count >= more)
@@ -62,7 +78,7 @@ bool fth_records_add(struct fth_records *records, const struct fth_record *recor
     if (!item->affine) {
         if (!pool_reserve(records, count - 1))
             return false;
-        item->step = records->pool_count;
+        item->step = records->pool_count; /* here an index in the pool; see struct fth_record */
         for (unsigned i = 1; i < count; i++)
             records->pool[records->pool_count++] = addresses[i] - addresses[i - 1];
     }
@@ -86,7 +102,7 @@ bool fth_records_append(struct fth_records *records, const struct fth_records *m
     for (size_t i = 0; i < more->count; i++) {
         struct fth_record *item = &records->items[records->count + i];
         *item = more->items[i];
-        if (!item->affine)
+        if (!item->affine) /* `step` is an index in the pool; the pool of `more` is appended */
             item->step += records->pool_count;
     }
     if (more->pool_count)
@@ -164,11 +180,11 @@ uint32_t fth_get_varint32(struct fth_bytes *bytes)
 const char *fth_get_text(struct fth_bytes *bytes, struct fth_arena *arena)
 {
     uint64_t size = fth_get_varint(bytes);
-    if (bytes->failed || size > (uint64_t)(bytes->end - bytes->at) || size > 65536) {
+    if (bytes->failed || size > (uint64_t)(bytes->end - bytes->at) || size > MAX_TEXT_BYTES) {
         bytes->failed = true;
         return NULL;
     }
-    char *text = fth_arena_alloc(arena, (size_t)size + 1);
+    char *text = fth_arena_alloc(arena, (size_t)size + 1); /* zeroed, so the text is terminated */
     if (!text) {
         bytes->failed = true;
         return NULL;
@@ -214,7 +230,8 @@ void fth_get_frame_header(struct fth_bytes *bytes, struct fth_frame *frame)
 
 /* The last access of an instruction in this frame, from which its next access is predicted. */
 struct last_access {
-    uint64_t first, delta; /* first address, and its difference from the one before it */
+    uint64_t first; /* first address */
+    uint64_t delta; /* `first` minus the first address of the instruction's access before */
     uint32_t mask;
     uint32_t threads; /* number of bits of the mask; only set by the decoder */
     bool affine;
@@ -227,8 +244,9 @@ struct position {
     uint32_t warp;
 };
 
-/* Predicts the position of the next access: every warp of every block of the frame makes the access
- * with the current number before any warp makes the next one. */
+/* Replaces the position of an access by the predicted position of the next access. The prediction
+ * assumes that the frame contains the access with the current number of every warp of its blocks;
+ * in the sorted frame, these precede all accesses with the next number. */
 static void advance_position(struct position *position, const struct fth_frame *frame,
                              uint32_t warps)
 {
@@ -242,7 +260,8 @@ static void advance_position(struct position *position, const struct fth_frame *
 }
 
 /* Returns the position before the first access. The position predicted from it is the first warp of
- * the first block. */
+ * the first block with first_number. If first_number is 0, the subtraction wraps around, and so
+ * does the addition in advance_position(). */
 static struct position position_before(const struct fth_frame *frame, uint32_t warps)
 {
     return (struct position){frame->first_number - 1, frame->last_block, warps - 1};
@@ -257,17 +276,20 @@ static size_t write_position(unsigned char *to, struct position before, struct p
     return size + write_varint(to + size, here.warp);
 }
 
+/* Whether the lanes and the address differences are those of the instruction's last access.
+ * `step_count` is the number of active lanes minus 1. */
 static bool same_lanes(const struct last_access *last_access, const struct fth_record *record,
-                       const uint64_t *steps, unsigned count)
+                       const uint64_t *steps, unsigned step_count)
 {
     if (last_access->mask != record->mask || last_access->affine != record->affine)
         return false;
     return record->affine ? last_access->steps[0] == record->step
-                          : memcmp(last_access->steps, steps, count * sizeof *steps) == 0;
+                          : memcmp(last_access->steps, steps, step_count * sizeof *steps) == 0;
 }
 
 static size_t write_lanes(unsigned char *to, struct last_access *last_access,
-                          const struct fth_record *record, const uint64_t *steps, unsigned count)
+                          const struct fth_record *record, const uint64_t *steps,
+                          unsigned step_count)
 {
     last_access->mask = record->mask;
     last_access->affine = record->affine;
@@ -277,7 +299,7 @@ static size_t write_lanes(unsigned char *to, struct last_access *last_access,
         last_access->steps[0] = record->step;
         return size + write_varint(to + size, zigzag(record->step));
     }
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < step_count; i++) {
         last_access->steps[i] = steps[i];
         size += write_varint(to + size, zigzag(steps[i]));
     }
@@ -295,12 +317,12 @@ enum fth_status fth_frame_encode(const struct fth_records *records, const uint32
         return fth_fail(error, FTH_NO_MEMORY, "write trace", NULL, "out of memory");
     fth_put_frame_header(frame, out);
     for (uint32_t i = 0; i < frame->count; i++) {
-        /* Worst case: the tag, the affine byte, and 10 bytes each for three numbers of the
-         * position, the instruction, the mask, the delta and 31 steps. */
+        /* Worst case: the tag, the affine byte, and 10 bytes each for 37 numbers: three of the
+         * position, the instruction, the mask, the delta and 31 steps. There is space for 38. */
         unsigned char bytes[2 + 10 * (LANES + 6)];
         const struct fth_record *record = &records->items[order[i]];
         const uint64_t *steps = record->affine ? &record->step : records->pool + record->step;
-        unsigned count = (unsigned)__builtin_popcount(record->mask) - 1;
+        unsigned step_count = (unsigned)__builtin_popcount(record->mask) - 1;
         struct last_access *last_access = &last_accesses[record->instruction];
         struct position here = {record->number, record->block, record->warp};
         struct position expected = before;
@@ -314,11 +336,11 @@ enum fth_status fth_frame_encode(const struct fth_records *records, const uint32
         }
         if (record->instruction != instruction) {
             bytes[0] |= TAG_INSTRUCTION;
-            size += write_varint(bytes + size, ids[record->instruction]);
+            size += write_varint(bytes + size, ids[record->instruction]); /* number in the file */
         }
-        if (!same_lanes(last_access, record, steps, count)) {
+        if (!same_lanes(last_access, record, steps, step_count)) {
             bytes[0] |= TAG_LANES;
-            size += write_lanes(bytes + size, last_access, record, steps, count);
+            size += write_lanes(bytes + size, last_access, record, steps, step_count);
         }
         uint64_t delta = record->first - last_access->first;
         if (delta != last_access->delta) {
@@ -381,9 +403,9 @@ static bool read_position(struct fth_frame_decoder *decoder)
 {
     const struct fth_frame *frame = &decoder->frame;
     struct position *position = &decoder->position;
-    uint64_t step = fth_get_varint(&decoder->bytes), block = fth_get_varint(&decoder->bytes);
-    position->number += step;
-    position->block = (step == 0 ? position->block : frame->first_block) + block;
+    uint64_t number = fth_get_varint(&decoder->bytes), block = fth_get_varint(&decoder->bytes);
+    position->number += number; /* both are differences; see the top of the file */
+    position->block = (number == 0 ? position->block : frame->first_block) + block;
     position->warp = fth_get_varint32(&decoder->bytes);
     return position->number >= frame->first_number && position->block >= frame->first_block &&
            position->block <= frame->last_block && position->warp < decoder->warps;
@@ -435,11 +457,11 @@ static FTH_INLINE bool decode(struct fth_frame_decoder *decoder, struct fth_comp
 {
     struct fth_bytes *bytes = &decoder->bytes;
     struct position *position = &decoder->position;
-    const unsigned tag = bytes->at < bytes->end ? *bytes->at++ : 0xff;
+    const unsigned tag = bytes->at < bytes->end ? *bytes->at++ : INVALID_TAG;
     if (!(tag & TAG_POSITION))
         advance_position(position, &decoder->frame, decoder->warps);
-    if (bytes->failed || decoder->left == 0 || tag > 15 || (tag && !read_changes(decoder, tag)) ||
-        position->number > decoder->frame.last_number ||
+    if (bytes->failed || decoder->left == 0 || tag > MAX_TAG ||
+        (tag && !read_changes(decoder, tag)) || position->number > decoder->frame.last_number ||
         decoder->instruction >= decoder->instruction_count)
         return false;
     struct last_access *last_access = &decoder->last_accesses[decoder->instruction];
