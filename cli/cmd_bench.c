@@ -3,10 +3,9 @@
 
 static const struct cli_option option_describe = {
     "describe", 0, "FILE", CLI_WORD_FILE,
-    "also write a GPU description to FILE: the figures of the driver, and those of shared memory "
-    "and "
-    "of the L1 bandwidth that banks, shared and scaling measure. docs/simulator.md lists what the "
-    "simulator assumes for missing figures"};
+    "also write a GPU description to FILE: the figures of the driver, and what banks, shared and "
+    "scaling measure of shared memory and of the bandwidth of L1. docs/simulator.md explains what "
+    "the simulator assumes for missing figures"};
 static const struct cli_option option_thorough = {
     "thorough", 0, NULL, CLI_WORD_NONE,
     "measure all points on a simulated GPU too, as on a real one"};

@@ -7,8 +7,8 @@
 
 static const struct cli_option option_series = {
     "series", 0, "FILE", CLI_WORD_FILE,
-    "also write timed loads to FILE as CSV, of walks over one line more than the cache holds, or "
-    "over more pages than the TLB holds: element, number of the load, index of the line or page, "
+    "also write the loads of walks over one line more than the cache holds (for a TLB, over more "
+    "pages than it holds) to FILE as CSV: element, number of the load, index of the line or page, "
     "cycles, hit or miss"};
 
 /* The output that is collected while the caches are dissected. */
@@ -183,10 +183,10 @@ const struct cli_command cli_dissect = {
     "Determine the number of sets and ways, the address bits that select the set, and\n"
     "the replacement policy of caches and TLBs. fathom loads one line more than the\n"
     "cache holds, and times every load to find out which lines were evicted. It\n"
-    "prints a table and, for each cache and TLB, the hits and misses of some walks:\n"
-    "one row per walk, with one character for one or several neighbouring lines or\n"
-    "pages. If the policy is random but prefers some ways, it prints how often each\n"
-    "way is replaced.\n"
+    "prints a table and, for each cache and TLB, which lines or pages miss in\n"
+    "repeated passes over them: one row per pass, with one character for one or\n"
+    "several neighbouring lines or pages. If the policy is random but prefers some\n"
+    "ways, it prints how often each way is replaced.\n"
     "\n"
     "For the L2, fathom also determines which address bits select the home partition\n"
     "of a line (the partition whose memory stores it), which partition is near to\n"
@@ -201,8 +201,8 @@ const struct cli_command cli_dissect = {
     "  P3  cache hit, page in no TLB\n"
     "  P4  cache miss, page in the first TLB\n"
     "  P5  cache miss, page in no TLB\n"
-    "  P6  as P5, and the page table is not active: the kernel has not accessed the\n"
-    "      address range of this page table before\n"
+    "  P6  as P5, and the page table is not active: the kernel accesses its\n"
+    "      address range for the first time\n"
     "\n"
     "If L1 hits take equally long in P1, P2 and P3, the L1 is virtually addressed.\n"
     "\n"

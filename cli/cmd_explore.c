@@ -6,10 +6,9 @@
 
 static const struct cli_option option_vary = {
     "vary", 0, "NAME=V1,V2,...", CLI_WORD_NONE,
-    "explore these values of a parameter; repeat the option to explore every combination of "
-    "several parameters. "
+    "explore these values of a parameter; with several --vary, explore every combination. "
     "A+B=1+2,3+4 explores A=1 with B=2, and A=3 with B=4. If values contain commas, separate them "
-    "with ';' instead of ','"};
+    "with ';'"};
 static const struct cli_option option_set = {"set", 's', "NAME=VALUE", CLI_WORD_NONE,
                                              "set a parameter for all points, such as "
                                              "l1.policy=fifo, or a problem size that a launch file "
@@ -33,8 +32,8 @@ static const struct cli_option option_l1_off = {
 static const struct cli_option option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
     "save each finished point to FILE as one line of JSON, and continue from the points that are "
-    "already there; %r in the name is replaced by the number of the shard. --json and --format "
-    "then have no effect"};
+    "already there; %r in the name is replaced by the number of the shard. With -o, --json and "
+    "--format have no effect"};
 
 /* ---- building the exploration ---- */
 

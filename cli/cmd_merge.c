@@ -5,8 +5,8 @@ static const struct cli_option option_partial = {"partial", 0, NULL, CLI_WORD_NO
                                                  "accept missing points"};
 static const struct cli_option option_output = {
     "output", 'o', "FILE", CLI_WORD_FILE,
-    "write the points to FILE, one line of JSON each, instead of printing a table; --json and "
-    "--format then have no effect"};
+    "write the points to FILE, one line of JSON each, instead of printing a table; with -o, --json "
+    "and --format have no effect"};
 
 static int merge(const struct cli_arguments *arguments)
 {

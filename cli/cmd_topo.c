@@ -181,7 +181,7 @@ const struct cli_command cli_topo = {
     "Measure the memory topology of a GPU",
     "[OPTION]...",
     "Measure the memory topology of a GPU and draw it, or write its description\n"
-    "(--json). The elements of the topology, and what is measured, are:\n"
+    "(--json). The elements of the topology, and the measured figures of each, are:\n"
     "\n"
     "  l1, texture, readonly      size, line, sector, latency, instances per SM, and\n"
     "                             which of these caches share storage\n"

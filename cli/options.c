@@ -6,8 +6,8 @@
 
 const struct cli_option cli_option_device = {
     "device", 0, "DEVICE", CLI_WORD_DEVICE,
-    "select the GPU, such as cuda:1 or sim:v100; see 'fathom help topo' (default: the first GPU, "
-    "or sim:h200 if there is none)"};
+    "select the GPU: cuda:0, cuda:1, ... (listed by 'fathom devices'), sim:NAME (simulated, listed "
+    "by 'fathom gpus') or replay:FILE (default: cuda:0, or sim:h200 if there is no GPU)"};
 const struct cli_option cli_option_json = {"json", 0, NULL, CLI_WORD_NONE,
                                            "print JSON (same as --format json)"};
 const struct cli_option cli_option_csv = {"csv", 0, NULL, CLI_WORD_NONE,

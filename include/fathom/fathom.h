@@ -22,7 +22,7 @@
  *   A pointer to `const` that a function returns, or stores in an out-parameter such as
  *   `const char **`, is borrowed: it is valid until the object that it came from is released.
  *   Texts are UTF-8 and end with a NUL; `*size` does not count the NUL. Pointer parameters must not
- *   be NULL unless the comment says so.
+ *   be NULL unless the comment says so. Indices start at 0.
  *
  * Threads
  *   The library has no mutable global state. Different objects can be used by different threads at
@@ -62,7 +62,7 @@ enum fth_status {
     FTH_INVALID,      /* the input is wrong: malformed file, unknown option, contradiction */
     FTH_NOT_FOUND,    /* there is no such name, file or device */
     FTH_UNSUPPORTED,  /* this build, driver or device lacks the function */
-    FTH_UNAVAILABLE,  /* supported, but not possible now: no driver, GPU memory full, file locked */
+    FTH_UNAVAILABLE,  /* supported, but not possible now: no driver, GPU memory full, store busy */
     FTH_INCONCLUSIVE, /* it was measured, but the samples do not support an answer */
     FTH_INTERRUPTED   /* fth_log.interrupted returned true */
 };
@@ -210,8 +210,9 @@ struct fth_difference {
     const char *name;              /* of the attribute */
     const struct fth_attribute *a; /* NULL: only the second description has the attribute */
     const struct fth_attribute *b; /* NULL: only the first description has the attribute */
-    double apart;      /* gap between the two intervals, divided by the larger of the two absolute
-                        * numbers; NAN: not numbers, or only one description has the attribute */
+    double apart;      /* gap between the two intervals, divided by the larger absolute value of
+                        * the two numbers; NAN: not numbers, or only one description has the
+                        * attribute */
     bool circumstance; /* the attribute identifies the individual card or its state (UUID, driver,
                         * power, …), or is raw data that varies from run to run; it does not
                         * characterise the GPU model */
@@ -266,8 +267,9 @@ struct fth_report_options {
 /* Returns the name of the `index`-th format ("text", "json", "csv", "hwloc", "mt4g"); NULL past the
  * last. *summary gets a description of one line; `summary` may be NULL. The texts are static. */
 const char *fth_report_format(size_t index, const char **summary);
-/* What a report shows. Descriptions can be shown in all formats. Tables, and all other results for
- * which a format can be chosen, can be shown only in "text", "json" and "csv". */
+/* What a report shows: FTH_REPORT_GPU is a description, which can be shown in all formats.
+ * FTH_REPORT_TABLE is a table, or any other result for which a format can be chosen (benches, the
+ * model, points of an exploration). These can be shown only in "text", "json" and "csv". */
 enum fth_report_subject { FTH_REPORT_GPU, FTH_REPORT_TABLE };
 /* Checks a format before the work of producing a result. FTH_INVALID: there is no such format, or
  * it cannot show the subject; the error suggests a similar name. */
@@ -418,7 +420,8 @@ struct fth_bench;
 /* Returns the name of the `index`-th bench; NULL past the last. *summary gets a description of one
  * line; `summary` may be NULL. The texts are static. */
 const char *fth_bench_name(size_t index, const char **summary);
-/* FTH_INVALID: `name` is neither a bench nor "all"; the error suggests a similar name. */
+/* Checks the name of a bench. FTH_INVALID: `name` is neither a bench nor "all"; the error suggests
+ * a similar name. */
 FTH_MUST_USE enum fth_status fth_bench_check_name(const char *name, struct fth_error *error);
 
 struct fth_bench_options {
@@ -452,7 +455,7 @@ struct fth_bench_series {
     bool grid;                  /* show it as a grid instead of a list of rows */
     size_t down, across, value; /* columns of the grid: row heading, column heading, cell */
     bool plot;                  /* also draw it */
-    size_t x, y, by; /* columns of the plot: x axis, y axis, and the text that separates curves */
+    size_t x, y, by; /* columns of the plot: x axis, y axis, and the name of the point's curve */
     bool detail;     /* too long for a table in text; JSON and CSV contain it */
     const struct fth_bench_figure *figures;
     size_t figure_count;
@@ -594,7 +597,8 @@ struct fth_series {
     const bool *missed; /* [count] for a TLB: whether each load missed; NULL: use the threshold */
     /* A second experiment, if it was possible to find which way each miss replaces: loads of
      * ways + 1 lines that all belong to one set. The lines and ways are numbered from 0 within this
-     * experiment. At the start, way i holds line i. */
+     * experiment. At the start, way i holds line i. (The members replay_… have nothing to do with
+     * replays of recordings.) */
     size_t ways;                  /* ways of the set */
     size_t replay_count;          /* number of loads; 0: there is no such experiment */
     const uint32_t *replay_lines; /* [replay_count] line that each load accesses */
@@ -728,8 +732,8 @@ FTH_MUST_USE enum fth_status fth_launch_show(const struct fth_launch *launch, si
 FTH_MUST_USE enum fth_status fth_launch_values(const struct fth_launch *launch, const char *name,
                                                struct fth_launch_view *view, void **values,
                                                struct fth_error *error);
-/* Copies the initial contents of the buffer, which it has before a run. The launch need not have
- * been run. Otherwise as fth_launch_values. */
+/* Copies the contents that a buffer has before a run. The launch need not have been run. Otherwise
+ * as fth_launch_values. */
 FTH_MUST_USE enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *name,
                                                      struct fth_launch_view *view, void **values,
                                                      struct fth_error *error);
@@ -740,7 +744,8 @@ struct fth_verdict {
     bool matches;
     char text[192]; /* the result in words */
 };
-/* Returns the number of expectations that the launch file has for the current sizes. */
+/* Returns the number of expectations that apply to the current sizes. (In a launch file, an
+ * expectation can be limited to certain sizes.) */
 size_t fth_launch_expectation_count(const struct fth_launch *launch);
 /* Compares a buffer with its expectation, after a run. The result is FTH_OK also if they do not
  * match. FTH_NOT_FOUND: there is no such expectation, or its file does not exist. FTH_INVALID: its
@@ -752,8 +757,15 @@ FTH_MUST_USE enum fth_status fth_launch_verify(const struct fth_launch *launch, 
 /* ---- Traces of memory accesses --------------------------------------------------------------- */
 
 /* An access in this section is one memory instruction executed by one warp, unless a comment speaks
- * of accesses of threads. "The RDGC paper" is M. Kiani, A. Rajabzadeh, "RDGC: A Reuse
- * Distance-Based Approach to GPU Cache Performance Analysis". */
+ * of accesses of threads. This section and the next one count
+ *
+ *     accesses of warps     fth_trace_launch.accesses, fth_trace_row.requests, fth_model_row.warps
+ *     accesses of threads   fth_trace_row.accesses: one per active lane of an access of a warp
+ *     line requests         fth_model_counts.requests: an access of a warp causes one line request
+ *                           for each cache line that it touches
+ *
+ * "The RDGC paper" is M. Kiani, A. Rajabzadeh, "RDGC: A Reuse Distance-Based Approach to GPU Cache
+ * Performance Analysis". */
 
 /* Runs a launch on the PTX engine and writes every access of its warps to global memory to a trace
  * file (docs/traces.md). The file appears only if all steps succeed. The buffers can be read
@@ -837,7 +849,7 @@ struct fth_trace_access {
     uint32_t instruction;   /* index of the instruction; its `kind` is S of the paper */
     uint32_t mask;          /* one bit per lane that takes part */
     uint32_t threads;       /* NT: number of these lanes */
-    uint64_t addresses[32]; /* ADD: [threads] byte address of each of these lanes, by lane */
+    uint64_t addresses[32]; /* ADD: [threads] byte addresses, in the order of the lanes */
 };
 
 /* A cursor reads accesses in the order of number, then block, then warp. */
@@ -867,8 +879,8 @@ struct fth_trace_row {
     uint64_t accesses[3];         /* accesses of threads: one per active lane of a request */
     uint64_t sectors[3];          /* 32-byte sectors that the requests touch, counted per request */
     uint64_t lines[3];            /* 128-byte lines, counted likewise */
-    uint64_t footprint_bytes[3];  /* distinct sectors of each kind, in bytes */
-    uint64_t footprint_all_bytes; /* distinct sectors of any kind, in bytes */
+    uint64_t footprint_bytes[3];  /* distinct sectors that accesses of each kind touch, in bytes */
+    uint64_t footprint_all_bytes; /* distinct sectors that accesses of any kind touch, in bytes */
 };
 struct fth_trace_stats;
 /* Reads all accesses of a trace and counts them. FTH_INVALID: the trace is damaged.
@@ -919,10 +931,11 @@ FTH_MUST_USE enum fth_status fth_model_params_copy(const struct fth_model_params
                                                    struct fth_model_params **copy,
                                                    struct fth_error *error);
 void fth_model_params_destroy(struct fth_model_params *params);
-/* Sets a parameter from text: "l1.size_bytes", "32K". After the sets of a cache were set, its ways
- * are computed from its size; after the ways were set, the sets are. FTH_NOT_FOUND: there is no
- * such parameter. FTH_INVALID: it cannot have this value. Contradictions between parameters are
- * reported by fth_model_run. */
+/* Sets a parameter from text: "l1.size_bytes", "32K". If this gives a cache a number of sets, its
+ * number of ways is computed from its size. If this gives it a number of ways, its number of sets
+ * is computed. So the one that is given last counts. FTH_NOT_FOUND: there is no such parameter.
+ * FTH_INVALID: it cannot have this value. Contradictions between parameters are reported by
+ * fth_model_run. */
 FTH_MUST_USE enum fth_status fth_model_set(struct fth_model_params *params, const char *name,
                                            const char *value, struct fth_error *error);
 /* Returns the value of the `index`-th parameter as text, valid until the parameter is set; NULL
@@ -932,8 +945,8 @@ const char *fth_model_value(const struct fth_model_params *params, size_t index,
 
 /* Counts of one cache level, indexed by enum fth_trace_access_kind. */
 struct fth_model_counts {
-    uint64_t requests[3]; /* requests that reached the level; an access of a warp causes one request
-                           * per line */
+    uint64_t requests[3]; /* line requests that reached the level: an access of a warp causes one
+                           * per cache line */
     uint64_t sectors[3];  /* sectors that these requests need */
     uint64_t hits[3];     /* sectors that were present */
     /* Sectors that an earlier miss was already fetching. The parameters "l1.merged" and "l2.merged"
@@ -950,14 +963,14 @@ struct fth_model_profile {
 };
 
 /* The results of a kernel over all its launches, of one launch, or of one instruction over all
- * launches of its kernel. The model calls the near and the far partition of an L2
- * (docs/glossary.md) its sides. */
+ * launches of its kernel. In the model, the near and the far partition of an L2
+ * (docs/glossary.md) are called sides. */
 struct fth_model_row {
     const char *kernel;
     size_t launch; /* index of the launch in the trace; SIZE_MAX: not a row of a single launch */
     const struct fth_trace_instruction *instruction; /* NULL: all instructions */
     uint64_t launches;                               /* number of launches; 0 for an instruction */
-    uint64_t warps[3];                /* number of accesses, each of one warp, by access kind */
+    uint64_t warps[3];                /* number of accesses of warps, by access kind */
     struct fth_model_counts l1, l2;   /* sums over all L1s, and over all sides of the L2 */
     struct fth_model_counts bypassed; /* the L2 if the L1 were off; see fth_model_options */
     /* Read sectors that missed in the near side of the L2 and hit in the far one. */
@@ -1131,8 +1144,8 @@ struct fth_explore_outcome {
  * filled in also after a failure; outcome->text can then be NULL. The caller must release
  * outcome->text in any case. FTH_INVALID: there is nothing to explore, there are more than 2^22
  * points, parameters contradict each other, or the output file belongs to another exploration or
- * shard. FTH_IO: also if another process is writing the output file. FTH_INTERRUPTED: the finished
- * points are kept. */
+ * shard. FTH_IO: also if another process keeps the output file locked, because it is writing to it.
+ * FTH_INTERRUPTED: the finished points are kept. */
 FTH_MUST_USE enum fth_status fth_explore_run(struct fth_exploration *exploration,
                                              const struct fth_explore_options *options,
                                              struct fth_explore_outcome *outcome,

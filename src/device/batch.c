@@ -1,17 +1,18 @@
-/* Executes requests on a machine. Chase requests that do not disturb each other share one launch,
- * with one request per SM: each block of the kernel `chase` looks up the request of its SM in a
- * table. The hardware decides where blocks run, so a launch can leave an SM without a block;
- * requests that were not executed are launched again. Requests of the other families (family.h) run
- * one at a time.
+/* Executes requests on a machine, that is, a GPU behind the CUDA driver or a simulated one
+ * (machine.h). Chase requests that do not disturb each other share one launch, with one request per
+ * SM: each block of the kernel `chase` looks up the request of its SM in a table. The hardware
+ * decides where blocks run, so a launch can leave an SM without a block; requests that were not
+ * executed are launched again. Requests of the other families (family.h) run one at a time.
  *
- * A batch is the list of requests of one call of `measure`. struct fth_batch is the state of the
- * device, which lives through many batches. Two things are called a step: the steps of a request
- * (struct fth_step) are executed one after the other; the step of a chain (fth_chain_step) is the
- * number of elements by which a hop advances.
+ * A batch is the list of requests of one call of `measure`. struct fth_batch, despite its name, is
+ * the state of the open device. It lives through many batches. Two things are called a step: the
+ * steps of a request (struct fth_step) are executed one after the other; the step of a chain
+ * (fth_chain_step) is the number of elements by which a hop advances.
  *
  * The rate of the SM clock is measured against the GPU's nanosecond timer during the warm-up and
- * after every batch; if the clock never changes (simulated GPUs), only once at the start. The
- * previous measurement serves as the one before a batch. docs/measuring.md describes the method. */
+ * after every batch; if the clock never changes (simulated GPUs), only once at the start. The rate
+ * at the start of a batch is that of the last measurement before it. docs/measuring.md describes
+ * the method. */
 #include "device/family.h"
 
 #include <math.h>
@@ -116,7 +117,8 @@ static enum fth_status warm_up(struct fth_batch *batch, struct fth_error *error)
 
 /* ---- opening ---- */
 
-/* Finds the %smid of all SMs, which can have gaps, and the address of the constant bank. */
+/* Finds the %smid numbers of all SMs (there can be gaps between the numbers), and the address of
+ * the constant bank. */
 static enum fth_status find_sms(struct fth_batch *batch, struct fth_error *error)
 {
     uint32_t *present = calloc(MAX_SMS, sizeof *present);
@@ -324,7 +326,8 @@ static enum fth_status upload_constants(struct fth_batch *batch, const struct gr
     return status;
 }
 
-/* Ensures that the control memory has at least `bytes`. */
+/* Ensures that the control memory has at least `bytes`. It holds the data of a launch: tables,
+ * requests and samples (see run_group). */
 static enum fth_status reserve_control(struct fth_batch *batch, uint64_t bytes,
                                        struct fth_error *error)
 {
@@ -392,6 +395,8 @@ static enum fth_status describe_request(struct fth_batch *batch, const struct ft
                                         struct fth_error *error)
 {
     *out = (struct fth_chase_request){0};
+    /* The chains in shared memory. The kernel requires a chain's step to be less than its count,
+     * hence the modulo. */
     for (size_t i = 0; i < request->step_count; i++) {
         const struct fth_step *step = &request->steps[i];
         if (step->path == FTH_PATH_SHARED)
@@ -434,11 +439,14 @@ enum fth_status fth_batch_flush(struct fth_batch *batch, struct fth_error *error
     return status;
 }
 
-/* Launches the group until every request has been executed, at most MAX_LAUNCHES times. `tables` is
- * a buffer for the two tables by SM: the index of its request plus 1, and whether a block has
- * claimed it. `addresses` are those of the two tables, the requests and the marks. The first three
- * are the kernel's arguments. A block stores a mark when it has executed a request, whose member
- * `served` holds the address of the mark. */
+/* Launches the group until every request has been executed, at most MAX_LAUNCHES times.
+ *
+ * `tables` is a host buffer for two tables that are indexed by %smid. The first one holds 0 for an
+ * SM without a request, otherwise the index of its request plus 1. In the second one, a block marks
+ * its SM as claimed, so that a second block on this SM exits. `addresses` are the GPU addresses of
+ * the two tables, the requests and the marks; the first three are the kernel's arguments. Each
+ * request has a mark, at the address fth_chase_request.served. A block sets it after it has
+ * executed the request. served[i] becomes true when the mark of request i is set. */
 static enum fth_status launch_group(struct fth_batch *batch, const struct group *group,
                                     uint32_t *tables, const uint64_t *addresses, bool *served,
                                     struct fth_error *error)
@@ -693,6 +701,8 @@ static enum fth_status run_family(struct fth_batch *batch, const struct fth_requ
         return FTH_OK;
     }
     set_failure(samples, status, fault.cause);
+    /* The GPU cannot execute this request, but it can execute others. Any other failure ends the
+     * batch. */
     return status == FTH_UNSUPPORTED || status == FTH_UNAVAILABLE
                ? FTH_OK
                : fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
@@ -818,7 +828,8 @@ enum fth_status fth_batch_device(const char *id, const struct fth_machine_ops *o
                                  const struct fth_log *log, struct fth_device **device,
                                  struct fth_error *error)
 {
-    static const struct fth_device_ops batch_ops = {describe, measure, NULL, close_batch};
+    static const struct fth_device_ops batch_ops = {
+        .describe = describe, .measure = measure, .close = close_batch};
     *device = NULL;
     struct fth_batch *batch = calloc(1, sizeof *batch);
     if (!batch) {

@@ -28,8 +28,8 @@ struct fth_machine_facts {
 struct fth_machine_launch {
     struct fth_machine_module *module;
     const char *kernel;
-    uint32_t blocks, threads;                 /* along x */
-    uint32_t more_blocks[2], more_threads[2]; /* along y and z; 0 means 1 */
+    uint32_t blocks, threads;             /* along x */
+    uint32_t blocks_yz[2], threads_yz[2]; /* along y and z; 0 means 1 */
     uint32_t cluster;      /* blocks per cluster; 0 or 1: no clusters. The launch fails with
                               FTH_UNSUPPORTED if the GPU has no clusters of that size */
     uint64_t shared_bytes; /* dynamic shared memory per block */

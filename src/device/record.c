@@ -142,7 +142,7 @@ enum fth_status fth_device_record(struct fth_device *device, const char *path,
         return fth_fail(error, FTH_NO_MEMORY, "record", device->id, "out of memory");
     recorder->inner = device->ops;
     recorder->inner_state = device->state;
-    recorder->checksum = FTH_RECORDING_CHECKSUM;
+    recorder->checksum = FTH_RECORDING_CHECKSUM_START;
     enum fth_status status = fth_zwriter_open(path, COMPRESSION_LEVEL, &recorder->writer, error);
     if (status != FTH_OK) {
         destroy(recorder);

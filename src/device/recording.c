@@ -3,10 +3,12 @@
  * contains the text of one request (its key) and the samples that the device returned.
  *
  * Numbers are LEB128: seven bits per byte, the lowest first. Only the shortest form is valid, so
- * that the same content always gives the same bytes. Each sample is stored as its difference to the
- * smallest sample of the answer. This takes one byte if all loads hit the same cache, and it
- * compresses better than differences between neighbouring samples, which contain the noise twice.
- */
+ * that the same content always gives the same bytes.
+ *
+ * A sample is usually the cycles of one load or of one pass. It is stored as its difference to the
+ * smallest sample of the answer. A difference takes one byte if it is at most 127, which is usual
+ * for loads that hit the same cache level. Such differences compress better than the differences
+ * between neighbouring samples, which contain the noise of both samples. */
 #include "device/recording.h"
 
 #include <inttypes.h>
@@ -159,13 +161,12 @@ struct fth_recording {
     size_t answer_count, answer_capacity;
 };
 
-/* The reading position. `name`, the file name, and `entry`, the index of the current entry, are for
- * messages. */
+/* The reading position. */
 struct cursor {
-    const char *name;
+    const char *name; /* of the file, for messages */
     const unsigned char *bytes;
     size_t size, at;
-    uint64_t entry;
+    uint64_t entry; /* index of the current entry in the file, from 0, for messages */
     struct fth_error *error;
 };
 
@@ -178,14 +179,15 @@ static enum fth_status corrupt(const struct cursor *cursor, const char *cause, .
     vsnprintf(text, sizeof text, cause, arguments);
     va_end(arguments);
     return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
-                    "corrupt in entry %" PRIu64 " (byte %zu): %s", cursor->entry, cursor->at, text);
+                    "corrupt in entry %" PRIu64 " (counted from 0), at byte %zu: %s", cursor->entry,
+                    cursor->at, text);
 }
 
 static enum fth_status truncated(const struct cursor *cursor)
 {
     return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
-                    "truncated: the file ends in entry %" PRIu64 " (byte %zu)", cursor->entry,
-                    cursor->size);
+                    "truncated: the file ends in entry %" PRIu64 " (counted from 0), at byte %zu",
+                    cursor->entry, cursor->size);
 }
 
 static size_t left(const struct cursor *cursor)
@@ -198,8 +200,8 @@ static size_t left(const struct cursor *cursor)
 static enum fth_status exceeds_file(const struct cursor *cursor, uint64_t count, const char *what)
 {
     return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
-                    "truncated or corrupt: entry %" PRIu64 " (byte %zu) announces %" PRIu64
-                    " %s, but only %zu bytes are left",
+                    "truncated or corrupt: entry %" PRIu64 " (counted from 0), at byte %zu, "
+                    "announces %" PRIu64 " %s, but only %zu bytes are left",
                     cursor->entry, cursor->at, count, what, left(cursor));
 }
 
@@ -309,8 +311,10 @@ static const char *get_line(struct cursor *cursor, size_t *size)
  * version, and a truncated recording. */
 static enum fth_status read_header(struct fth_recording *recording, struct cursor *cursor)
 {
-    /* fth_file_read() has decompressed the file if it begins with these four bytes. A compressed
-     * file of fewer bytes was truncated, and is reported as such. */
+    /* A compressed file begins with these four bytes. If it has all of them, fth_file_read() has
+     * decompressed it. A file that consists of only the first one to three of them is a truncated
+     * compressed file. It passes the check of the first bytes below, and the end of this function
+     * reports that it is truncated. */
     static const char zstd_magic[] = {0x28, (char)0xb5, 0x2f, (char)0xfd};
     size_t name_size = strlen(format_name);
     size_t common = cursor->size < name_size ? cursor->size : name_size;
@@ -393,7 +397,8 @@ static enum fth_status read_end(struct cursor *cursor)
     uint64_t entries = 0, checksum = 0;
     const uint64_t read_count = cursor->entry; /* entries before the end marker */
     enum fth_status status = get_number(cursor, UINT64_MAX, &entries);
-    uint64_t actual = fth_recording_checksum(FTH_RECORDING_CHECKSUM, cursor->bytes, cursor->at);
+    uint64_t actual =
+        fth_recording_checksum(FTH_RECORDING_CHECKSUM_START, cursor->bytes, cursor->at);
     if (status == FTH_OK)
         status = get_fixed(cursor, &checksum);
     if (status != FTH_OK)
@@ -431,8 +436,9 @@ static enum fth_status read_entries(struct fth_recording *recording, struct curs
                     cursor->entry, cursor->size);
 }
 
-/* ---- the index ---- */
+/* ---- sorting the answers ---- */
 
+/* Compares `key` with the key of an answer: negative if `key` comes first, 0 if they are equal. */
 static int compare_key(const struct fth_recording *recording, const char *key, size_t size,
                        const struct answer *answer)
 {
@@ -473,6 +479,8 @@ static bool sort_answers(struct fth_recording *recording)
     free(spare);
     return true;
 }
+
+/* ---- whole recordings ---- */
 
 enum fth_status fth_recording_parse(const char *name, struct fth_buffer *content,
                                     struct fth_recording **out, struct fth_error *error)
@@ -532,6 +540,8 @@ void fth_recording_destroy(struct fth_recording *recording)
     free(recording);
 }
 
+/* ---- access to the content ---- */
+
 const char *fth_recording_device(const struct fth_recording *recording)
 {
     return recording->device;
@@ -547,8 +557,8 @@ size_t fth_recording_answer_count(const struct fth_recording *recording)
     return recording->answer_count;
 }
 
-/* Returns the index of the first answer whose key is equal to or greater than `key`. If `past` is
- * true, the key must be greater. */
+/* Returns the index of the first answer whose key is greater than or equal to `key`. If `past` is
+ * true, returns the index of the first answer whose key is greater than `key`. */
 static size_t bound(const struct fth_recording *recording, const char *key, size_t size, bool past)
 {
     size_t low = 0, high = recording->answer_count;
@@ -584,7 +594,9 @@ enum fth_status fth_recording_answer(const struct fth_recording *recording, size
                             .bytes = (const unsigned char *)recording->content.data,
                             .size = recording->content.size,
                             .at = recording->answers[index].at,
-                            .entry = index, /* by key; the index in the file is not stored */
+                            /* This is not the index in the file, which is not stored. No message
+                             * shows it, because fth_recording_parse() has checked the answer. */
+                            .entry = index,
                             .error = error};
     return get_answer(&cursor, samples);
 }
@@ -604,8 +616,8 @@ enum fth_status fth_recording_add_description(const struct fth_recording *record
 
 /* ---- descriptions ---- */
 
-/* Whether the list already contains a text with this name. A description can be added to the same
- * `gpu` more than once. */
+/* Returns whether the list already contains a text with this name. A replay can add the same
+ * description to a `gpu` more than once; its texts must not be repeated then. */
 static bool has_name(const struct fth_named_texts *list, const char *name)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -615,9 +627,9 @@ static bool has_name(const struct fth_named_texts *list, const char *name)
 }
 
 /* Adds the attributes and the reasons for unknown attributes of a section to the section with the
- * same name in `gpu`. Every `gpu` has the sections "device" and "noise", so a missing section is an
- * element. Existing attributes are replaced. Existing reasons are kept, because
- * fth_gpu_set_unknown() would add a second one. */
+ * same name in `gpu`. If `gpu` has no such section, it is added as an element; the sections that
+ * are not elements, "device" and "noise", exist in every `gpu`. Existing attributes are replaced.
+ * Existing reasons are kept, because fth_gpu_set_unknown() would add a second one. */
 static enum fth_status add_section(struct fth_gpu *gpu, const struct fth_gpu_section *from,
                                    struct fth_error *error)
 {

@@ -19,9 +19,9 @@ void fth_recording_put_answer(const char *key, size_t key_size, const struct fth
 /* `checksum` covers every byte before the end marker. */
 void fth_recording_put_end(uint64_t entries, uint64_t checksum, struct fth_buffer *out);
 
-/* FNV-1a with 64 bits. It starts with FTH_RECORDING_CHECKSUM, and `before` is the checksum of the
- * preceding bytes. A single altered byte always changes the result. */
-#define FTH_RECORDING_CHECKSUM UINT64_C(0xcbf29ce484222325)
+/* FNV-1a with 64 bits. It starts with FTH_RECORDING_CHECKSUM_START, and `before` is the checksum of
+ * the preceding bytes. A single altered byte always changes the result. */
+#define FTH_RECORDING_CHECKSUM_START UINT64_C(0xcbf29ce484222325)
 uint64_t fth_recording_checksum(uint64_t before, const void *data, size_t size);
 enum { FTH_RECORDING_CHECKSUM_BYTES = 8 }; /* the last bytes of the file */
 

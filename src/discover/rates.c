@@ -44,7 +44,8 @@ enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target tar
     const struct fth_stream_shape *shape = &found->shape;
     char note[160];
     if (shape->blocks_per_sm)
-        snprintf(note, sizeof note, "blocks per SM: %u, threads per block: %u, bytes per access: %u%s",
+        snprintf(note, sizeof note,
+                 "blocks per SM: %u, threads per block: %u, bytes per access: %u%s",
                  (unsigned)shape->blocks_per_sm, (unsigned)shape->threads,
                  (unsigned)shape->vector_bytes, extra_note(target));
     else

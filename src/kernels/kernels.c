@@ -21,9 +21,9 @@ struct path {
     const char *begin, *load, *check, *impossible;
 };
 
-/* The number of consecutive loads per iteration of the loop of a timed pass, so that the loop itself
- * adds little. On an H200 it adds nothing: passes of 32 to 256 loads that hit the L1 take exactly 46
- * cycles more than 32 cycles per load. */
+/* The number of consecutive loads per iteration of the loop of a timed pass, so that the loop
+ * itself adds little. On an H200 it adds nothing: passes of 32 to 256 loads that hit the L1 take
+ * exactly 46 cycles more than 32 cycles per load. */
 enum { UNROLL_BITS = 5, UNROLL = 1 << UNROLL_BITS };
 
 #define CHECK_POINTER "setp.eq.u64 %broken, %p, 0xffffffffffffffff;"

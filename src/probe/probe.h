@@ -320,7 +320,7 @@ struct fth_constants {
     bool has_l15;
     bool l15_by_passes;          /* latency of L1.5 is from whole passes; otherwise single hops */
     enum fth_sharing with_code;  /* L1.5 shares storage with an instruction cache */
-    double with_code_confidence; /* by Laplace's rule: two measurements agree */
+    double with_code_confidence; /* 0.75: Laplace's rule for two measurements that agree */
     int code_level; /* index in `code` of that instruction cache; -1: none has its size */
 };
 /* Measures the constant caches. `code` may be NULL: then `with_code` stays unknown. */
@@ -355,9 +355,9 @@ FTH_MUST_USE enum fth_status fth_probe_carveouts(const struct fth_prober *prober
                                                  struct fth_carveouts *carveouts,
                                                  struct fth_error *error);
 /* Computes the size of a carve-out from the highest percentage that still selects it.
- * `shared_bytes` is the size of the largest carve-out (100 %). The size is at least `last_percent`
- * of it, less than `last_percent` + 1, and a multiple of 4 KiB. Returns false if no multiple, or
- * more than one, is in this range. */
+ * `shared_bytes` is the size of the largest carve-out, and the result for 100 %. Otherwise the size
+ * is a multiple of 4 KiB, at least `last_percent` and less than `last_percent` + 1 percent of
+ * `shared_bytes`. Returns false if no multiple, or more than one, is in this range. */
 bool fth_carveout_bytes(uint64_t shared_bytes, unsigned last_percent, uint64_t *bytes);
 
 /* Checks that a block can use `bytes` of shared memory: returns in `cycles` the mean cycles per
@@ -396,8 +396,8 @@ const char *fth_bandwidth_attribute(enum fth_bandwidth_target target);
 
 /* The launch parameters of a stream or sweep. */
 struct fth_stream_shape {
-    uint32_t blocks_per_sm; /* 0: as many blocks in all as needed for each thread to access
-                             * `unroll` vectors of each array (sweeps only) */
+    uint32_t blocks_per_sm; /* 0 (sweeps only): each thread accesses just `unroll` vectors of each
+                             * array, and the grid has as many blocks as this requires */
     uint32_t threads;       /* per block */
     uint32_t vector_bytes;  /* bytes per load or store of a thread */
     uint32_t unroll;        /* vectors of each array that a thread has in flight */

@@ -31,8 +31,8 @@ enum {
      * explains a pair by chance with probability 1/2, and 24 pairs with 2^-24. */
     MIN_PAIRS = 24,
     /* Minimum number of random lines that must evict another one, or more for a linear hash; see
-     * check_evictions(). The search stops when FTH_SETS_MIN_EVICTING (24) of them do or the maximum
-     * number of lines has been tried. Heuristic. */
+     * check_evictions(). The search tries more lines until FTH_SETS_MIN_EVICTING (24) of them do,
+     * but MIN_FAR_EVICTING are enough. Heuristic. */
     MIN_FAR_EVICTING = 6,
     WINDOWS = 24,       /* walks over one line more than fits, each with a different start */
     WINDOW_ALIGN = 64,  /* lines; see random_window_start() */
@@ -361,7 +361,7 @@ static enum fth_status try_lines(struct fth_sets_work *work, const uint64_t *lin
 }
 
 /* Chooses `count` random lines after those that fit, and returns `count`. Such lines always exist,
- * because at most three quarters of the array fit (count_fitting); otherwise it would return 0. */
+ * because at most three quarters of the array fit (count_fitting). The case of 0 does not occur. */
 static size_t choose_far_lines(struct fth_sets_work *work, uint64_t *lines, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -415,9 +415,9 @@ static enum fth_status find_evictions(struct fth_sets_work *work, struct fth_err
 
 /* Fails if too few random lines (or windows) evicted another line to determine the mapping. A
  * modulo is determined by few lines. A linear hash, that is, XORs of address bits, can use any
- * address bit. The lines below `fits` do not differ in the bits above, so only further lines show
- * the effect of these bits: one more line (or window) is needed for each of them. For a mapping to
- * one set, check_single() decides instead. */
+ * address bit. The lines that fit do not differ in the higher bits of their index. Only further
+ * lines show the effect of these bits, so one more line (or window) is needed for each of them. For
+ * a mapping to one set, check_single() decides instead. */
 static enum fth_status check_evictions(const struct fth_sets_work *work, struct fth_error *error)
 {
     const struct fth_mapping *mapping = &work->structure->mapping;

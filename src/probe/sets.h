@@ -1,4 +1,4 @@
-/* Shared by the two stages that find the sets of a cache. sets.c finds which lines evict which, and
+/* Shared by the two files that find the sets of a cache. sets.c finds which lines evict which, and
  * the mapping that explains it. sets_verify.c verifies the mapping with further chains. */
 #ifndef FTH_PROBE_SETS_H
 #define FTH_PROBE_SETS_H

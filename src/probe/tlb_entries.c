@@ -32,7 +32,8 @@ enum {
     FEW_PASSES = 3,
     LONG_WARM_PASSES = 1,
     /* Warm-up passes of other walks. FIFO needs two passes until all pages that fit are resident.
-     * The first timed pass, which is not evaluated (pages.c), counts as a further warm-up pass. */
+     * The first timed pass, which is not evaluated (pages.c), also warms up, so that even long
+     * walks have two. */
     WARM_PASSES = 3,
     /* With random replacement, additional warm-up passes per page, and the maximum number of
      * warm-up loads of a walk; beyond it, the measurement would take too long. Chosen by
@@ -55,8 +56,8 @@ enum {
     /* Pages that need not miss when "all pages" miss: the page of the samples, which never misses
      * in a timed pass, and one more. Heuristic. */
     SPARED_PAGES = 2,
-    /* The same pages miss in each pass if at most 1/INCONSISTENT_PART of the misses differ from
-     * most passes. Heuristic. */
+    /* The same pages are considered to miss in each pass if the loads that differ from most passes
+     * are fewer than 1/INCONSISTENT_PART of the loads that miss. Heuristic. */
     INCONSISTENT_PART = 10
 };
 /* Minimum fraction of loads that must miss the previous level for this level to be measurable.
@@ -370,8 +371,9 @@ static enum fth_status vote(struct fth_tlb_search *search, uint64_t min_pages, u
 /* Finds the rise of the miss curve where a set overflows, which is the number of ways plus one.
  * Where a hash selects the sets, consecutive pages are unevenly distributed: the first set
  * overflows early, and further pages add no misses as long as they go to sets with free ways. A
- * page that makes a set overflow adds misses of all its ways and of itself. *miss_rise is 0 before
- * the call, and stays 0 where no rise is found.
+ * page that makes a set overflow adds misses of all its ways and of itself. *miss_rise stays 0
+ * where no rise is found. If it is not 0 before the call, the rise is known and nothing is
+ * measured.
  *
  *   misses         ┌──
  *               ┌──┘   rises of ways + 1
@@ -399,11 +401,11 @@ static enum fth_status find_miss_rise(struct fth_tlb_search *search, uint64_t ma
 }
 
 /* Corrects the entries of a level whose sets need not overflow together. Before the call,
- * level->entries is the number of pages that fit. `miss_rise` is the typical rise of the miss curve
- * directly above the onset, 0 where there is none. `even` is false where the distribution over the
- * sets depends on the first page, or where the miss curve has flat parts. Where the votes are not
- * conclusive, level->entries becomes 0 and `doubt` is set; `unsettled` is set, too, because another
- * attempt may find the entries. */
+ * level->entries is the result of the pages that fit. `miss_rise` is the typical rise of the miss
+ * curve directly above the onset, 0 where there is none. `even` is false where the distribution
+ * over the sets depends on the first page, or where the miss curve has flat parts. Where the votes
+ * are not conclusive, level->entries becomes 0 and `doubt` is set; `unsettled` is set, too, because
+ * another attempt may find the entries. */
 static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t max,
                                      uint64_t miss_rise, bool even, struct fth_tlb_level *level,
                                      struct fth_error *error)

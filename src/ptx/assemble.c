@@ -8,10 +8,11 @@
 
 /* ---- operands ---- */
 
-/* A row holds one value per lane. An index >= 0 is a register of the function, and an index i < 0
- * is row ~i of the module's pool of immediates (engine.h). */
+/* The kinds of operands. A row holds one value per lane, and an operand stores the index of its
+ * row: an index >= 0 is a register of the function, and an index i < 0 is row ~i of the module's
+ * pool of immediates (engine.h). */
 enum operand_kind {
-    OPERAND_ROW,
+    OPERAND_ROW, /* a register, or an immediate */
     OPERAND_PREDICATE,
     OPERAND_VECTOR,
     OPERAND_ADDRESS,
@@ -36,8 +37,8 @@ struct operand {
     uint8_t space;
 };
 
-/* Returns the 64 bits of an immediate row from which an instruction of this type reads the
- * constant. */
+/* Returns the bits that the row of an immediate must hold so that an instruction of this type reads
+ * the constant from it. */
 static uint64_t constant_bits(const struct constant *constant, enum type type)
 {
     bool to_float = type == T_F32 || type == T_F64 || type == T_F16 || type == T_BF16;
@@ -91,7 +92,8 @@ static int32_t symbol_row(struct parser *parser, const struct token *token,
         /* CODE_WINDOW + 16 * i is the address of function i (engine.h). */
         return parser_immediate(parser, CODE_WINDOW + (uint64_t)16 * symbol->first);
     const struct variable *variable = &symbol->variable;
-    if (variable->space == FTH_SPACE_SHARED && variable->address == UINT64_MAX)
+    if (variable->space == FTH_SPACE_SHARED &&
+        variable->address == UINT64_MAX /* dynamic shared memory, see parse_variable in data.c */)
         return special_row(parser, token, special_register("%dynamic_shared", 15));
     if (variable->space == FTH_SPACE_LOCAL) {
         int32_t base = special_row(parser, token, special_register("%local_base", 11));
@@ -331,9 +333,10 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
                 inst->predicate2 = operand->predicate2;
             continue;
         }
-        /* Logical instructions on predicates, such as and.pred, can have two source predicates. All
-         * others have at most one: mov.pred, set and setp, and vote and bar.red, which have flags.
-         */
+        /* Logical instructions on predicates, such as and.pred, can have two source predicates.
+         * Every other instruction has at most one, which is stored in `predicate` below. The
+         * condition excludes those of type .pred: mov, set and setp by their names, vote and
+         * bar.red by their flags. */
         if (operand->kind == OPERAND_PREDICATE && inst->type == T_PRED && inst->flags == 0 &&
             !compares(base) && strcmp(base, "mov") != 0) {
             if (source == 2 || operand->negated)
@@ -357,10 +360,12 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
             inst->offset2 = operand->offset;
         } else if (operand->kind == OPERAND_ADDRESS) {
             inst->offset = operand->offset;
-            /* The row holds an address in the state space of the variable, so the instruction
-             * must access this space. For .param, it can be SPACE_ARGUMENT or FTH_SPACE_PARAM
-             * (engine.h). An instruction without a state space is generic; the parameters of calls
-             * (FTH_SPACE_PARAM) cannot be accessed this way. */
+            /* The row holds an address within the state space of the variable, so the instruction
+             * must access this space. If the instruction has .param, the variable decides whether
+             * that is the arguments of the kernel (SPACE_ARGUMENT) or the parameters of calls
+             * (FTH_SPACE_PARAM, see engine.h). An instruction without a state space takes the
+             * variable's space, too, unless that is FTH_SPACE_PARAM: parameters of calls can only
+             * be accessed with .param. */
             if (operand->has_space &&
                 (inst->space == FTH_SPACE_PARAM ||
                  (inst->space == FTH_SPACE_GENERIC && operand->space != FTH_SPACE_PARAM)))
@@ -409,13 +414,17 @@ static bool parse_call_slots(struct parser *parser, struct slot **slots, size_t 
     return lexer_expect(lexer, ")");
 }
 
-/* Parses the operands of "call (result), function, (arguments)[, prototype];". */
+/* Parses the operands of "call (result), function, (arguments)[, prototype];".
+ *
+ * Limitation: an argument that emits an instruction (a special register, or the address of a local
+ * variable or of dynamic shared memory) does not have the right value, because that instruction
+ * comes after the call. Compilers pass such values in registers or .param variables. */
 static bool parse_call(struct parser *parser, struct inst *inst)
 {
     struct lexer *lexer = &parser->lexer;
     struct fth_ptx_module *module = parser->module;
     uint32_t index = inst->index; /* `inst` moves if an argument emits an instruction */
-    struct call_site site = {.function = UINT32_MAX};
+    struct call_site site = {.function = UINT32_MAX}; /* UINT32_MAX: an indirect call */
     const struct token results = lexer->token;
     if (token_is(&results, "(")) {
         if (!parse_call_slots(parser, &site.results, &site.result_count) ||
@@ -453,7 +462,7 @@ static bool parse_call(struct parser *parser, struct inst *inst)
         if (lexer->token.kind == TOKEN_WORD) /* the prototype of an indirect call */
             lexer_next(lexer);
     }
-    if (site.function != UINT32_MAX) {
+    if (site.function != UINT32_MAX) { /* indirect calls are checked when they are executed */
         const struct function *callee = &module->functions[site.function];
         if (callee->is_kernel ||
             !slots_match(site.arguments, site.argument_count, callee->arguments,
@@ -474,7 +483,8 @@ static bool parse_call(struct parser *parser, struct inst *inst)
 }
 
 /* Parses the operands of "bra LABEL;" or, if `table`, "brx.idx %r1, TABLE;". `index` is that of the
- * branch in the function. */
+ * branch in the function. Limitation: as in parse_call, an index that is a special register is read
+ * after the branch, so the branch does not use its value. */
 static bool parse_branch(struct parser *parser, uint32_t index, bool table)
 {
     struct lexer *lexer = &parser->lexer;
@@ -612,7 +622,8 @@ bool parse_instruction(struct parser *parser)
     struct operand operands[MAX_OPERANDS];
     size_t count = 0;
     /* Parse the operands before emitting the instruction: they can emit instructions that must come
-     * first, such as reads of special registers. */
+     * first, such as reads of special registers. Calls and branches are emitted before their
+     * operands are parsed; for the consequences, see parse_call and parse_branch. */
     if (control == K_NONE && !parse_operands(parser, base, &parsed, operands, &count))
         return false;
     if (control == K_NONE && strcmp(base, "mov") == 0 && count == 2 &&

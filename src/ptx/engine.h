@@ -1,10 +1,10 @@
 /* The internal data structures of ptx/: parsed modules, and warps during execution.
  *
  * A register is a row of 32 lanes with 64 bits each, whatever its type. An instruction reads as
- * many of the low bits as its own type has. A predicate is a 32-bit mask with one bit per lane.
- * Immediates are rows as well, in a pool that belongs to the module. An operand is therefore always
- * a row: an index >= 0 selects a register of the frame, and a negative index i selects row ~i of
- * the pool. */
+ * many of the low bits as its own type has. Immediates are rows as well, in a pool that belongs to
+ * the module. An operand is therefore the index of a row: an index >= 0 selects a register of the
+ * frame, and a negative index i selects row ~i of the pool. Only predicates are not rows: a
+ * predicate is a 32-bit mask with one bit per lane. */
 #ifndef FTH_PTX_ENGINE_H
 #define FTH_PTX_ENGINE_H
 
@@ -13,10 +13,12 @@
 #define LANES 32
 #define FULL_MASK 0xffffffffu
 
-/* Layout of the generic address space. Shared, local and parameter memory are windows of
- * WINDOW_BYTES in which each thread sees its own memory. The address of function i is CODE_WINDOW +
- * 16 * i. Allocations and variables start at GLOBAL_BASE. The values are arbitrary; they only have
- * to be far from zero and from each other. */
+/* Layout of the generic address space. Shared memory, local memory and the arguments of the kernel
+ * are windows of WINDOW_BYTES. At the same addresses, each thread sees its own local memory, and
+ * each block (or cluster, see CLUSTER_WINDOW) its own shared memory. The address of function i is
+ * CODE_WINDOW + 16 * i. Global memory begins at GLOBAL_BASE: the variables of the first module,
+ * then everything that is added later (fth_ptx_next_address). The values are arbitrary, but the
+ * ranges must not overlap, and must be far from zero so that small addresses are invalid. */
 #define SHARED_WINDOW 0x700000000000u
 #define LOCAL_WINDOW 0x710000000000u
 #define PARAM_WINDOW 0x720000000000u
@@ -24,9 +26,10 @@
 #define WINDOW_BYTES 0x10000000000u
 #define GLOBAL_BASE 0x7f0000000000u
 
-/* Two further values of enum fth_ptx_space that exist only inside the engine. SPACE_ARGUMENT is the
- * arguments of a kernel, whereas FTH_SPACE_PARAM is the arguments of a call. SPACE_CLUSTER is the
- * shared memory of any block of the cluster, whereas FTH_SPACE_SHARED is that of the own block. */
+/* Two further values of enum fth_ptx_space that exist only inside the engine; they are larger than
+ * all values of the enum. SPACE_ARGUMENT stands for the arguments of a kernel, whereas
+ * FTH_SPACE_PARAM stands for the arguments of a call. SPACE_CLUSTER stands for the shared memory of
+ * any block of the cluster, whereas FTH_SPACE_SHARED stands for that of the own block. */
 #define SPACE_ARGUMENT 16
 #define SPACE_CLUSTER 17
 
@@ -93,6 +96,8 @@ enum comparison {
     C_NAN
 };
 
+/* How two predicates, or the predicates of all threads (bar.red), are combined. B_POPC counts the
+ * threads whose predicate is true; only bar.red has it. */
 enum boolean { B_NONE, B_AND, B_OR, B_XOR, B_POPC };
 
 enum atomic_op { A_NONE, A_ADD, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
@@ -156,33 +161,47 @@ enum control {
 /* An operand that is absent, or not in a register. */
 #define NO_REGISTER INT32_MIN
 
+/* A decoded instruction. assemble.c decides where its operands are stored. Rows are in d[] and s[].
+ * Predicates are stored like this:
+ *
+ *   only results    d[0], and d[1] for the second one (setp p|q); `result_is_predicate` is true
+ *   second result   `predicate2`, if the first result is a register (shfl d|p)
+ *   sources         s[], for logical instructions (and.pred); `predicate_source_count` of them
+ *   other sources   `predicate` and `negated` (selp, vote); at most one
+ *   guard           `guard` and `guard_negated`
+ */
 struct inst {
     run_function *run;
     run_function *inner; /* the function that run_rounded calls with the rounding mode set */
     const char *opcode;  /* as in the text */
     uint8_t control;
-    uint8_t type, type2;
+    uint8_t type, type2; /* the types in the opcode, in their order: for cvt, destination and
+                          * source; T_NONE: absent */
     uint8_t rounding, comparison, boolean, atomic;
-    uint8_t space, cache_op, vector, mode;
+    uint8_t space, cache_op;
+    uint8_t vector; /* number of elements of a vector operand; 0: none */
+    uint8_t mode;   /* the variant of the instruction; the meaning depends on the opcode (for shfl:
+                     * up, down, bfly or idx; when a special register is read: which one) */
     bool guarded, guard_negated;
-    bool negated;                   /* the source predicate is negated */
+    bool negated;                   /* `predicate` is negated */
     bool result_is_predicate;       /* d[0] and d[1] are predicates */
-    uint8_t predicate_source_count; /* the first elements of s[] that are predicates (and.pred) */
+    uint8_t predicate_source_count; /* this many elements at the start of s[] are predicates */
     uint32_t flags;                 /* enum flag */
     uint32_t guard;                 /* index of the predicate, if `guarded` */
-    int32_t d[4];                   /* destination rows, or predicates if result_is_predicate */
-    int32_t s[6];                   /* source rows; s[0] is the address of a memory access */
+    int32_t d[4];                   /* destination rows or predicates; NO_REGISTER: none */
+    int32_t s[6];                   /* source rows or predicates; NO_REGISTER: none. s[0] is the
+                                     * address of a memory access */
     int64_t offset;                 /* added to the address */
     int64_t offset2;                /* added to the second address of a copy */
     /* Branch: index of the instruction. Call: index of the call site. brx: index of the table.
      * .sync instructions: index in s[] of the member mask. */
     uint32_t target;
-    uint32_t predicate;  /* source predicate; UINT32_MAX: none */
-    uint32_t predicate2; /* predicate that is the second destination; UINT32_MAX: none */
-    uint32_t index;      /* in the function */
-    uint32_t line;
+    uint32_t predicate;         /* source predicate; UINT32_MAX: none */
+    uint32_t predicate2;        /* predicate that is the second destination; UINT32_MAX: none */
+    uint32_t index;             /* in the function */
+    uint32_t line;              /* in the PTX text */
     uint32_t file, source_line; /* .loc */
-    const struct fth_ptx_operands *operands;
+    const struct fth_ptx_operands *operands; /* what it reads and writes, for observers */
 };
 
 /* ---- modules ---- */
@@ -228,9 +247,10 @@ struct function {
     size_t code_count, code_capacity;
     uint32_t register_count, predicate_count;
     uint32_t operand_count; /* register_count + predicate_count; see struct fth_ptx_operands */
-    uint64_t local_bytes;
-    uint64_t param_bytes; /* per frame: parameters and results of the function and of its calls */
-    uint64_t shared_end;  /* end of the static shared variables that are declared in its body */
+    uint64_t local_bytes;   /* per thread and activation: local variables */
+    uint64_t param_bytes;   /* per thread and activation: parameters and results of the function and
+                             * of its calls */
+    uint64_t shared_end;    /* end of the static shared variables that are declared in its body */
     struct slot *arguments, *results; /* empty for a kernel; see `kernel` */
     size_t argument_count, result_count;
 };
@@ -243,8 +263,8 @@ struct fth_ptx_module {
     size_t function_count, function_capacity;
     struct variable *variables; /* global and constant ones */
     size_t variable_count, variable_capacity;
-    uint64_t global_end; /* end address of the variables */
-    uint64_t code_bytes;
+    uint64_t global_end;     /* end address of the variables */
+    uint64_t code_bytes;     /* see fth_ptx_code_bytes */
     uint64_t shared_end;     /* end of the shared variables declared outside of kernels */
     uint64_t dynamic_shared; /* address of dynamic shared memory */
     uint64_t (*pool)[LANES]; /* rows of immediates */
@@ -294,13 +314,13 @@ const struct allocation *find_allocation(const struct memory *memory, uint64_t a
 struct frame {
     const struct function *function;
     struct frame *caller;
-    uint32_t return_pc;
-    uint32_t call;         /* index of the call site */
+    uint32_t return_pc;    /* in the caller */
+    uint32_t call;         /* index of the call site that created this frame */
     uint32_t depth;        /* 0 for the kernel */
     uint32_t live;         /* lanes that have not returned */
     uint32_t operand_base; /* see struct fth_ptx_issue */
-    uint64_t local_base;
-    uint64_t *rows; /* [register][lane] */
+    uint64_t local_base;   /* offset of its variables in the local memory of each thread */
+    uint64_t *rows;        /* [register][lane] */
     uint32_t *predicates;
     uint8_t *params; /* [lane][param_bytes] */
 };
@@ -333,6 +353,8 @@ struct cluster {
     bool unchecked_arrival; /* a thread has arrived since the last call of release_cluster */
 };
 
+enum { MAX_BARRIERS = 16 }; /* per block, as in PTX */
+
 struct block {
     struct run *run;
     struct cluster *cluster;
@@ -344,9 +366,10 @@ struct block {
     uint64_t shared_bytes; /* 0 until the first access */
     struct warp *warps;
     uint32_t warp_count;
-    uint64_t clock;           /* instructions issued; %clock without a `clock` callback */
-    uint64_t arrived[16];     /* threads that bar.arrive has counted, per barrier */
-    uint32_t active_barriers; /* bit mask of the barriers with waiting or arrived threads */
+    uint64_t clock; /* number of instructions issued; the value of %clock if the observer has no
+                     * `clock` callback */
+    uint64_t arrived[MAX_BARRIERS]; /* threads that bar.arrive has counted, per barrier */
+    uint32_t active_barriers;       /* bit mask of the barriers with waiting or arrived threads */
 };
 
 struct warp {
@@ -365,16 +388,18 @@ struct warp {
     struct fragment fragments[LANES];
     uint32_t fragment_count, current;
     uint64_t instructions, thread_instructions;
-    uint8_t *local; /* [lane][local_bytes] */
-    uint64_t local_bytes;
+    uint8_t *local;                           /* [lane][local_bytes] */
+    uint64_t local_bytes;                     /* per thread, for all frames together */
     const struct allocation *last_allocation; /* the allocation of the last access */
     bool failed;
-    bool blocked;               /* all fragments wait */
-    int64_t time;               /* result of the observer's `time` callback after the last turn */
+    bool blocked; /* all fragments wait */
+    int64_t time; /* from the observer's `time` callback, if it has one, in its unit; updated after
+                   * the warp has run and after barriers. The warp with the lowest time runs next.
+                   */
     struct fth_ptx_issue issue; /* passed to the observer; `who` is set when the block starts */
 };
 
-/* One launch. */
+/* One launch during its execution. */
 struct run {
     struct fth_ptx_machine *machine;
     const struct fth_ptx_module *module;
@@ -416,8 +441,6 @@ void stop_run(struct run *run);
 
 /* ---- flow.c ---- */
 
-enum { MAX_BARRIERS = 16 }; /* per block, as in PTX */
-
 /* Creates a frame with zeroed registers. Returns NULL, and stops the launch, when out of memory. */
 struct frame *frame_create(struct warp *warp, const struct function *function,
                            struct frame *caller);
@@ -454,8 +477,8 @@ void report_deadlock(struct cluster *cluster);
 
 /* ---- operands.c ---- */
 
-/* Sets `operands` of every instruction of the function. Its code begins at `code_offset` in the
- * module. Returns false when out of memory. */
+/* Sets `operands` of every instruction of the function. `code_offset` is the offset of the
+ * function's code in the code of the module, in bytes. Returns false when out of memory. */
 bool find_operands(struct fth_ptx_module *module, struct function *function, uint64_t code_offset);
 
 /* Returns the index of the lowest lane in a mask that is not 0. */
@@ -485,7 +508,7 @@ bool slots_match(const struct slot *a, size_t a_count, const struct slot *b, siz
 
 double half_to_double(uint16_t half);
 double bfloat_to_double(uint16_t bfloat);
-/* Round once. `rounding` is R_RN or R_RZ. */
+/* Convert to 16 bits with a single rounding: R_RN, R_RM or R_RP; all others round toward zero. */
 uint16_t half_from_double(double value, enum rounding rounding);
 uint16_t bfloat_from_double(double value, enum rounding rounding);
 

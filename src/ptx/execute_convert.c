@@ -1,8 +1,9 @@
 /* Comparisons (setp, set, testp) and conversions between types (cvt). A result that the PTX ISA
  * leaves open, such as the payload of a NaN, is the one that an H200 returns (tests/differential).
  *
- * The handlers convert_* compute in C and therefore round in the rounding mode of the host. That is
- * to nearest, unless run_rounded has set another mode. */
+ * The handlers convert_integer_to_float and convert_float_to_float compute in C and therefore round
+ * in the rounding mode of the host. The host rounds to nearest unless run_rounded has set another
+ * mode. */
 #include "ptx/execute.h"
 
 #include <math.h>
@@ -409,7 +410,7 @@ static uint64_t convert_nan(uint64_t bits, enum type to, enum type from, uint32_
     bool kept = from == T_F64 || to == T_F64 || (from == T_BF16 && to == T_F32);
     if (from == T_F32 && flags & F_FTZ)
         bits = NAN_F32;
-    if (!kept) /* `to` is never f64 here */
+    if (!kept) /* the case of f64 is never used: a conversion to f64 keeps the NaN */
         return to == T_F32 ? NAN_F32 : to == T_F64 ? NAN_F64 : NAN_16;
     const struct layout in = layout_of(from), out = layout_of(to);
     uint64_t sign = bits >> (in.bits - 1) & 1;
@@ -429,14 +430,14 @@ static void convert_float_to_float(struct warp *warp, const struct inst *inst, u
     enum rounding rounding = (enum rounding)inst->rounding;
     /* .ftz flushes an f32 source, but not if it is converted to f16 (as on an H200). store_float
      * flushes an f32 result. */
-    uint32_t flush = from == T_F32 && to != T_F16 ? inst->flags : 0;
+    uint32_t load_flags = from == T_F32 && to != T_F16 ? inst->flags : 0;
     FOR_LANES(mask, {
-        double value = load_float(ra[lane], from, flush);
+        double value = load_float(ra[lane], from, load_flags);
         if (isnan(value) && !(inst->flags & F_SAT)) {
             rd[lane] = convert_nan(ra[lane], to, from, inst->flags);
             continue;
         }
-        if (rounding >= R_RNI)
+        if (rounding >= R_RNI) /* .rni, .rzi, .rmi or .rpi */
             value = round_integral(value, rounding);
         /* Without a rounding modifier, the conversion is exact, and R_RN has no effect. */
         rd[lane] = store_float(value, to, rounding == R_NONE ? R_RN : rounding, inst->flags);
@@ -529,6 +530,7 @@ bool select_convert(struct inst *inst, const char *base)
     bool sources_fit = inst->s[0] != NO_REGISTER && inst->s[1] != NO_REGISTER &&
                        inst->s[2] == NO_REGISTER &&
                        (inst->boolean != B_NONE) == (inst->predicate != UINT32_MAX);
+    /* B_POPC is for bar.red only (engine.h). */
     bool modifiers_fit = !(inst->flags & ~(uint32_t)F_FTZ) && inst->boolean != B_POPC;
     if (strcmp(base, "setp") == 0) {
         inst->run = pair ? run_setp_pair : run_setp;

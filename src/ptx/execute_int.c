@@ -28,7 +28,7 @@ __extension__ typedef __int128 s128;
     TERNARY(sad_s##BITS, S, (U)((U)(a > b ? (U)a - (U)b : (U)b - (U)a) + (U)c))
 
 /* The quotient and the remainder of a division by zero have all bits set (as on an H200). The one
- * quotient that overflows, that of the smallest number and -1, wraps. */
+ * quotient that overflows, the smallest number divided by -1, wraps. */
 #define DIVISION(BITS, U, S)                                                                       \
     static inline S divide_s##BITS(S a, S b)                                                       \
     {                                                                                              \
@@ -122,13 +122,15 @@ static inline uint64_t add_carry(uint64_t a, uint64_t b, bool in, unsigned bits,
 }
 
 /* add.cc, addc, sub.cc, subc, mad.cc and madc share one handler. These bits of `mode` distinguish
- * them. A mad is an add whose operands are a half of the product (.lo or .hi) and the third
+ * add, addc, sub, subc, mad and madc; F_CC in `flags` is set if the instruction writes the carry
+ * flag. A mad is an add whose operands are a half of the product (.lo or .hi) and the third
  * operand. */
 enum { READS_CARRY = 1, SUBTRACTS = 2, MULTIPLIES = 4 };
 
 static void run_carry(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);
+    /* add and sub have no third operand; c is then not used, and `ra` is only a placeholder. */
     const uint64_t *rc = inst->mode & MULTIPLIES ? row(warp, inst->s[2]) : ra;
     uint64_t *rd = out_row(warp, inst->d[0]);
     unsigned bits = 8 * type_bytes((enum type)inst->type);
@@ -325,8 +327,9 @@ static void run_bfi(struct warp *warp, const struct inst *inst, uint32_t mask)
     });
 }
 
-/* Selects four of the eight bytes of b:a. Each selector has a 3-bit index and a bit that replaces
- * the byte with copies of its sign. The modes use predefined selectors (PTX ISA, prmt). */
+/* Selects four of the eight bytes of b:a. The third operand holds four 4-bit selectors. A selector
+ * is a 3-bit index and a bit that replaces the byte with copies of its sign. With a mode, the low
+ * two bits of the third operand choose one of four predefined sets of selectors (PTX ISA, prmt). */
 static inline uint32_t permute(uint32_t a, uint32_t b, uint32_t selector, unsigned mode)
 {
     static const uint16_t tables[6][4] = {
@@ -394,7 +397,7 @@ static inline uint32_t find_nth(uint32_t bits, uint32_t base, int32_t n)
 }
 TERNARY(run_fns, uint32_t, find_nth(a, b, (int32_t)c))
 
-/* ---- dot products of packed bytes ---- */
+/* ---- dot products of packed integers ---- */
 
 /* Element `index` of a word that holds elements of 8 or 16 bits. */
 static inline int64_t packed_value(uint32_t word, unsigned index, unsigned bits, bool is_signed)
@@ -464,8 +467,9 @@ static void run_mov(struct warp *warp, const struct inst *inst, uint32_t mask)
 
 static void run_mov_predicate(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
+    /* The source is a predicate (UINT32_MAX: none) or a constant, for which 0 is false. */
     uint32_t lanes = inst->predicate != UINT32_MAX ? source_predicate(warp, inst)
-                     : row(warp, inst->s[0])[0]    ? FULL_MASK /* a constant: 0 is false */
+                     : row(warp, inst->s[0])[0]    ? FULL_MASK
                                                    : 0;
     set_predicate(warp, inst->d[0], mask, lanes);
 }
@@ -492,7 +496,7 @@ static void run_unpack(struct warp *warp, const struct inst *inst, uint32_t mask
     memcpy(whole, row(warp, inst->s[0]), sizeof whole);
     for (unsigned i = 0; i < inst->vector; i++) {
         if (inst->d[i] < 0)
-            continue; /* "_": not stored */
+            continue; /* "_" (NO_REGISTER): not stored */
         uint64_t *rd = out_row(warp, inst->d[i]);
         FOR_LANES(mask, rd[lane] = whole[lane] >> (bits * i) & part_mask;);
     }
@@ -659,14 +663,17 @@ static bool select_mov(struct inst *inst)
 {
     if (inst->type == T_PRED) {
         inst->run = run_mov_predicate;
-        /* The source is either a predicate register (inst->predicate) or a constant (a negative
-         * index other than NO_REGISTER). */
+        /* The source is either a predicate register (inst->predicate; UINT32_MAX: none) or a
+         * constant (a negative index other than NO_REGISTER). */
         bool constant = inst->s[0] != NO_REGISTER && inst->s[0] < 0;
         return inst->result_is_predicate && (inst->predicate != UINT32_MAX) != constant;
     }
     if (inst->result_is_predicate || inst->flags)
         return false;
-    /* The braces of a mov that packs or unpacks hold `vector` parts. */
+    /* The braces of a mov that packs or unpacks hold `vector` parts. A mov that unpacks can have
+     * "_" as a result, which is NO_REGISTER; `results` then does not count all of them and is not
+     * used.
+     */
     unsigned bytes = type_bytes((enum type)inst->type), sources = 0, results = 0;
     while (sources < FTH_COUNT(inst->s) && inst->s[sources] != NO_REGISTER)
         sources++;
@@ -704,12 +711,14 @@ bool select_integer(struct inst *inst, const char *base)
 {
     if (strcmp(base, "mov") == 0)
         return select_mov(inst);
+    /* Logical instructions on predicates have no modifier except the type. The conditions exclude
+     * the other instructions of type .pred, vote and bar.red (execute_warp.c). */
     if (inst->type == T_PRED && inst->comparison == C_NONE && inst->flags == 0 &&
         inst->boolean == B_NONE)
         return select_predicate_logic(inst, base);
     if (strcmp(base, "selp") == 0) {
         inst->run = run_selp;
-        return has_operands(inst, 2) && inst->predicate != UINT32_MAX;
+        return has_operands(inst, 2) && inst->predicate != UINT32_MAX /* none */;
     }
     if (strcmp(base, "slct") == 0) {
         inst->run = run_slct;

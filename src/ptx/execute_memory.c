@@ -7,8 +7,9 @@
 
 /* ---- address resolution ---- */
 
-/* The space of a generic address. FTH_SPACE_PARAM stands for the arguments of the kernel here,
- * which are the only parameters with generic addresses. */
+/* The space of a generic address. The only parameters with generic addresses are the arguments of
+ * the kernel; this function returns FTH_SPACE_PARAM for them. Constant variables have addresses in
+ * the range of global memory; for these, too, it returns FTH_SPACE_GLOBAL. */
 static enum fth_ptx_space space_of(uint64_t address)
 {
     return address - SHARED_WINDOW < WINDOW_BYTES  ? FTH_SPACE_SHARED
@@ -55,9 +56,9 @@ static inline uint8_t *resolve_shared(struct block *block, uint64_t address, uns
 }
 
 /* The host address of a lane's access in a space that is neither generic nor shared. NULL if the
- * access is outside of the memory of that space. FTH_SPACE_PARAM holds the parameters of calls:
- * each frame has its own, and in it each lane. SPACE_ARGUMENT holds the arguments of the kernel,
- * which are the same for all threads. */
+ * access is outside of the memory of that space. Here, FTH_SPACE_PARAM is the parameters of
+ * calls (unlike in space_of): each frame has its own, and in it each lane. SPACE_ARGUMENT is the
+ * arguments of the kernel, which are the same for all threads. */
 static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, unsigned bytes,
                                unsigned space)
 {
@@ -102,8 +103,8 @@ struct lane_group {
 };
 
 /* The block of the cluster that a shared address belongs to, or NULL. The shared address space of a
- * cluster is divided into windows of CLUSTER_WINDOW bytes: window 0 is the own block, window r + 1
- * the block with rank r. */
+ * cluster is divided into windows of CLUSTER_WINDOW bytes: window 0 is the warp's own block,
+ * window r + 1 the block with rank r. */
 static struct block *block_at(const struct warp *warp, uint64_t address)
 {
     struct cluster *cluster = warp->block->cluster;
@@ -115,8 +116,8 @@ static struct block *block_at(const struct warp *warp, uint64_t address)
 
 /* Reduces a group in shared memory to the lanes that access the same block as the first lane. Their
  * addresses become offsets into the shared memory of that block. If the address of the first lane
- * belongs to no block, the group does not change; the address is then out of bounds for the own
- * block, which resolve_next_group reports. */
+ * belongs to no block, the group does not change, and resolve_next_group then reports that the
+ * address is out of bounds. */
 static void keep_one_block(const struct warp *warp, struct lane_group *group)
 {
     struct block *block = block_at(warp, group->addresses[first_lane(group->mask)]);
@@ -159,12 +160,12 @@ static bool resolve_next_group(struct warp *warp, const struct inst *inst, uint3
             }
         });
         if (space == FTH_SPACE_PARAM)
-            space = SPACE_ARGUMENT; /* see space_of */
+            space = SPACE_ARGUMENT; /* space_of means the arguments of the kernel */
         group->mask = same;
     } else {
         FOR_LANES(*mask, group->addresses[lane] = base[lane] + offset;);
         /* An access to the shared or local space may also use a generic address of that space.
-         * Other shared addresses have 32 bits. */
+         * Only the low 32 bits of other shared addresses are used. */
         if (space == FTH_SPACE_SHARED || space == FTH_SPACE_LOCAL)
             FOR_LANES(*mask, {
                 uint64_t address = group->addresses[lane];
@@ -175,7 +176,7 @@ static bool resolve_next_group(struct warp *warp, const struct inst *inst, uint3
                     group->addresses[lane] = (uint32_t)address;
             });
     }
-    /* With .shared, only the own block can be accessed. */
+    /* With .shared, only the shared memory of the warp's own block can be accessed. */
     if (space == FTH_SPACE_SHARED && inst->space != FTH_SPACE_SHARED)
         keep_one_block(warp, group);
     *mask &= ~group->mask;
@@ -286,7 +287,7 @@ static void run_ld(struct warp *warp, const struct inst *inst, uint32_t mask)
             return;
         for (unsigned e = 0; e < count; e++) {
             if (inst->d[e] < 0)
-                continue;
+                continue; /* "_": the element is discarded */
             uint64_t *rd = out_row(warp, inst->d[e]);
             if (size == 4 && type != T_S32)
                 FOR_LANES(group.mask, uint32_t v; memcpy(&v, group.host[lane] + (size_t)4 * e, 4);
@@ -327,7 +328,7 @@ static void run_ld_argument(struct warp *warp, const struct inst *inst, uint32_t
     }
     for (unsigned e = 0; e < count; e++) {
         if (inst->d[e] < 0)
-            continue;
+            continue; /* "_": the element is discarded */
         uint64_t value = load_value(host + (size_t)size * e, type);
         uint64_t *rd = out_row(warp, inst->d[e]);
         FOR_LANES(mask, rd[lane] = value;);
@@ -350,6 +351,7 @@ static void run_copy(struct warp *warp, const struct inst *inst, uint32_t mask)
     load.space = FTH_SPACE_GLOBAL;
     load.s[0] = inst->s[1];
     load.offset = inst->offset2;
+    /* The spaces are fixed, so the first group of each access contains all lanes. */
     struct lane_group to, from;
     uint32_t lanes = mask;
     if (!resolve_next_group(warp, &store, &lanes, bytes, true, &to))
@@ -490,7 +492,7 @@ static void run_atomic(struct warp *warp, const struct inst *inst, uint32_t mask
         FOR_LANES(group.mask,
                   old[lane] = update(inst, group.host[lane], rb[lane], rc[lane], global););
     }
-    if (inst->d[0] >= 0) {
+    if (inst->d[0] >= 0) { /* red has no result; that of atom can be "_" */
         uint64_t *rd = out_row(warp, inst->d[0]);
         FOR_LANES(all, rd[lane] = old[lane];);
     }
@@ -500,8 +502,9 @@ static void run_atomic(struct warp *warp, const struct inst *inst, uint32_t mask
 
 /* Fetches from one-dimensional textures with integer coordinates. A texel has up to four channels.
  * Channels that the texture lacks are 0, except the fourth, which is 1. Outside of the texture, the
- * channels that it has are 0 as well. The observer sees such a fetch as a read of the first texel,
- * and for all lanes the texel size of the last lane's texture. */
+ * channels that it has are 0 as well. The observer sees a fetch outside of the texture as a read
+ * of its first texel. The observer gets one texel size for all lanes: that of the last active
+ * lane's texture. */
 static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const struct memory *memory = warp->block->run->machine->memory;
@@ -538,7 +541,7 @@ static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
     if (!notify_access(warp, inst, &group, bytes, FTH_ACCESS_READ))
         return;
     for (unsigned c = 0; c < 4; c++)
-        if (inst->d[c] >= 0) {
+        if (inst->d[c] >= 0) { /* not "_" */
             uint64_t *rd = out_row(warp, inst->d[c]);
             FOR_LANES(mask, rd[lane] = fetched[c][lane];);
         }
@@ -567,8 +570,10 @@ static void run_isspacep(struct warp *warp, const struct inst *inst, uint32_t ma
                                                     : inst->space;
     FOR_LANES(mask, {
         bool holds = space_of(ra[lane]) == space;
+        /* .shared is the memory of the warp's own block, .shared::cluster that of any block. */
         if (inst->space == FTH_SPACE_SHARED)
             holds = holds && block_at(warp, ra[lane] - SHARED_WINDOW) == warp->block;
+        /* space_of does not distinguish constant from global memory; the allocation does. */
         if (space == FTH_SPACE_CONST || (space == FTH_SPACE_GLOBAL && holds)) {
             const struct allocation *found =
                 find_allocation(warp->block->run->machine->memory, ra[lane]);
@@ -619,8 +624,9 @@ static void run_getctarank(struct warp *warp, const struct inst *inst, uint32_t 
     });
 }
 
-/* Fences have nothing to do, because accesses are executed in program order. Prefetches and other
- * hints have no effect on the contents of memory. */
+/* Fences have nothing to do, because each warp executes its accesses in program order. (Between
+ * blocks that run on different host threads, the memory order is that of the host.) Prefetches and
+ * other hints have no effect on the contents of memory. */
 static void run_no_op(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     (void)warp;
@@ -646,11 +652,13 @@ static bool select_load_store(struct inst *inst, bool store)
         inst->result_is_predicate || inst->flags & ~(uint32_t)(F_VOLATILE | F_NC) ||
         value_count(inst) != (store ? (int)count : 0))
         return false;
-    /* An element of a vector can be "_", which is NO_REGISTER: it is not stored. A single result
-     * must be a register, with or without braces (`vector` is 1 or 0). */
+    /* Each result of a load is a register or NO_REGISTER, the only negative value. In a vector,
+     * NO_REGISTER stands for "_", which discards the element. A load of a single value, with or
+     * without braces (`vector` is 1 or 0), must have a register. */
     for (unsigned e = 0; !store && e < count; e++)
         if (inst->vector ? inst->d[e] == NO_REGISTER && count == 1 : inst->d[e] < 0)
             return false;
+    /* A negative s[0] is an immediate: the address is a constant. */
     inst->run = store                                             ? run_st
                 : inst->space == SPACE_ARGUMENT && inst->s[0] < 0 ? run_ld_argument
                                                                   : run_ld;

@@ -7,7 +7,10 @@
  * it catches up with the others. Two fragments that reach the same instruction merge. Compilers lay
  * out code so that paths join at a higher address, where this order merges them. A fragment that
  * loops while others could run yields after FRAGMENT_TURN instructions, so that another lane of the
- * warp can release a lock. */
+ * warp can release a lock.
+ *
+ * A fragment that does not wait is called running (its state is RUNNING), even while another
+ * fragment executes. The one that executes is the current fragment. */
 #include "ptx/engine.h"
 
 #include <stdlib.h>
@@ -30,7 +33,11 @@ struct frame *frame_create(struct warp *warp, const struct function *function, s
         frame->function = function;
         frame->caller = caller;
         frame->depth = caller ? caller->depth + 1 : 0;
+        /* For observers, the registers and predicates of all frames are numbered one frame after
+         * the other (struct fth_ptx_issue). */
         frame->operand_base = caller ? caller->operand_base + caller->function->operand_count : 0;
+        /* Local memory of a frame begins at a multiple of 16 bytes, the alignment of a vector such
+         * as .v4.f32. A larger .align of a local variable has no effect here. */
         frame->local_base =
             caller ? (caller->local_base + caller->function->local_bytes + 15) / 16 * 16 : 0;
         frame->rows = calloc(values, sizeof *frame->rows);
@@ -60,6 +67,7 @@ static void frame_destroy(struct frame *frame)
 
 bool reserve_local(struct warp *warp, const struct frame *frame)
 {
+    /* The alignment is that of local_base in frame_create. */
     uint64_t needed = (frame->local_base + frame->function->local_bytes + 15) / 16 * 16;
     if (needed <= warp->local_bytes)
         return true;
@@ -159,9 +167,10 @@ static uint32_t warp_sync_lanes(const struct warp *warp)
     return lanes;
 }
 
-/* Resumes waiting fragments. At a bar.warp.sync, a fragment continues when all its members wait at
- * any bar.warp.sync or have exited. At another .sync instruction, a fragment runs again when a lane
- * that it waits for has exited; the arrival of lanes is handled by merge_waiting(). */
+/* Resumes waiting fragments. A fragment at a bar.warp.sync continues when every lane of the
+ * instruction's member mask waits at some bar.warp.sync or has exited. A fragment at another .sync
+ * instruction runs again when a lane that it waits for has exited; merge_waiting() handles the
+ * arrival of lanes. */
 static void wake_fragments(struct warp *warp)
 {
     uint32_t alive = alive_lanes(warp), meeting = warp_sync_lanes(warp);
@@ -338,8 +347,8 @@ static void do_branch_table(struct warp *warp, struct fragment *fragment, const 
     uint32_t pc = fragment->pc, others = lanes & ~same, rest = fragment->mask & ~lanes;
     fragment->mask = same;
     fragment->pc = table->targets[index];
-    /* Lanes with another index remain at the instruction and execute it again. They form a fragment
-     * of their own until merge_fragments() runs. */
+    /* Lanes with another index remain at the instruction and execute it again. (add_fragment()
+     * would have the same effect, because run_warp() merges fragments before the next one runs.) */
     if (others)
         warp->fragments[warp->fragment_count++] =
             (struct fragment){.pc = pc, .mask = others, .frame = frame};
@@ -351,6 +360,8 @@ static void do_barrier(struct warp *warp, struct fragment *fragment, const struc
                        uint32_t lanes)
 {
     struct block *block = warp->block;
+    /* The operands are 32-bit numbers; a negative one can be sign-extended to 64 bits. A negative
+     * `id` is too large with or without its high bits, so they are not removed. */
     uint64_t id = row(warp, inst->s[0])[first_lane(lanes)];
     uint64_t threads =
         inst->s[1] != NO_REGISTER ? row(warp, inst->s[1])[first_lane(lanes)] & 0xffffffff : 0;
@@ -397,15 +408,15 @@ static void do_cluster_barrier(struct warp *warp, struct fragment *fragment,
         fragment->pc++;
         return;
     }
-    uint32_t waits = lanes & warp->cluster_arrived, rest = fragment->mask & ~waits;
+    uint32_t waiting = lanes & warp->cluster_arrived, rest = fragment->mask & ~waiting;
     /* The other lanes do not wait: the phase in which they arrived is already complete. */
-    if (lanes & ~waits)
+    if (lanes & ~waiting)
         notify_cluster_barrier(warp, cluster->phase - 1, true); /* they continue */
-    if (!waits) {
+    if (!waiting) {
         fragment->pc++;
         return;
     }
-    fragment->mask = waits;
+    fragment->mask = waiting;
     fragment->state = AT_CLUSTER_BARRIER;
     if (rest)
         add_fragment(warp, fragment->frame, fragment->pc + 1, rest);
@@ -527,8 +538,9 @@ static void load_state(struct warp *warp)
     warp->issue.operand_end = warp->frame->operand_base + warp->frame->function->operand_count;
 }
 
-/* Returns the lowest instruction index ahead of the current fragment at which another fragment of
- * the same frame is, or UINT32_MAX. The current fragment must stop there to merge with it. */
+/* Returns the next instruction ahead of the current fragment where another fragment of the same
+ * frame is, or UINT32_MAX if there is none. The current fragment must stop there to merge with it.
+ */
 static uint32_t next_merge_point(const struct warp *warp)
 {
     uint32_t lowest = UINT32_MAX;
@@ -557,8 +569,10 @@ static bool notify_issue(struct warp *warp, const struct inst *inst, uint32_t la
     return false;
 }
 
-/* Runs the current fragment until it ends, waits, splits, reaches another fragment, or has issued
- * `limit` instructions. */
+/* Runs the current fragment until one of these happens: it has issued `limit` instructions, it
+ * reaches another fragment, it waits at a .sync instruction, the launch ends, or it has executed an
+ * instruction that run_control() handles, such as a call, a return or a barrier. A branch that all
+ * lanes of the fragment take, or none, does not end the run. */
 static void run_fragment(struct warp *warp, uint64_t limit)
 {
     load_state(warp);
@@ -618,7 +632,8 @@ static void run_fragment(struct warp *warp, uint64_t limit)
     warp->thread_instructions += thread_instructions;
 }
 
-/* Sets warp->blocked if all fragments of the warp wait. */
+/* See engine.h. `turn` is a number of instructions. Sets warp->blocked if all fragments of the warp
+ * wait. */
 bool run_warp(struct warp *warp, uint64_t turn)
 {
     struct run *run = warp->block->run;

@@ -107,7 +107,7 @@ static bool parse_parameters(struct parser *parser, bool results)
         if (function->is_kernel) {
             if (!add_kernel_parameter(parser, &declaration))
                 return false;
-            /* SPACE_ARGUMENT is a value of enum fth_ptx_space for the engine only; see engine.h. */
+            /* SPACE_ARGUMENT is an additional space that only the engine uses (engine.h). */
             symbol->variable.space = (enum fth_ptx_space)SPACE_ARGUMENT;
             symbol->variable.address =
                 function->kernel.parameters[function->kernel.parameter_count - 1].offset;
@@ -196,7 +196,7 @@ static bool parse_branch_table(struct parser *parser, const struct token *name)
     do {
         if (lexer->token.kind != TOKEN_WORD)
             return lexer_fail(lexer, &lexer->token, "expected a label");
-        /* UINT32_MAX: no branch refers to the label, but an element of the table does. */
+        /* UINT32_MAX: the label is used by an element of the table, not by a branch. */
         if (!parser_use_label(parser, &lexer->token, UINT32_MAX, &targets[i++]))
             return false;
         lexer_next(lexer);
@@ -332,7 +332,8 @@ static struct function *find_or_add_function(struct parser *parser, const struct
         return NULL;
     module->functions = functions;
     /* Functions are visible in the whole module, so the name belongs to the outermost scope, which
-     * has depth 0. (Functions are not nested, so this already is the current depth.) */
+     * has depth 0. The depth is set only to make this explicit: PTX functions are not nested, so it
+     * is 0 in any case. */
     uint32_t depth = parser->depth;
     parser->depth = 0;
     struct symbol *defined = parser_define(parser, token, SYMBOL_FUNCTION);
@@ -383,8 +384,8 @@ static bool parse_function(struct parser *parser, bool is_kernel)
     ok = ok && parse_function_directives(parser);
     if (ok && !lexer_accept(lexer, ";")) {
         ok = parse_body(parser);
-        /* `function` is found again by its index, which is valid even if the array of functions has
-         * moved. At present, parsing a body adds no function, and the array does not move. */
+        /* Look up the function again by its index. This is only a precaution for the case that the
+         * array of functions moves; parsing a body adds no function, so it does not. */
         function = &parser->module->functions[parser->function_index];
         function->has_body = ok;
         function->shared_end = parser->function_shared_end;
@@ -465,13 +466,16 @@ static enum builtin find_builtin(const char *name)
 }
 
 /* Computes what is known only after the whole module has been parsed: the address of dynamic shared
- * memory, the static shared memory of each kernel, and the operands and code offset of each
- * instruction. Rejects calls of functions that have no body and are not built in.
+ * memory, the static shared memory of each kernel and, for observers, the code offset of each
+ * instruction and the registers that it reads and writes (find_operands). Rejects calls of
+ * functions that have no body and are not built in.
  *
  * The static shared memory of a kernel holds two groups of variables: those of the module,
  * including the ones in bodies of functions that are not kernels (place_variable in data.c), and
  * those in its own body. The latter follow the variables of the module that precede the kernel in
- * the file. */
+ * the file. Variables of the module that come later in the file overlap them. The kernel itself
+ * cannot refer to these. Limitation: a function that it calls can, if the function is declared
+ * before the kernel and defined after it; the variables of both then share memory. */
 static bool finish(struct parser *parser)
 {
     struct fth_ptx_module *module = parser->module;
@@ -482,13 +486,14 @@ static bool finish(struct parser *parser)
         if (!function->has_body)
             function->builtin = find_builtin(function->name);
     }
-    /* Heuristic: no PTX type needs more than 128 bytes. A larger .align has no effect here. */
+    /* Dynamic shared memory is aligned to 128 bytes, which is more than any PTX type needs. A
+     * larger .align has no effect here. Heuristic. */
     module->dynamic_shared = align_up(end, 128);
     for (size_t i = 0; i < module->function_count; i++) {
         struct function *function = &module->functions[i];
         if (!find_operands(module, function, module->code_bytes))
             return lexer_fail(&parser->lexer, &parser->lexer.token, "out of memory");
-        /* Each function begins at a multiple of 128 bytes (see fth_ptx_code_bytes). */
+        /* Each function begins at a multiple of 128 bytes (see fth_ptx_code_bytes in ptx.h). */
         module->code_bytes += align_up(function->code_count * FTH_PTX_INSTRUCTION_BYTES, 128);
     }
     for (size_t i = 0; i < module->function_count; i++) {
@@ -527,7 +532,7 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
     struct parser *parser = calloc(1, sizeof *parser);
     enum fth_status status = module && parser ? FTH_OK : FTH_NO_MEMORY;
     if (status == FTH_OK) {
-        /* The symbols of the parser point into this terminated copy. */
+        /* The symbols of the parser point into this NUL-terminated copy of the text. */
         module->text = malloc(size + 1);
         status = module->text ? FTH_OK : FTH_NO_MEMORY;
     }

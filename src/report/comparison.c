@@ -250,7 +250,8 @@ enum fth_status fth_report_compare(const char *format, const struct fth_compare_
                            error);
     }
     if (pair.rows.human_readable && !pair.rows.count)
-        fth_buffer_text(&out, "No differences beyond the intervals and the tolerance (--within).\n");
+        fth_buffer_text(&out,
+                        "No differences beyond the intervals and the tolerance (--within).\n");
     if (pair.rows.human_readable && pair.one_sided)
         fth_buffer_format(&out, "%zu figures that only one description has were not compared.\n",
                           pair.one_sided);

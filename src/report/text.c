@@ -1,5 +1,6 @@
 /* Writes a description for the terminal, in five parts:
- *   a drawing of the elements: those of an SM in a box for the SM, the shared ones below it;
+ *   a drawing of the elements: those of an SM in a box for the SM, those that serve several SMs
+ *   below it;
  *   a table with size, line, latency and other main figures of each element;
  *   Structure: further figures of each element in words;
  *   Sources: the source of each figure, for elements whose figures have different sources;
@@ -37,9 +38,9 @@ static void bold(const struct view *view, const char *text)
 }
 
 /* Formats cycles or nanoseconds with at most two decimals: "32", "1.35". */
-static const char *cycles_text(double cycles, char *text, size_t size)
+static const char *time_text(double value, char *text, size_t size)
 {
-    fth_number_format(rint(cycles * 100) / 100, text, size);
+    fth_number_format(rint(value * 100) / 100, text, size);
     return text;
 }
 
@@ -55,8 +56,8 @@ static unsigned element_classes(const char *name)
     return def ? def->classes : 0;
 }
 
-/* Returns the scope from the document ("sm", "gpc", "gpu"). If the document does not mention it,
- * returns the scope that such an element always has. NULL: unknown. */
+/* Returns the scope from the document ("sm", "gpc", "gpu"). If the document neither states the
+ * scope nor lists it as unknown, returns the default scope of the element. NULL: unknown. */
 static const char *element_scope(const struct view *view, const char *name)
 {
     static const struct {
@@ -95,6 +96,8 @@ static bool order_elements(struct view *view, struct fth_arena *arena)
 }
 
 /* ---- the drawing ---- */
+
+enum { EDGES = 4 }; /* columns of a box around its content: an edge and a space on either side */
 
 /* Returns whether an element shares its storage with an earlier one. Such elements are drawn as one
  * box, that of the first. */
@@ -168,22 +171,22 @@ static void time_facts(const struct view *view, const char *name, struct fth_buf
     double penalty = number(view, name, "miss_penalty_cycles");
     char ns_text[40];
     if (!isnan(latency) && !isnan(ns))
-        add_fact(facts, "%s cycles (%s ns)", cycles_text(latency, text, sizeof text),
-                 cycles_text(ns, ns_text, sizeof ns_text));
+        add_fact(facts, "%s cycles (%s ns)", time_text(latency, text, sizeof text),
+                 time_text(ns, ns_text, sizeof ns_text));
     else if (!isnan(latency))
-        add_fact(facts, "%s cycles", cycles_text(latency, text, sizeof text));
+        add_fact(facts, "%s cycles", time_text(latency, text, sizeof text));
     else if (!isnan(ns))
-        add_fact(facts, "%s ns", cycles_text(ns, text, sizeof text));
+        add_fact(facts, "%s ns", time_text(ns, text, sizeof text));
     if (!isnan(far_latency))
-        add_fact(facts, "far %s cycles", cycles_text(far_latency, text, sizeof text));
+        add_fact(facts, "far %s cycles", time_text(far_latency, text, sizeof text));
     if (!isnan(instruction))
-        add_fact(facts, "%s cycles/instr", cycles_text(instruction, text, sizeof text));
+        add_fact(facts, "%s cycles/instr", time_text(instruction, text, sizeof text));
     if (!isnan(penalty))
-        add_fact(facts, "miss +%s cycles", cycles_text(penalty, text, sizeof text));
+        add_fact(facts, "miss +%s cycles", time_text(penalty, text, sizeof text));
 }
 
-/* Draws the box of an element. `width` 0: two lines, as wide as they need. Otherwise: that wide,
- * with one line if everything fits. */
+/* Draws the box of an element. If `width` is 0, the box contains two lines and is as wide as they
+ * need. Otherwise the box has this width, and contains one line if everything fits into it. */
 static struct fth_block element_box(const struct view *view, struct fth_drawing *drawing,
                                     const char *name, size_t width)
 {
@@ -192,10 +195,9 @@ static struct fth_block element_box(const struct view *view, struct fth_drawing 
     size_facts(view, name, &facts);
     time_facts(view, name, &times);
     const char *lines[] = {facts.data ? facts.data : "", times.data ? times.data : ""};
-    const size_t edges = 4;
     const bool one_line =
         width &&
-        fth_text_columns(lines[0]) + strlen(", ") + fth_text_columns(lines[1]) + edges <= width;
+        fth_text_columns(lines[0]) + strlen(", ") + fth_text_columns(lines[1]) + EDGES <= width;
     if (one_line && times.size) {
         add_fact(&facts, "%s", times.data);
         lines[0] = facts.data ? facts.data : "";
@@ -266,10 +268,10 @@ static void device_title(const struct view *view, bool brief, struct fth_buffer 
 static void draw(const struct view *view)
 {
     struct fth_drawing drawing = {.utf8 = view->options->utf8};
-    const size_t inside = view->width - 4;
+    const size_t inside = view->width - EDGES;
     struct fth_block parts[3];
     size_t count = 0;
-    struct fth_block sm = place_boxes(view, &drawing, IN_SM, inside - 4);
+    struct fth_block sm = place_boxes(view, &drawing, IN_SM, inside - EDGES);
     if (sm.count) {
         char title[64] = "SM";
         double sms = number(view, "device", "sms");
@@ -297,16 +299,16 @@ static void draw(const struct view *view)
 
 /* ---- the table ---- */
 
-enum column { MEMORY, SCOPE, SIZE, LINE, FETCH, LATENCY, PER_SM, SHARED, CONFIDENCE, COLUMNS };
+enum column { ELEMENT, SCOPE, SIZE, LINE, SECTOR, LATENCY, PER_SM, SHARED, CONFIDENCE, COLUMNS };
 
 static const struct {
     const char *head;
     size_t width;
     bool right;
 } columns[COLUMNS] = {
-    [MEMORY] = {"Memory", 16, false},   [SCOPE] = {"Scope", 5, false},
+    [ELEMENT] = {"Element", 16, false}, [SCOPE] = {"Scope", 5, false},
     [SIZE] = {"Size", 9, true},         [LINE] = {"Line", 7, true},
-    [FETCH] = {"Fetch", 5, true},       [LATENCY] = {"Latency", 7, true},
+    [SECTOR] = {"Sect.", 5, true},      [LATENCY] = {"Latency", 7, true},
     [PER_SM] = {"per SM", 6, true},     [SHARED] = {"Shared with", 11, false},
     [CONFIDENCE] = {"Conf.", 6, false},
 };
@@ -368,12 +370,12 @@ static void latency_cell(const struct view *view, char cell[64], const char *ele
                                                     : "latency_cycles";
     double cycles = number(view, element, name), ns = number(view, element, "latency_ns");
     if (isnan(cycles) && !isnan(ns))
-        snprintf(cell, 64, "%s ns", cycles_text(ns, text, sizeof text));
+        snprintf(cell, 64, "%s ns", time_text(ns, text, sizeof text));
     else if (isnan(cycles))
         snprintf(cell, 64, "%s", missing(view, element, name));
     else
         snprintf(cell, 64, "%s%s%s", classes & FTH_CLASS_TLB ? "+" : "",
-                 cycles_text(cycles, text, sizeof text), classes & FTH_CLASS_ICACHE ? "/i" : "");
+                 time_text(cycles, text, sizeof text), classes & FTH_CLASS_ICACHE ? "/i" : "");
 }
 
 static void shared_cell(const struct view *view, char cell[64], const char *element)
@@ -408,8 +410,8 @@ static bool is_main_figure(const struct fth_attribute *attribute)
 }
 
 /* Returns the source of an element's figures; with `main_only`, only of its main figures.
- * FTH_SOURCE_NONE: no figure has a source. *mixed: the figures have different sources, and that of
- * the last one is returned. */
+ * FTH_SOURCE_NONE: no figure has a source. *mixed is set to whether the figures have different
+ * sources; if so, the source of the last figure is returned. */
 static enum fth_source element_source(const struct view *view, const char *element, bool main_only,
                                       bool *mixed)
 {
@@ -454,8 +456,8 @@ static void far_row(const struct view *view, const char *element)
     if (isnan(cycles))
         return;
     struct row row = {{""}};
-    snprintf(row.cells[MEMORY], 64, "  far");
-    cycles_text(cycles, row.cells[LATENCY], 64);
+    snprintf(row.cells[ELEMENT], 64, "  far");
+    time_text(cycles, row.cells[LATENCY], 64);
     put_row(view, &row);
 }
 
@@ -465,7 +467,7 @@ static void element_row(const struct view *view, const char *element)
     bool tlb = element_classes(element) & FTH_CLASS_TLB;
     const char *scope = element_scope(view, element);
     double per_sm = number(view, element, "per_sm");
-    snprintf(row.cells[MEMORY], 64, "%s", element_title(element, false));
+    snprintf(row.cells[ELEMENT], 64, "%s", element_title(element, false));
     snprintf(row.cells[SCOPE], 64, "%s",
              !scope                      ? missing(view, element, "scope")
              : strcmp(scope, "sm") == 0  ? "SM"
@@ -473,7 +475,7 @@ static void element_row(const struct view *view, const char *element)
                                          : "GPU");
     bytes_cell(view, row.cells[SIZE], element, tlb ? "reach_bytes" : "size_bytes");
     bytes_cell(view, row.cells[LINE], element, tlb ? "page_bytes" : "line_bytes");
-    bytes_cell(view, row.cells[FETCH], element, "sector_bytes");
+    bytes_cell(view, row.cells[SECTOR], element, "sector_bytes");
     latency_cell(view, row.cells[LATENCY], element);
     if (isnan(per_sm))
         snprintf(row.cells[PER_SM], 64, "%s", missing(view, element, "per_sm"));
@@ -502,7 +504,7 @@ static void table(const struct view *view)
         element_source(view, view->elements[i], true, &mixed);
     fth_buffer_format(
         view->out,
-        "Fetch: sector size. Latency in cycles; N/i: cycles per instruction; +N: cycles\n"
+        "Sect.: sector size. Latency in cycles; N/i: cycles per instruction; +N: cycles\n"
         "that a TLB miss adds. For TLBs, Size is the reach and Line the page size.\n"
         "Conf.: confidence, or the source of figures without one: measured, driver,\n"
         "derived, published%s.\n",
@@ -600,14 +602,15 @@ static void structure_words(const struct view *view, const char *element, struct
         fth_buffer_format(words, "policy %s; ", policy);
 }
 
-/* Appends sizes. docs/gpu-description.md defines the attributes. default_size_bytes is the size at
- * the largest carve-out, in spite of its name. */
+/* Appends sizes. docs/gpu-description.md defines the attributes. In spite of its name,
+ * default_size_bytes is the smallest size of the cache: that at the largest carve-out, which leaves
+ * the least storage to the L1. The factor 1.25 is that of find_resident() in probe/capacity.c. */
 static void size_words(const struct view *view, const char *element, struct fth_buffer *words)
 {
     static const struct {
         const char *attribute, *words;
     } sizes[] = {
-        {"default_size_bytes", "%s at the largest carve-out; "},
+        {"default_size_bytes", "%s at the largest carve-out for shared memory; "},
         {"unified_bytes", "%s for L1 and shared memory together; "},
         {"onset_bytes", "misses start at a footprint of about %s; "},
         {"resident_bytes", "%s remain resident after a walk over 1.25 times the size; "},
@@ -656,8 +659,8 @@ static void by_sm_words(const struct view *view, const char *element, struct fth
     }
     if (high > low)
         fth_buffer_format(words, "%s to %s cycles depending on the SM; ",
-                          cycles_text(low, low_text, sizeof low_text),
-                          cycles_text(high, high_text, sizeof high_text));
+                          time_text(low, low_text, sizeof low_text),
+                          time_text(high, high_text, sizeof high_text));
 }
 
 static void other_words(const struct view *view, const char *element, struct fth_buffer *words)
@@ -679,15 +682,14 @@ static void other_words(const struct view *view, const char *element, struct fth
     by_sm_words(view, element, words);
     double cold = number(view, element, "cold_latency_cycles");
     if (!isnan(cold))
-        fth_buffer_format(words, "%s cycles with cold TLBs; ",
-                          cycles_text(cold, text, sizeof text));
+        fth_buffer_format(words, "%s cycles with cold TLBs; ", time_text(cold, text, sizeof text));
     if (!isnan(banks) && !isnan(width))
         fth_buffer_format(words, "%.0f banks of %.0f B; ", banks, width);
     else if (!isnan(banks))
         fth_buffer_format(words, "%.0f banks; ", banks);
     if (!isnan(conflict))
         fth_buffer_format(words, "+%s cycles per additional way of a bank conflict; ",
-                          cycles_text(conflict, text, sizeof text));
+                          time_text(conflict, text, sizeof text));
 }
 
 static void write_structure(const struct view *view, size_t index, struct fth_buffer *words)

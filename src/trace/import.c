@@ -1,6 +1,7 @@
 /* Imports traces of other tools (docs/traces.md). This file reads traces in text form; traceg.c
- * reads those of Accel-Sim. A line of a text trace is one tuple of the RDGC paper (Kiani and
- * Rajabzadeh): with five fields, an access of a thread; with more, an access of a warp.
+ * reads those of Accel-Sim. A line of a text trace is one tuple of the RDGC paper (M. Kiani and
+ * A. Rajabzadeh, "RDGC: A Reuse Distance-Based Approach to GPU Cache Performance Analysis"). A
+ * tuple with five fields is an access of a thread, one with more fields an access of a warp.
  */
 /* clang-format off */
 /*
@@ -18,12 +19,16 @@
  *     ADD   address of each active lane, in bytes
  *
  * Blanks, commas, braces and parentheses separate the fields. Numbers are decimal, hexadecimal with
- * 0x, or octal with a leading 0. Lines that start with # are comments, except these, which `fathom
- * trace --dump` writes and whose numbers are always decimal:
+ * 0x, or octal with a leading 0. The first line that is not empty must not start with a comma or a
+ * parenthesis; otherwise the format is not recognised.
+ *
+ * Lines that start with # are comments, except the following, which `fathom trace --dump` writes.
+ * Their numbers are always decimal.
  *
  *     # kernel NAME                              starts a launch
  *     # grid X Y Z                               default: just large enough for the largest BID
- *     # block X Y Z                              default: just large enough for the largest TID
+ *     # block X Y Z                              default: just large enough for the largest TID, or
+ *                                                for the last active lane of the largest WID
  *     # instruction 3 bytes 4 line 57 source 12  describes instruction 3: its bytes per lane, its
  *                                                line in the PTX file, and its line in the source
  *
@@ -135,8 +140,8 @@ bool fth_text_numbers(const char *text, int base, uint64_t max, size_t count, ui
 
 /* ---- collecting the accesses of a launch ---- */
 
-/* The access of one thread. */
-struct tuple {
+/* The access of one thread: a tuple of a thread, or one lane of a tuple of a warp. */
+struct thread_access {
     uint64_t number, block, address;
     uint32_t warp, lane, instruction;
 };
@@ -146,16 +151,16 @@ struct tuple {
 enum { MAX_INSTRUCTIONS = 1 << 16 };
 
 struct import {
-    const char *path; /* of the text file */
+    const char *path; /* of the text file that is imported */
     struct fth_lines *lines;
     struct fth_trace_writer *writer;
-    struct tuple *tuples;
+    struct thread_access *accesses;
     size_t count, capacity;
     char kernel[256];
     uint32_t grid[3], block[3];
     bool has_content; /* the current launch has a kernel, a shape or an access */
-    /* Instructions from '# instruction' lines, by their number in the text. Numbers below the
-     * largest one that have no such line are instructions with 4 bytes per lane. */
+    /* Instructions from '# instruction' lines, by their number in the text. If the numbers have
+     * gaps, the missing instructions have 4 bytes per lane. */
     struct fth_trace_instruction *declared;
     size_t declared_count, declared_capacity;
     struct fth_error *error;
@@ -169,7 +174,7 @@ static enum fth_status refuse(struct import *import, const char *cause)
 
 static int by_access(const void *a, const void *b)
 {
-    const struct tuple *one = a, *other = b;
+    const struct thread_access *one = a, *other = b;
     const uint64_t keys[][2] = {{one->block, other->block},
                                 {one->number, other->number},
                                 {one->warp, other->warp},
@@ -181,7 +186,7 @@ static int by_access(const void *a, const void *b)
     return 0;
 }
 
-static bool same_access(const struct tuple *a, const struct tuple *b)
+static bool same_access(const struct thread_access *a, const struct thread_access *b)
 {
     return a->block == b->block && a->number == b->number && a->warp == b->warp &&
            a->instruction == b->instruction;
@@ -192,9 +197,9 @@ static void infer_shape(struct import *import)
 {
     uint64_t blocks = 1, threads = 1;
     for (size_t i = 0; i < import->count; i++) {
-        const struct tuple *tuple = &import->tuples[i];
-        uint64_t thread = (uint64_t)tuple->warp * 32 + tuple->lane;
-        blocks = tuple->block >= blocks ? tuple->block + 1 : blocks;
+        const struct thread_access *access = &import->accesses[i];
+        uint64_t thread = (uint64_t)access->warp * 32 + access->lane;
+        blocks = access->block >= blocks ? access->block + 1 : blocks;
         threads = thread >= threads ? thread + 1 : threads;
     }
     if (!import->grid[0])
@@ -210,21 +215,21 @@ static enum fth_status write_accesses(struct import *import)
     enum fth_status status = FTH_OK;
     uint32_t warps = (import->block[0] * import->block[1] * import->block[2] + 31) / 32;
     for (size_t i = 0, end; i < import->count && status == FTH_OK; i = end) {
-        const struct tuple *first = &import->tuples[i];
+        const struct thread_access *first = &import->accesses[i];
         struct fth_record record = {.number = first->number,
                                     .block = first->block,
                                     .instruction = first->instruction,
                                     .warp = first->warp};
         uint64_t addresses[32];
         size_t count = 0;
-        for (end = i; end < import->count && same_access(first, &import->tuples[end]); end++) {
-            uint32_t lane = 1u << import->tuples[end].lane;
-            /* A thread that occurs again starts another record. The tuples are sorted by lane, so
+        for (end = i; end < import->count && same_access(first, &import->accesses[end]); end++) {
+            uint32_t lane = 1u << import->accesses[end].lane;
+            /* A thread that occurs again starts another record. The accesses are sorted by lane, so
              * the lanes 0 0 1 1 become three records: {0}, {0, 1}, {1}. */
             if (record.mask & lane)
                 break;
             record.mask |= lane;
-            addresses[count++] = import->tuples[end].address;
+            addresses[count++] = import->accesses[end].address;
         }
         if (record.warp >= warps) {
             status = refuse(
@@ -250,7 +255,7 @@ static enum fth_status end_launch(struct import *import)
         return FTH_OK;
     infer_shape(import);
     if (import->count)
-        qsort(import->tuples, import->count, sizeof *import->tuples, by_access);
+        qsort(import->accesses, import->count, sizeof *import->accesses, by_access);
     enum fth_status status =
         fth_trace_writer_begin(import->writer, import->kernel[0] ? import->kernel : "kernel",
                                import->grid, import->block, import->error);
@@ -292,7 +297,7 @@ static bool parse_integer(const char *text, uint64_t *number)
     return end != text && !*end && !errno && *text != '-';
 }
 
-/* Parses the field S and returns the writer's number of the instruction. */
+/* Parses the field S. *number is the number that the writer assigned to the instruction. */
 static enum fth_status find_instruction(struct import *import, const char *word, uint32_t *number)
 {
     struct fth_trace_instruction instruction = {.bytes = 4};
@@ -321,17 +326,17 @@ static enum fth_status find_instruction(struct import *import, const char *word,
     return FTH_OK;
 }
 
-static enum fth_status add_tuple(struct import *import, const struct tuple *tuple)
+static enum fth_status add_access(struct import *import, const struct thread_access *access)
 {
-    if (!fth_grow((void **)&import->tuples, import->count, &import->capacity, sizeof *tuple))
+    if (!fth_grow((void **)&import->accesses, import->count, &import->capacity, sizeof *access))
         return fth_fail(import->error, FTH_NO_MEMORY, "read trace", import->path, "out of memory");
-    import->tuples[import->count++] = *tuple;
+    import->accesses[import->count++] = *access;
     import->has_content = true;
     return FTH_OK;
 }
 
 /* Reads NT and the addresses of a tuple of a warp; words[0] is NT. */
-static enum fth_status read_warp(struct import *import, struct tuple tuple, char **words,
+static enum fth_status read_warp(struct import *import, struct thread_access access, char **words,
                                  size_t count)
 {
     uint64_t threads, mask = UINT64_MAX;
@@ -344,10 +349,10 @@ static enum fth_status read_warp(struct import *import, struct tuple tuple, char
                   (uint64_t)__builtin_popcountll(mask) != threads))
         return refuse(import, "the mask after NT must have NT bits set");
     for (size_t i = 1; i < count; i++, mask &= mask - 1) {
-        tuple.lane = (uint32_t)__builtin_ctzll(mask);
-        if (!parse_integer(words[i], &tuple.address))
+        access.lane = (uint32_t)__builtin_ctzll(mask);
+        if (!parse_integer(words[i], &access.address))
             return refuse(import, "invalid address");
-        enum fth_status status = add_tuple(import, &tuple);
+        enum fth_status status = add_access(import, &access);
         if (status != FTH_OK)
             return status;
     }
@@ -360,28 +365,28 @@ static enum fth_status read_tuple(struct import *import, char *line)
     char *words[MAX_WORDS];
     size_t count = 0;
     uint64_t who; /* TID or WID */
-    struct tuple tuple = {0};
+    struct thread_access access = {0};
     for (char *word; count < MAX_WORDS && (word = next_word(&line));)
         words[count++] = word;
     if (count == 0)
         return FTH_OK;
-    if (count < 5 || !parse_integer(words[0], &tuple.number) ||
-        !parse_integer(words[1], &tuple.block) || !parse_integer(words[2], &who))
+    if (count < 5 || !parse_integer(words[0], &access.number) ||
+        !parse_integer(words[1], &access.block) || !parse_integer(words[2], &who))
         return refuse(import, "expected AN BID TID S ADD or AN BID WID S NT ADD...");
-    if (tuple.block > UINT32_MAX || who >= (count == 5 ? 1024 : 32))
-        return refuse(
-            import, "BID, TID or WID is out of range: a block has up to 1024 threads or 32 warps");
-    enum fth_status status = find_instruction(import, words[3], &tuple.instruction);
+    if (access.block > UINT32_MAX || who >= (count == 5 ? 1024 : 32))
+        return refuse(import,
+                      "out of range: BID must be below 2^32, TID below 1024 and WID below 32");
+    enum fth_status status = find_instruction(import, words[3], &access.instruction);
     if (status != FTH_OK)
         return status;
     if (count > 5) {
-        tuple.warp = (uint32_t)who;
-        return read_warp(import, tuple, words + 4, count - 4);
+        access.warp = (uint32_t)who;
+        return read_warp(import, access, words + 4, count - 4);
     }
-    tuple.warp = (uint32_t)(who / 32);
-    tuple.lane = (uint32_t)(who % 32);
-    return parse_integer(words[4], &tuple.address) ? add_tuple(import, &tuple)
-                                                   : refuse(import, "invalid address");
+    access.warp = (uint32_t)(who / 32);
+    access.lane = (uint32_t)(who % 32);
+    return parse_integer(words[4], &access.address) ? add_access(import, &access)
+                                                    : refuse(import, "invalid address");
 }
 
 /* ---- comments with information about the launch ---- */
@@ -470,7 +475,7 @@ static enum fth_status import_text(const char *from, struct fth_trace_writer *wr
     if (status == FTH_OK)
         status = end_launch(&import);
     fth_lines_close(import.lines);
-    free(import.tuples);
+    free(import.accesses);
     free(import.declared);
     return status;
 }
@@ -492,7 +497,7 @@ enum fth_trace_kind fth_trace_recognise(const char *path)
         status = status == FTH_OK ? fth_lines_next(lines, &line, NULL) : status;
     while (status == FTH_OK && line && !line[strspn(line, " \t\r")]);
     /* A .traceg file of Accel-Sim starts with a header line such as "-kernel name = …". The first
-     * line of a text trace is a comment or starts with a number or a brace. */
+     * line of a text trace must be a comment, or a tuple that starts with a number or a brace. */
     if (status == FTH_OK && line)
         kind = line[0] == '-'                                      ? FTH_TRACE_TRACEG
                : strchr("#{0123456789", line[strspn(line, " \t")]) ? FTH_TRACE_TEXT

@@ -11,11 +11,11 @@
 /* Maximum size of a launch file. Heuristic: the examples have a few kilobytes. */
 #define MAX_LAUNCH_FILE_BYTES ((size_t)16 * 1024 * 1024)
 
-/* MAX_STEPS is the maximum number of launches in a file, and also that of the iterations of all its
- * loops together. MAX_LOOP_DEPTH is the maximum nesting of loops. Heuristic: they limit the memory
- * and time that a small file with large loops can cost. */
-enum { MAX_STEPS = 1 << 16, MAX_LOOP_DEPTH = 8 };
-_Static_assert(MAX_STEPS == 65536 && MAX_LOOP_DEPTH == 8,
+/* MAX_STEPS is the maximum number of launches in a file. MAX_ITERATIONS is the maximum number of
+ * loop iterations, summed over all loops of the file. MAX_LOOP_DEPTH is the maximum nesting of
+ * loops. Heuristic: they limit the memory and time that a small file with large loops can cost. */
+enum { MAX_STEPS = 1 << 16, MAX_ITERATIONS = 1 << 16, MAX_LOOP_DEPTH = 8 };
+_Static_assert(MAX_ITERATIONS == 65536 && MAX_LOOP_DEPTH == 8,
                "messages of read_loop state these limits");
 
 static const char operation[] = "read launch file";
@@ -25,8 +25,8 @@ struct reader {
     const json_t *root;
     struct fth_json_path path; /* the value being read, for messages */
     unsigned loop_depth;
-    /* Iterations of all loops so far. They have their own limit, because a loop adds no launch if
-     * it contains only loops without iterations. */
+    /* Iterations of all loops so far. They need a limit of their own: a loop can iterate without
+     * adding launches, if it contains nothing but a loop with 0 iterations. */
     size_t iterations;
     struct fth_error *error;
 };
@@ -103,8 +103,8 @@ static enum fth_status read_integer(struct reader *reader, const json_t *value, 
 
 /* ---- sizes ---- */
 
-/* Returns VALUE of the last of `settings`, the "NAME=VALUE" texts of the command line, whose NAME
- * is `name`. NULL: there is none. */
+/* `settings` are the "NAME=VALUE" texts of the command line. Returns the VALUE of the last one
+ * whose NAME is `name`, or NULL if there is none. */
 static const char *find_setting(const char *const *settings, size_t count, const char *name)
 {
     size_t length = strlen(name);
@@ -153,7 +153,9 @@ static enum fth_status read_sizes(struct reader *reader, const char *const *sett
         /* fth_scope_find returns FTH_MAX_VARIABLES for a name that is not used yet. */
         if (!is_name(key) ||
             fth_scope_find(&reader->launch->scope, key, strlen(key)) != FTH_MAX_VARIABLES)
-            return refuse(reader, "'%s' cannot be the name of a size; use a new identifier", key);
+            return refuse(reader,
+                          "'%s' cannot be the name of a size; use an identifier that is not in use",
+                          key);
         size_t inner = fth_json_path_key(&reader->path, key);
         status = given ? add_context(reader, fth_launch_evaluate(reader->launch, given, &number,
                                                                  reader->error))
@@ -168,7 +170,7 @@ static enum fth_status read_sizes(struct reader *reader, const char *const *sett
     for (size_t i = 0; i < count; i++) {
         size_t length = strcspn(settings[i], "=");
         size_t found = fth_scope_find(&reader->launch->scope, settings[i], length);
-        /* Variable 0 is `i`, the index of an element in the contents of a buffer. It is no size. */
+        /* Variable 0 is `i`, the index of an element in a buffer. It is not a size. */
         if (settings[i][length] != '=' || found == 0 || found == FTH_MAX_VARIABLES)
             return fth_fail(reader->error, FTH_INVALID, "set size", settings[i],
                             "expected NAME=VALUE with the name of a size in '%s'",
@@ -282,9 +284,10 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
         fth_launch_find_kernel(launch, kernel ? json_string_value(kernel) : NULL, reader->error);
     if (!step.kernel)
         return add_context(reader, FTH_NOT_FOUND);
-    /* The maxima of grid and block are those of CUDA along x. The lower limits of the grid along y
-     * and z, and that of the threads per block, are checked when the step runs. 2^30 bytes of
-     * shared memory are a heuristic limit, far above that of any GPU. */
+    /* Each dimension of the grid and of the block is checked here against the maximum of CUDA along
+     * x. The maxima of the grid along y and z are smaller. They, and the maximum number of threads
+     * per block, are checked when the step runs. 2^30 bytes of shared memory are a heuristic limit,
+     * far above that of any GPU. */
     status = read_shape(reader, object, "grid", 0x7fffffff, step.grid);
     if (status == FTH_OK)
         status = read_shape(reader, object, "block", 1024, step.block);
@@ -322,7 +325,9 @@ static enum fth_status read_loop(struct reader *reader, const json_t *object)
     if (!json_is_string(name) || !is_name(json_string_value(name)) ||
         fth_scope_find(&reader->launch->scope, json_string_value(name), json_string_length(name)) !=
             FTH_MAX_VARIABLES)
-        return refuse(reader, "\"for\" must be a new identifier, the name of the loop variable");
+        return refuse(
+            reader,
+            "\"for\" must be the name of the loop variable, an identifier that is not in use");
     if (reader->loop_depth == MAX_LOOP_DEPTH)
         return refuse(reader, "more than 8 nested loops");
     status = read_member(reader, object, "from", 0, &from);
@@ -330,7 +335,7 @@ static enum fth_status read_loop(struct reader *reader, const json_t *object)
         status = read_member(reader, object, "to", NAN, &to);
     if (status != FTH_OK)
         return status;
-    if (isnan(to) || !(to - from <= MAX_STEPS))
+    if (isnan(to) || !(to - from <= MAX_ITERATIONS))
         return refuse(reader, "\"to\" is missing, or the loop has more than 65536 iterations");
     status = add_variable(reader, json_string_value(name), from);
     struct fth_scope *scope = &reader->launch->scope;
@@ -338,10 +343,10 @@ static enum fth_status read_loop(struct reader *reader, const json_t *object)
     reader->loop_depth++;
     for (double t = from; t < to && status == FTH_OK; t++) {
         scope->variables[variable].value = t;
-        status =
-            ++reader->iterations > MAX_STEPS
-                ? refuse(reader, "the loops of the file have more than %d iterations", MAX_STEPS)
-                : read_steps(reader, object);
+        status = ++reader->iterations > MAX_ITERATIONS
+                     ? refuse(reader, "the loops of the file have more than %d iterations",
+                              MAX_ITERATIONS)
+                     : read_steps(reader, object);
     }
     reader->loop_depth--;
     if (status == FTH_OK)
@@ -371,7 +376,8 @@ static enum fth_status read_steps(struct reader *reader, const json_t *object)
 
 /* ---- expected results ---- */
 
-/* Sets *matches to whether the "sizes" of an expectation are those of this run. */
+/* Sets *matches to whether the sizes of the file have the values that the "sizes" of an expectation
+ * state. */
 static enum fth_status matches_sizes(struct reader *reader, const json_t *object, bool *matches)
 {
     const json_t *sizes = json_object_get(object, "sizes");
@@ -392,8 +398,8 @@ static enum fth_status matches_sizes(struct reader *reader, const json_t *object
     return FTH_OK;
 }
 
-/* Adds the expectation, unless it is for other sizes than those of this run. "sum" and "moment" are
- * Σ v[i] and Σ v[i] (i + 1) / count of the elements v of the buffer; see verify.c. */
+/* Adds the expectation, unless it is meant for other values of the sizes. If the buffer has
+ * n elements v[0] to v[n - 1], "sum" is Σ v[i] and "moment" is Σ v[i] (i + 1) / n; see verify.c. */
 static enum fth_status read_expectation(struct reader *reader, const json_t *object)
 {
     static const char *const keys[] = {"buffer",   "file",     "sum",  "moment",
@@ -508,6 +514,7 @@ enum fth_status fth_launch_read_text(const char *path, const char *text, size_t 
     status = fth_json_parse(path, text, size, &root, error);
     if (status == FTH_OK) {
         struct reader reader = {.launch = launch, .root = root, .error = error};
+        /* `sizes` are the "NAME=VALUE" texts, which the functions above call `settings`. */
         status = read_document(&reader, sizes, size_count);
     }
     if (status == FTH_OK)

@@ -1,10 +1,11 @@
 /* Reads traces. A trace file is a sequence of parts, of which the last one is the index. A frame is
- * a part with up to 8,192 accesses. A run is a sequence of frames of one launch whose accesses
- * are sorted by access number, block and warp (trace.h, docs/traces.md).
+ * a part with up to 8,192 accesses. A run is a sequence of frames of one launch whose accesses are
+ * sorted by access number (the index of the access within its warp), block and warp (trace.h,
+ * docs/traces.md).
  *
- * Opening a trace reads the index; if the file is truncated and has no index, it reads all parts up
- * to the first incomplete one. For an incomplete part, fth_container_get() and fth_container_skip()
- * return FTH_UNAVAILABLE.
+ * Opening a trace reads the index, whose offset is in the tail, the last 24 bytes of the file. If
+ * the file is truncated and has no tail, opening reads all parts up to the first incomplete one. It
+ * recognises an incomplete part by the status FTH_UNAVAILABLE of fth_container_get().
  *
  * A cursor then merges the runs of a launch and returns its accesses in the same order. It holds
  * one frame of each run in memory and selects the next access with a heap of the runs. */
@@ -50,8 +51,8 @@ static enum fth_status get_launch(struct fth_trace *trace, struct fth_bytes *byt
         launch.grid[i] = fth_get_varint32(bytes);
     for (int i = 0; i < 3; i++) {
         launch.block[i] = fth_get_varint32(bytes);
-        /* CUDA allows 1024 threads per block. 0 stands for an invalid size: the product of larger
-         * numbers could overflow. */
+        /* CUDA allows 1024 threads per block. A dimension above 1024 makes the product 0, which is
+         * refused below. Multiplying with such dimensions could overflow. */
         threads *= launch.block[i] <= 1024 ? launch.block[i] : 0;
     }
     if (bytes->failed || threads == 0 || threads > 1024)
@@ -93,7 +94,7 @@ static void get_shared_bytes(struct fth_trace_launch *launch, struct fth_bytes *
 static enum fth_status get_instruction(struct fth_trace *trace, struct fth_bytes *bytes,
                                        struct fth_error *error)
 {
-    struct fth_trace_instruction instruction = {.line = fth_get_varint32(bytes)};
+    struct fth_trace_instruction instruction = {.line = fth_get_varint32(bytes)}; /* in the PTX */
     instruction.source_file = fth_get_varint32(bytes);
     instruction.source_line = fth_get_varint32(bytes);
     instruction.index = fth_get_varint32(bytes);
@@ -188,7 +189,9 @@ static enum fth_status check_parts(const struct fth_trace *trace, struct fth_err
             status = fth_container_get(trace->container, at, &type, &content, &next, error);
         else if (status == FTH_OK &&
                  (frames == trace->frame_count || trace->frames[frames++].offset != at))
-            status = refuse(trace, "the file is damaged: a frame is missing in the index", error);
+            status = refuse(
+                trace, "the file is damaged: a frame is not in the index, or at another offset",
+                error);
         at = next;
     }
     if (status == FTH_UNAVAILABLE ||
@@ -224,7 +227,7 @@ static enum fth_status add_part(struct fth_trace *trace, uint32_t type, uint64_t
         if (bytes.failed)
             return refuse(trace, "the file is damaged: a frame has no valid header", error);
         return add_frame(trace, &frame, error);
-    case FTH_PART_INDEX: return FTH_OK; /* contains nothing that the other parts do not */
+    case FTH_PART_INDEX: return FTH_OK; /* it only repeats what the other parts contain */
     default:
         return refuse(trace, "the file is damaged, or of a newer version: unknown type of part",
                       error);
@@ -250,9 +253,9 @@ static void compute_missing_totals(struct fth_trace *trace)
     }
 }
 
-/* Reads the parts one after the other, up to the first incomplete one. If only the tail of the file
- * is missing, this is up to the index. Sets trace->truncated to a message that says how much can be
- * read. */
+/* Opens a file without a valid tail: reads the parts one after the other, up to the first
+ * incomplete one. If the index is complete and only the tail after it is missing, all parts are
+ * read. Sets trace->truncated to a message that says how much can be read. */
 static enum fth_status walk_parts(struct fth_trace *trace, struct fth_error *error)
 {
     struct fth_buffer content = {0};
@@ -271,7 +274,7 @@ static enum fth_status walk_parts(struct fth_trace *trace, struct fth_error *err
     if (status != FTH_UNAVAILABLE && status != FTH_OK)
         return status;
     snprintf(trace->truncated, sizeof trace->truncated,
-             "the trace is truncated: only %llu of its %llu bytes can be read (%zu frames)",
+             "the trace is truncated: %llu of the %llu bytes in the file can be read (%zu frames)",
              (unsigned long long)(status == FTH_OK ? next : at),
              (unsigned long long)fth_container_bytes(trace->container), trace->frame_count);
     compute_missing_totals(trace);
@@ -573,8 +576,9 @@ static enum fth_status skip_returned(struct fth_trace_cursor *cursor, struct fth
     return status;
 }
 
-/* Returns as many accesses of the top run as are decoded, requested (up to `max`, and in the
- * requested blocks), and earlier than the next access of every other run. */
+/* Returns the next access of the top run, and the accesses that follow it in this run as long as
+ * they are already decoded, belong to the requested blocks, and are not later than the next access
+ * of any other run; in total at most `max` accesses. */
 enum fth_status fth_trace_next_compact(struct fth_trace_cursor *cursor, size_t max,
                                        const struct fth_compact_access **accesses, size_t *count,
                                        struct fth_error *error)

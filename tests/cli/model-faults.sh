@@ -16,7 +16,7 @@ fathom model a.trace --format xml; echo $?
 fathom model a.trace --threads many; echo $?
 size=$(wc -c <a.trace)
 head -c $((size - 30)) a.trace >cut.trace
-fathom model cut.trace --format csv 2>err | cut -d, -f1-6; sed 's/[0-9][0-9]* of its [0-9]* bytes/A of its B bytes/' err
+fathom model cut.trace --format csv 2>err | cut -d, -f1-6; sed 's/[0-9][0-9]* of the [0-9]* bytes/A of the B bytes/' err
 fathom model cut.trace >/dev/null 2>&1; echo $?
 { head -c 300 a.trace; printf 'x'; tail -c +302 a.trace; } >bad.trace
 fathom model bad.trace 2>/dev/null; echo $?

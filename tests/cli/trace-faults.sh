@@ -4,7 +4,7 @@ fathom trace "$w/hspot.json" --set N=20 -o h.trace 2>/dev/null
 size=$(wc -c <h.trace)
 head -c $((size - 30)) h.trace >cut.trace
 fathom trace cut.trace --format csv 2>err; echo $?
-sed 's/[0-9][0-9]* of its [0-9]* bytes/A of its B bytes/' err
+sed 's/[0-9][0-9]* of the [0-9]* bytes/A of the B bytes/' err
 { head -c 300 h.trace; printf 'x'; tail -c +302 h.trace; } >bad.trace
 fathom trace bad.trace 2>err; echo $?
 sed 's/byte [0-9]*/byte A/' err

@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         from += length + 1;
     }
     fth_recording_put_end(
-        entries, fth_recording_checksum(FTH_RECORDING_CHECKSUM, content.data, content.size),
+        entries, fth_recording_checksum(FTH_RECORDING_CHECKSUM_START, content.data, content.size),
         &content);
     enum fth_status status = fth_evidence_read("fuzz", &content, &root, &error);
     if (status != FTH_OK && !error.cause[0])

@@ -56,7 +56,8 @@ static void check_answers(const struct fth_recording *recording)
         fth_samples_fini(&samples);
     }
     fth_recording_put_end(
-        count, fth_recording_checksum(FTH_RECORDING_CHECKSUM, bytes.data, bytes.size), &bytes);
+        count, fth_recording_checksum(FTH_RECORDING_CHECKSUM_START, bytes.data, bytes.size),
+        &bytes);
     struct fth_recording *again = parse(&bytes);
     if (!again || fth_recording_answer_count(again) != count)
         abort();
@@ -88,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fth_buffer_append(&content, data, size);
     if (size >= FTH_RECORDING_CHECKSUM_BYTES) {
         size_t end = size - FTH_RECORDING_CHECKSUM_BYTES;
-        uint64_t checksum = fth_recording_checksum(FTH_RECORDING_CHECKSUM, content.data, end);
+        uint64_t checksum = fth_recording_checksum(FTH_RECORDING_CHECKSUM_START, content.data, end);
         for (size_t i = 0; i < FTH_RECORDING_CHECKSUM_BYTES; i++)
             content.data[end + i] = (char)(checksum >> (8 * i));
     }

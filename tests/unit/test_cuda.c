@@ -184,9 +184,9 @@ static void launches_with_three_dimensions_are_timed(void **state)
     struct fth_machine_launch timed = {.module = module,
                                        .kernel = "number",
                                        .blocks = 2,
-                                       .more_blocks = {3, 4},
+                                       .blocks_yz = {3, 4},
                                        .threads = 5,
-                                       .more_threads = {6, 7},
+                                       .threads_yz = {6, 7},
                                        .carveout_percent = -1,
                                        .arguments = &arguments,
                                        .argument_bytes = 17};
@@ -196,13 +196,13 @@ static void launches_with_three_dimensions_are_timed(void **state)
     for (uint32_t i = 0; i < COUNT; i++)
         assert_int_equal(out[i], 1007 + i);
     /* Invalid launches are reported, and valid ones still work afterwards. */
-    timed.more_threads[1] = 65;
+    timed.threads_yz[1] = 65;
     assert_int_equal(time_launch(machine, &timed, &ns), FTH_UNAVAILABLE);
-    timed.more_threads[1] = 0;
+    timed.threads_yz[1] = 0;
     timed.argument_bytes = 24;
     assert_int_equal(time_launch(machine, &timed, &ns), FTH_UNAVAILABLE);
     timed.argument_bytes = 17;
-    timed.more_blocks[0] = timed.more_blocks[1] = timed.more_threads[0] = 0;
+    timed.blocks_yz[0] = timed.blocks_yz[1] = timed.threads_yz[0] = 0;
     assert_int_equal(time_launch(machine, &timed, &ns), FTH_OK);
     ops->free(machine, arguments.out);
     ops->unload(machine, module);

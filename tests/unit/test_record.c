@@ -403,9 +403,9 @@ static void entries_are_encoded_as_specified(void **state)
     assert_memory_equal(bytes.data, "D\2{}", 4);
     bytes.size = 0;
     /* The authors of FNV-1a publish the hash of "foobar" as a test vector. */
-    assert_true(fth_recording_checksum(FTH_RECORDING_CHECKSUM, "foobar", 6) ==
+    assert_true(fth_recording_checksum(FTH_RECORDING_CHECKSUM_START, "foobar", 6) ==
                 UINT64_C(0x85944171f73967e8));
-    fth_recording_put_end(2, FTH_RECORDING_CHECKSUM, &bytes);
+    fth_recording_put_end(2, FTH_RECORDING_CHECKSUM_START, &bytes);
     assert_int_equal(bytes.size, 2 + FTH_RECORDING_CHECKSUM_BYTES);
     fth_buffer_fini(&bytes);
 }
@@ -535,7 +535,8 @@ static void assert_refused(const void *entry, size_t size, uint64_t entries, con
     fth_recording_put_header("fake:0", &bytes);
     fth_buffer_append(&bytes, entry, size);
     fth_recording_put_end(
-        entries, fth_recording_checksum(FTH_RECORDING_CHECKSUM, bytes.data, bytes.size), &bytes);
+        entries, fth_recording_checksum(FTH_RECORDING_CHECKSUM_START, bytes.data, bytes.size),
+        &bytes);
     struct fth_error error = NO_ERROR;
     assert_int_equal(parse(bytes.data, bytes.size, &error), FTH_INVALID);
     assert_contains(error.cause, cause);
@@ -601,8 +602,8 @@ static void control_characters_are_replaced(void **state)
     struct fth_buffer bytes = {0};
     fth_recording_put_header("x\ny \x1b", &bytes);
     fth_recording_put_answer("k", 1, &samples, &bytes);
-    fth_recording_put_end(1, fth_recording_checksum(FTH_RECORDING_CHECKSUM, bytes.data, bytes.size),
-                          &bytes);
+    fth_recording_put_end(
+        1, fth_recording_checksum(FTH_RECORDING_CHECKSUM_START, bytes.data, bytes.size), &bytes);
     struct fth_recording *recording = NULL;
     struct fth_error error = NO_ERROR;
     assert_int_equal(fth_recording_parse("bytes", &bytes, &recording, &error), FTH_OK);

@@ -96,7 +96,7 @@ static void the_table_shows_the_known_attributes(void **state)
     char *text = render("text", gpu, true, 80);
     assert_contains(text, "┌ SM ×13 ─");
     assert_contains(text, "┌ Texture + ro ×4 ─");
-    assert_contains(text, "Memory           Scope      Size    Line Fetch Latency per SM Shared "
+    assert_contains(text, "Element          Scope      Size    Line Sect. Latency per SM Shared "
                           "with Conf.\n");
     assert_contains(text,
                     "Texture          SM       12 KiB    32 B     –     111      4 ro          "

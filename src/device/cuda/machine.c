@@ -1,5 +1,6 @@
-/* Implements struct fth_machine_ops (device/machine.h) with the CUDA driver. All work goes to the
- * default stream and is therefore executed in the order in which it was requested.
+/* Implements struct fth_machine_ops (device/machine.h) with the CUDA driver. A machine is one open
+ * GPU. All work goes to the default stream and is therefore executed in the order in which it was
+ * requested.
  *
  * The waiting functions of the driver have no time limit, so this file polls the stream instead and
  * gives up after a time limit.
@@ -16,9 +17,9 @@
 #include <string.h>
 #include <time.h>
 
-/* Time limit in seconds before calls in which the driver waits for queued work, such as a download.
- * Heuristic: longer than any sequence of queued launches should take, and still short for a user
- * who waits. */
+/* Some functions of the driver, such as cuMemcpyDtoH, first wait for all queued work. Before
+ * calling one, this file waits for that work itself, for at most this many seconds. Heuristic:
+ * longer than any sequence of queued launches should take, and still short for a user who waits. */
 #define IMPLICIT_WAIT_LIMIT_S 60.0
 /* A short launch completes within about 10 us, so a wait first polls for SPIN_S seconds. It then
  * sleeps between polls. The sleeps start at FIRST_SLEEP_S and double up to MAX_SLEEP_S, which is
@@ -241,7 +242,8 @@ static void free_memory(void *user, uint64_t address)
         fth_cuda_free(&machine->cuda, address);
 }
 
-static enum fth_status free_bytes(void *user, uint64_t *bytes, struct fth_error *error)
+/* Implements `free_bytes`: returns how much memory is free. */
+static enum fth_status get_free_bytes(void *user, uint64_t *bytes, struct fth_error *error)
 {
     struct machine *machine = user;
     *bytes = 0;
@@ -353,8 +355,8 @@ static enum fth_status launch_kernel(struct machine *machine,
     status = fth_cuda_launch(
         &machine->cuda, kernel->function,
         &(struct fth_cuda_launch){
-            .grid = {launch->blocks, launch->more_blocks[0], launch->more_blocks[1]},
-            .block = {launch->threads, launch->more_threads[0], launch->more_threads[1]},
+            .grid = {launch->blocks, launch->blocks_yz[0], launch->blocks_yz[1]},
+            .block = {launch->threads, launch->threads_yz[0], launch->threads_yz[1]},
             .cluster = launch->cluster,
             .dynamic_shared_bytes = (unsigned)launch->shared_bytes,
             .arguments = launch->arguments,
@@ -375,9 +377,10 @@ static enum fth_status launch(void *user, const struct fth_machine_launch *launc
     return status;
 }
 
-/* ---- timing by events, copies and transfers ---- */
+/* ---- timing, copies and transfers ---- */
 
-/* Implements `mark`: queues an event, whose time marked_ns reads. */
+/* Implements `mark`: queues the event that marks the start (`end` is false) or the end of the timed
+ * work. */
 static enum fth_status mark(void *user, bool end, struct fth_error *error)
 {
     struct machine *machine = user;
@@ -399,6 +402,7 @@ static enum fth_status mark(void *user, bool end, struct fth_error *error)
                : status;
 }
 
+/* Implements `marked_ns`: waits for all queued work and returns the time between the two events. */
 static enum fth_status marked_ns(void *user, double *ns, struct fth_error *error)
 {
     struct machine *machine = user;
@@ -486,8 +490,10 @@ static void find_facts(struct machine *machine)
         .l2_bytes = (uint64_t)fth_cuda_attribute(cuda, device, FTH_CU_L2_BYTES),
         .memory_bytes = memory,
         .block_shared_bytes = (uint64_t)shared,
-        .texels = fth_cuda_texels(cuda, device),
-        .concurrent = true, /* resident blocks can wait for each other */
+        .texels = fth_cuda_texels(cuda, device), /* maximum of a linear texture */
+        /* All resident blocks make progress, so they can wait for each other. A simulated GPU
+         * executes them one after the other. */
+        .concurrent = true,
     };
     machine->facts.hints = machine->facts.capability >= MIN_HINTS_CAPABILITY;
 }
@@ -531,7 +537,7 @@ const struct fth_machine_ops fth_cuda_machine_ops = {
     .symbol = symbol,
     .alloc = alloc,
     .free = free_memory,
-    .free_bytes = free_bytes,
+    .free_bytes = get_free_bytes,
     .upload = upload,
     .download = download,
     .fill = fill,

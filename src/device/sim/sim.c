@@ -267,8 +267,8 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
     observer.user = &sim->timing;
     const struct fth_ptx_launch run = {
         .kernel = launch->kernel,
-        .grid = {launch->blocks, launch->more_blocks[0], launch->more_blocks[1]},
-        .block = {launch->threads, launch->more_threads[0], launch->more_threads[1]},
+        .grid = {launch->blocks, launch->blocks_yz[0], launch->blocks_yz[1]},
+        .block = {launch->threads, launch->threads_yz[0], launch->threads_yz[1]},
         .cluster = {launch->cluster},
         .dynamic_shared_bytes = (size_t)launch->shared_bytes,
         .arguments = launch->arguments,
@@ -277,8 +277,8 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
         .sms = sim->plan.sms,
         .max_instructions = sim->max_instructions,
         .observer = &observer};
-    const uint64_t threads = volume(launch->threads, launch->more_threads);
-    const uint64_t blocks = volume(launch->blocks, launch->more_blocks);
+    const uint64_t threads = volume(launch->threads, launch->threads_yz);
+    const uint64_t blocks = volume(launch->blocks, launch->blocks_yz);
     if (threads > (uint64_t)SIM_MAX_WARPS * 32)
         return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel,
                         "%llu threads per block exceed the maximum of %d",
