@@ -373,7 +373,7 @@ struct block {
 };
 
 struct warp {
-    /* The state of the running fragment, for the functions that execute instructions. */
+    /* The state of the current fragment, for the functions that execute instructions. */
     uint64_t *rows;
     uint32_t *predicates;
     const uint64_t (*pool)[LANES];

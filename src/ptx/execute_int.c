@@ -670,10 +670,8 @@ static bool select_mov(struct inst *inst)
     }
     if (inst->result_is_predicate || inst->flags)
         return false;
-    /* The braces of a mov that packs or unpacks hold `vector` parts. A mov that unpacks can have
-     * "_" as a result, which is NO_REGISTER; `results` then does not count all of them and is not
-     * used.
-     */
+    /* The braces of a mov that packs or unpacks hold `vector` parts. When it unpacks, a
+     * result can be "_", which is NO_REGISTER, so `results` is used only when it packs. */
     unsigned bytes = type_bytes((enum type)inst->type), sources = 0, results = 0;
     while (sources < FTH_COUNT(inst->s) && inst->s[sources] != NO_REGISTER)
         sources++;

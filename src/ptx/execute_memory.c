@@ -9,7 +9,7 @@
 
 /* The space of a generic address. The only parameters with generic addresses are the arguments of
  * the kernel; this function returns FTH_SPACE_PARAM for them. Constant variables have addresses in
- * the range of global memory; for these, too, it returns FTH_SPACE_GLOBAL. */
+ * the range of global memory, so it returns FTH_SPACE_GLOBAL for them. */
 static enum fth_ptx_space space_of(uint64_t address)
 {
     return address - SHARED_WINDOW < WINDOW_BYTES  ? FTH_SPACE_SHARED
@@ -56,8 +56,8 @@ static inline uint8_t *resolve_shared(struct block *block, uint64_t address, uns
 }
 
 /* The host address of a lane's access in a space that is neither generic nor shared. NULL if the
- * access is outside of the memory of that space. Here, FTH_SPACE_PARAM is the parameters of
- * calls (unlike in space_of): each frame has its own, and in it each lane. SPACE_ARGUMENT is the
+ * access is outside of the memory of that space. Here, unlike in space_of, FTH_SPACE_PARAM
+ * holds the parameters of calls: each lane has its own in each frame. SPACE_ARGUMENT holds the
  * arguments of the kernel, which are the same for all threads. */
 static inline uint8_t *resolve(struct warp *warp, int lane, uint64_t address, unsigned bytes,
                                unsigned space)

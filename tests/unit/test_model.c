@@ -494,7 +494,7 @@ static void rejects_invalid_values(void **state)
         {"l1.index", "hash", "not one of: mod"},
         {"l1.bypass", "o", "not one of: off"},
         {"l1.bypass", "", "not one of: off"},
-        {"l2.ports", "-1", "whole number"},
+        {"l2.ports", "-1", "is not a valid number"},
         {"l1.size_bytes", "many", "not a size"},
         {"l1.wayz", "4", "did you mean l1.ways"},
     };
