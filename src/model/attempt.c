@@ -127,8 +127,8 @@ static enum fth_attempt_outcome atomic_line(struct fth_cache_level *level,
 }
 
 /* A request that bypasses the cache. If it changes the line, the cache drops its copy. */
-static enum fth_attempt_outcome bypass_line(struct fth_cache_level *level,
-                                            struct fth_port_access *access)
+static enum fth_attempt_outcome handle_bypass(struct fth_cache_level *level,
+                                              struct fth_port_access *access)
 {
     struct fth_request *request = access->request;
     if (request->kind != FTH_TRACE_READ && level->shape.bypass != FTH_BYPASS_ALL) {
@@ -148,7 +148,7 @@ static enum fth_attempt_outcome process_request(struct fth_cache_level *level,
     const bool atomic = request->kind == FTH_TRACE_ATOMIC;
     if (level->shape.bypass == FTH_BYPASS_ALL || request->flags & FTH_REQUEST_BYPASS_L1 ||
         (atomic && level->shape.write != FTH_WRITE_BACK))
-        return bypass_line(level, access);
+        return handle_bypass(level, access);
     if (request->kind == FTH_TRACE_READ)
         return read_line(level, access);
     return atomic ? atomic_line(level, access) : write_line(level, access);

@@ -3,7 +3,7 @@
  * Approach to GPU Cache Performance Analysis") and extends it to newer GPUs (docs/model.md).
  * Sections, tables and algorithms cited in this folder are those of that paper.
  *
- *   params.c     parameters by name                describe.c      parameters of a description
+ *   params.c     parameters by name                describe.c      parameters from a description
  *   shape.c      cache geometry for a launch       place.c         SM and wave of each block
  *   coalesce.c   warp accesses to requests         join.c          merges reads of several SMs
  *   mshr.c       misses in flight                  cache_level.c   one cache: banks, ports, steps
@@ -14,14 +14,16 @@
  *   multi_run.c  several models in one pass        sharing_keys.c  what these models can share
  *   lru_stack.c  L1s that differ only in ways
  *
- * This header has one section per file. run.h declares the functions of run.c, work.c, join.c,
- * workers.c and a part of multi_run.c; cache_level.h those of attempt.c and single.c. The types
- * that callers of the library see, such as struct fth_model_counts, are in fathom/fathom.h.
+ * This header has one section per file, except for the functions that two other headers declare:
+ * run.h has those of run.c, work.c, join.c, workers.c and a part of multi_run.c; cache_level.h has
+ * those of attempt.c and single.c. The types that callers of the library see, such as struct
+ * fth_model_counts, are in fathom/fathom.h.
  *
- * A trace is sorted by access number, block and warp. Algorithm 2, which analyses the L1 of one SM,
- * processes the accesses of resident blocks in this order. Therefore accesses are processed in the
- * order in which they are read, in batches. The L1s process their parts of a batch independently of
- * each other. Then the L2 processes the requests that the L1s forward, in the order of the trace.
+ * A trace is sorted by access number (the index of an access within its warp), block and warp.
+ * Algorithm 2, which analyses the L1 of one SM, processes the accesses of resident blocks in this
+ * order. Therefore accesses are processed in the order in which they are read, in batches. The L1s
+ * process their parts of a batch independently of each other. Then the L2 processes the requests
+ * that the L1s forward, in the order of the trace.
  *
  * Time is counted in steps: in a step, each bank of a cache processes as many requests as it has
  * ports. */
@@ -97,9 +99,10 @@ enum { FTH_MODEL_MAX_CARVEOUTS = 16 };
 
 struct fth_model_params {
     struct fth_model_value values[FTH_MODEL_KEYS];
-    /* L1 size for each carve-out, if the description has them; in the order of the description. */
+    /* The carve-outs, in the order of the description: the bytes of shared memory, and the size of
+     * the L1 with this carve-out. */
     uint64_t carveout_bytes[FTH_MODEL_MAX_CARVEOUTS], carveout_l1_bytes[FTH_MODEL_MAX_CARVEOUTS];
-    size_t carveout_count;
+    size_t carveout_count;  /* 0: none known */
     uint64_t unified_bytes; /* storage that L1 and shared memory share per SM; 0: unknown */
     char gpu[80];
 };
@@ -130,7 +133,8 @@ enum fth_bypass { FTH_BYPASS_OFF, FTH_BYPASS_WRITES, FTH_BYPASS_ALL };
 
 /* Geometry and behaviour of one cache during a launch: one L1, or one side of the L2. */
 struct fth_shape {
-    uint64_t line_bytes, sector_bytes, fill_bytes;
+    uint64_t line_bytes, sector_bytes;
+    uint64_t fill_bytes; /* unit in which a miss fetches data: one or more sectors */
     unsigned line_shift, sector_shift;
     uint64_t sets, ways, lines; /* per bank */
     /* Partitions; banks per partition; ports per bank. Each bank of each partition is a *unit*. */
@@ -174,7 +178,7 @@ FTH_MUST_USE enum fth_status fth_model_setting(const struct fth_model_params *pa
                                                struct fth_error *error);
 
 /* Latency of a miss in steps while `busy` MSHRs are in use (Section 4.4.1). The limit of 1e9 steps
- * only prevents overflow. */
+ * only prevents overflow. latency_fixed needs no limit here: shape.c accepts at most 1e6. */
 static inline uint64_t fth_shape_latency(const struct fth_shape *shape, uint64_t busy)
 {
     if (shape->latency_per_busy == 0)
@@ -208,8 +212,10 @@ FTH_MUST_USE enum fth_status fth_placement_create(const struct fth_model_params 
 void fth_placement_destroy(struct fth_placement *placement);
 /* Whether the mapping uses random numbers, so that the placement depends on the seed. */
 bool fth_placement_is_random(const char *mapping);
-/* The number of waves of the launch: that of the SM with the most blocks, rounded up to whole
- * groups of consecutive blocks or whole lists of SMs. The last waves can therefore be empty. */
+/* The number of waves of the launch: enough for the SM with the most blocks. If the mapping assigns
+ * groups of consecutive blocks to SMs (rr, bpart1, bpart2) or repeats a list of SMs, the blocks of
+ * that SM are counted as if the last group or the last repetition of the list were complete. The
+ * last waves can therefore be empty. */
 uint64_t fth_placement_waves(const struct fth_placement *placement);
 /* Gives a range [first, last] that contains all blocks of the wave, on all SMs, and possibly blocks
  * of other waves. */
@@ -332,9 +338,10 @@ static inline bool fth_mshr_full(const struct fth_mshr *mshr)
 {
     return mshr->size && fth_mshr_busy(mshr) >= mshr->size;
 }
-/* The next step in which a failed request can succeed. If data arrives in the current step, that is
- * the step after it, in which reads of this data hit; otherwise it is the step in which the next
- * data arrives and its register becomes free. UINT64_MAX: no miss is in flight. */
+/* Returns the first step after the current one in which a failed request can succeed. If data
+ * arrives in the current step, this is the next step, because reads of the data hit from then on.
+ * Otherwise it is the step in which the next data arrives, because the register of that miss
+ * becomes free. UINT64_MAX: no miss is in flight. */
 static inline uint64_t fth_mshr_next(const struct fth_mshr *mshr)
 {
     if (mshr->first < mshr->first_pending &&
@@ -363,8 +370,9 @@ static inline bool fth_mshr_may_contain(const struct fth_mshr *mshr, uint64_t li
 }
 /* Doubles the ring. False: out of memory. */
 bool fth_mshr_grow(struct fth_mshr *mshr);
-/* Adds a miss with a latency of `steps`, at least 1. Its data does not arrive before that of
- * earlier misses. False: out of memory. */
+/* Adds a miss with a latency of `steps`, at least 1. If it is issued in step i, reads of its data
+ * hit from step i + steps on, or later: data does not arrive before that of earlier misses. False:
+ * out of memory. */
 static inline bool fth_mshr_add(struct fth_mshr *mshr, uint64_t line, uint64_t sectors,
                                 uint64_t steps)
 {
@@ -391,8 +399,9 @@ struct fth_cache_level;
 struct fth_next_level;
 
 /* Outcome of an attempt to process a request. FAIL is the paper's reservation fail: no MSHR is
- * free, or the MSHR to merge with has reached its merge limit. The request is tried again in the
- * next step. */
+ * free, or the MSHR to merge with has reached its merge limit. The request is tried again in every
+ * following step until it succeeds. Steps in which all requests would fail are counted, with their
+ * fails, but not executed (fth_cache_level_skip_steps()). */
 enum fth_attempt_outcome {
     FTH_ATTEMPT_HIT,
     FTH_ATTEMPT_MERGED,
@@ -454,10 +463,10 @@ bool fth_cache_level_run(struct fth_cache_level *level, struct fth_request *requ
                          const struct fth_next_level *next_level);
 /* Whether the last run has forwarded any request to the next level. */
 bool fth_cache_level_forwards(const struct fth_cache_level *level);
-/* For an access of one side of the L2 to another side. `access` was made to the former; `level` is
- * the latter and has the same shape. Neither ports nor MSHRs are modelled. fth_cache_level_read()
- * reads sectors of the line, fills those that are missing, and returns the missing ones.
- * fth_cache_level_drop() invalidates the line. */
+/* With these two functions, an access to one side of the L2 also affects another side. `access` is
+ * the access to the first side. `level` is the other side, which has the same shape. Neither ports
+ * nor MSHRs are modelled. fth_cache_level_read() reads sectors of the line, fills those that are
+ * missing, and returns the missing ones. fth_cache_level_drop() invalidates the line. */
 uint64_t fth_cache_level_read(struct fth_cache_level *level, const struct fth_port_access *access,
                               uint64_t sectors, const struct fth_next_level *next_level);
 void fth_cache_level_drop(struct fth_cache_level *level, const struct fth_port_access *access);
@@ -518,16 +527,18 @@ FTH_MUST_USE enum fth_status fth_l2_create(const struct fth_setting *setting, si
                                            struct fth_l2 **l2, struct fth_error *error);
 void fth_l2_destroy(struct fth_l2 *l2);
 void fth_l2_clear(struct fth_l2 *l2);
-/* Queues a request that an L1 of shape `l1` forwards; fth_l2_flush() processes all queued requests.
- * `side` is the one near the SM. A read accesses `sectors` there. Writes and atomics access all
- * their bytes in the home side of the line. Both functions return false if out of memory. */
+/* fth_l2_add() queues a request that an L1 of shape `l1` forwards. `side` is the one near the SM. A
+ * read accesses `sectors` there. Writes and atomics access all their bytes in the home side of the
+ * line. fth_l2_flush() ends the round (docs/glossary.md): it processes all queued requests. Both
+ * functions return false if out of memory. */
 bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_request *request,
                 const struct fth_cache_run *runs, uint64_t sectors, uint8_t side);
 bool fth_l2_flush(struct fth_l2 *l2);
 /* If several L2s receive the same requests, only one of them, the recording L2, gets them from
- * fth_l2_add(). While recording, fth_l2_flush() does not process the queued requests but marks the
- * end of a round. fth_l2_replay() makes an L2 (this one or another) process the rounds that the L2
- * `from` has recorded. fth_l2_discard_recorded() removes them after all L2s have processed them. */
+ * fth_l2_add(). While recording, fth_l2_flush() only marks the end of the round and does not
+ * process the requests. fth_l2_replay() makes an L2 (this one or another) process the rounds that
+ * the L2 `from` has recorded. fth_l2_discard_recorded() removes them after all L2s have processed
+ * them. */
 void fth_l2_set_recording(struct fth_l2 *l2, bool on);
 bool fth_l2_replay(struct fth_l2 *l2, struct fth_l2 *from);
 void fth_l2_discard_recorded(struct fth_l2 *l2);
@@ -559,7 +570,7 @@ const uint64_t *fth_distances_profile(const struct fth_distances *distances, siz
 /* ---- sharing_keys.c ---- */
 
 /* Hash keys that decide which work two models can share. If a key is equal in two models, so is
- * what it stands for, and it is computed only once. */
+ * the work that it stands for, and this work is done only once. */
 struct fth_sharing_keys {
     uint64_t stream;         /* the requests that reach the L1s, and their order */
     uint64_t l1;             /* `stream` and the behaviour of the L1s */
@@ -567,7 +578,8 @@ struct fth_sharing_keys {
     /* How requests that the L1s forward become requests to the L2: lines and sectors of the L2,
      * sides and joins. The requests are equal if `l1` is equal, too. */
     uint64_t l2_input;
-    /* The same for the figures "L1 off", without joins. The requests are equal if `stream` is. */
+    /* The same for the figures "L1 off" (the L2 as if every access bypassed the L1), without joins.
+     * The requests are equal if `stream` is equal, too. */
     uint64_t bypassed_l2_input;
     uint64_t cache_lines; /* not a key, but a measure of size: lines of all caches together */
 };

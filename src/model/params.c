@@ -3,9 +3,9 @@
  * default.
  *
  * The paper gives these defaults: L1s with one bank, two ports, 32 MSHRs and eight merges per MSHR,
- * and four sets of 32 MSHRs for the L2 (Section 4.4.2); the latency model A2, that is, 2 + 0.25 x
- * busy MSHRs steps (Section 5.1). The other defaults are assumptions, which a GPU description
- * replaces as far as it has the attributes. */
+ * and four sets of 32 MSHRs for the L2 (Section 4.4.2); the latency model A2, in which a miss
+ * takes 2 + 0.25 x (busy MSHRs) steps (Section 5.1). The other defaults are assumptions, which a
+ * GPU description replaces as far as it has the attributes. */
 #include "model/model.h"
 
 #include <ctype.h>
@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* COUNT: whole number; BYTES: size such as 32K; WORD: one of the words in `unit`; TEXT: checked
- * elsewhere; REAL: number, or empty for unknown. */
+/* COUNT: whole number; BYTES: size such as 32K; WORD: one of the words in `unit`; TEXT: text that
+ * is checked where it is used (set_key() checks only index functions); REAL: number, or empty for
+ * unknown. */
 enum kind { COUNT, BYTES, WORD, TEXT, REAL };
 
 /* The largest number up to which a double holds every integer: 2^53. */
@@ -235,10 +236,10 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                         {"32"}},
     [FTH_KEY_MAPPING - FTH_KEY_SMS] = {"gpu.mapping",
                                        "rr, bpart1, bpart2, rand, shuffle, LIST, @FILE",
-                                       "assignment of blocks to SMs: round robin, 1, 4 or 8 blocks "
-                                       "at a time (rr, bpart1, bpart2); "
+                                       "assignment of blocks to SMs: round robin with 1, 4 or 8 "
+                                       "consecutive blocks per SM (rr, bpart1, bpart2); "
                                        "random (rand); random with the same number per SM "
-                                       "(shuffle); or the SMs of a list in turn",
+                                       "(shuffle); or by a list of SMs that is repeated",
                                        TEXT,
                                        0,
                                        0,
@@ -299,13 +300,13 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                      8,
                                      "l2.partitions",
                                      {"1"}},
-    /* The default is 0xB3000, which was published for an H100 (ademeure/cuda-side-boost). An H200
-     * has 0xAB000 (docs/results/h200.md). */
+    /* The default is 0xB3000 (733184), which was published for an H100 (ademeure/cuda-side-boost).
+     * An H200 has 0xAB000 (docs/results/h200.md). */
     [FTH_KEY_HOME_MASK - FTH_KEY_SMS] =
         {"l2.home_mask",
          "",
-         "address bits that select the home side of a line: the number of them that are 1, modulo "
-         "the sides",
+         "address bits that select the home side of a line: the side is the number of these bits "
+         "that are 1, modulo the number of sides",
          COUNT,
          0,
          MAX_INTEGER,
@@ -314,7 +315,7 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
     [FTH_KEY_SIDE_OF_SM - FTH_KEY_SMS] =
         {"l2.side_of_sm",
          "alternate, LIST, @FILE",
-         "side that each SM is near; alternate: SM i is near side i modulo the sides",
+         "side that each SM is near; alternate: SM i is near side i modulo the number of sides",
          TEXT,
          0,
          0,
@@ -333,8 +334,8 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
     [FTH_KEY_JOIN_ROUNDS - FTH_KEY_SMS] =
         {"l2.join_rounds",
          "",
-         "time within which reads join (l2.joins), in rounds; per round, the L2 gets "
-         "the requests of as many groups as there are active SMs",
+         "time within which reads join (l2.joins), in rounds; in a round, the schedulers of each "
+         "active SM issue once on average",
          COUNT,
          1,
          1 << 20,

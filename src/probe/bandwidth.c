@@ -14,7 +14,8 @@
  * The streams must be long enough for the resolution of the timer and for the noise of the GPU. A
  * first measurement of the shapes with short streams gives the length that the timer requires. Then
  * the best shape is measured in rounds, each with streams four times as long, until the times of
- * identical streams agree. */
+ * identical streams agree. A round consists of one or more batches; a batch is a list of requests
+ * that is sent to the device in one call. */
 #include "probe/probe.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@
 
 enum {
     PAIRS = 5,             /* pairs of a short and a long stream per batch; odd, for the median */
-    MAX_PAIRS = 3 * PAIRS, /* maximum per round */
+    MAX_PAIRS = 3 * PAIRS, /* maximum number of pairs per round */
     MEMORY_PAIRS = 3, /* pairs per batch for memory: fewer, because a sweep also writes and checks
                        * the arrays, which takes time */
     LENGTH_RATIO = 8, /* length of the long stream in short streams */
@@ -61,7 +62,7 @@ static const double min_l1_bytes = 16384, min_constant_bytes = 1536, min_shared_
 /* Where the arrays are. */
 enum place {
     IN_MEMORY, /* in no cache */
-    IN_L2,     /* one array for all SMs, read past L1 */
+    IN_L2,     /* one array for all SMs; loads bypass L1 */
     IN_SM      /* one array per block */
 };
 
@@ -101,7 +102,7 @@ static const struct {
                                     FTH_PATH_SHARED, 100, 0},
     [FTH_BANDWIDTH_SHARED_COPY] = {"shared", "copy_bytes_per_s", IN_SM, FTH_STREAM_COPY,
                                    FTH_PATH_SHARED, 100, 0},
-    /* Clusters of 2 blocks, the last member: larger clusters would leave SMs idle. */
+    /* The last number is the size of the clusters, 2 blocks. Larger ones would leave SMs idle. */
     [FTH_BANDWIDTH_CLUSTER_READ] = {"cluster_shared", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
                                     FTH_PATH_SHARED, 100, 2},
     [FTH_BANDWIDTH_CLUSTER_WRITE] = {"cluster_shared", "write_bytes_per_s", IN_SM, FTH_STREAM_WRITE,
@@ -221,8 +222,8 @@ static struct fth_request make_request(const struct search *search,
     if (stream->cluster && search->sms % stream->cluster)
         stream->sms = (uint32_t)(search->sms - search->sms % stream->cluster);
     const bool in_l2 = targets[search->target].place == IN_L2;
-    /* Array bytes per SM: as much as there is space for, but not more than the first short stream
-     * moves. (For L2, find_sizes() has applied the same limit.) */
+    /* Array bytes per SM: as much as there is space for, but at most first_bytes. (For L2,
+     * find_sizes() has applied the same limit.) */
     const uint64_t sm_capacity = in_l2 ? search->capacity_bytes / search->sms
                                  : search->capacity_bytes < first_bytes ? search->capacity_bytes
                                                                         : first_bytes;
@@ -247,7 +248,8 @@ static double moved_bytes(const struct search *search, const struct fth_request 
 
 /* Executes the requests and stores the nanoseconds of each. The samples of a stream are its
  * nanoseconds, the cycles of a block, and the resolution of the timer in nanoseconds; those of a
- * sweep are its nanoseconds and the number of wrong results (device.h). */
+ * sweep are its nanoseconds and the number of wrong results (device.h). All of them are in the
+ * array `cycles` of struct fth_samples, whatever their unit. */
 static enum fth_status ask(struct search *search, const struct fth_request *requests, size_t count,
                            double *ns, struct fth_bandwidth *bandwidth, struct fth_error *error)
 {
@@ -269,8 +271,9 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
 
 /* ---- decisions ---- */
 
-/* Finds the shape with the highest rate in the fastest of `tries` streams; `bytes_per_ns` receives
- * the rate. */
+/* Finds the best shape. Runs `tries` streams of each shape; the rate of a shape is that of its
+ * fastest stream. A later shape replaces an earlier one only if its rate is higher by the factor
+ * min_gain. `bytes_per_ns` receives the rate of the best shape. */
 static enum fth_status find_shape(struct search *search, size_t tries, uint64_t sm_bytes,
                                   struct fth_bandwidth *bandwidth, double *bytes_per_ns,
                                   struct fth_error *error)
@@ -397,13 +400,14 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
 
 double fth_memory_limit(const struct fth_gpu *known)
 {
+    /* Two transfers per cycle of the memory clock (double data rate). */
     return fth_gpu_number(known, "device", "memory_bus_bits", NAN) / 8 * 2 *
            fth_gpu_number(known, "device", "memory_clock_mhz", NAN) * 1e6;
 }
 
 /* Returns the maximum possible bandwidth in bytes/s; NAN if unknown. An SM loads or stores at most
- * 32 words of 4 bytes per cycle from any level. On Kepler, the words of shared memory have 8 bytes;
- * there, the limit is twice as high for all levels. */
+ * 32 words of 4 bytes per cycle, whatever the level. On Kepler, the words of shared memory have 8
+ * bytes; there, the limit is twice as high for all levels. */
 static double theoretical_limit(const struct search *search, double clock_mhz)
 {
     const struct fth_gpu *known = search->known;
@@ -424,14 +428,14 @@ static enum fth_status judge(const struct search *search, const struct fth_bandw
     const char *element = targets[search->target].element;
     if (isnan(bandwidth->bytes_per_s) || isnan(spread) || spread > max_spread)
         return fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", element,
-                        "the times of identical streams differ too much");
+                        "the times of the streams vary too much");
     const double limit = theoretical_limit(search, bandwidth->clock_mhz);
     if (bandwidth->bytes_per_s > limit * tolerance)
         return fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", element,
                         "measured %.4g bytes/s, but the maximum is %.4g, given by %s",
                         bandwidth->bytes_per_s, limit,
                         in_memory(search) ? "the memory clock and bus width"
-                                          : "the loads and stores of the SMs");
+                                          : "the loads and stores that SMs can execute per cycle");
     return FTH_OK;
 }
 
@@ -540,7 +544,7 @@ static void select_sweep_shapes(struct search *search)
     }
 }
 
-/* Selects the shapes for caches whose blocks all run at the same time and whose arrays fit. */
+/* Selects those of cache_shapes whose blocks all run at the same time and whose arrays fit. */
 static void select_stream_shapes(struct search *search)
 {
     const size_t count = search->thorough ? FTH_COUNT(cache_shapes) : DEFAULT_CACHE_SHAPES;

@@ -35,7 +35,7 @@ enum {
     MAX_MEDIANS = 3 * WORDS,
     MAX_LINE = 4096, /* bytes of the longest line that is looked for */
     CODE_PASSES = 2, /* executions of the code between two walks over the constants */
-    MAX_CUTS = 4,    /* lengths of code per batch that divide the bracket around an edge */
+    MAX_CUTS = 4,    /* lengths of code that find_code_edge() tries at once to narrow its range */
 };
 /* Maximum latency of a constant cache as a fraction of the L2's latency. Heuristic. */
 static const double max_l2_fraction = 0.8;
@@ -50,13 +50,15 @@ static const double range_cycles = 6, range_fraction = 0.15;
  * are slow. Heuristic. */
 static const double line_share = 0.75;
 /* Confidence of the result about code and constants: by Laplace's rule, two measurements that agree
- * give (2 + 1) / (2 + 2). With shared storage, these are the sums for two amounts of constants.
- * Without, the result comes from one amount of constants and gets the same confidence. */
+ * give (2 + 1) / (2 + 2). If code and constants share storage, the two measurements are those with
+ * two amounts of constants. If they do not share it, there is only one measurement, with one amount
+ * of constants; it gets the same confidence. Heuristic. */
 static const double two_agree_confidence = 0.75;
 /* Code and constants share a cache if the longest code evicts at least this fraction of the
- * constant lines. Two sums of code and constants are the same cache if they differ by at most the
- * fraction same_sum or by at most two FTH_FETCH_BLOCKs of code; a sum and an instruction cache are
- * the same if they differ by less than the fraction same_cache. Heuristics. */
+ * constant lines. The sum of the constants and the code that fit together is the size of this
+ * cache. Two such sums belong to the same cache if they differ by at most the fraction same_sum or
+ * by at most two FTH_FETCH_BLOCKs of code. A sum is the size of an instruction cache if the two
+ * differ by less than the fraction same_cache. Heuristics. */
 static const double min_evicted_share = 0.25, same_sum = 0.05, same_cache = 0.1;
 
 /* Chains of 256 and 512 bytes, which fit into every constant L1. */
@@ -84,7 +86,7 @@ struct study {
     double l1_threshold, l15_threshold; /* slower hops miss; l15_threshold NAN: no L1.5 */
     double overhead;                    /* of timing a hop */
     double slow_rate;                   /* fraction of L1 hits that are slow */
-    bool disturbed;                     /* slow_rate is not 0, or passes vary */
+    bool disturbed;                     /* slow_rate > 0, or the passes that timed L1 vary */
     double l15_low, l15_high;           /* range of nearly all hops of L1.5 */
     double l2_low, l2_high;             /* range of nearly all hops of L2 */
 };
@@ -178,8 +180,8 @@ static uint64_t line_of_walk(const uint32_t *hops, double threshold)
     return 0;
 }
 
-/* Finds the line size from the medians of the first walks. The confidence is Laplace's rule over
- * the number of single walks that lead to the same size. */
+/* Finds the line size from the medians of the first walks. The confidence follows from Laplace's
+ * rule, applied to the number of single walks that lead to the same size. */
 static void find_line_size(const uint32_t *hops, double threshold,
                            const struct fth_answers *answers, struct fth_constant_cache *cache)
 {
@@ -195,9 +197,10 @@ static bool is_l15(const struct study *study, uint32_t cycles)
     return cycles > study->l1_threshold && cycles <= study->l15_threshold;
 }
 
-/* Computes the latency of L1.5 from all single hops that hit it. The confidence is the agreement of
- * PARTS parts of these hops, as many as latency.c times passes. Hop 0 is skipped: its time includes
- * the fetch of the code that does the timing. */
+/* Computes the latency of L1.5 from all single hops that hit it. The hops are divided into PARTS
+ * parts (TIMED_PASSES in latency.c is the same number), and the confidence expresses how well the
+ * means of the parts agree. Hop 0 is skipped: its time includes the fetch of the code that does the
+ * timing. */
 static enum fth_status find_l15_hops(struct study *study, const struct fth_answers *answers,
                                      struct fth_error *error)
 {
@@ -247,8 +250,8 @@ static double find_slow_rate(const struct study *study, const struct fth_answers
     return all ? (double)slow / (double)all : 0;
 }
 
-/* Computes the median of each hop over its repeats: first those of the first walks, then those of
- * the footprints. Returns the number of medians. */
+/* Computes the median of each hop over its repeats. The hops of the first walks (cold caches) come
+ * before those of the footprints. Returns the number of medians. */
 static size_t median_hops(const struct fth_answers *answers, uint32_t *hops)
 {
     size_t count = 0;
@@ -274,6 +277,7 @@ static enum fth_status measure_levels(struct study *study, struct fth_error *err
     for (size_t i = 0; i < REPEATS + FOOTPRINTS; i++) {
         requests[i] = fth_request_make(-1);
         if (i < REPEATS) {
+            /* No walk on another SM may load constants into a cache that SMs share. */
             requests[i].alone = true;
             requests[i].sm = 0;
             fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CONSTANT, words(BANK_BYTES),
@@ -474,9 +478,9 @@ static enum fth_status count_evicted(const struct study *study, uint64_t bytes,
     return status;
 }
 
-/* Finds the edge: tries lengths that double, then divides the bracket around the edge at MAX_CUTS
- * lengths until it is one FTH_FETCH_BLOCK of instructions wide. `max_evicted` receives the number
- * of lines that the longest code evicts. */
+/* Finds the edge: tries lengths of code that double. Then tries up to MAX_CUTS lengths between
+ * `fits` and `evicts`, again and again, until these differ by one FTH_FETCH_BLOCK of instructions.
+ * `max_evicted` receives the number of lines that the longest code evicts. */
 static enum fth_status find_code_edge(const struct study *study, struct edge *edge,
                                       uint64_t *max_evicted, struct fth_error *error)
 {

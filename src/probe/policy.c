@@ -9,11 +9,12 @@
  *     fill the set, use some of its lines again, once or several times, and load one more line.
  *     They run on the device and, for each candidate, on a simulated set (cache/). A candidate must
  *     predict every hit and miss of all scripts.
- *   - Random policies: if no candidate does, and the misses do not repeat, the probe counts how
- *     often each way is replaced. If the counts are uniform (G-test), the policy is `random`,
- *     otherwise `weighted`. To check that a victim depends on nothing but these frequencies, the
- *     probe simulates a set that chooses its victims at random with the same frequencies. The
- *     distances between misses must have the same distribution in both (Kolmogorov-Smirnov test).
+ *   - Random policies: if no candidate predicts all of them, and the sequence of misses is not
+ *     periodic, the probe counts how often each way is replaced. If the counts are uniform
+ *     (G-test), the policy is `random`, otherwise `weighted`. To check that a victim depends on
+ *     nothing but these frequencies, the probe simulates a set that chooses its victims at random
+ *     with the same frequencies. The distances between misses must have the same distribution in
+ *     both (Kolmogorov-Smirnov test).
  *   - Otherwise the policy is unknown. */
 #include "probe/structure.h"
 
@@ -28,8 +29,9 @@ enum {
     SETTLING_PASSES = 4,  /* the first passes, which are ignored in this search. Heuristic. */
     SCRIPTS = 24,         /* two fixed and 22 random ones. Heuristic. */
     COPIES = 3,           /* runs of each script if there may be disturbances; see take_medians */
-    TARGET_REPLACED = 12000, /* replacements to count, unless this takes more than MAX_HOPS loads: a
-                                fraction of 1/2 then has a standard deviation of 0.005 */
+    TARGET_REPLACED = 12000, /* replacements to count: with this number, a fraction of 1/2 has a
+                                standard deviation of 0.005. Fewer are counted if this would take
+                                more than MAX_HOPS loads. */
     MAX_HOPS = 250000,       /* approximate maximum number of loads. Limits the time. Heuristic. */
     MAX_PARTS = 16, /* maximum number of requests that the counting is divided into, each on its
                        own SM. Heuristic. */
@@ -87,7 +89,7 @@ static bool is_slow(const struct work *work, uint32_t cycles)
 
 /* Makes script `number`: fill the set, use some of its lines again, once or several times, load one
  * more line, and find by timing which lines are resident. The scripts 0 and 1 distinguish LRU, FIFO
- * and LFU. The others are random, and use some lines again also before the last step. */
+ * and LFU. The others are random, and also use some lines again after the additional line. */
 static struct fth_request make_script(const struct work *work, unsigned number)
 {
     struct fth_request request = make_request(work);
@@ -198,10 +200,11 @@ static enum fth_status run_scripts(struct work *work, unsigned copies, struct ft
     if (status != FTH_OK)
         return status;
     if (perfect == 0)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
-                        "the same loads miss every time, but no known policy predicts all of them: "
-                        "the closest, %s, is wrong for %zu loads; %zu were timed in all",
-                        policies[best], wrong[best], work->found->samples);
+        return fth_fail(
+            error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
+            "the same loads miss every time, but no known policy predicts all of them: "
+            "the closest, %s, is wrong for %zu loads; %zu were timed in all, including repeats",
+            policies[best], wrong[best], work->found->samples);
     if (perfect > 1)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
                         "more than one policy predicts every load");
@@ -219,8 +222,8 @@ struct tracked_set {
     uint64_t *counts;  /* [ways] replacements per way */
     double *distances; /* [distance_count] loads from one miss to the next */
     size_t distance_count;
-    /* The first loads of the first series, each with the way that its line was filled into, so that
-     * a report can show them one by one. */
+    /* The first loads of the first series after the fill of the set, so that a report can show them
+     * one by one. A miss has the way that its line was filled into, a hit has -1. */
     struct fth_replay replay[FTH_MAX_REPLAY];
     size_t replay_count;
 };
@@ -265,7 +268,7 @@ static void track_series(struct tracked_set *tracked_set, uint32_t ways, const b
         uint32_t line = (uint32_t)(hop % (ways + 1));
         bool miss = misses[hop] || hop == ways;
         if (miss && hop > ways) {
-            /* The line of the last miss evicted this one and is in its way now. */
+            /* The line of the last miss evicted this line, and now occupies the way it had. */
             uint32_t way = tracked_set->way[line];
             /* UINT32_MAX: the line of the last miss misses again, which is a disturbance. */
             if (way != UINT32_MAX) {
@@ -454,11 +457,11 @@ static enum fth_status observe_overflow(struct work *work, uint64_t *misses_per_
     enum fth_status status = fth_ask(work->prober, &request, 1, &answers, error);
     if (status != FTH_OK)
         return status;
-    /* The hits and misses are periodic if, after the first passes, each pass equals the one
-     * `period` passes before. Periods of up to a third of the passes are tried. */
     const uint32_t *cycles = answers.items[0].cycles;
     for (uint64_t hop = count; hop < OBSERVED_PASSES * count; hop++)
         misses += is_slow(work, cycles[hop]);
+    /* The hits and misses are periodic if, after the first passes, each pass equals the one
+     * `period` passes before. Periods of up to a third of the passes are tried. */
     work->found->periodic = false;
     for (uint64_t period = 1; period <= OBSERVED_PASSES / 3 && !work->found->periodic; period++) {
         bool same = true;
@@ -499,8 +502,8 @@ enum fth_status fth_probe_policy(const struct fth_prober *prober, const struct f
         fault = FTH_NO_ERROR;
         status = run_scripts(&work, COPIES, &fault);
     }
-    /* plan->alone: all SMs share the cache (an L2). It is never empty, so the ways are not filled
-     * in order and the way of a line is not known. */
+    /* plan->alone is true if all SMs share the cache (an L2). Such a cache is never empty, so the
+     * ways are not filled in order and the way of a line is not known. */
     if (status == FTH_INCONCLUSIVE && !replacement->periodic && plan->alone)
         return fth_fail(
             error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,

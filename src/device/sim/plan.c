@@ -43,21 +43,22 @@ static const struct {
 /* Latency of the far L2 partition relative to the near one. With the figures in data/gpus, it is
  * 1.64 for an H200 and 1.60 for an A100. */
 #define FAR_FACTOR 1.6
-/* Address bits 12 to 35. The parity of many bits selects the home of a line, so that the lines of
- * each home can be in every set. With bit 12 alone, they would share only half of the sets. */
+/* Address bits 12 to 35; their parity selects the home of a line. Some of them are above the bits
+ * that select the set, so the lines of each home are spread over all sets. With bit 12 alone, which
+ * is also one of the bits that select the set, the lines of a home would be in only half of the
+ * sets. Heuristic. */
 #define DEFAULT_HOME_MASK 0xffffff000
 /* If the description lists no carve-outs, they are the multiples of this, in bytes. Heuristic. */
 #define CARVEOUT_STEP 8192
 /* Cycles to activate a page table: "hundreds or even thousands" (Mei and Chu 2017). */
 #define DEFAULT_PAGE_TABLE_SWITCH_CYCLES 1000
-/* Cycles per instruction: of the innermost instruction cache; of each further one relative to the
- * one before; and of code that no cache holds relative to the last cache. On an H200, they are 1.1
- * and 2.2 cycles in two caches, and 5.6 cycles beyond (docs/results/h200.md). */
-#define DEFAULT_FETCH_CYCLES 1
-#define FETCH_FACTOR 2.0
-#define BEYOND_FACTOR 2.5
-#define DEFAULT_SM_SETS 4  /* caches of SMs from Maxwell to Volta have 4 sets of many ways */
-#define DEFAULT_L2_WAYS 16 /* GT 740M and GTX 970 have 8; 16 is reported for larger GPUs */
+/* Cycles per instruction. On an H200, they are 1.1 and 2.2 cycles in two instruction caches,
+ * and 5.6 cycles for code that no cache holds (docs/results/h200.md). */
+#define DEFAULT_FETCH_CYCLES 1 /* of the innermost instruction cache */
+#define FETCH_FACTOR 2.0       /* of each further cache, relative to the cache before it */
+#define BEYOND_FACTOR 2.5      /* of code that no cache holds, relative to the last cache */
+#define DEFAULT_SM_SETS 4      /* caches of SMs from Maxwell to Volta have 4 sets of many ways */
+#define DEFAULT_L2_WAYS 16     /* GT 740M and GTX 970 have 8; 16 is reported for larger GPUs */
 /* Limits for unrealistic descriptions. They prevent overflows and excessive use of memory. */
 #define MAX_SMS 100000
 #define MAX_PARTITIONS 64
@@ -65,6 +66,7 @@ static const struct {
 #define MAX_BANKS 1024 /* maximum that conflict_degree() in path.c supports */
 #define MAX_SECTORS 64 /* sectors per line, one bit each in a 64-bit word of cache/ */
 
+/* TLBs. Typical values. Heuristic. */
 static const struct {
     const char *name;
     double entries, penalty_cycles;
@@ -134,8 +136,9 @@ static struct sim_rates rates_of(const struct fth_gpu *gpu, const struct sim_pla
     struct sim_rates rates = {.read = byte_cost(gpu, plan, name, "read_bytes_per_s", peak) * count,
                               .write =
                                   byte_cost(gpu, plan, name, "write_bytes_per_s", peak) * count};
-    /* A copy reads a byte and writes a byte, and its bandwidth counts both. copy_extra makes up the
-     * difference to a separate read and write; together with `write`, it is not negative. */
+    /* A copy reads a byte and writes a byte, and its bandwidth counts both. copy_extra is the time
+     * by which this exceeds a separate read and write. It can be negative, but not below -write, so
+     * that a written byte never takes a negative time. */
     double copy = 2 * byte_cost(gpu, plan, name, "copy_bytes_per_s", 0) * count;
     if (copy > 0)
         rates.copy_extra = fmax(copy - rates.read - rates.write, -rates.write);
@@ -327,7 +330,7 @@ static void find_arrays(struct sim_plan *plan, const struct fth_gpu *gpu)
 }
 
 /* Returns the size of an element that has none in the description. For L1, it is the unified
- * storage minus the largest carve-out, if both are known. */
+ * storage minus the largest carve-out (shared.size_bytes), if both are known. */
 static double default_size(const struct fth_gpu *gpu, enum sim_element element)
 {
     double unified = fth_gpu_number(gpu, "l1", "unified_bytes", NAN);
@@ -369,7 +372,8 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
         if (!fill_shape(plan, &group, shape, (uint64_t)size, defaults[i].line_bytes,
                         DEFAULT_SM_SETS, 0))
             return false;
-        /* default_size_bytes is the size of L1 at the largest carve-out. */
+        /* In spite of its name, default_size_bytes is the size of L1 at the largest carve-out,
+         * which is the smallest size of L1. */
         if (i == SIM_L1)
             plan->l1_min_bytes = (uint64_t)group_number(&group, "default_size_bytes", 0);
     }
@@ -461,7 +465,8 @@ static size_t find_carveout(const struct sim_plan *plan, uint64_t wanted)
  *   3. l1_min_bytes, if the largest carve-out is wanted and this size is known;
  *   4. the whole size, if the unified storage is not known;
  *   5. what the carve-out leaves of the unified storage: at least l1_min_bytes, at most the whole
- *      size. Without a list of carve-outs, the carve-out is the next multiple of CARVEOUT_STEP. */
+ *      size; if the carve-out is 0, the whole size. Without a list of carve-outs, the carve-out is
+ *      the next multiple of CARVEOUT_STEP. */
 uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent, uint64_t shared_bytes)
 {
     if (!plan->levels[SIM_L1].present)
@@ -527,8 +532,9 @@ static bool fill_l2(struct sim_plan *plan, const struct fth_gpu *gpu)
     return true;
 }
 
-/* Returns the number of entries of a TLB: from the first of `set_ways`, `sets` and `ways`,
- * `entries` and `reach_bytes` that the description has; `fallback` if it has none of these. */
+/* Returns the number of entries of a TLB, from the first of these that the description has:
+ * `set_ways`; `sets` together with `ways`; `entries`; `reach_bytes`. If it has none of them,
+ * returns `fallback`. */
 static uint64_t count_entries(const struct group *group, uint64_t page, double fallback)
 {
     const struct fth_attribute *list = group_attribute(group, "set_ways");
@@ -584,6 +590,8 @@ static bool fill_tlbs(struct sim_plan *plan, const struct fth_gpu *gpu)
 enum fth_status sim_plan_init(struct sim_plan *plan, const struct fth_gpu *gpu,
                               struct fth_error *error)
 {
+    /* Without instruction caches, an instruction takes one cycle; otherwise fill_levels() replaces
+     * this. */
     *plan = (struct sim_plan){.fetch_miss_cost = SIM_CYCLE};
     plan->sms = (uint32_t)fmin(fth_gpu_number(gpu, "device", "sms", DEFAULT_SMS), MAX_SMS);
     plan->clock_mhz = fth_gpu_number(gpu, "device", "clock_mhz", DEFAULT_CLOCK_MHZ);
