@@ -3,9 +3,9 @@
 
 static const struct cli_option option_describe = {
     "describe", 0, "FILE", CLI_WORD_FILE,
-    "also write a GPU description to FILE: the figures of the driver, and what banks, shared and "
-    "scaling measure of shared memory and of the bandwidth of L1. docs/simulator.md explains what "
-    "the simulator assumes for missing figures"};
+    "also write a GPU description to FILE, with the figures from the driver and some results of "
+    "the "
+    "benchmarks 'banks', 'shared' (shared memory) and 'scaling' (L1 bandwidth), if these are run"};
 static const struct cli_option option_thorough = {
     "thorough", 0, NULL, CLI_WORD_NONE,
     "measure all points on a simulated GPU too, as on a real one"};
@@ -105,8 +105,8 @@ const struct cli_command cli_bench = {
     "  scaling  bandwidth of L1, L2 and memory by number of blocks, and the number of\n"
     "           blocks needed for the full bandwidth\n"
     "  latency  latency by footprint, stride and order of the accesses (ascending or\n"
-    "           random), through L1 and bypassing it; shared memory with bank\n"
-    "           conflicts compared with L2\n"
+    "           random), through L1 and bypassing it; latency of shared memory with\n"
+    "           bank conflicts, compared with that of L2\n"
     "  arith    latency and throughput of add, multiply and multiply-add by type, and\n"
     "           of the special functions\n"
     "  atomics  latency and throughput of atomic operations, with and without\n"

@@ -241,12 +241,13 @@ const struct cli_command cli_compare = {
     "The bandwidths of two cards of the same model differ by a few percent, which is\n"
     "more than the interval of a single run. Use --within to ignore such differences.\n"
     "\n"
-    "With --fleet, compare all GPUs in a folder that are of the same model (have the\n"
-    "same device name). For each figure, fathom looks for a value that agrees with\n"
-    "those of more than half of the other GPUs, and lists the GPUs whose value\n"
-    "differs from it. If there is no such value, the figure is skipped. If only two\n"
-    "GPUs have the figure, the second one (by file name) is listed if it differs from\n"
-    "the first.",
+    "With --fleet, compare the descriptions in a folder, each with the others of the\n"
+    "same model (the same device name). For each figure, fathom takes the GPU whose\n"
+    "value agrees with those of the most other GPUs. If these are more than half of\n"
+    "the other GPUs, fathom lists all GPUs whose value differs. Otherwise, it skips\n"
+    "the figure. For example, a GPU that differs from three others is listed; if one\n"
+    "of only three GPUs differs, the figure is skipped. If only two GPUs have the\n"
+    "figure and they differ, the second one (by file name) is listed.",
     options,
     examples,
     CLI_WORD_GPU,

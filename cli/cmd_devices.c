@@ -79,7 +79,7 @@ const struct cli_command cli_devices = {
     "devices",
     "List the GPUs of this machine",
     "[OPTION]...",
-    "List the GPUs of this machine that fathom can measure. If they cannot be used,\n"
+    "List the GPUs of this machine that fathom can measure. If no GPU can be used,\n"
     "for example because the CUDA driver is missing, print the reason. Pass a name\n"
     "from the column 'Device' to --device, for example 'fathom topo --device cuda:0'.\n"
     "Simulated GPUs (sim:NAME) are not listed here; see 'fathom gpus'.",

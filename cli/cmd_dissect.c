@@ -7,7 +7,7 @@
 
 static const struct cli_option option_series = {
     "series", 0, "FILE", CLI_WORD_FILE,
-    "also write the loads of walks over one line more than the cache holds (for a TLB, over more "
+    "also write the loads of passes over one line more than the cache holds (for a TLB, over more "
     "pages than it holds) to FILE as CSV: element, number of the load, index of the line or page, "
     "cycles, hit or miss"};
 
@@ -172,13 +172,13 @@ static const struct cli_example examples[] = {
     {"fathom dissect texture --json", "print the description as JSON"},
     {"fathom dissect l1 --series l1.csv", "also write the timed loads to a file"},
     {"fathom dissect l1 tlb_l1 tlb_l2 --device sim:gtx980",
-     "dissect the L1 and the TLBs, and compare the latencies of TLB misses"},
+     "dissect the L1 and the TLBs, and print the latencies P1 to P6"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_dissect = {
     "dissect",
-    "Find sets, ways, index and replacement of caches and TLBs",
+    "Find sets, ways, index bits and replacement of caches and TLBs",
     "[OPTION]... [ELEMENT]...",
     "Determine the number of sets and ways, the address bits that select the set, and\n"
     "the replacement policy of caches and TLBs. fathom loads one line more than the\n"
@@ -193,16 +193,18 @@ const struct cli_command cli_dissect = {
     "each SM, whether memory delivers lines that were not requested (prefetching),\n"
     "and whether the same accesses evict the same lines each time.\n"
     "\n"
-    "For TLBs, it prints how many pages miss in walks over one page more than the TLB\n"
-    "holds, two more, and so on. It also prints the latency of a load in six cases:\n"
+    "For TLBs, it prints how many pages miss in repeated passes over one page more\n"
+    "than the TLB holds, over two more, and so on. It also prints the latency of a\n"
+    "load in six cases, once with the L2 as the cache and, if the size of the L1 was\n"
+    "measured too, once with the L1:\n"
     "\n"
     "  P1  cache hit, page in the first TLB\n"
     "  P2  cache hit, page in the second TLB\n"
     "  P3  cache hit, page in no TLB\n"
     "  P4  cache miss, page in the first TLB\n"
     "  P5  cache miss, page in no TLB\n"
-    "  P6  as P5, and the page table is not active: the kernel accesses its\n"
-    "      address range for the first time\n"
+    "  P6  as P5, and the page table of the address is not active: the kernel\n"
+    "      accesses the address range of that page table for the first time\n"
     "\n"
     "If L1 hits take equally long in P1, P2 and P3, the L1 is virtually addressed.\n"
     "\n"

@@ -7,8 +7,8 @@
 static const struct cli_option option_vary = {
     "vary", 0, "NAME=V1,V2,...", CLI_WORD_NONE,
     "explore these values of a parameter; with several --vary, explore every combination. "
-    "A+B=1+2,3+4 explores A=1 with B=2, and A=3 with B=4. If values contain commas, separate them "
-    "with ';'"};
+    "A+B=1+2,3+4 explores A=1 with B=2, and A=3 with B=4. Separate values that contain "
+    "commas with ';'"};
 static const struct cli_option option_set = {"set", 's', "NAME=VALUE", CLI_WORD_NONE,
                                              "set a parameter for all points, such as "
                                              "l1.policy=fifo, or a problem size that a launch file "
@@ -254,9 +254,10 @@ const struct cli_command cli_explore = {
     "Run the cache model for many combinations of parameters",
     "[TRACE | LAUNCH.json]... [OPTION]...",
     "Model the given traces or launch files for every combination of parameter\n"
-    "values, as 'fathom model' does, on all cores. Print a table with one row per\n"
-    "combination (point) and kernel, or save the points with -o.\n"
-    "'fathom model --parameters' lists the parameters.\n"
+    "values, as 'fathom model' does, on all cores. A point is one trace or launch\n"
+    "file with one combination of values. Print a table with one row per point and\n"
+    "kernel, or save the points with -o. 'fathom model --parameters' lists the\n"
+    "parameters.\n"
     "\n"
     "With -o, each point is on disk as soon as it is finished. After Ctrl-C, a crash\n"
     "or a full disk, run the same command again: it continues and computes nothing\n"

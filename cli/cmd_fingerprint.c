@@ -11,7 +11,7 @@ static const struct cli_option option_store = {
     "use this fingerprint store (default: fathom/fingerprints.db in XDG_DATA_HOME or "
     "~/.local/share)"};
 static const struct cli_option option_runs = {
-    "runs", 0, "N", CLI_WORD_NONE, "measure N runs (default: 8 for enroll, 3 for identify)"};
+    "runs", 0, "N", CLI_WORD_NONE, "measure N times (default: 8 for enroll, 3 for identify)"};
 static const struct cli_option option_accuracy = {
     "accuracy", 0, NULL, CLI_WORD_NONE,
     "with list: identify each stored run by comparing it with all other runs, and count how often "
@@ -441,9 +441,9 @@ const struct cli_command cli_fingerprint = {
     "\n"
     "  enroll NAME  measure a GPU several times and store the runs under NAME; repeat\n"
     "               this on another day to capture the variation between runs\n"
-    "  identify     measure a GPU and rank the enrolled GPUs by their distance, in\n"
-    "               standard deviations; the exit code is 4 if no GPU is near enough,\n"
-    "               or if two GPUs are about equally near\n"
+    "  identify     measure a GPU and rank the enrolled GPUs by their distance from\n"
+    "               it, in standard deviations; the exit code is 4 if no GPU is near\n"
+    "               enough, or if two GPUs are about equally near\n"
     "  list         list the enrolled GPUs\n"
     "  forget NAME  remove a GPU and its runs\n"
     "  export       write all runs as JSON\n"

@@ -20,8 +20,8 @@ static const struct cli_option option_launches = {"launches", 0, NULL, CLI_WORD_
                                                   "print one row per launch"};
 static const struct cli_option option_profile = {
     "profile", 0, NULL, CLI_WORD_NONE,
-    "print how many sectors hit at each reuse distance: the number of other lines of the same set "
-    "that were accessed since the last access to the line"};
+    "print how many sectors hit at each reuse distance: the number of different other lines of the "
+    "same set that were accessed since the last access to the line"};
 static const struct cli_option option_curve = {
     "curve", 0, NULL, CLI_WORD_NONE,
     "print the misses of fully associative LRU caches of every size, from the exact reuse "
@@ -217,7 +217,7 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_model = {
     "model",
     "Predict cache hits and memory traffic of kernels on a GPU",
-    "TRACE | LAUNCH.json [OPTION]...",
+    "TRACE | LAUNCH.json [OPTION]... | --parameters [OPTION]...",
     "Model how the memory accesses of kernels behave in the caches of a GPU. The\n"
     "input is a trace written by 'fathom trace', or a launch file, which is traced\n"
     "first. Print the hits and misses of L1 and L2 in sectors, the traffic to memory,\n"

@@ -163,7 +163,7 @@ static const struct cli_example examples[] = {
     {"fathom topo --only l1,l2", "measure only L1 and L2, in less time"},
     {"fathom topo --json -o gpu.json", "write the description to a file"},
     {"srun fathom topo --json -o 'out/%h-%g.json'",
-     "start one task per GPU; each writes a file for the GPU that it sees"},
+     "in a job with one task per GPU: write one file for each GPU"},
     {"fathom topo --record gpu.rec", "also save all samples"},
     {"fathom topo --device replay:gpu.rec", "analyse saved samples without the GPU"},
     {NULL, NULL},
@@ -190,15 +190,16 @@ const struct cli_command cli_topo = {
     "                             size; cycles per instruction of code that fits\n"
     "  shared                     latency\n"
     "  cluster_shared             latency of the shared memory of another SM\n"
-    "  l2                         latency, line, sector, partitions, and the bytes\n"
-    "                             that memory returns for a miss\n"
+    "  l2                         latency, line, sector, partitions, and the\n"
+    "                             number of bytes fetched from memory on a miss\n"
     "  memory                     latency\n"
-    "  tlb_l1, tlb_l2, tlb_l3     page size, entries, miss penalty (--only tlb_l1\n"
-    "                             measures all TLBs)\n"
+    "  tlb_l1, tlb_l2, tlb_l3     page size, entries, miss penalty (--only with\n"
+    "                             tlb_l1 or tlb_l2 measures all TLBs)\n"
     "\n"
     "An element whose name ends in l15 is an L1.5 cache. fathom also measures the\n"
-    "bandwidths of memory, caches and shared memory. Further figures come from the\n"
-    "driver, such as the sizes of the L2 and of memory.\n"
+    "bandwidths of memory, caches and shared memory (on a simulated GPU only with\n"
+    "--thorough). Further figures come from the driver, such as the sizes of the L2\n"
+    "and of memory.\n"
     "\n"
     "DEVICE is cuda:NUMBER or cuda:UUID (a GPU listed by 'fathom devices'), sim:NAME\n"
     "(a simulated GPU, NAME as listed by 'fathom gpus'), sim:FILE (a GPU simulated\n"
@@ -219,11 +220,11 @@ const struct cli_command cli_topo = {
 const struct cli_command cli_bare = {
     "",
     "Measure the memory topology of a GPU",
-    "[COMMAND] [OPTION]...",
+    "[OPTION]... | COMMAND [ARGUMENT]... [OPTION]...",
     "Measure, describe and model the memory system of GPUs. Without a command, fathom\n"
     "does the same as 'fathom topo': it measures the first GPU of this machine or,\n"
-    "without a GPU, a simulated H200. See 'fathom help COMMAND' for the help of a\n"
-    "command.",
+    "without a GPU, a simulated H200. The options shown here are for this use without\n"
+    "a command. Each command has its own options; see 'fathom help COMMAND'.",
     bare_options,
     bare_examples,
     CLI_WORD_COMMAND,

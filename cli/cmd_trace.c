@@ -9,8 +9,10 @@
 
 static const struct cli_option option_dump = {
     "dump", 0, NULL, CLI_WORD_NONE,
-    "print the accesses, one per line: access number, block, warp, kind (R, W or A) and "
-    "instruction, number of lanes, their addresses"};
+    "print the accesses, one per line: access number, block, warp, R (read), W (write) or A "
+    "(atomic) "
+    "with the number of the instruction, number of lanes, their addresses; the instructions are "
+    "listed first"};
 static const struct cli_option option_stats = {
     "stats", 0, NULL, CLI_WORD_NONE,
     "print requests, sectors, coalescing and footprint per kernel (default without -o)"};
@@ -330,15 +332,18 @@ const struct cli_command cli_trace = {
     "KERNEL.ptx | LAUNCH.json | TRACE [OPTION]...",
     "Execute kernels in the PTX engine, as 'fathom run' does, and record every access\n"
     "of their warps to global memory. Without -o, print statistics of the accesses.\n"
-    "With -o, write a compressed trace file with checksums. A trace contains the\n"
-    "first access of every warp, in the order of blocks and warps, then the second\n"
-    "access of every warp, and so on. As for 'fathom run', the options from --entry\n"
-    "to --seed are for PTX files, and --set and --verify are for launch files.\n"
+    "With -o, write a compressed trace file with checksums. As for 'fathom run', the\n"
+    "options from --entry to --seed are for PTX files, and --set and --verify are for\n"
+    "launch files.\n"
+    "\n"
+    "A trace contains one launch after the other. For each launch, the first access\n"
+    "of every warp of all blocks comes first (in the order of blocks, then of warps),\n"
+    "then the second access of every warp, and so on.\n"
     "\n"
     "If the input is a TRACE, nothing is executed, and the options from --verify to\n"
     "--set have no effect. TRACE is a file written with -o, a text file with one\n"
     "access per line, or a .traceg file of Accel-Sim. With -o, the latter two are\n"
-    "converted. See docs/traces.md.",
+    "converted; the first needs no conversion. See docs/traces.md.",
     options,
     examples,
     CLI_WORD_FILE,

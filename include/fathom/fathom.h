@@ -43,7 +43,7 @@
 extern "C" {
 #endif
 
-/* The compiler warns if the result of such a function is ignored. */
+/* Marks a function: the compiler warns if the caller ignores its result. */
 #if defined(__GNUC__)
 #define FTH_MUST_USE __attribute__((warn_unused_result))
 #else
@@ -210,8 +210,8 @@ struct fth_difference {
     const char *name;              /* of the attribute */
     const struct fth_attribute *a; /* NULL: only the second description has the attribute */
     const struct fth_attribute *b; /* NULL: only the first description has the attribute */
-    double apart;      /* gap between the two intervals, divided by the larger absolute value of
-                        * the two numbers; NAN: not numbers, or only one description has the
+    double apart;      /* gap between the two intervals (0 if they overlap), divided by the larger
+                        * absolute value of the two numbers; NAN: not numbers, or only one description has the
                         * attribute */
     bool circumstance; /* the attribute identifies the individual card or its state (UUID, driver,
                         * power, …), or is raw data that varies from run to run; it does not
@@ -280,8 +280,7 @@ FTH_MUST_USE enum fth_status fth_report_gpu(const char *format, const struct fth
                                             const struct fth_report_options *options, char **text,
                                             size_t *size, struct fth_error *error);
 
-/* A table of any content. In JSON it is a list with one object per row; in CSV it has a header
- * line. The text format shows at most 32 columns. */
+/* The type of the cells in a column of struct fth_table. */
 enum fth_column_kind {
     FTH_COLUMN_TEXT,    /* fth_cell.text */
     FTH_COLUMN_NUMBERS, /* fth_cell.text: numbers separated by single spaces; a list in JSON */
@@ -297,6 +296,8 @@ struct fth_cell {
     const char *text; /* NULL: the cell is empty */
     double number;    /* NAN: the cell is empty */
 };
+/* A table of any content. In JSON it is a list with one object per row; in CSV it has a header
+ * line. The text format shows at most 32 columns. */
 struct fth_table {
     const struct fth_column *columns;
     size_t column_count;
@@ -340,7 +341,8 @@ FTH_MUST_USE enum fth_status fth_report_compare(const char *format,
  * they are equal. The usual value is the one that agrees with the largest number of other values.
  * If it agrees with no more than half of the other values, there is no usual value and the
  * attribute is not reported. If only two GPUs have the attribute, the value of the first one is the
- * usual value. `names` identify the GPUs in the table; *count gets the number of its rows. */
+ * usual value. `names` identify the GPUs in the table; *count gets the number of its rows.
+ * FTH_INVALID: as for fth_report_table. */
 FTH_MUST_USE enum fth_status fth_report_fleet(const char *format,
                                               const struct fth_compare_options *options,
                                               const struct fth_gpu *const *gpus,
@@ -373,7 +375,7 @@ struct fth_device;
  *     replay:file                                a recording (fth_device_record)
  *
  * NULL opens the first real GPU or, if there is none that works, "sim:h200". `log` must stay valid
- * until the device is closed: the device reports warnings to it, and asks its `interrupted` between
+ * until the device is closed: the device reports warnings to it, and calls its `interrupted` between
  * experiments. To open a MIG slice, the function sets the environment variable
  * CUDA_VISIBLE_DEVICES of this process.
  *
@@ -397,13 +399,13 @@ void fth_device_close(struct fth_device *device);
 
 struct fth_discover_options {
     const char *only; /* elements to measure, separated by commas: "l1,l2"; NULL: all */
-    const struct fth_log *log;
+    const struct fth_log *log; /* for progress; its `interrupted` is not called */
     /* Repeat bandwidth measurements more often. On a simulated GPU, bandwidths are measured only
      * with this option, because that takes long. */
     bool thorough;
 };
-/* Measures the memory system of a device. The description lists figures that cannot be measured as
- * unknown, with the reason (fth_gpu_unknown). Interruption is requested through the log of
+/* Measures the memory system of a device. Attributes that could not be measured are unknown in
+ * the description, which gives the reason (fth_gpu_unknown). Interruption is requested through the log of
  * fth_device_open; after FTH_INTERRUPTED, *gpu holds what was measured so far, and the caller must
  * destroy it. FTH_INVALID: `only` contains a name that is not an element (fth_element_name).
  * FTH_UNAVAILABLE: a recording lacks the answer to a request, or the device failed. */
@@ -533,7 +535,7 @@ struct fth_candidate {
     double distance;    /* in standard deviations of the enrolled runs; NAN: cannot be compared */
     bool same_uuid;     /* the driver reports the same UUID */
 };
-/* The answer to the question which enrolled GPU has produced a fingerprint. */
+/* Which enrolled GPU produced a fingerprint. */
 struct fth_identification {
     const char *name;      /* NULL: none of them, or it is not clear which one */
     double limit_distance; /* largest distance that counts as a match; NAN: too few runs */
@@ -558,9 +560,9 @@ struct fth_enrolled {
     const char *device, *uuid, *driver; /* NULL: unknown. `driver` is that of the last run. */
     size_t runs;
     char first_time[24], last_time[24]; /* of the runs; ISO 8601 in UTC */
-    /* Set only if fth_store_list was called with `accuracy`, otherwise 0. They count the GPU's runs
-     * by what happens when the run is left out of the store and then identified: it is identified
-     * correctly, identified as another GPU, or not identified. */
+    /* Set only if fth_store_list was called with `accuracy`, otherwise 0. Each run of the GPU is
+     * identified by means of all other runs of the store. The members count the runs that are
+     * identified correctly, identified as another GPU, and not identified. */
     size_t right, wrong, refused;
 };
 /* Calls `each` for every enrolled GPU, in the order of their names. With `accuracy`, it also
@@ -622,8 +624,8 @@ struct fth_dissect_options {
 /* Returns whether fth_dissect supports an element. */
 bool fth_can_dissect(const char *element);
 /* Measures the elements as fth_discover does, without bandwidths, and then their sets, ways, index
- * functions and replacement policies. The description lists attributes that cannot be found
- * ("sets", "policy", …) as unknown, with the reason. Statuses and interruption are as for
+ * functions and replacement policies. Attributes that could not be found ("sets", "policy",
+ * …) are unknown in the description, which gives the reason (fth_gpu_unknown). Statuses and interruption are as for
  * fth_discover; after FTH_INTERRUPTED, *gpu holds what was measured so far. */
 FTH_MUST_USE enum fth_status fth_dissect(struct fth_device *device,
                                          const struct fth_dissect_options *options,
@@ -688,7 +690,7 @@ double fth_launch_size(const struct fth_launch *launch, const char *name);
 
 struct fth_run_options {
     unsigned threads;          /* host threads of the PTX engine; 0: one per core */
-    const struct fth_log *log; /* `interrupted` is asked between steps */
+    const struct fth_log *log; /* `interrupted` is called between steps */
     /* Device to run on: "cuda:0", "sim:h200". NULL: the PTX engine. fth_launch_trace ignores it. */
     const char *device;
 };
@@ -732,8 +734,8 @@ FTH_MUST_USE enum fth_status fth_launch_show(const struct fth_launch *launch, si
 FTH_MUST_USE enum fth_status fth_launch_values(const struct fth_launch *launch, const char *name,
                                                struct fth_launch_view *view, void **values,
                                                struct fth_error *error);
-/* Copies the contents that a buffer has before a run. The launch need not have been run. Otherwise
- * as fth_launch_values. */
+/* Copies the initial contents of a buffer, that is, those before a run. The launch need not have
+ * been run. Otherwise as fth_launch_values. */
 FTH_MUST_USE enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *name,
                                                      struct fth_launch_view *view, void **values,
                                                      struct fth_error *error);
@@ -756,19 +758,20 @@ FTH_MUST_USE enum fth_status fth_launch_verify(const struct fth_launch *launch, 
 
 /* ---- Traces of memory accesses --------------------------------------------------------------- */
 
-/* An access in this section is one memory instruction executed by one warp, unless a comment speaks
- * of accesses of threads. This section and the next one count
+/* The comments of this section and the next one use these terms:
  *
- *     accesses of warps     fth_trace_launch.accesses, fth_trace_row.requests, fth_model_row.warps
- *     accesses of threads   fth_trace_row.accesses: one per active lane of an access of a warp
- *     line requests         fth_model_counts.requests: an access of a warp causes one line request
- *                           for each cache line that it touches
+ *     warp access     one memory instruction executed by one warp ("request" in docs/glossary.md)
+ *     thread access   the part of a warp access that belongs to one active lane
+ *     line request    the part of a warp access that touches one cache line
+ *
+ * "Access" alone is a warp access. The names of members do not always follow these terms, but each
+ * comment states what is counted.
  *
  * "The RDGC paper" is M. Kiani, A. Rajabzadeh, "RDGC: A Reuse Distance-Based Approach to GPU Cache
  * Performance Analysis". */
 
-/* Runs a launch on the PTX engine and writes every access of its warps to global memory to a trace
- * file (docs/traces.md). The file appears only if all steps succeed. The buffers can be read
+/* Runs a launch on the PTX engine and writes every warp access to global memory to a trace file
+ * (docs/traces.md). The file appears only if all steps succeed. The buffers can be read
  * afterwards, as after fth_launch_run. `options` and `totals` may be NULL. Statuses are those of
  * fth_launch_run. */
 FTH_MUST_USE enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
@@ -812,9 +815,9 @@ enum fth_trace_access_kind { FTH_TRACE_READ, FTH_TRACE_WRITE, FTH_TRACE_ATOMIC }
 struct fth_trace_launch {
     const char *kernel;
     uint32_t grid[3], block[3]; /* blocks and threads in x, y and z */
-    uint64_t longest;           /* maximum number of accesses of one warp (L in the RDGC paper) */
-    uint64_t accesses;          /* accesses of warps to global memory, contained in the trace */
-    /* Accesses of warps to other memories. They are counted but not contained in the trace. */
+    uint64_t longest;           /* maximum warp accesses of one warp (L in the RDGC paper) */
+    uint64_t accesses;          /* warp accesses to global memory, contained in the trace */
+    /* Warp accesses to other memories. They are counted but not contained in the trace. */
     uint64_t shared, local, constant, texture;
     uint64_t shared_bytes; /* static and dynamic shared memory per block; UINT64_MAX: unknown */
 };
@@ -874,10 +877,10 @@ struct fth_trace_row {
     const char *kernel;
     const struct fth_trace_instruction *instruction; /* NULL: the row of the whole kernel */
     uint64_t launches;                               /* launches of the kernel */
-    uint64_t longest;             /* maximum number of accesses of one warp; 0 for an instruction */
-    uint64_t requests[3];         /* accesses of warps, as in fth_trace_launch.accesses */
-    uint64_t accesses[3];         /* accesses of threads: one per active lane of a request */
-    uint64_t sectors[3];          /* 32-byte sectors that the requests touch, counted per request */
+    uint64_t longest;             /* maximum warp accesses of one warp; 0 for an instruction */
+    uint64_t requests[3];         /* warp accesses, as in fth_trace_launch.accesses */
+    uint64_t accesses[3];         /* thread accesses */
+    uint64_t sectors[3];          /* 32-byte sectors, counted separately for each warp access */
     uint64_t lines[3];            /* 128-byte lines, counted likewise */
     uint64_t footprint_bytes[3];  /* distinct sectors that accesses of each kind touch, in bytes */
     uint64_t footprint_all_bytes; /* distinct sectors that accesses of any kind touch, in bytes */
@@ -911,7 +914,7 @@ enum fth_model_source {
 struct fth_model_parameter {
     char name[40];
     const char *unit; /* "bytes", "cycles", …; "" for counts. If the value is one of several
-                       * words, the list of these words. */
+                       * words, the list of these words; if it is another text, its forms. */
     const char *what; /* its meaning in a few words */
     const char *default_value; /* the default value */
     /* The attribute of a description that replaces the default: "SECTION.ATTRIBUTE" or, for a
@@ -931,9 +934,9 @@ FTH_MUST_USE enum fth_status fth_model_params_copy(const struct fth_model_params
                                                    struct fth_model_params **copy,
                                                    struct fth_error *error);
 void fth_model_params_destroy(struct fth_model_params *params);
-/* Sets a parameter from text: "l1.size_bytes", "32K". If this gives a cache a number of sets, its
- * number of ways is computed from its size. If this gives it a number of ways, its number of sets
- * is computed. So the one that is given last counts. FTH_NOT_FOUND: there is no such parameter.
+/* Sets a parameter from text: "l1.size_bytes", "32K". If the parameter is the number of sets
+ * of a cache, the number of ways is computed from its size. If it is the number of ways, the number
+ * of sets is computed. So the one that is set last counts. FTH_NOT_FOUND: there is no such parameter.
  * FTH_INVALID: it cannot have this value. Contradictions between parameters are reported by
  * fth_model_run. */
 FTH_MUST_USE enum fth_status fth_model_set(struct fth_model_params *params, const char *name,
@@ -945,9 +948,8 @@ const char *fth_model_value(const struct fth_model_params *params, size_t index,
 
 /* Counts of one cache level, indexed by enum fth_trace_access_kind. */
 struct fth_model_counts {
-    uint64_t requests[3]; /* line requests that reached the level: an access of a warp causes one
-                           * per cache line */
-    uint64_t sectors[3];  /* sectors that these requests need */
+    uint64_t requests[3]; /* line requests that reached the level */
+    uint64_t sectors[3];  /* sectors that these line requests need */
     uint64_t hits[3];     /* sectors that were present */
     /* Sectors that an earlier miss was already fetching. The parameters "l1.merged" and "l2.merged"
      * decide whether `hits` includes them. */
@@ -955,8 +957,8 @@ struct fth_model_counts {
 };
 
 /* A histogram of reuse distances within the sets of a level (C1R, C1W, C2R and C2W in the RDGC
- * paper). counts[d] is the number of sectors that hit at distance d. The last entry counts the
- * misses. */
+ * paper). counts[d] is the number of sectors that hit at distance d, in lines. The last entry counts
+ * the misses and, in a cache that is not LRU, all hits as well. */
 struct fth_model_profile {
     uint64_t *counts;
     size_t count; /* length of `counts`; 0: the row has no profile */
@@ -970,7 +972,7 @@ struct fth_model_row {
     size_t launch; /* index of the launch in the trace; SIZE_MAX: not a row of a single launch */
     const struct fth_trace_instruction *instruction; /* NULL: all instructions */
     uint64_t launches;                               /* number of launches; 0 for an instruction */
-    uint64_t warps[3];                /* number of accesses of warps, by access kind */
+    uint64_t warps[3];                /* number of warp accesses, by access kind */
     struct fth_model_counts l1, l2;   /* sums over all L1s, and over all sides of the L2 */
     struct fth_model_counts bypassed; /* the L2 if the L1 were off; see fth_model_options */
     /* Read sectors that missed in the near side of the L2 and hit in the far one. */
@@ -981,8 +983,8 @@ struct fth_model_row {
     /* The following members are set only in rows of kernels and launches. A step is the model's
      * time unit (docs/model.md). For a launch, l1_steps are the steps of the L1 that takes the
      * most, and l2_steps those of the L2 side that takes the most; for a kernel, the sum over its
-     * launches. Fails are attempts, of all L1s or sides, that were repeated because no MSHR was
-     * free or an MSHR could not take another merge. */
+     * launches. l1_fails and l2_fails count the attempts, of all L1s or sides, that had to be
+     * repeated because no MSHR was free or an MSHR could not take another merge. */
     uint64_t l1_steps, l2_steps, l1_fails, l2_fails;
     uint64_t l1_bytes;       /* capacity of the L1; for a kernel, in its last launch */
     uint64_t blocks_at_once; /* resident blocks per SM; for a kernel, in its last launch */
@@ -1020,7 +1022,7 @@ void fth_model_result_destroy(struct fth_model_result *result);
 /* Returns the `index`-th row; NULL past the last. The row of each kernel is followed by the rows of
  * its launches, if there are several, and those of its instructions. */
 const struct fth_model_row *fth_model_row(const struct fth_model_result *result, size_t index);
-/* Returns the curve of a level: 1 for the reads of each SM, summed over the SMs; 2 for the reads
+/* Returns a curve. `level` is 1 for the reads of each SM, summed over the SMs, or 2 for the reads
  * that reach the L2. NULL: curves were not requested, or there is no such level. */
 const struct fth_model_curve *fth_model_curve(const struct fth_model_result *result, int level);
 
@@ -1036,7 +1038,7 @@ double fth_model_access_cycles(const struct fth_model_row *row,
 enum fth_model_view {
     FTH_MODEL_VIEW_KERNELS,
     FTH_MODEL_VIEW_LAUNCHES,
-    FTH_MODEL_VIEW_LINES,     /* instructions */
+    FTH_MODEL_VIEW_LINES,     /* instructions, with their lines in the PTX file */
     FTH_MODEL_VIEW_PROFILE,   /* fth_model_profile */
     FTH_MODEL_VIEW_CURVE,     /* fth_model_curve */
     FTH_MODEL_VIEW_PARAMETERS /* the parameters; needs no result */
@@ -1066,7 +1068,8 @@ FTH_MUST_USE enum fth_status fth_explore_create(const struct fth_model_params *b
 void fth_explore_destroy(struct fth_exploration *exploration);
 /* Adds a trace to the unnamed study. `path` is a trace file, a trace of another tool, or a launch
  * file (*.json), which is run with the given `sizes`, such as "N=256". Traces are identified by
- * their file names: a path with a file name that was used before stands for the earlier trace.
+ * their file names: a path with a file name that was used before stands for the earlier trace, even
+ * if the folder or `sizes` differ.
  * FTH_INVALID: the trace is truncated or damaged. Otherwise the statuses of fth_trace_open,
  * fth_trace_import and fth_launch_trace. */
 FTH_MUST_USE enum fth_status fth_explore_trace(struct fth_exploration *exploration,

@@ -48,7 +48,7 @@ struct fth_cache_config {
     const char *index;        /* index function as in a GPU description, see index.c; NULL: "mod" */
     const char *policy;       /* "lru", "fifo", "lfu", "plru", "random", "weighted"; NULL: "lru" */
     const double *way_weights; /* relative probability of each way to be the victim */
-    size_t way_weight_count;   /* the number of ways with "weighted"; otherwise 0 */
+    size_t way_weight_count;   /* number of ways if the policy is "weighted"; otherwise 0 */
     enum fth_write write;
     uint64_t seed;  /* for "random" and "weighted" */
     bool distances; /* report reuse distances in results; only valid with "lru" */
@@ -102,8 +102,8 @@ struct fth_cache_result {
 enum fth_cache_outcome fth_cache_access(struct fth_cache *cache, uint64_t address, uint64_t bytes,
                                         enum fth_cache_kind kind, struct fth_cache_result *result);
 
-/* The following functions perform an access in steps, so that the caller can inspect which sectors
- * are missing before they are filled. */
+/* The following functions, up to fth_cache_write, perform an access in steps, so that the caller
+ * can inspect which sectors are missing before they are filled. */
 
 /* A range of bytes within a line. `from` is the offset of its first byte. */
 struct fth_cache_run {
@@ -172,7 +172,7 @@ enum fth_index_kind {
     FTH_INDEX_MOD,         /* (line >> shift) % modulus */
     FTH_INDEX_ROUND_ROBIN, /* round_robin[(line >> shift) % modulus] */
     FTH_INDEX_FOLD,        /* (XOR of all groups of `shift` bits of the line number) % modulus */
-    FTH_INDEX_BITS         /* bit bits[0] of the line number, then bit bits[1], …, lowest first */
+    FTH_INDEX_BITS         /* bit i of the set is bit bits[i] of the line number */
 };
 
 struct fth_index {
@@ -262,8 +262,9 @@ static inline uint64_t fth_sectors_of(unsigned sector_shift, uint64_t from, uint
 
 /* If no set has more than this number of ways, the sets are *narrow*: lookups compare short tags of
  * the ways. Otherwise, the sets are *wide*, and lookups use a hash table. 16 is the maximum that
- * struct fth_narrow_set can represent. (Even a search of the ways one by one, without tags, was as
- * fast as the hash table between 12 and 20 ways.) */
+ * struct fth_narrow_set can represent. (16 is also a plausible limit: in measurements, the hash
+ * table became as fast as a search of the ways one by one, without tags, between 12 and 20 ways.)
+ */
 #define FTH_NARROW_WAYS 16
 
 /* The state of a narrow set, except for its lines. */
@@ -300,7 +301,7 @@ struct fth_cache {
     bool distances;
 
     uint32_t *first;      /* [sets + 1] first slot of each set; the last element is `slots` */
-    uint32_t *first_free; /* [sets] no slot of the set below this number is free */
+    uint32_t *first_free; /* [sets] lower bound: no slot of the set below it is free */
     /* [slots + FTH_NARROW_WAYS]; those at the end stay empty, because fth_lookup_find reads past
      * the end of a set */
     struct fth_line *lines;
@@ -355,8 +356,8 @@ struct fth_access_range {
 struct fth_write_policy {
     bool keeps_bytes; /* the cache keeps a mask of written bytes for partly written sectors */
     bool keeps_dirty; /* lines can have dirty sectors */
-    /* `slot` is the slot of the line, or FTH_NO_SLOT. In `result`, it sets `way`, `below` or
-     * `dirtied`, and, if it evicts a line, the members about that line. */
+    /* `slot` is the slot of the line, or FTH_NO_SLOT. In `result`, the function sets `way`,
+     * `below` or `dirtied`, and, if it evicts a line, the members about that line. */
     void (*write)(struct fth_cache *cache, struct fth_access_range range, uint32_t slot,
                   struct fth_cache_result *result);
 };
@@ -461,7 +462,8 @@ struct fth_order {
     uint32_t *ticks;           /* [slots] tick at which each slot last became the newest */
 };
 
-/* Gives the ticks whose bit is set the numbers 0, 1, 2, …, in the same order. */
+/* Renumbers the ticks whose bit is set to 0, 1, 2, …, in the same order, to make space for new
+ * ticks. */
 void fth_wide_compact(struct fth_wide_set *wide, uint32_t *ticks);
 
 /* Returns the bit position of a way in `order`, which must contain it. The expression marks the

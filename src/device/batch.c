@@ -37,9 +37,9 @@ enum {
  * changed during a batch. Two that differ by at most warm_up_tolerance mean that it has settled
  * during the warm-up. Heuristics. */
 static const double clock_tolerance = 0.01, warm_up_tolerance = 0.002;
-/* Time limit of a launch in seconds: min_time_limit_s plus max_hop_s per hop. max_hop_s is an upper
- * bound for one hop, even if it misses in every TLB and the clock is at its minimum. A launch that
- * takes longer counts as hung. */
+/* Time limit of a launch in seconds: min_time_limit_s plus max_hop_s per hop. max_hop_s is meant as
+ * an upper bound for one hop, even if it misses in every TLB and the clock is at its minimum. A
+ * launch that takes longer counts as hung. Heuristics. */
 static const double max_hop_s = 10e-6, min_time_limit_s = 3;
 /* Chains are kept from launch to launch and from batch to batch. Before a launch, all are freed if
  * they occupy more than 1 / kept_memory_divisor of the GPU's memory. Heuristic. */
@@ -51,7 +51,8 @@ static enum fth_status out_of_memory(struct fth_error *error)
     return FTH_NO_MEMORY;
 }
 
-/* Queues a kernel of the chase module; `arguments` are `count` 64-bit values. */
+/* Queues a kernel of experiments.ptx, the module of the chase family. (The module is a member of
+ * `layout`, because layout.c launches its kernel `build`.) `arguments` are `count` 64-bit values. */
 static enum fth_status launch(struct fth_batch *batch, const char *kernel, uint32_t blocks,
                               uint32_t threads, const uint64_t *arguments, size_t count,
                               struct fth_error *error)
@@ -185,12 +186,13 @@ struct group {
     uint32_t *sms; /* %smid for each request, or FTH_ANY_SM until assign_sms */
     size_t count;
     bool *sm_taken;                    /* [MAX_SMS], by %smid */
-    const struct fth_chain *constants; /* a chain in the constant bank; NULL: none */
+    const struct fth_chain *constants; /* the group's first chain in the constant bank, or NULL */
     uint64_t shared_bytes;             /* shared memory per block */
     double hops;                       /* sum over all requests, for the time limit */
 };
 
-/* The first chain of the request in the constant bank, or NULL. */
+/* The first chain of the request in the constant bank, or NULL. can_join() assumes that further such
+ * chains of the request can share the bank wherever the first one can. */
 static const struct fth_chain *constant_chain(const struct fth_request *request)
 {
     for (size_t i = 0; i < request->step_count; i++)
@@ -230,7 +232,9 @@ static bool is_alone(const struct fth_request *request)
     return request->alone || request->cold || request->family != FTH_FAMILY_CHASE;
 }
 
-/* Whether the request can share a launch with the group, which is not empty. */
+/* Whether the request can share a launch with the group, which is not empty. All blocks of a launch
+ * have the same shared memory, which can reduce the L1. It must therefore be exactly what each
+ * request needs, so that the results do not depend on the other requests of the group. */
 static bool can_join(const struct fth_batch *batch, const struct group *group,
                      const struct fth_request *request)
 {
@@ -342,8 +346,8 @@ static enum fth_status reserve_control(struct fth_batch *batch, uint64_t bytes,
     return status;
 }
 
-/* The address of the first load of a step; for textures, the texel index. `begin` is that of the
- * first element. A reverse walk begins at the back link of the last element, which is its second
+/* The address of the first load of a step. `begin` is the address of the first element of its chain.
+ * For textures, both are texel indices instead of addresses. A reverse walk begins at the back link of the last element, which is its second
  * word (for textures, its second texel). Words have 8 bytes, texels 4. */
 static uint64_t first_position(const struct fth_step *step, uint64_t begin)
 {
@@ -364,7 +368,7 @@ static enum fth_status describe_step(struct fth_batch *batch, const struct fth_r
         [FTH_STEP_TIME_CLOCK] = FTH_CHASE_CLOCK, [FTH_STEP_TIME_SINK] = FTH_CHASE_SINK};
     uint64_t begin = 0, texture_or_stride = 0;
     enum fth_status status = FTH_OK;
-    if (step->kind == FTH_STEP_TOUCH) {
+    if (step->kind == FTH_STEP_TOUCH) { /* reads the array that another step walks */
         const struct fth_step *walk = fth_request_walk(request, step->chain.array);
         begin =
             fth_layout_address(&batch->layout, walk->path, &walk->chain) + step->chain.start_bytes;
@@ -506,12 +510,12 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
 /* Downloads the samples of all requests at once, because each transfer has a fixed cost, and
  * distributes them. */
 static enum fth_status collect(struct fth_batch *batch, const struct group *group,
-                               const bool *served, uint64_t address, uint64_t total,
+                               const bool *served, uint64_t address, uint64_t sample_count,
                                struct fth_error *error)
 {
-    uint32_t *all = calloc(total + 1, sizeof *all), *next = all;
+    uint32_t *all = calloc(sample_count + 1, sizeof *all), *next = all;
     enum fth_status status =
-        all ? batch->ops->download(batch->machine, all, address, total * 4, error)
+        all ? batch->ops->download(batch->machine, all, address, sample_count * 4, error)
             : out_of_memory(error);
     for (size_t i = 0; i < group->count && status == FTH_OK; i++) {
         struct fth_samples *samples = group->samples[i];
@@ -536,7 +540,8 @@ static enum fth_status collect(struct fth_batch *batch, const struct group *grou
 
 /* Some arrays have a header: FTH_HEADER_BYTES of free memory directly in front of them. Control
  * data in the header occupies no further page while a probe measures TLBs (device.h). Returns an
- * address in the header of an array that the request walks: the last multiple of 256 bytes from
+ * address in the header of the first array with a header that the request walks with FTH_PATH_CG,
+ * the path of the TLB probes. The offset in the header is the largest multiple of 256 bytes from
  * which `bytes` fit. 0: there is no header, or it is too small. */
 static uint64_t find_header(struct fth_batch *batch, const struct fth_request *request,
                             uint64_t bytes)
@@ -552,22 +557,22 @@ static uint64_t find_header(struct fth_batch *batch, const struct fth_request *r
 }
 
 /* Executes a group and stores the answers. The control data consists, in this order, of the two
- * tables by SM (which request, whether it was claimed), the requests, one mark per request, and the
+ * tables by SM (which request the SM has, whether a block has claimed the SM), the requests, one mark per request, and the
  * samples. For a request that runs alone, it is in the header of an array if there is one.
  * Otherwise it is in the control memory. */
 static enum fth_status run_group(struct fth_batch *batch, const struct group *group,
                                  struct fth_error *error)
 {
-    uint64_t total = 0, table_bytes = (size_t)2 * MAX_SMS * sizeof(uint32_t);
+    uint64_t sample_count = 0, table_bytes = (size_t)2 * MAX_SMS * sizeof(uint32_t);
     uint64_t request_bytes = group->count * sizeof(struct fth_chase_request);
     uint64_t mark_bytes = (group->count * 4 + 7) / 8 * 8;
     for (size_t i = 0; i < group->count; i++)
-        total += fth_request_samples(group->requests[i]);
+        sample_count += fth_request_samples(group->requests[i]);
     uint32_t *tables = calloc(1, table_bytes);
     struct fth_chase_request *requests = calloc(group->count + 1, sizeof *requests);
     bool *served = calloc(group->count + 1, sizeof *served);
     enum fth_status status = tables && requests && served ? FTH_OK : out_of_memory(error);
-    uint64_t bytes = table_bytes + request_bytes + mark_bytes + total * 4;
+    uint64_t bytes = table_bytes + request_bytes + mark_bytes + sample_count * 4;
     uint64_t header =
         is_alone(group->requests[0]) ? find_header(batch, group->requests[0], bytes) : 0;
     if (status == FTH_OK && !header)
@@ -585,11 +590,11 @@ static enum fth_status run_group(struct fth_batch *batch, const struct group *gr
     if (status == FTH_OK)
         status = batch->ops->upload(batch->machine, addresses[2], requests, request_bytes, error);
     if (status == FTH_OK)
-        status = batch->ops->fill(batch->machine, addresses[3], 0, mark_bytes + total * 4, error);
+        status = batch->ops->fill(batch->machine, addresses[3], 0, mark_bytes + sample_count * 4, error);
     if (status == FTH_OK)
         status = launch_group(batch, group, tables, addresses, served, error);
     if (status == FTH_OK)
-        status = collect(batch, group, served, samples, total, error);
+        status = collect(batch, group, served, samples, sample_count, error);
     free(tables);
     free(requests);
     free(served);
@@ -658,8 +663,9 @@ static bool check_support(const struct fth_batch *batch, const struct fth_reques
 }
 
 /* The bytes of all regions, that is, of the arrays that hold chains (layout.h). Huge regions (1 GiB
- * and more) are not counted. They share one allocation; if it were counted, it would often be freed
- * and allocated again, which takes long. */
+ * and more) are not counted. They share one allocation. If it were counted, the limit would often be
+ * exceeded, and freeing and allocating it again takes long. When the other regions exceed the limit,
+ * fth_layout_clear() frees this allocation, too. */
 static uint64_t layout_bytes(const struct fth_layout *layout)
 {
     uint64_t sum = 0;
@@ -701,8 +707,8 @@ static enum fth_status run_family(struct fth_batch *batch, const struct fth_requ
         return FTH_OK;
     }
     set_failure(samples, status, fault.cause);
-    /* The GPU cannot execute this request, but it can execute others. Any other failure ends the
-     * batch. */
+    /* These two statuses mean that the GPU cannot execute this request, but can execute others. Any
+     * other failure ends the batch. */
     return status == FTH_UNSUPPORTED || status == FTH_UNAVAILABLE
                ? FTH_OK
                : fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
@@ -755,7 +761,9 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
         if (group->count == 0)
             continue;
         assign_sms(batch, group);
-        fth_stream_invalidate(batch); /* the group changes the contents of the L2 */
+        /* The group changes the contents of the L2, so stream.c must no longer assume that the L2
+         * holds the data of the last stream. */
+        fth_stream_invalidate(batch);
         enum fth_status status = run_group(batch, group, error);
         if (status != FTH_OK)
             return status;

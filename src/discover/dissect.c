@@ -226,15 +226,15 @@ static bool prepare(struct dissection *dissection, char *reason, size_t size)
     double bytes = fth_gpu_number(gpu, element, "size_bytes", NAN);
     double line = fth_gpu_number(gpu, element, "line_bytes",
                                  fth_gpu_number(gpu, element, "sector_bytes", NAN));
-    /* Maximum bytes that a chain can have: a constant bank has 64 KiB. */
-    double bank = dissection->plan.path == FTH_PATH_CONSTANT ? 65536 : INFINITY;
+    /* A chain of constant loads is limited to the constant bank, which has 64 KiB. */
+    double max_bytes = dissection->plan.path == FTH_PATH_CONSTANT ? 65536 : INFINITY;
     const char *why = fth_gpu_unknown(gpu, element, isnan(bytes) ? "size_bytes" : "line_bytes");
     if (isnan(bytes) && !why && fth_gpu_attribute_count(gpu, element) == 0)
         snprintf(reason, size, "this GPU has no such cache, or these loads bypass it");
     else if (isnan(bytes))
         snprintf(reason, size, "it cannot be overflowed, because its size is not known%s%s",
                  why ? ": " : "", why ? why : "");
-    else if (bytes >= bank)
+    else if (bytes >= max_bytes)
         snprintf(reason, size,
                  "it cannot be overflowed, because the constant bank is not larger than it");
     else if (isnan(line))
@@ -247,7 +247,8 @@ static bool prepare(struct dissection *dissection, char *reason, size_t size)
     return false;
 }
 
-/* Whether the status only means that there is no answer. Its cause then becomes the reason. */
+/* Whether the status only means that there is no answer. The caller then writes the cause of
+ * the error as the reason under "unknown". */
 static bool has_no_answer(enum fth_status status)
 {
     return status == FTH_INCONCLUSIVE || status == FTH_UNSUPPORTED;
@@ -311,8 +312,8 @@ static enum fth_status note_periodic(const struct dissection *dissection, struct
 }
 
 /* Writes how well each policy predicts the replacements that were observed, in bits per
- * replacement, and a summary as the reason why the policy is unknown. It is assumed that no policy
- * explains all of them. */
+ * replacement, and a summary as the reason why the policy is unknown. The summary says that no
+ * policy explains every replacement; this is assumed, not checked. */
 static enum fth_status note_choices(const struct dissection *dissection,
                                     const struct fth_choices *choices, struct fth_error *error)
 {
@@ -380,8 +381,9 @@ static enum fth_status find_policy(struct dissection *dissection,
     return status;
 }
 
-/* Tries to find the sets under the largest carve-out, where the cache has fewer lines;
- * default_size_bytes is its size there. On success, the dissection continues with that carve-out.
+/* Tries to find the sets under the largest carve-out, where the cache has fewer lines. In
+ * spite of its name, the attribute default_size_bytes is the size of the cache there, not a size
+ * that the driver chooses by default. On success, the dissection continues with that carve-out.
  * Returns false if this does not help. */
 static bool try_smaller(struct dissection *dissection, struct fth_structure *structure)
 {
@@ -460,11 +462,11 @@ static enum fth_status dissect_l2(struct dissection *dissection, struct fth_erro
     enum fth_status status = fth_probe_l2_sets(&discovery->prober, (uint64_t)bytes,
                                                &dissection->plan, &structure, &fault);
     if (status == FTH_OK && isnan(fth_gpu_number(discovery->gpu, "l2", "line_bytes", NAN)))
-        status = note(
-            dissection, number("line_bytes", (double)dissection->plan.line_bytes),
-            structure.confidence, structure.samples,
-            "the smallest distance at which a further word no longer evicts a line of a full set",
-            error);
+        status = note(dissection, number("line_bytes", (double)dissection->plan.line_bytes),
+                      structure.confidence, structure.samples,
+                      "load a full set, then a word close to the next line of that set: the "
+                      "smallest distance from that line at which nothing is evicted",
+                      error);
     if (status == FTH_OK)
         status = note_structure(dissection, &structure, error);
     else if (has_no_answer(status))
@@ -473,7 +475,8 @@ static enum fth_status dissect_l2(struct dissection *dissection, struct fth_erro
         *error = fault;
     if (status == FTH_OK && structure.ways) {
         /* No series is measured. The value does not matter: find_policy reads `repeats` only if no
-         * chain in one set is known, or for the constant L1.5. */
+         * chain in one set is known, or for the constant L1.5. When fth_probe_l2_sets finds the
+         * ways, it also finds such a chain. */
         dissection->repeats = true;
         status = find_policy(dissection, &structure, &policy, error);
     } else if (status == FTH_OK) { /* an L2 whose sets are known has equal ways in all sets */

@@ -1,8 +1,8 @@
 /* Finds the index function of a cache from the lines that further lines evict.
  *
- * If the C lines [0, C) fill the cache (C is `fits` in the code), a further line x evicts lines y
- * of its own set. So every eviction gives pairs (x, y) of lines that share a set. The pairs
- * determine a mapping of each known form:
+ * The lines [0, C) fit into the cache together (C is `fits` in the code). If they fill the set of a
+ * further line x, then x evicts lines y of this set. So every eviction gives pairs (x, y) of lines
+ * that share a set. The pairs determine a mapping of each known form:
  *
  *   (line >> n) % T     T divides (x >> n) - (y >> n) for every pair: T is the greatest common
  *                       divisor
@@ -12,13 +12,14 @@
  *                       an array; c is the fold of the array's own address. All T and all c are
  *                       tried
  *   round robin         sets with different numbers of ways are filled in rotation, skipping full
- *                       ones, and the sequence repeats after C lines; found only if all lines of
- *                       each set were seen to be evicted
+ *                       ones, and the sequence repeats after C lines; found only if each
+ *                       eviction removes all lines of its set, and if every line of [0, C)
+ *                       occurs as a y or as x % C
  *
- * The probe takes the mapping with the most sets among those that explain all evictions. A mapping
- * with too few sets also explains every pair. A mapping with twice the true number of sets explains
- * a pair only by chance, with probability 1/2. Mei and Chu (2017, Section 4.3) derive such a
- * mapping by hand. */
+ * The probe takes the mapping with the most sets among those that explain all evictions. A coarser
+ * mapping, which merges sets of the true one, also explains every pair. A mapping with twice the
+ * true number of sets explains a pair only by chance, with probability 1/2. Mei and Chu (2017,
+ * Section 4.3) derive an index function by hand. */
 #include "probe/structure.h"
 
 #include <inttypes.h>
@@ -31,6 +32,9 @@ enum {
     MAX_SHIFT = 12,     /* n in (line >> n) % T */
     MAX_FOLD_BITS = 9,  /* bits per group of a folded mapping: up to 511 sets */
     MAX_HASH_BITS = 16, /* bits of the set index of a linear hash */
+    /* Bits of a line index. A mapping with these `bits` is known for all lines, not only for the
+     * low bits that were tested. 63 rather than 64, because 1 << bits must not overflow. */
+    ALL_BITS = 63,
 };
 
 void fth_mapping_fini(struct fth_mapping *mapping)
@@ -121,9 +125,10 @@ static bool is_same_set(const struct fth_mapping *mapping, const struct fth_evic
     return true;
 }
 
-/* Updates the state of the set with the eviction. Returns false if the evictions so far show that
- * the set is full and also that it has space. Also returns false if an eviction should remove all
- * lines of the set (`whole_sets`) but removed another number of lines. */
+/* Updates the state of the set with the eviction. An eviction without victims shows that the set
+ * has space. Returns false if the evictions so far show that the set is full and also that it has
+ * space. Also returns false if an eviction should remove all lines of the set (`whole_sets`) but
+ * removed another number of lines. */
 static bool is_consistent(const struct fth_mapping *mapping, const struct fth_evictions *evictions,
                           const struct fth_eviction *eviction, struct set_state *states)
 {
@@ -154,8 +159,9 @@ bool fth_mapping_explains(const struct fth_mapping *mapping, const struct fth_ev
 static uint64_t count_explained_sets(const struct fth_mapping *mapping,
                                      const struct fth_evictions *evictions)
 {
-    /* One set can be full long before the others, so a mapping may have more sets than there are
-     * lines that fit. More than 64 times as many are considered implausible. Heuristic. */
+    /* `fits` is limited by the first set that overflows. The other sets can still be empty then, so
+     * a mapping may have more sets than `fits`. More than 64 times as many are considered
+     * implausible. Heuristic. */
     if (fth_mapping_sets(mapping) > 64 * evictions->fits + 64)
         return 0;
     for (size_t i = 0; i < evictions->count; i++)
@@ -171,7 +177,8 @@ static uint64_t count_explained_sets(const struct fth_mapping *mapping,
 
 /* ---- candidates ---- */
 
-/* Returns the modulo mapping with the most sets that puts every pair into one set. */
+/* Returns the modulo mapping with the most sets that puts the two lines of each pair into the same
+ * set. */
 static struct fth_mapping find_modulo(const struct fth_evictions *evictions, unsigned shift)
 {
     struct fth_mapping mapping = {.kind = FTH_MAPPING_MOD, .shift = shift, .modulus = 0};
@@ -191,7 +198,8 @@ static unsigned bit_length(uint64_t number)
     return number ? 64 - (unsigned)__builtin_clzll(number) : 0;
 }
 
-/* Returns the linear hash with the most sets that puts every pair into one set. */
+/* Returns the linear hash with the most sets that puts the two lines of each pair into the same
+ * set. */
 static struct fth_mapping find_linear(const struct fth_evictions *evictions)
 {
     struct fth_mapping mapping = {.kind = FTH_MAPPING_LINEAR, .modulus = 1};
@@ -336,7 +344,8 @@ enum fth_status fth_mapping_fit(const struct fth_evictions *evictions, struct ft
     uint64_t best_sets = 0;
     *mapping = (struct fth_mapping){.kind = FTH_MAPPING_MOD, .modulus = 1};
     /* If two candidates have the same number of sets, the earlier one is kept. So `mod` has
-     * priority, and a linear hash that selects bits has priority over the same shifted modulo. */
+     * priority, and a linear hash that selects bits has priority over the equivalent shifted
+     * modulo. */
     consider(evictions, find_modulo(evictions, 0), mapping, &best_sets);
     consider(evictions, find_linear(evictions), mapping, &best_sets);
     for (unsigned shift = 1; shift <= MAX_SHIFT; shift++)
@@ -401,7 +410,8 @@ static bool selects_bits(const struct fth_gf2 *hash)
     return true;
 }
 
-/* fth_mapping_name() for a linear hash; `line_bits` is log2 of the line size. */
+/* fth_mapping_name() for a linear hash, with the same result; `line_bits` is log2 of the line size.
+ */
 static bool name_linear(const struct fth_mapping *mapping, unsigned line_bits, char *text,
                         size_t size)
 {
@@ -439,13 +449,13 @@ bool fth_mapping_name(const struct fth_mapping *mapping, uint64_t line_bytes, bo
             snprintf(text, size, "mod");
         return true;
     }
-    /* If the sets have different numbers of ways, `mod` means round robin in a description. So a
-     * remainder, which does not depend on the ways, needs another name. If the modulus is a power
-     * of two, `bits` names it: the remainder consists of bits of the line. */
+    /* In a GPU description, `mod` means round robin if the sets have different numbers of ways. The
+     * mapping here, (line >> shift) % modulus, needs another name then. If the modulus is a power
+     * of two, that is `bits`: the remainder consists of bits of the line. With ALL_BITS,
+     * name_linear() cannot mistake these bits for a folded XOR of few bits. */
     unsigned set_bits = bit_length(mapping->modulus) - 1, line_bits = bit_length(line_bytes) - 1;
     if ((mapping->modulus & (mapping->modulus - 1)) == 0) {
-        struct fth_mapping same = {.kind = FTH_MAPPING_LINEAR,
-                                   .bits = 63}; /* as if all bits had been tested */
+        struct fth_mapping same = {.kind = FTH_MAPPING_LINEAR, .bits = ALL_BITS};
         for (unsigned i = 0; i < set_bits; i++)
             fth_gf2_add(&same.hash, (uint64_t)1 << (mapping->shift + i));
         return name_linear(&same, line_bits, text, size);
@@ -479,7 +489,7 @@ static bool stays_in_set(const struct fth_mapping *mapping, uint64_t line, uint6
 uint64_t fth_mapping_stride(const struct fth_mapping *mapping, uint64_t line, uint64_t count,
                             uint64_t limit, unsigned skip)
 {
-    if (mapping->kind == FTH_MAPPING_LINEAR && mapping->bits < 63 &&
+    if (mapping->kind == FTH_MAPPING_LINEAR && mapping->bits < ALL_BITS &&
         limit > (uint64_t)1 << mapping->bits)
         limit = (uint64_t)1 << mapping->bits; /* higher bits are unknown */
     if (mapping->kind == FTH_MAPPING_MOD || mapping->kind == FTH_MAPPING_ROUND_ROBIN) {
@@ -489,9 +499,10 @@ uint64_t fth_mapping_stride(const struct fth_mapping *mapping, uint64_t line, ui
                 return times * period;
         return 0;
     }
-    /* Try strides with one to three bits set: bit i, bit j unless it equals i, and bit k unless it
-     * equals j. If two of these bits belong to the same XOR and a line has neither, adding the
-     * stride sets both, and the XOR stays the same. stays_in_set() tests all lines of the chain. */
+    /* Try strides with one to three bits set: the bits i >= j >= k, where equal indices stand for
+     * strides with fewer bits. If two bits of the stride belong to the same XOR and a line has
+     * neither, adding the stride sets both, and the XOR stays the same. stays_in_set() tests all
+     * lines of the chain. */
     unsigned bits = bit_length(limit);
     for (unsigned i = 0; i < bits; i++)
         for (unsigned j = 0; j <= i; j++)

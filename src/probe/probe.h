@@ -15,7 +15,7 @@
  *                 banks.c        banks of shared memory
  *                 cluster.c      latency of another SM's shared memory
  *                 bandwidth.c    bandwidth of caches, shared memory and memory
- *                 sweep.c        durations of kernels and copies that are timed as a whole
+ *                 sweep.c        durations of sweeps (kernels timed as a whole) and of copies
  *                 operate.c      cycles per arithmetic or memory operation
  *                 fingerprint.c  features that identify an individual GPU
  *   l2.h:         l2.c           line, sector, partitions and size of the L2
@@ -160,8 +160,8 @@ struct fth_capacity_plan {
 struct fth_capacity {
     uint64_t fits_bytes;      /* largest footprint whose loads all hit */
     uint64_t misses_bytes;    /* smallest footprint with misses; 0: even the largest fits */
-    uint64_t resident_bytes;  /* bytes that are still resident after a walk over a quarter more
-                               * than fits; a reverse walk counts them. Maximum of several
+    uint64_t resident_bytes;  /* bytes that are still resident after a walk over
+                               * 1.25 * fits_bytes; a reverse walk counts them. Maximum of several
                                * repeats */
     uint64_t full_miss_bytes; /* smallest footprint without any hit; 0: not found */
     double miss_low_cycles, miss_high_cycles; /* range of a timed miss; 0: not needed */
@@ -209,7 +209,7 @@ FTH_MUST_USE enum fth_status fth_probe_line_bytes(const struct fth_prober *probe
 
 /* Counts the distances between consecutive slow hops: adds 1 to counts[d] for each pair that is d
  * hops apart. `counts` has at least as many entries as the walk has hops. Hop 0 counts as slow
- * whatever it took: it starts a fetch, and its time includes fetching the code. */
+ * however long it took: it starts a fetch, and its time includes fetching the code. */
 void fth_count_distances(const struct fth_samples *walk, double threshold_cycles, unsigned *counts);
 /* Returns the index in 1 .. size - 1 whose count is more than half of the sum; 0: none. */
 unsigned fth_majority(const unsigned *counts, unsigned size);
@@ -225,7 +225,8 @@ struct fth_walker {
 };
 enum fth_sharing { FTH_SHARING_UNKNOWN, FTH_SHARING_NO, FTH_SHARING_YES };
 struct fth_sharing_found {
-    enum fth_sharing sharing; /* unknown: only one path evicts, or only in part, or it varies */
+    enum fth_sharing sharing; /* unknown: only one path evicts lines of the other, or a path evicts
+                               * only part of them, or the result varies */
     double confidence;        /* fraction of repeats with the same verdict, by Laplace's rule */
     size_t samples;
 };
@@ -320,7 +321,8 @@ struct fth_constants {
     bool has_l15;
     bool l15_by_passes;          /* latency of L1.5 is from whole passes; otherwise single hops */
     enum fth_sharing with_code;  /* L1.5 shares storage with an instruction cache */
-    double with_code_confidence; /* 0.75: Laplace's rule for two measurements that agree */
+    double with_code_confidence; /* of `with_code`, if it is known: 0.75, by Laplace's rule for
+                                  * two measurements that agree */
     int code_level; /* index in `code` of that instruction cache; -1: none has its size */
 };
 /* Measures the constant caches. `code` may be NULL: then `with_code` stays unknown. */
@@ -390,11 +392,13 @@ enum fth_bandwidth_target {
     FTH_BANDWIDTH_CLUSTER_WRITE,
     FTH_BANDWIDTH_TARGETS
 };
-/* Return the element and the attribute of a description: "memory", "read_bytes_per_s". */
+/* Return the element and the attribute that hold this bandwidth in a description: "memory",
+ * "read_bytes_per_s". */
 const char *fth_bandwidth_element(enum fth_bandwidth_target target);
 const char *fth_bandwidth_attribute(enum fth_bandwidth_target target);
 
-/* The launch parameters of a stream or sweep. */
+/* The launch parameters of a stream (a bandwidth test that is timed inside the kernel) or of a
+ * sweep (one that is timed by the driver). */
 struct fth_stream_shape {
     uint32_t blocks_per_sm; /* 0 (sweeps only): each thread accesses just `unroll` vectors of each
                              * array, and the grid has as many blocks as this requires */
@@ -420,11 +424,11 @@ struct fth_bandwidth {
 double fth_memory_limit(const struct fth_gpu *known);
 /* Measures the bandwidth of a target. `known` describes the GPU as far as it is known: the driver's
  * figures (SMs, clocks, bus width, sizes) and the cache sizes found so far; for a missing size, the
- * smallest of all supported GPUs is assumed. Fails with FTH_INCONCLUSIVE if the result exceeds what
- * is possible or varies too much between repeats; `bandwidth` is set nevertheless. FTH_UNSUPPORTED:
- * the GPU has no such target. `thorough`: try more shapes and measure the best one more often. It
- * replaces prober->thorough, which is ignored here, because thorough streams take too long on a
- * simulated GPU. */
+ * smallest size among all supported GPUs is assumed. Fails with FTH_INCONCLUSIVE if the result
+ * exceeds what is possible or varies too much between repeats; `bandwidth` is set nevertheless.
+ * FTH_UNSUPPORTED: the GPU has no such target. `thorough`: try more shapes and measure the best one
+ * more often. prober->thorough is ignored here, so that the caller can do everything else
+ * thoroughly on a simulated GPU, where thorough streams take too long. */
 FTH_MUST_USE enum fth_status fth_probe_bandwidth(const struct fth_prober *prober,
                                                  const struct fth_gpu *known,
                                                  enum fth_bandwidth_target target, bool thorough,
@@ -486,8 +490,8 @@ FTH_MUST_USE enum fth_status fth_probe_fingerprint(const struct fth_prober *prob
 /* Returns the launch shapes worth trying for a sweep, best candidates first: `count` in all, of
  * which only the first `default_count` are tried unless the measurement is thorough. */
 const struct fth_stream_shape *fth_sweep_shapes(size_t *count, size_t *default_count);
-/* Returns a request for one sweep over arrays of `bytes` with warm caches. The elements are fp64 if
- * `wide`, otherwise fp32. */
+/* Returns a request for one sweep over arrays of `bytes` bytes each, with warm caches. The elements
+ * are fp64 if `wide`, otherwise fp32. */
 struct fth_request fth_sweep_request(const struct fth_prober *prober, enum fth_sweep_kind kind,
                                      bool wide, uint64_t bytes,
                                      const struct fth_stream_shape *shape);
@@ -498,8 +502,8 @@ struct fth_durations {
     size_t count;
     bool direct; /* the transfer went directly from GPU to GPU */
 };
-/* Times one sweep or transfer. FTH_INCONCLUSIVE if the device found that its result is wrong: the
- * data written, or the sum of the data read. */
+/* Times one sweep or transfer. FTH_INCONCLUSIVE if the device found that the sweep or transfer had
+ * a wrong result: the data written, or the sum of the data read. */
 FTH_MUST_USE enum fth_status fth_probe_durations(const struct fth_prober *prober,
                                                  const struct fth_request *request,
                                                  struct fth_durations *durations,

@@ -26,13 +26,15 @@ enum {
     /* The lines x that are loaded alone. Heuristics: they balance evidence against time. */
     NEAR_LINES = 24,       /* the first lines directly after those that fit */
     FAR_BATCH = 48,        /* random lines of the array, per batch of requests */
-    MAX_FAR_HOPS = 120000, /* maximum loads for all random lines; one batch is always tried */
+    /* Limits the number of random lines: at most MAX_FAR_HOPS / (lines that fit + 1), but at least
+     * FAR_BATCH. A request has about twice as many loads as fit. */
+    MAX_FAR_HOPS = 120000,
     /* Minimum number of pairs (line, evicted line). A mapping with twice the true number of sets
      * explains a pair by chance with probability 1/2, and 24 pairs with 2^-24. */
     MIN_PAIRS = 24,
-    /* Minimum number of random lines that must evict another one, or more for a linear hash; see
-     * check_evictions(). The search tries more lines until FTH_SETS_MIN_EVICTING (24) of them do,
-     * but MIN_FAR_EVICTING are enough. Heuristic. */
+    /* At least this number of random lines must evict another one, or the probe fails. A linear hash
+     * needs more (check_evictions()). Heuristic. The search itself has a higher aim: within its
+     * limits, it tries random lines until FTH_SETS_MIN_EVICTING (24) of them evict another one. */
     MIN_FAR_EVICTING = 6,
     WINDOWS = 24,       /* walks over one line more than fits, each with a different start */
     WINDOW_ALIGN = 64,  /* lines; see random_window_start() */
@@ -135,7 +137,8 @@ enum fth_status fth_sets_find_members(struct fth_sets_work *work, uint64_t passe
         often += misses > passes / 4 && misses < passes;
     }
     /* If some lines miss in every pass, and all others in at most a quarter of the passes, the
-     * misses of the latter are disturbances. */
+     * misses of the latter are disturbances. Fewer passes than MEMBER_PASSES do not suffice for this
+     * conclusion; check_single() can ask for fewer. */
     if (always > 1 && often == 0 && passes >= MEMBER_PASSES)
         min_misses = passes;
     *same = true;
@@ -238,7 +241,7 @@ static enum fth_status add_window_choices(struct fth_sets_work *work,
 /* Walks windows of one line more than fits, at the given starts, in requests of one step. All lines
  * that ever miss in a window are in one set (Mei and Chu 2017, Section 4.5, Fig. 11). If a window
  * has lines on both sides of line 2^n, they differ in bit n of the line index. This shows whether
- * that address bit affects the set. */
+ * that bit affects the set. `count` is at most WINDOWS. */
 static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *starts, size_t count,
                                    struct fth_error *error)
 {
@@ -273,7 +276,7 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
         }
         if (missed > 1)
             status = add_window_choices(work, &answers.items[i], starts[i], victims, missed, error);
-        /* Record it as if the first line of the set had evicted the others. */
+        /* Record the window as if the first line of the set had evicted the others. */
         uint64_t first = missed ? victims[0] : starts[i];
         missed -= missed > 0;
         memmove(victims, victims + 1, missed * sizeof *victims);
@@ -286,23 +289,23 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
 
 /* Returns a random start of a window. It is a multiple of WINDOW_ALIGN lines, so that the lines of
  * the window are distributed over the sets as evenly as those from line 0 on. This holds for index
- * functions whose sequence of sets repeats every WINDOW_ALIGN lines, or repeats with the sets
- * exchanged for one another. Heuristic. */
+ * functions whose sequence of sets repeats every WINDOW_ALIGN lines, either exactly or with the sets
+ * permuted. Heuristic. */
 static uint64_t random_window_start(struct fth_sets_work *work)
 {
     uint64_t positions = (work->limit - work->fits - 1) / WINDOW_ALIGN;
     return positions ? WINDOW_ALIGN * fth_rng_below(&work->rng, positions) : 0;
 }
 
-/* Finds evictions with windows. At most half of them contain a border, that is, a line whose index
- * is a power of two; the others start at random lines. */
+/* Finds evictions with windows. At most half of them are placed around a border, that is, a line
+ * whose index is a power of two. The others start at random lines. */
 static enum fth_status find_evictions_by_windows(struct fth_sets_work *work,
                                                  struct fth_error *error)
 {
     uint64_t starts[WINDOWS];
     size_t count = 0;
-    /* The border is about in the middle of the window. The condition is stricter than necessary for
-     * the window to be within the array. Borders below WINDOW_ALIGN would give the start 0. */
+    /* The border is about in the middle of the window. The condition keeps the window within the
+     * array, with a margin of more than half a window. Borders below WINDOW_ALIGN would give the start 0. */
     for (uint64_t border = WINDOW_ALIGN; border < work->limit && count < WINDOWS / 2; border *= 2)
         if (border > work->fits / 2 && border + work->fits + WINDOW_ALIGN + 1 < work->limit)
             starts[count++] = (border - work->fits / 2) / WINDOW_ALIGN * WINDOW_ALIGN;
@@ -360,8 +363,9 @@ static enum fth_status try_lines(struct fth_sets_work *work, const uint64_t *lin
     return status;
 }
 
-/* Chooses `count` random lines after those that fit, and returns `count`. Such lines always exist,
- * because at most three quarters of the array fit (count_fitting). The case of 0 does not occur. */
+/* Chooses `count` random lines after those that fit, and returns `count`. It would return 0 if there
+ * were no such lines, but they always exist: at most three quarters of the array fit
+ * (count_fitting()). */
 static size_t choose_far_lines(struct fth_sets_work *work, uint64_t *lines, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -422,6 +426,8 @@ static enum fth_status check_evictions(const struct fth_sets_work *work, struct 
 {
     const struct fth_mapping *mapping = &work->structure->mapping;
     size_t needed = MIN_FAR_EVICTING;
+    /* One more for each doubling from the lines that fit to those of the array, that is, for each
+     * higher bit of the line index. */
     for (uint64_t bit = work->fits; mapping->kind == FTH_MAPPING_LINEAR && bit < work->limit;
          bit *= 2)
         needed++;
@@ -478,6 +484,7 @@ enum fth_status fth_sets_try_more(struct fth_sets_work *work, size_t *count,
         *count = choose_far_lines(work, lines, FTH_SETS_MIN_EVICTING);
         return try_lines(work, lines, *count, error);
     }
+    /* FTH_SETS_MIN_EVICTING must not be greater than WINDOWS, the maximum of try_windows(). */
     for (size_t i = 0; i < *count; i++)
         lines[i] = random_window_start(work);
     return try_windows(work, lines, *count, error);
@@ -537,6 +544,7 @@ static enum fth_status find_mapping(struct fth_sets_work *work, bool same, struc
         return status;
     if (work->evictions.whole_sets)
         status = try_unseen_lines(work, error);
+    /* If no further lines were tried, `status` is still that of the first fit. */
     if (status != FTH_OK && status != FTH_INCONCLUSIVE)
         return status;
     return fth_mapping_fit(&work->evictions, &work->structure->mapping, error);
@@ -595,6 +603,7 @@ enum fth_status fth_probe_sets(const struct fth_prober *prober, const struct fth
                                struct fth_structure *structure, struct fth_error *error)
 {
     struct fth_sets_work work = {.prober = prober, .plan = plan, .structure = structure};
+    /* The number of lines in the array. */
     work.limit = (plan->path == FTH_PATH_CONSTANT ? constant_bank_bytes : max_array_bytes) /
                  plan->line_bytes;
     *structure = (struct fth_structure){.mapping = {.modulus = 1}, .confidence = NAN};

@@ -1,6 +1,7 @@
 /* How many TLB levels are there, and what are the page size, the number of entries and the miss
- * penalty of each? The probe times loads with one line per page, one by one (a fine-grained pointer
- * chase: Mei and Chu 2017, Section 4). The baseline of a load is the cycles that it takes while the
+ * penalty of each? The probe times every load of a pointer chase separately (a fine-grained
+ * pointer chase: Mei and Chu 2017, Section 4). The loads of a chain are a constant stride apart,
+ * usually a page or more. The position of a load is its index in the chain. The baseline of a load is the cycles that it takes while the
  * first level holds its page. Its excess is the cycles that it takes in a longer walk minus this
  * baseline, that is, the cost of its translation. pages.c measures both. tlb_step.c finds out which
  * loads missed.
@@ -12,7 +13,7 @@
  *              in the same memory.
  *   page       If two consecutive loads are in the same page, at most one of them misses. The page
  *              size is the smallest stride, a power of two, at which many misses directly follow
- *              another miss.
+ *              another miss. Each pass of a walk has one vote on this question (struct votes).
  *   entries    The largest number of pages that repeated passes access without a miss, at a stride
  *              of one page (tlb_entries.c).
  *   penalty    The excess of loads that miss this level minus that of loads that hit it.
@@ -30,9 +31,10 @@
  *   2. find_level() determines page size, entries and penalty of the candidate.
  *   3. is_duplicate() compares it with the previous level. Some loads take more or fewer cycles
  *      than most for a miss of the same TLB, which looks like a second step. Such a candidate is
- *      not a level of its own. If its misses begin at the same number of pages as those of the
- *      previous level (the onset), and more loads show its excess than that of the previous level,
- *      the penalty of the previous level is raised to this excess (add_penalty()).
+ *      not a level of its own. The onset of a level is the number of pages at which its misses
+ *      begin. If the duplicate has the same onset as the previous level, and more loads show its
+ *      step than the lower step, the higher step determines the penalty of the previous level
+ *      (add_penalty()).
  *   4. find_next_candidate() looks for the next higher step, on both chains.
  *
  * All strides except that of the spread chain are 256 bytes larger than a power of two. Otherwise
@@ -64,13 +66,14 @@ enum {
      * first level holds, so that all of them miss it. It has at most 1/GROUP_FACTOR of the loads
      * that the level to be hit holds, because some of its sets may overflow early. Heuristic. */
     GROUP_FACTOR = 6,
-    /* Loads per entry of the previous level, on the chain with that level's page size as stride.
-     * They fill a next level whose pages are up to 16 times as large as those of the previous level
+    /* Maximum length of the second chain (find_next_candidate()), in loads per entry of the
+     * previous level. This is enough to fill a next level whose pages are up to 16 times as large as those of the previous level
      * and which has up to 2.5 times as many entries (16 * 2.5 = 40). Heuristic. */
     LOADS_PER_ENTRY = 40,
 };
-/* Minimum fraction of loads that must miss in a pass for it to vote `no` (struct votes), that is,
- * for the stride to be taken as half a page or less. Heuristic. */
+/* If hardly any two misses of a pass are in direct succession, the stride may be half a page or
+ * less. The pass votes for this (votes.no) if more than this fraction of its loads misses.
+ * Heuristic. */
 static const double min_miss_fraction = 0.15;
 /* A step that is at most this fraction of the candidate's step belongs to another level (see
  * test_stride()). Heuristic. */
@@ -85,8 +88,8 @@ static const uint64_t spread_stride = 41473536;
 struct onset {
     uint64_t pages; /* smallest number of pages with misses */
     /* Number of loads with the excess of such a miss, over all passes of a walk over twice as many
-     * pages. If single loads do not distinguish hit and miss, it is the number of positions whose
-     * mean excess is that of such a miss. */
+     * pages. If single loads do not distinguish hit and miss, it is the number of loads of the chain
+     * whose mean excess is that of such a miss. */
     size_t misses;
 };
 
@@ -155,7 +158,8 @@ static enum fth_status choose_groups(const struct study *study, struct fth_pages
                                        WINDOWS * (count + WINDOWS) < pages->max_loads;
          count *= 2) {
         struct fth_page_walk walks[WINDOWS];
-        /* The windows do not overlap, and the gaps between them grow. */
+        /* The windows do not overlap. The gaps between them grow (0, 2, 4 and 6 positions), so that
+         * the windows do not begin at multiples of one number. */
         for (size_t i = 0; i < FTH_COUNT(walks); i++)
             walks[i] = (struct fth_page_walk){.first = i * (count + i),
                                               .count = count - (i > 0),
@@ -265,7 +269,7 @@ static enum fth_status find_candidate(struct study *study, struct fth_pages *pag
         return fth_fail(error, FTH_INCONCLUSIVE, "find TLBs", NULL,
                         "even a walk over %llu pages misses a TLB", (unsigned long long)min_loads);
     /* The rate of false misses (loads that look like misses although their pages fit) is measured
-     * with half as many loads as fit, unless these are few. */
+     * with half as many loads as fit, or with all of them if at most 8 fit. Heuristic. */
     return status == FTH_OK && candidate->found
                ? fth_tlb_step_learn_rate(pages,
                                          candidate->fitting_loads > 8 ? candidate->fitting_loads / 2
@@ -276,8 +280,8 @@ static enum fth_status find_candidate(struct study *study, struct fth_pages *pag
 
 /* ---- page ---- */
 
-/* Do loads that miss follow directly after other loads that miss? Each pass has one vote. A pass in
- * which hardly any load misses does not vote. */
+/* Do loads that miss follow directly after other loads that miss? Each pass has at most one vote. A
+ * pass does not vote if hardly any load misses, or if it fits none of the three cases. */
 struct votes {
     unsigned yes;     /* many misses follow directly after another miss */
     unsigned no;      /* many loads miss, but hardly any two in a row */
@@ -331,7 +335,7 @@ static enum fth_status test_stride(struct study *study, const struct candidate *
     struct fth_error fault = FTH_NO_ERROR; /* not `error`: FTH_INCONCLUSIVE is no failure here */
     enum fth_status status = open_pages(study, stride + SKEW, loads, &pages, &fault);
     if (status == FTH_INCONCLUSIVE)
-        return FTH_OK; /* too little memory for this stride */
+        return FTH_OK; /* too little memory for this stride; `pages` then owns nothing */
     if (status == FTH_OK)
         status = choose_groups_for(study, candidate, &pages, &fault);
     if (status == FTH_OK) {
@@ -363,8 +367,8 @@ static enum fth_status find_page(struct study *study, struct candidate *candidat
                                  struct fth_tlb_level *level, struct fth_error *error)
 {
     struct votes last = {0};
-    /* Enough loads to overflow the level at a stride of half a page, too, where this takes twice as
-     * many. The factors (8, or 4 to save time with many loads) are heuristics. */
+    /* Enough loads to overflow the level even at a stride of half a page, which takes twice as many
+     * loads as a stride of one page. The factors (8, or 4 to save time with many loads) are heuristics. */
     uint64_t loads = (candidate->onset_loads > MANY_LOADS ? 4 : 8) * candidate->onset_loads;
     level->page_bytes = 0;
     level->doubt = "no stride reveals the page size with the loads that memory and the L2 allow";
@@ -384,13 +388,15 @@ static enum fth_status find_page(struct study *study, struct candidate *candidat
         }
         if (votes.yes > votes.no)
             last = votes;
-        /* Without any yes so far, the larger strides had too few loads for a vote. */
+        /* As long as no stride had a majority of yes, the search goes on, even after a no: the
+         * larger strides had too few loads for a reliable vote. */
         if (votes.yes > votes.no || last.yes == 0) {
             stride /= 2;
             continue;
         }
-        /* At half a page, the same loads need half as many pages. Where these nearly fit, only few
-         * loads miss, and no two in a row. Such votes count as no if there are no others. */
+        /* The stride is now half a page or less, or the votes are missing. At half a page, the loads
+         * need half as many pages as before. If these pages nearly fit, only few loads miss, and no
+         * two in a row. Such votes (weak_no) count as no if there is no other no. */
         const unsigned no = votes.no ? votes.no : votes.weak_no;
         if (no) {
             level->page_bytes = 2 * stride;
@@ -399,8 +405,8 @@ static enum fth_status find_page(struct study *study, struct candidate *candidat
             level->doubt = NULL;
             return FTH_OK;
         }
-        /* At half a page, the loads need half as many pages. These all fit, so that no load misses.
-         * Repeat with more loads, unless memory or max_loads does not allow them. */
+        /* No pass voted no: all pages that the loads need fit, so that no load misses. Repeat with
+         * more loads, unless memory or max_loads does not allow them. */
         if (votes.loads < loads || loads >= study->max_loads)
             return FTH_OK;
         loads *= 2;
@@ -414,7 +420,7 @@ static enum fth_status find_page(struct study *study, struct candidate *candidat
 
 /* Whether a load's page is in the same set as page 0, into which the GPU writes the samples. The
  * TLB is assumed to have `entries` sets with one way each, and to assign consecutive pages to
- * consecutive sets. */
+ * consecutive sets. False if `entries` is 0 (unknown). */
 static bool is_in_samples_set(const struct fth_pages *pages, uint64_t position, uint64_t page_bytes,
                               uint64_t entries)
 {
@@ -427,7 +433,8 @@ static bool is_in_samples_set(const struct fth_pages *pages, uint64_t position, 
  * other pages of set 0, that is, pages N, 2N and so on. Loads of these pages miss even while their
  * baseline is measured, so their excess is 0 and they seem to hit. Therefore page N seems to fit,
  * and N + 1 entries are found instead of N. To verify this, `walk` covers twice as many pages as
- * the onset: exactly the pages N and 2N must seem to hit. */
+ * the onset. Exactly the pages whose number is a multiple of N must seem to hit, and there must be
+ * at least two of them (N and 2N). */
 static bool is_one_too_many(const struct fth_tlb_search *search, const struct fth_page_walk *walk,
                             const struct fth_tlb_level *level)
 {
@@ -451,9 +458,10 @@ static bool has_miss_in_baseline(const struct study *study, const struct fth_tlb
                                  const struct fth_page_walk *walk, uint64_t position,
                                  double typical)
 {
-    const double less = typical - walk->mean[position], first = study->first_step.miss_excess;
+    const double shortfall = typical - walk->mean[position];
+    const double first_penalty = study->first_step.miss_excess;
     /* The tolerance is a heuristic. */
-    return typical > 0 && fabs(less - first) < fmin(MIN_RISE, first / 4) &&
+    return typical > 0 && fabs(shortfall - first_penalty) < fmin(MIN_RISE, first_penalty / 4) &&
            is_in_samples_set(search->pages, position, study->first_page, study->first_entries);
 }
 
@@ -524,7 +532,7 @@ static uint64_t loads_held(const struct fth_tlb_level *inner, const struct fth_t
 }
 
 /* Determines page size, entries and penalty of a candidate. `before` is the step of the previous
- * level, level[-1]; it is NULL for the first level. A page size or number of entries that is not
+ * level, whose other figures are in level[-1]. It is NULL for the first level. A page size or number of entries that is not
  * found is 0, with a reason in level->doubt. Where no onset is found, the penalty is the height of
  * the step, without an interval. */
 static enum fth_status find_level(struct study *study, struct candidate *candidate,
@@ -561,8 +569,9 @@ static enum fth_status find_level(struct study *study, struct candidate *candida
     return status;
 }
 
-/* Finds a candidate for the level after `last`, whose figures are in `level`: on the spread chain,
- * and on a second chain whose stride is the page size of that level. The lower of the two steps is
+/* Finds a candidate for the next level. `last` is the candidate of the level found last, and `level`
+ * its page size, entries and penalty. The search uses the spread chain and, if that page size is
+ * known, a second chain that has it as its stride. The lower of the two steps is
  * taken; if they differ by less than MIN_RISE cycles, it is that of the second chain. */
 static enum fth_status find_next_candidate(struct study *study, struct fth_pages *spread,
                                            const struct candidate *last,
@@ -578,7 +587,7 @@ static enum fth_status find_next_candidate(struct study *study, struct fth_pages
      * chain has loads. The second chain is then as long as possible, unless pages are so large that
      * it would have hardly more loads than the spread chain.
      *
-     * Otherwise the second chain is limited to save time. It is still needed for a next level that
+     * In all other cases the second chain is limited to save time. It is still needed for a next level that
      * has fewer entries than the last one, but larger pages. On the spread chain, every load needs
      * its own entry in both levels. As soon as loads miss the last level, they miss the next one,
      * too. On the second chain, several loads share a page of the next level, which therefore
@@ -595,6 +604,8 @@ static enum fth_status find_next_candidate(struct study *study, struct fth_pages
     if (status == FTH_OK)
         status = find_candidate(study, &pages, FIRST_COUNT, hit_excess, &page_candidate, &fault);
     close_pages(study, &pages);
+    /* FTH_INCONCLUSIVE is no failure here: memory can be too small for the second chain, and the
+     * candidate of the spread chain is still valid. */
     if (status != FTH_OK && status != FTH_INCONCLUSIVE)
         return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
     if (page_candidate.found && (!candidate->found || page_candidate.step.miss_excess <
@@ -606,7 +617,7 @@ static enum fth_status find_next_candidate(struct study *study, struct fth_pages
 /* Whether a candidate (`level`) is the previous level (`before`) again. Loads do not all take the
  * same number of cycles for a miss of one TLB, which can look like two steps. A candidate is a
  * duplicate if
- *   - its misses begin at the same number of pages (`same_onset`), or
+ *   - it has the same page size and the same onset (`same_onset`), or
  *   - its penalty is lower than that of the previous level, and its own entries were not measured
  *     or equal those of the previous level. They are not measured if its page size is unknown, or
  *     if the previous level holds many of the pages that would fill it (level->hidden). */
@@ -618,8 +629,9 @@ static bool is_duplicate(const struct fth_tlb_level *level, const struct fth_tlb
             level->penalty_cycles < before->penalty_cycles);
 }
 
-/* Raises the penalty of a level to the excess of its duplicate. The duplicate's own penalty is
- * measured relative to the miss excess of the level, so the new penalty is the sum of both. */
+/* Adds the penalty of a duplicate to that of the level. The penalty of the duplicate is measured
+ * relative to the miss excess of the level, so the sum is the penalty of the loads that show the
+ * duplicate's step. */
 static void add_penalty(struct fth_tlb_level *level, const struct fth_tlb_level *duplicate)
 {
     level->penalty_low = level->penalty_cycles + duplicate->penalty_low;
@@ -651,7 +663,8 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
                 last.step.miss_excess = last.step.hit_excess + level[-1].penalty_cycles;
                 onset = study->onset;
             }
-            /* Look for a step above that of the duplicate. The penalty of the new candidate is
+            /* Look for a step above that of the duplicate. (Every step that is found is above it. The
+             * comparison below only makes sure that the loop ends.) The penalty of the new candidate is
              * measured relative to the miss excess of the previous level, not of the duplicate. */
             struct candidate higher = last;
             higher.step.miss_excess = candidate.step.miss_excess;

@@ -6,7 +6,8 @@
  *
  * Three effects can make the number of pages that fit differ from the number of entries:
  *   - During timed passes, the kernel writes the samples to memory, so the page of the samples is
- *     in use all the time. Normally it is also the first page of the chain. If an inner level holds
+ *     in use all the time. The samples are directly in front of the chain, normally in the page
+ *     that also contains the chain's first element (the first page). If an inner level holds
  *     it, one page more than the entries seems to fit (is_first_page_inner()). Where pages are
  *     small, the samples have a page of their own. It takes an entry, so that one page fewer than
  *     the entries seems to fit (fth_tlb_find_entries()).
@@ -27,10 +28,10 @@ enum {
     PASSES = 5,       /* evaluated passes of a walk */
     MANY_PASSES = 15, /* evaluated passes where different pages miss in each pass */
     /* A walk over more than MANY_PAGES pages has FEW_PASSES evaluated passes, because each pass
-     * gives many samples, and LONG_WARM_PASSES warm-up passes, to save time. */
+     * gives many samples, and LONG_WALK_WARM_PASSES warm-up passes, to save time. */
     MANY_PAGES = 512,
     FEW_PASSES = 3,
-    LONG_WARM_PASSES = 1,
+    LONG_WALK_WARM_PASSES = 1,
     /* Warm-up passes of other walks. FIFO needs two passes until all pages that fit are resident.
      * The first timed pass, which is not evaluated (pages.c), also warms up, so that even long
      * walks have two. */
@@ -56,8 +57,9 @@ enum {
     /* Pages that need not miss when "all pages" miss: the page of the samples, which never misses
      * in a timed pass, and one more. Heuristic. */
     SPARED_PAGES = 2,
-    /* The same pages are considered to miss in each pass if the loads that differ from most passes
-     * are fewer than 1/INCONSISTENT_PART of the loads that miss. Heuristic. */
+    /* The same pages are considered to miss in each pass if the loads whose outcome (hit or miss)
+     * differs from that of the same page in most passes are fewer than 1/INCONSISTENT_PART of the
+     * loads that miss. Heuristic. */
     INCONSISTENT_PART = 10
 };
 /* Minimum fraction of loads that must miss the previous level for this level to be measurable.
@@ -72,7 +74,7 @@ static struct fth_page_walk plan_walk(const struct fth_tlb_search *search, uint6
 {
     return (struct fth_page_walk){.count = count,
                                   .warm_passes =
-                                      (count > MANY_PAGES ? LONG_WARM_PASSES : WARM_PASSES) +
+                                      (count > MANY_PAGES ? LONG_WALK_WARM_PASSES : WARM_PASSES) +
                                       search->warm_passes_per_page * count,
                                   .passes = fth_page_passes(count, search->passes ? search->passes
                                                                    : count > MANY_PAGES ? FEW_PASSES
@@ -191,7 +193,9 @@ static enum fth_status is_first_page_inner(struct fth_tlb_search *search, bool *
     struct fth_page_walk walks[INNER_WALKS];
     for (size_t i = 0; i < INNER_WALKS; i++) {
         walks[i] = plan_walk(search, search->fits);
-        walks[i].warm_passes++; /* instead of the first timed pass, which is evaluated here */
+        /* Other walks do not evaluate their first timed pass, so that it acts as one more warm-up
+         * pass. Here it is evaluated, and a real warm-up pass takes its place. */
+        walks[i].warm_passes++;
         walks[i].passes = 1;
         walks[i].time_first_pass = true;
     }
@@ -212,14 +216,17 @@ static enum fth_status is_first_page_inner(struct fth_tlb_search *search, bool *
 }
 
 /* Repeats the walks over search->fits and search->onset pages, also from other first pages. The
- * confidence is the fraction of walks with the same verdict, by Laplace's rule of succession. *even
- * is false where all walks from page 0 agree but some from other pages do not, that is, where the
- * distribution over the sets depends on the first page.
+ * confidence is the fraction of walks that confirm the search (`fits` pages fit, `onset` pages do
+ * not), by Laplace's rule of succession. *even is false where all walks from page 0 confirm it but
+ * some from other pages do not, that is, where the distribution over the sets depends on the first
+ * page.
  *
  * Other first pages are tried only where an inner level holds the page of the samples
- * (`inner_first`). Otherwise this page would take an entry in addition to the pages of the walk. A
- * walk from another first page leaves out the page of the samples, which needs no entry, and
- * therefore has one page fewer. */
+ * (`inner_first`). Otherwise this page would take an entry in addition to the pages of the walk.
+ *
+ * With `inner_first`, one page of a walk from page 0 needs no entry: that of the samples. A walk
+ * from another first page does not contain it. It has one page fewer, so that both walks need the
+ * same number of entries. */
 static enum fth_status confirm(struct fth_tlb_search *search, bool inner_first, double *confidence,
                                bool *even, struct fth_error *error)
 {
@@ -320,7 +327,7 @@ static void tally(struct ballot *ballot)
 static double confidence_of(const struct ballot *ballot)
 {
     const unsigned all = ballot->votes + ballot->next;
-    double combinations = 1, tail = 0; /* combinations: the ways to choose i of `all` votes */
+    double combinations = 1, tail = 0; /* combinations: binomial coefficient "`all` choose i" */
     for (unsigned i = 0; i <= all; i++) {
         if (i >= ballot->votes)
             tail += combinations;
@@ -353,7 +360,8 @@ static enum fth_status vote(struct fth_tlb_search *search, uint64_t min_pages, u
     double from_start[VOTES], scratch[VOTES];
     size_t count = 0;
     for (size_t i = 0; i < VOTES; i++) {
-        /* Outliers are assumed to hit as often as the other loads. */
+        /* misses.loads does not include outliers, that is, loads whose time no TLB miss explains.
+         * They are assumed to hit as often as the other loads. */
         const struct fth_page_misses misses = misses_of(search, &walks[i]);
         const double found = (double)walks[i].count * (double)(misses.loads - misses.missed_loads) /
                              (double)(misses.loads ? misses.loads : 1);
@@ -371,7 +379,8 @@ static enum fth_status vote(struct fth_tlb_search *search, uint64_t min_pages, u
 /* Finds the rise of the miss curve where a set overflows, which is the number of ways plus one.
  * Where a hash selects the sets, consecutive pages are unevenly distributed: the first set
  * overflows early, and further pages add no misses as long as they go to sets with free ways. A
- * page that makes a set overflow adds misses of all its ways and of itself. *miss_rise stays 0
+ * page that makes a set overflow adds one miss for each page that was in the set (as many as there
+ * are ways) and one for itself. *miss_rise stays 0
  * where no rise is found. If it is not 0 before the call, the rise is known and nothing is
  * measured.
  *
@@ -380,9 +389,10 @@ static enum fth_status vote(struct fth_tlb_search *search, uint64_t min_pages, u
  *          ┌────┘
  *   ───────┴ first set overflows          → pages
  *
- * The first set can overflow so early that the other sets still have many free ways. Therefore each
- * attempt begins at more pages than the one before: half a page more per set of TYPICAL_WAYS ways.
- * Below 2 * TYPICAL_WAYS pages this is 0, and an attempt only repeats the one before. */
+ * The first set can overflow while the other sets still have free ways. Therefore each attempt
+ * begins at more pages than the one before. The increment is half a page per set, where the number
+ * of sets is assumed to be pages / TYPICAL_WAYS. Below 2 * TYPICAL_WAYS pages, the increment is 0,
+ * and an attempt only repeats the one before. */
 static enum fth_status find_miss_rise(struct fth_tlb_search *search, uint64_t max,
                                       uint64_t *miss_rise, struct fth_error *error)
 {
@@ -400,12 +410,12 @@ static enum fth_status find_miss_rise(struct fth_tlb_search *search, uint64_t ma
     return status;
 }
 
-/* Corrects the entries of a level whose sets need not overflow together. Before the call,
- * level->entries is the result of the pages that fit. `miss_rise` is the typical rise of the miss
- * curve directly above the onset, 0 where there is none. `even` is false where the distribution
- * over the sets depends on the first page, or where the miss curve has flat parts. Where the votes
- * are not conclusive, level->entries becomes 0 and `doubt` is set; `unsettled` is set, too, because
- * another attempt may find the entries. */
+/* Corrects the entries of a level whose sets may overflow at different numbers of pages. Before the
+ * call, level->entries is the result of the pages that fit. `miss_rise` is the typical rise of the
+ * miss curve directly above the onset, 0 where there is none. `even` is false where the
+ * distribution over the sets depends on the first page, or where the miss curve has flat parts.
+ * Where the votes are not conclusive, level->entries becomes 0 and `doubt` is set; `unsettled` is
+ * set, too, because another attempt may find the entries. */
 static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t max,
                                      uint64_t miss_rise, bool even, struct fth_tlb_level *level,
                                      struct fth_error *error)
@@ -418,9 +428,9 @@ static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t max
      * therefore cover at least two pages per set more than the onset. Heuristic. */
     const uint64_t enough = ways > 1 ? search->onset + 2 * search->onset / ways : max;
     const bool can_vote = enough + VOTES <= max;
-    /* Few sets are assumed to have different sizes rather than to be hashed. Then the pages that
-     * fit are the entries. In a hashed level, fewer pages fit than there are entries; the sum
-     * tolerates a difference of one set. */
+    /* Fewer than MIN_HASHED_SETS sets are assumed to have different sizes rather than to be hashed.
+     * Then the pages that fit are the entries. The number of sets is taken as entries / ways, plus
+     * one because in a hashed level fewer pages fit than there are entries. */
     if (even && (!can_vote || level->entries + ways < MIN_HASHED_SETS * ways))
         return FTH_OK;
     struct ballot ballot = {.votes = 0};
@@ -430,8 +440,9 @@ static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t max
     if (status != FTH_OK || (even && ballot.resident < (double)level->entries + 1))
         return status;
     /* Plausibility: the result is at most one set less than the pages that fit. (It should not be
-     * less at all, but it is rounded, and other data may have occupied entries.) And no set
-     * overflows before the average set holds `ways` - 1 pages. */
+     * less at all, but it is rounded, and other data may have occupied entries.) And the
+     * first overflow is assumed to occur only when the sets hold at least `ways` - 1 pages on
+     * average. Heuristic. */
     const uint64_t winner = (uint64_t)ballot.winner;
     if (2 * ballot.votes <= VOTES || winner + ways < level->entries ||
         winner * (ways - 1) > (level->entries + 1) * ways) {
@@ -458,7 +469,8 @@ static bool is_regular(const uint64_t *misses, uint64_t first, size_t count)
 /* Whether the previous level holds many of the pages that seem to fit, so that they are not looked
  * up in this level. If the previous level is known to hold few pages of this chain
  * (search->inner_loads; 0: unknown), it does not. Otherwise its misses are counted in a walk.
- * `before` is the step of the previous level, that is, the excess of a load that misses it. */
+ * `before` is the step of the previous level, that is, the additional cycles of a load that
+ * misses it. */
 static enum fth_status is_hidden(struct fth_tlb_search *search, const struct fth_tlb_step *before,
                                  bool *hidden, struct fth_error *error)
 {
@@ -483,8 +495,9 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
     const uint64_t max = search->pages->max_loads; /* one load per page */
     level->periodic = true;
     enum fth_status status = find_stable_onset(search, max, error);
-    /* Half of the pages that fit certainly fit, so their misses are false ones. The walks that
-     * follow tolerate false misses at this rate. */
+    /* A walk over half of the pages that fit is assumed to have no true misses, so that all
+     * its misses are false ones. They give the rate of false misses that the following walks
+     * tolerate. */
     if (status == FTH_OK && search->onset && search->fits > 2)
         status = fth_tlb_step_learn_rate(search->pages, search->fits / 2, search->step, error);
     /* Passes can be compared only where a single load distinguishes hit and miss. */
@@ -536,9 +549,9 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
     }
     const size_t points = (size_t)FTH_MIN(CURVE_POINTS, max - search->onset + 1);
     uint64_t misses[CURVE_POINTS];
-    /* The miss curve requires that the same pages miss in every pass. It is not measured either if
-     * different pages miss the inner levels in each pass, because different pages are then looked
-     * up in this level; but it is if an inner level holds the page of the samples. Heuristic. */
+    /* The miss curve requires that the same pages miss in every pass. Where different pages miss
+     * the inner levels in each pass, different pages are looked up in this level, so the curve is
+     * measured only if an inner level holds the page of the samples. Heuristic. */
     if (status != FTH_OK || !level->periodic || points < 2 ||
         (before && !inner_first && !search->inner_periodic))
         return status;

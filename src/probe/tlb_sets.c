@@ -1,12 +1,14 @@
-/* How many sets and ways does a TLB level have? The probe walks over more and more pages than fit
- * and counts those that miss: the miss curve. With LRU, one set after the other overflows, and then
+/* How many sets and ways does a TLB level have? The probe walks over more pages than fit, with
+ * more pages each time, and counts those that miss: the miss curve. With LRU, one set after the other overflows, and then
  * all its pages miss. Each step of the curve is therefore one set, and its height is the number of
  * ways plus one (Mei and Chu 2017, Section 4.4 and Fig. 8). A larger set shows as a larger step.
  *
  * If the TLB has many entries, the curve is measured at some points only, to save time. Each
  * further page makes a further set overflow, so the slope of the curve is the number of ways plus
  * one. A hash may select the set of a page in such a TLB, and distribute the pages unevenly. Some
- * sets then overflow early, and fth_tlb_slope() ignores the first part of the curve. If no sets are
+ * sets then overflow early, while others still have free ways. A further page adds no miss if its
+ * set has a free way, and only one if its set has overflowed before. The curve therefore begins with
+ * a flatter part, which fth_tlb_slope() ignores. If no sets are
  * found, the walks begin at another page (choose_first()).
  *
  * Where different pages miss in each pass, the policy is not LRU. The curve then counts the pages
@@ -44,15 +46,15 @@ enum {
     /* A walk over n pages has WARM_PASSES * n warm-up passes: with random replacement, it takes
      * many passes until all pages that fit are resident. As RANDOM_WARM_PASSES of tlb_entries.c. */
     WARM_PASSES = 4,
-    /* Standard deviations by which a single miss must exceed a hit. tlb_step.c has the
-     * same requirement for a step: CLEAR + 1. */
+    /* Standard deviations by which a single miss must exceed a hit. The same value as
+     * for a step in tlb_step.c, where it is CLEAR + 1. */
     MIN_CLEAR = 6,
     MIN_SLOPES = 3,    /* minimum points for a slope */
     STARTS = 8,        /* number of pages that are tried as the first of a walk (choose_first) */
     SERIES_PASSES = 6, /* passes whose single loads are kept */
     TURNS = 2,         /* maximum attempts to find the sets */
-    /* The first eighth of the curve does not count for the slope: it is flat where a hash lets some
-     * sets overflow early. Heuristic. */
+    /* The first eighth of the curve does not count for the slope: with a hash it can be flatter than
+     * the rest (see the top of this file). Heuristic. */
     EARLY_PART = 8
 };
 /* The constant c of the coupon collector's bound in count_ever_missed(). A count is too low with a
@@ -134,7 +136,7 @@ static enum fth_status keep_series(const struct fth_tlb_study *study,
     sets->series.count = count;
     for (size_t i = 0; i < count; i++) {
         sets->series.cycles[i] = walk->cycles[i];
-        /* An outlier (NAN) counts as missed. */
+        /* An outlier (NAN) counts as missed here, unlike in add_misses(). */
         sets->series.missed[i] = study->step.per_load ? !(walk->excess[i] <= threshold)
                                                       : walk->mean[i % walk->count] > threshold;
     }
@@ -176,7 +178,9 @@ static enum fth_status measure_points(struct fth_tlb_study *study, const uint64_
 
 /* Chooses the first page of the walks for a hashed TLB: the one from which a walk over as many
  * pages as there are entries misses least. Whether a hash distributes pages evenly can depend on
- * the first page. On an H200, the distribution is uneven if a walk crosses a multiple of 64 GiB. */
+ * the first page. On an H200, the distribution is uneven if a walk crosses a multiple of 64 GiB. After
+ * the first page, the chain must have at least a quarter more pages than entries, so that the curve
+ * has enough points (a heuristic). */
 static enum fth_status choose_first(struct fth_tlb_study *study, struct fth_error *error)
 {
     const uint64_t entries = study->level->entries, needed = entries + entries / 4;
@@ -232,6 +236,7 @@ static enum fth_status add_misses(struct misses *misses, const struct fth_page_w
 {
     misses->loads = walk->passes * walk->count;
     for (uint64_t i = 0; i < misses->loads; i++) {
+        /* An outlier (NAN) does not count: no TLB miss takes that long (pages.c). */
         if (!(walk->excess[i] > fth_tlb_step_threshold(step)))
             continue;
         void *at = misses->at;
@@ -244,7 +249,7 @@ static enum fth_status add_misses(struct misses *misses, const struct fth_page_w
 }
 
 /* Returns how many of the pages ever missed. If a page ever missed, numbers[page] becomes its rank
- * among those that did, from 0; otherwise it becomes 0, too, and has no meaning. */
+ * among those that did, from 0. For all other pages, numbers[page] is not to be used. */
 static uint64_t number_missed(const struct misses *misses, uint64_t pages, uint64_t *numbers)
 {
     uint64_t ever = 0;
@@ -341,7 +346,7 @@ static enum fth_status measure_random(struct fth_tlb_study *study, struct fth_tl
     return status;
 }
 
-/* Adds one set with this number of ways, and keeps the sizes sorted. */
+/* Adds one set with this number of ways, and keeps the sizes in descending order. */
 static void add_set(struct fth_tlb_sets *sets, uint64_t ways)
 {
     size_t i = 0;
@@ -408,27 +413,27 @@ static void add_samples_way(struct fth_tlb_sets *sets)
 static void count_steps(const struct fth_tlb_study *study, struct fth_tlb_sets *sets)
 {
     const struct fth_tlb_miss_point *miss_curve = sets->miss_curve;
-    const size_t last = sets->miss_curve_count;
-    for (size_t i = 1; i < last && !sets->doubt; i++) {
+    const size_t count = sets->miss_curve_count;
+    for (size_t i = 1; i < count && !sets->doubt; i++) {
         if (miss_curve[i].missed < miss_curve[i - 1].missed)
             sets->doubt = "fewer misses with more pages: the measurement is disturbed, or the "
                           "policy is random";
         else if (miss_curve[i].missed > miss_curve[i - 1].missed + 1)
             add_set(sets, miss_curve[i].missed - miss_curve[i - 1].missed - 1);
     }
-    if (!sets->doubt && (last < 2 || !all_miss(&miss_curve[last - 1])))
+    if (!sets->doubt && (count < 2 || !all_miss(&miss_curve[count - 1])))
         sets->doubt = !study->periodic
                           ? "the policy is not LRU, and there are too many sets to distinguish them"
-                      : last && miss_curve[last - 1].pages >= 2 * study->level->entries
+                      : count && miss_curve[count - 1].pages >= 2 * study->level->entries
                           ? "some pages hit even with twice the entries: this level or an inner "
                             "one is not LRU"
                           : "there is too little memory to overflow all sets";
     /* If the page of the samples occupied an entry of this level, its set would seem to have one
      * way less (see add_samples_way). If no way is missing, that page occupies an entry of an inner
-     * level only. Each walk then needs one entry of this level fewer than it has pages, and the
-     * curve is corrected for that. */
+     * level only. Each walk then has one page more than it needs entries of this level, so
+     * `pages` of every point is reduced by one. */
     if (study->inner_entries && count_ways(sets) == study->level->entries)
-        for (size_t i = 0; i < last; i++)
+        for (size_t i = 0; i < count; i++)
             sets->miss_curve[i].pages--;
     if (!sets->doubt && sets->set_size_count && count_ways(sets) + 1 == study->level->entries)
         add_samples_way(sets);
@@ -462,7 +467,7 @@ enum fth_status fth_tlb_slope(const struct fth_tlb_miss_point *miss_curve, size_
 
 /* Derives the sets from the slope of the miss curve, assuming sets of equal size: each further page
  * adds ways + 1 misses. The confidence is the fraction of points that this predicts, by Laplace's
- * rule. Only the second half of the points is compared, because a hash can let some sets overflow
+ * rule, but at most the confidence of the entries. Only the second half of the points is compared, because a hash can let some sets overflow
  * early. */
 static enum fth_status count_by_slope(const struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                       struct fth_error *error)
@@ -567,8 +572,9 @@ static enum fth_status confirm_curve(struct fth_tlb_study *study, struct fth_tlb
 static enum fth_status examine(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                struct fth_error *error)
 {
-    /* The first level is assumed to hold half as many pages as the inner levels have entries, or as
-     * this level has, if it is the first or has fewer. pages.c can then measure the baselines in
+    /* The first level is assumed to hold this number of pages: half of the entries of all inner
+     * levels together, but at most half of the entries of the level that is examined. If the first
+     * level itself is examined, it is half of its own entries. pages.c can then measure the baselines in
      * groups of loads instead of one by one. */
     const uint64_t entries = study->level->entries;
     const uint64_t inner = study->inner_entries ? study->inner_entries : entries;
@@ -599,6 +605,8 @@ static enum fth_status study_level(const struct fth_prober *prober,
     const uint64_t stride = level->page_bytes + SKEW;
     uint64_t max = FTH_MIN(FTH_MIN(plan->l2_bytes / LINE_BYTES / L2_PART, MAX_LOADS),
                            plan->max_bytes / stride - 1);
+    /* The miss curve needs up to twice as many pages as there are entries. The further pages allow
+     * choose_first() to choose another first page. Their number is a heuristic. */
     enum fth_status status =
         fth_pages_open(prober, stride, FTH_MIN(max, 2 * level->entries + FTH_MAX_MISS_POINTS),
                        &study.pages, error);

@@ -16,9 +16,10 @@
 /* Layout of the generic address space. Shared memory, local memory and the arguments of the kernel
  * are windows of WINDOW_BYTES. At the same addresses, each thread sees its own local memory, and
  * each block (or cluster, see CLUSTER_WINDOW) its own shared memory. The address of function i is
- * CODE_WINDOW + 16 * i. Global memory begins at GLOBAL_BASE: the variables of the first module,
- * then everything that is added later (fth_ptx_next_address). The values are arbitrary, but the
- * ranges must not overlap, and must be far from zero so that small addresses are invalid. */
+ * CODE_WINDOW + 16 * i. Global memory begins at GLOBAL_BASE: the variables of the first module
+ * that is loaded, then everything that is added later (fth_ptx_next_address). The values are
+ * arbitrary, but the ranges must not overlap, and must be far from zero so that small addresses are
+ * invalid. */
 #define SHARED_WINDOW 0x700000000000u
 #define LOCAL_WINDOW 0x710000000000u
 #define PARAM_WINDOW 0x720000000000u
@@ -29,13 +30,14 @@
 /* Two further values of enum fth_ptx_space that exist only inside the engine; they are larger than
  * all values of the enum. SPACE_ARGUMENT stands for the arguments of a kernel, whereas
  * FTH_SPACE_PARAM stands for the arguments of a call. SPACE_CLUSTER stands for the shared memory of
- * any block of the cluster, whereas FTH_SPACE_SHARED stands for that of the own block. */
+ * any block of the cluster, whereas FTH_SPACE_SHARED stands for that of the thread's own block. */
 #define SPACE_ARGUMENT 16
 #define SPACE_CLUSTER 17
 
 /* In a cluster of several blocks, the shared memory of the block with rank r appears at shared
- * address (r + 1) * CLUSTER_WINDOW, and that of the own block also at 0. The addresses of all 16
- * blocks fit into 32 bits. 16 blocks is the largest cluster size of CUDA (non-portable, Hopper). */
+ * address (r + 1) * CLUSTER_WINDOW, and that of the thread's own block also at 0. The addresses of
+ * all 16 blocks fit into 32 bits. 16 blocks is the largest cluster size of CUDA (non-portable,
+ * Hopper). */
 #define CLUSTER_WINDOW ((uint64_t)1 << 24)
 enum { MAX_CLUSTER_BLOCKS = 16 };
 
@@ -158,14 +160,16 @@ enum control {
     K_TRAP
 };
 
-/* An operand that is absent, or not in a register. */
+/* Instead of the index of a row: the operand is absent, or discarded (`_`), or, in struct
+ * slot, in parameter memory. */
 #define NO_REGISTER INT32_MIN
 
 /* A decoded instruction. assemble.c decides where its operands are stored. Rows are in d[] and s[].
  * Predicates are stored like this:
  *
- *   only results    d[0], and d[1] for the second one (setp p|q); `result_is_predicate` is true
- *   second result   `predicate2`, if the first result is a register (shfl d|p)
+ *   results         if all are predicates: d[0], and d[1] for the second one (setp p|q);
+ *                   `result_is_predicate` is true
+ *   second result   if the first result is a register: `predicate2` (shfl d|p)
  *   sources         s[], for logical instructions (and.pred); `predicate_source_count` of them
  *   other sources   `predicate` and `negated` (selp, vote); at most one
  *   guard           `guard` and `guard_negated`
@@ -406,7 +410,8 @@ struct run {
     const struct function *kernel;
     const struct fth_ptx_launch *launch;
     const struct fth_ptx_observer *observer;
-    uint32_t grid[3], threads[3];
+    uint32_t grid[3];    /* blocks in each dimension */
+    uint32_t threads[3]; /* of a block, in each dimension */
     uint32_t cluster[3], cluster_blocks;
     uint64_t block_count, cluster_count, threads_per_block;
     const uint8_t *arguments;
@@ -430,6 +435,12 @@ static inline uint64_t *out_row(struct warp *warp, int32_t index)
     return warp->rows + (size_t)index * LANES;
 }
 
+/* Returns the index of the lowest lane in a mask that is not 0. */
+static inline int first_lane(uint32_t mask)
+{
+    return __builtin_ctz(mask);
+}
+
 /* Stops the launch with the error "line N (OPCODE), block (x,y,z), thread (x,y,z): CAUSE", unless
  * it already has one. */
 FTH_PRINTF(4, 5)
@@ -449,10 +460,12 @@ struct frame *frame_create(struct warp *warp, const struct function *function,
 bool reserve_local(struct warp *warp, const struct frame *frame);
 /* Returns the lanes that have not exited. */
 uint32_t alive_lanes(const struct warp *warp);
-/* Ends lanes of the current fragment. Frees frames without lanes, and removes an empty fragment. */
+/* Ends lanes of `fragment`, which must be the current fragment of the warp. Frees frames without
+ * lanes, and removes an empty fragment. */
 void do_exit(struct warp *warp, struct fragment *fragment, uint32_t lanes);
 /* The number of instructions that a warp runs before the next warp has its turn. A thread that
- * spins sees the writes of other warps after at most this many instructions. Heuristic. */
+ * spins sees the writes of other warps after about this many instructions of its own warp.
+ * Heuristic. */
 #define WARP_TURN 20000u
 /* Runs the warp for about `turn` instructions, or until it waits or ends. Returns true if it issued
  * any instruction. */
@@ -480,12 +493,6 @@ void report_deadlock(struct cluster *cluster);
 /* Sets `operands` of every instruction of the function. `code_offset` is the offset of the
  * function's code in the code of the module, in bytes. Returns false when out of memory. */
 bool find_operands(struct fth_ptx_module *module, struct function *function, uint64_t code_offset);
-
-/* Returns the index of the lowest lane in a mask that is not 0. */
-static inline int first_lane(uint32_t mask)
-{
-    return __builtin_ctz(mask);
-}
 
 /* ---- execute_*.c: the choice of the function that executes an instruction ---- */
 

@@ -1,8 +1,9 @@
 /* Encodes the accesses of a frame as bytes, and decodes them.
  *
  * A frame is a sequence of at most 8,192 accesses of one launch, sorted by access number, block and
- * warp (write.c). Its header (struct fth_frame) contains the ranges of blocks and access numbers
- * that occur in it.
+ * warp (write.c). The access number is the index of an access within its warp, from 0. The frame
+ * has a header (struct fth_frame) with its launch, its run (a sorted part of the file), and the
+ * ranges of blocks and access numbers that occur in it.
  *
  * The warps of a kernel mostly execute the same instructions on neighbouring addresses. An access
  * is therefore encoded as its difference from a prediction: the position (access number, block,
@@ -14,10 +15,13 @@
 /*     field        content                                            prediction if omitted
  *
  *     tag          1 byte: which of the following fields are present  never omitted
- *     position     (1) access number minus that of the preceding      the next warp of the block;
- *                  access (2) block: if (1) is 0, minus that of the   after the last warp, the next
- *                  preceding access, otherwise minus first_block of   block; after the last block,
- *                  the frame (3) warp                                 first_block and the next number
+ *     position     three numbers:                                     the next warp of the block;
+ *                  - access number minus that of the preceding        after the last warp, the next
+ *                    access                                           block; after the last block,
+ *                  - if this difference is 0: block minus that of     first_block and the next number
+ *                    the preceding access; otherwise: block minus
+ *                    first_block of the frame
+ *                  - warp
  *     instruction  number in the file                                 that of the preceding access
  *     lanes        mask of active lanes; 1 byte: whether the access   as in the last access of the
  *                  is affine; address differences between             instruction
@@ -231,11 +235,12 @@ void fth_get_frame_header(struct fth_bytes *bytes, struct fth_frame *frame)
 /* The last access of an instruction in this frame, from which its next access is predicted. */
 struct last_access {
     uint64_t first; /* first address */
-    uint64_t delta; /* `first` minus the first address of the instruction's access before */
+    uint64_t delta; /* `first` minus that of the instruction's previous access */
     uint32_t mask;
     uint32_t threads; /* number of bits of the mask; only set by the decoder */
     bool affine;
-    uint32_t breaks;           /* bit i: steps[i] differs from steps[0]; only set by the decoder */
+    /* Bit i: steps[i] differs from steps[0]. Only set by the decoder, for model/coalesce.c. */
+    uint32_t breaks;
     uint64_t steps[LANES - 1]; /* affine: only the first is used */
 };
 
@@ -245,8 +250,8 @@ struct position {
 };
 
 /* Replaces the position of an access by the predicted position of the next access. The prediction
- * assumes that the frame contains the access with the current number of every warp of its blocks;
- * in the sorted frame, these precede all accesses with the next number. */
+ * assumes that every warp of every block of the frame has an access with the current number. In the
+ * sorted frame, these come before all accesses with the next number. */
 static void advance_position(struct position *position, const struct fth_frame *frame,
                              uint32_t warps)
 {
