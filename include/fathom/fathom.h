@@ -211,8 +211,8 @@ struct fth_difference {
     const struct fth_attribute *a; /* NULL: only the second description has the attribute */
     const struct fth_attribute *b; /* NULL: only the first description has the attribute */
     double apart;      /* gap between the two intervals (0 if they overlap), divided by the larger
-                        * absolute value of the two numbers; NAN: not numbers, or only one description has the
-                        * attribute */
+                        * absolute value of the two numbers; NAN: not numbers, or only one
+                        * description has the attribute */
     bool circumstance; /* the attribute identifies the individual card or its state (UUID, driver,
                         * power, …), or is raw data that varies from run to run; it does not
                         * characterise the GPU model */
@@ -375,8 +375,8 @@ struct fth_device;
  *     replay:file                                a recording (fth_device_record)
  *
  * NULL opens the first real GPU or, if there is none that works, "sim:h200". `log` must stay valid
- * until the device is closed: the device reports warnings to it, and calls its `interrupted` between
- * experiments. To open a MIG slice, the function sets the environment variable
+ * until the device is closed: the device reports warnings to it, and calls its `interrupted`
+ * between experiments. To open a MIG slice, the function sets the environment variable
  * CUDA_VISIBLE_DEVICES of this process.
  *
  * FTH_NOT_FOUND: the id has none of these forms, or there is no such GPU, description or file.
@@ -398,17 +398,18 @@ FTH_MUST_USE enum fth_status fth_device_finish(struct fth_device *device, struct
 void fth_device_close(struct fth_device *device);
 
 struct fth_discover_options {
-    const char *only; /* elements to measure, separated by commas: "l1,l2"; NULL: all */
-    const struct fth_log *log; /* for progress; its `interrupted` is not called */
+    const char *only;          /* elements to measure, separated by commas: "l1,l2"; NULL: all */
+    const struct fth_log *log; /* progress, warnings; `interrupted` is not called */
     /* Repeat bandwidth measurements more often. On a simulated GPU, bandwidths are measured only
      * with this option, because that takes long. */
     bool thorough;
 };
 /* Measures the memory system of a device. Attributes that could not be measured are unknown in
- * the description, which gives the reason (fth_gpu_unknown). Interruption is requested through the log of
- * fth_device_open; after FTH_INTERRUPTED, *gpu holds what was measured so far, and the caller must
- * destroy it. FTH_INVALID: `only` contains a name that is not an element (fth_element_name).
- * FTH_UNAVAILABLE: a recording lacks the answer to a request, or the device failed. */
+ * the description, which gives the reason (fth_gpu_unknown). Interruption is requested through the
+ * log of fth_device_open; after FTH_INTERRUPTED, *gpu holds what was measured so far, and the
+ * caller must destroy it. FTH_INVALID: `only` contains a name that is not an element
+ * (fth_element_name). FTH_UNAVAILABLE: a recording lacks the answer to a request, or the device
+ * failed. */
 FTH_MUST_USE enum fth_status fth_discover(struct fth_device *device,
                                           const struct fth_discover_options *options,
                                           struct fth_gpu **gpu, struct fth_error *error);
@@ -625,8 +626,9 @@ struct fth_dissect_options {
 bool fth_can_dissect(const char *element);
 /* Measures the elements as fth_discover does, without bandwidths, and then their sets, ways, index
  * functions and replacement policies. Attributes that could not be found ("sets", "policy",
- * …) are unknown in the description, which gives the reason (fth_gpu_unknown). Statuses and interruption are as for
- * fth_discover; after FTH_INTERRUPTED, *gpu holds what was measured so far. */
+ * …) are unknown in the description, which gives the reason (fth_gpu_unknown). Statuses and
+ * interruption are as for fth_discover; after FTH_INTERRUPTED, *gpu holds what was measured so far.
+ */
 FTH_MUST_USE enum fth_status fth_dissect(struct fth_device *device,
                                          const struct fth_dissect_options *options,
                                          struct fth_gpu **gpu, struct fth_error *error);
@@ -934,9 +936,9 @@ FTH_MUST_USE enum fth_status fth_model_params_copy(const struct fth_model_params
                                                    struct fth_model_params **copy,
                                                    struct fth_error *error);
 void fth_model_params_destroy(struct fth_model_params *params);
-/* Sets a parameter from text: "l1.size_bytes", "32K". If the parameter is the number of sets
- * of a cache, the number of ways is computed from its size. If it is the number of ways, the number
- * of sets is computed. So the one that is set last counts. FTH_NOT_FOUND: there is no such parameter.
+/* Sets a parameter from text: "l1.size_bytes", "32K". If a cache's number of sets is set, its
+ * number of ways is computed from its size. If its number of ways is set, its number of sets is
+ * computed. So the one that is set last counts. FTH_NOT_FOUND: there is no such parameter.
  * FTH_INVALID: it cannot have this value. Contradictions between parameters are reported by
  * fth_model_run. */
 FTH_MUST_USE enum fth_status fth_model_set(struct fth_model_params *params, const char *name,
@@ -957,8 +959,8 @@ struct fth_model_counts {
 };
 
 /* A histogram of reuse distances within the sets of a level (C1R, C1W, C2R and C2W in the RDGC
- * paper). counts[d] is the number of sectors that hit at distance d, in lines. The last entry counts
- * the misses and, in a cache that is not LRU, all hits as well. */
+ * paper). counts[d] is the number of sectors that hit at distance d, in lines. The last entry
+ * counts the misses and, in a cache that is not LRU, all hits as well. */
 struct fth_model_profile {
     uint64_t *counts;
     size_t count; /* length of `counts`; 0: the row has no profile */
@@ -972,7 +974,7 @@ struct fth_model_row {
     size_t launch; /* index of the launch in the trace; SIZE_MAX: not a row of a single launch */
     const struct fth_trace_instruction *instruction; /* NULL: all instructions */
     uint64_t launches;                               /* number of launches; 0 for an instruction */
-    uint64_t warps[3];                /* number of warp accesses, by access kind */
+    uint64_t warps[3];                               /* number of warp accesses, by access kind */
     struct fth_model_counts l1, l2;   /* sums over all L1s, and over all sides of the L2 */
     struct fth_model_counts bypassed; /* the L2 if the L1 were off; see fth_model_options */
     /* Read sectors that missed in the near side of the L2 and hit in the far one. */

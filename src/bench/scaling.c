@@ -393,7 +393,7 @@ static enum fth_status tabulate_sharing(const struct fth_bench_run *run, uint64_
         status = fth_bench_add_figure(
             run->bench, "shared_tb_per_s", round(shared_min / 1e9) / 1e3, "TB/s",
             "past L1, each line read by a quarter of the SMs, which start "
-            "further apart than the bytes they have in flight; observed by the SMs: "
+            "at least as far apart as the bytes they have in flight; observed by the SMs: "
             "requests can join before L2",
             error);
     return status;

@@ -52,7 +52,8 @@ static enum fth_status out_of_memory(struct fth_error *error)
 }
 
 /* Queues a kernel of experiments.ptx, the module of the chase family. (The module is a member of
- * `layout`, because layout.c launches its kernel `build`.) `arguments` are `count` 64-bit values. */
+ * `layout`, because layout.c launches its kernel `build`.) `arguments` are `count` 64-bit values.
+ */
 static enum fth_status launch(struct fth_batch *batch, const char *kernel, uint32_t blocks,
                               uint32_t threads, const uint64_t *arguments, size_t count,
                               struct fth_error *error)
@@ -191,8 +192,8 @@ struct group {
     double hops;                       /* sum over all requests, for the time limit */
 };
 
-/* The first chain of the request in the constant bank, or NULL. can_join() assumes that further such
- * chains of the request can share the bank wherever the first one can. */
+/* The first chain of the request in the constant bank, or NULL. can_join() assumes that further
+ * such chains of the request can share the bank wherever the first one can. */
 static const struct fth_chain *constant_chain(const struct fth_request *request)
 {
     for (size_t i = 0; i < request->step_count; i++)
@@ -346,9 +347,10 @@ static enum fth_status reserve_control(struct fth_batch *batch, uint64_t bytes,
     return status;
 }
 
-/* The address of the first load of a step. `begin` is the address of the first element of its chain.
- * For textures, both are texel indices instead of addresses. A reverse walk begins at the back link of the last element, which is its second
- * word (for textures, its second texel). Words have 8 bytes, texels 4. */
+/* The address of the first load of a step. `begin` is the address of the first element of its
+ * chain. For textures, both are texel indices instead of addresses. A reverse walk begins at the
+ * back link of the last element, which is its second word (for textures, its second texel). Words
+ * have 8 bytes, texels 4. */
 static uint64_t first_position(const struct fth_step *step, uint64_t begin)
 {
     if (!step->reverse)
@@ -557,9 +559,9 @@ static uint64_t find_header(struct fth_batch *batch, const struct fth_request *r
 }
 
 /* Executes a group and stores the answers. The control data consists, in this order, of the two
- * tables by SM (which request the SM has, whether a block has claimed the SM), the requests, one mark per request, and the
- * samples. For a request that runs alone, it is in the header of an array if there is one.
- * Otherwise it is in the control memory. */
+ * tables by SM (which request the SM has, whether a block has claimed the SM), the requests, one
+ * mark per request, and the samples. For a request that runs alone, it is in the header of an array
+ * if there is one. Otherwise it is in the control memory. */
 static enum fth_status run_group(struct fth_batch *batch, const struct group *group,
                                  struct fth_error *error)
 {
@@ -590,7 +592,8 @@ static enum fth_status run_group(struct fth_batch *batch, const struct group *gr
     if (status == FTH_OK)
         status = batch->ops->upload(batch->machine, addresses[2], requests, request_bytes, error);
     if (status == FTH_OK)
-        status = batch->ops->fill(batch->machine, addresses[3], 0, mark_bytes + sample_count * 4, error);
+        status =
+            batch->ops->fill(batch->machine, addresses[3], 0, mark_bytes + sample_count * 4, error);
     if (status == FTH_OK)
         status = launch_group(batch, group, tables, addresses, served, error);
     if (status == FTH_OK)
@@ -663,9 +666,9 @@ static bool check_support(const struct fth_batch *batch, const struct fth_reques
 }
 
 /* The bytes of all regions, that is, of the arrays that hold chains (layout.h). Huge regions (1 GiB
- * and more) are not counted. They share one allocation. If it were counted, the limit would often be
- * exceeded, and freeing and allocating it again takes long. When the other regions exceed the limit,
- * fth_layout_clear() frees this allocation, too. */
+ * and more) are not counted. They share one allocation. If it were counted, the limit would often
+ * be exceeded, and freeing and allocating it again takes long. When the other regions exceed the
+ * limit, fth_layout_clear() frees this allocation, too. */
 static uint64_t layout_bytes(const struct fth_layout *layout)
 {
     uint64_t sum = 0;

@@ -24,17 +24,18 @@
 
 enum {
     /* The lines x that are loaded alone. Heuristics: they balance evidence against time. */
-    NEAR_LINES = 24,       /* the first lines directly after those that fit */
-    FAR_BATCH = 48,        /* random lines of the array, per batch of requests */
+    NEAR_LINES = 24, /* the first lines directly after those that fit */
+    FAR_BATCH = 48,  /* random lines of the array, per batch of requests */
     /* Limits the number of random lines: at most MAX_FAR_HOPS / (lines that fit + 1), but at least
      * FAR_BATCH. A request has about twice as many loads as fit. */
     MAX_FAR_HOPS = 120000,
     /* Minimum number of pairs (line, evicted line). A mapping with twice the true number of sets
      * explains a pair by chance with probability 1/2, and 24 pairs with 2^-24. */
     MIN_PAIRS = 24,
-    /* At least this number of random lines must evict another one, or the probe fails. A linear hash
-     * needs more (check_evictions()). Heuristic. The search itself has a higher aim: within its
-     * limits, it tries random lines until FTH_SETS_MIN_EVICTING (24) of them evict another one. */
+    /* At least this number of random lines must evict another one, or the probe fails. A linear
+     * hash needs more (check_evictions()). Heuristic. The search itself has a higher aim: within
+     * its limits, it tries random lines until FTH_SETS_MIN_EVICTING (24) of them evict another one.
+     */
     MIN_FAR_EVICTING = 6,
     WINDOWS = 24,       /* walks over one line more than fits, each with a different start */
     WINDOW_ALIGN = 64,  /* lines; see random_window_start() */
@@ -137,8 +138,8 @@ enum fth_status fth_sets_find_members(struct fth_sets_work *work, uint64_t passe
         often += misses > passes / 4 && misses < passes;
     }
     /* If some lines miss in every pass, and all others in at most a quarter of the passes, the
-     * misses of the latter are disturbances. Fewer passes than MEMBER_PASSES do not suffice for this
-     * conclusion; check_single() can ask for fewer. */
+     * misses of the latter are disturbances. Fewer passes than MEMBER_PASSES do not suffice for
+     * this conclusion; check_single() can ask for fewer. */
     if (always > 1 && often == 0 && passes >= MEMBER_PASSES)
         min_misses = passes;
     *same = true;
@@ -289,8 +290,8 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
 
 /* Returns a random start of a window. It is a multiple of WINDOW_ALIGN lines, so that the lines of
  * the window are distributed over the sets as evenly as those from line 0 on. This holds for index
- * functions whose sequence of sets repeats every WINDOW_ALIGN lines, either exactly or with the sets
- * permuted. Heuristic. */
+ * functions whose sequence of sets repeats every WINDOW_ALIGN lines, either exactly or with the
+ * sets permuted. Heuristic. */
 static uint64_t random_window_start(struct fth_sets_work *work)
 {
     uint64_t positions = (work->limit - work->fits - 1) / WINDOW_ALIGN;
@@ -305,7 +306,8 @@ static enum fth_status find_evictions_by_windows(struct fth_sets_work *work,
     uint64_t starts[WINDOWS];
     size_t count = 0;
     /* The border is about in the middle of the window. The condition keeps the window within the
-     * array, with a margin of more than half a window. Borders below WINDOW_ALIGN would give the start 0. */
+     * array, with a margin of more than half a window. Borders below WINDOW_ALIGN would give the
+     * start 0. */
     for (uint64_t border = WINDOW_ALIGN; border < work->limit && count < WINDOWS / 2; border *= 2)
         if (border > work->fits / 2 && border + work->fits + WINDOW_ALIGN + 1 < work->limit)
             starts[count++] = (border - work->fits / 2) / WINDOW_ALIGN * WINDOW_ALIGN;
@@ -363,8 +365,8 @@ static enum fth_status try_lines(struct fth_sets_work *work, const uint64_t *lin
     return status;
 }
 
-/* Chooses `count` random lines after those that fit, and returns `count`. It would return 0 if there
- * were no such lines, but they always exist: at most three quarters of the array fit
+/* Chooses `count` random lines after those that fit, and returns `count`. It would return 0 if
+ * there were no such lines, but they always exist: at most three quarters of the array fit
  * (count_fitting()). */
 static size_t choose_far_lines(struct fth_sets_work *work, uint64_t *lines, size_t count)
 {

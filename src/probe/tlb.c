@@ -1,10 +1,10 @@
 /* How many TLB levels are there, and what are the page size, the number of entries and the miss
  * penalty of each? The probe times every load of a pointer chase separately (a fine-grained
  * pointer chase: Mei and Chu 2017, Section 4). The loads of a chain are a constant stride apart,
- * usually a page or more. The position of a load is its index in the chain. The baseline of a load is the cycles that it takes while the
- * first level holds its page. Its excess is the cycles that it takes in a longer walk minus this
- * baseline, that is, the cost of its translation. pages.c measures both. tlb_step.c finds out which
- * loads missed.
+ * usually a page or more. The position of a load is its index in the chain. The baseline of a load
+ * is the cycles that it takes while the first level holds its page. Its excess is the cycles that
+ * it takes in a longer walk minus this baseline, that is, the cost of its translation. pages.c
+ * measures both. tlb_step.c finds out which loads missed.
  *
  *   level      With more and more loads, the excess rises in steps, one per level. The loads
  *              follow the "spread" chain: its stride is not a multiple of any page size, so that a
@@ -67,8 +67,9 @@ enum {
      * that the level to be hit holds, because some of its sets may overflow early. Heuristic. */
     GROUP_FACTOR = 6,
     /* Maximum length of the second chain (find_next_candidate()), in loads per entry of the
-     * previous level. This is enough to fill a next level whose pages are up to 16 times as large as those of the previous level
-     * and which has up to 2.5 times as many entries (16 * 2.5 = 40). Heuristic. */
+     * previous level. This is enough to fill a next level whose pages are up to 16 times as large
+     * as those of the previous level and which has up to 2.5 times as many entries (16 * 2.5 = 40).
+     * Heuristic. */
     LOADS_PER_ENTRY = 40,
 };
 /* If hardly any two misses of a pass are in direct succession, the stride may be half a page or
@@ -88,8 +89,8 @@ static const uint64_t spread_stride = 41473536;
 struct onset {
     uint64_t pages; /* smallest number of pages with misses */
     /* Number of loads with the excess of such a miss, over all passes of a walk over twice as many
-     * pages. If single loads do not distinguish hit and miss, it is the number of loads of the chain
-     * whose mean excess is that of such a miss. */
+     * pages. If single loads do not distinguish hit and miss, it is the number of loads of the
+     * chain whose mean excess is that of such a miss. */
     size_t misses;
 };
 
@@ -158,8 +159,8 @@ static enum fth_status choose_groups(const struct study *study, struct fth_pages
                                        WINDOWS * (count + WINDOWS) < pages->max_loads;
          count *= 2) {
         struct fth_page_walk walks[WINDOWS];
-        /* The windows do not overlap. The gaps between them grow (0, 2, 4 and 6 positions), so that
-         * the windows do not begin at multiples of one number. */
+        /* The windows do not overlap. The gaps between them grow, so that the windows do not begin
+         * at multiples of one number. */
         for (size_t i = 0; i < FTH_COUNT(walks); i++)
             walks[i] = (struct fth_page_walk){.first = i * (count + i),
                                               .count = count - (i > 0),
@@ -368,7 +369,8 @@ static enum fth_status find_page(struct study *study, struct candidate *candidat
 {
     struct votes last = {0};
     /* Enough loads to overflow the level even at a stride of half a page, which takes twice as many
-     * loads as a stride of one page. The factors (8, or 4 to save time with many loads) are heuristics. */
+     * loads as a stride of one page. The factors (8, or 4 to save time with many loads) are
+     * heuristics. */
     uint64_t loads = (candidate->onset_loads > MANY_LOADS ? 4 : 8) * candidate->onset_loads;
     level->page_bytes = 0;
     level->doubt = "no stride reveals the page size with the loads that memory and the L2 allow";
@@ -394,8 +396,8 @@ static enum fth_status find_page(struct study *study, struct candidate *candidat
             stride /= 2;
             continue;
         }
-        /* The stride is now half a page or less, or the votes are missing. At half a page, the loads
-         * need half as many pages as before. If these pages nearly fit, only few loads miss, and no
+        /* Larger strides had a majority of yes, this one has not. At half a page, the loads need
+         * half as many pages as before. If these pages nearly fit, only few loads miss, and no
          * two in a row. Such votes (weak_no) count as no if there is no other no. */
         const unsigned no = votes.no ? votes.no : votes.weak_no;
         if (no) {
@@ -405,8 +407,8 @@ static enum fth_status find_page(struct study *study, struct candidate *candidat
             level->doubt = NULL;
             return FTH_OK;
         }
-        /* No pass voted no: all pages that the loads need fit, so that no load misses. Repeat with
-         * more loads, unless memory or max_loads does not allow them. */
+        /* No pass voted: probably all pages that the loads need fit, so that no load misses. Repeat
+         * with more loads, unless memory or max_loads does not allow them. */
         if (votes.loads < loads || loads >= study->max_loads)
             return FTH_OK;
         loads *= 2;
@@ -532,9 +534,9 @@ static uint64_t loads_held(const struct fth_tlb_level *inner, const struct fth_t
 }
 
 /* Determines page size, entries and penalty of a candidate. `before` is the step of the previous
- * level, whose other figures are in level[-1]. It is NULL for the first level. A page size or number of entries that is not
- * found is 0, with a reason in level->doubt. Where no onset is found, the penalty is the height of
- * the step, without an interval. */
+ * level, whose other figures are in level[-1]. It is NULL for the first level. A page size or
+ * number of entries that is not found is 0, with a reason in level->doubt. Where no onset is found,
+ * the penalty is the height of the step, without an interval. */
 static enum fth_status find_level(struct study *study, struct candidate *candidate,
                                   const struct fth_tlb_step *before, struct fth_tlb_level *level,
                                   struct fth_error *error)
@@ -569,10 +571,10 @@ static enum fth_status find_level(struct study *study, struct candidate *candida
     return status;
 }
 
-/* Finds a candidate for the next level. `last` is the candidate of the level found last, and `level`
- * its page size, entries and penalty. The search uses the spread chain and, if that page size is
- * known, a second chain that has it as its stride. The lower of the two steps is
- * taken; if they differ by less than MIN_RISE cycles, it is that of the second chain. */
+/* Finds a candidate for the next level. `last` is the candidate of the level found last, and
+ * `level` its page size, entries and penalty. The search uses the spread chain and, if that page
+ * size is known, a second chain that has it as its stride. The lower of the two steps is taken; if
+ * they differ by less than MIN_RISE cycles, it is that of the second chain. */
 static enum fth_status find_next_candidate(struct study *study, struct fth_pages *spread,
                                            const struct candidate *last,
                                            const struct fth_tlb_level *level,
@@ -587,11 +589,12 @@ static enum fth_status find_next_candidate(struct study *study, struct fth_pages
      * chain has loads. The second chain is then as long as possible, unless pages are so large that
      * it would have hardly more loads than the spread chain.
      *
-     * In all other cases the second chain is limited to save time. It is still needed for a next level that
-     * has fewer entries than the last one, but larger pages. On the spread chain, every load needs
-     * its own entry in both levels. As soon as loads miss the last level, they miss the next one,
-     * too. On the second chain, several loads share a page of the next level, which therefore
-     * overflows later. LOADS_PER_ENTRY is enough for this if the pages are not much larger. */
+     * In all other cases the second chain is limited to save time. It is still needed for a next
+     * level that has fewer entries than the last one, but larger pages. On the spread chain, every
+     * load needs its own entry in both levels. As soon as loads miss the last level, they miss the
+     * next one, too. On the second chain, several loads share a page of the next level, which
+     * therefore overflows later. LOADS_PER_ENTRY is enough for this if the pages are not much
+     * larger. */
     uint64_t max_loads = UINT64_MAX;
     if (candidate->found || 2 * level->page_bytes > spread->stride_bytes)
         max_loads = LOADS_PER_ENTRY * (level->entries ? level->entries : last->onset_loads);
@@ -663,9 +666,10 @@ static enum fth_status find_levels(struct study *study, struct fth_pages *spread
                 last.step.miss_excess = last.step.hit_excess + level[-1].penalty_cycles;
                 onset = study->onset;
             }
-            /* Look for a step above that of the duplicate. (Every step that is found is above it. The
-             * comparison below only makes sure that the loop ends.) The penalty of the new candidate is
-             * measured relative to the miss excess of the previous level, not of the duplicate. */
+            /* Look for a step above that of the duplicate. (Every step that is found is above it.
+             * The comparison below only makes sure that the loop ends.) The penalty of the new
+             * candidate is measured relative to the miss excess of the previous level, not of the
+             * duplicate. */
             struct candidate higher = last;
             higher.step.miss_excess = candidate.step.miss_excess;
             status = find_next_candidate(study, spread, &higher, level - 1, &candidate, error);

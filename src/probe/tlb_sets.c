@@ -1,15 +1,16 @@
 /* How many sets and ways does a TLB level have? The probe walks over more pages than fit, with
- * more pages each time, and counts those that miss: the miss curve. With LRU, one set after the other overflows, and then
- * all its pages miss. Each step of the curve is therefore one set, and its height is the number of
- * ways plus one (Mei and Chu 2017, Section 4.4 and Fig. 8). A larger set shows as a larger step.
+ * more pages each time, and counts those that miss: the miss curve. With LRU, one set after the
+ * other overflows, and then all its pages miss. Each step of the curve is therefore one set, and
+ * its height is the number of ways plus one (Mei and Chu 2017, Section 4.4 and Fig. 8). A larger
+ * set shows as a larger step.
  *
  * If the TLB has many entries, the curve is measured at some points only, to save time. Each
  * further page makes a further set overflow, so the slope of the curve is the number of ways plus
  * one. A hash may select the set of a page in such a TLB, and distribute the pages unevenly. Some
  * sets then overflow early, while others still have free ways. A further page adds no miss if its
- * set has a free way, and only one if its set has overflowed before. The curve therefore begins with
- * a flatter part, which fth_tlb_slope() ignores. If no sets are
- * found, the walks begin at another page (choose_first()).
+ * set has a free way, and only one if its set has overflowed before. The curve therefore begins
+ * with a flatter part, which fth_tlb_slope() ignores. If no sets are found, the walks begin at
+ * another page (choose_first()).
  *
  * Where different pages miss in each pass, the policy is not LRU. The curve then counts the pages
  * that ever miss: a set that overflows evicts each of its pages sooner or later, and a set that
@@ -53,8 +54,8 @@ enum {
     STARTS = 8,        /* number of pages that are tried as the first of a walk (choose_first) */
     SERIES_PASSES = 6, /* passes whose single loads are kept */
     TURNS = 2,         /* maximum attempts to find the sets */
-    /* The first eighth of the curve does not count for the slope: with a hash it can be flatter than
-     * the rest (see the top of this file). Heuristic. */
+    /* The first eighth of the curve does not count for the slope: with a hash it can be flatter
+     * than the rest (see the top of this file). Heuristic. */
     EARLY_PART = 8
 };
 /* The constant c of the coupon collector's bound in count_ever_missed(). A count is too low with a
@@ -178,9 +179,9 @@ static enum fth_status measure_points(struct fth_tlb_study *study, const uint64_
 
 /* Chooses the first page of the walks for a hashed TLB: the one from which a walk over as many
  * pages as there are entries misses least. Whether a hash distributes pages evenly can depend on
- * the first page. On an H200, the distribution is uneven if a walk crosses a multiple of 64 GiB. After
- * the first page, the chain must have at least a quarter more pages than entries, so that the curve
- * has enough points (a heuristic). */
+ * the first page. On an H200, the distribution is uneven if a walk crosses a multiple of 64 GiB.
+ * After the first page, the chain must have at least a quarter more pages than entries, so that the
+ * curve has enough points (a heuristic). */
 static enum fth_status choose_first(struct fth_tlb_study *study, struct fth_error *error)
 {
     const uint64_t entries = study->level->entries, needed = entries + entries / 4;
@@ -467,8 +468,8 @@ enum fth_status fth_tlb_slope(const struct fth_tlb_miss_point *miss_curve, size_
 
 /* Derives the sets from the slope of the miss curve, assuming sets of equal size: each further page
  * adds ways + 1 misses. The confidence is the fraction of points that this predicts, by Laplace's
- * rule, but at most the confidence of the entries. Only the second half of the points is compared, because a hash can let some sets overflow
- * early. */
+ * rule, but at most the confidence of the entries. Only the second half of the points is compared,
+ * because a hash can let some sets overflow early. */
 static enum fth_status count_by_slope(const struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                       struct fth_error *error)
 {
@@ -574,8 +575,8 @@ static enum fth_status examine(struct fth_tlb_study *study, struct fth_tlb_sets 
 {
     /* The first level is assumed to hold this number of pages: half of the entries of all inner
      * levels together, but at most half of the entries of the level that is examined. If the first
-     * level itself is examined, it is half of its own entries. pages.c can then measure the baselines in
-     * groups of loads instead of one by one. */
+     * level itself is examined, it is half of its own entries. pages.c can then measure the
+     * baselines in groups of loads instead of one by one. */
     const uint64_t entries = study->level->entries;
     const uint64_t inner = study->inner_entries ? study->inner_entries : entries;
     fth_pages_use_hit_groups(&study->pages, FTH_MIN(inner, entries) / 2);
