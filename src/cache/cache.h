@@ -140,13 +140,14 @@ static inline uint64_t fth_cache_fill(struct fth_cache *cache, struct fth_cache_
  * evicted line, and either below (write-evict, write-through) or dirtied (write-back). */
 enum fth_cache_outcome fth_cache_write(struct fth_cache *cache, struct fth_cache_location *location,
                                        struct fth_cache_run run, struct fth_cache_result *result);
-/* Invalidates the line if the cache holds it. */
+/* Invalidates the line if the cache holds it, and sets location->slot to FTH_NO_SLOT. Dirty sectors
+ * are lost. */
 void fth_cache_drop(struct fth_cache *cache, struct fth_cache_location *location);
 /* Returns what an access would find, without changing the cache. */
 enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t address,
                                        uint64_t bytes);
-/* Invalidates the line of `address`. Returns false if the cache does not hold it. `dirty` (may be
- * NULL) receives the dirty sectors that are lost. */
+/* Like fth_cache_drop, for the line of an address instead of a location. Returns false if the cache
+ * does not hold it. `dirty` (may be NULL) receives the dirty sectors that are lost. */
 bool fth_cache_invalidate(struct fth_cache *cache, uint64_t address, uint64_t *dirty);
 
 /* Reads `count` whole lines, given by their numbers (address / line_bytes), in order. Returns the
@@ -217,7 +218,7 @@ static inline uint32_t fth_index_fold(const struct fth_index *index, uint64_t li
 {
     if (index->shift == 0)
         return 0;
-    if (index->shift == 2) { /* the most frequent case: the L1 of a GPU has four sets */
+    if (index->shift == 2) { /* the most frequent case: the L1 of the H200 has four sets */
         line ^= line >> 32;
         line ^= line >> 16;
         line ^= line >> 8;
@@ -262,9 +263,8 @@ static inline uint64_t fth_sectors_of(unsigned sector_shift, uint64_t from, uint
 
 /* If no set has more than this number of ways, the sets are *narrow*: lookups compare short tags of
  * the ways. Otherwise, the sets are *wide*, and lookups use a hash table. 16 is the maximum that
- * struct fth_narrow_set can represent. (16 is also a plausible limit: in measurements, the hash
- * table became as fast as a search of the ways one by one, without tags, between 12 and 20 ways.)
- */
+ * struct fth_narrow_set can represent. For comparison: a search of the ways one by one, without
+ * tags, was as fast as the hash table with 12 to 20 ways in measurements, and faster with fewer. */
 #define FTH_NARROW_WAYS 16
 
 /* The state of a narrow set, except for its lines. */
@@ -272,7 +272,7 @@ struct fth_narrow_set {
     uint64_t tags[2]; /* 8 bits of the hash of each way's line; way 0 is in the lowest bits */
     uint64_t order;   /* order.c: ways, 4 bits each, newest in the lowest bits */
     uint32_t count;   /* number of ways in `order` */
-    uint32_t unused;
+    uint32_t unused;  /* padding */
 };
 
 struct fth_order;
@@ -302,8 +302,8 @@ struct fth_cache {
 
     uint32_t *first;      /* [sets + 1] first slot of each set; the last element is `slots` */
     uint32_t *first_free; /* [sets] lower bound: no slot of the set below it is free */
-    /* [slots + FTH_NARROW_WAYS]; those at the end stay empty, because fth_lookup_find reads past
-     * the end of a set */
+    /* [slots + FTH_NARROW_WAYS]; the FTH_NARROW_WAYS elements at the end stay empty. They exist
+     * because fth_lookup_find reads past the end of a set. */
     struct fth_line *lines;
     uint64_t *dirty;   /* [slots] dirty sectors; NULL if the write policy has none */
     bool *partial;     /* [slots] whether `written` is in use; NULL without byte masks */
@@ -410,9 +410,9 @@ static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t s
 /* ---- packed.c ---- */
 
 /* Reads lines until one of them cannot be represented by a 16-bit tag (see packed.c). Returns the
- * number of lines that were read, which is a multiple of 64; it can be 0. `held` contains the line
- * number in each slot, or FTH_NO_LINE; within a set, the newest line comes first. The function
- * updates it. Adds the hits to *hits. */
+ * number of lines that were read, which is a multiple of 64; it can be 0. `held` is an array with
+ * the line number in each slot, or FTH_NO_LINE; within a set, the newest line comes first. The
+ * function updates it. Adds the hits to *hits. */
 size_t fth_packed_run(const struct fth_cache *cache, uint64_t *held, const uint64_t *lines,
                       size_t count, uint64_t *hit_bits, uint64_t *hits);
 

@@ -3,7 +3,8 @@
  * contains the text of one request (its key) and the samples that the device returned.
  *
  * Numbers are LEB128: seven bits per byte, the lowest first. Only the shortest form is valid, so
- * that the same content always gives the same bytes.
+ * that the same content always gives the same bytes. The clock rate (a double) and the checksum
+ * are exceptions: they take eight bytes, the lowest first.
  *
  * A sample is usually the cycles of one load or of one pass. It is stored as its difference to the
  * smallest sample of the answer. A difference takes one byte if it is at most 127, which is usual
@@ -166,7 +167,7 @@ struct cursor {
     const char *name; /* of the file, for messages */
     const unsigned char *bytes;
     size_t size, at;
-    uint64_t entry; /* index of the current entry in the file, from 0, for messages */
+    uint64_t entry; /* index of the current entry in the file, from 0 */
     struct fth_error *error;
 };
 
@@ -311,10 +312,10 @@ static const char *get_line(struct cursor *cursor, size_t *size)
  * version, and a truncated recording. */
 static enum fth_status read_header(struct fth_recording *recording, struct cursor *cursor)
 {
-    /* A compressed file begins with these four bytes. If it has all of them, fth_file_read() has
-     * decompressed it. A file that consists of only the first one to three of them is a truncated
-     * compressed file. It passes the check of the first bytes below, and the end of this function
-     * reports that it is truncated. */
+    /* A compressed file begins with the four bytes of zstd_magic. fth_file_read() has decompressed
+     * every file that has all four. A file that consists of only the first one to three of them is
+     * a truncated compressed file. It passes the check of the first bytes below, and the end of
+     * this function reports that it is truncated. */
     static const char zstd_magic[] = {0x28, (char)0xb5, 0x2f, (char)0xfd};
     size_t name_size = strlen(format_name);
     size_t common = cursor->size < name_size ? cursor->size : name_size;
@@ -347,6 +348,8 @@ static enum fth_status read_header(struct fth_recording *recording, struct curso
                                                     : "corrupt: the header has no end");
 }
 
+/* The message names entry 0 if memory is exhausted before the entries are read, and the end marker
+ * if it is exhausted after them. */
 static enum fth_status no_memory(const struct cursor *cursor)
 {
     return fth_fail(cursor->error, FTH_NO_MEMORY, operation, cursor->name,

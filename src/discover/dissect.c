@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of timed passes over one line more than fits. The latencies of all loads of these passes
- * are the *series* of a cache, which dissect prints and --series saves. Heuristic. */
+/* Number of timed passes over one line more than fits, including two warm-up passes. The latencies
+ * of all loads of these passes are the *series* of a cache, which dissect prints and --series
+ * saves. Heuristic. */
 enum { SERIES_PASSES = 6 };
 
 static const struct {
@@ -49,7 +50,8 @@ struct dissection {
 
 /* ---- writing attributes ---- */
 
-/* Writes an attribute with its provenance. */
+/* Writes an attribute with its provenance. (The field attribute.note is something else: a remark.)
+ */
 static enum fth_status note(const struct dissection *dissection, struct fth_attribute attribute,
                             double confidence, size_t samples, const char *method,
                             struct fth_error *error)
@@ -255,8 +257,9 @@ static bool has_no_answer(enum fth_status status)
 }
 
 /* Measures the series of passes over one line more than fits, and whether the same loads miss in
- * every pass. The first two passes are the warm-up; each pass after the third is compared with the
- * one before it. The threshold between hits and misses is the geometric mean of the two latencies.
+ * every pass. The first two of the SERIES_PASSES passes are the warm-up; each pass after the third
+ * is compared with the one before it. The threshold between hits and misses is the geometric mean
+ * of the two latencies.
  */
 static enum fth_status find_series(struct dissection *dissection, struct fth_error *error)
 {
@@ -479,7 +482,9 @@ static enum fth_status dissect_l2(struct dissection *dissection, struct fth_erro
          * ways, it also finds such a chain. */
         dissection->repeats = true;
         status = find_policy(dissection, &structure, &policy, error);
-    } else if (status == FTH_OK) { /* an L2 whose sets are known has equal ways in all sets */
+    } else if (status == FTH_OK) {
+        /* In an L2, all sets have the same number of ways, so `ways` is 0 only if the sets are not
+         * known. */
         status = unknown(dissection, "policy", "its sets are not known", error);
     }
     fth_structure_fini(&structure);
@@ -553,7 +558,7 @@ static enum fth_status copy_structure(const struct dissection *dissection, const
     for (size_t i = 0; i < FTH_COUNT(names) && status == FTH_OK; i++) {
         const struct fth_attribute *known = fth_gpu_attribute(gpu, from, names[i]);
         const char *reason = fth_gpu_unknown(gpu, from, names[i]);
-        /* Keep the provenance of a size that is equal. */
+        /* names[0] is the size. If both elements have the same size, its provenance is kept. */
         const bool same = known && i == 0 &&
                           known->number == fth_gpu_number(gpu, dissection->element, names[i], NAN);
         if (known && !same)

@@ -55,7 +55,7 @@ enum fth_model_key {
     FTH_KEY_INDEX,
     FTH_KEY_POLICY,
     FTH_KEY_BYPASS,
-    FTH_KEY_MERGED,
+    FTH_KEY_MERGED, /* whether accesses to sectors in flight (MSHR merges) count as hits */
     FTH_KEY_MSHR_SETS,
     FTH_KEY_MSHR_SIZE,
     FTH_KEY_MSHR_MERGES,
@@ -80,7 +80,7 @@ enum fth_model_global {
     FTH_KEY_SIDES,         /* near and far partitions of the L2, which are not FTH_KEY_PARTITIONS */
     FTH_KEY_HOME_MASK,
     FTH_KEY_SIDE_OF_SM,
-    FTH_KEY_JOINS,
+    FTH_KEY_JOINS, /* groups of SMs whose reads of the same sectors become one L2 request */
     FTH_KEY_JOIN_ROUNDS,
     FTH_KEY_COLD,
     FTH_KEY_FAR_CYCLES,
@@ -214,7 +214,7 @@ void fth_placement_destroy(struct fth_placement *placement);
 bool fth_placement_is_random(const char *mapping);
 /* The number of waves of the launch: enough for the SM with the most blocks. If the mapping assigns
  * groups of consecutive blocks to SMs (rr, bpart1, bpart2) or repeats a list of SMs, the blocks of
- * that SM are counted as if the last group or the last repetition of the list were complete. The
+ * an SM are counted as if the last group or the last repetition of the list were complete. The
  * last waves can therefore be empty. */
 uint64_t fth_placement_waves(const struct fth_placement *placement);
 /* Gives a range [first, last] that contains all blocks of the wave, on all SMs, and possibly blocks
@@ -587,9 +587,9 @@ struct fth_sharing_keys {
 /* Computes the keys for one launch. */
 void fth_sharing_keys_compute(const struct fth_model_params *params,
                               const struct fth_setting *setting, struct fth_sharing_keys *keys);
-/* Computes the keys for all launches of a kernel; NULL: all launches of the trace. `cache_lines` is
- * the maximum over these launches. `l1_except_ways` is never 0: it includes the ways in launches
- * whose L1s lru_stack.c cannot simulate. */
+/* Computes the keys for all launches of a kernel; `kernel` NULL: all launches of the trace.
+ * `cache_lines` is the maximum over these launches. `l1_except_ways` is never 0: it includes the
+ * ways in launches whose L1s lru_stack.c cannot simulate. */
 FTH_MUST_USE enum fth_status fth_model_sharing_keys(const struct fth_trace *trace,
                                                     const char *kernel,
                                                     const struct fth_model_params *params,

@@ -49,7 +49,7 @@ static const double min_gain = 1.01;
 static const double tolerance = 1.02;
 /* Bytes per SM of the first short streams. They take about ten times as long as their ramp-up,
  * which is a few latencies. Constant loads deliver fewer bytes per cycle, so their streams start
- * with fewer bytes. */
+ * with fewer bytes. first_bytes also limits the arrays in caches and in shared memory, per SM. */
 static const uint64_t first_bytes = 64 << 10, first_constant_bytes = 8 << 10;
 /* Maximum bytes per SM of a stream over caches: about 1 ms for the L1 of an H200. */
 static const uint64_t max_sm_bytes = 256 << 20;
@@ -145,10 +145,10 @@ struct search {
     enum fth_bandwidth_target target;
     bool thorough;
     uint64_t sms;
-    uint64_t capacity_bytes; /* space for the arrays: per SM, or in the whole L2 */
+    uint64_t capacity_bytes; /* space for the arrays: per SM, or in the whole L2; not for memory */
     uint64_t threads_per_sm; /* maximum that run at the same time */
     uint64_t sm_bytes;       /* bytes per SM that a short stream moves */
-    uint64_t max_bytes;      /* maximum bytes per SM of any stream */
+    uint64_t max_bytes;      /* maximum bytes per SM of any stream; of each array for memory */
     struct fth_stream_shape shapes[MAX_SHAPES];
     size_t shape_count;
     uint64_t tick_ns; /* resolution of the timer */
@@ -390,8 +390,8 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
                    half_quartile_range(search->short_ns, search->pairs)) /
                   median;
         /* If the difference is too short for the timer, a spread above the target makes the caller
-         * add a round with longer streams. Half of min_ticks is enough here, because lengthen()
-         * computes the length from an estimated rate. */
+         * add a round with longer streams. lengthen() aims at min_ticks, but with an estimated
+         * rate, so the difference can be shorter than that. Half of min_ticks is accepted. */
         if (median < min_ticks / 2 * (double)search->tick_ns)
             *spread = fmax(*spread, 2 * target_spread);
     }
@@ -407,7 +407,7 @@ double fth_memory_limit(const struct fth_gpu *known)
 
 /* Returns the maximum possible bandwidth in bytes/s; NAN if unknown. An SM loads or stores at most
  * 32 words of 4 bytes per cycle, whatever the level. On Kepler, the words of shared memory have 8
- * bytes; there, the limit is twice as high for all levels. */
+ * bytes; for simplicity, the limit is then doubled for all levels. */
 static double theoretical_limit(const struct search *search, double clock_mhz)
 {
     const struct fth_gpu *known = search->known;
@@ -488,8 +488,8 @@ static void find_sizes(struct search *search)
 }
 
 /* Finds the resolution of the timer with a stream on one SM. Sweeps over memory are timed by the
- * driver's events and do not report it, but the timer is the same: on an H200 both advance by 32
- * ns. */
+ * driver's events and do not report it. Their resolution is assumed to be the same, because on an
+ * H200 both timers advance by 32 ns. */
 static enum fth_status find_tick(struct search *search, struct fth_error *error)
 {
     enum { THREADS = 32, VECTOR = 16 };

@@ -28,9 +28,10 @@ enum {
     REPEATS = 3,            /* of each walk; the median of a hop's times counts */
     FIRST_FOOTPRINT = 1024, /* bytes of the smallest footprint */
     FOOTPRINTS = 7,         /* each twice as large as the previous one, up to the bank */
-    /* All footprints together have 127 KiB, less than two banks. Therefore MAX_FOOTPRINT_HOPS
-     * exceeds the hops of all repeats of all footprints, and MAX_MEDIANS exceeds the hops of one
-     * first walk and one walk over each footprint. */
+    /* All footprints together have 127 KiB, less than two banks, so they have fewer than 2 * WORDS
+     * hops (one per word). Therefore MAX_FOOTPRINT_HOPS exceeds the hops of all repeats of all
+     * footprints, and MAX_MEDIANS exceeds the hops of one first walk and one walk over each
+     * footprint. */
     MAX_FOOTPRINT_HOPS = 2 * REPEATS * WORDS,
     MAX_MEDIANS = 3 * WORDS,
     MAX_LINE = 4096, /* bytes of the longest line that is looked for */
@@ -46,8 +47,8 @@ static const double plateau_min_share = 0.001, plateau_min_gap = 0.1;
  * L2 by at most the fraction range_fraction of it; the latencies of the L2's slices differ.
  * Heuristics. */
 static const double range_cycles = 6, range_fraction = 0.15;
-/* A distance is the size of a line if more than this fraction of the hops that are this far apart
- * are slow. Heuristic. */
+/* The line size is the shortest distance for which more than this fraction of the hops that are
+ * this far apart are slow. Heuristic. */
 static const double line_share = 0.75;
 /* Confidence of the result about code and constants: by Laplace's rule, two measurements that agree
  * give (2 + 1) / (2 + 2). If code and constants share storage, the two measurements are those with
@@ -466,9 +467,10 @@ static enum fth_status count_evicted(const struct study *study, uint64_t bytes,
             steady += times > REPEATS / 2;
         }
         /* As in capacity.c: there are more slow hops than disturbances explain, in total or at
-         * positions that are slow in most repeats. There are three pairs of repeats, so by
-         * disturbances alone a position is slow in two of the three repeats with a probability of
-         * about 3 * rate * rate. */
+         * positions that are slow in most repeats. The rate of disturbances was measured
+         * with hits of L1 and is assumed to be the same here. Three repeats form three pairs (so
+         * REPEATS is also the number of pairs). By disturbances alone, a position is therefore slow
+         * in two of the three repeats with a probability of about 3 * rate * rate. */
         bool some = (double)all > fth_max_by_chance(REPEATS * hops * rate) ||
                     (double)steady > fth_max_by_chance(REPEATS * hops * rate * rate);
         evicted[i] = some ? (all + REPEATS - 1) / REPEATS : 0;

@@ -8,9 +8,9 @@
  *                       divisor
  *   XORs of bits        the x ^ y of all pairs span the kernel of the hash (over GF(2)); its masks
  *                       are the vectors orthogonal to the kernel
- *   (fold ^ c) % T      fold is the XOR of all groups of bits of the line. The line is an index in
- *                       an array; c is the fold of the array's own address. All T and all c are
- *                       tried
+ *   (fold ^ c) % T      fold is the XOR of all groups of bits of the line. Each group has as many
+ *                       bits as T - 1 needs. The line is an index in an array; c is the fold of
+ *                       the array's own address. All T and all c are tried
  *   round robin         sets with different numbers of ways are filled in rotation, skipping full
  *                       ones, and the sequence repeats after C lines; found only if each
  *                       eviction removes all lines of its set, and if every line of [0, C)
@@ -32,8 +32,9 @@ enum {
     MAX_SHIFT = 12,     /* n in (line >> n) % T */
     MAX_FOLD_BITS = 9,  /* bits per group of a folded mapping: up to 511 sets */
     MAX_HASH_BITS = 16, /* bits of the set index of a linear hash */
-    /* Bits of a line index. A mapping with these `bits` is known for all lines, not only for the
-     * low bits that were tested. 63 rather than 64, because 1 << bits must not overflow. */
+    /* Bits of a line index. A mapping whose `bits` field is ALL_BITS is known for all lines, not
+     * only for the low bits that were tested. 63 rather than 64, because 1 << bits must not
+     * overflow. */
     ALL_BITS = 63,
 };
 
@@ -126,9 +127,10 @@ static bool is_same_set(const struct fth_mapping *mapping, const struct fth_evic
 }
 
 /* Updates the state of the set with the eviction. An eviction without victims shows that the set
- * has space. Returns false if the evictions so far show that the set is full and also that it has
- * space. Also returns false if an eviction should remove all lines of the set (`whole_sets`) but
- * removed another number of lines. */
+ * has space, unless the set contains ignored lines: their eviction would not be noticed. Returns
+ * false if the evictions so far show that the set is full and also that it has space. Also returns
+ * false if an eviction should remove all lines of the set (`whole_sets`) but removed another number
+ * of lines. */
 static bool is_consistent(const struct fth_mapping *mapping, const struct fth_evictions *evictions,
                           const struct fth_eviction *eviction, struct set_state *states)
 {
@@ -358,7 +360,7 @@ enum fth_status fth_mapping_fit(const struct fth_evictions *evictions, struct ft
         if (!consider(evictions, round_robin, mapping, &best_sets))
             free(round_robin.table);
     }
-    /* A single set may still explain the evictions if each candidate has more sets and fails. */
+    /* If all candidates have more sets and fail, a single set may still explain the evictions. */
     if (best_sets == 0)
         consider(evictions, (struct fth_mapping){.kind = FTH_MAPPING_MOD, .modulus = 1}, mapping,
                  &best_sets);
@@ -410,8 +412,9 @@ static bool selects_bits(const struct fth_gf2 *hash)
     return true;
 }
 
-/* fth_mapping_name() for a linear hash, with the same result; `line_bits` is log2 of the line size.
- */
+/* fth_mapping_name() for a linear hash: writes the name that a GPU description uses for it and
+ * returns true; if there is no such name, writes a readable formula and returns false. `line_bits`
+ * is log2 of the line size. */
 static bool name_linear(const struct fth_mapping *mapping, unsigned line_bits, char *text,
                         size_t size)
 {

@@ -258,7 +258,7 @@ static void track_series(struct tracked_set *tracked_set, uint32_t ways, const b
         tracked_set->way[line] = line;
     tracked_set->way[ways] = UINT32_MAX;
     /* The line of the last miss, which was at hop `ways`. Its way is not known until the next miss
-     * shows which line it evicted. */
+     * shows which line the last miss evicted. */
     uint32_t last = ways;
     uint64_t last_hop = ways;
     /* The index of the last miss in `replay`; SIZE_MAX: it is not there. */

@@ -97,8 +97,8 @@ double fth_cycles_agreement(const double *values, size_t count);
  * samples in struct fth_figure.) The result is at most 0.995, the resolution of 200 resamples. */
 double fth_latency_confidence(double value, double low, double high);
 
-/* Computes the latency of a plateau of timed hops: the mean of the samples near the median
- * (fth_core_mean_u32), minus the overhead of timing a hop. */
+/* Computes the latency of a plateau of timed hops (a hop is one load of a chain): the mean of the
+ * samples near the median (fth_core_mean_u32), minus the overhead of timing a hop. */
 FTH_MUST_USE enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count,
                                                 double overhead_cycles, struct fth_figure *figure,
                                                 struct fth_error *error);
@@ -241,8 +241,8 @@ FTH_MUST_USE enum fth_status fth_probe_sharing(const struct fth_prober *prober,
  * repeated with each warp of the block, including warp 0 itself. */
 struct fth_instances {
     unsigned count;
-    double disturbed[FTH_MAX_WARPS]; /* fraction of warp 0's lines that each warp evicted; in a
-                                      * description, `disturbed_by_warp` */
+    double disturbed[FTH_MAX_WARPS]; /* fraction of warp 0's lines that each warp evicted (not
+                                      * noise); in a description, `disturbed_by_warp` */
     double confidence; /* fraction of warps that clearly evict or clearly do not evict, by
                         * Laplace's rule */
     size_t samples;
@@ -289,9 +289,10 @@ struct fth_fetch_level {
     uint64_t full_miss_bytes; /* shortest code that runs at the rate of the next plateau; 0: none */
     double confidence;        /* of the edge, as in struct fth_capacity */
 };
-/* The plateaus, innermost cache first. The last plateau is the level behind the last cache. If
- * there is only one plateau, no code exceeded the first cache, and the number of caches is unknown.
- * If the last plateau has an end (fits_bytes > 0), longer code is slower but forms no plateau. */
+/* One level per plateau, innermost cache first. The last one is the level behind the last cache.
+ * If there is only one plateau, no code exceeded the first cache, and the number of caches is
+ * unknown. If the last plateau has an end (fits_bytes > 0), longer code is slower but forms no
+ * plateau. */
 struct fth_fetch_levels {
     struct fth_fetch_level items[FTH_MAX_FETCH_LEVELS];
     size_t count;
@@ -500,7 +501,7 @@ struct fth_request fth_sweep_request(const struct fth_prober *prober, enum fth_s
 struct fth_durations {
     double best_ns, median_ns, worst_ns;
     size_t count;
-    bool direct; /* the transfer went directly from GPU to GPU */
+    bool direct; /* the transfer went directly from GPU to GPU; false for a sweep */
 };
 /* Times one sweep or transfer. FTH_INCONCLUSIVE if the device found that the sweep or transfer had
  * a wrong result: the data written, or the sum of the data read. */

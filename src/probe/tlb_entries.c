@@ -57,9 +57,9 @@ enum {
     /* Pages that need not miss when "all pages" miss: the page of the samples, which never misses
      * in a timed pass, and one more. Heuristic. */
     SPARED_PAGES = 2,
-    /* The same pages are considered to miss in each pass if the loads whose outcome (hit or miss)
-     * differs from that of the same page in most passes are fewer than 1/INCONSISTENT_PART of the
-     * loads that miss. Heuristic. */
+    /* A load is inconsistent if its page has the opposite outcome (hit or miss) in most passes. The
+     * same pages are considered to miss in each pass if there are more than INCONSISTENT_PART times
+     * as many misses as inconsistent loads. Heuristic. */
     INCONSISTENT_PART = 10
 };
 /* Minimum fraction of loads that must miss the previous level for this level to be measurable.
@@ -376,13 +376,12 @@ static enum fth_status vote(struct fth_tlb_search *search, uint64_t min_pages, u
     return FTH_OK;
 }
 
-/* Finds the rise of the miss curve where a set overflows, which is the number of ways plus one.
+/* Finds by how much the miss curve rises when a set overflows: by the number of ways plus one.
  * Where a hash selects the sets, consecutive pages are unevenly distributed: the first set
  * overflows early, and further pages add no misses as long as they go to sets with free ways. A
  * page that makes a set overflow adds one miss for each page that was in the set (as many as there
- * are ways) and one for itself. *miss_rise stays 0
- * where no rise is found. If it is not 0 before the call, the rise is known and nothing is
- * measured.
+ * are ways) and one for itself. *miss_rise stays 0 where no rise is found. If it is not 0 before
+ * the call, the rise is known and nothing is measured.
  *
  *   misses         ┌──
  *               ┌──┘   rises of ways + 1
@@ -411,11 +410,11 @@ static enum fth_status find_miss_rise(struct fth_tlb_search *search, uint64_t ma
 }
 
 /* Corrects the entries of a level whose sets may overflow at different numbers of pages. Before the
- * call, level->entries is the result of the pages that fit. `miss_rise` is the typical rise of the
- * miss curve directly above the onset, 0 where there is none. `even` is false where the
- * distribution over the sets depends on the first page, or where the miss curve has flat parts.
- * Where the votes are not conclusive, level->entries becomes 0 and `doubt` is set; `unsettled` is
- * set, too, because another attempt may find the entries. */
+ * call, level->entries is the number that follows from the pages that fit. `miss_rise` is the
+ * typical rise of the miss curve directly above the onset, 0 where there is none. `even` is false
+ * where the distribution over the sets depends on the first page, or where the miss curve has flat
+ * parts. Where the votes are not conclusive, level->entries becomes 0 and `doubt` is set;
+ * `unsettled` is set, too, because another attempt may find the entries. */
 static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t max,
                                      uint64_t miss_rise, bool even, struct fth_tlb_level *level,
                                      struct fth_error *error)
@@ -425,12 +424,14 @@ static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t max
         return status;
     const uint64_t ways = miss_rise ? miss_rise - 1 : 0;
     /* The walks of the vote must fill every set, although the pages are unevenly distributed. They
-     * therefore cover at least two pages per set more than the onset. Heuristic. */
+     * therefore cover at least two pages per set more than the onset. Heuristic. At least
+     * VOTES further pages are required, so that each walk of the vote has a different length. */
     const uint64_t enough = ways > 1 ? search->onset + 2 * search->onset / ways : max;
     const bool can_vote = enough + VOTES <= max;
     /* Fewer than MIN_HASHED_SETS sets are assumed to have different sizes rather than to be hashed.
-     * Then the pages that fit are the entries. The number of sets is taken as entries / ways, plus
-     * one because in a hashed level fewer pages fit than there are entries. */
+     * Then the pages that fit are the entries. The number of sets is estimated as the number of
+     * pages that fit (level->entries) / ways, plus one, because fewer pages fit into a hashed level
+     * than it has entries. */
     if (even && (!can_vote || level->entries + ways < MIN_HASHED_SETS * ways))
         return FTH_OK;
     struct ballot ballot = {.votes = 0};
@@ -439,10 +440,10 @@ static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t max
     /* If no more pages are resident than fit, the pages that fit are the entries. */
     if (status != FTH_OK || (even && ballot.resident < (double)level->entries + 1))
         return status;
-    /* Plausibility: the result is at most one set less than the pages that fit. (It should not be
-     * less at all, but it is rounded, and other data may have occupied entries.) And the
-     * first overflow is assumed to occur only when the sets hold at least `ways` - 1 pages on
-     * average. Heuristic. */
+    /* Plausibility: the winner may be smaller than the number of pages that fit, but by at most
+     * `ways`. (It should not be smaller at all, but it is rounded, and other data may have occupied
+     * entries.) And the first overflow is assumed to occur only when the sets hold
+     * at least `ways` - 1 pages on average. Heuristic. */
     const uint64_t winner = (uint64_t)ballot.winner;
     if (2 * ballot.votes <= VOTES || winner + ways < level->entries ||
         winner * (ways - 1) > (level->entries + 1) * ways) {
@@ -468,9 +469,9 @@ static bool is_regular(const uint64_t *misses, uint64_t first, size_t count)
 
 /* Whether the previous level holds many of the pages that seem to fit, so that they are not looked
  * up in this level. If the previous level is known to hold few pages of this chain
- * (search->inner_loads; 0: unknown), it does not. Otherwise its misses are counted in a walk.
- * `before` is the step of the previous level, that is, the additional cycles of a load that
- * misses it. */
+ * (search->inner_loads, with one load per page; 0: unknown), it does not. Otherwise its misses are
+ * counted in a walk. `before` is the step of the previous level, that is, the additional cycles of
+ * a load that misses it. */
 static enum fth_status is_hidden(struct fth_tlb_search *search, const struct fth_tlb_step *before,
                                  bool *hidden, struct fth_error *error)
 {
@@ -495,9 +496,9 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
     const uint64_t max = search->pages->max_loads; /* one load per page */
     level->periodic = true;
     enum fth_status status = find_stable_onset(search, max, error);
-    /* A walk over half of the pages that fit is assumed to have no true misses, so that all
-     * its misses are false ones. They give the rate of false misses that the following walks
-     * tolerate. */
+    /* Half of the pages that fit are assumed never to miss. Loads of a walk over them that look
+     * like misses nevertheless are false misses. Their fraction is the rate of false misses that
+     * the following walks tolerate. */
     if (status == FTH_OK && search->onset && search->fits > 2)
         status = fth_tlb_step_learn_rate(search->pages, search->fits / 2, search->step, error);
     /* Passes can be compared only where a single load distinguishes hit and miss. */
@@ -513,6 +514,7 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
         }
         search->warm_passes_per_page = RANDOM_WARM_PASSES;
         search->passes = MANY_PASSES;
+        /* With more warm-up, more pages can fit: at most twice the former onset. Heuristic. */
         status = find_onset(search, 0, FTH_MIN(2 * search->onset, max), error);
     }
     if (status != FTH_OK)
@@ -549,9 +551,10 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
     }
     const size_t points = (size_t)FTH_MIN(CURVE_POINTS, max - search->onset + 1);
     uint64_t misses[CURVE_POINTS];
-    /* The miss curve requires that the same pages miss in every pass. Where different pages miss
-     * the inner levels in each pass, different pages are looked up in this level, so the curve is
-     * measured only if an inner level holds the page of the samples. Heuristic. */
+    /* The miss curve requires that the same pages miss this level in every pass. If different pages
+     * miss the inner levels in each pass, different pages are looked up in this level, and its
+     * misses may vary, too. The curve is then not measured, with one exception: if an inner level
+     * was found to hold the page of the samples. The exception is a heuristic. */
     if (status != FTH_OK || !level->periodic || points < 2 ||
         (before && !inner_first && !search->inner_periodic))
         return status;

@@ -52,7 +52,7 @@ static uint64_t constant_bits(const struct constant *constant, enum type type)
     if (constant->is_f32_literal && type != T_F64 && type != T_F16 && type != T_BF16)
         return constant->word;
     /* An integer is used unchanged, too, except by f32 and f64 instructions, which need its value.
-     * For f16 and bf16, it is the bit pattern: PTX has no literals of these types. */
+     * PTX has no f16 and bf16 literals, so an integer operand of these types is a bit pattern. */
     if (!constant->is_float && (!to_float || type == T_F16 || type == T_BF16))
         return constant->bits;
     if (type == T_F32) {
@@ -334,9 +334,9 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
             continue;
         }
         /* Logical instructions on predicates, such as and.pred, can have two source predicates.
-         * Every other instruction has at most one, which is stored in `predicate` below. The
-         * condition excludes those of type .pred: mov, set and setp by their names, vote and
-         * bar.red by their flags. */
+         * Every other instruction has at most one, which is stored in `predicate` below. Some of
+         * these other instructions have the type .pred, too. The condition excludes them: mov, set
+         * and setp by their names, vote and bar.red by their flags. */
         if (operand->kind == OPERAND_PREDICATE && inst->type == T_PRED && inst->flags == 0 &&
             !compares(base) && strcmp(base, "mov") != 0) {
             if (source == 2 || operand->negated)
@@ -361,11 +361,11 @@ static bool place_operands(struct parser *parser, struct inst *inst, const char 
         } else if (operand->kind == OPERAND_ADDRESS) {
             inst->offset = operand->offset;
             /* The row holds an address within the state space of the variable, so the instruction
-             * must access this space. If the instruction has .param, the variable decides whether
+             * should access this space. If the instruction has .param, the variable decides whether
              * that is the arguments of the kernel (SPACE_ARGUMENT) or the parameters of calls
              * (FTH_SPACE_PARAM, see engine.h). An instruction without a state space takes the
              * variable's space, too, unless that is FTH_SPACE_PARAM: parameters of calls can only
-             * be accessed with .param. */
+             * be accessed with .param. Any other space that the instruction names is kept. */
             if (operand->has_space &&
                 (inst->space == FTH_SPACE_PARAM ||
                  (inst->space == FTH_SPACE_GENERIC && operand->space != FTH_SPACE_PARAM)))
@@ -482,9 +482,9 @@ static bool parse_call(struct parser *parser, struct inst *inst)
     return true;
 }
 
-/* Parses the operands of "bra LABEL;" or, if `table`, "brx.idx %r1, TABLE;". `index` is that of the
- * branch in the function. Limitation: as in parse_call, an index that is a special register is read
- * after the branch, so the branch does not use its value. */
+/* Parses the operands of "bra LABEL;" or, if `table`, "brx.idx %r1, TABLE;". `index` is the
+ * index of the branch instruction in the function. Limitation: as in parse_call, a special register
+ * in the place of %r1 is read after the branch, so the branch does not use its value. */
 static bool parse_branch(struct parser *parser, uint32_t index, bool table)
 {
     struct lexer *lexer = &parser->lexer;

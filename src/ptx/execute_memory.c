@@ -501,10 +501,10 @@ static void run_atomic(struct warp *warp, const struct inst *inst, uint32_t mask
 /* ---- textures ---- */
 
 /* Fetches from one-dimensional textures with integer coordinates. A texel has up to four channels.
- * Channels that the texture lacks are 0, except the fourth, which is 1. Outside of the texture, the
- * channels that it has are 0 as well. The observer sees a fetch outside of the texture as a read
- * of its first texel. The observer gets one texel size for all lanes: that of the last active
- * lane's texture. */
+ * Each channel has four bytes. Channels that the texture lacks are 0, except the fourth, which is
+ * 1, also outside of the texture. The channels that the texture has are 0 outside of it. The
+ * observer sees a fetch outside of the texture as a read of the first texel, and gets one texel
+ * size for all lanes: that of the last active lane's texture. */
 static void run_tex(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     const struct memory *memory = warp->block->run->machine->memory;
@@ -626,7 +626,8 @@ static void run_getctarank(struct warp *warp, const struct inst *inst, uint32_t 
 
 /* Fences have nothing to do, because each warp executes its accesses in program order. (Between
  * blocks that run on different host threads, the memory order is that of the host.) Prefetches and
- * other hints have no effect on the contents of memory. */
+ * cache hints have no effect on the contents of memory. PTX allows discard to leave the contents
+ * unchanged, and nanosleep to take no time. */
 static void run_no_op(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
     (void)warp;
@@ -652,13 +653,14 @@ static bool select_load_store(struct inst *inst, bool store)
         inst->result_is_predicate || inst->flags & ~(uint32_t)(F_VOLATILE | F_NC) ||
         value_count(inst) != (store ? (int)count : 0))
         return false;
-    /* Each result of a load is a register or NO_REGISTER, the only negative value. In a vector,
+    /* Each result of a load is a register (not negative) or NO_REGISTER (negative). In a vector,
      * NO_REGISTER stands for "_", which discards the element. A load of a single value, with or
      * without braces (`vector` is 1 or 0), must have a register. */
     for (unsigned e = 0; !store && e < count; e++)
         if (inst->vector ? inst->d[e] == NO_REGISTER && count == 1 : inst->d[e] < 0)
             return false;
-    /* A negative s[0] is an immediate: the address is a constant. */
+    /* Unlike a result, a source can be an immediate, which is negative, too. s[0] is not
+     * NO_REGISTER here, so a negative s[0] is an immediate: the address is a constant. */
     inst->run = store                                             ? run_st
                 : inst->space == SPACE_ARGUMENT && inst->s[0] < 0 ? run_ld_argument
                                                                   : run_ld;

@@ -39,7 +39,7 @@ bool slots_match(const struct slot *a, size_t a_count, const struct slot *b, siz
 }
 
 /* Parses a parameter or result in a register, such as ".reg .b32 x", after ".reg". slot.row is the
- * index of the register (see struct slot). */
+ * index of the register. (Registers are rows of values, one per lane; see struct slot.) */
 static bool parse_register_parameter(struct parser *parser, struct slot **slots, size_t *count)
 {
     struct lexer *lexer = &parser->lexer;
@@ -472,10 +472,12 @@ static enum builtin find_builtin(const char *name)
  *
  * The static shared memory of a kernel holds two groups of variables: those of the module,
  * including the ones in bodies of functions that are not kernels (place_variable in data.c), and
- * those in its own body. The latter follow the variables of the module that precede the kernel in
- * the file. Variables of the module that come later in the file overlap them. The kernel itself
- * cannot refer to these. Limitation: a function that it calls can, if the function is declared
- * before the kernel and defined after it; the variables of both then share memory. */
+ * those in its own body. The kernel's own variables follow the module variables that precede the
+ * kernel in the file. Module variables that come later in the file start at the same address as the
+ * kernel's own. This does no harm as long as the kernel does not use the later module variables. It
+ * cannot refer to them itself. Limitation: a function that the kernel calls can, if the function is
+ * declared before the kernel and defined after it. The variables that this function uses and the
+ * kernel's own variables then share memory. */
 static bool finish(struct parser *parser)
 {
     struct fth_ptx_module *module = parser->module;
@@ -486,8 +488,8 @@ static bool finish(struct parser *parser)
         if (!function->has_body)
             function->builtin = find_builtin(function->name);
     }
-    /* Dynamic shared memory is aligned to 128 bytes, which is more than any PTX type needs. A
-     * larger .align has no effect here. Heuristic. */
+    /* Dynamic shared memory is aligned to 128 bytes. Heuristic: this is more than any PTX type
+     * needs. Limitation: a larger .align has no effect here. */
     module->dynamic_shared = align_up(end, 128);
     for (size_t i = 0; i < module->function_count; i++) {
         struct function *function = &module->functions[i];

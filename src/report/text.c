@@ -1,4 +1,4 @@
-/* Writes a description for the terminal, in five parts:
+/* Writes the description of a GPU for the terminal, in five parts:
  *   a drawing of the elements: those of an SM in a box for the SM, those that serve several SMs
  *   below it;
  *   a table with size, line, latency and other main figures of each element;
@@ -449,7 +449,8 @@ static void confidence_cell(const struct view *view, char cell[64], const char *
         snprintf(cell, 64, "%s", mixed ? "mixed" : source ? source : utf8_or_ascii(view, "–", "-"));
 }
 
-/* Writes a second row for an element that is near for some SMs and far for others. */
+/* Writes a second row for an element that consists of partitions, such as the L2: the latency of
+ * accesses to a partition that is far from the SM. Without such a latency, writes nothing. */
 static void far_row(const struct view *view, const char *element)
 {
     double cycles = number(view, element, "far_latency_cycles");

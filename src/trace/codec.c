@@ -18,13 +18,13 @@
  *     position     three numbers:                                     the next warp of the block;
  *                  - access number minus that of the preceding        after the last warp, the next
  *                    access                                           block; after the last block,
- *                  - if this difference is 0: block minus that of     first_block and the next number
- *                    the preceding access; otherwise: block minus
+ *                  - if this difference is 0: block minus that of     warp 0 of first_block, with
+ *                    the preceding access; otherwise: block minus     the next access number
  *                    first_block of the frame
  *                  - warp
  *     instruction  number in the file                                 that of the preceding access
- *     lanes        mask of active lanes; 1 byte: whether the access   as in the last access of the
- *                  is affine; address differences between             instruction
+ *     lanes        mask of active lanes; 1 if the access is affine,   as in the last access of the
+ *                  otherwise 0; address differences between           instruction
  *                  consecutive active lanes (affine: only the first)
  *     delta        first address minus that of the last access of     as in the last access of the
  *                  the instruction                                    instruction
@@ -311,6 +311,9 @@ static size_t write_lanes(unsigned char *to, struct last_access *last_access,
     return size;
 }
 
+/* Instructions have two numbers. record->instruction is the writer's number; it is the index in
+ * `ids` and `last_accesses`. ids[record->instruction] is the number in the file. Record order[i] is
+ * the i-th one of the frame. */
 enum fth_status fth_frame_encode(const struct fth_records *records, const uint32_t *order,
                                  const struct fth_frame *frame, uint32_t warps, const uint32_t *ids,
                                  size_t id_count, struct fth_buffer *out, struct fth_error *error)
@@ -322,8 +325,8 @@ enum fth_status fth_frame_encode(const struct fth_records *records, const uint32
         return fth_fail(error, FTH_NO_MEMORY, "write trace", NULL, "out of memory");
     fth_put_frame_header(frame, out);
     for (uint32_t i = 0; i < frame->count; i++) {
-        /* Worst case: the tag, the affine byte, and 10 bytes each for 37 numbers: three of the
-         * position, the instruction, the mask, the delta and 31 steps. There is space for 38. */
+        /* Worst case: the tag, the affine byte, and 10 bytes for each other number: three of
+         * the position, the instruction, the mask, the delta, and fewer than LANES steps. */
         unsigned char bytes[2 + 10 * (LANES + 6)];
         const struct fth_record *record = &records->items[order[i]];
         const uint64_t *steps = record->affine ? &record->step : records->pool + record->step;

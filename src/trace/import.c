@@ -32,7 +32,9 @@
  *     # instruction 3 bytes 4 line 57 source 12  describes instruction 3: its bytes per lane, its
  *                                                line in the PTX file, and its line in the source
  *
- * An access without an instruction has 4 bytes per lane. All accesses of a launch are kept in
+ * An instruction line applies to all tuples that follow, also to those of later launches. An access
+ * without an instruction has 4 bytes per lane, and so has an instruction without such a line, if a
+ * line describes an instruction with a higher number. All accesses of a launch are kept in
  * memory until its last line has been read. */
 /* clang-format on */
 #include "trace/trace.h"
@@ -172,6 +174,9 @@ static enum fth_status refuse(struct import *import, const char *cause)
                     fth_lines_number(import->lines), cause);
 }
 
+/* Sorts the lanes of each warp access next to each other, in ascending order. The order of the warp
+ * accesses among each other does not matter: the writer sorts them by access number, block and warp
+ * (write.c). */
 static int by_access(const void *a, const void *b)
 {
     const struct thread_access *one = a, *other = b;

@@ -285,9 +285,10 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
     if (!step.kernel)
         return add_context(reader, FTH_NOT_FOUND);
     /* Each dimension of the grid and of the block is checked here against the maximum of CUDA along
-     * x. The maxima of the grid along y and z are smaller. They, and the maximum number of threads
-     * per block, are checked when the step runs. 2^30 bytes of shared memory are a heuristic limit,
-     * far above that of any GPU. */
+     * x. The maxima of the grid along y and z, which are smaller, and the maximum number of threads
+     * per block are checked when the step runs. Limitation: CUDA allows only 64 threads per block
+     * along z, but fathom does not check this. 2^30 bytes of shared memory are a heuristic limit,
+     * far above that of any GPU. A fraction of a byte is ignored. */
     status = read_shape(reader, object, "grid", 0x7fffffff, step.grid);
     if (status == FTH_OK)
         status = read_shape(reader, object, "block", 1024, step.block);
@@ -298,7 +299,7 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
     step.shared_bytes = (size_t)shared;
     if (status == FTH_OK)
         status = read_arguments(reader, object, &step);
-    if (status == FTH_OK)
+    if (status == FTH_OK) /* checks the number and the sizes of the arguments */
         status = add_context(reader, fth_step_check(&step, reader->error));
     if (status == FTH_OK && launch->step_count == MAX_STEPS)
         return refuse(reader, "the file has more than %d launches", MAX_STEPS);
@@ -399,7 +400,8 @@ static enum fth_status matches_sizes(struct reader *reader, const json_t *object
 }
 
 /* Adds the expectation, unless it is meant for other values of the sizes. If the buffer has
- * n elements v[0] to v[n - 1], "sum" is Σ v[i] and "moment" is Σ v[i] (i + 1) / n; see verify.c. */
+ * n elements v[0] to v[n - 1], "sum" is Σ v[i] and "moment" is Σ v[i] (i + 1) / n. "relative"
+ * and "absolute" are tolerances; see verify.c. */
 static enum fth_status read_expectation(struct reader *reader, const json_t *object)
 {
     static const char *const keys[] = {"buffer",   "file",     "sum",  "moment",
@@ -488,7 +490,7 @@ static enum fth_status read_document(struct reader *reader, const char *const *s
     status = read_member(reader, reader->root, "seed", 1, &seed);
     if (status == FTH_OK && (!(seed >= 0) || seed > FTH_JSON_MAX_NUMBER))
         return refuse(reader, "\"seed\" must be an integer from 0 to 2^53");
-    reader->launch->seed = (uint64_t)seed;
+    reader->launch->seed = (uint64_t)seed; /* without the fraction, if there is one */
     if (status == FTH_OK)
         status = read_module(reader);
     if (status == FTH_OK)

@@ -42,7 +42,7 @@ struct machine {
     char id[64];
     char kernel[64]; /* name of the kernel that was launched last; empty before the first launch */
     void *events[2]; /* for `mark`: begin and end; NULL until first used */
-    bool queued;     /* some work may not be complete; false: all work is complete */
+    bool queued;     /* a launch, event or copy may not be complete; fills do not count */
     bool hung;       /* a kernel exceeded the time limit and may still be running */
     char lost[256];  /* why the machine is lost; empty if it is not */
 };
@@ -62,7 +62,7 @@ struct fth_machine_module {
 /* ---- lost machines ---- */
 
 /* Fails if the machine is lost. Otherwise makes the context current for this thread, so that a
- * device can be used by other threads than the one that opened it. */
+ * machine can be used by other threads than the one that opened it. */
 static enum fth_status check_usable(const struct machine *machine, struct fth_error *error)
 {
     if (machine->lost[0])
@@ -461,8 +461,8 @@ static void close_machine(void *user)
     fth_nvml_close(&machine->nvml);
     if (machine->queued)
         wait_queue(machine, IMPLICIT_WAIT_LIMIT_S, NULL);
-    /* If a kernel hangs, every driver call would wait for it. The resources are then released when
-     * the process ends. */
+    /* If a kernel hangs, the driver calls below could wait for it. They are then omitted, and the
+     * resources are released when the process ends. */
     if (!machine->hung) {
         for (size_t i = 0; i < FTH_COUNT(machine->events); i++)
             if (machine->events[i] && check_usable(machine, NULL) == FTH_OK)

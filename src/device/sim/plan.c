@@ -43,10 +43,10 @@ static const struct {
 /* Latency of the far L2 partition relative to the near one. With the figures in data/gpus, it is
  * 1.64 for an H200 and 1.60 for an A100. */
 #define FAR_FACTOR 1.6
-/* Address bits 12 to 35; their parity selects the home of a line. Some of them are above the bits
- * that select the set, so the lines of each home are spread over all sets. With bit 12 alone, which
- * is also one of the bits that select the set, the lines of a home would be in only half of the
- * sets. Heuristic. */
+/* Address bits 12 to 35; their parity selects the home of a line if there are two partitions
+ * (l2.c has the rule for more). Some of them are above the bits that select the set, so the lines
+ * of each home are spread over all sets. With bit 12 alone, which is also one of the bits that
+ * select the set, the lines of a home would be in only half of the sets. Heuristic. */
 #define DEFAULT_HOME_MASK 0xffffff000
 /* If the description lists no carve-outs, they are the multiples of this, in bytes. Heuristic. */
 #define CARVEOUT_STEP 8192
@@ -137,8 +137,8 @@ static struct sim_rates rates_of(const struct fth_gpu *gpu, const struct sim_pla
                               .write =
                                   byte_cost(gpu, plan, name, "write_bytes_per_s", peak) * count};
     /* A copy reads a byte and writes a byte, and its bandwidth counts both. copy_extra is the time
-     * by which this exceeds a separate read and write. It can be negative, but not below -write, so
-     * that a written byte never takes a negative time. */
+     * per copied byte by which a copy exceeds a separate read and write. It can be negative, but
+     * not below -write, so that a written byte never takes a negative time. */
     double copy = 2 * byte_cost(gpu, plan, name, "copy_bytes_per_s", 0) * count;
     if (copy > 0)
         rates.copy_extra = fmax(copy - rates.read - rates.write, -rates.write);
@@ -180,8 +180,8 @@ static const uint64_t *copy_counts(struct sim_plan *plan, const struct fth_attri
     return counts;
 }
 
-/* Sets the sets and ways of an array of `lines` lines. Uses the first of these that is known and
- * matches the number of lines:
+/* Chooses the numbers of sets and ways of an array of `lines` lines. Uses the first of these that
+ * is known and matches the number of lines:
  *   1. `set_ways` of the description;
  *   2. `sets` and `ways` of the description, or the one of them that is known; if neither is known,
  *      as many sets as the bits of `index` can select;
@@ -330,7 +330,8 @@ static void find_arrays(struct sim_plan *plan, const struct fth_gpu *gpu)
 }
 
 /* Returns the size of an element that has none in the description. For L1, it is the unified
- * storage minus the largest carve-out (shared.size_bytes), if both are known. */
+ * storage minus the largest carve-out (shared.size_bytes), if both are known. L1 has at least this
+ * size, because every carve-out leaves as much or more. */
 static double default_size(const struct fth_gpu *gpu, enum sim_element element)
 {
     double unified = fth_gpu_number(gpu, "l1", "unified_bytes", NAN);
@@ -459,7 +460,12 @@ static size_t find_carveout(const struct sim_plan *plan, uint64_t wanted)
     return at;
 }
 
-/* The size of L1 is the first of these that applies:
+/* The "whole size" is that of the array of L1 in the plan: size_bytes of the description, which is
+ * the size of L1 without shared memory, or the default_size(). It is not the size of the unified
+ * storage. `shared_bytes` is the shared memory that is requested; plan->shared_bytes is the largest
+ * carve-out.
+ *
+ * The size of L1 is the first of these that applies:
  *   1. the size that the description lists for the carve-out;
  *   2. the whole size, if no shared memory is wanted;
  *   3. l1_min_bytes, if the largest carve-out is wanted and this size is known;
@@ -604,6 +610,7 @@ enum fth_status sim_plan_init(struct sim_plan *plan, const struct fth_gpu *gpu,
     plan->code = fth_gpu_code_size(gpu);
     sim_host_link_init(&plan->link, gpu);
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
+    /* In whole cycles, unlike the other times. The limit prevents an overflow. */
     plan->jitter = (int64_t)fmin(fth_gpu_number(gpu, "noise", "jitter_cycles", 0), 1e9);
     plan->outlier_rate = fth_gpu_number(gpu, "noise", "outlier_rate", 0);
     if (fill_levels(plan, gpu) && fill_shared(plan, gpu) && fill_l2(plan, gpu) &&
