@@ -244,10 +244,12 @@ const struct cli_command cli_compare = {
     "With --fleet, compare the descriptions in a folder, each with the others of the\n"
     "same model (the same device name). For each figure, fathom takes the GPU whose\n"
     "value agrees with those of the most other GPUs. If these are more than half of\n"
-    "the other GPUs, fathom lists all GPUs whose value differs. Otherwise, it skips\n"
-    "the figure. For example, a GPU that differs from three others is listed; if one\n"
-    "of only three GPUs differs, the figure is skipped. If only two GPUs have the\n"
-    "figure and they differ, the second one (by file name) is listed.",
+    "the others (itself not counted), fathom lists all GPUs whose value differs.\n"
+    "Otherwise, it skips the figure. For example, a GPU that differs from three\n"
+    "others is listed, because each of these agrees with two of three. If one of\n"
+    "only three GPUs differs, the figure is skipped: one of two is not more than\n"
+    "half. If only two GPUs have the figure and they differ, the second one (by file\n"
+    "name) is listed.",
     options,
     examples,
     CLI_WORD_GPU,

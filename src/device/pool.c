@@ -16,7 +16,7 @@ static void free_old(struct fth_batch *batch, struct fth_pool *pool)
 }
 
 /* The old allocation is kept because the driver apparently clears freed memory in the background.
- * On an H200 this takes 0.66 TB/s of bandwidth from whatever is measured meanwhile
+ * On an H200 this takes about 0.7 TB/s of bandwidth from whatever is measured meanwhile
  * (docs/results/h200.md). */
 enum fth_status fth_pool_grow(struct fth_batch *batch, struct fth_pool *pool, uint64_t min_bytes,
                               struct fth_error *error)

@@ -467,8 +467,8 @@ static enum fth_status dissect_l2(struct dissection *dissection, struct fth_erro
     if (status == FTH_OK && isnan(fth_gpu_number(discovery->gpu, "l2", "line_bytes", NAN)))
         status = note(dissection, number("line_bytes", (double)dissection->plan.line_bytes),
                       structure.confidence, structure.samples,
-                      "load a full set, then a word close to the next line of that set: the "
-                      "smallest distance from that line at which nothing is evicted",
+                      "fill a set, then load a word at some distance from a further line of that "
+                      "set; the smallest distance at which no line is evicted",
                       error);
     if (status == FTH_OK)
         status = note_structure(dissection, &structure, error);

@@ -431,8 +431,8 @@ static void count_steps(const struct fth_tlb_study *study, struct fth_tlb_sets *
                           : "there is too little memory to overflow all sets";
     /* If the page of the samples occupied an entry of this level, its set would seem to have one
      * way less (see add_samples_way). If no way is missing, that page occupies an entry of an inner
-     * level only. Each walk then has one page more than it needs entries of this level, so
-     * `pages` of every point is reduced by one. */
+     * level only, and each walk needs one entry of this level fewer than it has pages. `pages` of
+     * every point is reduced by one, so that it counts only pages that need an entry. */
     if (study->inner_entries && count_ways(sets) == study->level->entries)
         for (size_t i = 0; i < count; i++)
             sets->miss_curve[i].pages--;

@@ -33,9 +33,9 @@
  *                                                line in the PTX file, and its line in the source
  *
  * An instruction line applies to all tuples that follow, also to those of later launches. An access
- * without an instruction has 4 bytes per lane, and so has an instruction without such a line, if a
- * line describes an instruction with a higher number. All accesses of a launch are kept in
- * memory until its last line has been read. */
+ * without an instruction number has 4 bytes per lane. An instruction number must not exceed the
+ * highest one that a line has described so far; a lower number that no line describes has 4 bytes
+ * per lane. All accesses of a launch are kept in memory until its last line has been read. */
 /* clang-format on */
 #include "trace/trace.h"
 
