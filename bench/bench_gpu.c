@@ -1,6 +1,7 @@
 /* Measures how long reading a GPU description takes, compared with parsing the same text with
  * jansson alone. The difference is the validation: kinds of values, rules, relations between
  * attributes, provenance. */
+#include "base/json.h"
 #include "clock.h"
 #include "gpu/gpu.h"
 

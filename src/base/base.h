@@ -3,7 +3,7 @@
  *   error.c     status and error messages      text.c        sizes, suggestions, printable text
  *   arena.c     memory freed all at once       rng.c         seeded random numbers
  *   buffer.c    growable bytes and arrays      log.c         log and progress callbacks
- *   json_read.c parsing JSON, with paths       json_write.c  writing JSON
+ *   json.h      parsing JSON, with paths       json_write.c  writing JSON
  *   file.c      atomic writes, whole reads     zstream.c     zstd-compressed files
  *   dl.c        functions of shared objects    version.c     the version of the library
  */
@@ -12,7 +12,6 @@
 
 #include "fathom/fathom.h"
 
-#include <jansson.h>
 #include <stdarg.h>
 
 #if defined(__GNUC__)
@@ -37,12 +36,36 @@ struct fth_embedded {
 
 /* ---- error.c ---- */
 
+/* How a function passes a failure on:
+ *   - A function with nothing to release wraps each call that can fail in FTH_TRY.
+ *   - A function that owns something has one variable `status` and one label `out:` at its end,
+ *     which releases everything. After a failed call it jumps there.
+ *   - A function that tries something which is allowed to fail uses a struct fth_error of its own,
+ *     and passes a failure on with fth_error_move.
+ *   - Only the function that detects a failure calls fth_fail or fth_no_memory. Its callers may put
+ *     context in front with fth_error_context; they never write a new message over it. */
+
+/* Evaluates a call that returns enum fth_status, and returns from the calling function with this
+ * status unless it is FTH_OK. */
+#define FTH_TRY(call)                                                                              \
+    do {                                                                                           \
+        enum fth_status fth_try_status = (call);                                                   \
+        if (fth_try_status != FTH_OK)                                                              \
+            return fth_try_status;                                                                 \
+    } while (0)
+
 /* Fills `error`, unless it is NULL or already holds an error, and returns `status`. A failing
  * function can therefore `return fth_fail(…)`. `argument` may be NULL. Control characters are
  * replaced by '?'. */
 FTH_PRINTF(5, 6)
 enum fth_status fth_fail(struct fth_error *error, enum fth_status status, const char *operation,
                          const char *argument, const char *cause, ...);
+/* Fails with FTH_NO_MEMORY; `argument` may be NULL. */
+enum fth_status fth_no_memory(struct fth_error *error, const char *operation, const char *argument);
+/* Passes the failure in `from` on to the caller of a function that received it in a struct of its
+ * own: copies all of it, the excerpt included, unless `error` is NULL or already holds an error.
+ * Returns the status of `from`. */
+enum fth_status fth_error_move(struct fth_error *error, const struct fth_error *from);
 /* Prepends "context: " to the cause; a cause that becomes too long is truncated. Does nothing if
  * `error` is NULL. */
 FTH_PRINTF(2, 3) void fth_error_context(struct fth_error *error, const char *context, ...);
@@ -132,38 +155,6 @@ size_t fth_text_columns(const char *text);
  * was appended. */
 size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t columns,
                        const char *ellipsis);
-
-/* ---- json_read.c ---- */
-
-/* Integers beyond ±2^53 are not represented exactly by all JSON readers (RFC 8259, section 6), so
- * numbers beyond it are rejected. */
-#define FTH_JSON_MAX_NUMBER 9007199254740992.0
-
-/* The position of a value in a document: "elements.l1.set_ways[3]". A longer path is truncated. */
-struct fth_json_path {
-    char text[192];
-    size_t size; /* of `text` */
-};
-
-/* Append a key or "[index]". They return the previous size, for fth_json_path_back. */
-size_t fth_json_path_key(struct fth_json_path *path, const char *key);
-size_t fth_json_path_index(struct fth_json_path *path, size_t index);
-/* Shortens the path to a previous size. */
-void fth_json_path_back(struct fth_json_path *path, size_t size);
-/* Returns the path as text; "the document" if it is empty. */
-const char *fth_json_path_text(const struct fth_json_path *path);
-/* Fails with FTH_INVALID. The cause consists of the path and the reason; `name` is the document. */
-FTH_PRINTF(5, 6)
-enum fth_status fth_json_refuse(struct fth_error *error, const char *operation, const char *name,
-                                const struct fth_json_path *path, const char *reason, ...);
-
-/* Parses a whole document. The caller releases *root with json_decref. FTH_INVALID: the text is not
- * JSON or an object has the same key twice; the error has line, column and path. */
-FTH_MUST_USE enum fth_status fth_json_parse(const char *name, const char *text, size_t size,
-                                            json_t **root, struct fth_error *error);
-/* Finds the path of the value or key at byte `offset` of `text`. The path ends early if the value
- * is nested too deeply. */
-void fth_json_path_at(const char *text, size_t size, size_t offset, struct fth_json_path *path);
 
 /* ---- json_write.c ---- */
 

@@ -67,7 +67,7 @@ enum fth_status fth_atomic_open(const char *path, struct fth_atomic_file **out,
     *out = NULL;
     struct fth_atomic_file *file = calloc(1, sizeof *file);
     if (!file) {
-        fth_fail(error, FTH_NO_MEMORY, write_operation, path, "out of memory");
+        fth_no_memory(error, write_operation, path);
         return FTH_NO_MEMORY;
     }
     file->fd = -1;
@@ -177,7 +177,7 @@ enum fth_status fth_file_read(const char *path, size_t limit, struct fth_buffer 
         enum { CHUNK = 64 * 1024 };
         size_t got = 0;
         if (!fth_buffer_reserve(content, CHUNK)) {
-            status = fth_fail(error, FTH_NO_MEMORY, "read", path, "out of memory");
+            status = fth_no_memory(error, "read", path);
             break;
         }
         status = fth_zreader_read(reader, content->data + content->size, CHUNK, &got, error);

@@ -1,5 +1,5 @@
 /* Reads JSON with jansson. Errors contain the line, the column and the path of the faulty value. */
-#include "base/base.h"
+#include "base/json.h"
 
 #include <stdio.h>
 #include <string.h>

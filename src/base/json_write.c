@@ -1,7 +1,7 @@
 /* Writes JSON directly to a buffer, with one member per line or, where that is easier to read, a
  * whole object or list on one line. Numbers are written so that they read back as the same double;
  * reading a document and writing it again therefore does not change it. */
-#include "base/base.h"
+#include "base/json.h"
 
 #include <math.h>
 #include <stdio.h>

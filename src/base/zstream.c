@@ -49,7 +49,7 @@ enum fth_status fth_zreader_open(const char *path, struct fth_zreader **out,
     *out = NULL;
     struct fth_zreader *reader = calloc(1, sizeof *reader);
     if (!reader)
-        return fth_fail(error, FTH_NO_MEMORY, "read", path, "out of memory");
+        return fth_no_memory(error, "read", path);
     bool standard_input = strcmp(path, "-") == 0;
     reader->path = strdup(standard_input ? "standard input" : path);
     reader->fd = standard_input ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
@@ -58,7 +58,7 @@ enum fth_status fth_zreader_open(const char *path, struct fth_zreader **out,
         status = fth_fail(error, errno == ENOENT ? FTH_NOT_FOUND : FTH_IO, "read", path, "%s",
                           strerror(errno));
     else if (!reader->path)
-        status = fth_fail(error, FTH_NO_MEMORY, "read", path, "out of memory");
+        status = fth_no_memory(error, "read", path);
     if (status == FTH_OK)
         status = refill(reader, sizeof magic, error);
     if (status == FTH_OK && reader->in.size >= sizeof magic &&
@@ -66,7 +66,7 @@ enum fth_status fth_zreader_open(const char *path, struct fth_zreader **out,
         reader->stream = ZSTD_createDStream();
         if (!reader->stream || ZSTD_isError(ZSTD_DCtx_setParameter(
                                    reader->stream, ZSTD_d_windowLogMax, MAX_WINDOW_LOG)))
-            status = fth_fail(error, FTH_NO_MEMORY, "read", path, "out of memory");
+            status = fth_no_memory(error, "read", path);
     }
     if (status != FTH_OK) {
         fth_zreader_close(reader);
@@ -135,7 +135,7 @@ enum fth_status fth_zwriter_open(const char *path, int level, struct fth_zwriter
     *out = NULL;
     struct fth_zwriter *writer = calloc(1, sizeof *writer);
     if (!writer)
-        return fth_fail(error, FTH_NO_MEMORY, "write", path, "out of memory");
+        return fth_no_memory(error, "write", path);
     enum fth_status status = fth_atomic_open(path, &writer->file, error);
     if (status == FTH_OK) {
         writer->stream = ZSTD_createCStream();

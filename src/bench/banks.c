@@ -41,7 +41,7 @@ static enum fth_status latency(const struct fth_bench_run *run, unsigned word_by
     *cycles = status == FTH_OK ? round(100 * figure.value) / 100 : NAN;
     if (status == FTH_OK || status == FTH_UNSUPPORTED || status == FTH_INCONCLUSIVE)
         return FTH_OK;
-    return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+    return fth_error_move(error, &fault);
 }
 
 /* The table of threads and strides. */

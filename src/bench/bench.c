@@ -48,11 +48,6 @@ const char *fth_bench_name(size_t index, const char **summary)
 
 /* ---- results ---- */
 
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, "store results", NULL, "out of memory");
-}
-
 static struct series *last(struct fth_bench *bench)
 {
     return &bench->series[bench->count - 1];
@@ -64,14 +59,16 @@ enum fth_status fth_bench_add_series(struct fth_bench *bench, const char *name, 
 {
     void *items = bench->series;
     if (!fth_grow(&items, bench->count, &bench->capacity, sizeof *bench->series))
-        return no_memory(error);
+        return fth_no_memory(error, "store results", NULL);
     bench->series = items;
     struct series *series = &bench->series[bench->count++];
     *series =
         (struct series){.public = {.name = fth_arena_text(&bench->arena, name),
                                    .title = fth_arena_text(&bench->arena, title),
                                    .table = {.columns = columns, .column_count = column_count}}};
-    return series->public.name && series->public.title ? FTH_OK : no_memory(error);
+    return series->public.name && series->public.title
+               ? FTH_OK
+               : fth_no_memory(error, "store results", NULL);
 }
 
 void fth_bench_show_grid(struct fth_bench *bench, size_t down, size_t across, size_t value)
@@ -106,12 +103,12 @@ enum fth_status fth_bench_add_row(struct fth_bench *bench, const struct fth_cell
         void *items = series->cells;
         size_t used = table->row_count * table->column_count + i;
         if (!fth_grow(&items, used, &series->capacity, sizeof *cells))
-            return no_memory(error);
+            return fth_no_memory(error, "store results", NULL);
         series->cells = items;
         series->cells[used] = cells[i];
         if (cells[i].text &&
             !(series->cells[used].text = fth_arena_text(&bench->arena, cells[i].text)))
-            return no_memory(error);
+            return fth_no_memory(error, "store results", NULL);
     }
     table->cells = series->cells;
     table->row_count++;
@@ -125,14 +122,16 @@ enum fth_status fth_bench_add_figure(struct fth_bench *bench, const char *key, d
     struct fth_bench_series *public = &series->public;
     void *items = (void *)public->figures;
     if (!fth_grow(&items, public->figure_count, &series->figure_capacity, sizeof *public->figures))
-        return no_memory(error);
+        return fth_no_memory(error, "store results", NULL);
     struct fth_bench_figure *figures = items, *figure = &figures[public->figure_count++];
     public->figures = figures;
     *figure = (struct fth_bench_figure){.key = fth_arena_text(&bench->arena, key),
                                         .value = value,
                                         .unit = fth_arena_text(&bench->arena, unit),
                                         .method = fth_arena_text(&bench->arena, method)};
-    return figure->key && figure->unit && figure->method ? FTH_OK : no_memory(error);
+    return figure->key && figure->unit && figure->method
+               ? FTH_OK
+               : fth_no_memory(error, "store results", NULL);
 }
 
 enum fth_status fth_bench_add_missing(struct fth_bench *bench, const char *reason,
@@ -141,11 +140,12 @@ enum fth_status fth_bench_add_missing(struct fth_bench *bench, const char *reaso
     struct series *series = last(bench);
     void *items = (void *)series->public.missing;
     if (!fth_grow(&items, series->public.missing_count, &series->missing_capacity, sizeof(char *)))
-        return no_memory(error);
+        return fth_no_memory(error, "store results", NULL);
     const char **missing = items;
     series->public.missing = missing;
     missing[series->public.missing_count] = fth_arena_text(&bench->arena, reason);
-    return missing[series->public.missing_count++] ? FTH_OK : no_memory(error);
+    return missing[series->public.missing_count++] ? FTH_OK
+                                                   : fth_no_memory(error, "store results", NULL);
 }
 
 enum fth_status fth_bench_keep_failure(struct fth_bench *bench, const char *what,
@@ -267,7 +267,7 @@ enum fth_status fth_bench_create(struct fth_device *device, const struct fth_ben
     }
     struct fth_bench *bench = calloc(1, sizeof *bench);
     if (!bench)
-        return no_memory(error);
+        return fth_no_memory(error, "store results", NULL);
     enum fth_status status = fth_gpu_create(&bench->gpu, error);
     if (status == FTH_OK)
         status = fth_device_describe(device, bench->gpu, error);

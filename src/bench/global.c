@@ -328,7 +328,7 @@ enum fth_status fth_bench_global(const struct fth_bench_run *run, struct fth_err
 {
     struct work *work = calloc(1, sizeof *work);
     if (!work)
-        return fth_fail(error, FTH_NO_MEMORY, "bench", "global", "out of memory");
+        return fth_no_memory(error, "bench", "global");
     work->run = run;
     enum fth_status status = measure_all(work, error);
     free(work);

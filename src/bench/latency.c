@@ -290,7 +290,7 @@ static enum fth_status load_cycles(const struct fth_bench_run *run, enum fth_ope
     *cycles = status == FTH_OK ? figure.value : NAN;
     if (status == FTH_OK || status == FTH_UNSUPPORTED || status == FTH_INCONCLUSIVE)
         return FTH_OK;
-    return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+    return fth_error_move(error, &fault);
 }
 
 static enum fth_status compare_with_l2(const struct fth_bench_run *run, struct fth_error *error)
@@ -337,7 +337,7 @@ enum fth_status fth_bench_latency(const struct fth_bench_run *run, struct fth_er
 {
     uint64_t *footprints = calloc(MAX_FOOTPRINTS, sizeof *footprints);
     if (!footprints)
-        return fth_fail(error, FTH_NO_MEMORY, "measure", NULL, "out of memory");
+        return fth_no_memory(error, "measure", NULL);
     const size_t count = choose_footprints(run, footprints);
     enum fth_status status = trace_curves(run, true, footprints, count, error);
     if (status == FTH_OK)

@@ -270,7 +270,7 @@ enum fth_status fth_bench_shared(const struct fth_bench_run *run, struct fth_err
     struct fth_banks banks = {0};
     sweep.points = calloc((size_t)MAX_BLOCKS * 6 * 2 * FTH_MAX_CHAINS, sizeof *sweep.points);
     if (!sweep.points)
-        return fth_fail(error, FTH_NO_MEMORY, "measure", NULL, "out of memory");
+        return fth_no_memory(error, "measure", NULL);
     enum fth_status status =
         fth_bench_add_series(run->bench, "shared.points", "Shared memory: copies of every shape",
                              point_columns, FTH_COUNT(point_columns), error);

@@ -366,7 +366,7 @@ enum fth_status fth_bench_stream(const struct fth_bench_run *run, struct fth_err
 {
     struct fth_stream_work *work = calloc(1, sizeof *work);
     if (!work)
-        return fth_fail(error, FTH_NO_MEMORY, "bench", "stream", "out of memory");
+        return fth_no_memory(error, "bench", "stream");
     work->run = run;
     enum fth_status status = measure_all(work, error);
     free(work);

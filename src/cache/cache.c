@@ -1,6 +1,7 @@
 /* Creates a cache from its configuration: checks the configuration, allocates and clears. */
 #include "cache/cache.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,7 +173,7 @@ enum fth_status fth_cache_create(const struct fth_cache_config *config, struct f
 
     struct fth_cache *made = calloc(1, sizeof *made);
     if (!made)
-        return fth_fail(error, FTH_NO_MEMORY, "build a cache", NULL, "out of memory");
+        return fth_no_memory(error, "build a cache", NULL);
     uint64_t sector_bytes = config->sector_bytes ? config->sector_bytes : config->line_bytes;
     made->policy = policy;
     made->write = write_policies[config->write];

@@ -47,7 +47,7 @@ static const uint64_t kept_memory_divisor = 4;
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
-    fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+    fth_no_memory(error, "run experiments", NULL);
     return FTH_NO_MEMORY;
 }
 
@@ -638,7 +638,7 @@ static enum fth_status reserve(struct fth_batch *batch, const struct fth_request
             return FTH_OK;
         }
         if (status != FTH_NO_MEMORY)
-            return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+            return fth_error_move(error, &fault);
         set_failure(samples, FTH_UNAVAILABLE, fault.cause);
         if (!may_clear)
             return FTH_OK;
@@ -712,9 +712,8 @@ static enum fth_status run_family(struct fth_batch *batch, const struct fth_requ
     set_failure(samples, status, fault.cause);
     /* These two statuses mean that the GPU cannot execute this request, but can execute others. Any
      * other failure ends the batch. */
-    return status == FTH_UNSUPPORTED || status == FTH_UNAVAILABLE
-               ? FTH_OK
-               : fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+    return status == FTH_UNSUPPORTED || status == FTH_UNAVAILABLE ? FTH_OK
+                                                                  : fth_error_move(error, &fault);
 }
 
 /* Executes all requests. Each round forms a group from the requests that are not done yet. */

@@ -20,7 +20,7 @@ enum fth_status fth_device_list(void (*each)(void *user, const struct fth_device
         struct fth_error fault = FTH_NO_ERROR;
         enum fth_status status = backends[i]->list(each, user, &fault);
         if (status == FTH_NO_MEMORY)
-            return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+            return fth_error_move(error, &fault);
         if (status != FTH_OK) {
             char text[sizeof fault];
             each(user, &(struct fth_device_info){backends[i]->name, NULL, NULL,
@@ -98,7 +98,7 @@ enum fth_status fth_device_create(const char *id, const struct fth_device_ops *o
     *device = calloc(1, sizeof **device);
     if (!*device) {
         ops->close(state);
-        return fth_fail(error, FTH_NO_MEMORY, "open device", id, "out of memory");
+        return fth_no_memory(error, "open device", id);
     }
     (*device)->ops = ops;
     (*device)->state = state;

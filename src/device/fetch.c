@@ -124,8 +124,7 @@ static enum fth_status upload_constants(struct run *run, struct fth_error *error
     struct fth_batch bank_batch = *run->batch; /* a copy with the bank of this module */
     const struct fth_chain *chain = &run->request->fetch.constants;
     uint64_t bytes, *bank = calloc(BANK_BYTES / 8, 8);
-    enum fth_status status =
-        bank ? FTH_OK : fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+    enum fth_status status = bank ? FTH_OK : fth_no_memory(error, "run experiments", NULL);
     if (status == FTH_OK)
         status = bank_batch.ops->symbol(bank_batch.machine, run->module, "bank", &bank_batch.bank,
                                         &bytes, error);

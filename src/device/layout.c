@@ -98,7 +98,7 @@ enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path
     if (!region) {
         void *regions = layout->regions;
         if (!fth_grow(&regions, layout->count, &layout->capacity, sizeof *layout->regions))
-            return fth_fail(error, FTH_NO_MEMORY, "lay out chains", NULL, "out of memory");
+            return fth_no_memory(error, "lay out chains", NULL);
         layout->regions = regions;
         region = &layout->regions[layout->count++];
         *region = (struct fth_region){.array = chain->array,
@@ -175,7 +175,7 @@ enum fth_status fth_layout_build(struct fth_layout *layout, enum fth_path path,
             layout->regions[i].built_count = 0;
     void *built = region->built;
     if (!fth_grow(&built, region->built_count, &region->built_capacity, sizeof *region->built))
-        return fth_fail(error, FTH_NO_MEMORY, "lay out chains", NULL, "out of memory");
+        return fth_no_memory(error, "lay out chains", NULL);
     region->built = built;
     const uint64_t arguments[] = {region->address + chain->start_bytes,
                                   region->address,

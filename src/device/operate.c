@@ -250,7 +250,7 @@ static enum fth_status collect(struct fth_batch *batch, uint64_t from,
         if (status == FTH_OK)
             status = summarize(records, operate, blocks, values, cycles, error);
     } else {
-        status = fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+        status = fth_no_memory(error, "run experiments", NULL);
     }
     free(records);
     free(values);

@@ -33,7 +33,7 @@ static void flush(struct recorder *recorder)
 {
     struct fth_buffer *bytes = &recorder->bytes;
     if (recorder->writer && (bytes->failed || recorder->key.failed)) {
-        fth_fail(&recorder->fault, FTH_NO_MEMORY, "record", NULL, "out of memory");
+        fth_no_memory(&recorder->fault, "record", NULL);
         give_up(recorder);
     }
     if (!recorder->writer)
@@ -139,7 +139,7 @@ enum fth_status fth_device_record(struct fth_device *device, const char *path,
         return fth_fail(error, FTH_INVALID, "record", device->id, "it is already being recorded");
     struct recorder *recorder = calloc(1, sizeof *recorder);
     if (!recorder)
-        return fth_fail(error, FTH_NO_MEMORY, "record", device->id, "out of memory");
+        return fth_no_memory(error, "record", device->id);
     recorder->inner = device->ops;
     recorder->inner_state = device->state;
     recorder->checksum = FTH_RECORDING_CHECKSUM_START;

@@ -348,14 +348,6 @@ static enum fth_status read_header(struct fth_recording *recording, struct curso
                                                     : "corrupt: the header has no end");
 }
 
-/* The message names entry 0 if memory is exhausted before the entries are read, and the end marker
- * if it is exhausted after them. */
-static enum fth_status no_memory(const struct cursor *cursor)
-{
-    return fth_fail(cursor->error, FTH_NO_MEMORY, operation, cursor->name,
-                    "out of memory in entry %" PRIu64, cursor->entry);
-}
-
 static enum fth_status read_description(struct fth_recording *recording, struct cursor *cursor)
 {
     struct span json = {0};
@@ -368,11 +360,12 @@ static enum fth_status read_description(struct fth_recording *recording, struct 
                                &gpu, &fault);
     fth_gpu_destroy(gpu);
     if (status != FTH_OK)
-        return status == FTH_NO_MEMORY ? no_memory(cursor) : corrupt(cursor, "%.200s", fault.cause);
+        return status == FTH_NO_MEMORY ? fth_no_memory(cursor->error, operation, cursor->name)
+                                       : corrupt(cursor, "%.200s", fault.cause);
     void *items = recording->descriptions;
     if (!fth_grow(&items, recording->description_count, &recording->description_capacity,
                   sizeof json))
-        return no_memory(cursor);
+        return fth_no_memory(cursor->error, operation, cursor->name);
     recording->descriptions = items;
     recording->descriptions[recording->description_count++] = json;
     return FTH_OK;
@@ -389,7 +382,7 @@ static enum fth_status read_answer(struct fth_recording *recording, struct curso
         return status;
     void *items = recording->answers;
     if (!fth_grow(&items, recording->answer_count, &recording->answer_capacity, sizeof answer))
-        return no_memory(cursor);
+        return fth_no_memory(cursor->error, operation, cursor->name);
     recording->answers = items;
     recording->answers[recording->answer_count++] = answer;
     return FTH_OK;
@@ -492,7 +485,7 @@ enum fth_status fth_recording_parse(const char *name, struct fth_buffer *content
     struct fth_recording *recording = calloc(1, sizeof *recording);
     if (!recording) {
         fth_buffer_fini(content);
-        return fth_fail(error, FTH_NO_MEMORY, operation, name, "out of memory");
+        return fth_no_memory(error, operation, name);
     }
     recording->content = *content;
     *content = (struct fth_buffer){0};
@@ -502,13 +495,14 @@ enum fth_status fth_recording_parse(const char *name, struct fth_buffer *content
         .bytes = (const unsigned char *)(recording->content.data ? recording->content.data : ""),
         .size = recording->content.size,
         .error = error};
-    enum fth_status status = recording->name ? FTH_OK : no_memory(&cursor);
+    enum fth_status status =
+        recording->name ? FTH_OK : fth_no_memory(cursor.error, operation, cursor.name);
     if (status == FTH_OK)
         status = read_header(recording, &cursor);
     if (status == FTH_OK)
         status = read_entries(recording, &cursor);
     if (status == FTH_OK && !sort_answers(recording))
-        status = no_memory(&cursor);
+        status = fth_no_memory(cursor.error, operation, cursor.name);
     if (status != FTH_OK) {
         fth_recording_destroy(recording);
         return status;

@@ -52,7 +52,7 @@ static enum fth_status next_answer(struct replay *replay, const struct fth_reque
     replay->key.size = 0;
     fth_request_write(request, &replay->key);
     if (replay->key.failed)
-        return fth_fail(error, FTH_NO_MEMORY, operation, replay->path, "out of memory");
+        return fth_no_memory(error, operation, replay->path);
     size_t count =
         fth_recording_find(replay->recording, replay->key.data, replay->key.size, &first);
     if (count == 0 || replay->used[first] == count)
@@ -128,14 +128,14 @@ static enum fth_status open_replay(const char *what, const struct fth_log *log,
         return fth_fail(error, FTH_INVALID, operation, NULL, "no recording given; use replay:FILE");
     struct replay *replay = calloc(1, sizeof *replay);
     if (!replay)
-        return fth_fail(error, FTH_NO_MEMORY, operation, what, "out of memory");
+        return fth_no_memory(error, operation, what);
     enum fth_status status = fth_recording_read(what, &replay->recording, error);
     if (status == FTH_OK) {
         replay->path = strdup(what);
         replay->used =
             calloc(fth_recording_answer_count(replay->recording) + 1, sizeof *replay->used);
         if (!replay->path || !replay->used)
-            status = fth_fail(error, FTH_NO_MEMORY, operation, what, "out of memory");
+            status = fth_no_memory(error, operation, what);
     }
     if (status != FTH_OK) {
         close_replay(replay);

@@ -323,7 +323,7 @@ static enum fth_status measure(struct fth_batch *batch, const struct run *run, b
         (double)run->piece_bytes * (double)(run->stream->passes + 1) + (double)fth_l2_bytes(batch);
     struct block_times *times = malloc(size);
     if (!times)
-        return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+        return fth_no_memory(error, "run experiments", NULL);
     uint64_t source = 0;
     enum fth_status status =
         batch->ops->fill(batch->machine, batch->stream.control.address, 0, 32 + size, error);

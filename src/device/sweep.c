@@ -118,7 +118,7 @@ static enum fth_status load(struct fth_batch *batch, const struct fth_sweep_code
     void *modules = memory->modules;
     if (!fth_grow(&modules, memory->module_count, &memory->module_capacity,
                   sizeof *memory->modules))
-        return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+        return fth_no_memory(error, "run experiments", NULL);
     memory->modules = modules;
     struct fth_buffer ptx = {0};
     enum fth_status status = fth_kernels_sweep(code, &ptx, error);
@@ -222,7 +222,7 @@ static enum fth_status process_on_host(struct fth_batch *batch, enum host_task t
     unsigned char *part = calloc((size_t)2 * CHUNK, width),
                   *found = part ? part + width * CHUNK : NULL;
     if (!part)
-        return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+        return fth_no_memory(error, "run experiments", NULL);
     enum fth_status status = FTH_OK;
     for (uint64_t from = 0; from < all && status == FTH_OK; from += CHUNK) {
         const size_t count = all - from < CHUNK ? (size_t)(all - from) : CHUNK;
@@ -275,7 +275,7 @@ static enum fth_status count_wrong(struct fth_batch *batch, const struct run *ru
     uint64_t coefficients[3];
     uint32_t *sums = calloc(1, CONTROL_BYTES);
     if (!sums)
-        return fth_fail(error, FTH_NO_MEMORY, "run experiments", NULL, "out of memory");
+        return fth_no_memory(error, "run experiments", NULL);
     fth_sweep_coefficients(run->sweep->kind, coefficients);
     *wrong = 0;
     enum fth_status status = batch->facts.host_access_is_free

@@ -180,7 +180,7 @@ static enum fth_status note_structure(const struct dissection *dissection,
         list.numbers = ways;
         list.count = found->sets;
         status = ways ? note(dissection, list, confidence, found->samples, method, error)
-                      : fth_fail(error, FTH_NO_MEMORY, "dissect", NULL, "out of memory");
+                      : fth_no_memory(error, "dissect", NULL);
         free(ways);
     }
     if (status == FTH_OK)
@@ -212,7 +212,7 @@ static enum fth_status note_policy(const struct dissection *dissection,
                       "share of each way in all replacements, in the order in which the ways were "
                       "filled",
                       error)
-               : fth_fail(error, FTH_NO_MEMORY, "dissect", NULL, "out of memory");
+               : fth_no_memory(error, "dissect", NULL);
     free(shares);
     return status;
 }

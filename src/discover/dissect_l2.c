@@ -115,8 +115,7 @@ static enum fth_status find_sides(struct fth_discovery *discovery,
     size_t samples = 0;
     enum fth_status status;
     if (!sides || !numbers) {
-        status = fth_fail(error, FTH_NO_MEMORY, "find the near partition of each SM", NULL,
-                          "out of memory");
+        status = fth_no_memory(error, "find the near partition of each SM", NULL);
         goto out;
     }
     status = fth_probe_sm_sides(&discovery->prober, plan, sides, &samples, error);

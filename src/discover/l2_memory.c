@@ -48,7 +48,7 @@ enum fth_status fth_discover_l2_latency(struct fth_discovery *discovery, struct 
     one.every_sm = false;
     all.by_sm = calloc(discovery->prober.sms, sizeof *all.by_sm);
     if (!all.by_sm)
-        return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
+        return fth_no_memory(error, "find latency", NULL);
     fth_log_progress(discovery->prober.log, "L2 latency", 0.05);
     enum fth_status status = fth_probe_latency(&discovery->prober, &all, &discovery->l2, error);
     /* The timing overhead is measured on one SM and needs the latency of that SM. */

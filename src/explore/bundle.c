@@ -113,7 +113,7 @@ enum fth_status fth_explore_bundles(const struct fth_exploration *exploration, s
     *bundles = calloc(count ? count : 1, sizeof **bundles);
     if (!infos || !*bundles) {
         free(infos);
-        return fth_fail(error, FTH_NO_MEMORY, "explore", NULL, "out of memory");
+        return fth_no_memory(error, "explore", NULL);
     }
     for (size_t i = 0; i < count && status == FTH_OK; i++)
         status = find_info(exploration, jobs[i], &infos[i], error);

@@ -4,16 +4,12 @@
  * same traces. */
 #include "explore/explore.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static const char operation[] = "explore";
-
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
-}
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -82,7 +78,7 @@ static enum fth_status scan_trace(struct fth_input *input, struct fth_error *err
     uint64_t state = FTH_LINE_START;
     input->lines = calloc(fth_trace_launch_count(input->trace) + 1, sizeof *input->lines);
     if (!input->lines)
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < fth_trace_launch_count(input->trace) && status == FTH_OK; i++) {
         const struct fth_trace_launch *launch = fth_trace_launch_at(input->trace, i);
         struct fth_trace_cursor *cursor = NULL;
@@ -117,18 +113,18 @@ enum fth_status fth_input_open(struct fth_exploration *exploration, const char *
             return FTH_OK;
     if (!fth_grow((void **)&exploration->inputs, exploration->input_count,
                   &exploration->input_capacity, sizeof *exploration->inputs))
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     struct fth_input *input = &exploration->inputs[exploration->input_count++];
     *input = (struct fth_input){.name = fth_arena_text(&exploration->arena, name)};
     char temporary[512] = "";
-    enum fth_status status = input->name ? FTH_OK : no_memory(error);
+    enum fth_status status = input->name ? FTH_OK : fth_no_memory(error, operation, NULL);
     input->temporary = ends_with(path, ".json") || fth_trace_recognise(path) != FTH_TRACE_OWN;
     if (status == FTH_OK && input->temporary)
         status = make_temporary(temporary, sizeof temporary, error);
     if (status == FTH_OK) {
         input->path = strdup(input->temporary ? temporary : path);
         if (!input->path)
-            status = no_memory(error);
+            status = fth_no_memory(error, operation, NULL);
     }
     if (status == FTH_OK && input->temporary)
         status = make_trace(path, temporary, sizes, size_count, log, error);

@@ -37,7 +37,7 @@ static enum fth_status find_points(struct merging *merging, const char *const *p
     const size_t points = merging->parts[0].header_points;
     merging->part_of = calloc(points + 1, sizeof *merging->part_of);
     if (!merging->part_of)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     for (size_t p = 0; p < points; p++) {
         merging->part_of[p] = SIZE_MAX;
         for (size_t i = 0; i < merging->count; i++) {
@@ -173,7 +173,7 @@ enum fth_status fth_merge(const char *const *paths, size_t count, bool partial,
     *text = NULL;
     *size = 0;
     if (!parts)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         status = fth_points_read(paths[i], &parts[i], error);
         read += status == FTH_OK;

@@ -5,6 +5,7 @@
  * process writes a file at a time. Damaged lines are reported, and their points computed again. The
  * file of another exploration is refused and left unchanged. */
 #define _GNU_SOURCE /* statx: stat and fstat are not exported by glibc before 2.33 */
+#include "base/json.h"
 #include "explore/explore.h"
 
 #include <errno.h>
@@ -105,7 +106,7 @@ enum fth_status fth_points_parse(const char *path, struct fth_buffer *text,
         points->at = calloc(points->header_points, sizeof *points->at);
         points->size = calloc(points->header_points, sizeof *points->size);
         if (!points->at || !points->size) {
-            fth_fail(error, FTH_NO_MEMORY, "read points", path, "out of memory");
+            fth_no_memory(error, "read points", path);
             status = FTH_NO_MEMORY;
         }
     }
@@ -222,7 +223,7 @@ static enum fth_status resume(struct fth_output *output, const struct fth_explor
             continue;
         output->lines[i] = malloc(points.size[i] + 1);
         if (!output->lines[i]) {
-            status = fth_fail(error, FTH_NO_MEMORY, "explore", output->path, "out of memory");
+            status = fth_no_memory(error, "explore", output->path);
             break;
         }
         memcpy(output->lines[i], points.text.data + points.at[i], points.size[i]);
@@ -269,7 +270,7 @@ enum fth_status fth_output_open(const struct fth_exploration *exploration, const
     struct fth_buffer header = {0};
     *out = NULL;
     if (!output)
-        return fth_fail(error, FTH_NO_MEMORY, "explore", path, "out of memory");
+        return fth_no_memory(error, "explore", path);
     output->fd = -1;
     output->ordered = true;
     output->points = exploration->points;
@@ -278,7 +279,7 @@ enum fth_status fth_output_open(const struct fth_exploration *exploration, const
     output->path = path ? strdup(path) : NULL;
     enum fth_status status = FTH_OK;
     if (!output->lines || !output->sizes || (path && !output->path))
-        status = fth_fail(error, FTH_NO_MEMORY, "explore", path, "out of memory");
+        status = fth_no_memory(error, "explore", path);
     fth_line_header(&header, exploration->header, exploration->identity, shard, shards);
     if (status == FTH_OK)
         status = fth_buffer_take(&header, &output->header, &output->header_size, error);
@@ -337,7 +338,7 @@ enum fth_status fth_output_finish(struct fth_output *output, struct fth_error *e
     fth_output_text(output, &text);
     const size_t from = output->regular ? 0 : output->header_size + 1;
     enum fth_status status =
-        text.failed ? fth_fail(error, FTH_NO_MEMORY, "write", output->path, "out of memory")
+        text.failed ? fth_no_memory(error, "write", output->path)
                     : fth_file_write(output->path, text.data + from, text.size - from, error);
     fth_buffer_fini(&text);
     return status;

@@ -4,22 +4,18 @@
  * runs the same exploration. */
 #include "explore/explore.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char operation[] = "explore";
-
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
-}
 
 enum fth_status fth_explore_create(const struct fth_model_params *base,
                                    struct fth_exploration **out, struct fth_error *error)
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     return fth_model_params_copy(base, &(*out)->base, error);
 }
 
@@ -72,7 +68,7 @@ enum fth_status fth_study_input(struct fth_exploration *exploration, struct fth_
         copy_longer(exploration, study->kernels, study->input_count, sizeof *study->kernels);
     const char *name = kernel ? fth_arena_text(&exploration->arena, kernel) : NULL;
     if (!inputs || !kernels || (kernel && !name))
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     inputs[study->input_count] = input;
     kernels[study->input_count++] = name;
     study->inputs = inputs;
@@ -101,11 +97,11 @@ enum fth_status fth_explore_set(struct fth_exploration *exploration, const char 
         return status;
     if (!fth_grow((void **)&exploration->settings, exploration->setting_count,
                   &exploration->setting_capacity, sizeof *exploration->settings))
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     struct fth_explore_setting *setting = &exploration->settings[exploration->setting_count++];
     setting->name = fth_arena_text(&exploration->arena, name);
     setting->value = fth_arena_text(&exploration->arena, value);
-    return setting->name && setting->value ? FTH_OK : no_memory(error);
+    return setting->name && setting->value ? FTH_OK : fth_no_memory(error, operation, NULL);
 }
 
 enum fth_status fth_study_set(struct fth_exploration *exploration, struct fth_study *study,
@@ -114,13 +110,13 @@ enum fth_status fth_study_set(struct fth_exploration *exploration, struct fth_st
     struct fth_explore_setting *settings =
         copy_longer(exploration, study->settings, study->setting_count, sizeof *settings);
     if (!settings)
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     settings[study->setting_count].name = fth_arena_text(&exploration->arena, name);
     settings[study->setting_count].value = fth_arena_text(&exploration->arena, value);
     study->settings = settings;
     return settings[study->setting_count].name && settings[study->setting_count++].value
                ? FTH_OK
-               : no_memory(error);
+               : fth_no_memory(error, operation, NULL);
 }
 
 void fth_value_part(const char *text, size_t part, char *out, size_t size)
@@ -186,7 +182,7 @@ enum fth_status fth_study_vary(struct fth_exploration *exploration, struct fth_s
     struct fth_axis *axes =
         copy_longer(exploration, study->axes, study->axis_count, sizeof *study->axes);
     if (!axis.names || !axis.values || !axes)
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     if (study->axis_count == FTH_MAX_AXES)
         return fth_fail(error, FTH_INVALID, operation, names,
                         "more than %d axes; vary fewer parameters, or some together (A+B)",
@@ -196,12 +192,12 @@ enum fth_status fth_study_vary(struct fth_exploration *exploration, struct fth_s
         fth_value_part(names, i, name, sizeof name);
         axis.names[i] = fth_arena_text(&exploration->arena, name);
         if (!axis.names[i])
-            return no_memory(error);
+            return fth_no_memory(error, operation, NULL);
     }
     for (size_t i = 0; i < count; i++) {
         axis.values[i] = fth_arena_text(&exploration->arena, values[i]);
         if (!axis.values[i])
-            return no_memory(error);
+            return fth_no_memory(error, operation, NULL);
     }
     axes[study->axis_count++] = axis;
     study->axes = axes;
@@ -231,7 +227,7 @@ enum fth_status fth_explore_vary(struct fth_exploration *exploration, const char
     const char *equals = strchr(text, '=');
     char names[256];
     if (!study)
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     if (!equals || equals == text || (size_t)(equals - text) >= sizeof names)
         return fth_fail(error, FTH_INVALID, operation, text,
                         "expected NAME=VALUE,VALUE..., such as l1.size_bytes=8K,16K");
@@ -244,7 +240,7 @@ enum fth_status fth_explore_vary(struct fth_exploration *exploration, const char
         const size_t size = strcspn(at, separator);
         char *value = fth_arena_alloc(&exploration->arena, size + 1);
         if (!value || !fth_grow((void **)&values, count, &capacity, sizeof *values)) {
-            status = no_memory(error);
+            status = fth_no_memory(error, operation, NULL);
             break;
         }
         memcpy(value, at, size);
@@ -264,7 +260,7 @@ enum fth_status fth_explore_trace(struct fth_exploration *exploration, const cha
     struct fth_study *study = command_line_study(exploration);
     size_t number;
     if (!study)
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     enum fth_status status =
         fth_input_open(exploration, path, sizes, size_count, log, &number, error);
     return status == FTH_OK ? fth_study_input(exploration, study, number, NULL, error) : status;
@@ -361,7 +357,7 @@ static enum fth_status find_jobs(struct fth_exploration *exploration, struct fth
     exploration->first_point = calloc(points, sizeof *exploration->first_point);
     if (!keyed || !exploration->job_of || !exploration->first_point) {
         free(keyed);
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     }
     for (size_t i = 0; i < points && status == FTH_OK; i++) {
         keyed[i].point = i;

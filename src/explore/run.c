@@ -39,7 +39,7 @@ enum fth_status fth_explore_jobs(const struct fth_exploration *exploration,
     *jobs = calloc(exploration->jobs, sizeof **jobs);
     if (!wanted || !*jobs) {
         free(wanted);
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     }
     for (size_t i = 0; i < exploration->points; i++) {
         const size_t job = exploration->job_of[i];
@@ -125,7 +125,7 @@ static enum fth_status run_bundle(struct pool *pool, const struct fth_bundle *bu
     if (!params || !members) {
         free(params);
         free(members);
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     }
     enum fth_status status = run_models(pool, jobs, params, members, bundle->count, error);
     if (status == FTH_OK) {

@@ -9,6 +9,7 @@
  * An entry of "traces" is a path, relative to the folder of the file, optionally followed by a
  * blank and the name of the only kernel to model. Parameters that vary together are separated by
  * '+', and so are their values; a value without '+' is used for all of them. */
+#include "base/json.h"
 #include "explore/explore.h"
 
 #include <stdlib.h>
@@ -124,7 +125,7 @@ static enum fth_status read_study(const struct reader *reader, json_t *object, j
     }
     struct fth_study *study = fth_study_add(reader->exploration, name);
     if (!study)
-        return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->name, "out of memory");
+        return fth_no_memory(reader->error, operation, reader->name);
     study->l1_off = json_is_true(json_object_get(object, "l1_off"));
     enum fth_status status = read_settings(reader, common, study);
     if (status == FTH_OK)

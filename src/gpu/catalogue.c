@@ -29,11 +29,6 @@ struct fth_catalogue {
     size_t count, capacity;
 };
 
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, "open GPU catalogue", NULL, "out of memory");
-}
-
 /* Adds an entry, unless there is one with the same name: folders are read in the order of their
  * precedence. Returns false without memory. */
 static bool add(struct fth_catalogue *catalogue, struct entry entry)
@@ -117,7 +112,7 @@ enum fth_status fth_catalogue_open(struct fth_catalogue **out, struct fth_error 
     *out = NULL;
     struct fth_catalogue *catalogue = calloc(1, sizeof *catalogue);
     if (!catalogue)
-        return no_memory(error);
+        return fth_no_memory(error, "open GPU catalogue", NULL);
     char folder[PATH_MAX + 32];
     bool ok = true;
     if (find_folder_by_program(folder, sizeof folder))
@@ -127,7 +122,7 @@ enum fth_status fth_catalogue_open(struct fth_catalogue **out, struct fth_error 
         ok = add(catalogue, (struct entry){fth_embedded_gpus[i].name, NULL, &fth_embedded_gpus[i]});
     if (!ok) {
         fth_catalogue_close(catalogue);
-        return no_memory(error);
+        return fth_no_memory(error, "open GPU catalogue", NULL);
     }
     if (catalogue->count)
         qsort(catalogue->entries, catalogue->count, sizeof *catalogue->entries, by_name);

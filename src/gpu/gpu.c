@@ -1,5 +1,6 @@
 /* A GPU description in memory: sections of attributes, in the order in which they were added. */
 #include "gpu/gpu.h"
+#include "base/json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,16 +8,11 @@
 
 static const char operation[] = "build GPU description";
 
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
-}
-
 enum fth_status fth_gpu_create(struct fth_gpu **out, struct fth_error *error)
 {
     struct fth_gpu *gpu = calloc(1, sizeof *gpu);
     if (!gpu)
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     gpu->device.name = "device";
     gpu->noise.name = "noise";
     *out = gpu;
@@ -66,11 +62,11 @@ enum fth_status fth_gpu_add_element(struct fth_gpu *gpu, const char *name, struc
         return fth_fail(error, FTH_INVALID, operation, name, "the section already exists");
     void *elements = gpu->elements;
     if (!fth_grow(&elements, gpu->element_count, &gpu->element_capacity, sizeof *gpu->elements))
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     gpu->elements = elements;
     struct fth_gpu_section section = {.name = fth_arena_text(&gpu->arena, name)};
     if (!section.name)
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     gpu->elements[gpu->element_count++] = section;
     return FTH_OK;
 }
@@ -123,7 +119,7 @@ enum fth_status fth_gpu_set(struct fth_gpu *gpu, struct fth_gpu_section *section
         copy.texts = texts;
     }
     if (!ok)
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < section->count; i++)
         if (strcmp(section->attributes[i].name, copy.name) == 0) {
             section->attributes[i] = copy;
@@ -131,7 +127,7 @@ enum fth_status fth_gpu_set(struct fth_gpu *gpu, struct fth_gpu_section *section
         }
     void *attributes = section->attributes;
     if (!fth_grow(&attributes, section->count, &section->capacity, sizeof copy))
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     section->attributes = attributes;
     section->attributes[section->count++] = copy;
     return FTH_OK;
@@ -148,7 +144,7 @@ static enum fth_status add_named(struct fth_gpu *gpu, struct fth_named_texts *li
         list->items[list->count] = item;
     }
     if (!ok)
-        return no_memory(error);
+        return fth_no_memory(error, operation, NULL);
     list->count++;
     return FTH_OK;
 }

@@ -11,6 +11,8 @@
 
 #include "base/base.h"
 
+struct fth_json_path;
+
 /* ---- schema.c ---- */
 
 /* The classes of a section. They determine which attributes it can have. */

@@ -1,5 +1,6 @@
 /* Reads a GPU description from JSON. This file checks the JSON type of each value; validate.c,
  * which checks every description that is read, then checks the values themselves. */
+#include "base/json.h"
 #include "gpu/gpu.h"
 
 #include <math.h>
@@ -89,7 +90,7 @@ static enum fth_status read_list(struct reader *reader, const json_t *value,
     double *numbers = fth_arena_array(arena, count, sizeof *numbers);
     const char **texts = fth_arena_array(arena, count, sizeof *texts);
     if (!numbers || !texts)
-        return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->name, "out of memory");
+        return fth_no_memory(reader->error, operation, reader->name);
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         const json_t *item = json_array_get(value, i);
@@ -169,7 +170,7 @@ static enum fth_status read_raw(struct reader *reader, struct fth_gpu_section *s
                  fth_schema_suggest_attribute(section->name, key));
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
     if (!text)
-        return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->name, "out of memory");
+        return fth_no_memory(reader->error, operation, reader->name);
     struct fth_attribute attribute = fth_attribute_make(key, FTH_RAW);
     attribute.text = text;
     enum fth_status status = fth_gpu_set(reader->gpu, section, &attribute, reader->error);

@@ -1,6 +1,7 @@
 /* Checks a GPU description: each value against its rule in the schema, then the relations between
  * attributes of one section, then those between sections. The error names the first violation and
  * its path. A number that is absent violates no relation. */
+#include "base/json.h"
 #include "gpu/gpu.h"
 
 #include <ctype.h>

@@ -79,9 +79,7 @@ enum fth_status fth_kernels_fill(const char *name, const char *text,
         at = close + 2;
     }
     fth_buffer_text(out, at);
-    return out->failed
-               ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", name, "out of memory")
-               : FTH_OK;
+    return out->failed ? fth_no_memory(error, "fill in kernel template", name) : FTH_OK;
 }
 
 /* Returns the text of an embedded template. If there is none, returns a text that
@@ -120,10 +118,9 @@ enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error
             {"loads", loads.data},        {"unroll", unroll},          {"unroll_bits", unroll_bits},
             {"unroll_rest", unroll_rest},
         };
-        status =
-            loads.failed
-                ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", "walk", "out of memory")
-                : fth_kernels_fill_named("walk", values, FTH_COUNT(values), &walks, error);
+        status = loads.failed
+                     ? fth_no_memory(error, "fill in kernel template", "walk")
+                     : fth_kernels_fill_named("walk", values, FTH_COUNT(values), &walks, error);
         fth_buffer_fini(&loads);
         fth_buffer_format(&dispatch,
                           "    setp.eq.u32 %%is_path, %%path, %zu;\n    @%%is_path bra walk_%s;\n",
@@ -133,7 +130,7 @@ enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error
     snprintf(max_steps, sizeof max_steps, "%d", FTH_CHASE_STEPS);
     snprintf(request_bytes, sizeof request_bytes, "%zu", sizeof(struct fth_chase_request));
     if (status == FTH_OK && (walks.failed || dispatch.failed))
-        status = fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", NULL, "out of memory");
+        status = fth_no_memory(error, "fill in kernel template", NULL);
     if (status == FTH_OK) {
         const struct fth_kernel_value values[] = {
             {"version", version},        {"target", target},
@@ -161,9 +158,8 @@ enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *er
                                               {"unroll_bits", unroll_bits},
                                               {"unroll_rest", unroll_rest}};
     enum fth_status status =
-        loads.failed
-            ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", "cluster", "out of memory")
-            : fth_kernels_fill_named("cluster", values, FTH_COUNT(values), out, error);
+        loads.failed ? fth_no_memory(error, "fill in kernel template", "cluster")
+                     : fth_kernels_fill_named("cluster", values, FTH_COUNT(values), out, error);
     fth_buffer_fini(&loads);
     return status;
 }
@@ -205,8 +201,7 @@ enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth_buffer *out,
         fth_buffer_format(&end, "    add.f32 %%a0, %%a0, %%a%u;\n", i);
     enum fth_status status = FTH_OK;
     if (blocks.failed || begin.failed || end.failed)
-        status =
-            fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", "fetch", "out of memory");
+        status = fth_no_memory(error, "fill in kernel template", "fetch");
     if (status == FTH_OK) {
         const struct fth_kernel_value values[] = {
             {"version", version},     {"target", target},      {"block", block},
@@ -388,9 +383,8 @@ enum fth_status fth_kernels_stream(const struct fth_stream_code *code, struct ft
         {"variables", array_variables(path)},
     };
     enum fth_status status =
-        group.failed
-            ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", name, "out of memory")
-            : fth_kernels_fill_named("stream", values, FTH_COUNT(values), out, error);
+        group.failed ? fth_no_memory(error, "fill in kernel template", name)
+                     : fth_kernels_fill_named("stream", values, FTH_COUNT(values), out, error);
     fth_buffer_fini(&group);
     return status;
 }

@@ -351,7 +351,7 @@ enum fth_status fth_kernels_operate(enum fth_operation operation, unsigned chain
     };
     enum fth_status status =
         begin.failed || operations.failed || wait.failed
-            ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", row->name, "out of memory")
+            ? fth_no_memory(error, "fill in kernel template", row->name)
             : fth_kernels_fill_named("operate", values, FTH_COUNT(values), out, error);
     fth_buffer_fini(&begin);
     fth_buffer_fini(&operations);

@@ -180,9 +180,8 @@ enum fth_status fth_kernels_sweep(const struct fth_sweep_code *code, struct fth_
         {"end", code->kind == FTH_SWEEP_READ ? end_of_read : ""},
     };
     enum fth_status status =
-        group.failed
-            ? fth_fail(error, FTH_NO_MEMORY, "fill in kernel template", "sweep", "out of memory")
-            : fth_kernels_fill_named("sweep", values, FTH_COUNT(values), out, error);
+        group.failed ? fth_no_memory(error, "fill in kernel template", "sweep")
+                     : fth_kernels_fill_named("sweep", values, FTH_COUNT(values), out, error);
     fth_buffer_fini(&group);
     return status;
 }

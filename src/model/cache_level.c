@@ -38,7 +38,7 @@ static enum fth_status create_cache(const struct fth_shape *shape, uint64_t seed
         return fth_cache_create(&config, cache, error);
     uint64_t *set_ways = calloc(shape->sets, sizeof *set_ways);
     if (!set_ways)
-        return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+        return fth_no_memory(error, "model caches", NULL);
     for (uint64_t set = 0; set < shape->sets; set++)
         set_ways[set] = shape->lines / shape->sets + (set < extra);
     config.ways = 0;
@@ -88,7 +88,7 @@ enum fth_status fth_cache_level_create(const struct fth_shape *shape, struct fth
     struct fth_cache_level *level = calloc(1, sizeof *level);
     *out = NULL;
     if (!level)
-        return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+        return fth_no_memory(error, "model caches", NULL);
     level->shape = *shape;
     level->unit_count = (size_t)(shape->partitions * shape->banks);
     level->mshr_count =
@@ -104,7 +104,7 @@ enum fth_status fth_cache_level_create(const struct fth_shape *shape, struct fth
     enum fth_status status =
         level->units && level->mshrs && level->totals.profile[0] && level->totals.profile[1]
             ? create_units(level, error)
-            : fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+            : fth_no_memory(error, "model caches", NULL);
     if (status == FTH_OK)
         *out = level;
     else

@@ -178,7 +178,7 @@ enum fth_status fth_distances_create(struct fth_distances **out, struct fth_erro
     }
     if (!distances || !distances->table || !allocate_time(distances, 1 << 12)) {
         fth_distances_destroy(distances);
-        return fth_fail(error, FTH_NO_MEMORY, "count distances", NULL, "out of memory");
+        return fth_no_memory(error, "count distances", NULL);
     }
     *out = distances;
     return FTH_OK;

@@ -50,7 +50,7 @@ enum fth_status fth_l2_create(const struct fth_setting *setting, size_t instruct
     enum fth_status status = FTH_OK;
     *out = NULL;
     if (!l2)
-        return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+        return fth_no_memory(error, "model caches", NULL);
     l2->side_count = setting->sides;
     l2->home_mask = setting->home_mask;
     l2->shape = setting->l2;
@@ -60,7 +60,7 @@ enum fth_status fth_l2_create(const struct fth_setting *setting, size_t instruct
     l2->traffic = calloc(instructions + 1, sizeof *l2->traffic);
     if (!l2->sides || !l2->counts || !l2->traffic) {
         fth_l2_destroy(l2);
-        return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+        return fth_no_memory(error, "model caches", NULL);
     }
     for (uint64_t i = 0; status == FTH_OK && i < l2->side_count; i++) {
         l2->sides[i].l2 = l2;

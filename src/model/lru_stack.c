@@ -57,11 +57,6 @@ bool fth_lru_stack_supports(const struct fth_shape *shape)
            shape->lines % shape->sets == 0 && shape->ways <= 64;
 }
 
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
-}
-
 static enum fth_status add_variant(struct fth_lru_stack *stack, uint64_t ways,
                                    struct fth_model_counts *counts, struct fth_error *error)
 {
@@ -71,7 +66,7 @@ static enum fth_status add_variant(struct fth_lru_stack *stack, uint64_t ways,
     for (int i = 0; i < 2; i++) {
         variant->totals.profile[i] = calloc(variant->totals.profile_size, sizeof(uint64_t));
         if (!variant->totals.profile[i])
-            return no_memory(error);
+            return fth_no_memory(error, "model caches", NULL);
     }
     return fth_mshr_create(stack->shape.mshr_size, &variant->mshr, error);
 }
@@ -88,13 +83,13 @@ enum fth_status fth_lru_stack_create(const struct fth_shape *widest, const uint6
                                             .policy = "lru"};
     *out = NULL;
     if (!stack)
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     stack->shape = *widest;
     stack->variants = calloc(count, sizeof *stack->variants);
     stack->entries = malloc((size_t)(widest->sets * widest->ways) * sizeof *stack->entries);
     if (!stack->variants || !stack->entries) {
         fth_lru_stack_destroy(stack);
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     }
     enum fth_status status = fth_cache_create(&config, &stack->index, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++)

@@ -59,7 +59,7 @@ enum fth_status fth_mshr_create(uint64_t size, struct fth_mshr **out, struct fth
         mshr->size = size;
     if (!mshr || !allocate(mshr, 64)) {
         free(mshr);
-        return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
+        return fth_no_memory(error, "model caches", NULL);
     }
     *out = mshr;
     return FTH_OK;

@@ -47,11 +47,6 @@ struct fth_multi_run {
     size_t misses_capacity;
 };
 
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
-}
-
 /* ---- stack groups ---- */
 
 static void free_stack_group(struct member *member, uint64_t sms)
@@ -120,7 +115,7 @@ static enum fth_status create_stack(struct fth_multi_run *multi,
     if (!ways || !counts) {
         free(ways);
         free(counts);
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     }
     for (size_t i = 0; i < stack_group->count; i++) {
         const struct fth_model_work *work = multi->members[stack_group->members[i]].work;
@@ -151,7 +146,7 @@ static enum fth_status run_stacks(struct fth_multi_run *multi,
         multi->misses_capacity = batch->requests.capacity;
         multi->misses = calloc(multi->misses_capacity, sizeof *multi->misses);
         if (!multi->misses)
-            return no_memory(error);
+            return fth_no_memory(error, "model caches", NULL);
     }
     for (size_t g = 0; g < batch->group_count && status == FTH_OK; g++) {
         const struct fth_issue_group *group = &batch->groups[g];
@@ -160,7 +155,7 @@ static enum fth_status run_stacks(struct fth_multi_run *multi,
         if (status == FTH_OK &&
             !fth_lru_stack_run(stack_group->stacks[group->sm], batch->requests.items + group->first,
                                group->count, multi->misses + group->first))
-            status = no_memory(error);
+            status = fth_no_memory(error, "model caches", NULL);
     }
     return status;
 }
@@ -229,7 +224,7 @@ enum fth_status fth_multi_run_begin(struct fth_multi_run *multi, size_t launch,
     }
     for (size_t i = 0; i < multi->count; i++)
         if (!create_stack_group(multi, i))
-            return no_memory(error);
+            return fth_no_memory(error, "model caches", NULL);
     return FTH_OK;
 }
 
@@ -268,7 +263,7 @@ static enum fth_status run_l1s(struct fth_model_work *work, struct fth_batch *ba
     const enum fth_status status = fth_work_group_by_sm(work, batch, error);
     if (status != FTH_OK)
         return status;
-    return fth_work_run_l1s(work, batch) ? FTH_OK : no_memory(error);
+    return fth_work_run_l1s(work, batch) ? FTH_OK : fth_no_memory(error, "model caches", NULL);
 }
 
 /* Runs the requests that the L1s of a member forward through the L2s of all members with the same
@@ -279,7 +274,7 @@ static enum fth_status run_l2s(struct fth_multi_run *multi, size_t index, struct
     for (size_t i = index; i < multi->count; i++)
         if (multi->members[i].l1_owner == index && multi->members[i].l2_input_owner == i &&
             !(fth_work_run_l2(multi->members[i].work, batch) && replay(multi, i)))
-            return no_memory(error);
+            return fth_no_memory(error, "model caches", NULL);
     return FTH_OK;
 }
 
@@ -305,7 +300,8 @@ static bool all_diverged(const struct fth_multi_run *multi)
 enum fth_status fth_multi_run_batch(struct fth_multi_run *multi, struct fth_batch *batch,
                                     struct fth_error *error)
 {
-    enum fth_status status = batch->requests.failed ? no_memory(error) : FTH_OK;
+    enum fth_status status =
+        batch->requests.failed ? fth_no_memory(error, "model caches", NULL) : FTH_OK;
     for (size_t i = 0; i < multi->count && status == FTH_OK; i++) {
         const struct member *member = &multi->members[i];
         multi->failed_member = i;
@@ -320,7 +316,7 @@ enum fth_status fth_multi_run_batch(struct fth_multi_run *multi, struct fth_batc
     for (size_t i = 0; i < multi->count && status == FTH_OK; i++)
         if (multi->members[i].work->bypassed && multi->members[i].bypassed_l2_input_owner == i &&
             !(fth_work_run_bypassed(multi->members[i].work, batch) && replay_bypassed(multi, i)))
-            status = no_memory(error);
+            status = fth_no_memory(error, "model caches", NULL);
     if (status == FTH_OK && all_diverged(multi)) {
         multi->stopped = true; /* not an error: run_once() replaces the status */
         status = fth_fail(NULL, FTH_INTERRUPTED, "model caches", NULL, "all models have diverged");
@@ -390,7 +386,7 @@ static enum fth_status create_members(struct fth_multi_run *multi, const struct 
     enum fth_status status = FTH_OK;
     multi->members = calloc(count ? count : 1, sizeof *multi->members);
     if (!multi->members)
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     for (; multi->count < count && status == FTH_OK; multi->count += status == FTH_OK) {
         const struct fth_model_options own = {.threads = 1,
                                               .bypassed = members[multi->count].bypassed,
@@ -448,7 +444,7 @@ static enum fth_status rerun_diverged(const struct fth_trace *trace,
     if (!diverged || !which) {
         free(diverged);
         free(which);
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     }
     for (size_t i = 0; i < count; i++)
         if (!members[i].result) {

@@ -540,7 +540,7 @@ enum fth_status fth_model_params_create(const struct fth_gpu *gpu, struct fth_mo
 {
     *params = calloc(1, sizeof **params);
     if (!*params)
-        return fth_fail(error, FTH_NO_MEMORY, "set parameters", NULL, "out of memory");
+        return fth_no_memory(error, "set parameters", NULL);
     for (size_t key = 0; key < FTH_MODEL_KEYS; key++) {
         enum fth_status status = set_key(*params, key, default_of(key), FTH_MODEL_DEFAULT, error);
         if (status != FTH_OK) {
@@ -559,7 +559,7 @@ enum fth_status fth_model_params_copy(const struct fth_model_params *params,
 {
     *copy = malloc(sizeof **copy);
     if (!*copy)
-        return fth_fail(error, FTH_NO_MEMORY, "set parameters", NULL, "out of memory");
+        return fth_no_memory(error, "set parameters", NULL);
     **copy = *params;
     return FTH_OK;
 }

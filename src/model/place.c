@@ -24,11 +24,6 @@ static enum fth_status refuse(const char *name, const char *cause, struct fth_er
     return fth_fail(error, FTH_INVALID, "model caches", name, "%s", cause);
 }
 
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
-}
-
 enum fth_status fth_number_list(const char *what, const char *text, uint64_t max,
                                 uint32_t **numbers, size_t *count, struct fth_error *error)
 {
@@ -52,7 +47,7 @@ enum fth_status fth_number_list(const char *what, const char *text, uint64_t max
             status = fth_fail(error, FTH_INVALID, "read list", what,
                               "'%.20s' is not a number below %llu", text, (unsigned long long)max);
         else if (!fth_grow((void **)numbers, *count, &capacity, sizeof **numbers))
-            status = no_memory(error);
+            status = fth_no_memory(error, "model caches", NULL);
         else
             (*numbers)[(*count)++] = (uint32_t)number;
         text = end;
@@ -69,7 +64,7 @@ static enum fth_status count_shares(struct fth_placement *placement, struct fth_
     placement->earlier = calloc(placement->table_size + 1, sizeof *placement->earlier);
     placement->share = calloc(placement->sms, sizeof *placement->share);
     if (!placement->earlier || !placement->share)
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     for (size_t i = 0; i < placement->table_size; i++)
         placement->earlier[i] = placement->share[placement->table[i]]++;
     placement->min_share = UINT64_MAX;
@@ -89,7 +84,7 @@ static enum fth_status find_ranges(struct fth_placement *placement, struct fth_e
     const uint64_t waves = fth_placement_waves(placement);
     placement->ranges = calloc((size_t)waves, 2 * sizeof *placement->ranges);
     if (!placement->ranges)
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     for (uint64_t i = 0; i < waves; i++)
         placement->ranges[2 * i] = UINT64_MAX;
     for (uint64_t block = 0; block < placement->blocks; block++) {
@@ -120,7 +115,7 @@ static enum fth_status assign_randomly(struct fth_placement *placement, uint64_t
     placement->table_size = (size_t)placement->blocks;
     placement->table = calloc(placement->table_size, sizeof *placement->table);
     if (!placement->table)
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     for (size_t i = 0; i < placement->table_size; i++)
         placement->table[i] =
             (uint32_t)(even ? i % placement->sms : fth_rng_below(&rng, placement->sms));
@@ -150,7 +145,7 @@ enum fth_status fth_placement_create(const struct fth_model_params *params,
     struct fth_placement *placement = calloc(1, sizeof *placement);
     *out = NULL;
     if (!placement)
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     *placement = (struct fth_placement){
         .blocks = setting->blocks, .sms = setting->sms, .blocks_at_once = setting->blocks_at_once};
     for (size_t i = 0; i < FTH_COUNT(groups); i++)

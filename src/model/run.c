@@ -18,11 +18,6 @@ enum {
     WINDOW_ACCESSES = 1 << 19
 };
 
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
-}
-
 /* ---- batches ---- */
 
 bool fth_work_run_l1(struct fth_model_work *work, struct fth_batch *batch, uint32_t sm,
@@ -168,7 +163,7 @@ static enum fth_status run_l1s(struct fth_model_work *work, struct fth_batch *ba
     return !batch->requests.failed && (work->workers ? fth_workers_run_l1s(work->workers, batch)
                                                      : fth_work_run_l1s(work, batch))
                ? FTH_OK
-               : no_memory(error);
+               : fth_no_memory(error, "model caches", NULL);
 }
 
 enum fth_status fth_work_finish_batch(struct fth_model_work *work, struct fth_batch *batch,
@@ -178,7 +173,7 @@ enum fth_status fth_work_finish_batch(struct fth_model_work *work, struct fth_ba
     if (work->multi)
         status = fth_multi_run_batch(work->multi, batch, error);
     else if (!fth_work_run_l2(work, batch) || !fth_work_run_bypassed(work, batch))
-        status = no_memory(error);
+        status = fth_no_memory(error, "model caches", NULL);
     fth_requests_clear(&batch->requests);
     batch->group_count = 0;
     return status;
@@ -223,7 +218,7 @@ static enum fth_status begin_group(struct fth_model_work *work, struct fth_batch
         return status;
     if (!fth_grow((void **)&batch->groups, batch->group_count, &batch->group_capacity,
                   sizeof *batch->groups))
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     batch->groups[batch->group_count++] = (struct fth_issue_group){
         .sm = sm,
         .first = batch->requests.count,
@@ -329,7 +324,7 @@ static enum fth_status find_waves(struct fth_model_work *work, size_t launch, ui
         if (*count && (*waves)[*count - 1] == wave)
             continue;
         if (!fth_grow((void **)waves, *count, &capacity, sizeof **waves))
-            status = no_memory(error);
+            status = fth_no_memory(error, "model caches", NULL);
         else
             (*waves)[(*count)++] = wave;
     }
@@ -383,7 +378,7 @@ static enum fth_status run_waves(struct fth_model_work *work, size_t launch,
     if (status == FTH_OK &&
         !(work->multi ? fth_multi_run_flush(work->multi)
                       : fth_work_flush_l2(work) && fth_work_flush_bypassed(work)))
-        status = no_memory(error);
+        status = fth_no_memory(error, "model caches", NULL);
     return status;
 }
 
@@ -418,7 +413,7 @@ enum fth_status fth_work_create(const struct fth_trace *trace,
     struct fth_model_work *work = calloc(1, sizeof *work);
     *out = NULL;
     if (!work)
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     work->trace = trace;
     work->params = params;
     if (options)

@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, "model caches", NULL, "out of memory");
-}
-
 enum fth_status fth_work_init(struct fth_model_work *work, struct fth_error *error)
 {
     work->instructions = fth_trace_instruction_count(work->trace);
@@ -30,7 +25,7 @@ enum fth_status fth_work_init(struct fth_model_work *work, struct fth_error *err
     for (size_t i = 0; ok && i < work->count_arrays; i++)
         ok = work->l1_counts[i] != NULL;
     if (!ok)
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     fth_workers_create(work, work->count_arrays);
     return work->options.curves ? fth_distances_create(&work->l2_distances, error) : FTH_OK;
 }
@@ -119,7 +114,7 @@ static enum fth_status read_join_groups(struct fth_model_work *work, struct fth_
     work->join = fth_join_create();
     return work->join ? fth_number_list("l2.joins", text, UINT32_MAX, &work->join_group_of_sm,
                                         &work->join_group_count, error)
-                      : no_memory(error);
+                      : fth_no_memory(error, "model caches", NULL);
 }
 
 static enum fth_status make_l2(struct fth_model_work *work, struct fth_error *error)
@@ -262,13 +257,15 @@ enum fth_status fth_work_add_results(struct fth_model_work *work, size_t launch,
                                   .blocks_at_once = work->setting.blocks_at_once};
     struct fth_model_row *kernel = find_kernel(work, row->kernel);
     if (!kernel)
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     for (size_t i = 0; i < work->instructions; i++) {
         add_instruction_counts(work, i, row);
         add_instruction_counts(work, i, &kernel[i + 1]);
     }
     row->dram_writes += fth_l2_counts(work->l2, work->instructions)->dram_writes;
-    return add_totals(work, row) && fth_row_add(kernel, row) ? FTH_OK : no_memory(error);
+    return add_totals(work, row) && fth_row_add(kernel, row)
+               ? FTH_OK
+               : fth_no_memory(error, "model caches", NULL);
 }
 
 void fth_work_reset_counts(struct fth_model_work *work)
@@ -362,7 +359,7 @@ enum fth_status fth_work_result(struct fth_model_work *work, struct fth_model_re
         ok = add_curves(work, result);
     if (!ok) {
         fth_model_result_destroy(result);
-        return no_memory(error);
+        return fth_no_memory(error, "model caches", NULL);
     }
     *out = result;
     return FTH_OK;

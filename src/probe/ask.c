@@ -8,7 +8,7 @@ enum fth_status fth_ask(const struct fth_prober *prober, const struct fth_reques
 {
     *answers = (struct fth_answers){calloc(count, sizeof *answers->items), count};
     if (!answers->items)
-        return fth_fail(error, FTH_NO_MEMORY, "measure", NULL, "out of memory");
+        return fth_no_memory(error, "measure", NULL);
     enum fth_status status =
         fth_device_measure(prober->device, requests, count, answers->items, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++)

@@ -68,7 +68,7 @@ static enum fth_status ask_percents(const struct fth_prober *prober,
 {
     struct fth_request *requests = calloc(count * REPEATS, sizeof *requests);
     if (!requests)
-        return fth_fail(error, FTH_NO_MEMORY, "find carve-outs", NULL, "out of memory");
+        return fth_no_memory(error, "find carve-outs", NULL);
     for (size_t i = 0; i < count * REPEATS; i++)
         requests[i] = make_request(plan, percents[i / REPEATS]);
     struct fth_answers answers = {0};

@@ -101,8 +101,7 @@ enum fth_status fth_choices_add(struct fth_choices *choices, uint64_t ways, cons
     free(set.by_arrival_order);
     free(set.way);
     free(set.known);
-    return allocated ? FTH_OK
-                     : fth_fail(error, FTH_NO_MEMORY, "compare policies", NULL, "out of memory");
+    return allocated ? FTH_OK : fth_no_memory(error, "compare policies", NULL);
 }
 
 /* ---- bits per replacement ---- */

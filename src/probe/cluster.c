@@ -126,7 +126,7 @@ static enum fth_status plateau(const struct pool *pool, const struct fth_cluster
 {
     double *members = calloc(pool->count, sizeof *members);
     if (!members)
-        return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
+        return fth_no_memory(error, "find latency", NULL);
     size_t count = 0;
     double mean = 0;
     for (size_t i = 0; i < pool->count; i++)
@@ -181,7 +181,7 @@ static enum fth_status ask_all(const struct fth_prober *prober, bool steady,
         if (status == FTH_UNSUPPORTED && i > 0)
             return FTH_OK;
         if (status != FTH_OK)
-            fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+            fth_error_move(error, &fault);
     }
     return status;
 }
@@ -208,7 +208,7 @@ enum fth_status fth_probe_cluster(const struct fth_prober *prober,
                           .medians = calloc(max_slopes, sizeof *others.medians)};
     enum fth_status status = FTH_OK;
     if (!own.slopes || !others.slopes || !own.medians || !others.medians)
-        status = fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
+        status = fth_no_memory(error, "find latency", NULL);
     if (status == FTH_OK)
         status = ask_all(prober, true, latency, &own, &others, error);
     if (status == FTH_OK && !are_steady(latency))

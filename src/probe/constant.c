@@ -94,7 +94,7 @@ struct study {
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
-    return fth_fail(error, FTH_NO_MEMORY, "find constant caches", NULL, "out of memory");
+    return fth_no_memory(error, "find constant caches", NULL);
 }
 
 /* Returns the median of three values that are `stride` entries apart. */

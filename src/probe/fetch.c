@@ -69,7 +69,7 @@ struct plateau {
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
-    return fth_fail(error, FTH_NO_MEMORY, "find instruction caches", NULL, "out of memory");
+    return fth_no_memory(error, "find instruction caches", NULL);
 }
 
 /* Measures code of these lengths and adds the points to the curve. */

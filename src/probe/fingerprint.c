@@ -243,7 +243,7 @@ static enum fth_status compute_sm_features(const struct fth_samples *samples, si
 {
     double *known = calloc(sms, sizeof *known);
     if (!known)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     enum fth_status status = FTH_OK;
     size_t count = 0;
     for (size_t i = 0; i < sms && status == FTH_OK; i++) {
@@ -300,7 +300,7 @@ enum fth_status fth_probe_fingerprint(const struct fth_prober *prober, double no
     if (!requests || !samples) {
         free(samples);
         free(requests);
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     }
     make_requests(prober, run, requests);
     enum fth_status status = fth_device_measure(prober->device, requests, count, samples, error);

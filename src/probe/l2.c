@@ -114,7 +114,7 @@ static enum fth_status find_far(struct l2 *l2, const struct fth_samples *samples
 {
     uint32_t *between = calloc(samples->count, sizeof *between);
     if (!between)
-        return fth_fail(error, FTH_NO_MEMORY, "find partitions", NULL, "out of memory");
+        return fth_no_memory(error, "find partitions", NULL);
     size_t count = 0;
     for (size_t i = 0; i < samples->count; i++)
         if (samples->cycles[i] > l2->near_threshold && samples->cycles[i] <= l2->memory_threshold)

@@ -215,7 +215,7 @@ enum fth_status fth_probe_sm_sides(const struct fth_prober *prober,
     struct fth_request *requests = calloc(prober->sms, sizeof *requests);
     struct fth_answers answers = {0};
     if (!requests)
-        return fth_fail(error, FTH_NO_MEMORY, "find the sides of the SMs", NULL, "out of memory");
+        return fth_no_memory(error, "find the sides of the SMs", NULL);
     for (size_t i = 0; i < prober->sms; i++)
         requests[i] = make_request(plan, lines, (uint32_t)i, touched_fraction);
     enum fth_status status = fth_ask(prober, requests, prober->sms, &answers, error);

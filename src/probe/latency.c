@@ -168,7 +168,7 @@ static enum fth_status single_loads(const struct fth_prober *prober,
     const size_t parts = sms > 1 ? 1 : TIMED_PASSES;
     struct fth_request *requests = calloc(sms, sizeof *requests);
     if (!requests)
-        return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
+        return fth_no_memory(error, "find latency", NULL);
     for (size_t i = 0; i < sms; i++)
         requests[i] = warm_request(plan, plan->long_count, FTH_STEP_TIME_HOPS, parts, (uint32_t)i);
     double overhead = NAN;
@@ -207,7 +207,7 @@ enum fth_status fth_probe_latency(const struct fth_prober *prober,
     if (!requests || !values) {
         free(requests);
         free(values);
-        return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
+        return fth_no_memory(error, "find latency", NULL);
     }
     for (size_t i = 0; i < 2 * pairs; i++)
         requests[i] = warm_request(plan, i % 2 ? plan->long_count : plan->short_count,
@@ -273,7 +273,7 @@ enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count, double 
         return status;
     core = calloc(count + 1, sizeof *core);
     if (!core)
-        return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
+        return fth_no_memory(error, "find latency", NULL);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
         if (fabs(cycles[i] - summary.median) <= fmax(2, 3 * summary.mad))
@@ -299,7 +299,7 @@ static enum fth_status plateau(const struct fth_samples *samples,
 {
     uint32_t *members = calloc(samples->count, sizeof *members);
     if (!members)
-        return fth_fail(error, FTH_NO_MEMORY, "find latency", NULL, "out of memory");
+        return fth_no_memory(error, "find latency", NULL);
     size_t count = 0;
     for (size_t i = 0; i < samples->count; i++)
         if (fth_cluster_of(clusters, samples->cycles[i]) == index)

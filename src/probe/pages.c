@@ -87,15 +87,13 @@ enum fth_status fth_pages_open(const struct fth_prober *prober, uint64_t stride_
         if (status == FTH_INCONCLUSIVE)
             pages->max_loads -= pages->max_loads / 8 + 1;
         else if (status != FTH_OK)
-            return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+            return fth_error_move(error, &fault);
     }
     if (status != FTH_OK)
         return fth_fail(error, FTH_INCONCLUSIVE, "measure TLB misses", NULL,
                         "too little device memory");
     pages->baseline = calloc(pages->max_loads, sizeof *pages->baseline);
-    return pages->baseline
-               ? FTH_OK
-               : fth_fail(error, FTH_NO_MEMORY, "measure TLB misses", NULL, "out of memory");
+    return pages->baseline ? FTH_OK : fth_no_memory(error, "measure TLB misses", NULL);
 }
 
 void fth_pages_close(struct fth_pages *pages)
@@ -164,7 +162,7 @@ static enum fth_status plan_baselines(const struct fth_pages *pages, uint64_t co
     *planned = (groups + GROUPS_PER_REQUEST - 1) / GROUPS_PER_REQUEST;
     *requests = calloc(*planned, sizeof **requests);
     if (!*requests)
-        return fth_fail(error, FTH_NO_MEMORY, "measure TLB misses", NULL, "out of memory");
+        return fth_no_memory(error, "measure TLB misses", NULL);
     for (size_t i = 0; i < groups; i++, first += step) {
         struct fth_request *request = &(*requests)[i / GROUPS_PER_REQUEST];
         if (i % GROUPS_PER_REQUEST == 0)
@@ -262,7 +260,7 @@ static enum fth_status store_walk(struct fth_pages *pages, const struct fth_samp
     walk->excess = calloc((walk->passes + 1) * count, sizeof *walk->excess);
     walk->cycles = calloc(walk->passes * count, sizeof *walk->cycles);
     if (!walk->excess || !walk->cycles)
-        return fth_fail(error, FTH_NO_MEMORY, "measure TLB misses", NULL, "out of memory");
+        return fth_no_memory(error, "measure TLB misses", NULL);
     walk->mean = walk->excess + walk->passes * count;
     enum fth_status status = FTH_OK;
     for (uint64_t i = 0; i < count && status == FTH_OK; i++) {
@@ -287,7 +285,7 @@ enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *wa
     struct fth_answers answers = {0};
     uint64_t end = 0;
     if (!requests)
-        return fth_fail(error, FTH_NO_MEMORY, "measure TLB misses", NULL, "out of memory");
+        return fth_no_memory(error, "measure TLB misses", NULL);
     for (size_t i = 0; i < count; i++) {
         const struct fth_page_walk *walk = &walks[i];
         requests[i] = make_request(pages, walk);

@@ -44,7 +44,7 @@ static const double max_p_uneven = 1e-5, min_p_even = 1e-3;
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
-    fth_fail(error, FTH_NO_MEMORY, "find the replacement policy", NULL, "out of memory");
+    fth_no_memory(error, "find the replacement policy", NULL);
     return FTH_NO_MEMORY;
 }
 

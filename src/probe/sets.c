@@ -226,7 +226,7 @@ static enum fth_status add_window_choices(struct fth_sets_work *work,
     uint32_t *missed = calloc(count * WINDOW_PASSES + 1, sizeof *missed);
     size_t misses = 0;
     if (!missed)
-        return fth_sets_no_memory(error);
+        return fth_no_memory(error, "find sets", NULL);
     /* Pass 0 fills the set. fth_choices_add needs all misses after the fill, so pass 1 counts here,
      * although try_windows() ignores it. */
     for (uint64_t pass = 1; pass < WINDOW_PASSES; pass++)
@@ -261,7 +261,7 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
         uint32_t *victims = calloc(lines, sizeof *victims);
         if (!victims || !fth_grow(&items, all->count, &all->capacity, sizeof *all->items)) {
             free(victims);
-            status = fth_sets_no_memory(error);
+            status = fth_no_memory(error, "find sets", NULL);
             break;
         }
         all->items = items;
@@ -327,13 +327,13 @@ static enum fth_status record_victims(struct fth_sets_work *work, uint64_t line,
     struct fth_evictions *all = &work->evictions;
     void *items = all->items;
     if (!fth_grow(&items, all->count, &all->capacity, sizeof *all->items))
-        return fth_sets_no_memory(error);
+        return fth_no_memory(error, "find sets", NULL);
     all->items = items;
     struct fth_eviction *eviction = &all->items[all->count];
     *eviction = (struct fth_eviction){.line = line,
                                       .victims = calloc(work->fits, sizeof *eviction->victims)};
     if (!eviction->victims)
-        return fth_sets_no_memory(error);
+        return fth_no_memory(error, "find sets", NULL);
     all->count++;
     for (uint64_t at = 0; at < work->fits; at++) {
         unsigned slow = 0;
@@ -351,7 +351,7 @@ static enum fth_status try_lines(struct fth_sets_work *work, const uint64_t *lin
 {
     struct fth_request *requests = calloc(count * work->votes + 1, sizeof *requests);
     if (!requests)
-        return fth_sets_no_memory(error);
+        return fth_no_memory(error, "find sets", NULL);
     for (size_t i = 0; i < count * work->votes; i++)
         requests[i] = make_eviction_request(work, lines[i / work->votes]);
     struct fth_answers answers = {0};
@@ -459,7 +459,7 @@ static bool evicts_whole_sets(const struct fth_sets_work *work, bool same)
 static enum fth_status try_unseen_lines(struct fth_sets_work *work, struct fth_error *error)
 {
     bool *seen = calloc(work->fits, sizeof *seen);
-    enum fth_status status = seen ? FTH_OK : fth_sets_no_memory(error);
+    enum fth_status status = seen ? FTH_OK : fth_no_memory(error, "find sets", NULL);
     for (int round = 0; round < FTH_SETS_MAX_TESTED && status == FTH_OK; round++) {
         for (size_t i = 0; i < work->evictions.count; i++)
             for (size_t k = 0; k < work->evictions.items[i].count; k++)
@@ -575,7 +575,7 @@ static enum fth_status dissect(struct fth_sets_work *work, struct fth_error *err
     work->members = calloc(work->fits + 1, sizeof *work->members);
     work->evictions.ignored = calloc(work->fits, sizeof *work->evictions.ignored);
     if (!work->members || !work->evictions.ignored)
-        return fth_sets_no_memory(error);
+        return fth_no_memory(error, "find sets", NULL);
     status = fth_sets_find_members(work, MEMBER_PASSES, &same, error);
     if (status == FTH_OK)
         status = run_controls(work, error);

@@ -32,11 +32,6 @@ struct fth_sets_work {
 
 /* ---- sets.c ---- */
 
-FTH_MUST_USE static inline enum fth_status fth_sets_no_memory(struct fth_error *error)
-{
-    fth_fail(error, FTH_NO_MEMORY, "find sets", NULL, "out of memory");
-    return FTH_NO_MEMORY;
-}
 /* Returns a chain of `count` lines from `line` on; `stride` is in lines. */
 struct fth_chain fth_sets_chain(const struct fth_sets_work *work, uint64_t line, uint64_t stride,
                                 uint64_t count);

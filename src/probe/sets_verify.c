@@ -68,7 +68,7 @@ static enum fth_status place_arrays(const struct fth_sets_work *work, const stru
     struct fth_answers answers = {0};
     size_t strides = 0;
     if (!requests)
-        return fth_sets_no_memory(error);
+        return fth_no_memory(error, "find sets", NULL);
     for (size_t i = 0; i < count; i++) {
         bool first = true;
         for (size_t k = 0; k < i; k++)
@@ -92,7 +92,7 @@ static enum fth_status run_tests(struct fth_sets_work *work, struct test *tests,
 {
     struct fth_request *requests = calloc(2 * count, sizeof *requests);
     if (!requests)
-        return fth_sets_no_memory(error);
+        return fth_no_memory(error, "find sets", NULL);
     for (size_t i = 0; i < 2 * count; i++)
         requests[i] = walk_set(work, &tests[i / 2], tests[i / 2].ways + i % 2);
     struct fth_answers answers = {0};
@@ -366,7 +366,7 @@ static enum fth_status store_ways(struct fth_sets_work *work, const uint64_t *wa
         return FTH_OK;
     structure->set_ways = calloc(structure->sets, sizeof *structure->set_ways);
     if (!structure->set_ways)
-        return fth_sets_no_memory(error);
+        return fth_no_memory(error, "find sets", NULL);
     memcpy(structure->set_ways, ways, structure->sets * sizeof *ways);
     return FTH_OK;
 }
@@ -386,7 +386,8 @@ enum fth_status fth_sets_verify(struct fth_sets_work *work, struct fth_error *er
     uint64_t sets = fth_mapping_sets(mapping);
     uint64_t *lines = count_lines_per_set(work), *ways = calloc(sets, sizeof *ways);
     struct test *tests = calloc((size_t)2 * FTH_SETS_MAX_TESTED, sizeof *tests);
-    enum fth_status status = lines && ways && tests ? FTH_OK : fth_sets_no_memory(error);
+    enum fth_status status =
+        lines && ways && tests ? FTH_OK : fth_no_memory(error, "find sets", NULL);
     uint64_t common = status == FTH_OK ? ways_of_full_set(work, lines) : 0;
     for (uint64_t set = 0; status == FTH_OK && set < sets; set++)
         ways[set] = mapping->kind == FTH_MAPPING_ROUND_ROBIN ? lines[set] : common;

@@ -358,7 +358,7 @@ enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
     if (study.scratch)
         status = evaluate(&study, spectrum, error);
     else
-        status = fth_fail(error, FTH_NO_MEMORY, "find the latency spectrum", NULL, "out of memory");
+        status = fth_no_memory(error, "find the latency spectrum", NULL);
     for (size_t i = 1; i < study.answers.count; i += 2)
         spectrum->samples += study.answers.items[i].count;
     free(study.scratch);

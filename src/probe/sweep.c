@@ -92,7 +92,7 @@ static enum fth_status summarize(const struct fth_request *request,
     struct fth_summary summary;
     uint32_t *times = calloc(rounds * repeats, sizeof *times);
     if (!times)
-        return fth_fail(error, FTH_NO_MEMORY, "measure", NULL, "out of memory");
+        return fth_no_memory(error, "measure", NULL);
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < rounds && status == FTH_OK; i++) {
         status = check(request, &answers[i * step], error);
@@ -121,7 +121,7 @@ enum fth_status fth_probe_interleaved(const struct fth_prober *prober,
     struct fth_answers answers = {0};
     struct fth_request *all = calloc(count * rounds, sizeof *all);
     if (!all)
-        return fth_fail(error, FTH_NO_MEMORY, "measure", NULL, "out of memory");
+        return fth_no_memory(error, "measure", NULL);
     for (size_t i = 0; i < count * rounds; i++)
         all[i] = requests[i % count];
     for (size_t i = 0; i < count; i++)

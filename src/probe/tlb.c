@@ -354,7 +354,7 @@ static enum fth_status test_stride(struct study *study, const struct candidate *
         lower->miss_excess - lower->hit_excess > max_lower_fraction * height)
         lower->miss_excess = 0;
     if (status != FTH_OK)
-        fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+        fth_error_move(error, &fault);
     fth_page_walks_fini(&walk, 1);
     close_pages(study, &pages);
     return status;
@@ -475,7 +475,7 @@ static enum fth_status find_typical_excess(const struct fth_page_walk *walk, dou
     size_t count = 0;
     struct fth_summary summary = {.median = 0};
     if (!means)
-        return fth_fail(error, FTH_NO_MEMORY, "find TLBs", NULL, "out of memory");
+        return fth_no_memory(error, "find TLBs", NULL);
     for (uint64_t i = 1; i < walk->count; i++)
         if (walk->mean[i] > low && walk->mean[i] < high)
             means[count++] = walk->mean[i];
@@ -498,7 +498,7 @@ static enum fth_status find_penalty(struct study *study, struct fth_tlb_search *
     enum fth_status status = fth_pages_walk(search->pages, &walk, 1, error);
     double *penalties = status == FTH_OK ? calloc(count * passes, sizeof *penalties) : NULL;
     if (status == FTH_OK && !penalties)
-        status = fth_fail(error, FTH_NO_MEMORY, "find TLBs", NULL, "out of memory");
+        status = fth_no_memory(error, "find TLBs", NULL);
     size_t found = 0;
     /* The range of misses of this level is symmetric around miss_excess. */
     const double low = fth_tlb_step_threshold(step), high = 2 * step->miss_excess - low;
@@ -610,7 +610,7 @@ static enum fth_status find_next_candidate(struct study *study, struct fth_pages
     /* FTH_INCONCLUSIVE is no failure here: memory can be too small for the second chain, and the
      * candidate of the spread chain is still valid. */
     if (status != FTH_OK && status != FTH_INCONCLUSIVE)
-        return fth_fail(error, status, fault.operation, fault.argument, "%s", fault.cause);
+        return fth_error_move(error, &fault);
     if (page_candidate.found && (!candidate->found || page_candidate.step.miss_excess <
                                                           candidate->step.miss_excess + MIN_RISE))
         *candidate = page_candidate;

@@ -132,7 +132,7 @@ static enum fth_status keep_series(const struct fth_tlb_study *study,
     sets->series.cycles = calloc(count, sizeof *sets->series.cycles);
     sets->series.missed = calloc(count, sizeof *sets->series.missed);
     if (!sets->series.cycles || !sets->series.missed)
-        return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
+        return fth_no_memory(error, "find TLB sets", NULL);
     sets->series.pages = walk->count;
     sets->series.count = count;
     for (size_t i = 0; i < count; i++) {
@@ -242,7 +242,7 @@ static enum fth_status add_misses(struct misses *misses, const struct fth_page_w
             continue;
         void *at = misses->at;
         if (!fth_grow(&at, misses->count, &misses->capacity, sizeof *misses->at))
-            return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
+            return fth_no_memory(error, "find TLB sets", NULL);
         misses->at = at;
         misses->at[misses->count++] = round * misses->loads + i;
     }
@@ -275,7 +275,7 @@ static enum fth_status keep_distances(struct fth_tlb_study *study, const struct 
     study->members = ever;
     study->distances = calloc(ever + 1, sizeof *study->distances);
     if (!study->distances)
-        return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
+        return fth_no_memory(error, "find TLB sets", NULL);
     for (size_t i = 1; i < misses->count; i++) {
         const uint64_t before = misses->at[i - 1], now = misses->at[i];
         if (now / misses->loads != before / misses->loads)
@@ -301,7 +301,7 @@ static enum fth_status count_ever_missed(struct fth_tlb_study *study, uint64_t p
     uint64_t *numbers = calloc(pages, sizeof *numbers);
     struct misses misses = {.count = 0};
     if (!numbers)
-        return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
+        return fth_no_memory(error, "find TLB sets", NULL);
     enum fth_status status = FTH_OK;
     double enough = 1;
     const bool one_too_many = pages == study->level->entries + 1;
@@ -535,7 +535,7 @@ static enum fth_status measure_curve(struct fth_tlb_study *study, struct fth_tlb
 {
     sets->miss_curve = calloc(FTH_MAX_MISS_POINTS, sizeof *sets->miss_curve);
     if (!sets->miss_curve)
-        return fth_fail(error, FTH_NO_MEMORY, "find TLB sets", NULL, "out of memory");
+        return fth_no_memory(error, "find TLB sets", NULL);
     return study->periodic ? measure_periodic(study, sets, error)
                            : measure_random(study, sets, error);
 }

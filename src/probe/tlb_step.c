@@ -39,7 +39,7 @@ static enum fth_status sort_above(const double *values, size_t count, double min
 {
     double *kept = calloc(count, sizeof *kept);
     if (!kept)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     *above = 0;
     *sorted = NULL;
     for (size_t i = 0; i < count; i++)
@@ -60,7 +60,7 @@ enum fth_status fth_page_noise(const struct fth_page_walk *walk, struct fth_page
     size_t kept = 0;
     struct fth_summary summary = {.mad = 0};
     if (!deviation)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < loads; i++)
         deviation[i] = walk->excess[i] - walk->mean[i % walk->count];
     enum fth_status status = sort_above(deviation, loads, -INFINITY, &sorted, &kept, error);

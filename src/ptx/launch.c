@@ -46,7 +46,7 @@ void out_of_memory(struct run *run)
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK) {
         run->status = FTH_NO_MEMORY;
-        fth_fail(run->error, FTH_NO_MEMORY, "run kernel", run->kernel->name, "out of memory");
+        fth_no_memory(run->error, "run kernel", run->kernel->name);
     }
     pthread_mutex_unlock(run->lock);
     stop_run(run);

@@ -76,7 +76,7 @@ static enum fth_status add_allocation(struct memory *memory, struct allocation a
     void *allocations = memory->allocations;
     if (!fth_grow(&allocations, memory->allocation_count, &memory->allocation_capacity,
                   sizeof *memory->allocations))
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     memory->allocations = allocations;
     if (!get_host_memory(&added)) {
         char text[32];
@@ -108,7 +108,7 @@ enum fth_status fth_ptx_machine_create_shared(struct fth_ptx_machine *other,
         free(machine);
         if (!other)
             free(memory);
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     }
     memory->users++;
     machine->memory = memory;
@@ -271,7 +271,7 @@ enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t addres
         void *textures = memory->textures;
         if (!fth_grow(&textures, memory->texture_count, &memory->texture_capacity,
                       sizeof *memory->textures))
-            return fth_fail(error, FTH_NO_MEMORY, "make texture", NULL, "out of memory");
+            return fth_no_memory(error, "make texture", NULL);
         memory->textures = textures;
         memory->texture_count++;
     }

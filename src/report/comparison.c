@@ -207,7 +207,7 @@ static enum fth_status put_table(const char *format, const struct rows *rows,
     size_t size = 0;
     if (!cells || rows->failed) {
         free(cells);
-        return fth_fail(error, FTH_NO_MEMORY, "compare", NULL, "out of memory");
+        return fth_no_memory(error, "compare", NULL);
     }
     for (size_t i = 0; i < rows->count * column_count; i++)
         cells[i] = rows->cells[i / column_count * COLUMNS + i % column_count];
@@ -392,8 +392,7 @@ static enum fth_status put_fleet(const char *format, struct fleet *fleet, struct
     if (fleet->rows.human_readable && fleet->rows.count == 0) {
         fth_buffer_format(out, "%zu GPUs: none differs from most other GPUs of the same name.\n",
                           fleet->count);
-        return fleet->rows.failed ? fth_fail(error, FTH_NO_MEMORY, "compare", NULL, "out of memory")
-                                  : FTH_OK;
+        return fleet->rows.failed ? fth_no_memory(error, "compare", NULL) : FTH_OK;
     }
     return put_table(format, &fleet->rows, columns, FTH_COUNT(columns), fleet->options->report, out,
                      error);

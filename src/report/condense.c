@@ -2,6 +2,7 @@
  * different reuse distances and a profile for every launch, but the page only draws the curves and
  * the kernels. So each curve is kept at a few hundred cache sizes, where it stays exact, and the
  * launches are removed. The rest of the document does not change. */
+#include "base/json.h"
 #include "report/report.h"
 
 /* A cache size is kept if it is SIZE_STEP times the last kept size, which is an eighth of an

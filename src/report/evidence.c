@@ -7,6 +7,7 @@
  * code (docs/recording.md). Other requests have no footprint and are skipped. Each point keeps at
  * most MAX_SAMPLES of its samples, evenly selected; its mean and percentiles are those of all
  * samples. */
+#include "base/json.h"
 #include "device/recording.h"
 #include "report/report.h"
 #include "stats/stats.h"
@@ -259,7 +260,7 @@ enum fth_status fth_evidence_read(const char *path, struct fth_buffer *content, 
         *root = json_pack("{s:s, s:o, s:O}", "schema", "fathom-evidence/1", "device",
                           identify(recording), "curves", list);
     if (status == FTH_OK && !*root)
-        status = fth_fail(error, FTH_NO_MEMORY, "read recording", path, "out of memory");
+        status = fth_no_memory(error, "read recording", path);
     json_decref(list);
     json_decref(curves);
     fth_recording_destroy(recording);

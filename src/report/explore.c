@@ -1,6 +1,6 @@
 /* Writes the points of an exploration as a table with one row per kernel and point. In CSV and
  * JSON, each varied parameter has a column; in text, one column lists all of them. */
-#include "base/base.h"
+#include "base/json.h"
 #include "report/report.h"
 
 #include <math.h>
@@ -172,7 +172,7 @@ enum fth_status fth_report_points(const char *format, const char *points, size_t
     struct builder builder = {.column_per_name = strcmp(format, "text") != 0};
     enum fth_status status = read_lines(&builder, points, points_size, error);
     if (status == FTH_OK && builder.cells.failed)
-        status = fth_fail(error, FTH_NO_MEMORY, "show points", NULL, "out of memory");
+        status = fth_no_memory(error, "show points", NULL);
     if (status == FTH_OK) {
         const struct fth_table table = {columns, make_columns(&builder, columns),
                                         builder.cells.items, builder.rows};

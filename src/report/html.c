@@ -5,6 +5,7 @@
  * markup: '<',
  * '>' and '&' are written as \u003c, \u003e and \u0026, and the scripts insert texts as text nodes.
  */
+#include "base/json.h"
 #include "report/report.h"
 
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static enum fth_status put_document(struct fth_buffer *out, const char *path, js
         text = json_dumps(entry, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12));
     json_decref(entry);
     if (!text)
-        return fth_fail(error, FTH_NO_MEMORY, "write report", path, "out of memory");
+        return fth_no_memory(error, "write report", path);
     put_escaped(out, text);
     free(text);
     return FTH_OK;

@@ -467,7 +467,7 @@ enum fth_status fth_report_model(const char *format, enum fth_model_view view,
     }
     struct fth_cells cells = {0};
     const struct fth_table table = make_table(&cells, view, result, params);
-    status = cells.failed ? fth_fail(error, FTH_NO_MEMORY, "write report", NULL, "out of memory")
+    status = cells.failed ? fth_no_memory(error, "write report", NULL)
                           : fth_report_table(format, &table, options, text, size, error);
     fth_cells_fini(&cells);
     return status;

@@ -1,6 +1,7 @@
 /* Converts an exploration to a document for the HTML page: the header of the file of points, which
  * says what was explored, and the table of its points (explore.c). The raw counts of each point are
  * left out, because the page shows hit ratios. */
+#include "base/json.h"
 #include "explore/explore.h"
 #include "report/report.h"
 
@@ -35,10 +36,9 @@ static enum fth_status make_rows(const char *path, const struct fth_points *poin
     char *text = NULL;
     size_t size = 0;
     put_lines(points, &lines);
-    enum fth_status status =
-        lines.failed
-            ? fth_fail(error, FTH_NO_MEMORY, operation, path, "out of memory")
-            : fth_report_points("json", lines.data, lines.size, &options, &text, &size, error);
+    enum fth_status status = lines.failed ? fth_no_memory(error, operation, path)
+                                          : fth_report_points("json", lines.data, lines.size,
+                                                              &options, &text, &size, error);
     if (status == FTH_OK)
         status = fth_json_parse(path, text, size, rows, error);
     fth_free(text);
@@ -71,7 +71,7 @@ enum fth_status fth_exploration_read(const char *path, struct fth_buffer *conten
     if (status == FTH_OK)
         status = make_rows(path, &points, &rows, error);
     if (status == FTH_OK && json_object_set_new(*root, "rows", rows) != 0)
-        status = fth_fail(error, FTH_NO_MEMORY, operation, path, "out of memory");
+        status = fth_no_memory(error, operation, path);
     fth_points_fini(&points);
     return status;
 }

@@ -18,6 +18,7 @@
 #ifndef FTH_REPORT_H
 #define FTH_REPORT_H
 
+#include "base/json.h"
 #include "gpu/gpu.h"
 
 struct fth_report_writer {

@@ -3,6 +3,7 @@
  * missed. Malformed or impossible numbers are refused here, so that the scripts of the page can
  * rely on them.
  */
+#include "base/json.h"
 #include "report/report.h"
 
 #include <string.h>
@@ -104,7 +105,7 @@ enum fth_status fth_series_read(const char *path, const struct fth_buffer *conte
     size_t number = 2;
     *root = json_pack("{s:s, s:o}", "schema", "fathom-series/1", "elements", elements);
     if (!*root)
-        return fth_fail(error, FTH_NO_MEMORY, "read series", path, "out of memory");
+        return fth_no_memory(error, "read series", path);
     const char *end = content->data + content->size, *next;
     for (const char *line = content->data + sizeof head - 1; line < end; line = next, number++) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));

@@ -777,7 +777,7 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
         view.width = 100;
     struct fth_arena arena = {0};
     if (!order_elements(&view, &arena))
-        return fth_fail(error, FTH_NO_MEMORY, "show description", NULL, "out of memory");
+        return fth_no_memory(error, "show description", NULL);
     draw(&view);
     fth_buffer_text(out, "\n");
     table(&view);

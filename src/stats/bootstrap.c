@@ -17,11 +17,6 @@
 
 #define OPERATION "bootstrap samples"
 
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, OPERATION, NULL, "out of memory");
-}
-
 static enum fth_status check(size_t count, size_t repeats, struct fth_error *error)
 {
     if (count == 0)
@@ -69,7 +64,7 @@ enum fth_status fth_bootstrap_change(const uint32_t *samples, size_t rows, size_
     uint32_t *row = fth_arena_array(&arena, columns, sizeof *row);
     double *found = fth_arena_array(&arena, options->repeats, 2 * sizeof *found);
     if (!series || !scratch || !row || !found) {
-        status = no_memory(error);
+        status = fth_no_memory(error, OPERATION, NULL);
         goto out;
     }
     struct fth_change change;
@@ -139,7 +134,7 @@ enum fth_status fth_bootstrap_interval(const double *samples, size_t count,
     uint32_t *times = fth_arena_array(&arena, count, sizeof *times);
     double *found = fth_arena_array(&arena, repeats, 2 * sizeof *found);
     if (!times || !found) {
-        status = no_memory(error);
+        status = fth_no_memory(error, OPERATION, NULL);
         goto out;
     }
     if ((status = fth_sorted_f64(samples, count, OPERATION, &sorted, error)) != FTH_OK)

@@ -31,11 +31,6 @@
 
 #define OPERATION "find a change point"
 
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, OPERATION, NULL, "out of memory");
-}
-
 static enum fth_status check(const double *series, size_t count, size_t min_part, size_t parts,
                              struct fth_error *error)
 {
@@ -182,7 +177,7 @@ enum fth_status fth_change_find_robust(const double *series, size_t count, size_
     struct tree tree = {count, fth_arena_array(&arena, count + 1, sizeof(size_t)),
                         fth_arena_array(&arena, count + 1, sizeof(double))};
     if (!ranks || !before || !after || !tree.count || !tree.sum) {
-        status = no_memory(error);
+        status = fth_no_memory(error, OPERATION, NULL);
         goto out;
     }
     if ((status = fth_sorted_f64(series, count, OPERATION, &sorted, error)) != FTH_OK)
@@ -294,7 +289,7 @@ static enum fth_status collect(const struct sums *sums, double level, const size
         found++;
     struct fth_change *items = NULL;
     if (found > 0 && !(items = malloc(found * sizeof *items)))
-        return no_memory(error);
+        return fth_no_memory(error, OPERATION, NULL);
     size_t end = count;
     for (size_t i = found; i-- > 0;) {
         size_t at = i + 1 < found ? last[items[i + 1].index] : last[count];
@@ -331,7 +326,7 @@ enum fth_status fth_changes_find(const double *series, size_t count, size_t min_
     double *best = fth_arena_array(&arena, count + 1, sizeof *best);
     size_t *last = fth_arena_array(&arena, count + 1, sizeof *last);
     if (!sums.value || !sums.square || !candidates.index || !candidates.expiry || !best || !last) {
-        status = no_memory(error);
+        status = fth_no_memory(error, OPERATION, NULL);
         goto out;
     }
     double level = mean(series, count);
@@ -382,7 +377,7 @@ enum fth_status fth_change_penalty(const double *series, size_t count, double re
         double *steps = malloc(count * sizeof *steps);
         double *sorted = NULL;
         if (!steps)
-            return no_memory(error);
+            return fth_no_memory(error, OPERATION, NULL);
         for (size_t i = 0; i + 1 < count; i++)
             steps[i] = fabs(series[i + 1] - series[i]);
         status = fth_sorted_f64(steps, count - 1, OPERATION, &sorted, error);

@@ -317,7 +317,7 @@ static enum fth_status cluster(const double *sorted, size_t count,
                             fth_arena_array(&arena, inside + 1, sizeof(double)),
                             fth_arena_array(&arena, inside + 1, sizeof(double)), 0};
     if (!levels.samples || !levels.sum || !levels.square) {
-        status = fth_fail(error, FTH_NO_MEMORY, OPERATION, NULL, "out of memory");
+        status = fth_no_memory(error, OPERATION, NULL);
         goto out;
     }
     double origin = fth_quantile_sorted(sorted, inside, 0.5);
@@ -334,7 +334,7 @@ static enum fth_status cluster(const double *sorted, size_t count,
     uint32_t *choices =
         fth_arena_array(&arena, options.max_clusters * (levels.count + 1), sizeof *choices);
     if (!rows || !choices || levels.count >= UINT32_MAX) {
-        status = fth_fail(error, FTH_NO_MEMORY, OPERATION, NULL, "out of memory");
+        status = fth_no_memory(error, OPERATION, NULL);
         goto out;
     }
     struct group groups[FTH_CLUSTER_MAX];

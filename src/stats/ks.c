@@ -123,7 +123,7 @@ enum fth_status fth_ks_test(const double *a, size_t m, const double *b, size_t n
         row = calloc(n + 1, sizeof *row);
         tie_end = calloc(m + n + 1, sizeof *tie_end);
         if (!row || !tie_end) {
-            status = fth_fail(error, FTH_NO_MEMORY, OPERATION, NULL, "out of memory");
+            status = fth_no_memory(error, OPERATION, NULL);
             goto out;
         }
     }
@@ -172,7 +172,7 @@ enum fth_status fth_ks_critical(size_t m, size_t n, double alpha, double *critic
     }
     double *row = calloc(n + 1, sizeof *row);
     if (!row)
-        return fth_fail(error, FTH_NO_MEMORY, OPERATION, NULL, "out of memory");
+        return fth_no_memory(error, OPERATION, NULL);
     /* `low` is not significant; `high` is significant, or larger than any possible distance. */
     uint64_t low = 0, high = steps + 1;
     while (high - low > 1) {

@@ -144,7 +144,7 @@ no_memory:
     free(mean);
     free(known);
     fth_nearest_destroy(made);
-    return fth_fail(error, FTH_NO_MEMORY, OPERATION, NULL, "out of memory");
+    return fth_no_memory(error, OPERATION, NULL);
 }
 
 void fth_nearest_destroy(struct fth_nearest *nearest)

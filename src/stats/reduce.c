@@ -80,7 +80,7 @@ enum fth_status fth_reduce_u32(const uint32_t *samples, size_t rows, size_t colu
         return fth_fail(error, FTH_INVALID, OPERATION, NULL, "no values");
     double *scratch = calloc(columns, 2 * sizeof *scratch);
     if (!scratch)
-        return fth_fail(error, FTH_NO_MEMORY, OPERATION, NULL, "out of memory");
+        return fth_no_memory(error, OPERATION, NULL);
     for (size_t i = 0; i < rows; i++)
         series[i] = fth_reduce_row(reduction, samples + i * columns, columns, scratch);
     free(scratch);

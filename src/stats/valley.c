@@ -94,7 +94,7 @@ enum fth_status fth_modes_u32(const uint32_t *samples, size_t count, double min_
     double *sorted = NULL;
     struct histogram *histogram = calloc(1, sizeof *histogram);
     if (!histogram)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     enum fth_status status = fth_sorted_u32(samples, count, operation, &sorted, error);
     if (status == FTH_OK) {
         *clusters = (struct fth_clusters){.count = 1, .fence = INFINITY};

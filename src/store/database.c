@@ -49,7 +49,7 @@ enum fth_status fth_store_fail(const struct fth_store *store, const char *what,
     const int code = database ? sqlite3_extended_errcode(database) : SQLITE_NOMEM;
     const int system = database ? sqlite3_system_errno(database) : 0;
     switch (code & 0xff) {
-    case SQLITE_NOMEM: return fth_fail(error, FTH_NO_MEMORY, what, path, "out of memory");
+    case SQLITE_NOMEM: return fth_no_memory(error, what, path);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return fth_fail(error, FTH_UNAVAILABLE, what, path,
@@ -279,7 +279,7 @@ enum fth_status fth_store_open(const char *path, bool create, struct fth_store *
     struct fth_store *store = calloc(1, sizeof *store);
     if (!store || !(store->path = strdup(path ? path : file_path))) {
         free(store);
-        return fth_fail(error, FTH_NO_MEMORY, operation, path, "out of memory");
+        return fth_no_memory(error, operation, path);
     }
     const int flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0);
     if (sqlite3_open_v2(file_path, &store->database, flags, NULL) != SQLITE_OK)

@@ -1,5 +1,6 @@
 /* Exports a store as one JSON document, fathom-fingerprints/1, and imports such documents
  * (docs/fingerprints.md). */
+#include "base/json.h"
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -97,9 +98,7 @@ static enum fth_status read_text(const struct location *location, const json_t *
     if (!found || strlen(found) != json_string_length(value) || strlen(found) > 256)
         return refuse(location, key, "must be a string of at most 256 bytes");
     *text = fth_arena_text(&runs->arena, found);
-    return *text ? FTH_OK
-                 : fth_fail(location->error, FTH_NO_MEMORY, import_operation, location->document,
-                            "out of memory");
+    return *text ? FTH_OK : fth_no_memory(location->error, import_operation, location->document);
 }
 
 /* Reads a whole number from 0 to `max`. */
@@ -129,8 +128,7 @@ static enum fth_status read_run(const struct location *location, const json_t *o
     struct fth_run *run = fth_runs_add(runs);
     int64_t version = 0;
     if (!run)
-        return fth_fail(location->error, FTH_NO_MEMORY, import_operation, location->document,
-                        "out of memory");
+        return fth_no_memory(location->error, import_operation, location->document);
     if (!json_is_object(object))
         return refuse(location, "", "must be an object");
     enum fth_status status = read_text(location, object, "name", true, runs, &run->name);

@@ -30,7 +30,7 @@ static enum fth_status measure(const struct fth_prober *prober, const struct fth
         double *features = fth_arena_array(&runs->arena, common.count, sizeof *features);
         struct fth_run *run = fth_runs_add(runs);
         if (!features || !run)
-            return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+            return fth_no_memory(error, operation, NULL);
         *run = common;
         run->features = features;
         status = fth_probe_fingerprint(prober, fth_gpu_number(gpu, "device", "clock_mhz", NAN),
@@ -51,9 +51,8 @@ enum fth_status fth_fingerprint_measure(struct fth_device *device, size_t runs,
     struct fth_gpu *gpu = NULL;
     struct fth_fingerprint *made = calloc(1, sizeof *made);
     *fingerprint = NULL;
-    enum fth_status status = made
-                                 ? fth_gpu_create(&gpu, error)
-                                 : fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+    enum fth_status status =
+        made ? fth_gpu_create(&gpu, error) : fth_no_memory(error, operation, NULL);
     if (status == FTH_OK)
         status = fth_device_describe(device, gpu, error);
     if (status == FTH_OK) {

@@ -65,7 +65,7 @@ static enum fth_status collect_runs(const struct fth_runs *runs, unsigned versio
 {
     *sample_set = (struct sample_set){.features = features};
     if (!allocate(sample_set, runs->count))
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     for (size_t first = 0; first < runs->count; first = fth_runs_end(runs, first)) {
         const size_t before = sample_set->rows;
         for (size_t i = first; i < fth_runs_end(runs, first); i++) {
@@ -213,7 +213,7 @@ static enum fth_status calibrate(struct sample_set *sample_set, struct nearest_t
     double *own = fth_arena_array(&sample_set->arena, sample_set->rows, sizeof *own);
     *two = fth_arena_array(&sample_set->arena, sample_set->rows, sizeof **two);
     if (!own || !*two)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     enum fth_status status = leave_out(sample_set, *two, own, error);
     return status == FTH_OK ? find_limit(own, sample_set->rows, limit, error) : status;
 }
@@ -261,7 +261,7 @@ static enum fth_status summarize(const struct fth_runs *runs, double *features,
     double *known = calloc(runs->count + 1, sizeof *known);
     enum fth_status status = FTH_OK;
     if (!known)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         size_t size = 0;
         for (size_t j = 0; j < runs->count; j++)
@@ -349,7 +349,7 @@ static enum fth_status identify(struct answer *answer, const struct fth_runs *me
     answer->candidates = calloc(answer->runs.count + 1, sizeof *answer->candidates);
     answer->features = calloc(run->count + 1, sizeof *answer->features);
     if (!answer->candidates || !answer->features)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     enum fth_status status =
         collect_runs(&answer->runs, run->version, run->count, &sample_set, error);
     struct nearest_two *two = NULL;
@@ -375,7 +375,7 @@ enum fth_status fth_store_identify(struct fth_store *store,
     *identification = (struct fth_identification){.limit_distance = NAN};
     struct answer *answer = calloc(1, sizeof *answer);
     if (!answer)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     identification->memory = answer;
     enum fth_status status = fth_store_read(store, operation, &answer->runs, error);
     if (status == FTH_OK && answer->runs.count == 0)

@@ -45,7 +45,7 @@ enum fth_status fth_store_list(struct fth_store *store, bool accuracy,
     if (status == FTH_OK && accuracy && runs.count > 0) {
         found = calloc(runs.count, sizeof *found);
         status = found ? fth_leave_one_out(&runs, found, error)
-                       : fth_fail(error, FTH_NO_MEMORY, operation, store->path, "out of memory");
+                       : fth_no_memory(error, operation, store->path);
     }
     for (size_t i = 0; i < runs.count && status == FTH_OK; i = fth_runs_end(&runs, i))
         report_gpu(&runs, i, found, each, user);

@@ -1,6 +1,7 @@
 /* Adds runs to a store, reads them, and removes them. A run is a row of the table `run`; its GPU is
  * a row of the table `gpu`, with one name and at most one UUID. */
 #include "store/store.h"
+#include "base/json.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -63,7 +64,7 @@ enum fth_status fth_features_read(const json_t *list, const char *operation, con
                         "the features of a run must be a list of 1 to %d numbers", MAX_FEATURES);
     double *features = fth_arena_array(&runs->arena, count, sizeof *features);
     if (!features)
-        return fth_fail(error, FTH_NO_MEMORY, operation, argument, "out of memory");
+        return fth_no_memory(error, operation, argument);
     for (size_t i = 0; i < count; i++) {
         const json_t *value = json_array_get(list, i);
         if (!json_is_number(value) && !json_is_null(value))
@@ -113,7 +114,7 @@ static enum fth_status read_run(const struct fth_store *store, const char *opera
     }
     const char *text = (const char *)sqlite3_column_text(statement, 7);
     if (failed || !text)
-        return fth_fail(error, FTH_NO_MEMORY, operation, store->path, "out of memory");
+        return fth_no_memory(error, operation, store->path);
     json_t *list = NULL;
     enum fth_status status = fth_json_parse(store->path, text, strlen(text), &list, error);
     if (status == FTH_OK)
@@ -244,7 +245,7 @@ static enum fth_status insert(struct fth_store *store, const char *operation,
     fth_features_write(run->features, run->count, &features);
     enum fth_status status =
         features.failed
-            ? fth_fail(error, FTH_NO_MEMORY, operation, store->path, "out of memory")
+            ? fth_no_memory(error, operation, store->path)
             : fth_store_prepare(store, operation,
                                 "INSERT INTO run (gpu, key, driver, time, version, features) VALUES"
                                 " (?1, coalesce(?2, lower(hex(randomblob(16)))), ?3, ?4, ?5, ?6)",

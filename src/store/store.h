@@ -15,6 +15,7 @@
 #ifndef FTH_STORE_H
 #define FTH_STORE_H
 
+#include "base/json.h"
 #include "probe/probe.h"
 
 #include <sqlite3.h>

@@ -322,7 +322,7 @@ enum fth_status fth_frame_encode(const struct fth_records *records, const uint32
     struct position before = position_before(frame, warps);
     uint32_t instruction = UINT32_MAX;
     if (!last_accesses)
-        return fth_fail(error, FTH_NO_MEMORY, "write trace", NULL, "out of memory");
+        return fth_no_memory(error, "write trace", NULL);
     fth_put_frame_header(frame, out);
     for (uint32_t i = 0; i < frame->count; i++) {
         /* Worst case: the tag, the affine byte, and 10 bytes for each other number: three of
@@ -362,8 +362,7 @@ enum fth_status fth_frame_encode(const struct fth_records *records, const uint32
         fth_buffer_append(out, bytes, size);
     }
     free(last_accesses);
-    return out->failed ? fth_fail(error, FTH_NO_MEMORY, "write trace", NULL, "out of memory")
-                       : FTH_OK;
+    return out->failed ? fth_no_memory(error, "write trace", NULL) : FTH_OK;
 }
 
 /* ---- decoding ---- */
@@ -384,7 +383,7 @@ enum fth_status fth_frame_decoder_create(size_t instructions, uint32_t warps,
 {
     *out = calloc(1, sizeof **out + instructions * sizeof(struct last_access));
     if (!*out)
-        return fth_fail(error, FTH_NO_MEMORY, "read trace", NULL, "out of memory");
+        return fth_no_memory(error, "read trace", NULL);
     (*out)->instruction_count = instructions;
     (*out)->warps = warps;
     return FTH_OK;

@@ -67,11 +67,11 @@ enum fth_status fth_container_create(const char *path, struct fth_container_writ
     *out = NULL;
     struct fth_container_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
-        return fth_fail(error, FTH_NO_MEMORY, "write trace", path, "out of memory");
+        return fth_no_memory(error, "write trace", path);
     enum fth_status status = fth_atomic_open(path, &writer->file, error);
     writer->zstd = ZSTD_createCCtx();
     if (status == FTH_OK && !writer->zstd)
-        status = fth_fail(error, FTH_NO_MEMORY, "write trace", path, "out of memory");
+        status = fth_no_memory(error, "write trace", path);
     if (status == FTH_OK)
         status = fth_atomic_write(writer->file, FTH_TRACE_MAGIC, sizeof FTH_TRACE_MAGIC - 1, error);
     writer->at = sizeof FTH_TRACE_MAGIC - 1;
@@ -92,7 +92,7 @@ enum fth_status fth_container_put(struct fth_container_writer *writer, enum fth_
     part->size = 0;
     if (content->failed || content->size > FTH_PART_MAX_BYTES ||
         !fth_buffer_reserve(part, FTH_PART_HEADER_BYTES + bound + FTH_PART_CHECKSUM_BYTES))
-        return fth_fail(error, FTH_NO_MEMORY, "write trace", NULL, "out of memory");
+        return fth_no_memory(error, "write trace", NULL);
     size_t stored =
         ZSTD_compressCCtx(writer->zstd, part->data + FTH_PART_HEADER_BYTES, bound,
                           content->data ? content->data : "", content->size, COMPRESSION_LEVEL);
@@ -211,7 +211,7 @@ enum fth_status fth_container_open_memory(const void *data, size_t size, struct 
     *out = NULL;
     struct fth_container *container = calloc(1, sizeof *container);
     if (!container)
-        return fth_fail(error, FTH_NO_MEMORY, "read trace", NULL, "out of memory");
+        return fth_no_memory(error, "read trace", NULL);
     *container = (struct fth_container){.fd = -1, .memory = data, .bytes = size};
     return finish_open(container, out, error);
 }
@@ -225,7 +225,7 @@ enum fth_status fth_container_open(const char *path, struct fth_container **out,
     if (!container || !copy) {
         free(container);
         free(copy);
-        return fth_fail(error, FTH_NO_MEMORY, "read trace", path, "out of memory");
+        return fth_no_memory(error, "read trace", path);
     }
     container->path = copy;
     container->fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -283,7 +283,7 @@ static enum fth_status unpack(const struct fth_container *container, uint64_t of
     size_t bytes = (size_t)get_fixed(part + 4, 4), stored = (size_t)get_fixed(part + 8, 4);
     content->size = 0;
     if (!fth_buffer_reserve(content, bytes + 1))
-        return fth_fail(error, FTH_NO_MEMORY, "read trace", container->path, "out of memory");
+        return fth_no_memory(error, "read trace", container->path);
     size_t got = ZSTD_decompress(content->data, bytes, part + FTH_PART_HEADER_BYTES, stored);
     if (ZSTD_isError(got) || got != bytes)
         return damaged(container, offset, "it cannot be decompressed", error);
@@ -329,7 +329,7 @@ enum fth_status fth_container_get(const struct fth_container *container, uint64_
         return damaged(container, offset, "it is larger than 256 MiB", error);
     unsigned char *part = malloc(size);
     if (!part)
-        return fth_fail(error, FTH_NO_MEMORY, "read trace", container->path, "out of memory");
+        return fth_no_memory(error, "read trace", container->path);
     status = get_bytes(container, offset, part, size, error);
     if (status == FTH_OK)
         status = unpack(container, offset, part, size, content, error);

@@ -32,7 +32,7 @@ static enum fth_status device_alloc(void *context, uint64_t bytes, uint64_t *add
     void *allocations = device->allocations;
     *address = 0;
     if (!fth_grow(&allocations, device->count, &device->capacity, sizeof *device->allocations))
-        return fth_fail(error, FTH_NO_MEMORY, "allocate memory", NULL, "out of memory");
+        return fth_no_memory(error, "allocate memory", NULL);
     device->allocations = allocations;
     enum fth_status status = device->ops->alloc(device->machine, bytes, address, error);
     if (status != FTH_OK)
@@ -137,7 +137,7 @@ enum fth_status fth_device_executor_open(const char *id, const char *ptx_path,
                         "a device cannot read the PTX from standard input; save it to a file");
     struct device *device = calloc(1, sizeof *device);
     if (!device)
-        return fth_fail(error, FTH_NO_MEMORY, "load module", ptx_path, "out of memory");
+        return fth_no_memory(error, "load module", ptx_path);
     enum fth_status status = fth_machine_open(id, log, &device->ops, &device->machine, error);
     if (status == FTH_OK) {
         struct fth_machine_facts facts;

@@ -83,7 +83,7 @@ enum fth_status fth_engine_open(const struct fth_ptx_module *module,
 {
     struct engine *engine = calloc(1, sizeof *engine);
     if (!engine)
-        return fth_fail(error, FTH_NO_MEMORY, "load module", NULL, "out of memory");
+        return fth_no_memory(error, "load module", NULL);
     engine->observer = observer;
     enum fth_status status = fth_ptx_machine_create(module, &engine->machine, error);
     if (status != FTH_OK) {

@@ -17,9 +17,8 @@ static enum fth_status initial_contents(struct fth_launch *launch, size_t index,
 {
     const struct fth_launch_buffer *buffer = &launch->buffers[index];
     void *data = calloc(1, buffer_bytes(buffer));
-    enum fth_status status =
-        data ? fth_launch_fill(launch, index, data, error)
-             : fth_fail(error, FTH_NO_MEMORY, "fill buffer", buffer->name, "out of memory");
+    enum fth_status status = data ? fth_launch_fill(launch, index, data, error)
+                                  : fth_no_memory(error, "fill buffer", buffer->name);
     *out = status == FTH_OK ? data : NULL;
     if (status != FTH_OK)
         free(data);
@@ -54,7 +53,7 @@ static enum fth_status run_step(struct fth_launch *launch, const struct fth_laun
     const struct fth_ptx_kernel *kernel = step->kernel;
     uint8_t *packed = calloc(1, kernel->parameter_bytes + 8);
     if (!packed)
-        return fth_fail(error, FTH_NO_MEMORY, "launch kernel", kernel->name, "out of memory");
+        return fth_no_memory(error, "launch kernel", kernel->name);
     enum fth_status status = fth_step_check(step, error);
     for (size_t i = 0; i < step->argument_count && status == FTH_OK; i++) {
         const struct fth_launch_argument *argument = &step->arguments[i];
@@ -145,7 +144,7 @@ static enum fth_status fetch(const struct fth_launch *launch,
     void *data = malloc(bytes);
     enum fth_status status =
         data ? executor->read(executor->context, buffer->address, data, bytes, error)
-             : fth_fail(error, FTH_NO_MEMORY, "read buffer", buffer->name, "out of memory");
+             : fth_no_memory(error, "read buffer", buffer->name);
     if (status == FTH_OK)
         *out = data;
     else

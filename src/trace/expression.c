@@ -196,7 +196,7 @@ enum fth_status fth_expression_create(const char *text, const struct fth_scope *
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
-        return fth_fail(error, FTH_NO_MEMORY, "read expression", text, "out of memory");
+        return fth_no_memory(error, "read expression", text);
     struct parser parser = {text, text, scope, *out, 0, error};
     if (parse_sum(&parser)) {
         skip_blanks(&parser);

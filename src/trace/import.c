@@ -63,7 +63,7 @@ enum fth_status fth_lines_open(const char *path, struct fth_lines **out, struct 
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
-        return fth_fail(error, FTH_NO_MEMORY, "read", path, "out of memory");
+        return fth_no_memory(error, "read", path);
     enum fth_status status = fth_zreader_open(path, &(*out)->reader, error);
     if (status != FTH_OK) {
         free(*out);
@@ -91,7 +91,7 @@ enum fth_status fth_lines_next(struct fth_lines *lines, char **line, struct fth_
         fth_buffer_append(&lines->line, from, size);
         lines->at += size + (feed ? 1 : 0);
         if (lines->line.failed)
-            return fth_fail(error, FTH_NO_MEMORY, "read trace", NULL, "out of memory");
+            return fth_no_memory(error, "read trace", NULL);
         if (lines->line.size > MAX_LINE_BYTES)
             return fth_fail(error, FTH_INVALID, "read trace", NULL,
                             "line %zu is longer than 65536 bytes", lines->number + 1);
@@ -103,7 +103,7 @@ enum fth_status fth_lines_next(struct fth_lines *lines, char **line, struct fth_
     lines->number++;
     fth_buffer_text(&lines->line, ""); /* allocates memory also for an empty line */
     *line = lines->line.data;
-    return *line ? FTH_OK : fth_fail(error, FTH_NO_MEMORY, "read trace", NULL, "out of memory");
+    return *line ? FTH_OK : fth_no_memory(error, "read trace", NULL);
 }
 
 size_t fth_lines_number(const struct fth_lines *lines)
@@ -244,8 +244,7 @@ static enum fth_status write_accesses(struct import *import)
         fth_records_clear(&records);
         status = fth_records_add(&records, &record, addresses)
                      ? fth_trace_writer_add(import->writer, &records, import->error)
-                     : fth_fail(import->error, FTH_NO_MEMORY, "read trace", import->path,
-                                "out of memory");
+                     : fth_no_memory(import->error, "read trace", import->path);
     }
     fth_records_fini(&records);
     return status;
@@ -326,7 +325,7 @@ static enum fth_status find_instruction(struct import *import, const char *word,
     }
     size_t found = fth_trace_writer_instruction(import->writer, &instruction);
     if (found == SIZE_MAX)
-        return fth_fail(import->error, FTH_NO_MEMORY, "read trace", import->path, "out of memory");
+        return fth_no_memory(import->error, "read trace", import->path);
     *number = (uint32_t)found;
     return FTH_OK;
 }
@@ -334,7 +333,7 @@ static enum fth_status find_instruction(struct import *import, const char *word,
 static enum fth_status add_access(struct import *import, const struct thread_access *access)
 {
     if (!fth_grow((void **)&import->accesses, import->count, &import->capacity, sizeof *access))
-        return fth_fail(import->error, FTH_NO_MEMORY, "read trace", import->path, "out of memory");
+        return fth_no_memory(import->error, "read trace", import->path);
     import->accesses[import->count++] = *access;
     import->has_content = true;
     return FTH_OK;
@@ -432,8 +431,7 @@ static enum fth_status read_instruction(struct import *import, const char *text)
     while (import->declared_count <= number) {
         if (!fth_grow((void **)&import->declared, import->declared_count,
                       &import->declared_capacity, sizeof *import->declared))
-            return fth_fail(import->error, FTH_NO_MEMORY, "read trace", import->path,
-                            "out of memory");
+            return fth_no_memory(import->error, "read trace", import->path);
         import->declared[import->declared_count++] = (struct fth_trace_instruction){.bytes = 4};
     }
     import->declared[number] = (struct fth_trace_instruction){.bytes = (uint32_t)values[0],

@@ -13,6 +13,7 @@
  * by name.
  */
 #include "trace/launch.h"
+#include "base/json.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -90,7 +91,7 @@ enum fth_status fth_launch_grow(void **items, size_t count, size_t *capacity, si
 {
     if (fth_grow(items, count, capacity, size))
         return FTH_OK;
-    return fth_fail(error, FTH_NO_MEMORY, "read launch", NULL, "out of memory");
+    return fth_no_memory(error, "read launch", NULL);
 }
 
 enum fth_status fth_launch_new(const char *path, uint64_t seed, struct fth_launch **out,
@@ -107,7 +108,7 @@ enum fth_status fth_launch_new(const char *path, uint64_t seed, struct fth_launc
         return FTH_OK;
     free(*out);
     *out = NULL;
-    return fth_fail(error, FTH_NO_MEMORY, "read launch", path, "out of memory");
+    return fth_no_memory(error, "read launch", path);
 }
 
 enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t seed,
@@ -313,7 +314,7 @@ enum fth_status fth_launch_add_buffer(struct fth_launch *launch, const char *nam
         buffer.fill = FTH_FILL_FILE;
         buffer.path = resolve_path(launch, contents + 5, name != NULL);
         if (!buffer.path)
-            return fth_fail(error, FTH_NO_MEMORY, operation, text, "out of memory");
+            return fth_no_memory(error, operation, text);
         status = fth_launch_count_file(buffer.path, buffer.element, &holds, error);
         if (open)
             buffer.count = holds;

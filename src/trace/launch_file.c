@@ -2,6 +2,7 @@
  * expected contents of buffers. struct fth_launch holds the contents of a whole file; each of its
  * steps is one launch of a kernel. Loops over launches are unrolled while they are read, so that
  * the result is a plain list of steps. */
+#include "base/json.h"
 #include "trace/launch.h"
 
 #include <ctype.h>
@@ -121,8 +122,7 @@ static enum fth_status add_variable(struct reader *reader, const char *name, dou
         return refuse(reader, "too many sizes and loop variables");
     char *copy = fth_arena_text(&reader->launch->arena, name);
     if (!copy)
-        return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->launch->path,
-                        "out of memory");
+        return fth_no_memory(reader->error, operation, reader->launch->path);
     scope->variables[scope->count++] = (struct fth_variable){copy, value};
     return FTH_OK;
 }
@@ -199,8 +199,7 @@ static enum fth_status read_buffers(struct reader *reader)
             return refuse(reader, "expected a string such as \"f32[N*N]=random\"");
         char *name = fth_arena_text(&reader->launch->arena, key);
         if (!name)
-            return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->launch->path,
-                            "out of memory");
+            return fth_no_memory(reader->error, operation, reader->launch->path);
         enum fth_status status =
             fth_launch_add_buffer(reader->launch, name, json_string_value(value), reader->error);
         if (status != FTH_OK)
@@ -248,8 +247,7 @@ static enum fth_status read_arguments(struct reader *reader, const json_t *objec
     struct fth_launch_argument *arguments =
         fth_arena_array(&reader->launch->arena, count ? count : 1, sizeof *arguments);
     if (!arguments)
-        return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->launch->path,
-                        "out of memory");
+        return fth_no_memory(reader->error, operation, reader->launch->path);
     for (size_t i = 0; i < count; i++) {
         const json_t *value = json_array_get(list, i);
         size_t inner = fth_json_path_index(&reader->path, i);
@@ -424,7 +422,7 @@ static enum fth_status read_expectation(struct reader *reader, const json_t *obj
     const char *file = json_string_value(json_object_get(object, "file"));
     expected.path = file ? fth_launch_resolve_path(launch, file) : NULL;
     if (file && !expected.path)
-        return fth_fail(reader->error, FTH_NO_MEMORY, operation, launch->path, "out of memory");
+        return fth_no_memory(reader->error, operation, launch->path);
     if (!file && (!json_object_get(object, "sum") || !json_object_get(object, "moment")))
         return refuse(reader, "expected \"file\", or both \"sum\" and \"moment\"");
     status = read_member(reader, object, "sum", 0, &expected.sum);
@@ -468,8 +466,7 @@ static enum fth_status read_module(struct reader *reader)
         return refuse(reader, "\"ptx\" must be the path of a PTX file");
     const char *path = fth_launch_resolve_path(reader->launch, json_string_value(ptx));
     if (!path)
-        return fth_fail(reader->error, FTH_NO_MEMORY, operation, reader->launch->path,
-                        "out of memory");
+        return fth_no_memory(reader->error, operation, reader->launch->path);
     reader->launch->ptx_path = path;
     return fth_ptx_read_file(path, &reader->launch->module, reader->error);
 }

@@ -34,11 +34,6 @@ static enum fth_status refuse(const struct fth_trace *trace, const char *cause,
                     cause);
 }
 
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, "read trace", NULL, "out of memory");
-}
-
 /* ---- metadata: launches, instructions, frame headers ---- */
 
 static enum fth_status get_launch(struct fth_trace *trace, struct fth_bytes *bytes,
@@ -59,7 +54,7 @@ static enum fth_status get_launch(struct fth_trace *trace, struct fth_bytes *byt
         return refuse(trace, "the file is damaged: a launch has no valid header", error);
     if (!fth_grow((void **)&trace->launches, trace->launch_count, &trace->launch_capacity,
                   sizeof launch))
-        return no_memory(error);
+        return fth_no_memory(error, "read trace", NULL);
     trace->launches[trace->launch_count++] = launch;
     return FTH_OK;
 }
@@ -108,7 +103,7 @@ static enum fth_status get_instruction(struct fth_trace *trace, struct fth_bytes
         return refuse(trace, "the file is damaged: an instruction is not valid", error);
     if (!fth_grow((void **)&trace->instructions, trace->instruction_count,
                   &trace->instruction_capacity, sizeof instruction))
-        return no_memory(error);
+        return fth_no_memory(error, "read trace", NULL);
     trace->instructions[trace->instruction_count++] = instruction;
     return FTH_OK;
 }
@@ -121,7 +116,7 @@ static enum fth_status add_frame(struct fth_trace *trace, const struct fth_frame
         return refuse(trace, "the file is damaged: a frame header is not valid", error);
     if (!fth_grow((void **)&trace->frames, trace->frame_count, &trace->frame_capacity,
                   sizeof *frame))
-        return no_memory(error);
+        return fth_no_memory(error, "read trace", NULL);
     trace->frames[trace->frame_count++] = *frame;
     return FTH_OK;
 }
@@ -288,7 +283,7 @@ static enum fth_status open_container(struct fth_container *container, struct ft
     struct fth_trace *trace = calloc(1, sizeof *trace);
     if (!trace) {
         fth_container_close(container);
-        return no_memory(error);
+        return fth_no_memory(error, "read trace", NULL);
     }
     trace->container = container;
     bool whole = fth_container_index(container) != 0;
@@ -517,7 +512,7 @@ static enum fth_status find_runs(struct fth_trace_cursor *cursor, size_t launch,
             continue;
         if (!fth_grow((void **)&cursor->runs, cursor->run_count, &cursor->run_capacity,
                       sizeof *cursor->runs))
-            return no_memory(error);
+            return fth_no_memory(error, "read trace", NULL);
         struct run *run = &cursor->runs[cursor->run_count++];
         *run = (struct run){.frame = i, .last_frame = end};
         enum fth_status status =
@@ -538,13 +533,13 @@ enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t laun
                         "no such launch; the trace has %zu launches", trace->launch_count);
     struct fth_trace_cursor *cursor = calloc(1, sizeof *cursor);
     if (!cursor)
-        return no_memory(error);
+        return fth_no_memory(error, "read trace", NULL);
     *cursor = (struct fth_trace_cursor){.trace = trace, .first = first, .last = last};
     enum fth_status status = find_runs(cursor, launch, error);
     cursor->heap = calloc(cursor->run_count + 1, sizeof *cursor->heap);
     if (!cursor->heap) {
         fth_trace_cursor_close(cursor);
-        return status == FTH_OK ? no_memory(error) : status;
+        return status == FTH_OK ? fth_no_memory(error, "read trace", NULL) : status;
     }
     for (size_t i = 0; i < cursor->run_count && status == FTH_OK; i++) {
         status = begin_frame(cursor, &cursor->runs[i], error);

@@ -69,7 +69,7 @@ static bool fail(struct recorder *recorder, enum fth_status status)
     if (recorder->status == FTH_OK)
         recorder->status = status == FTH_OK ? FTH_NO_MEMORY : status;
     if (status == FTH_OK)
-        fth_fail(&recorder->error, FTH_NO_MEMORY, "write trace", NULL, "out of memory");
+        fth_no_memory(&recorder->error, "write trace", NULL);
     return false;
 }
 
@@ -360,7 +360,7 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
     struct tracing *tracing = calloc(1, sizeof *tracing);
     if (!tracing || pthread_key_create(&tracing->recorder.key, NULL) != 0) {
         free(tracing);
-        return fth_fail(error, FTH_NO_MEMORY, "trace launch", NULL, "out of memory");
+        return fth_no_memory(error, "trace launch", NULL);
     }
     pthread_mutex_init(&tracing->recorder.lock, NULL);
     tracing->recorder.writer = writer;

@@ -174,11 +174,6 @@ static void sum_footprint(struct row *row)
     row->footprint = (struct footprint){0};
 }
 
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, "count accesses", NULL, "out of memory");
-}
-
 static enum fth_status count_launch(struct fth_trace_stats *stats, const struct fth_trace *trace,
                                     size_t index, struct fth_error *error)
 {
@@ -187,7 +182,7 @@ static enum fth_status count_launch(struct fth_trace_stats *stats, const struct 
     struct fth_trace_cursor *cursor = NULL;
     const struct fth_trace_access *access;
     if (!kernel)
-        return no_memory(error);
+        return fth_no_memory(error, "count accesses", NULL);
     kernel->total.row.launches++;
     if (launch->longest > kernel->total.row.longest)
         kernel->total.row.longest = launch->longest;
@@ -197,7 +192,7 @@ static enum fth_status count_launch(struct fth_trace_stats *stats, const struct 
         if (status != FTH_OK || !access)
             break;
         if (!add_access(kernel, trace, access))
-            status = no_memory(error);
+            status = fth_no_memory(error, "count accesses", NULL);
     }
     fth_trace_cursor_close(cursor);
     return status;
@@ -209,7 +204,7 @@ static enum fth_status finish(struct fth_trace_stats *stats, const struct fth_tr
 {
     stats->shown = calloc(stats->kernel_count * (stats->instruction_count + 1) + 1, sizeof(void *));
     if (!stats->shown)
-        return no_memory(error);
+        return fth_no_memory(error, "count accesses", NULL);
     for (size_t k = 0; k < stats->kernel_count; k++) {
         struct kernel *kernel = &stats->kernels[k];
         sum_footprint(&kernel->total);
@@ -234,7 +229,7 @@ enum fth_status fth_trace_stats_create(const struct fth_trace *trace, const stru
     *out = NULL;
     struct fth_trace_stats *stats = calloc(1, sizeof *stats);
     if (!stats)
-        return no_memory(error);
+        return fth_no_memory(error, "count accesses", NULL);
     stats->instruction_count = fth_trace_instruction_count(trace);
     enum fth_status status = FTH_OK;
     size_t launches = fth_trace_launch_count(trace);

@@ -216,7 +216,7 @@ static enum fth_status add_access(struct traceg *traceg, const struct fth_trace_
                                       .warp = traceg->warp,
                                       .mask = mask};
     if (instruction == SIZE_MAX || !fth_records_add(&traceg->records, &record, addresses))
-        return fth_fail(traceg->error, FTH_NO_MEMORY, "read trace", traceg->path, "out of memory");
+        return fth_no_memory(traceg->error, "read trace", traceg->path);
     return FTH_OK;
 }
 

@@ -41,18 +41,13 @@ struct fth_trace_writer {
     struct fth_buffer scratch; /* content of the part being written */
 };
 
-static enum fth_status no_memory(struct fth_error *error)
-{
-    return fth_fail(error, FTH_NO_MEMORY, "write trace", NULL, "out of memory");
-}
-
 enum fth_status fth_trace_writer_create(const char *path, struct fth_trace_writer **out,
                                         struct fth_error *error)
 {
     *out = NULL;
     struct fth_trace_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
-        return no_memory(error);
+        return fth_no_memory(error, "write trace", NULL);
     enum fth_status status = fth_container_create(path, &writer->file, error);
     if (status != FTH_OK)
         fth_trace_writer_abort(writer);
@@ -124,7 +119,7 @@ enum fth_status fth_trace_writer_begin(struct fth_trace_writer *writer, const ch
     launch.header.kernel = fth_arena_text(&writer->arena, kernel);
     if (!launch.header.kernel || !fth_grow((void **)&writer->launches, writer->launch_count,
                                            &writer->launch_capacity, sizeof launch))
-        return no_memory(error);
+        return fth_no_memory(error, "write trace", NULL);
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++) {
         launch.header.grid[i] = grid[i] ? grid[i] : 1;
@@ -221,7 +216,7 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
     uint32_t *counts = malloc((max_values + 1) * sizeof *counts);
     if (!counts || !writer->order_capacity) {
         free(counts);
-        return no_memory(error);
+        return fth_no_memory(error, "write trace", NULL);
     }
     for (size_t i = 0; i < run->count; i++)
         writer->order[i] = (uint32_t)i;
@@ -262,7 +257,7 @@ static enum fth_status number_instructions(struct fth_trace_writer *writer, cons
             continue;
         if (!fth_grow((void **)&writer->written_instructions, writer->written_count,
                       &writer->written_capacity, sizeof *writer->written_instructions))
-            return no_memory(error);
+            return fth_no_memory(error, "write trace", NULL);
         writer->written_instructions[writer->written_count] = instruction;
         writer->ids[instruction] = writer->written_count++;
         fth_put_instruction(&writer->instructions[instruction], &writer->scratch);
@@ -299,7 +294,7 @@ static enum fth_status write_frame(struct fth_trace_writer *writer, const uint32
         status = put(writer, FTH_PART_FRAME, &frame.offset, error);
     if (status == FTH_OK && !fth_grow((void **)&writer->frames, writer->frame_count,
                                       &writer->frame_capacity, sizeof frame))
-        status = no_memory(error);
+        status = fth_no_memory(error, "write trace", NULL);
     if (status == FTH_OK)
         writer->frames[writer->frame_count++] = frame;
     return status;
@@ -331,7 +326,7 @@ enum fth_status fth_trace_writer_add(struct fth_trace_writer *writer,
             return status;
     }
     if (!fth_records_append(&writer->run, records))
-        return no_memory(error);
+        return fth_no_memory(error, "write trace", NULL);
     return writer->run.count >= RUN_ACCESSES || writer->run.pool_count >= RUN_POOL_ENTRIES
                ? flush_run(writer, error)
                : FTH_OK;

@@ -5,6 +5,8 @@
 #include "check.h"
 #include "discover/discover.h"
 
+#include <stdio.h>
+
 /* Measures a simulated GPU. `name` is the name of a description that comes with fathom, or a path.
  * `only`: the elements to measure, NULL for all. The caller owns *found. */
 static inline enum fth_status discover_simulated(const char *name, const char *only,

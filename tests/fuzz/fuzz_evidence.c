@@ -2,6 +2,7 @@
  * lines "REQUEST=SAMPLE,SAMPLE,...", from which a valid recording is made; fuzz_recording.c tests
  * invalid ones. Requests can be any text. The conversion must fail with a message or give a
  * document in which the percentiles of every point are in order. */
+#include "base/json.h"
 #include "device/recording.h"
 #include "report/report.h"
 

@@ -1,6 +1,7 @@
 /* Fuzzes the reader of the output of 'fathom dissect --series' (fth_series_read). The input is
  * the text after the heading. It must be rejected with a message, or give a document in which the
  * lists of each element have the same length and no negative numbers. */
+#include "base/json.h"
 #include "report/report.h"
 
 #include <stdlib.h>

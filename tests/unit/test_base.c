@@ -1,7 +1,7 @@
 /* Tests base/: errors, log, memory, text, random numbers, JSON and shared objects. The expected
  * values are constants; those of the random number generators are published or computed by hand.
  * test_file.c tests files. */
-#include "base/base.h"
+#include "base/json.h"
 #include "check.h"
 
 #include <math.h>

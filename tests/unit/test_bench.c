@@ -1,6 +1,7 @@
 /* Tests benches on simulated GPUs: bank conflicts against the tables of the report on the RTX 2060
  * (Qiu, Jo and Goswami), arithmetic throughput against the number of cores, and the results in
  * every output format. */
+#include "base/json.h"
 #include "bench/bench.h"
 #include "benches.h"
 #include "device/sim/sim.h"

@@ -4,6 +4,8 @@
 #include "cache/cache.h"
 #include "check.h"
 
+#include <stdlib.h>
+
 static struct fth_cache *create_cache(const struct fth_cache_config *config)
 {
     struct fth_cache *cache = NULL;

@@ -2,6 +2,7 @@
  * and the data that goes into the HTML page. The truth is the description or recording of an H200
  * in tests/replay, or values written out here. tests/exports checks the XML with hwloc's tools, and
  * tests/browser checks the page in a browser. */
+#include "base/json.h"
 #include "check.h"
 #include "folder.h"
 #include "report/report.h"

@@ -194,7 +194,7 @@ static enum fth_status load(void *user, const char *name, const char *ptx, size_
     char *text = made ? malloc(size + 1) : NULL;
     if (!text) {
         free(made);
-        return fth_fail(error, FTH_NO_MEMORY, "load kernels", name, "out of memory");
+        return fth_no_memory(error, "load kernels", name);
     }
     memcpy(text, ptx, size);
     text[size] = '\0';
@@ -320,7 +320,7 @@ static struct kernel *find_kernel(const struct machine *machine, struct fth_mach
     void *kernels = module->kernels;
     if (!made.name || !fth_grow(&kernels, module->count, &module->capacity, sizeof made)) {
         free(made.name);
-        *status = fth_fail(error, FTH_NO_MEMORY, "launch", name, "out of memory");
+        *status = fth_no_memory(error, "launch", name);
         return NULL;
     }
     module->kernels = kernels;
@@ -505,7 +505,7 @@ enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int ordinal, cons
     struct machine *made = calloc(1, sizeof *made);
     if (!made) {
         fth_cuda_close(cuda); /* this function owns *cuda, also on failure */
-        return fth_fail(error, FTH_NO_MEMORY, "open GPU", id, "out of memory");
+        return fth_no_memory(error, "open GPU", id);
     }
     made->cuda = *cuda;
     made->ordinal = ordinal;

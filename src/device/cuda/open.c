@@ -89,7 +89,7 @@ enum fth_status fth_cuda_open_named(const char *what, struct fth_cuda *cuda, int
     int count = 0;
     const bool late = cuda->device_count(&count) != FTH_CU_NOT_INITIALISED;
     if (slice && !late && setenv("CUDA_VISIBLE_DEVICES", what, 1) != 0)
-        status = fth_fail(error, FTH_NO_MEMORY, "open GPU", what, "out of memory");
+        status = fth_no_memory(error, "open GPU", what);
     if (status == FTH_OK)
         status = fth_cuda_initialise(cuda, error);
     if (status == FTH_OK) {

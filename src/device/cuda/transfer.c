@@ -214,8 +214,7 @@ static enum fth_status count_wrong_bytes(const struct job *job, const struct dir
     const uint64_t bytes = job->transfer->bytes,
                    size = bytes < MAX_REGION_BYTES ? bytes : (uint64_t)MAX_REGION_BYTES;
     unsigned char *part = malloc((size_t)size);
-    enum fth_status status =
-        part ? FTH_OK : fth_fail(error, FTH_NO_MEMORY, "transfer", NULL, "out of memory");
+    enum fth_status status = part ? FTH_OK : fth_no_memory(error, "transfer", NULL);
     const bool on_host = direction->host && direction->outgoing,
                on_peer = direction->peer && direction->outgoing;
     if (status == FTH_OK && on_peer)

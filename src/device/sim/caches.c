@@ -74,7 +74,7 @@ enum fth_status sim_caches_init(struct sim_caches *caches, const struct sim_plan
         size_t count = (size_t)sim_owner_count(shape->scope, plan->sms) * shape->per_sm;
         caches->instances[i] = calloc(count, sizeof *caches->instances[i]);
         if (!caches->instances[i])
-            return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
+            return fth_no_memory(error, "simulate GPU", NULL);
         struct sim_instance *first = &caches->instances[i][0];
         first->size_bytes = shape->size_bytes;
         /* Create the first instance now, so that an invalid shape is reported before any launch. */

@@ -23,7 +23,7 @@ enum fth_status sim_l2_init(struct sim_l2 *l2, const struct sim_plan *plan, stru
     l2->partitions = calloc(plan->partitions, sizeof *l2->partitions);
     l2->ports = calloc(plan->sms, sizeof *l2->ports);
     if (!l2->partitions || !l2->ports)
-        return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
+        return fth_no_memory(error, "simulate GPU", NULL);
     for (uint32_t i = 0; i < plan->sms; i++)
         l2->ports[i].l2.bits = l2->ports[i].memory.bits = RING_BITS;
     /* A write-back cache of cache/ records which bytes are written, for lines of up to 4096 bytes.

@@ -616,7 +616,7 @@ enum fth_status sim_plan_init(struct sim_plan *plan, const struct fth_gpu *gpu,
     if (fill_levels(plan, gpu) && fill_shared(plan, gpu) && fill_l2(plan, gpu) &&
         fill_tlbs(plan, gpu))
         return FTH_OK;
-    return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
+    return fth_no_memory(error, "simulate GPU", NULL);
 }
 
 void sim_plan_fini(struct sim_plan *plan)

@@ -84,7 +84,7 @@ static enum fth_status load(void *machine, const char *name, const char *ptx, si
     *out = NULL;
     struct fth_machine_module *module = calloc(1, sizeof *module);
     if (!module)
-        return fth_fail(error, FTH_NO_MEMORY, operation, name, "out of memory");
+        return fth_no_memory(error, operation, name);
     enum fth_status status = fth_ptx_read_text_at(
         name, ptx, size, fth_ptx_next_address(sim->memory), &module->module, error);
     if (status == FTH_OK)
@@ -150,7 +150,7 @@ static enum fth_status allocate(void *machine, uint64_t bytes, uint64_t *address
     void *allocations = sim->allocations;
     if (!fth_grow(&allocations, sim->allocation_count, &sim->allocation_capacity,
                   sizeof *sim->allocations))
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     sim->allocations = allocations;
     enum fth_status status = fth_ptx_alloc(sim->memory, bytes, address, error);
     if (status != FTH_OK)
@@ -292,7 +292,7 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
     sim_timing_finish(&sim->timing);
     if (sim->timing.failed) {
         sim->fault = FTH_NO_ERROR;
-        status = fth_fail(&sim->fault, FTH_NO_MEMORY, operation, launch->kernel, "out of memory");
+        status = fth_no_memory(&sim->fault, operation, launch->kernel);
     }
     return status == FTH_OK ? FTH_OK : report_fault(sim, error);
 }
@@ -391,7 +391,7 @@ enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
     *ops = &sim_ops;
     struct sim *sim = calloc(1, sizeof *sim);
     if (!sim)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory");
+        return fth_no_memory(error, operation, NULL);
     sim->max_instructions = MAX_INSTRUCTIONS;
     sim->fault = FTH_NO_ERROR;
     enum fth_status status = sim_plan_init(&sim->plan, gpu, error);

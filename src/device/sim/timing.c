@@ -28,7 +28,7 @@ enum fth_status sim_timing_init(struct sim_timing *timing, const struct sim_plan
     timing->sms = calloc(plan->sms, sizeof *timing->sms);
     timing->free_at = calloc((size_t)plan->sms * SIM_MAX_RESIDENT, sizeof *timing->free_at);
     if (!timing->sms || !timing->free_at)
-        return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
+        return fth_no_memory(error, "simulate GPU", NULL);
     for (uint32_t i = 0; i < plan->sms; i++)
         timing->sms[i].requests.bits = timing->sms[i].l1.bits = timing->sms[i].shared.bits =
             timing->sms[i].cluster.bits = SM_RING_BITS;

@@ -19,7 +19,7 @@ enum fth_status sim_tlbs_init(struct sim_tlbs *tlbs, const struct sim_plan *plan
         const struct sim_shape *shape = &plan->tlbs[i].shape;
         tlbs->caches[i] = calloc(sim_owner_count(shape->scope, plan->sms), sizeof *tlbs->caches[i]);
         if (!tlbs->caches[i])
-            return fth_fail(error, FTH_NO_MEMORY, "simulate GPU", NULL, "out of memory");
+            return fth_no_memory(error, "simulate GPU", NULL);
         /* Create the first instance now, so that an invalid shape is reported before any launch. */
         enum fth_status status =
             sim_cache_create(shape, FTH_WRITE_EVICT, plan->seed + i, tlbs->caches[i], error);
