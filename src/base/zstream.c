@@ -84,9 +84,7 @@ enum fth_status fth_zreader_read(struct fth_zreader *reader, void *data, size_t 
         return FTH_OK;
     for (;;) {
         if (reader->in.pos == reader->in.size && !reader->end) {
-            enum fth_status status = refill(reader, 1, error);
-            if (status != FTH_OK)
-                return status;
+            FTH_TRY(refill(reader, 1, error));
         }
         size_t left = reader->in.size - reader->in.pos;
         if (!reader->stream) {
@@ -162,9 +160,7 @@ static enum fth_status compress(struct fth_zwriter *writer, ZSTD_inBuffer *in,
         if (ZSTD_isError(left))
             return fth_fail(error, FTH_INVALID, "compress", NULL, "zstd: %s",
                             ZSTD_getErrorName(left));
-        enum fth_status status = fth_atomic_write(writer->file, writer->chunk, out.pos, error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(fth_atomic_write(writer->file, writer->chunk, out.pos, error));
     } while (directive == ZSTD_e_end ? left > 0 : in->pos < in->size);
     return FTH_OK;
 }

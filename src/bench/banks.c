@@ -132,10 +132,7 @@ static enum fth_status tabulate_ways(const struct fth_bench_run *run, struct fth
 
 enum fth_status fth_bench_banks(const struct fth_bench_run *run, struct fth_error *error)
 {
-    enum fth_status status = tabulate_ways(run, error);
-    if (status == FTH_OK)
-        status = tabulate(run, 4, 0.3, error);
-    if (status == FTH_OK)
-        status = tabulate(run, 8, 0.6, error);
-    return status;
+    FTH_TRY(tabulate_ways(run, error));
+    FTH_TRY(tabulate(run, 4, 0.3, error));
+    return tabulate(run, 8, 0.6, error);
 }

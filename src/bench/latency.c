@@ -188,9 +188,7 @@ static enum fth_status note_point(const struct fth_bench_run *run, const struct 
                                   struct fth_error *error)
 {
     struct fth_summary summary;
-    enum fth_status status = fth_summary_u32(samples->cycles, samples->count, &summary, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_summary_u32(samples->cycles, samples->count, &summary, error));
     const double cycles = (summary.median - overhead_cycles) / (double)chain->count;
     const struct fth_cell cells[] = {
         {.text = curve->name, .number = NAN},

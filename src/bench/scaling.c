@@ -98,18 +98,14 @@ static enum fth_status measure(const struct fth_bench_run *run, struct fth_reque
     struct fth_request pairs[2 * REPEATS];
     double ns[2 * REPEATS], tick = 1, rates[REPEATS], scratch[REPEATS];
     /* The first run warms up code and data, and determines how long the streams must be. */
-    enum fth_status status = run_streams(run, &request, 1, ns, &tick, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(run_streams(run, &request, 1, ns, &tick, error));
     const double times = ceil(min_ticks * tick / (LENGTH_RATIO - 1) / fmax(ns[0], 1));
     if (times > 1)
         request = lengthen(&request, (uint64_t)times);
     const size_t repeats = run->quick ? 1 : REPEATS;
     for (size_t i = 0; i < 2 * repeats; i++)
         pairs[i] = i % 2 ? lengthen(&request, LENGTH_RATIO) : request;
-    status = run_streams(run, pairs, 2 * repeats, ns, &tick, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(run_streams(run, pairs, 2 * repeats, ns, &tick, error));
     const double more = moved_bytes(run, &pairs[1].stream) - moved_bytes(run, &pairs[0].stream);
     for (size_t i = 0; i < repeats; i++)
         rates[i] = ns[2 * i + 1] > ns[2 * i] ? more / (ns[2 * i + 1] - ns[2 * i]) * 1e9 : INFINITY;
@@ -422,13 +418,11 @@ enum fth_status fth_bench_scaling(const struct fth_bench_run *run, struct fth_er
     const uint32_t max = MAX_PER_SM * (uint32_t)run->prober.sms;
     const double l2 = fth_gpu_number(run->gpu, "l2", "size_bytes", 1 << 20);
     uint64_t l1 = 0;
-    enum fth_status status = fth_bench_l1_bytes(run, &l1, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_bench_l1_bytes(run, &l1, error));
     struct sweep sweep = {.level = IN_L1,
                           .footprint_bytes = l1 * 3 / 4,
                           .vector_bytes = vector_for(run, l1, MAX_PER_SM)};
-    status = sweep_level(run, &sweep, error);
+    enum fth_status status = sweep_level(run, &sweep, error);
     if (status == FTH_OK && l1)
         status = note_l1_rate(run, l1, error);
     /* 30 % of the L2 fit into one of two partitions, including copies of lines from the other. */

@@ -101,9 +101,7 @@ static enum fth_status measure(const struct fth_bench_run *run, enum fth_operati
                                           .more_rounds = run->quick ? QUICK_MAX_ROUNDS : MAX_ROUNDS,
                                           .carveout_percent = 100};
     struct fth_figure cycles;
-    enum fth_status status = fth_probe_operate(&run->prober, &plan, &cycles, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_probe_operate(&run->prober, &plan, &cycles, error));
     if (!(cycles.value > 0))
         return fth_fail(error, FTH_INCONCLUSIVE, "measure", NULL, "more rounds took no more time");
     point->bytes_per_cycle =

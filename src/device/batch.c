@@ -103,9 +103,7 @@ static enum fth_status warm_up(struct fth_batch *batch, struct fth_error *error)
 {
     double last = NAN, mhz = NAN;
     for (int i = 0; i < WARM_UP_ROUNDS; i++) {
-        enum fth_status status = measure_clock(batch, WARM_UP_CYCLES, &mhz, error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(measure_clock(batch, WARM_UP_CYCLES, &mhz, error));
         if (batch->facts.steady_clock || fabs(mhz - last) <= warm_up_tolerance * mhz)
             break;
         if (i == WARM_UP_ROUNDS - 1)
@@ -766,9 +764,7 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
         /* The group changes the contents of the L2, so stream.c must no longer assume that the L2
          * holds the data of the last stream. */
         fth_stream_invalidate(batch);
-        enum fth_status status = run_group(batch, group, error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(run_group(batch, group, error));
     }
     return FTH_OK;
 }

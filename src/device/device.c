@@ -124,9 +124,7 @@ enum fth_status fth_device_measure(struct fth_device *device, const struct fth_r
     for (size_t i = 0; i < count; i++)
         samples[i] = (struct fth_samples){.status = FTH_UNAVAILABLE, .cause = "not measured"};
     for (size_t i = 0; i < count; i++) {
-        enum fth_status status = fth_request_check(&requests[i], error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(fth_request_check(&requests[i], error));
     }
     return device->ops->measure(device->state, requests, count, samples, error);
 }

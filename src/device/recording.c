@@ -239,9 +239,7 @@ static enum fth_status get_fixed(struct cursor *cursor, uint64_t *number)
 static enum fth_status get_text(struct cursor *cursor, size_t max, struct span *text)
 {
     uint64_t size = 0;
-    enum fth_status status = get_number(cursor, max, &size);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(get_number(cursor, max, &size));
     if (size > left(cursor))
         return exceeds_file(cursor, size, "bytes");
     *text = (struct span){cursor->at, (size_t)size};
@@ -351,13 +349,11 @@ static enum fth_status read_header(struct fth_recording *recording, struct curso
 static enum fth_status read_description(struct fth_recording *recording, struct cursor *cursor)
 {
     struct span json = {0};
-    enum fth_status status = get_text(cursor, MAX_DESCRIPTION_BYTES, &json);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(get_text(cursor, MAX_DESCRIPTION_BYTES, &json));
     struct fth_gpu *gpu = NULL;
     struct fth_error fault = FTH_NO_ERROR;
-    status = fth_gpu_read_text(cursor->name, (const char *)cursor->bytes + json.at, json.size, NULL,
-                               &gpu, &fault);
+    enum fth_status status = fth_gpu_read_text(cursor->name, (const char *)cursor->bytes + json.at,
+                                               json.size, NULL, &gpu, &fault);
     fth_gpu_destroy(gpu);
     if (status != FTH_OK)
         return status == FTH_NO_MEMORY ? fth_no_memory(cursor->error, operation, cursor->name)

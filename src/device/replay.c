@@ -76,10 +76,8 @@ static enum fth_status answer(struct replay *replay, const struct fth_request *r
                               struct fth_samples *samples, struct fth_error *error)
 {
     size_t index = 0;
-    enum fth_status status = next_answer(replay, request, &index, error);
-    if (status != FTH_OK)
-        return status;
-    status = fth_recording_answer(replay->recording, index, samples, error);
+    FTH_TRY(next_answer(replay, request, &index, error));
+    enum fth_status status = fth_recording_answer(replay->recording, index, samples, error);
     uint64_t expected = fth_request_samples(request);
     if (status == FTH_OK && samples->status == FTH_OK && samples->count != expected)
         status = fth_fail(error, FTH_INVALID, operation, replay->path,

@@ -179,19 +179,16 @@ static enum fth_status launch_pattern(struct fth_batch *batch, const char *kerne
         address,         run->sweep->bytes / (wide ? 8 : 4),
         coefficients[0], coefficients[1],
         coefficients[2], batch->sweep.control + (uint64_t)FTH_SWEEP_SUMS * 4};
-    enum fth_status status = load_pattern(batch, wide, error);
-    if (status == FTH_OK)
-        status =
-            batch->ops->launch(batch->machine,
-                               &(struct fth_machine_launch){.module = batch->sweep.patterns[wide],
-                                                            .kernel = kernel,
-                                                            .blocks = batch->facts.sms * 8,
-                                                            .threads = 256,
-                                                            .carveout_percent = -1,
-                                                            .arguments = arguments,
-                                                            .argument_bytes = sizeof arguments},
-                               error);
-    return status;
+    FTH_TRY(load_pattern(batch, wide, error));
+    return batch->ops->launch(batch->machine,
+                              &(struct fth_machine_launch){.module = batch->sweep.patterns[wide],
+                                                           .kernel = kernel,
+                                                           .blocks = batch->facts.sms * 8,
+                                                           .threads = 256,
+                                                           .carveout_percent = -1,
+                                                           .arguments = arguments,
+                                                           .argument_bytes = sizeof arguments},
+                              error);
 }
 
 /* Computes `count` elements of an array from element `from` on. */

@@ -264,13 +264,11 @@ static bool has_no_answer(enum fth_status status)
 static enum fth_status find_series(struct dissection *dissection, struct fth_error *error)
 {
     double hit = NAN, miss = NAN;
-    enum fth_status status = fth_probe_hit_and_miss(&dissection->discovery->prober,
-                                                    &dissection->plan, &hit, &miss, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_probe_hit_and_miss(&dissection->discovery->prober, &dissection->plan, &hit, &miss,
+                                   error));
     dissection->plan.threshold_cycles = sqrt(hit * miss);
-    status = fth_probe_overflow(&dissection->discovery->prober, &dissection->plan, SERIES_PASSES,
-                                &dissection->overflow, error);
+    enum fth_status status = fth_probe_overflow(&dissection->discovery->prober, &dissection->plan,
+                                                SERIES_PASSES, &dissection->overflow, error);
     dissection->repeats = true;
     for (size_t i = 3 * dissection->overflow.lines; i < dissection->overflow.count; i++)
         dissection->repeats =
@@ -497,16 +495,13 @@ static enum fth_status dissect_l2(struct dissection *dissection, struct fth_erro
 static enum fth_status find_timing(struct fth_discovery *discovery, struct fth_error *error)
 {
     struct fth_figure clock, timing;
-    enum fth_status status = fth_probe_timing(&discovery->prober, &clock, &timing, error);
-    if (status == FTH_OK)
-        status = fth_note_latency(discovery->gpu, "device", "clock_read_cycles", &clock,
-                                  "two clock reads with nothing between them", error);
-    if (status == FTH_OK)
-        status = fth_note_latency(discovery->gpu, "device", "timing_cycles", &timing,
-                                  "two clock reads with the work of a timed load between them "
-                                  "(store a sample, wait for a value), without the load",
-                                  error);
-    return status;
+    FTH_TRY(fth_probe_timing(&discovery->prober, &clock, &timing, error));
+    FTH_TRY(fth_note_latency(discovery->gpu, "device", "clock_read_cycles", &clock,
+                             "two clock reads with nothing between them", error));
+    return fth_note_latency(discovery->gpu, "device", "timing_cycles", &timing,
+                            "two clock reads with the work of a timed load between them "
+                            "(store a sample, wait for a value), without the load",
+                            error);
 }
 
 /* ---- all elements ---- */

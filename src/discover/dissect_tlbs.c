@@ -58,10 +58,8 @@ static enum fth_status note_ways(struct fth_gpu *gpu, const char *name,
             ways[count++] = (double)found->set_sizes[i].ways;
         sets += found->set_sizes[i].sets;
     }
-    enum fth_status status = fth_note_value(gpu, name, "sets", (double)sets, found->confidence,
-                                            found->samples, sets_method, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_note_value(gpu, name, "sets", (double)sets, found->confidence, found->samples,
+                           sets_method, error));
     if (found->set_size_count == 1)
         return fth_note_value(gpu, name, "ways", (double)found->set_sizes[0].ways,
                               found->confidence, found->samples, sets_method, error);

@@ -26,9 +26,7 @@ static enum fth_status note_by_sm(struct fth_discovery *discovery, double *by_sm
                                   struct fth_error *error)
 {
     struct fth_gpu_section *section;
-    enum fth_status status = fth_note_section(discovery->gpu, "l2", &section, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_note_section(discovery->gpu, "l2", &section, error));
     for (size_t i = 0; i < discovery->prober.sms; i++)
         by_sm[i] = round(by_sm[i] * 10) / 10;
     struct fth_attribute list = fth_attribute_make("latency_by_sm_cycles", FTH_NUMBERS);

@@ -58,9 +58,7 @@ enum fth_status fth_note_number(struct fth_gpu *gpu, const struct fth_note *note
                                 struct fth_error *error)
 {
     struct fth_gpu_section *section;
-    enum fth_status status = fth_note_section(gpu, note->element, &section, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_note_section(gpu, note->element, &section, error));
     struct fth_attribute attribute = fth_attribute_make(note->attribute, FTH_NUMBER);
     attribute.number = note->value;
     attribute.source = FTH_SOURCE_MEASURED;

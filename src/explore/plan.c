@@ -317,9 +317,7 @@ static enum fth_status point_key(const struct fth_exploration *exploration, size
     struct fth_point point;
     struct fth_model_params *params = NULL;
     fth_point_at(exploration, number, &point);
-    enum fth_status status = fth_point_params(exploration, &point, &params, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_point_params(exploration, &point, &params, error));
     const uint64_t first_point[2] = {(uint64_t)(point.input - exploration->inputs),
                                      (uint64_t)point.study->l1_off};
     *key = fth_line_checksum(first_point, sizeof first_point, FTH_LINE_START);
@@ -401,13 +399,11 @@ enum fth_status fth_plan_complete(struct fth_exploration *exploration, struct ft
     if (exploration->points == 0)
         return fth_fail(error, FTH_INVALID, operation, NULL,
                         "nothing to explore: there is no trace");
-    enum fth_status status = find_jobs(exploration, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(find_jobs(exploration, error));
     struct fth_buffer header = {0};
     size_t size;
     fth_line_describe(&header, exploration);
-    status = fth_buffer_take(&header, &exploration->header, &size, error);
+    enum fth_status status = fth_buffer_take(&header, &exploration->header, &size, error);
     if (status == FTH_OK)
         exploration->identity = fth_line_checksum(exploration->header, size, FTH_LINE_START);
     return status;

@@ -209,11 +209,9 @@ static enum fth_status read_attribute(struct reader *reader, struct fth_gpu_sect
     if (!def)
         return read_raw(reader, section, key, value);
     struct fth_attribute attribute = fth_attribute_make(key, def->kind);
-    enum fth_status status = json_is_object(value) ? read_provenance(reader, value, &attribute)
-                                                   : read_value(reader, value, &attribute);
-    if (status == FTH_OK)
-        status = fth_gpu_set(reader->gpu, section, &attribute, reader->error);
-    return status;
+    FTH_TRY(json_is_object(value) ? read_provenance(reader, value, &attribute)
+                                  : read_value(reader, value, &attribute));
+    return fth_gpu_set(reader->gpu, section, &attribute, reader->error);
 }
 
 static enum fth_status read_section(struct reader *reader, const char *name, const json_t *object)

@@ -211,9 +211,7 @@ static enum fth_status check_order(const struct check *check, const char *less, 
 static enum fth_status check_structure(const struct check *check)
 {
     double total, line = number(check, "line_bytes"), part = part_bytes(check);
-    enum fth_status status = count_ways(check, &total);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(count_ways(check, &total));
     if (total * line != part && !isnan(total * line) && !isnan(part))
         return refuse(check, "size_bytes",
                       "%.0f%s, but the ways of all sets (%.0f) x line_bytes (%.0f) are %.0f", part,

@@ -139,9 +139,7 @@ enum fth_status fth_work_group_by_sm(struct fth_model_work *work, struct fth_bat
         struct fth_issue_group *group = &batch->groups[g];
         group->next = work->first_group[group->sm];
         work->first_group[group->sm] = (uint32_t)g;
-        enum fth_status status = fth_work_prepare_l1(work, group->sm, error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(fth_work_prepare_l1(work, group->sm, error));
     }
     return FTH_OK;
 }

@@ -146,10 +146,8 @@ static enum fth_status set_level(const struct fth_model_params *params, enum fth
                        &shape->latency_per_busy))
         return refuse(level == FTH_MODEL_L1 ? "l1.latency" : "l2.latency",
                       "must be a number of steps (at least 1), a1 to a4, or K1,K2", error);
-    enum fth_status status = set_sizes(params, level, shape, error);
-    if (status == FTH_OK)
-        status = set_geometry(params, level, size_bytes, shape, error);
-    return status;
+    FTH_TRY(set_sizes(params, level, shape, error));
+    return set_geometry(params, level, size_bytes, shape, error);
 }
 
 /* Returns how many blocks fit on an SM, limited by its warps, blocks and registers. */

@@ -135,12 +135,11 @@ static enum fth_status make_l2(struct fth_model_work *work, struct fth_error *er
 enum fth_status fth_work_begin(struct fth_model_work *work, size_t launch, struct fth_error *error)
 {
     const struct fth_trace_launch *head = fth_trace_launch_at(work->trace, launch);
-    enum fth_status status = fth_model_setting(work->params, head, &work->setting, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_model_setting(work->params, head, &work->setting, error));
     fth_placement_destroy(work->placement);
     work->placement = NULL;
-    status = fth_placement_create(work->params, &work->setting, &work->placement, error);
+    enum fth_status status =
+        fth_placement_create(work->params, &work->setting, &work->placement, error);
     if (status == FTH_OK)
         status = read_sides(work, error);
     if (status == FTH_OK)

@@ -340,9 +340,7 @@ static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *ba
         else if (i % 2 == 0)
             requests[i].stream.passes *= LENGTH_RATIO;
     }
-    enum fth_status status = ask(search, requests, 1 + 2 * pairs, ns, bandwidth, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(ask(search, requests, 1 + 2 * pairs, ns, bandwidth, error));
     *more_bytes = moved_bytes(search, &requests[2]) - moved_bytes(search, &requests[1]);
     for (size_t i = 0; i < pairs; i++, search->pairs++) {
         search->short_ns[search->pairs] = ns[1 + 2 * i];

@@ -138,9 +138,7 @@ static enum fth_status find_levels(struct study *study, const uint32_t *hops, si
     const struct fth_cluster_options options = {.min_share = plateau_min_share,
                                                 .min_gap_relative = plateau_min_gap};
     struct fth_clusters clusters;
-    enum fth_status status = fth_cluster_u32(hops, count, &options, &clusters, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_cluster_u32(hops, count, &options, &clusters, error));
     study->l1_hop = clusters.items[0].median;
     study->l15_hop = NAN;
     if (study->l1_hop > max_l2_fraction * study->l2_hop)
@@ -290,11 +288,9 @@ static enum fth_status measure_levels(struct study *study, struct fth_error *err
         fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CONSTANT, chain, REPEATS);
     }
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(study->prober, requests, FTH_COUNT(requests), &answers, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_ask(study->prober, requests, FTH_COUNT(requests), &answers, error));
     uint32_t *hops = calloc(MAX_MEDIANS, sizeof *hops);
-    status = hops ? FTH_OK : out_of_memory(error);
+    enum fth_status status = hops ? FTH_OK : out_of_memory(error);
     if (status == FTH_OK)
         status = find_levels(study, hops, median_hops(&answers, hops), error);
     if (status == FTH_OK) {
@@ -493,9 +489,7 @@ static enum fth_status find_code_edge(const struct study *study, struct edge *ed
         lengths[count++] = n;
     *max_evicted = 0;
     for (bool first = true; count > 0; first = false) {
-        enum fth_status status = count_evicted(study, edge->bytes, lengths, count, evicted, error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(count_evicted(study, edge->bytes, lengths, count, evicted, error));
         if (first)
             *max_evicted = evicted[count - 1];
         for (size_t i = 0; i < count; i++) {
@@ -556,9 +550,7 @@ static enum fth_status find_sharing(struct study *study, const struct fth_fetch_
         less.bytes = more.bytes / 4 * 3;
     less.fits = less.evicts = 0;
     uint64_t max_evicted;
-    enum fth_status status = find_code_edge(study, &more, &max_evicted, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(find_code_edge(study, &more, &max_evicted, error));
     const uint64_t lines =
         more.bytes / (found->l15.line_bytes ? found->l15.line_bytes : l1_stride(found));
     if ((double)max_evicted < min_evicted_share * (double)lines) {
@@ -566,7 +558,7 @@ static enum fth_status find_sharing(struct study *study, const struct fth_fetch_
         found->with_code_confidence = two_agree_confidence;
         return FTH_OK;
     }
-    status = find_code_edge(study, &less, &max_evicted, error);
+    enum fth_status status = find_code_edge(study, &less, &max_evicted, error);
     const double first = sum_of(&more, &code->code), second = sum_of(&less, &code->code);
     const double block =
         FTH_FETCH_BLOCK * (double)code->code.bytes / (double)code->code.instructions;

@@ -41,11 +41,9 @@ static enum fth_status find_threshold(const struct fth_prober *prober, struct ft
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 2);
     request.cold = true;
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_ask(prober, &request, 1, &answers, error));
     struct fth_summary miss, hit;
-    status = fth_summary_u32(answers.items[0].cycles, HOPS, &miss, error);
+    enum fth_status status = fth_summary_u32(answers.items[0].cycles, HOPS, &miss, error);
     if (status == FTH_OK)
         status = fth_summary_u32(answers.items[0].cycles + HOPS, HOPS, &hit, error);
     fth_answers_fini(&answers);
@@ -182,9 +180,7 @@ enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, uint64_t size
                 (unsigned long long)size_bytes >> FIRST_POWER, (unsigned long long)ways,
                 (unsigned long long)size_bytes >> (FIRST_POWER + i), (unsigned long long)fits[i]);
     }
-    status = find_line(prober, plan, size_bytes / ways, ways, &structure->samples, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(find_line(prober, plan, size_bytes / ways, ways, &structure->samples, error));
     structure->ways = ways;
     structure->sets = size_bytes / ways / plan->line_bytes;
     structure->mapping.modulus = structure->sets;

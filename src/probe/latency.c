@@ -141,10 +141,9 @@ static enum fth_status calibrate(const struct fth_prober *prober,
         warm_request(plan, CLEAN_LONG, FTH_STEP_TIME_HOPS, CLEAN_HOPS, 0)};
     struct fth_answers answers = {0};
     double less, more, hop;
-    enum fth_status status = fth_ask(prober, requests, FTH_COUNT(requests), &answers, error);
-    if (status != FTH_OK)
-        return status;
-    status = fth_clean_mean_u32(answers.items[0].cycles, CLEAN_PASSES, &less, error);
+    FTH_TRY(fth_ask(prober, requests, FTH_COUNT(requests), &answers, error));
+    enum fth_status status =
+        fth_clean_mean_u32(answers.items[0].cycles, CLEAN_PASSES, &less, error);
     if (status == FTH_OK)
         status = fth_clean_mean_u32(answers.items[1].cycles, CLEAN_PASSES, &more, error);
     if (status == FTH_OK)

@@ -454,9 +454,7 @@ static enum fth_status observe_overflow(struct work *work, uint64_t *misses_per_
     fth_request_add(&request, FTH_STEP_TIME_HOPS, work->plan->path, set_lines(work, 0, count),
                     OBSERVED_PASSES);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(work->prober, &request, 1, &answers, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_ask(work->prober, &request, 1, &answers, error));
     const uint32_t *cycles = answers.items[0].cycles;
     for (uint64_t hop = count; hop < OBSERVED_PASSES * count; hop++)
         misses += is_slow(work, cycles[hop]);
@@ -491,12 +489,10 @@ enum fth_status fth_probe_policy(const struct fth_prober *prober, const struct f
     if (work.ways < 2)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
                         "a set has only one way, so there is no victim to choose");
-    enum fth_status status = observe_overflow(&work, &misses, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(observe_overflow(&work, &misses, error));
     /* Tree PLRU can take many passes to become periodic, so run the scripts in any case. */
     struct fth_error fault = FTH_NO_ERROR;
-    status = run_scripts(&work, 1, &fault);
+    enum fth_status status = run_scripts(&work, 1, &fault);
     if (status == FTH_INCONCLUSIVE &&
         replacement->periodic) { /* there may have been disturbances */
         fault = FTH_NO_ERROR;

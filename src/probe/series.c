@@ -37,9 +37,7 @@ enum fth_status fth_probe_hit_and_miss(const struct fth_prober *prober,
         fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, 2);
     }
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, requests, 2, &answers, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_ask(prober, requests, 2, &answers, error));
     /* With twice the lines that fit, most loads miss under any replacement policy. */
     *hit_cycles = quantile(answers.items[0].cycles + counts[0], counts[0], 0.25);
     *miss_cycles = quantile(answers.items[1].cycles + counts[1], counts[1], 0.75);
@@ -103,9 +101,7 @@ enum fth_status fth_probe_overflow(const struct fth_prober *prober,
     struct fth_chain chain = {.stride_bytes = plan->line_bytes, .count = overflow->lines};
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, passes);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_ask(prober, &request, 1, &answers, error));
     overflow->cycles = answers.items[0].cycles;
     overflow->count = answers.items[0].count;
     answers.items[0].cycles = NULL;

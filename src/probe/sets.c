@@ -128,9 +128,7 @@ enum fth_status fth_sets_find_members(struct fth_sets_work *work, uint64_t passe
     fth_request_add(&request, FTH_STEP_WALK, work->plan->path, chain, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, work->plan->path, chain, 1 + passes);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(work->prober, &request, 1, &answers, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_ask(work->prober, &request, 1, &answers, error));
     uint64_t always = 0, often = 0, min_misses = 1;
     for (uint64_t line = 0; line < count; line++) {
         uint64_t misses = fth_sets_count_misses(work, answers.items[0].cycles, count, line, passes);
@@ -569,14 +567,12 @@ static void reset_evictions(struct fth_sets_work *work, struct fth_error *error)
 static enum fth_status dissect(struct fth_sets_work *work, struct fth_error *error)
 {
     bool same = false;
-    enum fth_status status = count_fitting(work, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(count_fitting(work, error));
     work->members = calloc(work->fits + 1, sizeof *work->members);
     work->evictions.ignored = calloc(work->fits, sizeof *work->evictions.ignored);
     if (!work->members || !work->evictions.ignored)
         return fth_no_memory(error, "find sets", NULL);
-    status = fth_sets_find_members(work, MEMBER_PASSES, &same, error);
+    enum fth_status status = fth_sets_find_members(work, MEMBER_PASSES, &same, error);
     if (status == FTH_OK)
         status = run_controls(work, error);
     if (status == FTH_OK && !work->use_windows && work->votes > 1 && !same)

@@ -222,9 +222,7 @@ static enum fth_status measure_ways(struct fth_sets_work *work, uint64_t max_way
         open = false;
         for (uint64_t set = 0; set < sets; set++)
             tests[set].ways = high[set] - low[set] > 1 ? (low[set] + high[set]) / 2 : low[set] + 1;
-        enum fth_status status = run_tests(work, tests, sets, error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(run_tests(work, tests, sets, error));
         for (uint64_t set = 0; set < sets; set++) {
             if (high[set] - low[set] <= 1)
                 continue;

@@ -96,9 +96,7 @@ static enum fth_status try_counts(struct fth_tlb_search *search, const uint64_t 
     struct fth_page_walk walks[CUTS];
     for (size_t i = 0; i < count; i++)
         walks[i] = plan_walk(search, counts[i]);
-    enum fth_status status = fth_pages_walk(search->pages, walks, count, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_pages_walk(search->pages, walks, count, error));
     for (size_t i = 0; i < count; i++) {
         struct fth_page_misses misses = misses_of(search, &walks[i]);
         if (fth_tlb_step_overflows(&misses, counts[i], search->step)) {
@@ -170,9 +168,7 @@ static enum fth_status is_periodic(struct fth_tlb_search *search, uint64_t max, 
                                    struct fth_error *error)
 {
     struct fth_page_walk walk = plan_walk(search, FTH_MIN(search->onset + search->onset / 2, max));
-    enum fth_status status = fth_pages_walk(search->pages, &walk, 1, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_pages_walk(search->pages, &walk, 1, error));
     struct fth_page_misses misses = misses_of(search, &walk);
     *periodic = misses.inconsistent_loads * INCONSISTENT_PART < misses.missed_loads;
     fth_page_walks_fini(&walk, 1);
@@ -199,9 +195,7 @@ static enum fth_status is_first_page_inner(struct fth_tlb_search *search, bool *
         walks[i].passes = 1;
         walks[i].time_first_pass = true;
     }
-    enum fth_status status = fth_pages_walk(search->pages, walks, INNER_WALKS, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_pages_walk(search->pages, walks, INNER_WALKS, error));
     struct fth_page_misses all = {0};
     for (size_t i = 0; i < INNER_WALKS; i++) {
         struct fth_page_misses misses = misses_of(search, &walks[i]);
@@ -240,9 +234,7 @@ static enum fth_status confirm(struct fth_tlb_search *search, bool inner_first, 
         walks[i] = plan_walk(search, count - moved);
         walks[i].first = moved ? first : 0;
     }
-    enum fth_status status = fth_pages_walk(search->pages, walks, FTH_COUNT(walks), error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_pages_walk(search->pages, walks, FTH_COUNT(walks), error));
     for (size_t i = 0; i < FTH_COUNT(walks); i++) {
         struct fth_page_misses misses = misses_of(search, &walks[i]);
         bool agrees = fth_tlb_step_overflows(&misses, walks[i].count, search->step) == (i % 2 == 1);
@@ -266,9 +258,7 @@ static enum fth_status measure_curve(struct fth_tlb_search *search, uint64_t fir
     struct fth_page_walk walks[CURVE_POINTS + 1];
     for (size_t i = 0; i < count; i++)
         walks[i] = plan_walk(search, first + i);
-    enum fth_status status = fth_pages_walk(search->pages, walks, count, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_pages_walk(search->pages, walks, count, error));
     for (size_t i = 0; i < count; i++)
         misses[i] = misses_of(search, &walks[i]).missed_pages;
     fth_page_walks_fini(walks, count);
@@ -354,9 +344,7 @@ static enum fth_status vote(struct fth_tlb_search *search, uint64_t min_pages, u
         walks[i].passes = 1;
         walks[i].reverse = true;
     }
-    enum fth_status status = fth_pages_walk(search->pages, walks, VOTES, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_pages_walk(search->pages, walks, VOTES, error));
     double from_start[VOTES], scratch[VOTES];
     size_t count = 0;
     for (size_t i = 0; i < VOTES; i++) {
@@ -480,9 +468,7 @@ static enum fth_status is_hidden(struct fth_tlb_search *search, const struct fth
     if (search->inner_loads &&
         (double)search->inner_loads < (1 - min_inner_misses) * (double)search->fits)
         return FTH_OK;
-    enum fth_status status = fth_pages_walk(search->pages, &walk, 1, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_pages_walk(search->pages, &walk, 1, error));
     struct fth_page_misses misses = fth_tlb_step_count_misses(&walk, before);
     *hidden = (double)misses.missed_loads < min_inner_misses * (double)misses.loads;
     fth_page_walks_fini(&walk, 1);

@@ -80,10 +80,8 @@ static enum fth_status classify_misses(struct fth_tlb_study *study, uint64_t few
 {
     struct fth_page_walk walk = {.count = few, .passes = PASSES};
     struct fth_page_noise noise = {0};
-    enum fth_status status = fth_pages_walk(&study->pages, &walk, 1, error);
-    if (status != FTH_OK)
-        return status;
-    status = fth_page_noise(&walk, &noise, error);
+    FTH_TRY(fth_pages_walk(&study->pages, &walk, 1, error));
+    enum fth_status status = fth_page_noise(&walk, &noise, error);
     fth_page_walks_fini(&walk, 1);
     study->step.per_load =
         study->step.miss_excess - study->step.hit_excess > MIN_CLEAR * noise.load;
@@ -93,9 +91,7 @@ static enum fth_status classify_misses(struct fth_tlb_study *study, uint64_t few
     const uint64_t entries = study->level->entries;
     walk = (struct fth_page_walk){
         .count = FTH_MIN(entries + entries / 2 + 1, study->pages.max_loads), .passes = PASSES};
-    status = fth_pages_walk(&study->pages, &walk, 1, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_pages_walk(&study->pages, &walk, 1, error));
     const struct fth_page_misses misses = fth_tlb_step_count_misses(&walk, &study->step);
     study->periodic = misses.inconsistent_loads * 10 < misses.missed_loads;
     fth_page_walks_fini(&walk, 1);
@@ -475,9 +471,7 @@ static enum fth_status count_by_slope(const struct fth_tlb_study *study, struct 
 {
     const uint64_t entries = study->level->entries;
     double slope;
-    enum fth_status status = fth_tlb_slope(sets->miss_curve, sets->miss_curve_count, &slope, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_tlb_slope(sets->miss_curve, sets->miss_curve_count, &slope, error));
     /* The slope is rounded. The rounded slope must be at least 2, because a set has at least one
      * way. */
     const uint64_t ways = is_one_set(sets) ? entries

@@ -182,9 +182,7 @@ enum fth_status fth_tlb_step_learn_rate(struct fth_pages *pages, uint64_t fits,
                                         struct fth_tlb_step *step, struct fth_error *error)
 {
     struct fth_page_walk walk = {.count = fits, .passes = fth_page_passes(fits, RATE_PASSES)};
-    enum fth_status status = fth_pages_walk(pages, &walk, 1, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_pages_walk(pages, &walk, 1, error));
     struct fth_page_misses misses = fth_tlb_step_count_misses(&walk, step);
     const double loads = (double)misses.loads, seen = (double)misses.missed_loads;
     /* The rate is at least half an event in all loads, since the walk cannot rule out less. It is

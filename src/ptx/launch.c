@@ -422,9 +422,7 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     if (!run.kernel)
         return fth_fail(error, FTH_NOT_FOUND, "launch kernel", launch->kernel,
                         "'%s' has no kernel of this name", machine->module->name);
-    enum fth_status status = check_launch(&run, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(check_launch(&run, error));
     unsigned threads = host_threads(&run), started = 0;
     pthread_t workers[256];
     while (started + 1 < threads &&

@@ -408,9 +408,7 @@ enum fth_status fth_report_fleet(const char *format, const struct fth_compare_op
     *text = NULL;
     *size = 0;
     *count = 0;
-    enum fth_status status = fth_report_check(format, FTH_REPORT_TABLE, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_report_check(format, FTH_REPORT_TABLE, error));
     fleet.rows.human_readable = strcmp(format, "text") == 0;
     fleet.figures = calloc(gpu_count + 1, sizeof *fleet.figures);
     fleet.gpu_indices = calloc(gpu_count + 1, sizeof *fleet.gpu_indices);
@@ -420,7 +418,7 @@ enum fth_status fth_report_fleet(const char *format, const struct fth_compare_op
         for (size_t j = 0; j < fth_gpu_element_count(gpus[i]); j++)
             compare_section(&fleet, i, fth_gpu_element_name(gpus[i], j));
     }
-    status = put_fleet(format, &fleet, &out, error);
+    enum fth_status status = put_fleet(format, &fleet, &out, error);
     *count = fleet.rows.count;
     if (status == FTH_OK)
         status = fth_buffer_take(&out, text, size, error);

@@ -162,9 +162,7 @@ static enum fth_status add_point(json_t *curves, const struct walk *walk,
                                  const struct fth_samples *samples, struct fth_error *error)
 {
     struct fth_summary summary;
-    enum fth_status status = fth_summary_u32(samples->cycles, samples->count, &summary, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_summary_u32(samples->cycles, samples->count, &summary, error));
     const size_t kept = samples->count < MAX_SAMPLES ? samples->count : MAX_SAMPLES;
     json_t *point = json_object(), *list = json_array();
     for (size_t i = 0; i < kept; i++) {

@@ -62,9 +62,7 @@ static enum fth_status read_list(const char *path, json_t **root, struct fth_err
 static enum fth_status read_json(const char *path, const struct fth_buffer *content,
                                  const struct fth_log *log, json_t **root, struct fth_error *error)
 {
-    enum fth_status status = fth_json_parse(path, content->data, content->size, root, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_json_parse(path, content->data, content->size, root, error));
     if (json_is_array(*root))
         return read_list(path, root, error);
     const char *schema = json_string_value(json_object_get(*root, "schema"));
@@ -76,7 +74,8 @@ static enum fth_status read_json(const char *path, const struct fth_buffer *cont
     if (strncmp(schema, "fathom-gpu/", 11) != 0)
         return FTH_OK;
     struct fth_gpu *gpu = NULL;
-    status = fth_gpu_read_text(path, content->data, content->size, log, &gpu, error);
+    enum fth_status status =
+        fth_gpu_read_text(path, content->data, content->size, log, &gpu, error);
     fth_gpu_destroy(gpu);
     return status;
 }

@@ -63,11 +63,10 @@ enum fth_status fth_exploration_read(const char *path, struct fth_buffer *conten
 {
     struct fth_points points;
     json_t *rows = NULL;
-    enum fth_status status = fth_points_parse(path, content, &points, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_points_parse(path, content, &points, error));
     warn_incomplete(path, &points, log);
-    status = fth_json_parse(path, points.text.data, points.header_size, root, error);
+    enum fth_status status =
+        fth_json_parse(path, points.text.data, points.header_size, root, error);
     if (status == FTH_OK)
         status = make_rows(path, &points, &rows, error);
     if (status == FTH_OK && json_object_set_new(*root, "rows", rows) != 0)

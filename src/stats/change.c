@@ -34,9 +34,7 @@
 static enum fth_status check(const double *series, size_t count, size_t min_part, size_t parts,
                              struct fth_error *error)
 {
-    enum fth_status status = fth_check_f64(series, count, OPERATION, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_check_f64(series, count, OPERATION, error));
     if (min_part == 0)
         return fth_fail(error, FTH_INVALID, OPERATION, "min_part", "must be at least 1");
     if (count / parts < min_part)

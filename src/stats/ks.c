@@ -160,9 +160,7 @@ static double kolmogorov_quantile(double alpha)
 enum fth_status fth_ks_critical(size_t m, size_t n, double alpha, double *critical,
                                 struct fth_error *error)
 {
-    enum fth_status status = check_counts(m, n, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(check_counts(m, n, error));
     if (!(alpha > 0 && alpha < 1))
         return fth_fail(error, FTH_INVALID, OPERATION, "alpha", "%g is not between 0 and 1", alpha);
     uint64_t steps = (uint64_t)m * n;
@@ -196,9 +194,7 @@ enum fth_status fth_change_test(const double *series, size_t count, size_t index
         return fth_fail(error, FTH_INVALID, "test a change point", "index",
                         "%zu leaves one side of the %zu values empty", index, count);
     struct fth_ks ks = {0};
-    enum fth_status status = fth_ks_test(series, index, series + index, count - index, &ks, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_ks_test(series, index, series + index, count - index, &ks, error));
     ks.p = fmin(ks.p * (double)(candidates > 0 ? candidates : 1), 1);
     *result = ks;
     return FTH_OK;

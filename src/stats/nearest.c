@@ -108,9 +108,7 @@ enum fth_status fth_nearest_fit(const double *examples, const size_t *labels, si
                                 size_t features, const double *weights, size_t classes,
                                 struct fth_nearest **nearest, struct fth_error *error)
 {
-    enum fth_status status = check(examples, labels, count, features, classes, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(check(examples, labels, count, features, classes, error));
     struct fth_nearest *made = calloc(1, sizeof *made);
     double *mean = calloc(classes, sizeof *mean);
     size_t *known = calloc(classes, sizeof *known);

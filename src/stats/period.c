@@ -69,9 +69,7 @@ enum fth_status fth_period_find(const uint32_t *sequence, size_t count, size_t m
         return fth_fail(error, FTH_INVALID, OPERATION, "tolerance",
                         "%g is not at least 0 and below 1", tolerance);
     double *sorted = NULL;
-    enum fth_status status = fth_sorted_u32(sequence, count, OPERATION, &sorted, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_sorted_u32(sequence, count, OPERATION, &sorted, error));
     bool constant = sorted[0] == sorted[count - 1];
     double chance = chance_agreement(sorted, count);
     free(sorted);

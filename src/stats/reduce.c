@@ -30,9 +30,7 @@ enum fth_status fth_reduction_geometric(const uint32_t *samples, size_t count, d
         return fth_fail(error, FTH_INVALID, OPERATION, "outlier_share",
                         "%g is not at least 0 and below 0.5", outlier_share);
     double *sorted = NULL;
-    enum fth_status status = fth_sorted_u32(samples, count, OPERATION, &sorted, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_sorted_u32(samples, count, OPERATION, &sorted, error));
     double reference = sorted[0];
     double above = fth_quantile_sorted(sorted, count, 1 - outlier_share) - reference;
     *reduction = (struct fth_reduction){

@@ -92,9 +92,7 @@ static double *allocate_with_scratch(size_t count, const char *operation, struct
 enum fth_status fth_sorted_f64(const double *values, size_t count, const char *operation,
                                double **sorted, struct fth_error *error)
 {
-    enum fth_status status = fth_check_f64(values, count, operation, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_check_f64(values, count, operation, error));
     double *copy = allocate_with_scratch(count, operation, error);
     if (!copy)
         return FTH_NO_MEMORY;

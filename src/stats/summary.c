@@ -110,9 +110,7 @@ enum fth_status fth_core_mean_u32(const uint32_t *samples, size_t count, double 
                                   struct fth_error *error)
 {
     struct fth_summary summary;
-    enum fth_status status = fth_summary_u32(samples, count, &summary, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_summary_u32(samples, count, &summary, error));
     const double reach = fmax(2, 3 * summary.mad);
     double sum = 0;
     size_t within = 0;
@@ -145,9 +143,7 @@ enum fth_status fth_mode_u32(const uint32_t *samples, size_t count, struct fth_m
                              struct fth_error *error)
 {
     double *sorted = NULL;
-    enum fth_status status = fth_sorted_u32(samples, count, OPERATION, &sorted, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_sorted_u32(samples, count, OPERATION, &sorted, error));
     struct fth_mode best = {0, 0};
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && sorted[end] == sorted[i];)

@@ -174,12 +174,10 @@ static enum fth_status find_version(struct fth_store *store, int64_t *version,
 
 static enum fth_status migrate(struct fth_store *store, struct fth_error *error)
 {
-    enum fth_status status = fth_store_begin(store, operation, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_store_begin(store, operation, error));
     /* Another process may have migrated the file in the meantime. */
     int64_t version = 0;
-    status = find_version(store, &version, error);
+    enum fth_status status = find_version(store, &version, error);
     for (; status == FTH_OK && version < FTH_STORE_VERSION; version++) {
         char sql[64];
         status = fth_store_run(store, operation, migrations[version], error);

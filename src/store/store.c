@@ -224,17 +224,13 @@ static enum fth_status find_gpu(struct fth_store *store, const char *operation,
                                 const struct fth_run *run, int64_t *gpu, struct fth_error *error)
 {
     const char *const texts[] = {run->name, run->device, run->uuid};
-    enum fth_status status = check_gpu(store, operation, run, error);
-    if (status == FTH_OK)
-        status = query(store, operation,
-                       "INSERT INTO gpu (name, device, uuid) VALUES (?1, ?2, ?3)"
-                       " ON CONFLICT (name) DO UPDATE SET device = coalesce(device, ?2),"
-                       " uuid = coalesce(uuid, ?3)",
-                       texts, NULL, NULL, error);
-    if (status == FTH_OK)
-        status =
-            query(store, operation, "SELECT id FROM gpu WHERE name = ?1", texts, NULL, gpu, error);
-    return status;
+    FTH_TRY(check_gpu(store, operation, run, error));
+    FTH_TRY(query(store, operation,
+                  "INSERT INTO gpu (name, device, uuid) VALUES (?1, ?2, ?3)"
+                  " ON CONFLICT (name) DO UPDATE SET device = coalesce(device, ?2),"
+                  " uuid = coalesce(uuid, ?3)",
+                  texts, NULL, NULL, error));
+    return query(store, operation, "SELECT id FROM gpu WHERE name = ?1", texts, NULL, gpu, error);
 }
 
 static enum fth_status insert(struct fth_store *store, const char *operation,
@@ -341,11 +337,9 @@ enum fth_status fth_store_forget(struct fth_store *store, const char *name, size
     int64_t count = 0;
     bool found = false;
     const char *const texts[] = {name, NULL, NULL};
-    enum fth_status status = fth_store_begin(store, forget_operation, error);
-    if (status != FTH_OK)
-        return status;
-    status = query(store, forget_operation, "SELECT 1 FROM gpu WHERE name = ?1", texts, &found,
-                   NULL, error);
+    FTH_TRY(fth_store_begin(store, forget_operation, error));
+    enum fth_status status = query(store, forget_operation, "SELECT 1 FROM gpu WHERE name = ?1",
+                                   texts, &found, NULL, error);
     if (status == FTH_OK && !found)
         status = fail_unknown(store, name, error);
     if (status == FTH_OK)

@@ -298,9 +298,7 @@ static enum fth_status get_header(const struct fth_container *container, uint64_
                                   struct fth_error *error)
 {
     unsigned char header[FTH_PART_HEADER_BYTES];
-    enum fth_status status = get_bytes(container, offset, header, sizeof header, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(get_bytes(container, offset, header, sizeof header, error));
     *type = (uint32_t)get_fixed(header, 4);
     *bytes = get_fixed(header + 4, 4);
     *size = sizeof header + get_fixed(header + 8, 4) + FTH_PART_CHECKSUM_BYTES;
@@ -322,15 +320,13 @@ enum fth_status fth_container_get(const struct fth_container *container, uint64_
                                   struct fth_error *error)
 {
     uint64_t bytes, size;
-    enum fth_status status = get_header(container, offset, type, &bytes, &size, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(get_header(container, offset, type, &bytes, &size, error));
     if (bytes > FTH_PART_MAX_BYTES)
         return damaged(container, offset, "it is larger than 256 MiB", error);
     unsigned char *part = malloc(size);
     if (!part)
         return fth_no_memory(error, "read trace", container->path);
-    status = get_bytes(container, offset, part, size, error);
+    enum fth_status status = get_bytes(container, offset, part, size, error);
     if (status == FTH_OK)
         status = unpack(container, offset, part, size, content, error);
     free(part);

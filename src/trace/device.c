@@ -34,9 +34,7 @@ static enum fth_status device_alloc(void *context, uint64_t bytes, uint64_t *add
     if (!fth_grow(&allocations, device->count, &device->capacity, sizeof *device->allocations))
         return fth_no_memory(error, "allocate memory", NULL);
     device->allocations = allocations;
-    enum fth_status status = device->ops->alloc(device->machine, bytes, address, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(device->ops->alloc(device->machine, bytes, address, error));
     device->allocations[device->count++] = *address;
     return device->ops->fill(device->machine, *address, 0, bytes, error);
 }

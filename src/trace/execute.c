@@ -167,16 +167,14 @@ enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index, u
     *values = NULL;
     void *data;
     uint64_t shown = max && max < buffer->count ? max : buffer->count;
-    enum fth_status status = fetch(launch, buffer, shown, &data, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fetch(launch, buffer, shown, &data, error));
     struct fth_buffer out = {0};
     for (uint64_t i = 0; i < shown; i++) {
         fth_buffer_text(&out, i ? " " : "");
         fth_scalar_format(buffer->element, (uint8_t *)data + i * buffer->element->bytes, &out);
     }
     size_t size;
-    status = fth_buffer_take(&out, values, &size, error);
+    enum fth_status status = fth_buffer_take(&out, values, &size, error);
     fth_buffer_fini(&out);
     free(data);
     return status;
@@ -201,10 +199,8 @@ enum fth_status fth_launch_values(const struct fth_launch *launch, const char *n
 {
     size_t index;
     *values = NULL;
-    enum fth_status status = find_buffer(launch, name, &index, view, error);
-    if (status == FTH_OK)
-        status = fetch(launch, &launch->buffers[index], view->count, values, error);
-    return status;
+    FTH_TRY(find_buffer(launch, name, &index, view, error));
+    return fetch(launch, &launch->buffers[index], view->count, values, error);
 }
 
 enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *name,
@@ -213,10 +209,8 @@ enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *n
 {
     size_t index;
     *values = NULL;
-    enum fth_status status = find_buffer(launch, name, &index, view, error);
-    if (status == FTH_OK)
-        status = initial_contents(launch, index, values, error);
-    return status;
+    FTH_TRY(find_buffer(launch, name, &index, view, error));
+    return initial_contents(launch, index, values, error);
 }
 
 double fth_launch_size(const struct fth_launch *launch, const char *name)

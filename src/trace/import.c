@@ -78,10 +78,8 @@ enum fth_status fth_lines_next(struct fth_lines *lines, char **line, struct fth_
     *line = NULL;
     for (;;) {
         if (lines->at == lines->size && !lines->end) {
-            enum fth_status status = fth_zreader_read(lines->reader, lines->chunk,
-                                                      sizeof lines->chunk, &lines->size, error);
-            if (status != FTH_OK)
-                return status;
+            FTH_TRY(fth_zreader_read(lines->reader, lines->chunk, sizeof lines->chunk, &lines->size,
+                                     error));
             lines->at = 0;
             lines->end = lines->size == 0;
         }
@@ -356,9 +354,7 @@ static enum fth_status read_warp(struct import *import, struct thread_access acc
         access.lane = (uint32_t)__builtin_ctzll(mask);
         if (!parse_integer(words[i], &access.address))
             return refuse(import, "invalid address");
-        enum fth_status status = add_access(import, &access);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(add_access(import, &access));
     }
     return FTH_OK;
 }
@@ -380,9 +376,7 @@ static enum fth_status read_tuple(struct import *import, char *line)
     if (access.block > UINT32_MAX || who >= (count == 5 ? 1024 : 32))
         return refuse(import,
                       "out of range: BID must be below 2^32, TID below 1024 and WID below 32");
-    enum fth_status status = find_instruction(import, words[3], &access.instruction);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(find_instruction(import, words[3], &access.instruction));
     if (count > 5) {
         access.warp = (uint32_t)who;
         return read_warp(import, access, words + 4, count - 4);
@@ -514,19 +508,15 @@ enum fth_status fth_trace_import(const char *from, const char *path, struct fth_
     struct fth_trace_writer *writer;
     struct fth_lines *lines;
     /* Opened only to report a file that cannot be opened: fth_trace_recognise reports no error. */
-    enum fth_status status = fth_lines_open(from, &lines, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_lines_open(from, &lines, error));
     fth_lines_close(lines);
     enum fth_trace_kind kind = fth_trace_recognise(from);
     if (kind != FTH_TRACE_TEXT && kind != FTH_TRACE_TRACEG)
         return fth_fail(error, FTH_INVALID, "read trace", from,
                         "unknown format: the first line is neither a tuple nor a .traceg header");
-    status = fth_trace_writer_create(path, &writer, error);
-    if (status != FTH_OK)
-        return status;
-    status = kind == FTH_TRACE_TEXT ? import_text(from, writer, error)
-                                    : fth_traceg_import(from, writer, error);
+    FTH_TRY(fth_trace_writer_create(path, &writer, error));
+    enum fth_status status = kind == FTH_TRACE_TEXT ? import_text(from, writer, error)
+                                                    : fth_traceg_import(from, writer, error);
     if (status == FTH_OK)
         return fth_trace_writer_commit(writer, error);
     fth_trace_writer_abort(writer);

@@ -384,9 +384,7 @@ enum fth_status fth_launch_parse_argument(struct fth_launch *launch, const char 
         return parse_scalar(launch, text, argument, error);
     const char *plus = strchr(text, '+');
     double offset = 0;
-    enum fth_status status = plus ? fth_launch_evaluate(launch, plus + 1, &offset, error) : FTH_OK;
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(plus ? fth_launch_evaluate(launch, plus + 1, &offset, error) : FTH_OK);
     if (!(offset >= 0) || offset != floor(offset) ||
         offset > (double)launch->buffers[argument->buffer].count)
         return fth_fail(

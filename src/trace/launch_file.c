@@ -272,9 +272,7 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
     struct fth_launch *launch = reader->launch;
     struct fth_launch_step step = {0};
     double shared = 0;
-    enum fth_status status = check_keys(reader, object, keys, FTH_COUNT(keys));
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(check_keys(reader, object, keys, FTH_COUNT(keys)));
     const json_t *kernel = json_object_get(object, "kernel");
     if (kernel && !json_is_string(kernel))
         return refuse(reader, "\"kernel\" must be a string");
@@ -287,7 +285,7 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
      * per block are checked when the step runs. Limitation: CUDA allows only 64 threads per block
      * along z, but fathom does not check this. 2^30 bytes of shared memory are a heuristic limit,
      * far above that of any GPU. A fraction of a byte is ignored. */
-    status = read_shape(reader, object, "grid", 0x7fffffff, step.grid);
+    enum fth_status status = read_shape(reader, object, "grid", 0x7fffffff, step.grid);
     if (status == FTH_OK)
         status = read_shape(reader, object, "block", 1024, step.block);
     if (status == FTH_OK)
@@ -318,9 +316,7 @@ static enum fth_status read_loop(struct reader *reader, const json_t *object)
     static const char *const keys[] = {"for", "from", "to", "launches"};
     const json_t *name = json_object_get(object, "for");
     double from, to;
-    enum fth_status status = check_keys(reader, object, keys, FTH_COUNT(keys));
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(check_keys(reader, object, keys, FTH_COUNT(keys)));
     if (!json_is_string(name) || !is_name(json_string_value(name)) ||
         fth_scope_find(&reader->launch->scope, json_string_value(name), json_string_length(name)) !=
             FTH_MAX_VARIABLES)
@@ -329,7 +325,7 @@ static enum fth_status read_loop(struct reader *reader, const json_t *object)
             "\"for\" must be the name of the loop variable, an identifier that is not in use");
     if (reader->loop_depth == MAX_LOOP_DEPTH)
         return refuse(reader, "more than 8 nested loops");
-    status = read_member(reader, object, "from", 0, &from);
+    enum fth_status status = read_member(reader, object, "from", 0, &from);
     if (status == FTH_OK)
         status = read_member(reader, object, "to", NAN, &to);
     if (status != FTH_OK)
@@ -389,9 +385,7 @@ static enum fth_status matches_sizes(struct reader *reader, const json_t *object
         double number = 0;
         if (variable == FTH_MAX_VARIABLES)
             return refuse(reader, "unknown size '%s'", key);
-        enum fth_status status = read_number(reader, value, &number);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(read_number(reader, value, &number));
         *matches = *matches && scope->variables[variable].value == number;
     }
     return FTH_OK;
@@ -407,16 +401,14 @@ static enum fth_status read_expectation(struct reader *reader, const json_t *obj
     struct fth_launch *launch = reader->launch;
     struct fth_expectation expected = {0};
     bool matches = false;
-    enum fth_status status = check_keys(reader, object, keys, FTH_COUNT(keys));
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(check_keys(reader, object, keys, FTH_COUNT(keys)));
     const char *name = json_string_value(json_object_get(object, "buffer"));
     for (expected.buffer = 0; expected.buffer < launch->buffer_count; expected.buffer++)
         if (name && strcmp(launch->buffers[expected.buffer].name, name) == 0)
             break;
     if (expected.buffer == launch->buffer_count)
         return refuse(reader, "\"buffer\" must name one of the buffers");
-    status = matches_sizes(reader, object, &matches);
+    enum fth_status status = matches_sizes(reader, object, &matches);
     if (status != FTH_OK || !matches)
         return status;
     const char *file = json_string_value(json_object_get(object, "file"));
@@ -448,9 +440,7 @@ static enum fth_status read_expectations(struct reader *reader)
         return refuse(reader, "expected an array");
     for (size_t i = 0; i < json_array_size(list); i++) {
         size_t inner = fth_json_path_index(&reader->path, i);
-        enum fth_status status = read_expectation(reader, json_array_get(list, i));
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(read_expectation(reader, json_array_get(list, i)));
         fth_json_path_back(&reader->path, inner);
     }
     fth_json_path_back(&reader->path, back);
@@ -477,14 +467,12 @@ static enum fth_status read_document(struct reader *reader, const char *const *s
     static const char *const keys[] = {"schema", "about",   "ptx",      "seed",
                                        "sizes",  "buffers", "launches", "expect"};
     static const char schema[] = "fathom-launch/1";
-    enum fth_status status = check_keys(reader, reader->root, keys, FTH_COUNT(keys));
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(check_keys(reader, reader->root, keys, FTH_COUNT(keys)));
     const char *stated = json_string_value(json_object_get(reader->root, "schema"));
     if (!stated || strcmp(stated, schema) != 0)
         return refuse(reader, "\"schema\" must be \"%s\"", schema);
     double seed = 1;
-    status = read_member(reader, reader->root, "seed", 1, &seed);
+    enum fth_status status = read_member(reader, reader->root, "seed", 1, &seed);
     if (status == FTH_OK && (!(seed >= 0) || seed > FTH_JSON_MAX_NUMBER))
         return refuse(reader, "\"seed\" must be an integer from 0 to 2^53");
     reader->launch->seed = (uint64_t)seed; /* without the fraction, if there is one */

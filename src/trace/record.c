@@ -391,10 +391,8 @@ enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
 {
     struct fth_trace_writer *writer;
     struct fth_executor executor;
-    enum fth_status status = fth_trace_writer_create(path, &writer, error);
-    if (status != FTH_OK)
-        return status;
-    status = open_tracing(launch, writer, &executor, error);
+    FTH_TRY(fth_trace_writer_create(path, &writer, error));
+    enum fth_status status = open_tracing(launch, writer, &executor, error);
     if (status == FTH_OK)
         status = fth_launch_run_on(launch, &executor, options, totals, error);
     if (status == FTH_OK)

@@ -321,9 +321,7 @@ enum fth_status fth_trace_writer_add(struct fth_trace_writer *writer,
                                      const struct fth_records *records, struct fth_error *error)
 {
     if (writer->run.count + records->count > RUN_ACCESSES) {
-        enum fth_status status = flush_run(writer, error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(flush_run(writer, error));
     }
     if (!fth_records_append(&writer->run, records))
         return fth_no_memory(error, "write trace", NULL);

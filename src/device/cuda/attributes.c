@@ -140,9 +140,7 @@ enum fth_status fth_cuda_set_attribute(struct fth_gpu *gpu, const char *section,
                                        struct fth_error *error)
 {
     struct fth_gpu_section *where;
-    enum fth_status status = find_section(gpu, section, &where, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(find_section(gpu, section, &where, error));
     if (attribute.source == FTH_SOURCE_NONE)
         attribute.source = FTH_SOURCE_DRIVER;
     const struct fth_attribute *existing = fth_gpu_attribute(gpu, section, attribute.name);

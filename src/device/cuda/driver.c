@@ -106,10 +106,8 @@ enum fth_status fth_cuda_initialise(const struct fth_cuda *cuda, struct fth_erro
 
 enum fth_status fth_cuda_open(struct fth_cuda *cuda, struct fth_error *error)
 {
-    enum fth_status status = fth_cuda_find(cuda, error);
-    if (status != FTH_OK)
-        return status;
-    status = fth_cuda_initialise(cuda, error);
+    FTH_TRY(fth_cuda_find(cuda, error));
+    enum fth_status status = fth_cuda_initialise(cuda, error);
     if (status != FTH_OK)
         fth_cuda_close(cuda);
     return status;

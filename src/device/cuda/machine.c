@@ -115,9 +115,7 @@ static void sleep_s(double seconds)
 static enum fth_status wait_queue(void *user, double limit_s, struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = check_usable(machine, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(check_usable(machine, error));
     const double start = now_s();
     double pause = FIRST_SLEEP_S;
     fth_cu_result result;
@@ -161,10 +159,8 @@ static void facts(void *user, struct fth_machine_facts *facts)
 static enum fth_status describe(void *user, struct fth_gpu *gpu, struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = check_usable(machine, error);
-    if (status == FTH_OK)
-        status = fth_cuda_describe(&machine->cuda, machine->device, &machine->nvml, gpu, error);
-    return status;
+    FTH_TRY(check_usable(machine, error));
+    return fth_cuda_describe(&machine->cuda, machine->device, &machine->nvml, gpu, error);
 }
 
 /* ---- modules ---- */
@@ -215,11 +211,9 @@ static enum fth_status symbol(void *user, struct fth_machine_module *module, con
 {
     struct machine *machine = user;
     *address = *bytes = 0;
-    enum fth_status status = check_usable(machine, error);
-    if (status == FTH_OK)
-        status = note_if_lost(
-            machine, fth_cuda_symbol(&machine->cuda, module->module, name, address, bytes, error));
-    return status;
+    FTH_TRY(check_usable(machine, error));
+    return note_if_lost(
+        machine, fth_cuda_symbol(&machine->cuda, module->module, name, address, bytes, error));
 }
 
 /* ---- memory ---- */
@@ -228,11 +222,8 @@ static enum fth_status alloc(void *user, uint64_t bytes, uint64_t *address, stru
 {
     struct machine *machine = user;
     *address = 0;
-    enum fth_status status = wait_if_queued(machine, error);
-    if (status == FTH_OK)
-        status =
-            note_if_lost(machine, fth_cuda_alloc(&machine->cuda, (size_t)bytes, address, error));
-    return status;
+    FTH_TRY(wait_if_queued(machine, error));
+    return note_if_lost(machine, fth_cuda_alloc(&machine->cuda, (size_t)bytes, address, error));
 }
 
 static void free_memory(void *user, uint64_t address)
@@ -247,43 +238,35 @@ static enum fth_status get_free_bytes(void *user, uint64_t *bytes, struct fth_er
 {
     struct machine *machine = user;
     *bytes = 0;
-    enum fth_status status = check_usable(machine, error);
-    if (status == FTH_OK)
-        status = note_if_lost(machine, fth_cuda_free_bytes(&machine->cuda, bytes, error));
-    return status;
+    FTH_TRY(check_usable(machine, error));
+    return note_if_lost(machine, fth_cuda_free_bytes(&machine->cuda, bytes, error));
 }
 
 static enum fth_status upload(void *user, uint64_t address, const void *data, uint64_t bytes,
                               struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = wait_if_queued(machine, error);
-    if (status == FTH_OK)
-        status = note_if_lost(machine,
-                              fth_cuda_upload(&machine->cuda, address, data, (size_t)bytes, error));
-    return status;
+    FTH_TRY(wait_if_queued(machine, error));
+    return note_if_lost(machine,
+                        fth_cuda_upload(&machine->cuda, address, data, (size_t)bytes, error));
 }
 
 static enum fth_status download(void *user, void *data, uint64_t address, uint64_t bytes,
                                 struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = wait_if_queued(machine, error);
-    if (status == FTH_OK)
-        status = note_if_lost(
-            machine, fth_cuda_download(&machine->cuda, data, address, (size_t)bytes, error));
-    return status;
+    FTH_TRY(wait_if_queued(machine, error));
+    return note_if_lost(machine,
+                        fth_cuda_download(&machine->cuda, data, address, (size_t)bytes, error));
 }
 
 static enum fth_status fill(void *user, uint64_t address, unsigned char byte, uint64_t bytes,
                             struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = wait_if_queued(machine, error);
-    if (status == FTH_OK)
-        status = note_if_lost(machine,
-                              fth_cuda_fill(&machine->cuda, address, byte, (size_t)bytes, error));
-    return status;
+    FTH_TRY(wait_if_queued(machine, error));
+    return note_if_lost(machine,
+                        fth_cuda_fill(&machine->cuda, address, byte, (size_t)bytes, error));
 }
 
 static enum fth_status texture(void *user, uint64_t address, uint64_t texels, uint64_t *handle,
@@ -291,11 +274,8 @@ static enum fth_status texture(void *user, uint64_t address, uint64_t texels, ui
 {
     struct machine *machine = user;
     *handle = 0;
-    enum fth_status status = check_usable(machine, error);
-    if (status == FTH_OK)
-        status =
-            note_if_lost(machine, fth_cuda_texture(&machine->cuda, address, texels, handle, error));
-    return status;
+    FTH_TRY(check_usable(machine, error));
+    return note_if_lost(machine, fth_cuda_texture(&machine->cuda, address, texels, handle, error));
 }
 
 static void texture_free(void *user, uint64_t handle)
@@ -371,10 +351,8 @@ static enum fth_status launch(void *user, const struct fth_machine_launch *launc
                               struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = check_usable(machine, error);
-    if (status == FTH_OK)
-        status = note_if_lost(machine, launch_kernel(machine, launch, error));
-    return status;
+    FTH_TRY(check_usable(machine, error));
+    return note_if_lost(machine, launch_kernel(machine, launch, error));
 }
 
 /* ---- timing, copies and transfers ---- */
@@ -443,12 +421,9 @@ static enum fth_status transfer(void *user, const struct fth_transfer *transfer,
                                 struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = wait_if_queued(machine, error);
-    if (status == FTH_OK)
-        status =
-            note_if_lost(machine, fth_cuda_transfer(&machine->cuda, machine->ordinal,
-                                                    machine->context, transfer, samples, error));
-    return status;
+    FTH_TRY(wait_if_queued(machine, error));
+    return note_if_lost(machine, fth_cuda_transfer(&machine->cuda, machine->ordinal,
+                                                   machine->context, transfer, samples, error));
 }
 
 /* ---- opening and closing ---- */

@@ -122,10 +122,8 @@ static enum fth_status open_machine(const char *what, const struct fth_log *log,
     *ops = &fth_cuda_machine_ops;
     *machine = NULL;
     snprintf(id, sizeof id, "cuda:%s", what);
-    enum fth_status status = fth_cuda_open_named(what, &cuda, &ordinal, error);
-    if (status == FTH_OK)
-        status = fth_cuda_machine_create(&cuda, ordinal, id, machine, error);
-    return status;
+    FTH_TRY(fth_cuda_open_named(what, &cuda, &ordinal, error));
+    return fth_cuda_machine_create(&cuda, ordinal, id, machine, error);
 }
 
 static enum fth_status open_device(const char *what, const struct fth_log *log,
@@ -136,10 +134,8 @@ static enum fth_status open_device(const char *what, const struct fth_log *log,
     char id[sizeof((struct fth_device *)0)->id];
     *device = NULL;
     snprintf(id, sizeof id, "cuda:%s", what);
-    enum fth_status status = open_machine(what, log, &ops, &machine, error);
-    if (status == FTH_OK)
-        status = fth_batch_device(id, ops, machine, log, device, error);
-    return status;
+    FTH_TRY(open_machine(what, log, &ops, &machine, error));
+    return fth_batch_device(id, ops, machine, log, device, error);
 }
 
 const struct fth_backend fth_backend_cuda = {"cuda", "NVIDIA GPUs, through the CUDA driver",

@@ -261,10 +261,8 @@ static enum fth_status launch_clusters(const struct fth_cuda *cuda, fth_cu_funct
     if (launch->cluster > PORTABLE_CLUSTER) {
         if (!cuda->function_set)
             return missing("cuFuncSetAttribute", error);
-        enum fth_status status = check(cuda, cuda->function_set(function, NON_PORTABLE_CLUSTER, 1),
-                                       "cuFuncSetAttribute", error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(check(cuda, cuda->function_set(function, NON_PORTABLE_CLUSTER, 1),
+                      "cuFuncSetAttribute", error));
     }
     struct fth_cu_launch_attribute attribute = {.id = CLUSTER_DIMENSION,
                                                 .cluster = {launch->cluster, 1, 1}};
@@ -286,12 +284,10 @@ enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function fun
     if (launch->dynamic_shared_bytes > DEFAULT_MAX_SHARED_BYTES) {
         if (!cuda->function_set)
             return missing("cuFuncSetAttribute", error);
-        enum fth_status status = check(cuda,
-                                       cuda->function_set(function, MAX_DYNAMIC_SHARED_BYTES,
-                                                          (int)launch->dynamic_shared_bytes),
-                                       "cuFuncSetAttribute", error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(check(cuda,
+                      cuda->function_set(function, MAX_DYNAMIC_SHARED_BYTES,
+                                         (int)launch->dynamic_shared_bytes),
+                      "cuFuncSetAttribute", error));
     }
     unsigned shape[6];
     for (int i = 0; i < 3; i++) {

@@ -152,9 +152,7 @@ static enum fth_status allocate(void *machine, uint64_t bytes, uint64_t *address
                   sizeof *sim->allocations))
         return fth_no_memory(error, operation, NULL);
     sim->allocations = allocations;
-    enum fth_status status = fth_ptx_alloc(sim->memory, bytes, address, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_ptx_alloc(sim->memory, bytes, address, error));
     sim->allocations[sim->allocation_count++] = (struct allocation){*address, bytes};
     sim->used_bytes += bytes;
     return FTH_OK;

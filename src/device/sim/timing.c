@@ -34,12 +34,9 @@ enum fth_status sim_timing_init(struct sim_timing *timing, const struct sim_plan
             timing->sms[i].cluster.bits = SM_RING_BITS;
     sim_noise_init(&timing->noise, plan);
     sim_fetch_init(timing);
-    enum fth_status status = sim_caches_init(&timing->caches, plan, error);
-    if (status == FTH_OK)
-        status = sim_tlbs_init(&timing->tlbs, plan, error);
-    if (status == FTH_OK)
-        status = sim_l2_init(&timing->l2, plan, error);
-    return status;
+    FTH_TRY(sim_caches_init(&timing->caches, plan, error));
+    FTH_TRY(sim_tlbs_init(&timing->tlbs, plan, error));
+    return sim_l2_init(&timing->l2, plan, error);
 }
 
 void sim_timing_fini(struct sim_timing *timing)
