@@ -194,9 +194,9 @@ struct group {
  * such chains of the request can share the bank wherever the first one can. */
 static const struct fth_chain *constant_chain(const struct fth_request *request)
 {
-    for (size_t i = 0; i < request->step_count; i++)
-        if (request->steps[i].path == FTH_PATH_CONSTANT)
-            return &request->steps[i].chain;
+    for (size_t i = 0; i < request->chase.step_count; i++)
+        if (request->chase.steps[i].path == FTH_PATH_CONSTANT)
+            return &request->chase.steps[i].chain;
     return NULL;
 }
 
@@ -204,10 +204,10 @@ static const struct fth_chain *constant_chain(const struct fth_request *request)
 static uint64_t shared_bytes(const struct fth_request *request)
 {
     uint64_t max = 0;
-    for (size_t i = 0; i < request->step_count; i++) {
-        const struct fth_chain *chain = &request->steps[i].chain;
+    for (size_t i = 0; i < request->chase.step_count; i++) {
+        const struct fth_chain *chain = &request->chase.steps[i].chain;
         uint64_t end = chain->start_bytes + chain->count * chain->stride_bytes;
-        if (request->steps[i].path == FTH_PATH_SHARED && end > max)
+        if (request->chase.steps[i].path == FTH_PATH_SHARED && end > max)
             max = end;
     }
     return max;
@@ -320,9 +320,9 @@ static enum fth_status upload_constants(struct fth_batch *batch, const struct gr
     if (!bank)
         return out_of_memory(error);
     for (size_t i = 0; i < group->count; i++)
-        for (size_t j = 0; j < group->requests[i]->step_count; j++)
-            if (group->requests[i]->steps[j].path == FTH_PATH_CONSTANT)
-                fth_batch_build_constants(batch, &group->requests[i]->steps[j].chain, bank);
+        for (size_t j = 0; j < group->requests[i]->chase.step_count; j++)
+            if (group->requests[i]->chase.steps[j].path == FTH_PATH_CONSTANT)
+                fth_batch_build_constants(batch, &group->requests[i]->chase.steps[j].chain, bank);
     enum fth_status status =
         batch->ops->upload(batch->machine, batch->bank, bank, BANK_BYTES, error);
     free(bank);
@@ -401,8 +401,8 @@ static enum fth_status describe_request(struct fth_batch *batch, const struct ft
     *out = (struct fth_chase_request){0};
     /* The chains in shared memory. The kernel requires a chain's step to be less than its count,
      * hence the modulo. */
-    for (size_t i = 0; i < request->step_count; i++) {
-        const struct fth_step *step = &request->steps[i];
+    for (size_t i = 0; i < request->chase.step_count; i++) {
+        const struct fth_step *step = &request->chase.steps[i];
         if (step->path == FTH_PATH_SHARED)
             out->step[out->steps++] =
                 (struct fth_chase_step){.kind = FTH_CHASE_BUILD_SHARED,
@@ -414,8 +414,8 @@ static enum fth_status describe_request(struct fth_batch *batch, const struct ft
                                         .step = fth_chain_step(&step->chain) % step->chain.count};
     }
     enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < request->step_count && status == FTH_OK; i++) {
-        const struct fth_step *step = &request->steps[i];
+    for (size_t i = 0; i < request->chase.step_count && status == FTH_OK; i++) {
+        const struct fth_step *step = &request->chase.steps[i];
         struct fth_chase_step *chase = &out->step[out->steps++];
         status = describe_step(batch, request, step, chase, error);
         chase->samples = *samples;
@@ -462,8 +462,8 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
      * at once. */
     unsigned warps = first->carveout_percent >= 0 ? FTH_MAX_WARPS : 1;
     for (size_t i = 0; i < group->count; i++)
-        for (size_t j = 0; j < group->requests[i]->step_count; j++) {
-            const struct fth_step *step = &group->requests[i]->steps[j];
+        for (size_t j = 0; j < group->requests[i]->chase.step_count; j++) {
+            const struct fth_step *step = &group->requests[i]->chase.steps[j];
             unsigned needed = step->kind == FTH_STEP_TOUCH ? FTH_MAX_WARPS : step->warp + 1;
             warps = needed > warps ? needed : warps;
         }
@@ -546,11 +546,12 @@ static enum fth_status collect(struct fth_batch *batch, const struct group *grou
 static uint64_t find_header(struct fth_batch *batch, const struct fth_request *request,
                             uint64_t bytes)
 {
-    for (size_t i = 0; i < request->step_count && bytes <= FTH_HEADER_BYTES; i++)
-        if (request->steps[i].chain.array >= FTH_FIRST_HEADER_ARRAY &&
-            request->steps[i].path == FTH_PATH_CG && request->steps[i].kind != FTH_STEP_TOUCH) {
+    for (size_t i = 0; i < request->chase.step_count && bytes <= FTH_HEADER_BYTES; i++)
+        if (request->chase.steps[i].chain.array >= FTH_FIRST_HEADER_ARRAY &&
+            request->chase.steps[i].path == FTH_PATH_CG &&
+            request->chase.steps[i].kind != FTH_STEP_TOUCH) {
             uint64_t header =
-                fth_layout_header(&batch->layout, FTH_PATH_CG, &request->steps[i].chain);
+                fth_layout_header(&batch->layout, FTH_PATH_CG, &request->chase.steps[i].chain);
             return header ? header + (FTH_HEADER_BYTES - bytes) / 256 * 256 : 0;
         }
     return 0;
@@ -627,10 +628,10 @@ static enum fth_status reserve(struct fth_batch *batch, const struct fth_request
     for (int attempt = 0; attempt < 2; attempt++) {
         struct fth_error fault = FTH_NO_ERROR;
         enum fth_status status = FTH_OK;
-        for (size_t i = 0; i < request->step_count && status == FTH_OK; i++)
-            if (request->steps[i].path != FTH_PATH_CONSTANT &&
-                request->steps[i].path != FTH_PATH_SHARED)
-                status = reserve_step(batch, request, &request->steps[i], &fault);
+        for (size_t i = 0; i < request->chase.step_count && status == FTH_OK; i++)
+            if (request->chase.steps[i].path != FTH_PATH_CONSTANT &&
+                request->chase.steps[i].path != FTH_PATH_SHARED)
+                status = reserve_step(batch, request, &request->chase.steps[i], &fault);
         if (status == FTH_OK) {
             *fit = true;
             return FTH_OK;
@@ -754,9 +755,9 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
             if (!fit)
                 continue;
             add_to_group(batch, group, &requests[i], &samples[i]);
-            for (size_t j = 0; j < requests[i].step_count; j++)
-                group->hops +=
-                    (double)requests[i].steps[j].passes * (double)requests[i].steps[j].chain.count;
+            for (size_t j = 0; j < requests[i].chase.step_count; j++)
+                group->hops += (double)requests[i].chase.steps[j].passes *
+                               (double)requests[i].chase.steps[j].chain.count;
         }
         if (group->count == 0)
             continue;

@@ -28,10 +28,11 @@ static struct fth_request chase_part(const struct fth_request *request)
     struct fth_request chase = {
         .sm = request->sm, .carveout_percent = request->carveout_percent, .cold = request->cold};
     if (request->fetch.constants.count)
-        chase.steps[chase.step_count++] = (struct fth_step){.kind = FTH_STEP_TIME_HOPS,
-                                                            .path = FTH_PATH_CONSTANT,
-                                                            .chain = request->fetch.constants,
-                                                            .passes = 1};
+        chase.chase.steps[chase.chase.step_count++] =
+            (struct fth_step){.kind = FTH_STEP_TIME_HOPS,
+                              .path = FTH_PATH_CONSTANT,
+                              .chain = request->fetch.constants,
+                              .passes = 1};
     return chase;
 }
 
@@ -50,8 +51,9 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
         return fth_fail(error, FTH_INVALID, operation, "cold",
                         "code cannot be evicted from the L2");
     struct fth_request chase = chase_part(request);
-    if (chase.step_count == 0) /* any valid step, so that only the other members are checked */
-        chase.steps[chase.step_count++] =
+    if (chase.chase.step_count ==
+        0) /* any valid step, so that only the other members are checked */
+        chase.chase.steps[chase.chase.step_count++] =
             (struct fth_step){.kind = FTH_STEP_TIME_HOPS,
                               .path = FTH_PATH_CONSTANT,
                               .chain = {.stride_bytes = 8, .count = 1},
@@ -65,7 +67,7 @@ static void write(const struct fth_request *request, struct fth_buffer *text)
     fth_buffer_format(text, "fetch %" PRIu64, request->fetch.instructions);
     if (request->fetch.passes != 1)
         fth_buffer_format(text, " passes %" PRIu64, request->fetch.passes);
-    if (chase.step_count)
+    if (chase.chase.step_count)
         fth_buffer_text(text, "; ");
     fth_request_write(&chase, text);
 }

@@ -120,7 +120,6 @@ static void requests_have_a_canonical_text(void **state)
     struct fth_request request = stream(FTH_STREAM_READ, FTH_PATH_CG, 65536, true);
     assert_text(&request, "stream read cg 65536 1x256x4");
     request.alone = true; /* implied, and therefore not written */
-    request.steps[0].passes = 7;
     assert_text(&request, "stream read cg 65536 1x256x4");
     request.cold = true;
     assert_text(&request, "stream read cg 65536 1x256x4; cold");
