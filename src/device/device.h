@@ -4,9 +4,8 @@
  *
  *   device.c    the registry of backends; opens a device by its id
  *   request.c   validates requests and writes their canonical text
- *   batch.c     executes chase requests: memory, chains, launches with one request per SM; works on
- *               any machine (machine.h)
- *   layout.c    allocates and builds the pointer chains in GPU memory
+ *   runner.c     executes chase requests: memory, chains, launches with one request per SM; works
+ * on any machine (machine.h) layout.c    allocates and builds the pointer chains in GPU memory
  *   family.h    the families of experiments other than the chase: fetch.c, stream.c, cluster.c,
  *               operate.c, sweep.c, transfer.c; pool.c holds the memory of their arrays
  *   record.c    a device that records the answers of another device
@@ -36,7 +35,7 @@ enum fth_family {
 };
 
 /* Arrays with the number FTH_FIRST_HEADER_ARRAY or above have a header: FTH_HEADER_BYTES directly
- * in front of the array. Where a launch's tables, request and samples fit into the header, batch.c
+ * in front of the array. Where a launch's tables, request and samples fit into the header, runner.c
  * puts them there, so that they occupy no further page while a probe measures TLBs. */
 enum { FTH_FIRST_HEADER_ARRAY = 8, FTH_HEADER_BYTES = 128 << 10 };
 

@@ -110,7 +110,7 @@ static struct fth_device *open_gpu(const char *device, const char *cluster, cons
     struct fth_device *opened = NULL;
     struct fth_error error = NO_ERROR;
     if (fth_sim_machine_create(gpu, &ops, &machine, &error) != FTH_OK ||
-        fth_batch_device("sim:test", ops, machine, NULL, &opened, &error) != FTH_OK)
+        fth_runner_device("sim:test", ops, machine, NULL, &opened, &error) != FTH_OK)
         fail_msg("%s", error.cause);
     fth_gpu_destroy(gpu);
     return opened;

@@ -40,7 +40,7 @@ static void open_gpu(struct gpu *gpu, const char *device, const char *elements)
              elements);
     if (fth_gpu_read_text("test.json", text, strlen(text), NULL, &description, &error) != FTH_OK ||
         fth_sim_machine_create(description, &ops, &machine, &error) != FTH_OK ||
-        fth_batch_device("sim:test", ops, machine, NULL, &gpu->device, &error) != FTH_OK ||
+        fth_runner_device("sim:test", ops, machine, NULL, &gpu->device, &error) != FTH_OK ||
         fth_gpu_create(&gpu->known, &error) != FTH_OK ||
         fth_device_describe(gpu->device, gpu->known, &error) != FTH_OK)
         fail_msg("%s: %s", error.cause, text);
