@@ -154,7 +154,8 @@ static void invalid_members_are_rejected(void **state)
                                           "steps[1].chain.start_bytes",
                                           "steps[1].chain.start_bytes",
                                           "steps[0].path",
-                                          "steps[0].passes"};
+                                          "steps[0].passes",
+                                          "steps[1].reverse"};
     for (size_t i = 0; i < FTH_COUNT(members); i++) {
         struct fth_request r = simple_request(16);
         r.chase.steps[1] = r.chase.steps[0];
@@ -187,6 +188,11 @@ static void invalid_members_are_rejected(void **state)
             r.chase.steps[0].kind = FTH_STEP_TIME_SINK;
             r.chase.steps[0].path = FTH_PATH_CG;
             r.chase.steps[0].passes = 2;
+            break;
+        case 13: /* a touch has no order */
+            r.chase.step_count = 2;
+            r.chase.steps[1] = step(FTH_STEP_TOUCH, FTH_PATH_CG, 0, 128, 16);
+            r.chase.steps[1].reverse = true;
             break;
         }
         struct fth_error error = NO_ERROR;

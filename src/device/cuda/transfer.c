@@ -86,24 +86,33 @@ static enum fth_status alloc_device(const struct job *job, fth_cu_context contex
     return status;
 }
 
+/* Allocates and fills the memory of both ends. */
+static enum fth_status alloc_ends(const struct job *job, struct direction *direction,
+                                  struct fth_error *error)
+{
+    const unsigned char own = direction->outgoing ? SENT_BYTE : INITIAL_BYTE;
+    const unsigned char other = direction->outgoing ? INITIAL_BYTE : SENT_BYTE;
+    FTH_TRY(alloc_device(job, job->own_context, own, &direction->device, error));
+    if (has_peer(job->transfer))
+        return alloc_device(job, job->peer_context, other, &direction->peer, error);
+    FTH_TRY(alloc_host(job, direction, error));
+    /* This also makes the operating system allocate the pages. */
+    memset(direction->host, other, (size_t)job->transfer->bytes);
+    return FTH_OK;
+}
+
+/* FTH_UNAVAILABLE: there is not enough memory for the data of the transfer. */
 static enum fth_status open_direction(const struct job *job, struct direction *direction,
                                       struct fth_error *error)
 {
-    enum fth_status status =
-        check(job->cuda, job->cuda->stream_create(&direction->stream, NON_BLOCKING),
-              "cuStreamCreate", error);
-    if (status == FTH_OK)
-        status = alloc_device(job, job->own_context, direction->outgoing ? SENT_BYTE : INITIAL_BYTE,
-                              &direction->device, error);
-    if (status == FTH_OK && has_peer(job->transfer))
-        return alloc_device(job, job->peer_context, direction->outgoing ? INITIAL_BYTE : SENT_BYTE,
-                            &direction->peer, error);
-    if (status == FTH_OK)
-        status = alloc_host(job, direction, error);
-    if (status == FTH_OK) /* This also makes the operating system allocate the pages. */
-        memset(direction->host, direction->outgoing ? INITIAL_BYTE : SENT_BYTE,
-               (size_t)job->transfer->bytes);
-    return status;
+    struct fth_error fault = FTH_NO_ERROR;
+    FTH_TRY(check(job->cuda, job->cuda->stream_create(&direction->stream, NON_BLOCKING),
+                  "cuStreamCreate", error));
+    if (alloc_ends(job, direction, &fault) == FTH_OK)
+        return FTH_OK;
+    if (fault.status == FTH_NO_MEMORY)
+        fault.status = FTH_UNAVAILABLE;
+    return fth_error_move(error, &fault);
 }
 
 static void close_direction(const struct job *job, struct direction *direction)

@@ -6,20 +6,21 @@
  *   fetch 4096 passes 4; time-hops constant 0:64x32; sm 5
  *
  * The chain of constants and the members of the whole request are written as in a chase
- * (request.c), and the same rules apply to them. */
-#include "device/family.h"
+ * (chase_request.c), and the same rules apply to them. */
+#include "device/chase/chase.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { BANK_BYTES = 65536 };           /* size of the constant bank, CUDA's limit */
 #define MAX_PASSES (UINT64_C(1) << 24) /* a generous bound */
+/* Launches before the requested SM counts as unreachable, as for chases. */
+enum { MAX_LAUNCHES = 8 };
 
 static const char operation[] = "check request";
 
-/* Time limit of a launch in seconds: min_time_limit_s plus these upper bounds per instruction and
- * per hop, which hold at the lowest clock. A launch that takes longer counts as hung. */
-static const double max_instruction_s = 1e-6, max_hop_s = 10e-6, min_time_limit_s = 3;
+/* Upper bound for one instruction in seconds, even at the lowest clock and if every instruction
+ * comes from memory. Chosen, not derived. */
+static const double max_instruction_s = 1e-6;
 
 /* The part of the request that has the form of a chase: the timed walk over the constants and the
  * members of the whole request. `alone` is not set, because a fetch request is always alone. */
@@ -86,104 +87,93 @@ static enum fth_status make_ptx(struct fth_buffer *ptx, struct fth_error *error)
 
 /* The execution of one request. `memory` holds `fetch`, the request in the form that the kernel
  * reads, followed by the samples. */
-struct run {
+struct fetch_run {
     struct fth_runner *runner;
     struct fth_machine_module *module;
-    const struct fth_request *request;
+    const struct fth_lowered *lowered;
     uint64_t memory;
     struct fth_fetch_request fetch;
 };
 
-/* Launches a kernel with one thread per block and waits for it. */
-static enum fth_status launch(const struct run *run, const char *kernel, uint32_t blocks,
+static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered *lowered,
+                             struct fth_error *error)
+{
+    const struct fth_request *request = lowered->request;
+    const struct fth_fetch *fetch = &request->fetch;
+    if (request->sm != FTH_ANY_SM && request->sm >= runner->sm_count)
+        return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
+                        "the GPU has no SM with this index");
+    lowered->blocks = request->sm == FTH_ANY_SM ? 1 : runner->facts.sms;
+    lowered->threads = 1;
+    lowered->time_limit_s =
+        FTH_MIN_TIME_LIMIT_S +
+        (double)fetch->instructions * (double)fetch->passes * max_instruction_s +
+        (double)fetch->constants.count * FTH_MAX_HOP_S;
+    return FTH_OK;
+}
+
+/* Launches a kernel and waits for it. */
+static enum fth_status launch(const struct fetch_run *run, const char *kernel, uint32_t blocks,
                               struct fth_error *error)
 {
     const struct fth_runner *runner = run->runner;
-    const struct fth_fetch *fetch = &run->request->fetch;
-    const uint64_t argument = run->memory;
-    enum fth_status status = runner->ops->launch(
-        runner->machine,
-        &(struct fth_machine_launch){.module = run->module,
-                                     .kernel = kernel,
-                                     .blocks = blocks,
-                                     .threads = 1,
-                                     .carveout_percent = run->request->carveout_percent,
-                                     .arguments = &argument,
-                                     .argument_bytes = sizeof argument},
-        error);
-    const double instructions = (double)fetch->instructions * (double)fetch->passes;
-    const double hops = (double)fetch->constants.count;
-    if (status == FTH_OK)
-        status = runner->ops->wait(
-            runner->machine, min_time_limit_s + instructions * max_instruction_s + hops * max_hop_s,
-            error);
-    return status;
+    struct fth_machine_launch launch = fth_lowered_launch(run->lowered);
+    launch.module = run->module;
+    launch.kernel = kernel;
+    launch.blocks = blocks;
+    launch.arguments = &run->memory;
+    launch.argument_bytes = sizeof run->memory;
+    FTH_TRY(runner->ops->launch(runner->machine, &launch, error));
+    return runner->ops->wait(runner->machine, run->lowered->time_limit_s, error);
 }
 
 /* Writes the chain into the constant bank of the fetch module. */
-static enum fth_status upload_constants(struct run *run, struct fth_error *error)
+static enum fth_status upload_constants(struct fetch_run *run, struct fth_error *error)
 {
-    struct fth_runner bank_runner = *run->runner; /* a copy with the bank of this module */
-    const struct fth_chain *chain = &run->request->fetch.constants;
-    uint64_t bytes, *bank = calloc(BANK_BYTES / 8, 8);
-    enum fth_status status = bank ? FTH_OK : fth_no_memory(error, "run experiments", NULL);
-    if (status == FTH_OK)
-        status = bank_runner.ops->symbol(bank_runner.machine, run->module, "bank",
-                                         &bank_runner.bank, &bytes, error);
-    if (status == FTH_OK)
-        status = launch(run, "origin", 1, error);
-    if (status == FTH_OK)
-        status = bank_runner.ops->download(bank_runner.machine, &bank_runner.bank_origin,
-                                           run->memory, 8, error);
-    if (status == FTH_OK) {
-        fth_runner_build_constants(&bank_runner, chain, bank);
-        status =
-            bank_runner.ops->upload(bank_runner.machine, bank_runner.bank, bank, BANK_BYTES, error);
-    }
-    run->fetch.first = bank_runner.bank_origin + chain->start_bytes;
+    const struct fth_runner *runner = run->runner;
+    const struct fth_chain *chain = &run->lowered->request->fetch.constants;
+    uint64_t address, bytes, origin = 0, *bank = NULL;
+    FTH_TRY(runner->ops->symbol(runner->machine, run->module, "bank", &address, &bytes, error));
+    FTH_TRY(launch(run, "origin", 1, error));
+    FTH_TRY(runner->ops->download(runner->machine, &origin, run->memory, sizeof origin, error));
+    bank = calloc(FTH_BANK_BYTES / 8, 8);
+    if (!bank)
+        return fth_no_memory(error, "run experiments", NULL);
+    fth_chase_build_constants(chain, origin, bank);
+    enum fth_status status =
+        runner->ops->upload(runner->machine, address, bank, FTH_BANK_BYTES, error);
+    run->fetch.first = origin + chain->start_bytes;
     free(bank);
     return status;
 }
 
 /* The hardware decides where blocks run: launches until a block has run on the requested SM. */
-static enum fth_status launch_on_sm(struct run *run, struct fth_error *error)
+static enum fth_status launch_on_sm(struct fetch_run *run, struct fth_error *error)
 {
-    enum { MAX_LAUNCHES = 8 }; /* as in runner.c */
     const struct fth_runner *runner = run->runner;
-    const uint64_t sample_bytes = samples(run->request) * 4;
-    uint32_t blocks = run->request->sm == FTH_ANY_SM ? 1 : runner->facts.sms;
+    const uint64_t sample_bytes = run->lowered->sample_count * 4;
     for (int round = 0; round < MAX_LAUNCHES; round++) {
         struct fth_fetch_request seen = {0};
-        enum fth_status status = runner->ops->upload(runner->machine, run->memory, &run->fetch,
-                                                     sizeof run->fetch, error);
-        if (status == FTH_OK)
-            status = runner->ops->fill(runner->machine, run->fetch.samples, 0, sample_bytes, error);
-        if (status == FTH_OK)
-            status = launch(run, "fetch", blocks, error);
-        if (status == FTH_OK)
-            status = runner->ops->download(runner->machine, &seen, run->memory, sizeof seen, error);
-        if (status != FTH_OK || seen.served)
-            return status;
+        FTH_TRY(runner->ops->upload(runner->machine, run->memory, &run->fetch, sizeof run->fetch,
+                                    error));
+        FTH_TRY(runner->ops->fill(runner->machine, run->fetch.samples, 0, sample_bytes, error));
+        FTH_TRY(launch(run, "fetch", run->lowered->blocks, error));
+        FTH_TRY(runner->ops->download(runner->machine, &seen, run->memory, sizeof seen, error));
+        if (seen.served)
+            return FTH_OK;
     }
     return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
                     "the GPU placed no block on the requested SM");
 }
 
-static enum fth_status run_fetch(struct fth_runner *runner, struct fth_machine_module *module,
-                                 const struct fth_request *request, uint32_t *cycles,
+static enum fth_status run_fetch(struct fth_runner *runner, struct fth_family_slot *slot,
+                                 const struct fth_lowered *lowered, uint32_t *cycles,
                                  struct fth_error *error)
 {
-    if (request->sm != FTH_ANY_SM && request->sm >= runner->sm_count)
-        return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
-                        "the GPU has no SM with this index");
-    const uint64_t sample_bytes = samples(request) * 4;
-    struct run run = {.runner = runner, .module = module, .request = request};
-    enum fth_status status =
-        runner->ops->alloc(runner->machine, sizeof run.fetch + sample_bytes, &run.memory, error);
-    if (status == FTH_NO_MEMORY && error)
-        error->status = status = FTH_UNAVAILABLE;
-    if (status != FTH_OK)
-        return status;
+    const struct fth_request *request = lowered->request;
+    const uint64_t sample_bytes = lowered->sample_count * 4;
+    struct fetch_run run = {.runner = runner, .module = slot->module, .lowered = lowered};
+    FTH_TRY(fth_runner_alloc(runner, sizeof run.fetch + sample_bytes, &run.memory, error));
     run.fetch = (struct fth_fetch_request){
         .blocks = (uint32_t)(request->fetch.instructions / FTH_FETCH_BLOCK),
         .passes = (uint32_t)request->fetch.passes,
@@ -192,6 +182,7 @@ static enum fth_status run_fetch(struct fth_runner *runner, struct fth_machine_m
         .factor = 1,
         .samples = run.memory + sizeof run.fetch,
     };
+    enum fth_status status = FTH_OK;
     if (request->fetch.constants.count)
         status = upload_constants(&run, error);
     if (status == FTH_OK)
@@ -203,5 +194,10 @@ static enum fth_status run_fetch(struct fth_runner *runner, struct fth_machine_m
     return status;
 }
 
-const struct fth_family_ops fth_family_fetch = {
-    .check = check, .write = write, .samples = samples, .make_ptx = make_ptx, .run = run_fetch};
+const struct fth_family_ops fth_family_fetch = {.check = check,
+                                                .write = write,
+                                                .samples = samples,
+                                                .lower = lower,
+                                                .disturbs = FTH_DISTURBS_L2,
+                                                .make_ptx = make_ptx,
+                                                .run = run_fetch};

@@ -19,7 +19,7 @@
  * - Cold: the array is in no cache. The L2 is full of what a stream of the same kind leaves there.
  *   If necessary, such a stream first accesses other memory of the size of the L2. Cold writes and
  *   copies therefore have to evict modified lines, and cold reads do not. */
-#include "device/family.h"
+#include "device/family/family.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,22 +27,20 @@
 
 static const char operation[] = "check request";
 
-/* Maximum size of an array in bytes, as in request.c. */
-#define CONSTANT_BYTES (UINT64_C(64) << 10)
-#define SHARED_BYTES (UINT64_C(1) << 20)
-#define GLOBAL_BYTES (UINT64_C(1) << 46)
 #define MAX_PASSES (UINT64_C(1) << 32) /* a generous bound */
-/* CUDA's limits of threads per block and of resident blocks per SM, the limit of runner.c for SMs,
- * and the maximum cluster of Hopper and Blackwell. */
-enum { MAX_THREADS = 1024, MAX_BLOCKS = 32, MAX_SMS = 1024, MAX_CLUSTER = 16 };
+/* CUDA's limits of threads per block and of resident blocks per SM, and the maximum cluster of
+ * Hopper and Blackwell. */
+enum { MAX_THREADS = 1024, MAX_BLOCKS = 32, MAX_CLUSTER = 16 };
 /* Alignment of textures in bytes; no GPU requires more. */
 enum { TEXTURE_ALIGNMENT = 512 };
 /* Minimum compute capability for clusters: 9.0. */
 enum { CLUSTER_CAPABILITY = 90 };
+/* Bytes of the counter with which blocks wait for each other (stream.ptx). The times of the blocks
+ * follow it. */
+enum { BARRIER_BYTES = 32 };
 
-/* Time limit of a launch: min_time_limit_s plus the bytes divided by min_bytes_per_s, a rate that
- * every memory exceeds. A stream that takes longer counts as hung. */
-static const double min_time_limit_s = 3, min_bytes_per_s = 1e9;
+/* A rate that every memory exceeds, for the time limit. Chosen, not derived. */
+static const double min_bytes_per_s = 1e9;
 
 /* ---- requests ---- */
 
@@ -60,7 +58,7 @@ static bool is_global(const struct fth_stream *stream)
 
 static enum fth_status check_shape(const struct fth_stream *stream, struct fth_error *error)
 {
-    if (stream->sms > MAX_SMS)
+    if (stream->sms > FTH_MAX_SMS)
         return fth_fail(error, FTH_INVALID, operation, "stream.sms", "%" PRIu32 " is too large",
                         stream->sms);
     if (stream->blocks_per_sm == 0 || stream->blocks_per_sm > MAX_BLOCKS)
@@ -94,9 +92,9 @@ static enum fth_status check_cluster(const struct fth_stream *stream, struct fth
 
 static enum fth_status check_bytes(const struct fth_stream *stream, struct fth_error *error)
 {
-    const uint64_t max = stream->path == FTH_PATH_CONSTANT ? CONSTANT_BYTES
-                         : stream->path == FTH_PATH_SHARED ? SHARED_BYTES
-                                                           : GLOBAL_BYTES;
+    const uint64_t max = stream->path == FTH_PATH_CONSTANT ? FTH_MAX_CONSTANT_BYTES
+                         : stream->path == FTH_PATH_SHARED ? FTH_MAX_SHARED_BYTES
+                                                           : FTH_MAX_GLOBAL_BYTES;
     if (stream->bytes == 0 || stream->bytes > max || stream->bytes % group_bytes(stream))
         return fth_fail(error, FTH_INVALID, operation, "stream.bytes",
                         "%" PRIu64 " is not a positive multiple of %" PRIu64 " up to %" PRIu64,
@@ -124,13 +122,9 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
         return fth_fail(error, FTH_INVALID, operation, "stream.vector_bytes",
                         "accesses of %" PRIu32 " bytes are not available for the path %s",
                         stream->vector_bytes, fth_path_name(stream->path));
-    enum fth_status status = check_shape(stream, error);
-    if (status == FTH_OK)
-        status = check_cluster(stream, error);
-    if (status == FTH_OK)
-        status = check_bytes(stream, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(check_shape(stream, error));
+    FTH_TRY(check_cluster(stream, error));
+    FTH_TRY(check_bytes(stream, error));
     if (stream->shared_by_all && !is_global(stream))
         return fth_fail(error, FTH_INVALID, operation, "stream.shared_by_all",
                         "with the path %s, every block has its own array",
@@ -145,7 +139,7 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
     if (stream->block_stride_bytes &&
         (stream->shared_by_all || !is_global(stream) || stream->path == FTH_PATH_TEXTURE ||
          stream->block_stride_bytes % 128 || stream->kind != FTH_STREAM_READ ||
-         stream->block_stride_bytes > GLOBAL_BYTES))
+         stream->block_stride_bytes > FTH_MAX_GLOBAL_BYTES))
         return fth_fail(error, FTH_INVALID, operation, "stream.block_stride_bytes",
                         "requires reads of one global array per block and a multiple of 128");
     return fth_check_carveout(request, error);
@@ -169,10 +163,7 @@ static void write_text(const struct fth_request *request, struct fth_buffer *tex
         fth_buffer_format(text, " cluster %" PRIu32, stream->cluster);
     if (stream->passes != 1)
         fth_buffer_format(text, " passes %" PRIu64, stream->passes);
-    if (request->carveout_percent != -1)
-        fth_buffer_format(text, "; carveout %d", request->carveout_percent);
-    if (request->cold)
-        fth_buffer_text(text, "; cold");
+    fth_request_write_options(request, text);
 }
 
 static uint64_t count_samples(const struct fth_request *request)
@@ -183,13 +174,26 @@ static uint64_t count_samples(const struct fth_request *request)
 
 /* ---- launches ---- */
 
+/* State of the family. */
+struct stream_state {
+    struct fth_pool pool; /* the arrays */
+    /* What the last stream left in the L2. After a cold stream, the L2 is full of data of that kind
+     * of stream. After another one, it holds the first `resident_bytes` of the pool.
+     * FTH_STREAM_KINDS: unknown. */
+    enum fth_stream_kind last_kind;
+    bool last_was_cold;
+    uint64_t resident_bytes;
+    struct fth_pool control; /* the barrier and the times of the blocks */
+    /* Modules by kind, path (the last row is for clusters) and vector width (4, 8, 16 bytes). NULL:
+     * not loaded yet. */
+    struct fth_machine_module *modules[FTH_STREAM_KINDS][FTH_PATH_COUNT + 1][3];
+};
+
 /* The execution of one stream. */
-struct run {
-    const struct fth_stream *stream;
-    uint32_t blocks;
-    int carveout_percent;
-    uint64_t arrays_bytes; /* all source arrays, or all target arrays */
-    uint64_t piece_bytes;  /* all source and target arrays */
+struct stream_run {
+    struct fth_runner *runner;
+    struct stream_state *state;
+    const struct fth_lowered *lowered;
     uint64_t texture;
     struct fth_machine_module *module;
 };
@@ -213,16 +217,18 @@ static uint64_t shared_bytes(const struct fth_runner *runner, const struct fth_s
 
 /* Queues the stream over `bytes` per array from `source` on. If `timed` is false, it makes one pass
  * without time stamps. */
-static enum fth_status launch(struct fth_runner *runner, const struct run *run, uint64_t source,
-                              uint64_t bytes, bool timed, struct fth_error *error)
+static enum fth_status launch(const struct stream_run *run, uint64_t source, uint64_t bytes,
+                              bool timed, struct fth_error *error)
 {
-    const struct fth_stream *stream = run->stream;
+    const struct fth_runner *runner = run->runner;
+    const struct fth_stream *stream = &run->lowered->request->stream;
     const uint64_t block_bytes = stream->threads / 32 * group_bytes(stream);
-    const bool all = stream->shared_by_all;
+    const uint64_t control = run->state->control.address;
+    const bool all = stream->shared_by_all, copy = stream->kind == FTH_STREAM_COPY;
     const uint64_t target =
         stream->path == FTH_PATH_SHARED
-            ? (stream->kind == FTH_STREAM_COPY ? bytes : 0)
-            : source + (stream->kind == FTH_STREAM_COPY ? (all ? bytes : run->arrays_bytes) : 0);
+            ? (copy ? bytes : 0)
+            : source + (copy ? (all ? bytes : run->lowered->stream.arrays_bytes) : 0);
     char name[32];
     const struct fth_stream_code code = code_of(stream);
     fth_kernels_stream_name(&code, name);
@@ -234,54 +240,49 @@ static enum fth_status launch(struct fth_runner *runner, const struct run *run, 
                                      : bytes,
         all ? block_bytes : 0,
         bytes,
-        all ? block_bytes * run->blocks : block_bytes,
+        all ? block_bytes * run->lowered->blocks : block_bytes,
         timed && !all,
         timed ? stream->passes : 1,
-        timed && runner->facts.concurrent ? runner->stream.control.address : 0,
-        runner->stream.control.address + 32,
+        timed && runner->facts.concurrent ? control : 0,
+        control + BARRIER_BYTES,
         run->texture,
     };
-    return runner->ops->launch(
-        runner->machine,
-        &(struct fth_machine_launch){.module = run->module,
-                                     .kernel = name,
-                                     .blocks = run->blocks,
-                                     .threads = stream->threads,
-                                     .cluster = stream->cluster,
-                                     .shared_bytes = shared_bytes(runner, stream),
-                                     .carveout_percent = run->carveout_percent,
-                                     .arguments = arguments,
-                                     .argument_bytes = sizeof arguments},
-        error);
+    struct fth_machine_launch launch = fth_lowered_launch(run->lowered);
+    launch.module = run->module;
+    launch.kernel = name;
+    launch.arguments = arguments;
+    launch.argument_bytes = sizeof arguments;
+    return runner->ops->launch(runner->machine, &launch, error);
 }
 
 /* Brings the L2 into the state described at the top. `*source` is the address of the arrays of the
  * timed stream. */
-static enum fth_status prepare(struct fth_runner *runner, const struct run *run, bool cold,
-                               uint64_t *source, struct fth_error *error)
+static enum fth_status prepare(const struct stream_run *run, uint64_t *source,
+                               struct fth_error *error)
 {
-    struct fth_stream_memory *memory = &runner->stream;
-    const struct fth_stream *stream = run->stream;
-    *source = memory->pool.address;
-    const bool is_resident = stream->shared_by_all && run->piece_bytes <= memory->resident_bytes;
-    const bool l2_is_prepared = (memory->last_was_cold || stream->kind == FTH_STREAM_READ) &&
-                                memory->last_kind == stream->kind;
-    memory->last_was_cold = cold;
-    memory->last_kind = stream->kind;
-    memory->resident_bytes = !cold && stream->shared_by_all ? run->piece_bytes : 0;
+    struct stream_state *state = run->state;
+    const struct fth_lowered_stream *plan = &run->lowered->stream;
+    const struct fth_stream *stream = &run->lowered->request->stream;
+    const bool cold = run->lowered->request->cold;
+    *source = state->pool.address;
+    const bool is_resident = stream->shared_by_all && plan->piece_bytes <= state->resident_bytes;
+    const bool l2_is_prepared = (state->last_was_cold || stream->kind == FTH_STREAM_READ) &&
+                                state->last_kind == stream->kind;
+    state->last_was_cold = cold;
+    state->last_kind = stream->kind;
+    state->resident_bytes = !cold && stream->shared_by_all ? plan->piece_bytes : 0;
     if (!cold)
         return stream->shared_by_all && !is_resident
-                   ? launch(runner, run, *source, stream->bytes, false, error)
+                   ? launch(run, *source, stream->bytes, false, error)
                    : FTH_OK;
-    enum fth_status status = FTH_OK;
     if (!l2_is_prepared) {
-        const uint64_t group = group_bytes(stream), arrays = run->piece_bytes / run->arrays_bytes;
-        const uint64_t bytes = (fth_l2_bytes(runner) / arrays + group - 1) / group * group;
-        status =
-            launch(runner, run, fth_pool_take(&memory->pool, bytes * arrays), bytes, false, error);
+        const uint64_t group = group_bytes(stream), arrays = plan->piece_bytes / plan->arrays_bytes;
+        const uint64_t bytes =
+            (fth_runner_l2_bytes(run->runner) / arrays + group - 1) / group * group;
+        FTH_TRY(launch(run, fth_pool_take(&state->pool, bytes * arrays), bytes, false, error));
     }
-    *source = fth_pool_take(&memory->pool, run->piece_bytes);
-    return status;
+    *source = fth_pool_take(&state->pool, plan->piece_bytes);
+    return FTH_OK;
 }
 
 /* What stream.ptx stores for each block. */
@@ -315,30 +316,30 @@ static void summarize(struct block_times *times, uint32_t blocks, uint32_t *samp
     samples[1] = times[blocks / 2].cycles;
 }
 
-static enum fth_status measure(struct fth_runner *runner, const struct run *run, bool cold,
-                               uint32_t *samples, struct fth_error *error)
+static enum fth_status measure(const struct stream_run *run, uint32_t *samples,
+                               struct fth_error *error)
 {
-    const uint64_t size = run->blocks * sizeof(struct block_times);
-    const double moved =
-        (double)run->piece_bytes * (double)(run->stream->passes + 1) + (double)fth_l2_bytes(runner);
+    const struct fth_runner *runner = run->runner;
+    const struct fth_lowered *lowered = run->lowered;
+    const uint64_t size = lowered->blocks * sizeof(struct block_times);
+    const uint64_t control = run->state->control.address;
     struct block_times *times = malloc(size);
     if (!times)
         return fth_no_memory(error, "run experiments", NULL);
     uint64_t source = 0;
     enum fth_status status =
-        runner->ops->fill(runner->machine, runner->stream.control.address, 0, 32 + size, error);
+        runner->ops->fill(runner->machine, control, 0, BARRIER_BYTES + size, error);
     if (status == FTH_OK)
-        status = prepare(runner, run, cold, &source, error);
+        status = prepare(run, &source, error);
     if (status == FTH_OK)
-        status = launch(runner, run, source, run->stream->bytes, true, error);
+        status = launch(run, source, lowered->request->stream.bytes, true, error);
+    if (status == FTH_OK)
+        status = runner->ops->wait(runner->machine, lowered->time_limit_s, error);
     if (status == FTH_OK)
         status =
-            runner->ops->wait(runner->machine, min_time_limit_s + moved / min_bytes_per_s, error);
+            runner->ops->download(runner->machine, times, control + BARRIER_BYTES, size, error);
     if (status == FTH_OK)
-        status = runner->ops->download(runner->machine, times, runner->stream.control.address + 32,
-                                       size, error);
-    if (status == FTH_OK)
-        summarize(times, run->blocks, samples);
+        summarize(times, lowered->blocks, samples);
     free(times);
     return status;
 }
@@ -346,44 +347,102 @@ static enum fth_status measure(struct fth_runner *runner, const struct run *run,
 /* ---- requests on this GPU ---- */
 
 /* Fails if this GPU cannot execute the request. */
-static enum fth_status check_support(const struct fth_runner *runner, const struct run *run,
-                                     struct fth_error *error)
+static enum fth_status check_support(const struct fth_machine_facts *facts,
+                                     const struct fth_lowered *lowered, struct fth_error *error)
 {
-    const struct fth_stream *stream = run->stream;
-    if (stream->sms > runner->facts.sms)
+    const struct fth_stream *stream = &lowered->request->stream;
+    const struct fth_lowered_stream *plan = &lowered->stream;
+    if (stream->sms > facts->sms)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
-                        "%" PRIu32 " SMs requested, the GPU has %" PRIu32, stream->sms,
-                        runner->facts.sms);
-    if (stream->cluster && runner->facts.capability &&
-        runner->facts.capability < CLUSTER_CAPABILITY)
+                        "%" PRIu32 " SMs requested, the GPU has %" PRIu32, stream->sms, facts->sms);
+    if (stream->cluster && facts->capability && facts->capability < CLUSTER_CAPABILITY)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
                         "clusters require compute capability 9.0 or later");
-    if (run->blocks % (stream->cluster ? stream->cluster : 1))
+    if (lowered->blocks % (stream->cluster ? stream->cluster : 1))
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
                         "%" PRIu32 " blocks cannot be divided into clusters of %" PRIu32,
-                        run->blocks, stream->cluster);
-    if (stream->path == FTH_PATH_SHARED && runner->facts.block_shared_bytes &&
-        run->piece_bytes / run->blocks > runner->facts.block_shared_bytes)
+                        lowered->blocks, stream->cluster);
+    if (stream->path == FTH_PATH_SHARED && facts->block_shared_bytes &&
+        plan->piece_bytes / lowered->blocks > facts->block_shared_bytes)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
                         "%" PRIu64 " bytes of shared memory requested, a block can have %" PRIu64,
-                        run->piece_bytes / run->blocks, runner->facts.block_shared_bytes);
-    if (stream->path == FTH_PATH_TEXTURE && run->arrays_bytes / 4 > runner->facts.texels)
+                        plan->piece_bytes / lowered->blocks, facts->block_shared_bytes);
+    if (stream->path == FTH_PATH_TEXTURE && plan->arrays_bytes / 4 > facts->texels)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
                         "%" PRIu64 " texels requested, the maximum is %" PRIu64,
-                        run->arrays_bytes / 4, runner->facts.texels);
-    if (run->piece_bytes > GLOBAL_BYTES)
+                        plan->arrays_bytes / 4, facts->texels);
+    if (plan->piece_bytes > FTH_MAX_GLOBAL_BYTES)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
-                        "%" PRIu64 " bytes of arrays are too many", run->piece_bytes);
+                        "%" PRIu64 " bytes of arrays are too many", plan->piece_bytes);
     return FTH_OK;
 }
 
-static enum fth_status load(struct fth_runner *runner, const struct fth_stream *stream,
-                            struct fth_machine_module **module, struct fth_error *error)
+static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered *lowered,
+                             struct fth_error *error)
 {
+    const struct fth_stream *stream = &lowered->request->stream;
+    struct fth_lowered_stream *plan = &lowered->stream;
+    lowered->blocks = (stream->sms ? stream->sms : runner->facts.sms) * stream->blocks_per_sm;
+    lowered->threads = stream->threads;
+    lowered->cluster = stream->cluster;
+    lowered->shared_bytes = shared_bytes(runner, stream);
+    plan->arrays_bytes = stream->block_stride_bytes
+                             ? stream->block_stride_bytes * (lowered->blocks - 1) + stream->bytes
+                             : stream->bytes * (stream->shared_by_all ? 1 : lowered->blocks);
+    plan->piece_bytes = plan->arrays_bytes * (stream->kind == FTH_STREAM_COPY ? 2 : 1);
+    if (is_global(stream))
+        plan->pool_bytes = lowered->request->cold ? fth_pool_cold_bytes(runner, plan->piece_bytes)
+                                                  : plan->piece_bytes + TEXTURE_ALIGNMENT;
+    const double moved = (double)plan->piece_bytes * (double)(stream->passes + 1) +
+                         (double)fth_runner_l2_bytes(runner);
+    lowered->time_limit_s = FTH_MIN_TIME_LIMIT_S + moved / min_bytes_per_s;
+    return check_support(&runner->facts, lowered, error);
+}
+
+/* ---- running ---- */
+
+/* Any work on the GPU can change the contents of the L2. */
+static void disturb_stream(void *memory, unsigned what)
+{
+    struct stream_state *state = memory;
+    if (!(what & FTH_DISTURBS_L2))
+        return;
+    state->pool.next = state->resident_bytes = 0;
+    state->last_was_cold = false;
+    state->last_kind = FTH_STREAM_KINDS;
+}
+
+static enum fth_status open_stream(struct fth_runner *runner, void **state, struct fth_error *error)
+{
+    (void)runner;
+    *state = calloc(1, sizeof(struct stream_state));
+    if (!*state)
+        return fth_no_memory(error, "run experiments", NULL);
+    disturb_stream(*state, FTH_DISTURBS_L2);
+    return FTH_OK;
+}
+
+static void release_stream(struct fth_runner *runner, void *memory)
+{
+    struct stream_state *state = memory;
+    struct fth_machine_module **modules = &state->modules[0][0][0];
+    for (size_t i = 0; i < sizeof state->modules / sizeof *modules; i++)
+        if (modules[i])
+            runner->ops->unload(runner->machine, modules[i]);
+    fth_pool_release(runner, &state->pool);
+    fth_pool_release(runner, &state->control);
+    free(state);
+}
+
+/* Returns the module of a stream; loads it on first use. */
+static enum fth_status load(struct stream_run *run, struct fth_error *error)
+{
+    const struct fth_runner *runner = run->runner;
+    const struct fth_stream *stream = &run->lowered->request->stream;
     const unsigned width = stream->vector_bytes == 4 ? 0 : stream->vector_bytes == 8 ? 1 : 2;
     const unsigned path = stream->cluster ? FTH_PATH_COUNT : (unsigned)stream->path;
     const struct fth_stream_code code = code_of(stream);
-    struct fth_machine_module **cached_module = &runner->stream.modules[stream->kind][path][width];
+    struct fth_machine_module **cached_module = &run->state->modules[stream->kind][path][width];
     enum fth_status status = FTH_OK;
     if (!*cached_module) {
         struct fth_buffer ptx = {0};
@@ -393,66 +452,50 @@ static enum fth_status load(struct fth_runner *runner, const struct fth_stream *
                                        error);
         fth_buffer_fini(&ptx);
     }
-    *module = *cached_module;
+    run->module = *cached_module;
     return status;
 }
 
-void fth_stream_invalidate(struct fth_runner *runner)
+/* Ensures that there is memory for the arrays and the times of the blocks. */
+static enum fth_status reserve(const struct stream_run *run, struct fth_error *error)
 {
-    runner->stream.pool.next = runner->stream.resident_bytes = 0;
-    runner->stream.last_was_cold = false;
+    struct stream_state *state = run->state;
+    const uint64_t control_bytes =
+        BARRIER_BYTES + run->lowered->blocks * sizeof(struct block_times);
+    FTH_TRY(fth_pool_grow(run->runner, &state->control, control_bytes, error));
+    const uint64_t old = state->pool.bytes;
+    enum fth_status status =
+        fth_pool_grow(run->runner, &state->pool, run->lowered->stream.pool_bytes, error);
+    if (state->pool.bytes != old)
+        disturb_stream(state, FTH_DISTURBS_L2);
+    return status;
 }
 
-void fth_stream_release(struct fth_runner *runner)
-{
-    struct fth_stream_memory *memory = &runner->stream;
-    struct fth_machine_module **modules = &memory->modules[0][0][0];
-    for (size_t i = 0; i < sizeof memory->modules / sizeof *modules; i++)
-        if (modules[i])
-            runner->ops->unload(runner->machine, modules[i]);
-    fth_pool_release(runner, &memory->pool);
-    fth_pool_release(runner, &memory->control);
-}
-
-static enum fth_status run_stream(struct fth_runner *runner, struct fth_machine_module *module,
-                                  const struct fth_request *request, uint32_t *samples,
+static enum fth_status run_stream(struct fth_runner *runner, struct fth_family_slot *slot,
+                                  const struct fth_lowered *lowered, uint32_t *samples,
                                   struct fth_error *error)
 {
-    (void)module;
-    const struct fth_stream *stream = &request->stream;
-    struct fth_stream_memory *memory = &runner->stream;
-    struct run run = {.stream = stream,
-                      .blocks =
-                          (stream->sms ? stream->sms : runner->facts.sms) * stream->blocks_per_sm,
-                      .carveout_percent = request->carveout_percent};
-    run.arrays_bytes = stream->block_stride_bytes
-                           ? stream->block_stride_bytes * (run.blocks - 1) + stream->bytes
-                           : stream->bytes * (stream->shared_by_all ? 1 : run.blocks);
-    run.piece_bytes = run.arrays_bytes * (stream->kind == FTH_STREAM_COPY ? 2 : 1);
-    enum fth_status status = check_support(runner, &run, error);
-    if (status == FTH_OK)
-        status = load(runner, stream, &run.module, error);
-    if (status == FTH_OK)
-        status = fth_pool_grow(runner, &memory->control, 32 * ((uint64_t)run.blocks + 1), error);
-    if (status == FTH_OK && is_global(stream)) {
-        const uint64_t old = memory->pool.bytes;
-        const uint64_t want = request->cold ? fth_pool_cold_bytes(runner, run.piece_bytes)
-                                            : run.piece_bytes + TEXTURE_ALIGNMENT;
-        status = fth_pool_grow(runner, &memory->pool, want, error);
-        if (memory->pool.bytes != old)
-            fth_stream_invalidate(runner);
+    struct stream_run run = {.runner = runner, .state = slot->state, .lowered = lowered};
+    FTH_TRY(load(&run, error));
+    FTH_TRY(reserve(&run, error));
+    if (lowered->request->stream.path == FTH_PATH_TEXTURE) {
+        const uint64_t aligned = (run.state->pool.address + TEXTURE_ALIGNMENT - 1) /
+                                 TEXTURE_ALIGNMENT * TEXTURE_ALIGNMENT;
+        FTH_TRY(runner->ops->texture(runner->machine, aligned, lowered->stream.arrays_bytes / 4,
+                                     &run.texture, error));
     }
-    const uint64_t aligned =
-        (memory->pool.address + TEXTURE_ALIGNMENT - 1) / TEXTURE_ALIGNMENT * TEXTURE_ALIGNMENT;
-    if (status == FTH_OK && stream->path == FTH_PATH_TEXTURE)
-        status = runner->ops->texture(runner->machine, aligned, run.arrays_bytes / 4, &run.texture,
-                                      error);
-    if (status == FTH_OK)
-        status = measure(runner, &run, request->cold, samples, error);
+    enum fth_status status = measure(&run, samples, error);
     if (run.texture)
         runner->ops->texture_free(runner->machine, run.texture);
     return status;
 }
 
-const struct fth_family_ops fth_family_stream = {
-    .check = check, .write = write_text, .samples = count_samples, .run = run_stream};
+const struct fth_family_ops fth_family_stream = {.check = check,
+                                                 .write = write_text,
+                                                 .samples = count_samples,
+                                                 .lower = lower,
+                                                 .open = open_stream,
+                                                 .release = release_stream,
+                                                 .disturbs = FTH_DISTURBS_L2,
+                                                 .disturb = disturb_stream,
+                                                 .run = run_stream};

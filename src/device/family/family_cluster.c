@@ -4,8 +4,8 @@
  *
  *   cluster 8 target 3 8x1024 passes 15
  *
- * As in request.c, members with their default value are left out. */
-#include "device/family.h"
+ * As in a chase, members with their default value are left out. */
+#include "device/family/family.h"
 
 #include <inttypes.h>
 
@@ -14,14 +14,7 @@ static const char operation[] = "check request";
 /* Maximum number of blocks in a cluster: 16 on Hopper and Blackwell. Every GPU with clusters
  * supports 8. */
 #define MAX_BLOCKS 16
-/* Larger than the shared memory of any GPU, and the maximum number of samples in an answer; both as
- * in request.c. */
-#define SHARED_BYTES (UINT64_C(1) << 20)
-#define MAX_SAMPLES (UINT64_C(1) << 28)
 #define ELEMENT_BYTES 8
-/* Time limit of a launch in seconds: min_time_limit_s plus max_hop_s per hop. max_hop_s is an upper
- * bound at the lowest clock. A launch that takes longer counts as hung. */
-static const double max_hop_s = 10e-6, min_time_limit_s = 3;
 
 static enum fth_status check_chain(const struct fth_chain *chain, struct fth_error *error)
 {
@@ -36,13 +29,13 @@ static enum fth_status check_chain(const struct fth_chain *chain, struct fth_err
     if (chain->count == 0)
         return fth_fail(error, FTH_INVALID, operation, "cluster.chain.count",
                         "a chain must have at least one element");
-    if (chain->start_bytes > SHARED_BYTES ||
-        chain->count > (SHARED_BYTES - chain->start_bytes) / chain->stride_bytes)
-        return fth_fail(error, FTH_INVALID, operation, "cluster.chain.count",
-                        "%" PRIu64 " elements with a stride of %" PRIu64
-                        " bytes from offset %" PRIu64 " extend beyond the %" PRIu64
-                        " bytes of shared memory",
-                        chain->count, chain->stride_bytes, chain->start_bytes, SHARED_BYTES);
+    if (chain->start_bytes > FTH_MAX_SHARED_BYTES ||
+        chain->count > (FTH_MAX_SHARED_BYTES - chain->start_bytes) / chain->stride_bytes)
+        return fth_fail(
+            error, FTH_INVALID, operation, "cluster.chain.count",
+            "%" PRIu64 " elements with a stride of %" PRIu64 " bytes from offset %" PRIu64
+            " extend beyond the %" PRIu64 " bytes of shared memory",
+            chain->count, chain->stride_bytes, chain->start_bytes, FTH_MAX_SHARED_BYTES);
     if (fth_gcd(fth_chain_step(chain), chain->count) != 1)
         return fth_fail(error, FTH_INVALID, operation, "cluster.chain.step",
                         "the step %" PRIu64 " and the count %" PRIu64 " have a common factor",
@@ -61,15 +54,17 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
         return fth_fail(error, FTH_INVALID, operation, "cluster.target",
                         "index %" PRIu32 " is too large; the cluster has %" PRIu32 " blocks",
                         cluster->target, cluster->size);
-    if (cluster->passes == 0 || cluster->passes > MAX_SAMPLES)
+    if (cluster->passes == 0 || cluster->passes > FTH_MAX_SAMPLES)
         return fth_fail(error, FTH_INVALID, operation, "cluster.passes",
                         "%" PRIu64 " is not in the range 1 to %" PRIu64, cluster->passes,
-                        MAX_SAMPLES);
+                        FTH_MAX_SAMPLES);
     if (request->sm != FTH_ANY_SM)
         return fth_fail(error, FTH_INVALID, operation, "sm",
                         "the SM cannot be chosen for this family");
-    enum fth_status status = fth_check_carveout(request, error);
-    return status == FTH_OK ? check_chain(&cluster->chain, error) : status;
+    if (request->cold)
+        return fth_fail(error, FTH_INVALID, operation, "cold", "not available for this family");
+    FTH_TRY(fth_check_carveout(request, error));
+    return check_chain(&cluster->chain, error);
 }
 
 static void write(const struct fth_request *request, struct fth_buffer *text)
@@ -94,26 +89,39 @@ static uint64_t samples(const struct fth_request *request)
     return request->cluster.passes;
 }
 
-static enum fth_status run(struct fth_runner *runner, struct fth_machine_module *module,
-                           const struct fth_request *request, uint32_t *cycles,
-                           struct fth_error *error)
+static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered *lowered,
+                             struct fth_error *error)
 {
-    const struct fth_machine_ops *ops = runner->ops;
-    const struct fth_cluster_chase *cluster = &request->cluster;
+    const struct fth_cluster_chase *cluster = &lowered->request->cluster;
     const struct fth_chain *chain = &cluster->chain;
-    uint64_t max = runner->facts.block_shared_bytes, out = 0, bytes = cluster->passes * 4;
-    uint64_t needed = chain->start_bytes + chain->count * chain->stride_bytes;
+    const uint64_t max = runner->facts.block_shared_bytes;
+    const uint64_t needed = chain->start_bytes + chain->count * chain->stride_bytes;
     if (max && needed > max)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
                         "the request needs more shared memory than a block can have");
     if (cluster->size > runner->facts.sms)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
                         "the cluster has more blocks than the GPU has SMs");
-    enum fth_status status = ops->alloc(runner->machine, bytes, &out, error);
-    if (status == FTH_NO_MEMORY)
-        return FTH_UNAVAILABLE;
-    if (status == FTH_OK)
-        status = ops->fill(runner->machine, out, 0, bytes, error);
+    lowered->blocks = cluster->size;
+    lowered->threads = 1;
+    lowered->cluster = cluster->size;
+    /* Each block requests the maximum of shared memory, so that no two blocks share an SM. */
+    lowered->shared_bytes = max ? max : needed;
+    lowered->time_limit_s =
+        FTH_MIN_TIME_LIMIT_S + (double)(cluster->passes + 1) * (double)chain->count * FTH_MAX_HOP_S;
+    return FTH_OK;
+}
+
+static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *slot,
+                           const struct fth_lowered *lowered, uint32_t *cycles,
+                           struct fth_error *error)
+{
+    const struct fth_machine_ops *ops = runner->ops;
+    const struct fth_cluster_chase *cluster = &lowered->request->cluster;
+    const struct fth_chain *chain = &cluster->chain;
+    const uint64_t bytes = lowered->sample_count * 4;
+    uint64_t out = 0;
+    FTH_TRY(fth_runner_alloc(runner, bytes, &out, error));
     const uint64_t arguments[] = {cluster->target,
                                   chain->start_bytes,
                                   chain->stride_bytes,
@@ -121,29 +129,19 @@ static enum fth_status run(struct fth_runner *runner, struct fth_machine_module 
                                   fth_chain_step(chain) % chain->count,
                                   cluster->passes,
                                   out};
-    /* Each block requests the maximum of shared memory, so that no two blocks share an SM. */
+    struct fth_machine_launch launch = fth_lowered_launch(lowered);
+    launch.module = slot->module;
+    launch.kernel = "cluster";
+    launch.arguments = arguments;
+    launch.argument_bytes = sizeof arguments;
+    enum fth_status status = ops->fill(runner->machine, out, 0, bytes, error);
     if (status == FTH_OK)
-        status =
-            ops->launch(runner->machine,
-                        &(struct fth_machine_launch){.module = module,
-                                                     .kernel = "cluster",
-                                                     .blocks = cluster->size,
-                                                     .threads = 1,
-                                                     .cluster = cluster->size,
-                                                     .shared_bytes = max ? max : needed,
-                                                     .carveout_percent = request->carveout_percent,
-                                                     .arguments = arguments,
-                                                     .argument_bytes = sizeof arguments},
-                        error);
+        status = ops->launch(runner->machine, &launch, error);
     if (status == FTH_OK)
-        status = ops->wait(runner->machine,
-                           min_time_limit_s +
-                               (double)(cluster->passes + 1) * (double)chain->count * max_hop_s,
-                           error);
+        status = ops->wait(runner->machine, lowered->time_limit_s, error);
     if (status == FTH_OK)
         status = ops->download(runner->machine, cycles, out, bytes, error);
-    if (out)
-        ops->free(runner->machine, out);
+    ops->free(runner->machine, out);
     return status;
 }
 
@@ -152,6 +150,7 @@ const struct fth_family_ops fth_family_cluster = {
     .write = write,
     .samples = samples,
     .make_ptx = fth_kernels_cluster,
+    .lower = lower,
     .run = run,
     .min_capability = 90,
     .too_old = "clusters require compute capability 9.0 or later",

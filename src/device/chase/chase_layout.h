@@ -4,7 +4,7 @@
 #ifndef FTH_LAYOUT_H
 #define FTH_LAYOUT_H
 
-#include "device/machine.h"
+#include "device/runner.h"
 
 /* A range of elements that have been built. The links to the previous element are written only if a
  * request walks the chain in reverse, because some caches keep elements that were written twice for
@@ -29,9 +29,7 @@ struct fth_region {
 };
 
 struct fth_layout {
-    const struct fth_machine_ops *ops;
-    void *machine;
-    struct fth_machine_module *module;
+    struct fth_runner *runner;
     struct fth_region *regions;
     size_t count, capacity;
     /* The allocation of the huge regions. They share it, because allocating that much memory takes
@@ -41,25 +39,22 @@ struct fth_layout {
 /* Frees the memory of all regions and forgets the regions. */
 void fth_layout_clear(struct fth_layout *layout);
 void fth_layout_fini(struct fth_layout *layout);
-/* Allocates memory from the start of the chain's array to the end of the chain, and at least
- * `min_bytes`. FTH_NO_MEMORY: the GPU has not enough free memory. */
-FTH_MUST_USE enum fth_status fth_layout_reserve(struct fth_layout *layout, enum fth_path path,
-                                                const struct fth_chain *chain, uint64_t min_bytes,
-                                                struct fth_error *error);
-/* Queues the launch that builds the chain unless it exists already. `*begin` is the address of its
- * first element or, for a texture, the texel index; `*texture` is the texture's handle or 0. Call
+/* Finds the region of a chain, or adds one without memory. `*region` is its index, which stays
+ * valid until fth_layout_clear. */
+FTH_MUST_USE enum fth_status fth_layout_find(struct fth_layout *layout, bool is_texture,
+                                             const struct fth_chain *chain, size_t *region,
+                                             struct fth_error *error);
+/* Ensures that the array of a region has at least `bytes`; the contents are lost if it has to grow.
+ * FTH_NO_MEMORY: the GPU has not enough free memory. */
+FTH_MUST_USE enum fth_status fth_layout_reserve(struct fth_layout *layout, size_t region,
+                                                uint64_t bytes, struct fth_error *error);
+/* Queues the launch that builds the chain in its region, unless it exists already. Call
  * fth_layout_reserve before, for all chains of a launch. */
-FTH_MUST_USE enum fth_status fth_layout_build(struct fth_layout *layout, enum fth_path path,
+FTH_MUST_USE enum fth_status fth_layout_build(struct fth_layout *layout, size_t region,
                                               const struct fth_chain *chain, bool with_back_links,
-                                              uint64_t *begin, uint64_t *texture,
                                               struct fth_error *error);
-
-/* Address of the header (FTH_HEADER_BYTES) in front of the chain's array; 0: it has none. The array
- * must have been reserved. */
-uint64_t fth_layout_header(struct fth_layout *layout, enum fth_path path,
-                           const struct fth_chain *chain);
-/* Address of the chain's array, which must have been reserved. */
-uint64_t fth_layout_address(struct fth_layout *layout, enum fth_path path,
-                            const struct fth_chain *chain);
+/* Address of the header (FTH_HEADER_BYTES) in front of the array of a region, whose array number is
+ * at least FTH_FIRST_HEADER_ARRAY. */
+uint64_t fth_layout_header(const struct fth_layout *layout, size_t region);
 
 #endif

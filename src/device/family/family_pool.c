@@ -1,13 +1,11 @@
-/* GPU memory for the arrays of streams and sweeps. The pool only grows. Cold experiments use it
- * piece by piece, so that the next piece is one that the L2 has already evicted. */
-#include "device/family.h"
+/* Grows, divides and frees the memory for arrays; see family_pool.h. */
+#include "device/runner.h"
 
-/* Assumed size of the L2 where it is unknown: meant as an upper limit, so that the pool is never
- * too small. */
-static const uint64_t unknown_l2_bytes = UINT64_C(128) << 20;
 /* Between two uses of the same piece, a cold experiment accesses this many times the size of the
  * L2. With random replacement, exp(-4) of the lines (one in 55) are then still in the L2. */
 static const uint64_t cold_l2_sizes = 4;
+/* Alignment of the pieces in bytes: that of every allocation (struct fth_machine_ops). */
+static const uint64_t piece_alignment = 256;
 
 static void free_old(struct fth_runner *runner, struct fth_pool *pool)
 {
@@ -28,18 +26,13 @@ enum fth_status fth_pool_grow(struct fth_runner *runner, struct fth_pool *pool, 
     if (pool->address)
         pool->old[pool->old_count++] = pool->address;
     pool->address = pool->bytes = pool->next = 0;
-    enum fth_status status = runner->ops->alloc(runner->machine, min_bytes, &pool->address, NULL);
-    struct fth_error fault = FTH_NO_ERROR;
-    if (status != FTH_OK) {
+    if (fth_runner_alloc(runner, min_bytes, &pool->address, NULL) != FTH_OK) {
         free_old(runner, pool);
         pool->address = 0;
-        status = runner->ops->alloc(runner->machine, min_bytes, &pool->address, &fault);
+        FTH_TRY(fth_runner_alloc(runner, min_bytes, &pool->address, error));
     }
-    if (status == FTH_OK)
-        pool->bytes = min_bytes;
-    return status == FTH_OK ? FTH_OK
-                            : fth_fail(error, status == FTH_NO_MEMORY ? FTH_UNAVAILABLE : status,
-                                       fault.operation, fault.argument, "%s", fault.cause);
+    pool->bytes = min_bytes;
+    return FTH_OK;
 }
 
 uint64_t fth_pool_take(struct fth_pool *pool, uint64_t bytes)
@@ -47,7 +40,7 @@ uint64_t fth_pool_take(struct fth_pool *pool, uint64_t bytes)
     if (pool->next + bytes > pool->bytes)
         pool->next = 0;
     const uint64_t piece = pool->address + pool->next;
-    pool->next += (bytes + 255) / 256 * 256;
+    pool->next += (bytes + piece_alignment - 1) / piece_alignment * piece_alignment;
     return piece;
 }
 
@@ -59,15 +52,10 @@ void fth_pool_release(struct fth_runner *runner, struct fth_pool *pool)
     *pool = (struct fth_pool){0};
 }
 
-uint64_t fth_l2_bytes(const struct fth_runner *runner)
-{
-    return runner->facts.l2_bytes ? runner->facts.l2_bytes : unknown_l2_bytes;
-}
-
 /* The pool needs space for the piece itself, for the data accessed between two uses of it, for one
  * more L2 size with which a cold stream may prepare the L2, and for an unused rest at the end that
  * is too small for a piece. */
 uint64_t fth_pool_cold_bytes(const struct fth_runner *runner, uint64_t piece)
 {
-    return 2 * piece + (cold_l2_sizes + 1) * fth_l2_bytes(runner);
+    return 2 * piece + (cold_l2_sizes + 1) * fth_runner_l2_bytes(runner);
 }

@@ -4,26 +4,23 @@
  *   operate fma.f32 chains 8 rounds 64 threads 1024 sms 1 passes 5
  *   operate copy.shared.4 chains 6 rounds 4 threads 256 sms 0 per-sm 2; stride 4
  *
- * As in request.c, members with their default value are left out. */
-#include "device/family.h"
+ * As in a chase, members with their default value are left out. */
+#include "device/family/family.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 static const char operation[] = "check request";
 
-/* Limits of requests. Those of rounds, passes and global memory are generous bounds, the number of
- * blocks per SM is the maximum of all GPUs, and the limit of shared memory is larger than that of
- * any GPU. */
+/* Limits of requests. Those of rounds, passes and global memory are generous bounds; the number of
+ * blocks per SM is the maximum of all GPUs. */
 #define MAX_ROUNDS (UINT64_C(1) << 24)
 #define MAX_PASSES (UINT64_C(1) << 16)
 enum { MAX_PER_SM = 32 };
-#define SHARED_BYTES (UINT64_C(1) << 20)
 #define GLOBAL_BYTES (UINT64_C(1) << 32)
-/* Time limit of a launch in seconds: min_time_limit_s plus max_operation_s per operation of a
- * thread. max_operation_s is an upper bound, even if all threads of the GPU access the same word. A
- * launch that takes longer counts as hung. */
-static const double max_operation_s = 20e-6, min_time_limit_s = 3;
+/* Upper bound for one operation of a thread in seconds, even if all threads of the GPU access the
+ * same word. Chosen, not derived. */
+static const double max_operation_s = 20e-6;
 
 /* Whether the operation accesses shared or global memory. */
 static bool in_memory(const struct fth_operate *operate)
@@ -66,7 +63,8 @@ static enum fth_status check_strides(const struct fth_operate *operate, struct f
                         "%" PRIu64 " or %" PRIu64 " is not a multiple of the %" PRIu64
                         " bytes of an element",
                         operate->stride_bytes, operate->block_stride_bytes, width);
-    const uint64_t max = fth_operation_in_shared(operate->operation) ? SHARED_BYTES : GLOBAL_BYTES;
+    const uint64_t max =
+        fth_operation_in_shared(operate->operation) ? FTH_MAX_SHARED_BYTES : GLOBAL_BYTES;
     if (copies && operate->stride_bytes == 0)
         return fth_fail(error, FTH_INVALID, operation, "operate.stride_bytes",
                         "a copy needs a stride, so that each thread has its own words");
@@ -106,8 +104,8 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
                         "the SM cannot be chosen for this family");
     if (request->cold)
         return fth_fail(error, FTH_INVALID, operation, "cold", "not available for this family");
-    enum fth_status status = fth_check_carveout(request, error);
-    return status == FTH_OK ? check_strides(operate, error) : status;
+    FTH_TRY(fth_check_carveout(request, error));
+    return check_strides(operate, error);
 }
 
 static void write(const struct fth_request *request, struct fth_buffer *text)
@@ -138,30 +136,42 @@ static uint64_t samples(const struct fth_request *request)
 
 /* ---- running ---- */
 
+/* State of the family: the modules by operation and number of chains; NULL: not loaded yet. */
+struct operate_state {
+    struct fth_machine_module *modules[FTH_OPERATIONS][FTH_MAX_CHAINS + 1];
+};
+
+static enum fth_status open_operate(struct fth_runner *runner, void **state,
+                                    struct fth_error *error)
+{
+    (void)runner;
+    *state = calloc(1, sizeof(struct operate_state));
+    return *state ? FTH_OK : fth_no_memory(error, "run experiments", NULL);
+}
+
+static void release_operate(struct fth_runner *runner, void *state)
+{
+    struct operate_state *operate = state;
+    for (size_t i = 0; i < FTH_OPERATIONS; i++)
+        for (size_t j = 0; j < FTH_COUNT(operate->modules[i]); j++)
+            if (operate->modules[i][j])
+                runner->ops->unload(runner->machine, operate->modules[i][j]);
+    free(operate);
+}
+
+/* Loads the module of an operation unless it is loaded already. */
 static enum fth_status load(struct fth_runner *runner, const struct fth_operate *operate,
                             struct fth_machine_module **module, struct fth_error *error)
 {
-    struct fth_machine_module **cached_module =
-        &runner->operate[operate->operation][operate->chains];
-    enum fth_status status = FTH_OK;
-    if (!*cached_module) {
-        struct fth_buffer ptx = {0};
-        status = fth_kernels_operate(operate->operation, operate->chains, &ptx, error);
-        if (status == FTH_OK)
-            status = runner->ops->load(runner->machine, fth_operation_name(operate->operation),
-                                       ptx.data, ptx.size, cached_module, error);
-        fth_buffer_fini(&ptx);
-    }
-    *module = *cached_module;
+    if (*module)
+        return FTH_OK;
+    struct fth_buffer ptx = {0};
+    enum fth_status status = fth_kernels_operate(operate->operation, operate->chains, &ptx, error);
+    if (status == FTH_OK)
+        status = runner->ops->load(runner->machine, fth_operation_name(operate->operation),
+                                   ptx.data, ptx.size, module, error);
+    fth_buffer_fini(&ptx);
     return status;
-}
-
-void fth_operate_release(struct fth_runner *runner)
-{
-    for (size_t i = 0; i < FTH_OPERATIONS; i++)
-        for (size_t j = 0; j < FTH_COUNT(runner->operate[i]); j++)
-            if (runner->operate[i][j])
-                runner->ops->unload(runner->machine, runner->operate[i][j]);
 }
 
 static int compare(const void *a, const void *b)
@@ -172,22 +182,22 @@ static int compare(const void *a, const void *b)
 
 /* What operate.ptx stores: for each block one record with the number of its SM plus 1 (0: the block
  * exited at once), then one record per pass with the clock at its start and end. */
-struct record {
+struct operate_record {
     uint32_t sm_or_begin, end;
 };
 
 /* Computes the cycles from the start of the first block to the end of the last block of one SM.
  * `from` is the index of the SM's first block. Returns false if the SM did not run exactly
  * `expected_blocks` blocks. */
-static bool sm_cycles(const struct record *records, uint32_t blocks, uint64_t passes, uint64_t pass,
-                      uint32_t from, uint32_t expected_blocks, uint32_t *cycles)
+static bool sm_cycles(const struct operate_record *records, uint32_t blocks, uint64_t passes,
+                      uint64_t pass, uint32_t from, uint32_t expected_blocks, uint32_t *cycles)
 {
-    const struct record *first = &records[from * (passes + 1)];
+    const struct operate_record *first = &records[from * (passes + 1)];
     const uint32_t origin = first[pass + 1].sm_or_begin;
     int32_t begin = 0, end = 0;
     uint32_t count = 0;
     for (uint32_t i = from; i < blocks; i++) {
-        const struct record *block = &records[i * (passes + 1)];
+        const struct operate_record *block = &records[i * (passes + 1)];
         if (block->sm_or_begin != first->sm_or_begin)
             continue;
         const int32_t begun = (int32_t)(block[pass + 1].sm_or_begin - origin);
@@ -201,7 +211,7 @@ static bool sm_cycles(const struct record *records, uint32_t blocks, uint64_t pa
 }
 
 /* Whether a block with a lower index ran on the same SM. */
-static bool sm_seen_before(const struct record *records, uint64_t passes, uint32_t block)
+static bool sm_seen_before(const struct operate_record *records, uint64_t passes, uint32_t block)
 {
     for (uint32_t i = 0; i < block; i++)
         if (records[i * (passes + 1)].sm_or_begin == records[block * (passes + 1)].sm_or_begin)
@@ -211,16 +221,16 @@ static bool sm_seen_before(const struct record *records, uint64_t passes, uint32
 
 /* Computes the sample of each pass: the median over blocks, or over SMs if these have several
  * blocks. `values` is a buffer for one value per block. */
-static enum fth_status summarize(const struct record *records, const struct fth_operate *operate,
-                                 uint32_t blocks, uint32_t *values, uint32_t *cycles,
-                                 struct fth_error *error)
+static enum fth_status summarize(const struct operate_record *records,
+                                 const struct fth_operate *operate, uint32_t blocks,
+                                 uint32_t *values, uint32_t *cycles, struct fth_error *error)
 {
     const uint32_t expected_blocks = blocks_per_sm(operate);
     const uint64_t passes = operate->passes;
     for (uint64_t pass = 0; pass < passes; pass++) {
         uint32_t count = 0;
         for (uint32_t i = 0; i < blocks; i++) {
-            const struct record *block = &records[i * (passes + 1)];
+            const struct operate_record *block = &records[i * (passes + 1)];
             if (expected_blocks == 1)
                 values[count++] = block[pass + 1].end - block[pass + 1].sm_or_begin;
             else if (!sm_seen_before(records, passes, i) &&
@@ -237,21 +247,20 @@ static enum fth_status summarize(const struct record *records, const struct fth_
 }
 
 static enum fth_status collect(struct fth_runner *runner, uint64_t from,
-                               const struct fth_operate *operate, uint32_t blocks, uint32_t *cycles,
+                               const struct fth_lowered *lowered, uint32_t *cycles,
                                struct fth_error *error)
 {
-    const size_t count = blocks * (operate->passes + 1);
-    struct record *records = calloc(count, sizeof *records);
-    uint32_t *values = calloc(blocks, sizeof *values);
-    enum fth_status status = FTH_OK;
-    if (records && values) {
+    const struct fth_operate *operate = &lowered->request->operate;
+    const size_t count = lowered->blocks * (operate->passes + 1);
+    struct operate_record *records = calloc(count, sizeof *records);
+    uint32_t *values = calloc(lowered->blocks, sizeof *values);
+    enum fth_status status =
+        records && values ? FTH_OK : fth_no_memory(error, "run experiments", NULL);
+    if (status == FTH_OK)
         status =
             runner->ops->download(runner->machine, records, from, count * sizeof *records, error);
-        if (status == FTH_OK)
-            status = summarize(records, operate, blocks, values, cycles, error);
-    } else {
-        status = fth_no_memory(error, "run experiments", NULL);
-    }
+    if (status == FTH_OK)
+        status = summarize(records, operate, lowered->blocks, values, cycles, error);
     free(records);
     free(values);
     return status;
@@ -276,72 +285,90 @@ static enum fth_status check_support(const struct fth_runner *runner,
     return FTH_OK;
 }
 
-static enum fth_status run(struct fth_runner *runner, struct fth_machine_module *unused,
-                           const struct fth_request *request, uint32_t *cycles,
-                           struct fth_error *error)
+static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered *lowered,
+                             struct fth_error *error)
 {
-    (void)unused;
-    const struct fth_machine_ops *ops = runner->ops;
-    const struct fth_operate *operate = &request->operate;
-    /* The hardware distributes blocks over all SMs in turn. For several blocks per SM, all SMs
-     * therefore receive blocks, and those on SMs with a number of `sms` or above exit at once. */
-    const bool several_per_sm = blocks_per_sm(operate) > 1;
-    const uint32_t blocks = (operate->sms && !several_per_sm ? operate->sms : runner->facts.sms) *
-                            blocks_per_sm(operate);
-    const uint64_t out_bytes =
-        (blocks * (operate->passes + 1) * sizeof(struct record) + 255) / 256 * 256;
-    const uint64_t memory_bytes =
+    const struct fth_operate *operate = &lowered->request->operate;
+    struct fth_lowered_operate *plan = &lowered->operate;
+    FTH_TRY(check_support(runner, operate, error));
+    const uint32_t per_sm = blocks_per_sm(operate);
+    plan->several_per_sm = per_sm > 1;
+    lowered->blocks =
+        (operate->sms && !plan->several_per_sm ? operate->sms : runner->facts.sms) * per_sm;
+    lowered->threads = operate->threads;
+    lowered->shared_bytes = fth_operation_in_shared(operate->operation) ? block_bytes(operate) : 0;
+    lowered->time_limit_s = FTH_MIN_TIME_LIMIT_S + (double)operate->rounds * FTH_OPERATE_ROUND *
+                                                       (double)(operate->passes + 1) * per_sm *
+                                                       max_operation_s;
+    plan->out_bytes =
+        (lowered->blocks * (operate->passes + 1) * sizeof(struct operate_record) + 255) / 256 * 256;
+    plan->memory_bytes =
         fth_operation_in_global(operate->operation)
-            ? block_bytes(operate) + operate->block_stride_bytes * (blocks - 1)
+            ? block_bytes(operate) + operate->block_stride_bytes * (lowered->blocks - 1)
             : 0;
-    uint64_t memory = 0, first, second;
-    struct fth_machine_module *module = NULL;
-    enum fth_status status = check_support(runner, operate, error);
-    if (status == FTH_OK)
-        status = load(runner, operate, &module, error);
-    if (status == FTH_OK)
-        status = ops->alloc(runner->machine, out_bytes + memory_bytes, &memory, error);
-    if (status == FTH_NO_MEMORY)
-        return FTH_UNAVAILABLE;
-    if (status == FTH_OK)
-        status = ops->fill(runner->machine, memory, 0, out_bytes, error);
-    fth_operation_operands(operate->operation, &first, &second);
     /* For a copy, the kernel takes the distance from source to target in place of the block stride.
      */
-    const uint64_t block_stride = fth_operation_copies(operate->operation)
-                                      ? chain_bytes(operate) * operate->chains
-                                      : operate->block_stride_bytes;
+    plan->block_stride = fth_operation_copies(operate->operation)
+                             ? chain_bytes(operate) * operate->chains
+                             : operate->block_stride_bytes;
+    return FTH_OK;
+}
+
+/* Queues the kernel. `memory` holds the records, followed by the words of the operation. */
+static enum fth_status launch(struct fth_runner *runner, const struct fth_lowered *lowered,
+                              struct fth_machine_module *module, uint64_t memory,
+                              struct fth_error *error)
+{
+    const struct fth_operate *operate = &lowered->request->operate;
+    const struct fth_lowered_operate *plan = &lowered->operate;
+    uint64_t first, second;
+    fth_operation_operands(operate->operation, &first, &second);
     const uint64_t arguments[] = {operate->rounds,
                                   operate->passes,
                                   memory,
-                                  memory + out_bytes,
+                                  memory + plan->out_bytes,
                                   operate->stride_bytes,
-                                  block_stride,
+                                  plan->block_stride,
                                   first,
                                   second,
-                                  several_per_sm ? operate->sms : 0,
-                                  !several_per_sm};
-    const struct fth_machine_launch launch = {
-        .module = module,
-        .kernel = "operate",
-        .blocks = blocks,
-        .threads = operate->threads,
-        .shared_bytes = fth_operation_in_shared(operate->operation) ? block_bytes(operate) : 0,
-        .carveout_percent = request->carveout_percent,
-        .arguments = arguments,
-        .argument_bytes = sizeof arguments};
+                                  plan->several_per_sm ? operate->sms : 0,
+                                  !plan->several_per_sm};
+    struct fth_machine_launch launch = fth_lowered_launch(lowered);
+    launch.module = module;
+    launch.kernel = "operate";
+    launch.arguments = arguments;
+    launch.argument_bytes = sizeof arguments;
+    return runner->ops->launch(runner->machine, &launch, error);
+}
+
+static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *slot,
+                           const struct fth_lowered *lowered, uint32_t *cycles,
+                           struct fth_error *error)
+{
+    const struct fth_machine_ops *ops = runner->ops;
+    const struct fth_operate *operate = &lowered->request->operate;
+    const struct fth_lowered_operate *plan = &lowered->operate;
+    struct operate_state *state = slot->state;
+    struct fth_machine_module **module = &state->modules[operate->operation][operate->chains];
+    uint64_t memory = 0;
+    FTH_TRY(load(runner, operate, module, error));
+    FTH_TRY(fth_runner_alloc(runner, plan->out_bytes + plan->memory_bytes, &memory, error));
+    enum fth_status status = ops->fill(runner->machine, memory, 0, plan->out_bytes, error);
     if (status == FTH_OK)
-        status = ops->launch(runner->machine, &launch, error);
-    const double operations = (double)operate->rounds * FTH_OPERATE_ROUND *
-                              (double)(operate->passes + 1) * blocks_per_sm(operate);
+        status = launch(runner, lowered, *module, memory, error);
     if (status == FTH_OK)
-        status = ops->wait(runner->machine, min_time_limit_s + operations * max_operation_s, error);
+        status = ops->wait(runner->machine, lowered->time_limit_s, error);
     if (status == FTH_OK)
-        status = collect(runner, memory, operate, blocks, cycles, error);
-    if (memory)
-        ops->free(runner->machine, memory);
+        status = collect(runner, memory, lowered, cycles, error);
+    ops->free(runner->machine, memory);
     return status;
 }
 
-const struct fth_family_ops fth_family_operate = {
-    .check = check, .write = write, .samples = samples, .run = run};
+const struct fth_family_ops fth_family_operate = {.check = check,
+                                                  .write = write,
+                                                  .samples = samples,
+                                                  .lower = lower,
+                                                  .disturbs = FTH_DISTURBS_L2,
+                                                  .open = open_operate,
+                                                  .release = release_operate,
+                                                  .run = run};

@@ -7,7 +7,7 @@
  *
  * `pageable` or `pinned` is present if the copy uses host memory. `repeats 1` and `peer 0` are left
  * out. */
-#include "device/family.h"
+#include "device/family/family.h"
 
 #include <inttypes.h>
 
@@ -87,25 +87,36 @@ static uint64_t samples(const struct fth_request *request)
 /* The contents of source and target before the copy, and the number of bytes that are checked at
  * each end of the target. */
 enum { SOURCE_BYTE = 0x5a, TARGET_BYTE = 0xa5, CHECKED_BYTES = 1 << 16 };
-/* Time limit of a copy: min_time_limit_s plus the bytes divided by min_bytes_per_s, a rate that
- * every GPU exceeds. */
-static const double min_time_limit_s = 3, min_bytes_per_s = 1e8;
+/* A rate of copies that every GPU exceeds, for the time limit. Chosen, not derived. */
+static const double min_bytes_per_s = 1e8;
+
+/* The bytes of a copy within the GPU: a multiple of the alignment of allocations. */
+static uint64_t aligned_bytes(const struct fth_transfer *transfer)
+{
+    return (transfer->bytes + 255) / 256 * 256;
+}
+
+static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered *lowered,
+                             struct fth_error *error)
+{
+    (void)runner;
+    (void)error;
+    lowered->time_limit_s =
+        FTH_MIN_TIME_LIMIT_S + (double)aligned_bytes(&lowered->request->transfer) / min_bytes_per_s;
+    return FTH_OK;
+}
 
 /* Times one copy of the first `bytes` at `memory` to the following `bytes`. */
-static enum fth_status time_copy(struct fth_runner *runner, uint64_t memory, uint64_t bytes,
-                                 double *ns, struct fth_error *error)
+static enum fth_status time_copy(struct fth_runner *runner, const struct fth_lowered *lowered,
+                                 uint64_t memory, uint64_t bytes, double *ns,
+                                 struct fth_error *error)
 {
-    enum fth_status status = fth_runner_queue_delay(runner, error);
-    if (status == FTH_OK)
-        status = runner->ops->mark(runner->machine, false, error);
-    if (status == FTH_OK)
-        status = runner->ops->copy(runner->machine, memory + bytes, memory, bytes, error);
-    if (status == FTH_OK)
-        status = runner->ops->mark(runner->machine, true, error);
-    if (status == FTH_OK)
-        status = runner->ops->wait(runner->machine,
-                                   min_time_limit_s + (double)bytes / min_bytes_per_s, error);
-    return status == FTH_OK ? runner->ops->marked_ns(runner->machine, ns, error) : status;
+    FTH_TRY(fth_runner_queue_delay(runner, error));
+    FTH_TRY(runner->ops->mark(runner->machine, false, error));
+    FTH_TRY(runner->ops->copy(runner->machine, memory + bytes, memory, bytes, error));
+    FTH_TRY(runner->ops->mark(runner->machine, true, error));
+    FTH_TRY(runner->ops->wait(runner->machine, lowered->time_limit_s, error));
+    return runner->ops->marked_ns(runner->machine, ns, error);
 }
 
 /* Adds the number of wrong bytes at the start and at the end of the copy to `*wrong`. */
@@ -124,41 +135,39 @@ static enum fth_status count_wrong_bytes(struct fth_runner *runner, uint64_t cop
     return status;
 }
 
-static enum fth_status copy_within(struct fth_runner *runner, const struct fth_transfer *transfer,
+static enum fth_status copy_within(struct fth_runner *runner, const struct fth_lowered *lowered,
                                    uint32_t *cycles, struct fth_error *error)
 {
-    const uint64_t bytes = (transfer->bytes + 255) / 256 * 256;
-    uint64_t memory = 0;
+    const struct fth_transfer *transfer = &lowered->request->transfer;
+    const uint64_t bytes = aligned_bytes(transfer);
     double ns = 0;
-    enum fth_status status = fth_sweep_reserve(runner, 2 * bytes, &memory, error);
-    if (status == FTH_OK)
-        status = runner->ops->fill(runner->machine, memory, SOURCE_BYTE, bytes, error);
-    if (status == FTH_OK)
-        status = runner->ops->fill(runner->machine, memory + bytes, TARGET_BYTE, bytes, error);
-    if (status == FTH_OK)
-        status = time_copy(runner, memory, bytes, &ns, error);
-    for (uint32_t i = 0; i < transfer->repeats && status == FTH_OK; i++) {
-        status = time_copy(runner, memory, bytes, &ns, error);
+    FTH_TRY(fth_pool_grow(runner, &runner->arrays, 2 * bytes, error));
+    const uint64_t memory = runner->arrays.address;
+    FTH_TRY(runner->ops->fill(runner->machine, memory, SOURCE_BYTE, bytes, error));
+    FTH_TRY(runner->ops->fill(runner->machine, memory + bytes, TARGET_BYTE, bytes, error));
+    FTH_TRY(time_copy(runner, lowered, memory, bytes, &ns, error));
+    for (uint32_t i = 0; i < transfer->repeats; i++) {
+        FTH_TRY(time_copy(runner, lowered, memory, bytes, &ns, error));
         cycles[i] = ns < UINT32_MAX ? (uint32_t)(ns + 0.5) : UINT32_MAX;
     }
-    if (status == FTH_OK)
-        status =
-            count_wrong_bytes(runner, memory + bytes, bytes, &cycles[transfer->repeats], error);
-    return status;
+    return count_wrong_bytes(runner, memory + bytes, bytes, &cycles[transfer->repeats], error);
 }
 
-static enum fth_status run(struct fth_runner *runner, struct fth_machine_module *unused,
-                           const struct fth_request *request, uint32_t *cycles,
+static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *slot,
+                           const struct fth_lowered *lowered, uint32_t *cycles,
                            struct fth_error *error)
 {
-    (void)unused;
-    fth_stream_invalidate(runner);
-    enum fth_status status =
-        request->transfer.kind == FTH_TRANSFER_WITHIN
-            ? copy_within(runner, &request->transfer, cycles, error)
-            : runner->ops->transfer(runner->machine, &request->transfer, cycles, error);
-    return status == FTH_NO_MEMORY ? FTH_UNAVAILABLE : status;
+    (void)slot;
+    const struct fth_transfer *transfer = &lowered->request->transfer;
+    return transfer->kind == FTH_TRANSFER_WITHIN
+               ? copy_within(runner, lowered, cycles, error)
+               : runner->ops->transfer(runner->machine, transfer, cycles, error);
 }
 
-const struct fth_family_ops fth_family_transfer = {
-    .check = check, .write = write, .samples = samples, .run = run};
+const struct fth_family_ops fth_family_transfer = {.check = check,
+                                                   .write = write,
+                                                   .samples = samples,
+                                                   .lower = lower,
+                                                   .disturbs =
+                                                       FTH_DISTURBS_L2 | FTH_DISTURBS_ARRAYS,
+                                                   .run = run};
