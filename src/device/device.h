@@ -3,7 +3,8 @@
  * is: the caller sees only what a driver would report and what the experiments measure.
  *
  *   device.c     the registry of backends; opens a device by its id
- *   request.c    builds and validates requests, writes their canonical text
+ *   request.c    builds and validates requests, writes and reads their canonical text;
+ *                request_text.c reads its parts
  *   runner.c     a device on top of any machine (machine.h): executes the requests of a batch;
  *                runner.h lists its files
  *   lowered.h    how a given GPU executes a request, computed once per request
@@ -240,6 +241,11 @@ FTH_MUST_USE enum fth_status fth_request_check(const struct fth_request *request
 /* Appends the request's canonical text (docs/recording.md), one line without the newline. Two
  * requests have the same text exactly if they are equal. */
 void fth_request_write(const struct fth_request *request, struct fth_buffer *text);
+/* Reads the canonical text of a valid request. Members that the text does not name have their
+ * default values. FTH_INVALID: it is not exactly what fth_request_write writes for a valid request.
+ */
+FTH_MUST_USE enum fth_status fth_request_read(const char *text, size_t size,
+                                              struct fth_request *request, struct fth_error *error);
 /* The number of samples that the answer to the request has; UINT64_MAX on overflow. */
 uint64_t fth_request_samples(const struct fth_request *request);
 

@@ -5,8 +5,11 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
-static const char operation[] = "check request";
+static const char operation[] = "check request", reading[] = "read request";
+/* Maximum number of bytes of a request's text in a message. */
+#define MAX_SHOWN_BYTES ((size_t)280)
 
 static const struct fth_family_ops *const families[FTH_FAMILY_COUNT] = {
     [FTH_FAMILY_CHASE] = &fth_family_chase,       [FTH_FAMILY_FETCH] = &fth_family_fetch,
@@ -96,6 +99,57 @@ void fth_request_write_options(const struct fth_request *request, struct fth_buf
 void fth_request_write(const struct fth_request *request, struct fth_buffer *text)
 {
     families[request->family]->write(request, text);
+}
+
+/* Reads the options of the whole request. */
+static bool read_options(struct fth_scanner *scanner, struct fth_request *request)
+{
+    uint64_t carveout = 0;
+    if (!fth_scan_option_u32(scanner, "; sm ", &request->sm))
+        return false;
+    if (fth_scan(scanner, "; carveout ")) {
+        if (!fth_scan_number(scanner, 100, &carveout))
+            return false;
+        request->carveout_percent = (int)carveout;
+    }
+    request->cold = fth_scan(scanner, "; cold");
+    request->alone = fth_scan(scanner, "; alone");
+    return scanner->at == scanner->end;
+}
+
+/* Reads the whole text. On failure, the scanner stops near the unexpected text. */
+static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
+{
+    for (enum fth_family i = 0; i < FTH_FAMILY_COUNT; i++)
+        if (families[i]->word && fth_scan_name(scanner, families[i]->word)) {
+            request->family = i;
+            if (!fth_scan(scanner, " "))
+                return false;
+        }
+    return families[request->family]->read(scanner, request) && read_options(scanner, request);
+}
+
+/* The text of a request is unique, so writing what was read shows whether it was canonical. */
+enum fth_status fth_request_read(const char *text, size_t size, struct fth_request *request,
+                                 struct fth_error *error)
+{
+    struct fth_scanner scanner = {text, text + size};
+    struct fth_buffer canonical = {0};
+    *request = fth_request_make(-1);
+    if (!read_text(&scanner, request))
+        return fth_fail(error, FTH_INVALID, reading, NULL,
+                        "unexpected text after %zu bytes of: %.*s", (size_t)(scanner.at - text),
+                        (int)FTH_MIN(size, MAX_SHOWN_BYTES), text);
+    FTH_TRY(fth_request_check(request, error));
+    fth_request_write(request, &canonical);
+    enum fth_status status = FTH_OK;
+    if (canonical.failed)
+        status = fth_no_memory(error, reading, NULL);
+    else if (canonical.size != size || memcmp(canonical.data, text, size) != 0)
+        status = fth_fail(error, FTH_INVALID, reading, NULL, "the canonical form is: %.*s",
+                          (int)FTH_MIN(canonical.size, MAX_SHOWN_BYTES), canonical.data);
+    fth_buffer_fini(&canonical);
+    return status;
 }
 
 /* ---- samples ---- */

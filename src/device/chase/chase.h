@@ -39,7 +39,7 @@ struct fth_chase_group {
     struct fth_chase_member *members; /* sm_count elements */
     size_t count;
     bool sm_taken[FTH_MAX_SMS]; /* by %smid */
-    /* Of the launch. `request` is the first one; all have the same carve-out and shared memory. */
+    /* The launch. `request` is the first one; all have the same carve-out and shared memory. */
     const struct fth_request *request;
     uint32_t threads;
     uint64_t shared_bytes;
@@ -54,9 +54,12 @@ struct fth_chase_group {
 FTH_MUST_USE enum fth_status fth_chase_check(const struct fth_request *request,
                                              struct fth_error *error);
 void fth_chase_write(const struct fth_request *request, struct fth_buffer *text);
+bool fth_chase_read(struct fth_scanner *scanner, struct fth_request *request);
 uint64_t fth_chase_samples(const struct fth_request *request);
 /* The number of samples of a step; UINT64_MAX on overflow. */
 uint64_t fth_chase_step_samples(const struct fth_step *step);
+/* Reads the chain of a step: "ARRAY[+START]:STRIDExCOUNT [step N]". */
+bool fth_chase_read_chain(struct fth_scanner *scanner, struct fth_chain *chain);
 /* The kind of memory that the arrays of a path lie in. */
 enum fth_memory fth_chase_memory(enum fth_path path);
 /* The request's first step other than FTH_STEP_TOUCH that uses the array, or NULL. */

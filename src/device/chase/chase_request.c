@@ -1,4 +1,4 @@
-/* Validates chase requests, counts their samples and writes their canonical text. Example:
+/* Validates chase requests, counts their samples, writes and reads their canonical text. Example:
  *
  *   walk ca 0:128x2048 passes 2; time-hops ca 0:128x2048; carveout 0; alone
  *
@@ -287,4 +287,51 @@ void fth_chase_write(const struct fth_request *request, struct fth_buffer *text)
     fth_request_write_options(request, text);
     if (request->alone && !request->cold)
         fth_buffer_text(text, "; alone");
+}
+
+bool fth_chase_read_chain(struct fth_scanner *scanner, struct fth_chain *chain)
+{
+    return fth_scan_u32(scanner, &chain->array) &&
+           fth_scan_option(scanner, "+", &chain->start_bytes) && fth_scan(scanner, ":") &&
+           fth_scan_chain(scanner, chain);
+}
+
+/* Reads the kind of a step and the space behind it. */
+static bool read_kind(struct fth_scanner *scanner, enum fth_step_kind *kind)
+{
+    for (enum fth_step_kind i = 0; i < FTH_COUNT(kind_names); i++)
+        if (fth_scan_name(scanner, kind_names[i])) {
+            *kind = i;
+            return fth_scan(scanner, " ");
+        }
+    return false;
+}
+
+/* Reads a step behind its kind. */
+static bool read_step(struct fth_scanner *scanner, struct fth_step *step)
+{
+    if (!fth_scan_path(scanner, &step->path) || !fth_scan(scanner, " ") ||
+        !fth_chase_read_chain(scanner, &step->chain) ||
+        !fth_scan_option_u32(scanner, " warp ", &step->warp))
+        return false;
+    step->reverse = fth_scan(scanner, " reverse");
+    return fth_scan_option(scanner, " passes ", &step->passes);
+}
+
+bool fth_chase_read(struct fth_scanner *scanner, struct fth_request *request)
+{
+    struct fth_scanner ahead = *scanner;
+    struct fth_chase *chase = &request->chase;
+    enum fth_step_kind kind;
+    while (read_kind(&ahead, &kind)) {
+        struct fth_step step = {.kind = kind, .passes = 1};
+        *scanner = ahead;
+        if (chase->step_count == FTH_MAX_STEPS || !read_step(scanner, &step))
+            return false;
+        chase->steps[chase->step_count++] = step;
+        ahead = *scanner;
+        if (!fth_scan(&ahead, "; "))
+            break;
+    }
+    return chase->step_count > 0;
 }

@@ -346,6 +346,7 @@ static enum fth_status run_together(struct fth_runner *runner, struct fth_family
 
 const struct fth_family_ops fth_family_chase = {.check = fth_chase_check,
                                                 .write = fth_chase_write,
+                                                .read = fth_chase_read,
                                                 .samples = fth_chase_samples,
                                                 .lower = fth_chase_lower,
                                                 .disturbs = FTH_DISTURBS_L2,

@@ -14,6 +14,7 @@
 #ifndef FTH_FAMILY_H
 #define FTH_FAMILY_H
 
+#include "device/request_text.h"
 #include "device/runner.h"
 
 /* Limits of requests, in bytes: of the constant bank and of linear textures (2^27 texels of 4
@@ -32,9 +33,17 @@ enum {
 };
 
 struct fth_family_ops {
-    /* ---- requests; see fth_request_check, fth_request_write and fth_request_samples ---- */
+    /* ---- requests ---- */
+
+    /* The word that the canonical text begins with. NULL: the text begins with a step of a chase.
+     */
+    const char *word;
+    /* See fth_request_check, fth_request_write and fth_request_samples. */
     enum fth_status (*check)(const struct fth_request *request, struct fth_error *error);
     void (*write)(const struct fth_request *request, struct fth_buffer *text);
+    /* Reads the text behind `word` and a space, up to the options of fth_request_write_options.
+     * `request` has default values. Returns false where the scanner stops at unexpected text. */
+    bool (*read)(struct fth_scanner *scanner, struct fth_request *request);
     uint64_t (*samples)(const struct fth_request *request);
 
     /* ---- execution ---- */

@@ -84,6 +84,21 @@ static void write(const struct fth_request *request, struct fth_buffer *text)
         fth_buffer_format(text, "; carveout %d", request->carveout_percent);
 }
 
+static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
+{
+    struct fth_cluster_chase *cluster = &request->cluster;
+    cluster->passes = 1;
+    if (!fth_scan_u32(scanner, &cluster->size) || !fth_scan(scanner, " target ") ||
+        !fth_scan_u32(scanner, &cluster->target) || !fth_scan(scanner, " "))
+        return false;
+    if (fth_scan(scanner, "+") &&
+        (!fth_scan_number(scanner, UINT64_MAX, &cluster->chain.start_bytes) ||
+         !fth_scan(scanner, ":")))
+        return false;
+    return fth_scan_chain(scanner, &cluster->chain) &&
+           fth_scan_option(scanner, " passes ", &cluster->passes);
+}
+
 static uint64_t samples(const struct fth_request *request)
 {
     return request->cluster.passes;
@@ -146,8 +161,10 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
 }
 
 const struct fth_family_ops fth_family_cluster = {
+    .word = "cluster",
     .check = check,
     .write = write,
+    .read = read_text,
     .samples = samples,
     .make_ptx = fth_kernels_cluster,
     .lower = lower,

@@ -73,6 +73,17 @@ static void write(const struct fth_request *request, struct fth_buffer *text)
     fth_request_write(&chase, text);
 }
 
+static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
+{
+    struct fth_fetch *fetch = &request->fetch;
+    fetch->passes = 1;
+    if (!fth_scan_number(scanner, UINT64_MAX, &fetch->instructions) ||
+        !fth_scan_option(scanner, " passes ", &fetch->passes))
+        return false;
+    return !fth_scan(scanner, "; time-hops constant ") ||
+           fth_chase_read_chain(scanner, &fetch->constants);
+}
+
 static uint64_t samples(const struct fth_request *request)
 {
     return request->fetch.passes + request->fetch.constants.count;
@@ -194,8 +205,10 @@ static enum fth_status run_fetch(struct fth_runner *runner, struct fth_family_sl
     return status;
 }
 
-const struct fth_family_ops fth_family_fetch = {.check = check,
+const struct fth_family_ops fth_family_fetch = {.word = "fetch",
+                                                .check = check,
                                                 .write = write,
+                                                .read = read_text,
                                                 .samples = samples,
                                                 .lower = lower,
                                                 .disturbs = FTH_DISTURBS_L2,

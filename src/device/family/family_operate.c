@@ -127,6 +127,24 @@ static void write(const struct fth_request *request, struct fth_buffer *text)
         fth_buffer_format(text, "; carveout %d", request->carveout_percent);
 }
 
+static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
+{
+    struct fth_operate *operate = &request->operate;
+    operate->passes = 1;
+    while (!fth_scan_name(scanner, fth_operation_name(operate->operation)))
+        if (++operate->operation == FTH_OPERATIONS)
+            return false;
+    if (!fth_scan(scanner, " chains ") || !fth_scan_u32(scanner, &operate->chains) ||
+        !fth_scan(scanner, " rounds ") || !fth_scan_number(scanner, UINT64_MAX, &operate->rounds) ||
+        !fth_scan(scanner, " threads ") || !fth_scan_u32(scanner, &operate->threads) ||
+        !fth_scan(scanner, " sms ") || !fth_scan_u32(scanner, &operate->sms))
+        return false;
+    return fth_scan_option_u32(scanner, " per-sm ", &operate->per_sm) &&
+           fth_scan_option(scanner, " passes ", &operate->passes) &&
+           fth_scan_option(scanner, "; stride ", &operate->stride_bytes) &&
+           fth_scan_option(scanner, " blocks ", &operate->block_stride_bytes);
+}
+
 /* One sample per pass, the median over blocks: the number of blocks is known only to the device
  * where `sms` is 0. */
 static uint64_t samples(const struct fth_request *request)
@@ -364,8 +382,10 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
     return status;
 }
 
-const struct fth_family_ops fth_family_operate = {.check = check,
+const struct fth_family_ops fth_family_operate = {.word = "operate",
+                                                  .check = check,
                                                   .write = write,
+                                                  .read = read_text,
                                                   .samples = samples,
                                                   .lower = lower,
                                                   .disturbs = FTH_DISTURBS_L2,

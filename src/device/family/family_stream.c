@@ -166,6 +166,39 @@ static void write_text(const struct fth_request *request, struct fth_buffer *tex
     fth_request_write_options(request, text);
 }
 
+/* Reads "BLOCKSxTHREADSxVECTOR". */
+static bool read_shape(struct fth_scanner *scanner, struct fth_stream *stream)
+{
+    return fth_scan_u32(scanner, &stream->blocks_per_sm) && fth_scan(scanner, "x") &&
+           fth_scan_u32(scanner, &stream->threads) && fth_scan(scanner, "x") &&
+           fth_scan_u32(scanner, &stream->vector_bytes);
+}
+
+static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
+{
+    struct fth_stream *stream = &request->stream;
+    stream->passes = 1;
+    while (!fth_scan_name(scanner, fth_stream_kind_name(stream->kind)))
+        if (++stream->kind == FTH_STREAM_KINDS)
+            return false;
+    if (!fth_scan(scanner, " ") || !fth_scan_path(scanner, &stream->path) ||
+        !fth_scan(scanner, " ") || !fth_scan_number(scanner, UINT64_MAX, &stream->bytes))
+        return false;
+    stream->shared_by_all = !fth_scan(scanner, " each");
+    struct fth_scanner ahead = *scanner;
+    if (!fth_scan(scanner, " "))
+        return false;
+    if (!read_shape(scanner, stream)) {
+        *scanner = ahead;
+        if (!fth_scan_option(scanner, " ", &stream->block_stride_bytes) ||
+            !fth_scan(scanner, " ") || !read_shape(scanner, stream))
+            return false;
+    }
+    return fth_scan_option_u32(scanner, " sms ", &stream->sms) &&
+           fth_scan_option_u32(scanner, " cluster ", &stream->cluster) &&
+           fth_scan_option(scanner, " passes ", &stream->passes);
+}
+
 static uint64_t count_samples(const struct fth_request *request)
 {
     (void)request;
@@ -490,8 +523,10 @@ static enum fth_status run_stream(struct fth_runner *runner, struct fth_family_s
     return status;
 }
 
-const struct fth_family_ops fth_family_stream = {.check = check,
+const struct fth_family_ops fth_family_stream = {.word = "stream",
+                                                 .check = check,
                                                  .write = write_text,
+                                                 .read = read_text,
                                                  .samples = count_samples,
                                                  .lower = lower,
                                                  .open = open_stream,

@@ -93,6 +93,25 @@ static void write(const struct fth_request *request, struct fth_buffer *text)
         fth_buffer_text(text, "; cold");
 }
 
+static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
+{
+    struct fth_sweep *sweep = &request->sweep;
+    sweep->repeats = 1;
+    while (!fth_scan_name(scanner, fth_sweep_kind_name(sweep->kind)))
+        if (++sweep->kind == FTH_SWEEP_KINDS)
+            return false;
+    sweep->wide = fth_scan(scanner, " f64 ");
+    if ((!sweep->wide && !fth_scan(scanner, " f32 ")) ||
+        !fth_scan_number(scanner, UINT64_MAX, &sweep->bytes) || !fth_scan(scanner, " ") ||
+        !fth_scan_u32(scanner, &sweep->blocks) || !fth_scan(scanner, "x") ||
+        !fth_scan_u32(scanner, &sweep->threads) || !fth_scan(scanner, " vector ") ||
+        !fth_scan_u32(scanner, &sweep->vector_bytes) || !fth_scan(scanner, " unroll ") ||
+        !fth_scan_u32(scanner, &sweep->unroll))
+        return false;
+    sweep->hinted = fth_scan(scanner, " hinted");
+    return fth_scan_option_u32(scanner, " repeats ", &sweep->repeats);
+}
+
 static uint64_t samples(const struct fth_request *request)
 {
     return (uint64_t)request->sweep.repeats + 1;
@@ -441,8 +460,10 @@ static enum fth_status run_sweep(struct fth_runner *runner, struct fth_family_sl
     return count_wrong(&run, &cycles[sweep->repeats], error);
 }
 
-const struct fth_family_ops fth_family_sweep = {.check = check,
+const struct fth_family_ops fth_family_sweep = {.word = "sweep",
+                                                .check = check,
                                                 .write = write,
+                                                .read = read_text,
                                                 .samples = samples,
                                                 .lower = lower,
                                                 .open = open_sweep,

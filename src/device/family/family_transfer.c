@@ -77,6 +77,21 @@ static void write(const struct fth_request *request, struct fth_buffer *text)
         fth_buffer_format(text, " repeats %" PRIu32, transfer->repeats);
 }
 
+static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
+{
+    struct fth_transfer *transfer = &request->transfer;
+    transfer->repeats = 1;
+    while (!fth_scan_name(scanner, names[transfer->kind]))
+        if (++transfer->kind == FTH_TRANSFER_KINDS)
+            return false;
+    transfer->pinned = fth_scan(scanner, " pinned");
+    if (has_host(transfer) && !transfer->pinned && !fth_scan(scanner, " pageable"))
+        return false;
+    return fth_scan(scanner, " ") && fth_scan_number(scanner, UINT64_MAX, &transfer->bytes) &&
+           fth_scan_option_u32(scanner, " peer ", &transfer->peer) &&
+           fth_scan_option_u32(scanner, " repeats ", &transfer->repeats);
+}
+
 static uint64_t samples(const struct fth_request *request)
 {
     return (uint64_t)request->transfer.repeats + 2;
@@ -164,8 +179,10 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
                : runner->ops->transfer(runner->machine, transfer, cycles, error);
 }
 
-const struct fth_family_ops fth_family_transfer = {.check = check,
+const struct fth_family_ops fth_family_transfer = {.word = "transfer",
+                                                   .check = check,
                                                    .write = write,
+                                                   .read = read_text,
                                                    .samples = samples,
                                                    .lower = lower,
                                                    .disturbs =
