@@ -2,39 +2,40 @@
  * finds an error, it aborts the program, and the whole test fails. */
 #include "base/base.h"
 
-#include <dirent.h>
+#include <glob.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int visible(const struct dirent *entry)
+/* Runs the target on the contents of a file. Returns false if it cannot read the file. */
+static bool replay(const char *path)
 {
-    return entry->d_name[0] != '.';
+    struct fth_buffer content = {0};
+    if (fth_file_read(path, SIZE_MAX / 4, &content, NULL) != FTH_OK)
+        return false;
+    LLVMFuzzerTestOneInput((const uint8_t *)(content.data ? content.data : ""), content.size);
+    fth_buffer_fini(&content);
+    return true;
 }
 
 int main(int count, char *words[])
 {
-    struct dirent **entries = NULL;
-    int files = count == 2 ? scandir(words[1], &entries, visible, alphasort) : -1;
-    if (files <= 0) {
-        fprintf(stderr, "usage: %s CORPUS      (a folder with files)\n", words[0]);
-        return 2;
-    }
-    printf("1..%d\n", files);
-    for (int i = 0; i < files; i++) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/%s", words[1], entries[i]->d_name);
-        struct fth_buffer content = {0};
-        if (fth_file_read(path, SIZE_MAX / 4, &content, NULL) != FTH_OK)
-            return 1;
-        LLVMFuzzerTestOneInput((const uint8_t *)(content.data ? content.data : ""), content.size);
-        printf("ok %d - %s\n", i + 1, entries[i]->d_name);
+    glob_t found = {0};
+    for (int i = 1; i < count; i++)
+        if (glob(words[i], i > 1 ? GLOB_APPEND : 0, NULL, &found) != 0)
+            return fprintf(stderr, "%s: no file matches %s\n", words[0], words[i]), 2;
+    if (found.gl_pathc == 0)
+        return fprintf(stderr, "usage: %s PATTERN...      (such as 'CORPUS/*')\n", words[0]), 2;
+    printf("1..%zu\n", found.gl_pathc);
+    int code = 0;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        bool read = replay(found.gl_pathv[i]);
+        printf("%s %zu - %s\n", read ? "ok" : "not ok", i + 1, strrchr(found.gl_pathv[i], '/') + 1);
         fflush(stdout);
-        fth_buffer_fini(&content);
-        free(entries[i]);
+        if (!read)
+            code = 1;
     }
-    free(entries);
-    return 0;
+    globfree(&found);
+    return code;
 }
