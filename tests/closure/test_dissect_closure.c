@@ -3,7 +3,7 @@
  * The result must be correct or unknown, never wrong, and at least 85 % of the structures must be
  * found. Every tenth seed also gives random TLBs.
  *
- *   test_dissect [FIRST LAST]      the range of seeds; 1 to 300 by default
+ *   test_dissect_closure [FIRST LAST]      the range of seeds; 1 to 300 by default
  *
  * Most structures that stay unknown have sets of different sizes with an index function other than
  * "mod" or "bits", or sets that fill so unevenly that hardly any line evicts another. */
