@@ -65,12 +65,6 @@ FTH_MUST_USE enum fth_status fth_ask(const struct fth_prober *prober,
                                      struct fth_answers *answers, struct fth_error *error);
 void fth_answers_fini(struct fth_answers *answers);
 
-/* Returns a request without steps, for any SM. fth_request_add appends one step; a request has at
- * most FTH_MAX_STEPS. carveout_percent -1: the driver chooses the carve-out. */
-struct fth_request fth_request_make(int carveout_percent);
-void fth_request_add(struct fth_request *request, enum fth_step_kind kind, enum fth_path path,
-                     struct fth_chain chain, uint64_t passes);
-
 /* A measured figure with its provenance. */
 struct fth_figure {
     double value;

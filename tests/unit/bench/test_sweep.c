@@ -86,7 +86,7 @@ static struct fth_device *open_gpu(const char *device, const char *memory)
     ops = *altered.original;
     ops.load = altered_load;
     ops.facts = altered_facts;
-    if (fth_batch_device("sim:test", &ops, machine, NULL, &opened, &error) != FTH_OK)
+    if (fth_runner_device("sim:test", &ops, machine, NULL, &opened, &error) != FTH_OK)
         fail_msg("%s", error.cause);
     fth_gpu_destroy(description);
     return opened;

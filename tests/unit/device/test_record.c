@@ -267,11 +267,11 @@ static void requests_that_were_not_recorded_are_reported(void **state)
                         "the recording has no answer to: time-hops ca 0:128x2048; "
                         "alone; to record it: fathom topo --device fake:0 --record FILE");
     /* The text of a long request is shortened, so that the advice fits into the message. */
-    r.step_count = FTH_MAX_STEPS;
+    r.chase.step_count = FTH_MAX_STEPS;
     for (size_t i = 0; i < FTH_MAX_STEPS; i++) {
-        r.steps[i] = step(FTH_STEP_TIME_PASS, FTH_PATH_CONSTANT, (unsigned)i, 64, 1000);
-        r.steps[i].warp = 31;
-        r.steps[i].passes = UINT64_C(1) << 40;
+        r.chase.steps[i] = step(FTH_STEP_TIME_PASS, FTH_PATH_CONSTANT, (unsigned)i, 64, 1000);
+        r.chase.steps[i].warp = 31;
+        r.chase.steps[i].passes = UINT64_C(1) << 40;
     }
     error = NO_ERROR;
     assert_int_equal(ask(device, &r, 1, &samples, &error), FTH_UNAVAILABLE);

@@ -110,7 +110,7 @@ static struct fth_device *open_gpu(const char *device, const char *cluster, cons
     struct fth_device *opened = NULL;
     struct fth_error error = NO_ERROR;
     if (fth_sim_machine_create(gpu, &ops, &machine, &error) != FTH_OK ||
-        fth_batch_device("sim:test", ops, machine, NULL, &opened, &error) != FTH_OK)
+        fth_runner_device("sim:test", ops, machine, NULL, &opened, &error) != FTH_OK)
         fail_msg("%s", error.cause);
     fth_gpu_destroy(gpu);
     return opened;
@@ -195,13 +195,9 @@ static void gpus_without_clusters_are_unsupported(void **state)
         assert_int_equal(fth_probe_cluster(&prober, &found, &error), FTH_UNSUPPORTED);
         assert_contains(error.cause, rows[i].cause);
         /* The device still works. */
-        struct fth_request request = {.steps = {{.kind = FTH_STEP_TIME_PASS,
-                                                 .path = FTH_PATH_SHARED,
-                                                 .chain = {.stride_bytes = 8, .count = 4},
-                                                 .passes = 1}},
-                                      .step_count = 1,
-                                      .sm = FTH_ANY_SM,
-                                      .carveout_percent = -1};
+        struct fth_request request = fth_request_make(-1);
+        fth_request_add(&request, FTH_STEP_TIME_PASS, FTH_PATH_SHARED,
+                        (struct fth_chain){.stride_bytes = 8, .count = 4}, 1);
         struct fth_answers answers = {0};
         assert_int_equal(fth_ask(&prober, &request, 1, &answers, NULL), FTH_OK);
         fth_answers_fini(&answers);

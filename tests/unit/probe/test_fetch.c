@@ -77,7 +77,7 @@ static struct fth_device *open_gpu(const struct truth *truth)
     void *machine;
     struct fth_device *device = NULL;
     if (fth_sim_machine_create(gpu, &ops, &machine, &error) != FTH_OK ||
-        fth_batch_device("sim:test", ops, machine, NULL, &device, &error) != FTH_OK)
+        fth_runner_device("sim:test", ops, machine, NULL, &device, &error) != FTH_OK)
         fail_msg("%s\n%s", error.cause, text.data);
     fth_gpu_destroy(gpu);
     fth_buffer_fini(&text);

@@ -84,8 +84,8 @@ static void answer_request(struct cache *cache, const struct fth_request *reques
     samples->status = FTH_OK;
     samples->clock_mhz = 1000;
     uint32_t *at = samples->cycles;
-    const struct fth_step *steps = request->steps;
-    for (size_t i = 0; i < request->step_count; i++) {
+    const struct fth_step *steps = request->chase.steps;
+    for (size_t i = 0; i < request->chase.step_count; i++) {
         if (steps[i].kind != FTH_STEP_TIME_HOPS)
             continue;
         const struct fth_step *before = i ? &steps[i - 1] : NULL;
@@ -420,8 +420,9 @@ static void multiply(struct fth_samples *samples, double factor)
 /* Whether a request times whole passes over a chain: the measurement of a path's latency. */
 static bool times_passes(const struct fth_request *request, enum fth_path path)
 {
-    return request->family == FTH_FAMILY_CHASE && request->step_count == 2 &&
-           request->steps[1].kind == FTH_STEP_TIME_PASS && request->steps[1].path == path;
+    return request->family == FTH_FAMILY_CHASE && request->chase.step_count == 2 &&
+           request->chase.steps[1].kind == FTH_STEP_TIME_PASS &&
+           request->chase.steps[1].path == path;
 }
 
 /* Makes shared memory slower than the L2. */
@@ -493,9 +494,9 @@ static void separate_texture_and_readonly(struct faulty_device *faulty,
                                           const struct fth_request *request,
                                           struct fth_samples *samples)
 {
-    if (request->family != FTH_FAMILY_CHASE || request->step_count != 3)
+    if (request->family != FTH_FAMILY_CHASE || request->chase.step_count != 3)
         return;
-    const enum fth_path a = request->steps[0].path, b = request->steps[1].path;
+    const enum fth_path a = request->chase.steps[0].path, b = request->chase.steps[1].path;
     if ((a == FTH_PATH_TEXTURE && b == FTH_PATH_READONLY) ||
         (a == FTH_PATH_READONLY && b == FTH_PATH_TEXTURE)) {
         faulty->distorted_count++;
@@ -545,8 +546,8 @@ static void rejects_nanoseconds_measured_at_another_clock(void **state)
 static void slow_down_single_loads(struct faulty_device *faulty, const struct fth_request *request,
                                    struct fth_samples *samples)
 {
-    if (request->family == FTH_FAMILY_CHASE && request->steps[1].kind == FTH_STEP_TIME_HOPS &&
-        request->steps[1].path == FTH_PATH_SHARED) {
+    if (request->family == FTH_FAMILY_CHASE && request->chase.steps[1].kind == FTH_STEP_TIME_HOPS &&
+        request->chase.steps[1].path == FTH_PATH_SHARED) {
         faulty->distorted_count++;
         for (size_t i = 0; i < samples->count; i++)
             samples->cycles[i] += 3;

@@ -4,8 +4,8 @@
  * decides where blocks run, so a launch can leave an SM without a block; requests that were not
  * executed are launched again. Requests of the other families (family.h) run one at a time.
  *
- * A batch is the list of requests of one call of `measure`. struct fth_batch, despite its name, is
- * the state of the open device. It lives through many batches. Two things are called a step: the
+ * A batch is the list of requests of one call of `measure`. struct fth_runner is the state of the
+ * open device, which lives through many batches. Two things are called a step: the
  * steps of a request (struct fth_step) are executed one after the other; the step of a chain
  * (fth_chain_step) is the number of elements by which a hop advances.
  *
@@ -54,35 +54,36 @@ static enum fth_status out_of_memory(struct fth_error *error)
 /* Queues a kernel of experiments.ptx, the module of the chase family. (The module is a member of
  * `layout`, because layout.c launches its kernel `build`.) `arguments` are `count` 64-bit values.
  */
-static enum fth_status launch(struct fth_batch *batch, const char *kernel, uint32_t blocks,
+static enum fth_status launch(struct fth_runner *runner, const char *kernel, uint32_t blocks,
                               uint32_t threads, const uint64_t *arguments, size_t count,
                               struct fth_error *error)
 {
-    return batch->ops->launch(batch->machine,
-                              &(struct fth_machine_launch){.module = batch->layout.module,
-                                                           .kernel = kernel,
-                                                           .blocks = blocks,
-                                                           .threads = threads,
-                                                           .carveout_percent = -1,
-                                                           .arguments = arguments,
-                                                           .argument_bytes = count * 8},
-                              error);
+    return runner->ops->launch(runner->machine,
+                               &(struct fth_machine_launch){.module = runner->layout.module,
+                                                            .kernel = kernel,
+                                                            .blocks = blocks,
+                                                            .threads = threads,
+                                                            .carveout_percent = -1,
+                                                            .arguments = arguments,
+                                                            .argument_bytes = count * 8},
+                               error);
 }
 
 /* ---- the clock ---- */
 
 /* Measures the SM clock in MHz; NAN: the timer did not advance. The kernel `pace` waits for
  * `cycles` cycles, and reads the SM clock and the nanosecond timer before and after. */
-static enum fth_status measure_clock(struct fth_batch *batch, uint64_t cycles, double *mhz,
+static enum fth_status measure_clock(struct fth_runner *runner, uint64_t cycles, double *mhz,
                                      struct fth_error *error)
 {
     uint64_t stamps[4] = {0};
-    const uint64_t arguments[] = {batch->scratch, cycles};
-    enum fth_status status = launch(batch, "pace", 1, 1, arguments, 2, error);
+    const uint64_t arguments[] = {runner->scratch, cycles};
+    enum fth_status status = launch(runner, "pace", 1, 1, arguments, 2, error);
     if (status == FTH_OK)
-        status = batch->ops->wait(batch->machine, min_time_limit_s, error);
+        status = runner->ops->wait(runner->machine, min_time_limit_s, error);
     if (status == FTH_OK)
-        status = batch->ops->download(batch->machine, stamps, batch->scratch, sizeof stamps, error);
+        status =
+            runner->ops->download(runner->machine, stamps, runner->scratch, sizeof stamps, error);
     *mhz = stamps[3] > stamps[1]
                ? (double)(stamps[2] - stamps[0]) * 1e3 / (double)(stamps[3] - stamps[1])
                : NAN;
@@ -90,28 +91,28 @@ static enum fth_status measure_clock(struct fth_batch *batch, uint64_t cycles, d
 }
 
 /* A simulated GPU needs no delay, because the calls of the host take no time there. */
-enum fth_status fth_batch_queue_delay(struct fth_batch *batch, struct fth_error *error)
+enum fth_status fth_runner_queue_delay(struct fth_runner *runner, struct fth_error *error)
 {
-    const uint64_t arguments[] = {batch->scratch, DELAY_CYCLES};
-    return batch->facts.host_access_is_free ? FTH_OK
-                                            : launch(batch, "pace", 1, 1, arguments, 2, error);
+    const uint64_t arguments[] = {runner->scratch, DELAY_CYCLES};
+    return runner->facts.host_access_is_free ? FTH_OK
+                                             : launch(runner, "pace", 1, 1, arguments, 2, error);
 }
 
 /* Keeps the GPU busy until two clock measurements agree. An idle GPU lowers its clock, and takes
  * some time under load to raise it again. */
-static enum fth_status warm_up(struct fth_batch *batch, struct fth_error *error)
+static enum fth_status warm_up(struct fth_runner *runner, struct fth_error *error)
 {
     double last = NAN, mhz = NAN;
     for (int i = 0; i < WARM_UP_ROUNDS; i++) {
-        FTH_TRY(measure_clock(batch, WARM_UP_CYCLES, &mhz, error));
-        if (batch->facts.steady_clock || fabs(mhz - last) <= warm_up_tolerance * mhz)
+        FTH_TRY(measure_clock(runner, WARM_UP_CYCLES, &mhz, error));
+        if (runner->facts.steady_clock || fabs(mhz - last) <= warm_up_tolerance * mhz)
             break;
         if (i == WARM_UP_ROUNDS - 1)
-            fth_log_message(batch->log, FTH_LOG_WARNING,
+            fth_log_message(runner->log, FTH_LOG_WARNING,
                             "the GPU's clock has not settled: %.0f, then %.0f MHz", last, mhz);
         last = mhz;
     }
-    batch->clock_mhz = mhz;
+    runner->clock_mhz = mhz;
     return FTH_OK;
 }
 
@@ -119,60 +120,60 @@ static enum fth_status warm_up(struct fth_batch *batch, struct fth_error *error)
 
 /* Finds the %smid numbers of all SMs (there can be gaps between the numbers), and the address of
  * the constant bank. */
-static enum fth_status find_sms(struct fth_batch *batch, struct fth_error *error)
+static enum fth_status find_sms(struct fth_runner *runner, struct fth_error *error)
 {
     uint32_t *present = calloc(MAX_SMS, sizeof *present);
-    batch->sms = calloc(MAX_SMS, sizeof *batch->sms);
-    enum fth_status status = present && batch->sms ? FTH_OK : out_of_memory(error);
+    runner->sms = calloc(MAX_SMS, sizeof *runner->sms);
+    enum fth_status status = present && runner->sms ? FTH_OK : out_of_memory(error);
     const uint64_t bytes = MAX_SMS * sizeof *present;
-    const uint64_t arguments[] = {batch->scratch, batch->scratch + bytes};
+    const uint64_t arguments[] = {runner->scratch, runner->scratch + bytes};
     if (status == FTH_OK)
-        status = batch->ops->fill(batch->machine, batch->scratch, 0, bytes + 8, error);
+        status = runner->ops->fill(runner->machine, runner->scratch, 0, bytes + 8, error);
     /* 8 blocks of 256 threads fill an SM (2048 threads). With 8 blocks per SM in the grid, each SM
      * should receive at least one. */
     if (status == FTH_OK)
-        status = launch(batch, "census", batch->facts.sms * 8, 256, arguments, 2, error);
+        status = launch(runner, "census", runner->facts.sms * 8, 256, arguments, 2, error);
     if (status == FTH_OK)
-        status = batch->ops->wait(batch->machine, min_time_limit_s, error);
+        status = runner->ops->wait(runner->machine, min_time_limit_s, error);
     if (status == FTH_OK)
-        status = batch->ops->download(batch->machine, present, batch->scratch, bytes, error);
+        status = runner->ops->download(runner->machine, present, runner->scratch, bytes, error);
     if (status == FTH_OK)
-        status = batch->ops->download(batch->machine, &batch->bank_origin, batch->scratch + bytes,
-                                      8, error);
+        status = runner->ops->download(runner->machine, &runner->bank_origin,
+                                       runner->scratch + bytes, 8, error);
     for (uint32_t i = 0; i < MAX_SMS && status == FTH_OK; i++)
         if (present[i])
-            batch->sms[batch->sm_count++] = i;
-    if (status == FTH_OK && batch->sm_count == 0)
+            runner->sms[runner->sm_count++] = i;
+    if (status == FTH_OK && runner->sm_count == 0)
         status = fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
                           "the first launch executed no block");
     free(present);
     return status;
 }
 
-static enum fth_status initialize(struct fth_batch *batch, struct fth_error *error)
+static enum fth_status initialize(struct fth_runner *runner, struct fth_error *error)
 {
     struct fth_buffer ptx = {0};
-    batch->ops->facts(batch->machine, &batch->facts);
-    if (batch->facts.sms == 0 || batch->facts.sms > MAX_SMS)
+    runner->ops->facts(runner->machine, &runner->facts);
+    if (runner->facts.sms == 0 || runner->facts.sms > MAX_SMS)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
-                        "GPUs with %u SMs are not supported", batch->facts.sms);
+                        "GPUs with %u SMs are not supported", runner->facts.sms);
     enum fth_status status = fth_kernels_experiments(&ptx, error);
     if (status == FTH_OK)
-        status = batch->ops->load(batch->machine, "experiments", ptx.data, ptx.size,
-                                  &batch->layout.module, error);
+        status = runner->ops->load(runner->machine, "experiments", ptx.data, ptx.size,
+                                   &runner->layout.module, error);
     fth_buffer_fini(&ptx);
     uint64_t bytes;
     if (status == FTH_OK)
-        status = batch->ops->symbol(batch->machine, batch->layout.module, "bank", &batch->bank,
-                                    &bytes, error);
+        status = runner->ops->symbol(runner->machine, runner->layout.module, "bank", &runner->bank,
+                                     &bytes, error);
     /* The largest user is find_sms: one word per SM and one address. 64 bytes are more than the
      * address needs. */
     if (status == FTH_OK)
-        status = batch->ops->alloc(batch->machine, MAX_SMS * 4 + 64, &batch->scratch, error);
+        status = runner->ops->alloc(runner->machine, MAX_SMS * 4 + 64, &runner->scratch, error);
     if (status == FTH_OK)
-        status = find_sms(batch, error);
+        status = find_sms(runner, error);
     if (status == FTH_OK)
-        status = warm_up(batch, error);
+        status = warm_up(runner, error);
     return status;
 }
 
@@ -194,9 +195,9 @@ struct group {
  * such chains of the request can share the bank wherever the first one can. */
 static const struct fth_chain *constant_chain(const struct fth_request *request)
 {
-    for (size_t i = 0; i < request->step_count; i++)
-        if (request->steps[i].path == FTH_PATH_CONSTANT)
-            return &request->steps[i].chain;
+    for (size_t i = 0; i < request->chase.step_count; i++)
+        if (request->chase.steps[i].path == FTH_PATH_CONSTANT)
+            return &request->chase.steps[i].chain;
     return NULL;
 }
 
@@ -204,10 +205,10 @@ static const struct fth_chain *constant_chain(const struct fth_request *request)
 static uint64_t shared_bytes(const struct fth_request *request)
 {
     uint64_t max = 0;
-    for (size_t i = 0; i < request->step_count; i++) {
-        const struct fth_chain *chain = &request->steps[i].chain;
+    for (size_t i = 0; i < request->chase.step_count; i++) {
+        const struct fth_chain *chain = &request->chase.steps[i].chain;
         uint64_t end = chain->start_bytes + chain->count * chain->stride_bytes;
-        if (request->steps[i].path == FTH_PATH_SHARED && end > max)
+        if (request->chase.steps[i].path == FTH_PATH_SHARED && end > max)
             max = end;
     }
     return max;
@@ -234,21 +235,21 @@ static bool is_alone(const struct fth_request *request)
 /* Whether the request can share a launch with the group, which is not empty. All blocks of a launch
  * have the same shared memory, which can reduce the L1. It must therefore be exactly what each
  * request needs, so that the results do not depend on the other requests of the group. */
-static bool can_join(const struct fth_batch *batch, const struct group *group,
+static bool can_join(const struct fth_runner *runner, const struct group *group,
                      const struct fth_request *request)
 {
     const struct fth_request *first = group->requests[0];
-    if (group->count == batch->sm_count || is_alone(request) || is_alone(first) ||
+    if (group->count == runner->sm_count || is_alone(request) || is_alone(first) ||
         request->carveout_percent != first->carveout_percent ||
         shared_bytes(request) != group->shared_bytes)
         return false;
-    if (request->sm != FTH_ANY_SM && group->sm_taken[batch->sms[request->sm]])
+    if (request->sm != FTH_ANY_SM && group->sm_taken[runner->sms[request->sm]])
         return false;
     const struct fth_chain *constants = constant_chain(request);
     return !constants || !group->constants || can_share_bank(constants, group->constants);
 }
 
-static void add_to_group(const struct fth_batch *batch, struct group *group,
+static void add_to_group(const struct fth_runner *runner, struct group *group,
                          const struct fth_request *request, struct fth_samples *samples)
 {
     if (group->count == 0) {
@@ -259,21 +260,21 @@ static void add_to_group(const struct fth_batch *batch, struct group *group,
         group->constants = constant_chain(request);
     group->requests[group->count] = request;
     group->samples[group->count] = samples;
-    uint32_t sm = request->sm == FTH_ANY_SM ? FTH_ANY_SM : batch->sms[request->sm];
+    uint32_t sm = request->sm == FTH_ANY_SM ? FTH_ANY_SM : runner->sms[request->sm];
     group->sms[group->count++] = sm;
     if (sm != FTH_ANY_SM)
         group->sm_taken[sm] = true;
 }
 
 /* Assigns SMs to the requests that accept any SM, in round-robin order so that all SMs are used. */
-static void assign_sms(struct fth_batch *batch, struct group *group)
+static void assign_sms(struct fth_runner *runner, struct group *group)
 {
     for (size_t i = 0; i < group->count; i++) {
         if (group->sms[i] != FTH_ANY_SM)
             continue;
-        while (group->sm_taken[batch->sms[batch->next_sm % batch->sm_count]])
-            batch->next_sm++;
-        group->sms[i] = batch->sms[batch->next_sm++ % batch->sm_count];
+        while (group->sm_taken[runner->sms[runner->next_sm % runner->sm_count]])
+            runner->next_sm++;
+        group->sms[i] = runner->sms[runner->next_sm++ % runner->sm_count];
         group->sm_taken[group->sms[i]] = true;
     }
 }
@@ -293,12 +294,12 @@ static void set_failure(struct fth_samples *samples, enum fth_status status, con
  * chain with step 1 is not closed: its last element points to where the next one would be, and its
  * first back link to where the previous one would be. A walk counts its hops and does not follow
  * these two. */
-void fth_batch_build_constants(const struct fth_batch *batch, const struct fth_chain *chain,
-                               uint64_t *bank)
+void fth_runner_build_constants(const struct fth_runner *runner, const struct fth_chain *chain,
+                                uint64_t *bank)
 {
     uint64_t chain_step = fth_chain_step(chain), count = chain->count;
     uint64_t stride = chain->stride_bytes;
-    uint64_t origin = batch->bank_origin + chain->start_bytes;
+    uint64_t origin = runner->bank_origin + chain->start_bytes;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t here = i, next = i + 1, before = i - 1;
         if (chain_step != 1) {
@@ -313,35 +314,35 @@ void fth_batch_build_constants(const struct fth_batch *batch, const struct fth_c
     }
 }
 
-static enum fth_status upload_constants(struct fth_batch *batch, const struct group *group,
+static enum fth_status upload_constants(struct fth_runner *runner, const struct group *group,
                                         struct fth_error *error)
 {
     uint64_t *bank = calloc(BANK_BYTES / 8, 8);
     if (!bank)
         return out_of_memory(error);
     for (size_t i = 0; i < group->count; i++)
-        for (size_t j = 0; j < group->requests[i]->step_count; j++)
-            if (group->requests[i]->steps[j].path == FTH_PATH_CONSTANT)
-                fth_batch_build_constants(batch, &group->requests[i]->steps[j].chain, bank);
+        for (size_t j = 0; j < group->requests[i]->chase.step_count; j++)
+            if (group->requests[i]->chase.steps[j].path == FTH_PATH_CONSTANT)
+                fth_runner_build_constants(runner, &group->requests[i]->chase.steps[j].chain, bank);
     enum fth_status status =
-        batch->ops->upload(batch->machine, batch->bank, bank, BANK_BYTES, error);
+        runner->ops->upload(runner->machine, runner->bank, bank, BANK_BYTES, error);
     free(bank);
     return status;
 }
 
 /* Ensures that the control memory has at least `bytes`. It holds the data of a launch: tables,
  * requests and samples (see run_group). */
-static enum fth_status reserve_control(struct fth_batch *batch, uint64_t bytes,
+static enum fth_status reserve_control(struct fth_runner *runner, uint64_t bytes,
                                        struct fth_error *error)
 {
-    if (bytes <= batch->control_bytes)
+    if (bytes <= runner->control_bytes)
         return FTH_OK;
-    if (batch->control)
-        batch->ops->free(batch->machine, batch->control);
-    batch->control = batch->control_bytes = 0;
-    enum fth_status status = batch->ops->alloc(batch->machine, bytes, &batch->control, error);
+    if (runner->control)
+        runner->ops->free(runner->machine, runner->control);
+    runner->control = runner->control_bytes = 0;
+    enum fth_status status = runner->ops->alloc(runner->machine, bytes, &runner->control, error);
     if (status == FTH_OK)
-        batch->control_bytes = bytes;
+        runner->control_bytes = bytes;
     return status;
 }
 
@@ -358,7 +359,7 @@ static uint64_t first_position(const struct fth_step *step, uint64_t begin)
 }
 
 /* Converts a step to the form that the kernel reads, and builds its chain if necessary. */
-static enum fth_status describe_step(struct fth_batch *batch, const struct fth_request *request,
+static enum fth_status describe_step(struct fth_runner *runner, const struct fth_request *request,
                                      const struct fth_step *step, struct fth_chase_step *out,
                                      struct fth_error *error)
 {
@@ -371,14 +372,14 @@ static enum fth_status describe_step(struct fth_batch *batch, const struct fth_r
     if (step->kind == FTH_STEP_TOUCH) { /* reads the array that another step walks */
         const struct fth_step *walk = fth_request_walk(request, step->chain.array);
         begin =
-            fth_layout_address(&batch->layout, walk->path, &walk->chain) + step->chain.start_bytes;
+            fth_layout_address(&runner->layout, walk->path, &walk->chain) + step->chain.start_bytes;
         texture_or_stride = step->chain.stride_bytes;
     } else if (step->path == FTH_PATH_CONSTANT) {
-        begin = batch->bank_origin + step->chain.start_bytes;
+        begin = runner->bank_origin + step->chain.start_bytes;
     } else if (step->path == FTH_PATH_SHARED) {
         begin = step->chain.start_bytes;
     } else {
-        status = fth_layout_build(&batch->layout, step->path, &step->chain, step->reverse, &begin,
+        status = fth_layout_build(&runner->layout, step->path, &step->chain, step->reverse, &begin,
                                   &texture_or_stride, error);
     }
     *out = (struct fth_chase_step){.kind = kinds[step->kind],
@@ -394,15 +395,15 @@ static enum fth_status describe_step(struct fth_batch *batch, const struct fth_r
 /* Converts a request to the form that the kernel reads. The kernel itself builds chains in shared
  * memory, in additional steps at the start. `*samples` is the address of the request's first
  * sample; it is advanced by the size of its samples. */
-static enum fth_status describe_request(struct fth_batch *batch, const struct fth_request *request,
-                                        uint64_t *samples, struct fth_chase_request *out,
-                                        struct fth_error *error)
+static enum fth_status describe_request(struct fth_runner *runner,
+                                        const struct fth_request *request, uint64_t *samples,
+                                        struct fth_chase_request *out, struct fth_error *error)
 {
     *out = (struct fth_chase_request){0};
     /* The chains in shared memory. The kernel requires a chain's step to be less than its count,
      * hence the modulo. */
-    for (size_t i = 0; i < request->step_count; i++) {
-        const struct fth_step *step = &request->steps[i];
+    for (size_t i = 0; i < request->chase.step_count; i++) {
+        const struct fth_step *step = &request->chase.steps[i];
         if (step->path == FTH_PATH_SHARED)
             out->step[out->steps++] =
                 (struct fth_chase_step){.kind = FTH_CHASE_BUILD_SHARED,
@@ -414,10 +415,10 @@ static enum fth_status describe_request(struct fth_batch *batch, const struct ft
                                         .step = fth_chain_step(&step->chain) % step->chain.count};
     }
     enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < request->step_count && status == FTH_OK; i++) {
-        const struct fth_step *step = &request->steps[i];
+    for (size_t i = 0; i < request->chase.step_count && status == FTH_OK; i++) {
+        const struct fth_step *step = &request->chase.steps[i];
         struct fth_chase_step *chase = &out->step[out->steps++];
-        status = describe_step(batch, request, step, chase, error);
+        status = describe_step(runner, request, step, chase, error);
         chase->samples = *samples;
         if (step->kind == FTH_STEP_TIME_PASS)
             *samples += 4 * step->passes;
@@ -429,17 +430,17 @@ static enum fth_status describe_request(struct fth_batch *batch, const struct ft
 
 /* Reads four times as many bytes as the L2 holds. An L2 of unknown size is assumed to hold 64 MiB.
  * With random replacement, exp(-4) of the lines (one in 55) then remain. */
-enum fth_status fth_batch_flush(struct fth_batch *batch, struct fth_error *error)
+enum fth_status fth_runner_flush(struct fth_runner *runner, struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    if (!batch->flush) {
-        uint64_t bytes = 4 * (batch->facts.l2_bytes ? batch->facts.l2_bytes : (uint64_t)64 << 20);
-        status = batch->ops->alloc(batch->machine, bytes, &batch->flush, error);
-        batch->flush_bytes = status == FTH_OK ? bytes : 0;
+    if (!runner->flush) {
+        uint64_t bytes = 4 * (runner->facts.l2_bytes ? runner->facts.l2_bytes : (uint64_t)64 << 20);
+        status = runner->ops->alloc(runner->machine, bytes, &runner->flush, error);
+        runner->flush_bytes = status == FTH_OK ? bytes : 0;
     }
-    const uint64_t arguments[] = {batch->flush, batch->flush_bytes, batch->scratch};
+    const uint64_t arguments[] = {runner->flush, runner->flush_bytes, runner->scratch};
     if (status == FTH_OK)
-        status = launch(batch, "flush", batch->facts.sms * 2, 1024, arguments, 3, error);
+        status = launch(runner, "flush", runner->facts.sms * 2, 1024, arguments, 3, error);
     return status;
 }
 
@@ -451,7 +452,7 @@ enum fth_status fth_batch_flush(struct fth_batch *batch, struct fth_error *error
  * the two tables, the requests and the marks; the first three are the kernel's arguments. Each
  * request has a mark, at the address fth_chase_request.served. A block sets it after it has
  * executed the request. served[i] becomes true when the mark of request i is set. */
-static enum fth_status launch_group(struct fth_batch *batch, const struct group *group,
+static enum fth_status launch_group(struct fth_runner *runner, const struct group *group,
                                     uint32_t *tables, const uint64_t *addresses, bool *served,
                                     struct fth_error *error)
 {
@@ -462,8 +463,8 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
      * at once. */
     unsigned warps = first->carveout_percent >= 0 ? FTH_MAX_WARPS : 1;
     for (size_t i = 0; i < group->count; i++)
-        for (size_t j = 0; j < group->requests[i]->step_count; j++) {
-            const struct fth_step *step = &group->requests[i]->steps[j];
+        for (size_t j = 0; j < group->requests[i]->chase.step_count; j++) {
+            const struct fth_step *step = &group->requests[i]->chase.steps[j];
             unsigned needed = step->kind == FTH_STEP_TOUCH ? FTH_MAX_WARPS : step->warp + 1;
             warps = needed > warps ? needed : warps;
         }
@@ -475,16 +476,16 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
         for (size_t i = 0; i < group->count; i++)
             if (!served[i])
                 tables[group->sms[i]] = (uint32_t)i + 1;
-        status = batch->ops->upload(batch->machine, addresses[0], tables,
-                                    (size_t)2 * MAX_SMS * sizeof *tables, error);
+        status = runner->ops->upload(runner->machine, addresses[0], tables,
+                                     (size_t)2 * MAX_SMS * sizeof *tables, error);
         if (status == FTH_OK && first->cold)
-            status = fth_batch_flush(batch, error);
+            status = fth_runner_flush(runner, error);
         if (status == FTH_OK)
-            status = batch->ops->launch(
-                batch->machine,
-                &(struct fth_machine_launch){.module = batch->layout.module,
+            status = runner->ops->launch(
+                runner->machine,
+                &(struct fth_machine_launch){.module = runner->layout.module,
                                              .kernel = "chase",
-                                             .blocks = batch->facts.sms,
+                                             .blocks = runner->facts.sms,
                                              .threads = warps * 32,
                                              .shared_bytes = group->shared_bytes,
                                              .carveout_percent = first->carveout_percent,
@@ -492,11 +493,11 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
                                              .argument_bytes = (size_t)3 * 8},
                 error);
         if (status == FTH_OK)
-            status =
-                batch->ops->wait(batch->machine, min_time_limit_s + group->hops * max_hop_s, error);
+            status = runner->ops->wait(runner->machine, min_time_limit_s + group->hops * max_hop_s,
+                                       error);
         if (status == FTH_OK)
-            status = batch->ops->download(batch->machine, marks, addresses[3],
-                                          group->count * sizeof *marks, error);
+            status = runner->ops->download(runner->machine, marks, addresses[3],
+                                           group->count * sizeof *marks, error);
         for (size_t i = 0; i < group->count && status == FTH_OK; i++)
             if (!served[i] && marks[i]) {
                 served[i] = true;
@@ -509,13 +510,13 @@ static enum fth_status launch_group(struct fth_batch *batch, const struct group 
 
 /* Downloads the samples of all requests at once, because each transfer has a fixed cost, and
  * distributes them. */
-static enum fth_status collect(struct fth_batch *batch, const struct group *group,
+static enum fth_status collect(struct fth_runner *runner, const struct group *group,
                                const bool *served, uint64_t address, uint64_t sample_count,
                                struct fth_error *error)
 {
     uint32_t *all = calloc(sample_count + 1, sizeof *all), *next = all;
     enum fth_status status =
-        all ? batch->ops->download(batch->machine, all, address, sample_count * 4, error)
+        all ? runner->ops->download(runner->machine, all, address, sample_count * 4, error)
             : out_of_memory(error);
     for (size_t i = 0; i < group->count && status == FTH_OK; i++) {
         struct fth_samples *samples = group->samples[i];
@@ -543,14 +544,15 @@ static enum fth_status collect(struct fth_batch *batch, const struct group *grou
  * address in the header of the first array with a header that the request walks with FTH_PATH_CG,
  * the path of the TLB probes. The offset in the header is the largest multiple of 256 bytes from
  * which `bytes` fit. 0: there is no header, or it is too small. */
-static uint64_t find_header(struct fth_batch *batch, const struct fth_request *request,
+static uint64_t find_header(struct fth_runner *runner, const struct fth_request *request,
                             uint64_t bytes)
 {
-    for (size_t i = 0; i < request->step_count && bytes <= FTH_HEADER_BYTES; i++)
-        if (request->steps[i].chain.array >= FTH_FIRST_HEADER_ARRAY &&
-            request->steps[i].path == FTH_PATH_CG && request->steps[i].kind != FTH_STEP_TOUCH) {
+    for (size_t i = 0; i < request->chase.step_count && bytes <= FTH_HEADER_BYTES; i++)
+        if (request->chase.steps[i].chain.array >= FTH_FIRST_HEADER_ARRAY &&
+            request->chase.steps[i].path == FTH_PATH_CG &&
+            request->chase.steps[i].kind != FTH_STEP_TOUCH) {
             uint64_t header =
-                fth_layout_header(&batch->layout, FTH_PATH_CG, &request->steps[i].chain);
+                fth_layout_header(&runner->layout, FTH_PATH_CG, &request->chase.steps[i].chain);
             return header ? header + (FTH_HEADER_BYTES - bytes) / 256 * 256 : 0;
         }
     return 0;
@@ -560,7 +562,7 @@ static uint64_t find_header(struct fth_batch *batch, const struct fth_request *r
  * tables by SM (which request the SM has, whether a block has claimed the SM), the requests, one
  * mark per request, and the samples. For a request that runs alone, it is in the header of an array
  * if there is one. Otherwise it is in the control memory. */
-static enum fth_status run_group(struct fth_batch *batch, const struct group *group,
+static enum fth_status run_group(struct fth_runner *runner, const struct group *group,
                                  struct fth_error *error)
 {
     uint64_t sample_count = 0, table_bytes = (size_t)2 * MAX_SMS * sizeof(uint32_t);
@@ -574,28 +576,28 @@ static enum fth_status run_group(struct fth_batch *batch, const struct group *gr
     enum fth_status status = tables && requests && served ? FTH_OK : out_of_memory(error);
     uint64_t bytes = table_bytes + request_bytes + mark_bytes + sample_count * 4;
     uint64_t header =
-        is_alone(group->requests[0]) ? find_header(batch, group->requests[0], bytes) : 0;
+        is_alone(group->requests[0]) ? find_header(runner, group->requests[0], bytes) : 0;
     if (status == FTH_OK && !header)
-        status = reserve_control(batch, bytes, error);
-    const uint64_t control = header ? header : batch->control;
+        status = reserve_control(runner, bytes, error);
+    const uint64_t control = header ? header : runner->control;
     uint64_t addresses[4] = {control, control + table_bytes / 2, control + table_bytes,
                              control + table_bytes + request_bytes};
     uint64_t samples = addresses[3] + mark_bytes, next = samples;
     for (size_t i = 0; i < group->count && status == FTH_OK; i++) {
-        status = describe_request(batch, group->requests[i], &next, &requests[i], error);
+        status = describe_request(runner, group->requests[i], &next, &requests[i], error);
         requests[i].served = addresses[3] + i * 4;
     }
     if (status == FTH_OK && group->constants)
-        status = upload_constants(batch, group, error);
+        status = upload_constants(runner, group, error);
     if (status == FTH_OK)
-        status = batch->ops->upload(batch->machine, addresses[2], requests, request_bytes, error);
+        status = runner->ops->upload(runner->machine, addresses[2], requests, request_bytes, error);
     if (status == FTH_OK)
-        status =
-            batch->ops->fill(batch->machine, addresses[3], 0, mark_bytes + sample_count * 4, error);
+        status = runner->ops->fill(runner->machine, addresses[3], 0, mark_bytes + sample_count * 4,
+                                   error);
     if (status == FTH_OK)
-        status = launch_group(batch, group, tables, addresses, served, error);
+        status = launch_group(runner, group, tables, addresses, served, error);
     if (status == FTH_OK)
-        status = collect(batch, group, served, samples, sample_count, error);
+        status = collect(runner, group, served, samples, sample_count, error);
     free(tables);
     free(requests);
     free(served);
@@ -605,7 +607,7 @@ static enum fth_status run_group(struct fth_batch *batch, const struct group *gr
 /* Reserves memory for the chain of a step. A step of kind FTH_STEP_TOUCH has no chain of its own:
  * it reads the array of a chain that another step of the request walks. That array is then reserved
  * up to the last byte that is touched, if the chain is shorter. */
-static enum fth_status reserve_step(struct fth_batch *batch, const struct fth_request *request,
+static enum fth_status reserve_step(struct fth_runner *runner, const struct fth_request *request,
                                     const struct fth_step *step, struct fth_error *error)
 {
     uint64_t touched_bytes = 0;
@@ -613,13 +615,13 @@ static enum fth_status reserve_step(struct fth_batch *batch, const struct fth_re
         touched_bytes = step->chain.start_bytes + step->chain.count * step->chain.stride_bytes;
         step = fth_request_walk(request, step->chain.array);
     }
-    return fth_layout_reserve(&batch->layout, step->path, &step->chain, touched_bytes, error);
+    return fth_layout_reserve(&runner->layout, step->path, &step->chain, touched_bytes, error);
 }
 
 /* Reserves memory for all chains of a request. If there is not enough and `may_clear` is set, it
- * frees the chains of earlier requests and the memory of fth_batch_flush, and tries again. `*fit`
+ * frees the chains of earlier requests and the memory of fth_runner_flush, and tries again. `*fit`
  * is false if the memory still does not suffice; the samples then hold the reason. */
-static enum fth_status reserve(struct fth_batch *batch, const struct fth_request *request,
+static enum fth_status reserve(struct fth_runner *runner, const struct fth_request *request,
                                struct fth_samples *samples, bool may_clear, bool *fit,
                                struct fth_error *error)
 {
@@ -627,10 +629,10 @@ static enum fth_status reserve(struct fth_batch *batch, const struct fth_request
     for (int attempt = 0; attempt < 2; attempt++) {
         struct fth_error fault = FTH_NO_ERROR;
         enum fth_status status = FTH_OK;
-        for (size_t i = 0; i < request->step_count && status == FTH_OK; i++)
-            if (request->steps[i].path != FTH_PATH_CONSTANT &&
-                request->steps[i].path != FTH_PATH_SHARED)
-                status = reserve_step(batch, request, &request->steps[i], &fault);
+        for (size_t i = 0; i < request->chase.step_count && status == FTH_OK; i++)
+            if (request->chase.steps[i].path != FTH_PATH_CONSTANT &&
+                request->chase.steps[i].path != FTH_PATH_SHARED)
+                status = reserve_step(runner, request, &request->chase.steps[i], &fault);
         if (status == FTH_OK) {
             *fit = true;
             return FTH_OK;
@@ -640,22 +642,22 @@ static enum fth_status reserve(struct fth_batch *batch, const struct fth_request
         set_failure(samples, FTH_UNAVAILABLE, fault.cause);
         if (!may_clear)
             return FTH_OK;
-        fth_layout_clear(&batch->layout);
-        if (batch->flush)
-            batch->ops->free(batch->machine, batch->flush);
-        batch->flush = 0;
+        fth_layout_clear(&runner->layout);
+        if (runner->flush)
+            runner->ops->free(runner->machine, runner->flush);
+        runner->flush = 0;
     }
     return FTH_OK;
 }
 
 /* Returns false, with the reason in `samples`, if this GPU cannot execute the request at all. */
-static bool check_support(const struct fth_batch *batch, const struct fth_request *request,
+static bool check_support(const struct fth_runner *runner, const struct fth_request *request,
                           struct fth_samples *samples)
 {
     uint64_t shared = shared_bytes(request);
-    if (request->sm != FTH_ANY_SM && request->sm >= batch->sm_count)
+    if (request->sm != FTH_ANY_SM && request->sm >= runner->sm_count)
         set_failure(samples, FTH_NOT_FOUND, "the GPU has no SM with this index");
-    else if (shared > batch->facts.block_shared_bytes && batch->facts.block_shared_bytes)
+    else if (shared > runner->facts.block_shared_bytes && runner->facts.block_shared_bytes)
         set_failure(samples, FTH_UNSUPPORTED,
                     "the request needs more shared memory than a block can have");
     else
@@ -677,13 +679,13 @@ static uint64_t layout_bytes(const struct fth_layout *layout)
 }
 
 /* Executes a request of a family other than the chase. */
-static enum fth_status run_family(struct fth_batch *batch, const struct fth_request *request,
+static enum fth_status run_family(struct fth_runner *runner, const struct fth_request *request,
                                   struct fth_samples *samples, struct fth_error *error)
 {
     const struct fth_family_ops *family = fth_family_of(request->family);
-    struct fth_machine_module **module = &batch->modules[request->family];
+    struct fth_machine_module **module = &runner->modules[request->family];
     struct fth_error fault = FTH_NO_ERROR;
-    if (batch->facts.capability < family->min_capability) {
+    if (runner->facts.capability < family->min_capability) {
         set_failure(samples, FTH_UNSUPPORTED, family->too_old);
         return FTH_OK;
     }
@@ -692,7 +694,8 @@ static enum fth_status run_family(struct fth_batch *batch, const struct fth_requ
         struct fth_buffer ptx = {0};
         status = family->make_ptx(&ptx, &fault);
         if (status == FTH_OK)
-            status = batch->ops->load(batch->machine, "family", ptx.data, ptx.size, module, &fault);
+            status =
+                runner->ops->load(runner->machine, "family", ptx.data, ptx.size, module, &fault);
         fth_buffer_fini(&ptx);
     }
     uint64_t count = fth_request_samples(request);
@@ -700,7 +703,7 @@ static enum fth_status run_family(struct fth_batch *batch, const struct fth_requ
     if (!samples->cycles)
         return out_of_memory(error);
     if (status == FTH_OK)
-        status = family->run(batch, *module, request, samples->cycles, &fault);
+        status = family->run(runner, *module, request, samples->cycles, &fault);
     samples->status = status;
     samples->cause[0] = '\0';
     if (status == FTH_OK) {
@@ -715,20 +718,20 @@ static enum fth_status run_family(struct fth_batch *batch, const struct fth_requ
 }
 
 /* Executes all requests. Each round forms a group from the requests that are not done yet. */
-static enum fth_status run_all(struct fth_batch *batch, const struct fth_request *requests,
+static enum fth_status run_all(struct fth_runner *runner, const struct fth_request *requests,
                                size_t count, struct fth_samples *samples, struct group *group,
                                bool *done, struct fth_error *error)
 {
     for (size_t from = 0; from < count; from++) {
         if (done[from])
             continue;
-        if (fth_log_interrupted(batch->log))
+        if (fth_log_interrupted(runner->log))
             return fth_fail(error, FTH_INTERRUPTED, "run experiments", NULL, "interrupted");
-        if (batch->facts.memory_bytes &&
-            layout_bytes(&batch->layout) > batch->facts.memory_bytes / kept_memory_divisor)
-            fth_layout_clear(&batch->layout);
+        if (runner->facts.memory_bytes &&
+            layout_bytes(&runner->layout) > runner->facts.memory_bytes / kept_memory_divisor)
+            fth_layout_clear(&runner->layout);
         if (requests[from].family != FTH_FAMILY_CHASE) {
-            enum fth_status status = run_family(batch, &requests[from], &samples[from], error);
+            enum fth_status status = run_family(runner, &requests[from], &samples[from], error);
             if (status != FTH_OK)
                 return status;
             continue;
@@ -740,12 +743,12 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
             bool fit = true;
             if (requests[i].family != FTH_FAMILY_CHASE)
                 continue;
-            if (!done[i] && !check_support(batch, &requests[i], &samples[i]))
+            if (!done[i] && !check_support(runner, &requests[i], &samples[i]))
                 done[i] = true;
-            if (done[i] || (group->count && !can_join(batch, group, &requests[i])))
+            if (done[i] || (group->count && !can_join(runner, group, &requests[i])))
                 continue;
             enum fth_status status =
-                reserve(batch, &requests[i], &samples[i], group->count == 0, &fit, error);
+                reserve(runner, &requests[i], &samples[i], group->count == 0, &fit, error);
             if (status != FTH_OK)
                 return status;
             /* A request whose memory does not fit next to that of the group waits for a later
@@ -753,18 +756,18 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
             done[i] = fit || group->count == 0;
             if (!fit)
                 continue;
-            add_to_group(batch, group, &requests[i], &samples[i]);
-            for (size_t j = 0; j < requests[i].step_count; j++)
-                group->hops +=
-                    (double)requests[i].steps[j].passes * (double)requests[i].steps[j].chain.count;
+            add_to_group(runner, group, &requests[i], &samples[i]);
+            for (size_t j = 0; j < requests[i].chase.step_count; j++)
+                group->hops += (double)requests[i].chase.steps[j].passes *
+                               (double)requests[i].chase.steps[j].chain.count;
         }
         if (group->count == 0)
             continue;
-        assign_sms(batch, group);
+        assign_sms(runner, group);
         /* The group changes the contents of the L2, so stream.c must no longer assume that the L2
          * holds the data of the last stream. */
-        fth_stream_invalidate(batch);
-        FTH_TRY(run_group(batch, group, error));
+        fth_stream_invalidate(runner);
+        FTH_TRY(run_group(runner, group, error));
     }
     return FTH_OK;
 }
@@ -773,7 +776,7 @@ static enum fth_status run_all(struct fth_batch *batch, const struct fth_request
 static enum fth_status measure(void *state, const struct fth_request *requests, size_t count,
                                struct fth_samples *samples, struct fth_error *error)
 {
-    struct fth_batch *batch = state;
+    struct fth_runner *runner = state;
     struct group group = {.requests = calloc(count + 1, sizeof *group.requests),
                           .samples = calloc(count + 1, sizeof *group.samples),
                           .sms = calloc(count + 1, sizeof *group.sms),
@@ -783,16 +786,16 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
     if (!group.requests || !group.samples || !group.sms || !group.sm_taken || !done)
         status = out_of_memory(error);
     if (status == FTH_OK)
-        status = run_all(batch, requests, count, samples, &group, done, error);
-    double before = batch->clock_mhz;
-    if (status == FTH_OK && !batch->facts.steady_clock)
-        status = measure_clock(batch, CLOCK_CYCLES, &batch->clock_mhz, error);
-    if (status == FTH_OK && fabs(batch->clock_mhz - before) > clock_tolerance * before)
-        fth_log_message(batch->log, FTH_LOG_WARNING,
+        status = run_all(runner, requests, count, samples, &group, done, error);
+    double before = runner->clock_mhz;
+    if (status == FTH_OK && !runner->facts.steady_clock)
+        status = measure_clock(runner, CLOCK_CYCLES, &runner->clock_mhz, error);
+    if (status == FTH_OK && fabs(runner->clock_mhz - before) > clock_tolerance * before)
+        fth_log_message(runner->log, FTH_LOG_WARNING,
                         "the GPU's clock changed from %.0f to %.0f MHz during the measurement",
-                        before, batch->clock_mhz);
+                        before, runner->clock_mhz);
     for (size_t i = 0; i < count; i++)
-        samples[i].clock_mhz = (before + batch->clock_mhz) / 2;
+        samples[i].clock_mhz = (before + runner->clock_mhz) / 2;
     free(group.requests);
     free(group.samples);
     free(group.sms);
@@ -803,51 +806,51 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
 
 static enum fth_status describe(void *state, struct fth_gpu *gpu, struct fth_error *error)
 {
-    struct fth_batch *batch = state;
-    return batch->ops->describe(batch->machine, gpu, error);
+    struct fth_runner *runner = state;
+    return runner->ops->describe(runner->machine, gpu, error);
 }
 
-static void close_batch(void *state)
+static void close_runner(void *state)
 {
-    struct fth_batch *batch = state;
-    fth_layout_fini(&batch->layout);
-    if (batch->flush)
-        batch->ops->free(batch->machine, batch->flush);
-    fth_stream_release(batch);
-    fth_operate_release(batch);
-    fth_sweep_release(batch);
-    if (batch->control)
-        batch->ops->free(batch->machine, batch->control);
-    if (batch->scratch)
-        batch->ops->free(batch->machine, batch->scratch);
+    struct fth_runner *runner = state;
+    fth_layout_fini(&runner->layout);
+    if (runner->flush)
+        runner->ops->free(runner->machine, runner->flush);
+    fth_stream_release(runner);
+    fth_operate_release(runner);
+    fth_sweep_release(runner);
+    if (runner->control)
+        runner->ops->free(runner->machine, runner->control);
+    if (runner->scratch)
+        runner->ops->free(runner->machine, runner->scratch);
     for (size_t i = 0; i < FTH_FAMILY_COUNT; i++)
-        if (batch->modules[i])
-            batch->ops->unload(batch->machine, batch->modules[i]);
-    if (batch->layout.module)
-        batch->ops->unload(batch->machine, batch->layout.module);
-    batch->ops->close(batch->machine);
-    free(batch->sms);
-    free(batch);
+        if (runner->modules[i])
+            runner->ops->unload(runner->machine, runner->modules[i]);
+    if (runner->layout.module)
+        runner->ops->unload(runner->machine, runner->layout.module);
+    runner->ops->close(runner->machine);
+    free(runner->sms);
+    free(runner);
 }
 
-enum fth_status fth_batch_device(const char *id, const struct fth_machine_ops *ops, void *machine,
-                                 const struct fth_log *log, struct fth_device **device,
-                                 struct fth_error *error)
+enum fth_status fth_runner_device(const char *id, const struct fth_machine_ops *ops, void *machine,
+                                  const struct fth_log *log, struct fth_device **device,
+                                  struct fth_error *error)
 {
-    static const struct fth_device_ops batch_ops = {
-        .describe = describe, .measure = measure, .close = close_batch};
+    static const struct fth_device_ops runner_ops = {
+        .describe = describe, .measure = measure, .close = close_runner};
     *device = NULL;
-    struct fth_batch *batch = calloc(1, sizeof *batch);
-    if (!batch) {
+    struct fth_runner *runner = calloc(1, sizeof *runner);
+    if (!runner) {
         ops->close(machine);
         return out_of_memory(error);
     }
-    batch->ops = batch->layout.ops = ops;
-    batch->machine = batch->layout.machine = machine;
-    batch->log = log;
-    enum fth_status status = initialize(batch, error);
+    runner->ops = runner->layout.ops = ops;
+    runner->machine = runner->layout.machine = machine;
+    runner->log = log;
+    enum fth_status status = initialize(runner, error);
     if (status == FTH_OK)
-        return fth_device_create(id, &batch_ops, batch, device, error);
-    close_batch(batch);
+        return fth_device_create(id, &runner_ops, runner, device, error);
+    close_runner(runner);
     return status;
 }
