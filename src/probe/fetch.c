@@ -208,9 +208,8 @@ static enum fth_status find_plateaus(const struct curve *curve, struct plateau *
         status = fth_changes_find(rates + from, curve->count - from, 2, penalty, &changes, error);
     *count = 0;
     for (size_t i = 0; i <= changes.count && status == FTH_OK; i++) {
-        struct plateau part = {.from = from + (i ? changes.items[i - 1].index : 0),
-                               .to = i < changes.count ? from + changes.items[i].index
-                                                       : curve->count};
+        struct plateau part = {.from = from + (i ? changes.indices[i - 1] : 0),
+                               .to = i < changes.count ? from + changes.indices[i] : curve->count};
         add_plateau(rates, part, plateaus, count);
     }
     for (size_t i = 0; i < *count && status == FTH_OK; i++) {

@@ -277,8 +277,8 @@ enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count, double 
     for (size_t i = 0; i < count; i++)
         if (fabs(cycles[i] - summary.median) <= fmax(2, 3 * summary.mad))
             core[kept++] = cycles[i];
-    status = fth_bootstrap_interval(core, kept, FTH_STATISTIC_MEAN, INTERVAL_LEVEL, BOOTSTRAP_DRAWS,
-                                    1, &interval, error);
+    status =
+        fth_bootstrap_interval(core, kept, INTERVAL_LEVEL, BOOTSTRAP_DRAWS, 1, &interval, error);
     if (status == FTH_OK)
         *figure = (struct fth_figure){.value = mean - overhead_cycles,
                                       .low = fmin(summary.p05, mean) - overhead_cycles,

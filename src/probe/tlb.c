@@ -513,8 +513,7 @@ static enum fth_status find_penalty(struct study *study, struct fth_tlb_search *
     /* A 90 % interval from 200 resamples. */
     struct fth_interval interval = {step->miss_excess - step->hit_excess, NAN, NAN};
     if (status == FTH_OK && found >= 2)
-        status = fth_bootstrap_interval(penalties, found, FTH_STATISTIC_MEAN, 0.9, 200, 1,
-                                        &interval, error);
+        status = fth_bootstrap_interval(penalties, found, 0.9, 200, 1, &interval, error);
     level->penalty_cycles = interval.estimate;
     level->penalty_low = interval.low;
     level->penalty_high = interval.high;

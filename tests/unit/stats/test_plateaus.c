@@ -1,5 +1,4 @@
-/* Tests of stats/: plateaus (cluster.c, valley.c), change points (change.c), and the reduction of
- * samples to one number per row (reduce.c).
+/* Tests of stats/: plateaus (plateaus.c, valley.c) and change points (change.c).
  *
  * The input is thousands of seeded random series that resemble the latencies of a GPU, so the
  * levels and change points are known. Each optimum is compared with an exhaustive search. */
@@ -8,10 +7,8 @@
 #include "stats/stats.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <time.h>
 
-/* ---- cluster.c ---- */
+/* ---- plateaus.c ---- */
 
 /* One plateau of generated samples. */
 struct plateau {
@@ -38,74 +35,88 @@ static size_t draw_sample(struct fth_rng *rng, const struct plateau *plateaus, u
     return i;
 }
 
+static const struct generated {
+    size_t count;
+    struct plateau plateaus[6];
+} generated[] = {
+    {1, {{32, 5, 0, 1}}},
+    {1, {{32, 0, 0, 1}}},
+    {1, {{287, 37, 0, 1}}},
+    {1, {{280, 5, 15, 1}}},
+    {1, {{700, 120, 40, 1}}},
+    {2, {{32, 5, 0, 0.5}, {280, 5, 0, 0.5}}},
+    {2, {{32, 0, 0, 0.5}, {33 + 5, 0, 0, 0.5}}},
+    {2, {{29, 1, 0, 0.5}, {39, 2, 0, 0.5}}},
+    {2, {{32, 5, 0, 0.93}, {280, 5, 0, 0.07}}},
+    {2, {{32, 5, 0, 0.07}, {280, 5, 0, 0.93}}},
+    {2, {{32, 1, 2, 0.6}, {735, 60, 40, 0.4}}},
+    {3, {{32, 5, 0, 0.3}, {280, 5, 0, 0.3}, {465, 5, 0, 0.4}}},
+    {3, {{32, 1, 0, 0.1}, {280, 20, 5, 0.4}, {735, 90, 30, 0.5}}},
+    {4, {{32, 5, 0, 0.25}, {280, 5, 0, 0.25}, {465, 5, 0, 0.25}, {735, 5, 0, 0.25}}},
+    {4, {{32, 5, 4, 0.7}, {280, 5, 8, 0.1}, {465, 5, 8, 0.1}, {735, 5, 12, 0.1}}},
+    {4, {{32, 2, 0, 0.1}, {210, 5, 4, 0.2}, {280, 5, 4, 0.4}, {465, 5, 8, 0.3}}},
+    {6,
+     {{29, 1, 0, 0.2},
+      {90, 2, 0, 0.2},
+      {280, 5, 0, 0.2},
+      {465, 5, 0, 0.2},
+      {735, 5, 0, 0.1},
+      {1200, 20, 0, 0.1}}},
+};
+
+/* Draws `count` samples. truth[i] gets the plateau of sample i. With `outliers`, one in 100 takes
+ * ten times as long and belongs to no plateau (SIZE_MAX). */
+static void draw_samples(struct fth_rng *rng, const struct generated *row, bool outliers,
+                         uint32_t *samples, size_t *truth, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        truth[i] = draw_sample(rng, row->plateaus, &samples[i]);
+        if (outliers && fth_rng_below(rng, 100) == 0) {
+            samples[i] *= 10;
+            truth[i] = SIZE_MAX;
+        }
+    }
+}
+
+/* Checks the figures of the plateaus, of which there are as many as were generated. */
+static void check_plateaus(const struct fth_clusters *clusters, const struct generated *row,
+                           size_t count)
+{
+    size_t accounted = clusters->outliers;
+    for (size_t i = 0; i < clusters->count; i++) {
+        const struct fth_cluster *cluster = &clusters->items[i];
+        const struct plateau *plateau = &row->plateaus[i];
+        accounted += cluster->count;
+        assert_near(cluster->median, plateau->level + 0.7 * plateau->tail,
+                    2 + 0.4 * plateau->width + 0.2 * plateau->tail);
+        assert_near(cluster->share, plateau->share, 0.08);
+        assert_true(cluster->min <= cluster->p05 && cluster->p05 <= cluster->median);
+        assert_true(cluster->median <= cluster->p95 && cluster->p95 <= cluster->max);
+        if (i > 0) {
+            assert_true(clusters->items[i - 1].max <= clusters->thresholds[i - 1]);
+            assert_true(clusters->thresholds[i - 1] < cluster->min);
+        }
+    }
+    assert_int_equal(accounted, count);
+}
+
 static void plateaus_are_found(void **state)
 {
     (void)state;
-    static const struct {
-        size_t count;
-        struct plateau plateaus[6];
-    } rows[] = {
-        {1, {{32, 5, 0, 1}}},
-        {1, {{32, 0, 0, 1}}},
-        {1, {{287, 37, 0, 1}}},
-        {1, {{280, 5, 15, 1}}},
-        {1, {{700, 120, 40, 1}}},
-        {2, {{32, 5, 0, 0.5}, {280, 5, 0, 0.5}}},
-        {2, {{32, 0, 0, 0.5}, {33 + 5, 0, 0, 0.5}}},
-        {2, {{29, 1, 0, 0.5}, {39, 2, 0, 0.5}}},
-        {2, {{32, 5, 0, 0.93}, {280, 5, 0, 0.07}}},
-        {2, {{32, 5, 0, 0.07}, {280, 5, 0, 0.93}}},
-        {2, {{32, 1, 2, 0.6}, {735, 60, 40, 0.4}}},
-        {3, {{32, 5, 0, 0.3}, {280, 5, 0, 0.3}, {465, 5, 0, 0.4}}},
-        {3, {{32, 1, 0, 0.1}, {280, 20, 5, 0.4}, {735, 90, 30, 0.5}}},
-        {4, {{32, 5, 0, 0.25}, {280, 5, 0, 0.25}, {465, 5, 0, 0.25}, {735, 5, 0, 0.25}}},
-        {4, {{32, 5, 4, 0.7}, {280, 5, 8, 0.1}, {465, 5, 8, 0.1}, {735, 5, 12, 0.1}}},
-        {4, {{32, 2, 0, 0.1}, {210, 5, 4, 0.2}, {280, 5, 4, 0.4}, {465, 5, 8, 0.3}}},
-        {6,
-         {{29, 1, 0, 0.2},
-          {90, 2, 0, 0.2},
-          {280, 5, 0, 0.2},
-          {465, 5, 0, 0.2},
-          {735, 5, 0, 0.1},
-          {1200, 20, 0, 0.1}}},
-    };
     struct fth_rng rng;
     fth_rng_init(&rng, 3);
     static uint32_t samples[4000];
     static size_t truth[4000];
-    for (size_t row = 0; row < FTH_COUNT(rows); row++) {
+    for (size_t row = 0; row < FTH_COUNT(generated); row++) {
         for (int round = 0; round < 120; round++) {
-            size_t count = 800 + fth_rng_below(&rng, 3200);
-            bool outliers = round % 2;
-            for (size_t i = 0; i < count; i++) {
-                truth[i] = draw_sample(&rng, rows[row].plateaus, &samples[i]);
-                if (outliers && fth_rng_below(&rng, 100) == 0) {
-                    samples[i] *= 10;
-                    truth[i] = SIZE_MAX;
-                }
-            }
+            size_t count = 800 + fth_rng_below(&rng, 3200), wrong = 0;
+            draw_samples(&rng, &generated[row], round % 2, samples, truth, count);
             struct fth_clusters clusters;
             assert_int_equal(fth_cluster_u32(samples, count, NULL, &clusters, NULL), FTH_OK);
-            if (clusters.count != rows[row].count)
+            if (clusters.count != generated[row].count)
                 fail_msg("row %zu round %d: %zu plateaus of %zu samples", row, round,
                          clusters.count, count);
-            size_t accounted = clusters.outliers, wrong = 0;
-            for (size_t i = 0; i < clusters.count; i++) {
-                const struct fth_cluster *cluster = &clusters.items[i];
-                const struct plateau *plateau = &rows[row].plateaus[i];
-                accounted += cluster->count;
-                assert_near(cluster->median, plateau->level + 0.7 * plateau->tail,
-                            2 + 0.4 * plateau->width + 0.2 * plateau->tail);
-                assert_near(cluster->share, plateau->share, 0.08);
-                assert_true(cluster->min <= cluster->p05 && cluster->p05 <= cluster->median);
-                assert_true(cluster->median <= cluster->p95 && cluster->p95 <= cluster->max);
-                if (i > 0) {
-                    assert_true(clusters.items[i - 1].max <= clusters.thresholds[i - 1]);
-                    assert_true(clusters.thresholds[i - 1] < cluster->min);
-                    assert_true(clusters.separations[i - 1] >= 0.5);
-                }
-            }
-            assert_int_equal(accounted, count);
+            check_plateaus(&clusters, &generated[row], count);
             for (size_t i = 0; i < count; i++)
                 wrong += truth[i] != SIZE_MAX && fth_cluster_of(&clusters, samples[i]) != truth[i];
             assert_in_range(wrong, 0, count / 100); /* tails overlap the next plateau */
@@ -202,31 +213,6 @@ static void clusters_do_not_depend_on_order(void **state)
     assert_int_equal(again.count, 1);
 }
 
-static void threshold_separates_hits_from_misses(void **state)
-{
-    (void)state;
-    struct fth_rng rng;
-    fth_rng_init(&rng, 7);
-    for (int round = 0; round < 500; round++) {
-        uint32_t samples[256];
-        double hit = 25 + (double)fth_rng_below(&rng, 300);
-        double miss = hit * 1.3 + 20 + (double)fth_rng_below(&rng, 500);
-        for (size_t i = 0; i < 256; i++)
-            samples[i] = (uint32_t)((i % 8 ? hit : miss) + jitter(&rng, 2));
-        struct fth_threshold threshold;
-        assert_int_equal(fth_threshold_u32(samples, 256, NULL, &threshold, NULL), FTH_OK);
-        assert_true(hit + 2 < threshold.value && threshold.value < miss - 2);
-        assert_near(threshold.low_median, hit, 1);
-        assert_near(threshold.high_median, miss, 2);
-        assert_near(threshold.low_share, 0.875, 1e-12);
-    }
-    uint32_t same[] = {280, 281, 279, 280, 282, 278, 280, 281};
-    struct fth_threshold threshold;
-    struct fth_error error = NO_ERROR;
-    assert_int_equal(fth_threshold_u32(same, 8, NULL, &threshold, &error), FTH_INCONCLUSIVE);
-    assert_contains(error.cause, "one plateau around 280");
-}
-
 /* ---- change.c ---- */
 
 /* Sum of squared deviations from the mean of series[from] … series[to - 1]. */
@@ -238,178 +224,6 @@ static double slow_cost(const double *series, size_t from, size_t to)
     for (size_t i = from; i < to; i++)
         cost += (series[i] - mean) * (series[i] - mean);
     return cost;
-}
-
-static void finds_the_optimal_split(void **state)
-{
-    (void)state;
-    struct fth_rng rng;
-    fth_rng_init(&rng, 8);
-    for (int round = 0; round < 3000; round++) {
-        double series[60] = {0};
-        size_t min_part = 1 + fth_rng_below(&rng, 4);
-        size_t count = 2 * min_part + fth_rng_below(&rng, 50);
-        size_t jump = fth_rng_below(&rng, count);
-        double height = (double)fth_rng_below(&rng, 5);
-        for (size_t i = 0; i < count; i++)
-            series[i] =
-                1e4 + (i >= jump ? height : 0) + (round % 2 ? normal(&rng) : jitter(&rng, 2));
-        size_t best = 0;
-        double min = INFINITY;
-        for (size_t k = min_part; k + min_part <= count; k++) {
-            double cost = slow_cost(series, 0, k) + slow_cost(series, k, count);
-            if (cost < min - 1e-9) {
-                min = cost;
-                best = k;
-            }
-        }
-        struct fth_change change;
-        assert_int_equal(fth_change_find(series, count, min_part, &change, NULL), FTH_OK);
-        assert_in_range(change.index, min_part, count - min_part);
-        double cost = slow_cost(series, 0, change.index) + slow_cost(series, change.index, count);
-        assert_near(cost, min, 1e-6);
-        if (round % 2) /* integers have ties, which rounding decides */
-            assert_int_equal(change.index, best);
-        double total = slow_cost(series, 0, count);
-        assert_near(change.gain, total > 0 ? 1 - cost / total : 0, 1e-6);
-    }
-}
-
-/* Sum of absolute deviations from the median of series[from] … series[to - 1]. */
-static double slow_deviation(const double *series, size_t from, size_t to)
-{
-    double median = slow_median(series + from, to - from), sum = 0;
-    for (size_t i = from; i < to; i++)
-        sum += fabs(series[i] - median);
-    return sum;
-}
-
-static void finds_the_optimal_robust_split(void **state)
-{
-    (void)state;
-    struct fth_rng rng;
-    fth_rng_init(&rng, 22);
-    for (int round = 0; round < 600; round++) {
-        double series[40] = {0};
-        size_t min_part = 1 + fth_rng_below(&rng, 4);
-        size_t count = 2 * min_part + fth_rng_below(&rng, 32);
-        size_t jump = fth_rng_below(&rng, count);
-        for (size_t i = 0; i < count; i++)
-            series[i] = (i >= jump ? 3 : 0) + (round % 2 ? normal(&rng) : jitter(&rng, 2)) *
-                                                  (fth_rng_below(&rng, 10) ? 1 : 50);
-        double min = INFINITY;
-        for (size_t k = min_part; k + min_part <= count; k++)
-            min = fmin(min, slow_deviation(series, 0, k) + slow_deviation(series, k, count));
-        struct fth_change change;
-        assert_int_equal(fth_change_find_robust(series, count, min_part, &change, NULL), FTH_OK);
-        assert_in_range(change.index, min_part, count - min_part);
-        double found_cost =
-            slow_deviation(series, 0, change.index) + slow_deviation(series, change.index, count);
-        assert_near(found_cost, min, 1e-9);
-        double total = slow_deviation(series, 0, count);
-        assert_near(change.gain, total > 0 ? 1 - found_cost / total : 0, 1e-9);
-        assert_near(change.left, slow_median(series, change.index), 1e-12);
-        assert_near(change.right, slow_median(series + change.index, count - change.index), 1e-12);
-    }
-}
-
-static void splits_match_values_computed_by_hand(void **state)
-{
-    (void)state;
-    static const struct {
-        double series[8];
-        size_t index;
-        double left, right, gain;
-    } rows[] = {
-        /* The first two are from Größler's thesis, 3.3.4. */
-        {{1, 1, 1, 1, 1.3, 1.3, 1.3, 1.3}, 4, 1, 1.3, 1},
-        {{1, 1, 1, 1, 4, 5, 6, 7}, 4, 1, 5.5, 1 - 5 / 45.5},
-        {{9, 9, 9, 2, 2, 2, 2, 2}, 3, 9, 2, 1},
-        {{5, 5, 5, 5, 5, 5, 5, 5}, 1, 5, 5, 0},
-    };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct fth_change change;
-        assert_int_equal(fth_change_find(rows[i].series, 8, 1, &change, NULL), FTH_OK);
-        assert_int_equal(change.index, rows[i].index);
-        assert_near(change.left, rows[i].left, 1e-12);
-        assert_near(change.right, rows[i].right, 1e-12);
-        assert_near(change.gain, rows[i].gain, 1e-12);
-    }
-    /* With least squares, a single outlier (an interrupt) determines the best split. The robust
-     * variant finds the change of the level. */
-    static const double outlier[] = {33, 32, 33, 34, 33, 280, 281, 279, 280, 9000, 281, 280};
-    struct fth_change change;
-    assert_int_equal(fth_change_find(outlier, 12, 1, &change, NULL), FTH_OK);
-    assert_int_equal(change.index, 9);
-    assert_int_equal(fth_change_find_robust(outlier, 12, 1, &change, NULL), FTH_OK);
-    assert_int_equal(change.index, 5);
-    assert_near(change.left, 33, 0);
-    assert_near(change.right, 280, 0);
-}
-
-/* Generated pointer chases over growing footprints: rows below `jump` hit, the others miss. Every
- * reduction and both variants of the search must find the first row that misses. */
-static void finds_cache_sizes_despite_noise(void **state)
-{
-    (void)state;
-    enum { ROWS = 64, COLUMNS = 128 };
-    static uint32_t samples[ROWS * COLUMNS];
-    struct fth_rng rng;
-    fth_rng_init(&rng, 9);
-    for (int round = 0; round < 1000; round++) {
-        size_t jump = 8 + fth_rng_below(&rng, ROWS - 16);
-        double hit = 30 + (double)fth_rng_below(&rng, 250);
-        double miss = hit + 60 + (double)fth_rng_below(&rng, 400);
-        for (size_t i = 0; i < ROWS; i++)
-            for (size_t j = 0; j < COLUMNS; j++)
-                samples[i * COLUMNS + j] = latency(&rng, i < jump ? hit : miss);
-        struct fth_reduction reductions[] = {
-            {0},
-            {.kind = FTH_REDUCE_MEDIAN},
-            {.kind = FTH_REDUCE_ABOVE, .threshold = (hit + miss) / 2}};
-        assert_int_equal(
-            fth_reduction_geometric(samples, (size_t)ROWS * COLUMNS, 0.02, &reductions[0], NULL),
-            FTH_OK);
-        for (size_t i = 0; i < FTH_COUNT(reductions); i++) {
-            double series[ROWS];
-            struct fth_change change;
-            struct fth_ks ks;
-            assert_int_equal(fth_reduce_u32(samples, ROWS, COLUMNS, &reductions[i], series, NULL),
-                             FTH_OK);
-            for (int robust = 0; robust < 2; robust++) {
-                enum fth_status status =
-                    robust ? fth_change_find_robust(series, ROWS, 2, &change, NULL)
-                           : fth_change_find(series, ROWS, 2, &change, NULL);
-                assert_int_equal(status, FTH_OK);
-                if (change.index != jump)
-                    fail_msg("round %d, reduction %zu%s: %zu instead of %zu (%g to %g)", round, i,
-                             robust ? ", robust" : "", change.index, jump, hit, miss);
-            }
-            assert_int_equal(fth_change_test(series, ROWS, change.index, ROWS - 1, &ks, NULL),
-                             FTH_OK);
-            assert_true(ks.p < 1e-6);
-        }
-    }
-}
-
-/* In series without a change, the test reports p < 0.05 in at most 5 % of the cases. */
-static void flat_series_have_no_significant_change(void **state)
-{
-    (void)state;
-    struct fth_rng rng;
-    fth_rng_init(&rng, 10);
-    size_t alarms = 0;
-    for (int round = 0; round < 2000; round++) {
-        double series[64];
-        for (size_t i = 0; i < 64; i++)
-            series[i] = latency(&rng, 280);
-        struct fth_change change;
-        struct fth_ks ks;
-        assert_int_equal(fth_change_find_robust(series, 64, 4, &change, NULL), FTH_OK);
-        assert_int_equal(fth_change_test(series, 64, change.index, 57, &ks, NULL), FTH_OK);
-        alarms += ks.p < 0.05;
-    }
-    assert_in_range(alarms, 0, 100);
 }
 
 /* The minimum cost of all possible partitions, by exhaustive search. */
@@ -454,15 +268,8 @@ static void finds_the_optimal_partition(void **state)
         double sum = penalty * (double)changes.count;
         size_t from = 0;
         for (size_t i = 0; i <= changes.count; i++) {
-            size_t to = i < changes.count ? changes.items[i].index : count;
+            size_t to = i < changes.count ? changes.indices[i] : count;
             assert_true(to - from >= min_part);
-            double mean = 0;
-            for (size_t j = from; j < to; j++)
-                mean += series[j] / (double)(to - from);
-            if (i < changes.count)
-                assert_near(changes.items[i].left, mean, 1e-9);
-            if (i > 0)
-                assert_near(changes.items[i - 1].right, mean, 1e-9);
             sum += slow_cost(series, from, to);
             from = to;
         }
@@ -495,12 +302,8 @@ static void finds_all_changes_between_plateaus(void **state)
             fth_changes_fini(&changes);
             continue;
         }
-        for (size_t i = 0; i < changes.count && i + 1 < FTH_COUNT(levels); i++) {
-            assert_int_equal(changes.items[i].index, jumps[i + 1]);
-            assert_near(changes.items[i].left, levels[i], 1.5);
-            assert_near(changes.items[i].right, levels[i + 1], 1.5);
-            assert_true(changes.items[i].gain > 0.9);
-        }
+        for (size_t i = 0; i < changes.count && i + 1 < FTH_COUNT(levels); i++)
+            assert_int_equal(changes.indices[i], jumps[i + 1]);
         fth_changes_fini(&changes);
     }
     assert_in_range(wrong_counts, 0, 5); /* at most 1 % of the series */
@@ -535,89 +338,6 @@ static void finds_no_changes_in_flat_series(void **state)
                          counts[at]);
         }
     }
-}
-
-static void splits_100000_points_within_10_ms(void **state)
-{
-    (void)state;
-    enum { COUNT = 100000 };
-    double *series = malloc(COUNT * sizeof *series);
-    assert_non_null(series);
-    struct fth_rng rng;
-    fth_rng_init(&rng, 13);
-    for (size_t i = 0; i < COUNT; i++)
-        series[i] = (i < 61803 ? 280 : 465) + jitter(&rng, 5);
-    double min_ms = INFINITY;
-    for (int i = 0; i < 5; i++) {
-        struct fth_change change;
-        clock_t start = clock();
-        assert_int_equal(fth_change_find(series, COUNT, 1, &change, NULL), FTH_OK);
-        min_ms = fmin(min_ms, 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC);
-        assert_int_equal(change.index, 61803);
-    }
-    assert_true(min_ms < 10);
-    free(series);
-}
-
-/* ---- reduce.c ---- */
-
-static void reduces_each_row_to_one_number(void **state)
-{
-    (void)state;
-    static const uint32_t samples[] = {30, 30, 30, 30, 30, 34, 30, 33, 30, 30, 90, 1000};
-    static const struct {
-        struct fth_reduction reduction;
-        double series[3];
-    } rows[] = {
-        {{.kind = FTH_REDUCE_MEAN}, {30, 31.75, 287.5}},
-        {{.kind = FTH_REDUCE_MEDIAN}, {30, 31.5, 60}},
-        {{.kind = FTH_REDUCE_ABOVE, .threshold = 33}, {0, 0.25, 0.5}},
-        {{.kind = FTH_REDUCE_DISTANCE, .reference = 30, .cap = INFINITY},
-         {0, 2.5, 485.92694924 /* √((60² + 970²) / 4) */}},
-        {{.kind = FTH_REDUCE_DISTANCE, .reference = 30, .cap = 110}, {0, 2.5, 50}},
-    };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        double series[3];
-        assert_int_equal(fth_reduce_u32(samples, 3, 4, &rows[i].reduction, series, NULL), FTH_OK);
-        for (size_t j = 0; j < 3; j++)
-            assert_near(series[j], rows[i].series[j], 1e-6);
-    }
-}
-
-/* From row `jump` on, every second access misses, and one sample of all is an interrupt of 20,000
- * cycles. The jump is found if distances are capped. Without a cap, it is mostly not found. */
-static void one_outlier_does_not_hide_the_jump(void **state)
-{
-    (void)state;
-    enum { ROWS = 40, COLUMNS = 64 };
-    static uint32_t samples[ROWS * COLUMNS];
-    struct fth_rng rng;
-    fth_rng_init(&rng, 17);
-    size_t without_cap = 0;
-    for (int round = 0; round < 300; round++) {
-        size_t jump = 5 + fth_rng_below(&rng, ROWS - 10);
-        for (size_t i = 0; i < ROWS; i++)
-            for (size_t j = 0; j < COLUMNS; j++)
-                samples[i * COLUMNS + j] =
-                    (uint32_t)((i >= jump && j % 2 ? 280 : 33) + jitter(&rng, 2));
-        samples[fth_rng_below(&rng, (size_t)ROWS * COLUMNS)] = 20000;
-        for (int capped = 0; capped < 2; capped++) {
-            struct fth_reduction reduction;
-            struct fth_change change;
-            double series[ROWS];
-            assert_int_equal(fth_reduction_geometric(samples, (size_t)ROWS * COLUMNS,
-                                                     capped ? 0.01 : 0, &reduction, NULL),
-                             FTH_OK);
-            assert_int_equal(fth_reduce_u32(samples, ROWS, COLUMNS, &reduction, series, NULL),
-                             FTH_OK);
-            assert_int_equal(fth_change_find(series, ROWS, 1, &change, NULL), FTH_OK);
-            if (capped)
-                assert_int_equal(change.index, jump);
-            else
-                without_cap += change.index == jump;
-        }
-    }
-    assert_in_range(without_cap, 0, 100);
 }
 
 /* Two wide modes that touch each other, like the latencies of near and far memory of an H200; the
@@ -668,18 +388,9 @@ int main(void)
         cmocka_unit_test(does_not_split_a_single_mode),
         cmocka_unit_test(splits_modes_only_at_empty_valleys),
         cmocka_unit_test(clusters_do_not_depend_on_order),
-        cmocka_unit_test(threshold_separates_hits_from_misses),
-        cmocka_unit_test(finds_the_optimal_split),
-        cmocka_unit_test(finds_the_optimal_robust_split),
-        cmocka_unit_test(splits_match_values_computed_by_hand),
-        cmocka_unit_test(finds_cache_sizes_despite_noise),
-        cmocka_unit_test(flat_series_have_no_significant_change),
         cmocka_unit_test(finds_the_optimal_partition),
         cmocka_unit_test(finds_all_changes_between_plateaus),
         cmocka_unit_test(finds_no_changes_in_flat_series),
-        cmocka_unit_test(splits_100000_points_within_10_ms),
-        cmocka_unit_test(reduces_each_row_to_one_number),
-        cmocka_unit_test(one_outlier_does_not_hide_the_jump),
     };
     return cmocka_run_group_tests_name("plateaus", tests, NULL, NULL);
 }

@@ -141,10 +141,9 @@ static struct bulk bulk(const double *sorted, struct group group, double grid)
     return (struct bulk){group.end - group.begin, low, high, fmax(high - low, grid)};
 }
 
-/* Returns the gap between two adjacent groups in units of their spread, or 0 if they are not
- * separated. */
-static double separation(const double *sorted, struct group low_group, struct group high_group,
-                         const struct fth_cluster_options *options)
+/* Returns whether two adjacent groups are separated. */
+static bool separated(const double *sorted, struct group low_group, struct group high_group,
+                      const struct fth_cluster_options *options)
 {
     struct bulk low = bulk(sorted, low_group, options->min_gap / 2);
     struct bulk high = bulk(sorted, high_group, options->min_gap / 2);
@@ -154,13 +153,13 @@ static double separation(const double *sorted, struct group low_group, struct gr
     double chance = SMALL_GROUP_SCALE / (double)(low.count < high.count ? low.count : high.count);
     double ratio = gap / sqrt(low.spread * high.spread);
     if (gap < min_gap || ratio < MIN_SEPARATION + chance * chance)
-        return 0;
+        return false;
     size_t strays =
         count_up_to(sorted + low_group.begin, low.count + high.count, high.low - gap / 4) -
         count_up_to(sorted + low_group.begin, low.count + high.count, low.high + gap / 4);
     double expected =
         fmin((double)low.count / low.spread, (double)high.count / high.spread) * gap / 2;
-    return (double)strays + VALLEY_MARGIN <= MAX_VALLEY_DENSITY * expected ? ratio : 0;
+    return (double)strays + VALLEY_MARGIN <= MAX_VALLEY_DENSITY * expected;
 }
 
 /* Merges each group with too few samples into the adjacent group whose median is nearer. Returns
@@ -185,11 +184,11 @@ static size_t merge_small_groups(const double *sorted, struct group *groups, siz
     return count;
 }
 
-static bool separated(const double *sorted, const struct group *groups, size_t count,
-                      const struct fth_cluster_options *options)
+static bool all_separated(const double *sorted, const struct group *groups, size_t count,
+                          const struct fth_cluster_options *options)
 {
     for (size_t i = 0; i + 1 < count; i++)
-        if (separation(sorted, groups[i], groups[i + 1], options) == 0)
+        if (!separated(sorted, groups[i], groups[i + 1], options))
             return false;
     return true;
 }
@@ -225,7 +224,7 @@ static size_t choose_groups(const double *sorted, size_t count, const struct lev
             end = begin;
         }
         size_t left = merge_small_groups(sorted, trial, k, min_samples);
-        if (left > chosen && separated(sorted, trial, left, options)) {
+        if (left > chosen && all_separated(sorted, trial, left, options)) {
             memcpy(groups, trial, left * sizeof *groups);
             chosen = left;
         }
@@ -250,10 +249,9 @@ static double outlier_fence(const double *sorted, size_t count, size_t min_sampl
 }
 
 static void describe(const double *sorted, size_t count, const struct group *groups,
-                     const struct fth_cluster_options *options, struct fth_clusters *clusters)
+                     struct fth_clusters *clusters)
 {
     for (size_t i = 0; i + 1 < clusters->count; i++) {
-        clusters->separations[i] = separation(sorted, groups[i], groups[i + 1], options);
         double low = edge(sorted, groups[i], 0.95);
         clusters->thresholds[i] = low + (edge(sorted, groups[i + 1], 0.05) - low) / 2;
     }
@@ -305,9 +303,8 @@ static enum fth_status cluster(const double *sorted, size_t count,
                                struct fth_clusters *clusters, struct fth_error *error)
 {
     struct fth_cluster_options options;
-    enum fth_status status = apply_defaults(given, &options, error);
-    if (status != FTH_OK)
-        return status;
+    enum fth_status status = FTH_OK;
+    FTH_TRY(apply_defaults(given, &options, error));
     size_t min_samples = min_plateau_samples(count, options.min_share);
     double fence = outlier_fence(sorted, count, min_samples);
     size_t inside = count_up_to(sorted, count, fence);
@@ -341,7 +338,7 @@ static enum fth_status cluster(const double *sorted, size_t count,
     struct fth_clusters found = {.fence = fence, .outliers = count - inside};
     found.count =
         choose_groups(sorted, inside, &levels, &options, rows, choices, min_samples, groups);
-    describe(sorted, count, groups, &options, &found);
+    describe(sorted, count, groups, &found);
     *clusters = found;
 out:
     fth_arena_fini(&arena);
@@ -380,32 +377,4 @@ size_t fth_cluster_of(const struct fth_clusters *clusters, double sample)
     while (at + 1 < clusters->count && sample > clusters->thresholds[at])
         at++;
     return at;
-}
-
-enum fth_status fth_threshold_u32(const uint32_t *samples, size_t count,
-                                  const struct fth_cluster_options *options,
-                                  struct fth_threshold *threshold, struct fth_error *error)
-{
-    double *sorted = NULL;
-    struct fth_clusters clusters = {0};
-    enum fth_status status = fth_sorted_u32(samples, count, OPERATION, &sorted, error);
-    if (status == FTH_OK)
-        status = cluster(sorted, count, options, &clusters, error);
-    if (status != FTH_OK)
-        goto out;
-    if (clusters.count < 2) {
-        status = fth_fail(error, FTH_INCONCLUSIVE, "separate hits from misses", NULL,
-                          "the samples form one plateau around %g", clusters.items[0].median);
-        goto out;
-    }
-    *threshold = (struct fth_threshold){
-        .value = clusters.thresholds[0],
-        .low_median = clusters.items[0].median,
-        .high_median = edge(sorted, (struct group){clusters.items[0].count, count}, 0.5),
-        .low_share = clusters.items[0].share,
-        .separation = clusters.separations[0],
-    };
-out:
-    free(sorted);
-    return status;
 }

@@ -301,23 +301,17 @@ enum fth_status fth_gpu_read_text(const char *name, const char *text, size_t siz
     json_t *root = NULL;
     struct reader reader = {.name = name, .log = log, .error = error};
     enum fth_status status = fth_json_parse(name, text, size, &root, error);
-    if (status == FTH_OK)
-        status = fth_gpu_create(&reader.gpu, error);
-    if (status == FTH_OK)
-        status = read_document(&reader, root);
-    if (status == FTH_OK) {
-        struct fth_error fault = FTH_NO_ERROR;
-        status = fth_gpu_validate(reader.gpu, &fault);
-        if (status != FTH_OK)
-            fth_fail(error, status, operation, name, "%s", fault.cause);
-    }
+    if (status != FTH_OK || (status = fth_gpu_create(&reader.gpu, error)) != FTH_OK ||
+        (status = read_document(&reader, root)) != FTH_OK)
+        goto out;
+    status = fth_gpu_check(reader.gpu, operation, name, error);
+out:
     json_decref(root);
-    if (status != FTH_OK) {
+    if (status == FTH_OK)
+        *gpu = reader.gpu;
+    else
         fth_gpu_destroy(reader.gpu);
-        return status;
-    }
-    *gpu = reader.gpu;
-    return FTH_OK;
+    return status;
 }
 
 enum fth_status fth_gpu_read_file(const char *path, const struct fth_log *log, struct fth_gpu **gpu,
