@@ -178,7 +178,9 @@ static int run(const struct cli_arguments *arguments)
         return result;
     const char *device = cli_value(arguments, &option_on);
     const struct fth_run_options options = {.log = &cli_log, .device = device};
-    if (fth_launch_run(launch, &options, &totals, &error) != FTH_OK)
+    if (device && cli_prepare_device(device) != CLI_DONE)
+        result = CLI_FAILED;
+    else if (fth_launch_run(launch, &options, &totals, &error) != FTH_OK)
         result = cli_fail(&error);
     else
         result = cli_value(arguments, &option_verify) ? verify(arguments, launch)

@@ -52,7 +52,7 @@ int cli_fail(const struct fth_error *error)
 static void log_message(void *user, enum fth_level level, const char *text)
 {
     (void)user;
-    if (level <= FTH_LOG_WARNING)
+    if (level <= FTH_LOG_INFO)
         cli_message("%s%s", level == FTH_LOG_WARNING ? "warning: " : "", text);
 }
 

@@ -28,7 +28,7 @@ static enum fth_status refuse(struct fth_error *error, const char *member, const
     char text[sizeof error->cause];
     va_list arguments;
     va_start(arguments, cause);
-    vsnprintf(text, sizeof text, cause, arguments);
+    fth_vformat(text, sizeof text, cause, arguments);
     va_end(arguments);
     return fth_fail(error, FTH_INVALID, "build a cache", member, "%s", text);
 }

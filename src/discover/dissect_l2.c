@@ -169,7 +169,7 @@ static enum fth_status find_order(struct fth_discovery *discovery,
         snprintf(method, sizeof method,
                  "at every footprint, either all lines were evicted or none, in every repetition");
     else
-        snprintf(
+        fth_format(
             method, sizeof method,
             "whether a repetition evicts the same lines: agreement beyond chance %.2f, median of "
             "five footprints",

@@ -186,11 +186,12 @@ TERNARY(fma_f64, uint64_t, result_64(fma(as_double(a), as_double(b), as_double(c
  * operations across the changes of the rounding mode. */
 void run_rounded(struct warp *warp, const struct inst *inst, uint32_t mask)
 {
+    const int before = fegetround();
     fesetround(inst->rounding == R_RZ   ? FE_TOWARDZERO
                : inst->rounding == R_RM ? FE_DOWNWARD
                                         : FE_UPWARD);
     inst->inner(warp, inst, mask);
-    fesetround(FE_TONEAREST);
+    fesetround(before);
 }
 
 /* ---- signs, minima and maxima ---- */

@@ -38,8 +38,8 @@ static const char *format_number(const char *name, double number, bool human_rea
     if (human_readable && ends_with(name, "_bytes"))
         return fth_size_format(number, text, size);
     if (human_readable && ends_with(name, "_bytes_per_s")) {
-        snprintf(text, size, number >= 1e12 ? "%.2f TB/s" : "%.1f GB/s",
-                 number / (number >= 1e12 ? 1e12 : 1e9));
+        fth_format(text, size, number >= 1e12 ? "%.2f TB/s" : "%.1f GB/s",
+                   number / (number >= 1e12 ? 1e12 : 1e9));
         return text;
     }
     return fth_number_format(number, text, size);

@@ -43,8 +43,8 @@ static void write_policy(const struct fth_gpu *gpu, const char *element, char *t
     const struct fth_attribute *weights = fth_gpu_attribute(gpu, element, "way_weights");
     size_t used = (size_t)snprintf(text, MAX_CELL, "%s", policy ? policy : "?");
     for (size_t i = 0; weights && i < weights->count && used < MAX_CELL; i++)
-        used += (size_t)snprintf(text + used, MAX_CELL - used, "%s%.3g", i ? "," : " ",
-                                 weights->numbers[i]);
+        used += (size_t)fth_format(text + used, MAX_CELL - used, "%s%.3g", i ? "," : " ",
+                                   weights->numbers[i]);
 }
 
 /* Returns the lower of the confidences of sets and policy, rounded down to three decimals. NAN:
@@ -111,7 +111,8 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
         double row_confidence = confidence(gpu, element);
         size_t used = strlen(policies[rows]);
         if (!isnan(row_confidence) && used < MAX_CELL)
-            snprintf(policies[rows] + used, MAX_CELL - used, "  (confidence %.3g)", row_confidence);
+            fth_format(policies[rows] + used, MAX_CELL - used, "  (confidence %.3g)",
+                       row_confidence);
         cell[0].text = element;
         const bool tlb = strncmp(element, "tlb_", 4) == 0;
         cell[1].number = fth_gpu_number(gpu, element, tlb ? "reach_bytes" : "size_bytes", NAN);

@@ -448,8 +448,16 @@ static void lists_and_opens_mig_slices(void **state)
                         "cuda:MIG-aaaaaaa1-1111-2222-3333-444444444444 | NVIDIA H200 MIG 1g.18gb | "
                         "slice 4 of GPU 0, 16 GiB\n");
     static const char second[] = "MIG-aaaaaaa1-1111-2222-3333-444444444444";
+    /* Without CUDA_VISIBLE_DEVICES, the driver shows the first slice only. The library does not set
+     * the variable. */
+    struct fth_error error = NO_ERROR;
+    struct fth_cuda cuda;
+    int ordinal = -1;
+    assert_int_equal(fth_cuda_open_named(second, &cuda, &ordinal, &error), FTH_NOT_FOUND);
+    assert_contains(error.cause, "not visible: set CUDA_VISIBLE_DEVICES=MIG-aaaaaaa1");
+    assert_null(getenv("CUDA_VISIBLE_DEVICES"));
+    setenv("CUDA_VISIBLE_DEVICES", second, 1);
     struct fth_gpu *gpu = describe(second);
-    assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), second);
     assert_string_equal(fth_gpu_text(gpu, "device", "uuid"), second);
     assert_true(fth_gpu_number(gpu, "device", "sms", NAN) == 16);
     /* NVML reports the cores of the whole GPU, so the cores per SM are unknown. It also
@@ -458,10 +466,8 @@ static void lists_and_opens_mig_slices(void **state)
     assert_true(fth_gpu_number(gpu, "device", "power_w", NAN) == 312.5);
     fth_gpu_destroy(gpu);
 
-    set_mode("mig");
-    struct fth_error error = NO_ERROR;
-    struct fth_cuda cuda;
-    int ordinal = -1;
+    error = NO_ERROR;
+    setenv("CUDA_VISIBLE_DEVICES", "MIG-77", 1);
     assert_int_equal(fth_cuda_open_named("MIG-77", &cuda, &ordinal, &error), FTH_UNAVAILABLE);
     assert_contains(error.cause, "no CUDA-capable device is detected");
 
