@@ -9,8 +9,9 @@
  * "mod" or "bits", or sets that fill so unevenly that hardly any line evicts another. */
 #include "cache/cache.h"
 #include "check.h"
-#include "probe/structure.h"
-#include "probe/tlb.h"
+#include "probe/cache/probe_cache.h"
+#include "probe/structure/probe_structure.h"
+#include "probe/tlb/probe_tlb.h"
 
 #include <math.h>
 #include <stdio.h>

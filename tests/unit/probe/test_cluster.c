@@ -1,11 +1,11 @@
-/* Tests clusters of blocks, from the request (device/cluster.c) to the probe (probe/cluster.c). The
+/* Tests clusters of blocks, from the request (device/cluster.c) to the probe (probe/rate/cluster_latency.c). The
  * probe measures simulated GPUs, whose descriptions are the truth, directly and through the
  * stand-in for NVIDIA's driver (tests/standin), which the loader finds through LD_LIBRARY_PATH.
  * test_cluster_ptx.c tests clusters in the PTX engine. */
 #include "check.h"
 #include "device/cuda/cuda.h"
 #include "device/sim/sim.h"
-#include "probe/probe.h"
+#include "probe/rate/probe_rate.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,8 +4,9 @@
  * L1 of an H200 (tests/replay/l1-h200.zst). */
 #include "cache/cache.h"
 #include "check.h"
-#include "probe/structure.h"
-#include "probe/tlb.h"
+#include "probe/cache/probe_cache.h"
+#include "probe/structure/probe_structure.h"
+#include "probe/tlb/probe_tlb.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -318,7 +319,7 @@ static void an_h200_evicts_lines_that_arrived_early(void **state)
 
 /* In this recording, the L1 had lost more than half of the lines when they were loaded again. The
  * other loads took no longer than with their page in the first TLB. So L1 hits need no translation,
- * and the patterns P2 and P3 (see tlb.h) are absent. */
+ * and the patterns P2 and P3 (see probe_tlb.h) are absent. */
 static void finds_l1_hits_although_lines_were_lost(void **state)
 {
     (void)state;

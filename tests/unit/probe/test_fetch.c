@@ -1,5 +1,5 @@
 /* Tests requests of the fetch family (device/fetch.c) and the probes of the instruction caches
- * (probe/fetch.c) and the constant caches (probe/constant.c). The probes measure simulated GPUs;
+ * (probe/cache/instruction_caches.c) and the constant caches (probe/cache/constant_caches.c). The probes measure simulated GPUs;
  * the truth is the description that each GPU was created from: published caches, caches made up for
  * one case, and random ones.
  *
@@ -7,7 +7,7 @@
 #include "check.h"
 #include "device/sim/sim.h"
 #include "noise.h"
-#include "probe/probe.h"
+#include "probe/cache/probe_cache.h"
 #include "requests.h"
 
 #include <stdio.h>

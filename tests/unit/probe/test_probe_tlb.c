@@ -8,7 +8,7 @@
  */
 #include "check.h"
 #include "folder.h"
-#include "probe/tlb.h"
+#include "probe/tlb/probe_tlb.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* Tests requests of the stream family (device/stream.c) and the bandwidth probe
- * (probe/bandwidth.c) on simulated GPUs. The truth is the bandwidths in their descriptions. */
+ * (probe/rate/bandwidth.c) on simulated GPUs. The truth is the bandwidths in their descriptions. */
 #include "check.h"
 #include "device/sim/sim.h"
-#include "probe/probe.h"
+#include "probe/rate/probe_rate.h"
 
 #include <math.h>
 #include <stdio.h>
