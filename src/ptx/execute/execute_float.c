@@ -5,7 +5,7 @@
  * The project is compiled with -ffp-contract=off, so that the compiler does not fuse a
  * multiplication with an addition that PTX keeps separate. The operands come from memory, so the
  * compiler cannot compute results in advance, with another rounding mode, either. */
-#include "ptx/execute.h"
+#include "ptx/execute/execute.h"
 
 #include <fenv.h>
 #include <math.h>
@@ -83,7 +83,7 @@ static inline float divide(float x, float y, uint32_t flags)
 /* Macros that define handlers for one, two or three operands x, y and z. The flags are the same for
  * all lanes. Instructions without flags have a loop of their own that does not test them. */
 #define F32_ONE(NAME, EXPRESSION)                                                                  \
-    static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
+    static void NAME(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)    \
     {                                                                                              \
         const uint64_t *ra = row(warp, inst->s[0]);                                                \
         uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
@@ -92,7 +92,7 @@ static inline float divide(float x, float y, uint32_t flags)
                   rd[lane] = result_32(EXPRESSION, flags););                                       \
     }
 #define F32_TWO(NAME, EXPRESSION)                                                                  \
-    static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
+    static void NAME(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)    \
     {                                                                                              \
         const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);                   \
         uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
@@ -106,7 +106,8 @@ static inline float divide(float x, float y, uint32_t flags)
                       rd[lane] = result_32(EXPRESSION, flags););                                   \
     }
 #define F32_THREE(NAME, TARGET, EXPRESSION)                                                        \
-    TARGET static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)             \
+    TARGET static void NAME(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,            \
+                            uint32_t mask)                                                         \
     {                                                                                              \
         const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);                   \
         const uint64_t *rc = row(warp, inst->s[2]);                                                \
@@ -134,7 +135,7 @@ F32_TWO(div_f32, divide(x, y, flags))
 F32_THREE(fma_f32_library, , fused(x, y, z, flags))
 F32_THREE(fma_f32_hardware, __attribute__((target("fma"))), fused(x, y, z, flags))
 
-static void fma_f32(struct warp *warp, const struct inst *inst, uint32_t mask)
+static void fma_f32(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     if (__builtin_cpu_supports("fma"))
         fma_f32_hardware(warp, inst, mask);
@@ -184,7 +185,7 @@ TERNARY(fma_f64, uint64_t, result_64(fma(as_double(a), as_double(b), as_double(c
 
 /* The inner function is called through a pointer, so the compiler cannot move floating-point
  * operations across the changes of the rounding mode. */
-void run_rounded(struct warp *warp, const struct inst *inst, uint32_t mask)
+void fth_ptx_run_rounded(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     const int before = fegetround();
     fesetround(inst->rounding == R_RZ   ? FE_TOWARDZERO
@@ -299,7 +300,7 @@ static const struct {
     uint32_t required, allowed;
     uint8_t sources;
     bool rounds;
-    run_function *run;
+    fth_ptx_run_function *run;
 } handlers[] = {
     {"add", T_F32, 0, F_FTZ | F_SAT, 2, true, add_f32},
     {"sub", T_F32, 0, F_FTZ | F_SAT, 2, true, sub_f32},
@@ -342,9 +343,9 @@ static const struct {
     {"copysign", T_F64, 0, 0, 2, false, copysign_f64},
 };
 
-bool select_float(struct inst *inst, const char *base)
+bool fth_ptx_select_float(struct fth_ptx_inst *inst, const char *base)
 {
-    if (!type_is_float((enum type)inst->type))
+    if (!fth_ptx_type_is_float((enum fth_ptx_type)inst->type))
         return false;
     for (size_t i = 0; i < FTH_COUNT(handlers); i++) {
         if (handlers[i].type != inst->type || strcmp(handlers[i].base, base) != 0 ||
@@ -358,9 +359,9 @@ bool select_float(struct inst *inst, const char *base)
         inst->run = handlers[i].run;
         if (inst->rounding == R_RZ || inst->rounding == R_RM || inst->rounding == R_RP) {
             inst->inner = inst->run;
-            inst->run = run_rounded;
+            inst->run = fth_ptx_run_rounded;
         }
         return inst->rounding <= R_RP;
     }
-    return select_half(inst, base);
+    return fth_ptx_select_half(inst, base);
 }

@@ -1,18 +1,20 @@
 /* Arithmetic on f16, bf16 and pairs of them. It is done in double, and the result is rounded. */
-#include "ptx/execute.h"
+#include "ptx/execute/execute.h"
 
 #include <math.h>
 
 /* The conversions and constants of a 16-bit format. */
 struct kind {
     double (*to_double)(uint16_t bits);
-    uint16_t (*from_double)(double value, enum rounding rounding);
+    uint16_t (*from_double)(double value, enum fth_ptx_rounding rounding);
     uint16_t exponent_mask;
     double min_normal; /* smallest positive normal number */
 };
 
-static const struct kind halves = {half_to_double, half_from_double, 0x7c00, 0x1p-14};
-static const struct kind bfloats = {bfloat_to_double, bfloat_from_double, 0x7f80, 0x1p-126};
+static const struct kind halves = {fth_ptx_half_to_double, fth_ptx_half_from_double, 0x7c00,
+                                   0x1p-14};
+static const struct kind bfloats = {fth_ptx_bfloat_to_double, fth_ptx_bfloat_from_double, 0x7f80,
+                                    0x1p-126};
 
 /* x * y + z. If a double does not hold the result exactly, it is rounded to odd, so that the second
  * rounding, to far fewer bits, can distinguish a tie from a value next to it (Boldo and Melquiond,
@@ -92,7 +94,7 @@ static uint16_t compute(enum operation operation, const struct kind *kind, uint3
     return flush(result, kind, flags);
 }
 
-static void run_half(struct warp *warp, const struct inst *inst, uint32_t mask)
+static void run_half(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]);
     const uint64_t *rb = inst->s[1] != NO_REGISTER ? row(warp, inst->s[1]) : ra;
@@ -113,7 +115,7 @@ static void run_half(struct warp *warp, const struct inst *inst, uint32_t mask)
     });
 }
 
-bool select_half(struct inst *inst, const char *base)
+bool fth_ptx_select_half(struct fth_ptx_inst *inst, const char *base)
 {
     static const struct {
         const char *base;

@@ -1,21 +1,22 @@
 /* Splits PTX text into tokens. Comments and white space are skipped. A word can contain dots and
  * double colons, so an opcode with all its modifiers is one token. */
-#include "ptx/lexer.h"
+#include "ptx/parse/lexer.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void lexer_init(struct lexer *lexer, const char *name, const char *text, size_t size,
-                struct fth_error *error)
+void fth_ptx_lexer_init(struct fth_ptx_lexer *lexer, const char *name, const char *text,
+                        size_t size, struct fth_error *error)
 {
-    *lexer = (struct lexer){
+    *lexer = (struct fth_ptx_lexer){
         .name = name, .text = text, .end = text + size, .at = text, .line = 1, .error = error};
-    lexer_next(lexer);
+    fth_ptx_lexer_next(lexer);
 }
 
-void lexer_report(struct lexer *lexer, const struct token *token, const char *cause, ...)
+void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, const struct fth_ptx_token *token,
+                          const char *cause, ...)
 {
     if (lexer->status != FTH_OK)
         return;
@@ -47,10 +48,11 @@ void lexer_report(struct lexer *lexer, const struct token *token, const char *ca
         snprintf(lexer->error->excerpt, sizeof lexer->error->excerpt, "  %s\n  %*s^", line,
                  (int)(token->start - shown), "");
     }
-    lexer->token = (struct token){.kind = TOKEN_END, .start = lexer->end, .line = lexer->line};
+    lexer->token =
+        (struct fth_ptx_token){.kind = TOKEN_END, .start = lexer->end, .line = lexer->line};
 }
 
-static bool skip_blank(struct lexer *lexer)
+static bool skip_blank(struct fth_ptx_lexer *lexer)
 {
     const char *at = lexer->at, *end = lexer->end;
     for (;;) {
@@ -62,14 +64,14 @@ static bool skip_blank(struct lexer *lexer)
             while (at < end && *at != '\n')
                 at++;
         } else if (end - at >= 2 && at[0] == '/' && at[1] == '*') {
-            struct token open = {.start = at, .size = 2, .line = lexer->line};
+            struct fth_ptx_token open = {.start = at, .size = 2, .line = lexer->line};
             at += 2;
             while (end - at >= 2 && !(at[0] == '*' && at[1] == '/')) {
                 lexer->line += *at == '\n';
                 at++;
             }
             if (end - at < 2)
-                return lexer_fail(lexer, &open, "unterminated comment");
+                return fth_ptx_lexer_fail(lexer, &open, "unterminated comment");
             at += 2;
         } else {
             lexer->at = at;
@@ -90,9 +92,9 @@ static bool word_part(char c)
 
 /* Reads an integer (decimal, hexadecimal, octal, binary), a 0f or 0d bit pattern, or a decimal
  * number with a point or an exponent. */
-static void lex_number(struct lexer *lexer)
+static void lex_number(struct fth_ptx_lexer *lexer)
 {
-    struct token *token = &lexer->token;
+    struct fth_ptx_token *token = &lexer->token;
     const char *at = token->start, *end = lexer->end;
     /* strtoull and strtod need a terminated string. */
     char digits[64];
@@ -124,15 +126,15 @@ static void lex_number(struct lexer *lexer)
             stop++;
     }
     if (*stop != '\0')
-        lexer_report(lexer, token, "invalid number");
+        fth_ptx_lexer_report(lexer, token, "invalid number");
 }
 
-void lexer_next(struct lexer *lexer)
+void fth_ptx_lexer_next(struct fth_ptx_lexer *lexer)
 {
     if (lexer->status != FTH_OK || !skip_blank(lexer))
         return;
-    struct token *token = &lexer->token;
-    *token = (struct token){.start = lexer->at, .size = 1, .line = lexer->line};
+    struct fth_ptx_token *token = &lexer->token;
+    *token = (struct fth_ptx_token){.start = lexer->at, .size = 1, .line = lexer->line};
     if (lexer->at == lexer->end) {
         token->kind = TOKEN_END;
         token->size = 0;
@@ -149,7 +151,7 @@ void lexer_next(struct lexer *lexer)
         while (at < lexer->end && *at != '"' && *at != '\n')
             at++;
         if (at == lexer->end || *at != '"') {
-            lexer_report(lexer, token, "unterminated string");
+            fth_ptx_lexer_report(lexer, token, "unterminated string");
             return;
         }
         at++;
@@ -174,26 +176,26 @@ void lexer_next(struct lexer *lexer)
     lexer->at = at;
 }
 
-bool token_is(const struct token *token, const char *text)
+bool fth_ptx_token_is(const struct fth_ptx_token *token, const char *text)
 {
     return (token->kind == TOKEN_WORD || token->kind == TOKEN_PUNCTUATION) &&
            strlen(text) == token->size && memcmp(token->start, text, token->size) == 0;
 }
 
-bool lexer_accept(struct lexer *lexer, const char *text)
+bool fth_ptx_lexer_accept(struct fth_ptx_lexer *lexer, const char *text)
 {
-    if (!token_is(&lexer->token, text))
+    if (!fth_ptx_token_is(&lexer->token, text))
         return false;
-    lexer_next(lexer);
+    fth_ptx_lexer_next(lexer);
     return true;
 }
 
-bool lexer_expect(struct lexer *lexer, const char *text)
+bool fth_ptx_lexer_expect(struct fth_ptx_lexer *lexer, const char *text)
 {
-    if (lexer_accept(lexer, text))
+    if (fth_ptx_lexer_accept(lexer, text))
         return true;
-    const struct token *token = &lexer->token;
+    const struct fth_ptx_token *token = &lexer->token;
     if (token->kind == TOKEN_END)
-        return lexer_fail(lexer, token, "expected '%s' before the end of the file", text);
-    return lexer_fail(lexer, token, "expected '%s'", text);
+        return fth_ptx_lexer_fail(lexer, token, "expected '%s' before the end of the file", text);
+    return fth_ptx_lexer_fail(lexer, token, "expected '%s'", text);
 }

@@ -1,7 +1,7 @@
 /* Computes which registers and predicates each instruction reads and writes. This is done once,
  * when a module has been parsed, so that an observer can model dependences between instructions at
  * low cost. Registers are numbered by their row; the predicates follow. */
-#include "ptx/engine.h"
+#include "ptx/parse/parser.h"
 
 #include <string.h>
 
@@ -23,7 +23,7 @@ static bool begins_with(const char *text, const char *start)
 /* Returns true if the instruction waits until all accesses of the warp in flight are complete.
  * Fences and the wait for asynchronous copies do so by definition. Calls and returns do, because
  * the engine copies their arguments and results without listing them as operands. */
-static bool drains(const struct inst *inst)
+static bool drains(const struct fth_ptx_inst *inst)
 {
     return inst->control == K_CALL || inst->control == K_CALL_INDIRECT ||
            inst->control == K_RETURN || begins_with(inst->opcode, "membar") ||
@@ -32,7 +32,7 @@ static bool drains(const struct inst *inst)
 
 /* Returns true if the instruction accesses memory, so that the observer's `access` callback
  * follows. Loads of kernel arguments are treated like arithmetic. */
-static bool accesses(const struct inst *inst)
+static bool accesses(const struct fth_ptx_inst *inst)
 {
     static const char *const starts[] = {"ld.",  "ldu.", "st.",      "atom.",
                                          "red.", "tex.", "cp.async."};
@@ -44,7 +44,8 @@ static bool accesses(const struct inst *inst)
     return false;
 }
 
-bool find_operands(struct fth_ptx_module *module, struct function *function, uint64_t code_offset)
+bool fth_ptx_find_operands(struct fth_ptx_module *module, struct fth_ptx_function *function,
+                           uint64_t code_offset)
 {
     uint32_t predicates = function->register_count;
     function->operand_count = function->register_count + function->predicate_count;
@@ -53,7 +54,7 @@ bool find_operands(struct fth_ptx_module *module, struct function *function, uin
     if (!all)
         return false;
     for (size_t pc = 0; pc < function->code_count; pc++) {
-        struct inst *inst = &function->code[pc];
+        struct fth_ptx_inst *inst = &function->code[pc];
         struct fth_ptx_operands *operands = &all[pc];
         operands->code_offset = code_offset + pc * FTH_PTX_INSTRUCTION_BYTES;
         operands->drains = drains(inst);

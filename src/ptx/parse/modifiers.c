@@ -1,7 +1,7 @@
 /* The modifiers of an opcode, such as ".rn.f32": types, rounding modes, state spaces, cache
- * operators and others. Each sets a field of struct inst. Whether a modifier makes sense for the
- * opcode is checked later, by the select_* functions. */
-#include "ptx/parser.h"
+ * operators and others. Each sets a field of struct fth_ptx_inst. Whether a modifier makes sense
+ * for the opcode is checked later, by the fth_ptx_select_* functions. */
+#include "ptx/parse/parser.h"
 
 #include <string.h>
 
@@ -170,7 +170,7 @@ static const struct {
     {"level::eviction_priority", SET_NOTHING, 0},
 };
 
-bool compares(const char *base)
+bool fth_ptx_compares(const char *base)
 {
     return strcmp(base, "set") == 0 || strcmp(base, "setp") == 0;
 }
@@ -180,9 +180,10 @@ static bool is_atomic(const char *base)
     return strcmp(base, "atom") == 0 || strcmp(base, "red") == 0 || strcmp(base, "redux") == 0;
 }
 
-bool apply_modifier(struct inst *inst, const char *base, const char *word, size_t size)
+bool fth_ptx_apply_modifier(struct fth_ptx_inst *inst, const char *base, const char *word,
+                            size_t size)
 {
-    enum type type = parse_type(word, size);
+    enum fth_ptx_type type = fth_ptx_type_find(word, size);
     if (type != T_NONE) {
         if (inst->type == T_NONE)
             inst->type = (uint8_t)type;
@@ -199,19 +200,19 @@ bool apply_modifier(struct inst *inst, const char *base, const char *word, size_
         inst->mode = 2;
         return true;
     }
-    if (compares(base) && size == 2 && memcmp(word, "lo", 2) == 0) {
+    if (fth_ptx_compares(base) && size == 2 && memcmp(word, "lo", 2) == 0) {
         inst->comparison = C_LO;
         return true;
     }
-    if (compares(base) && size == 2 && memcmp(word, "hi", 2) == 0) {
+    if (fth_ptx_compares(base) && size == 2 && memcmp(word, "hi", 2) == 0) {
         inst->comparison = C_HI;
         return true;
     }
     if (is_atomic(base) && size >= 2 && size <= 3) {
-        enum atomic_op op = size == 3 && memcmp(word, "and", 3) == 0   ? A_AND
-                            : size == 2 && memcmp(word, "or", 2) == 0  ? A_OR
-                            : size == 3 && memcmp(word, "xor", 3) == 0 ? A_XOR
-                                                                       : A_NONE;
+        enum fth_ptx_atomic_op op = size == 3 && memcmp(word, "and", 3) == 0   ? A_AND
+                                    : size == 2 && memcmp(word, "or", 2) == 0  ? A_OR
+                                    : size == 3 && memcmp(word, "xor", 3) == 0 ? A_XOR
+                                                                               : A_NONE;
         if (op != A_NONE) {
             inst->atomic = (uint8_t)op;
             return true;

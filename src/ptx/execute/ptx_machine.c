@@ -2,7 +2,7 @@
  * variable is backed by separate host memory. As on a GPU, device addresses are far from zero. At
  * least 256 bytes between two allocations belong to neither, so an access just beyond the end of an
  * allocation is a fault. Several machines can share one memory. */
-#include "ptx/engine.h"
+#include "ptx/execute/warp.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const char operation[] = "allocate device memory";
 #define LARGE_PAGE ((uint64_t)2 << 20)
 
 /* Returns the index of the first allocation that begins above the address. */
-static size_t upper_bound(const struct memory *memory, uint64_t address)
+static size_t upper_bound(const struct fth_ptx_memory *memory, uint64_t address)
 {
     size_t low = 0, high = memory->allocation_count;
     while (low < high) {
@@ -30,18 +30,19 @@ static size_t upper_bound(const struct memory *memory, uint64_t address)
     return low;
 }
 
-const struct allocation *find_allocation(const struct memory *memory, uint64_t address)
+const struct fth_ptx_allocation *fth_ptx_find_allocation(const struct fth_ptx_memory *memory,
+                                                         uint64_t address)
 {
     size_t next = upper_bound(memory, address);
     if (next == 0 || !memory->allocations)
         return NULL;
-    const struct allocation *found = &memory->allocations[next - 1];
+    const struct fth_ptx_allocation *found = &memory->allocations[next - 1];
     return address - found->base < found->bytes ? found : NULL;
 }
 
 /* Allocates zeroed host memory with 8 spare bytes at the end. Transparent huge pages are disabled:
  * with them, a kernel that touches one line per page would make the whole buffer resident. */
-static bool get_host_memory(struct allocation *allocation)
+static bool get_host_memory(struct fth_ptx_allocation *allocation)
 {
     if (allocation->bytes > SIZE_MAX / 2)
         return false;
@@ -62,7 +63,7 @@ static bool get_host_memory(struct allocation *allocation)
     return true;
 }
 
-static void free_host_memory(const struct allocation *allocation)
+static void free_host_memory(const struct fth_ptx_allocation *allocation)
 {
     if (allocation->mapped_bytes)
         munmap(allocation->host, allocation->mapped_bytes);
@@ -70,8 +71,8 @@ static void free_host_memory(const struct allocation *allocation)
         free(allocation->host);
 }
 
-static enum fth_status add_allocation(struct memory *memory, struct allocation added,
-                                      struct fth_error *error)
+static enum fth_status add_allocation(struct fth_ptx_memory *memory,
+                                      struct fth_ptx_allocation added, struct fth_error *error)
 {
     void *allocations = memory->allocations;
     if (!fth_grow(&allocations, memory->allocation_count, &memory->allocation_capacity,
@@ -103,7 +104,7 @@ enum fth_status fth_ptx_machine_create_shared(struct fth_ptx_machine *other,
 {
     *out = NULL;
     struct fth_ptx_machine *machine = calloc(1, sizeof *machine);
-    struct memory *memory = other ? other->memory : calloc(1, sizeof *memory);
+    struct fth_ptx_memory *memory = other ? other->memory : calloc(1, sizeof *memory);
     if (!machine || !memory) {
         free(machine);
         if (!other)
@@ -115,17 +116,17 @@ enum fth_status fth_ptx_machine_create_shared(struct fth_ptx_machine *other,
     machine->module = module;
     enum fth_status status = FTH_OK;
     for (size_t i = 0; module && i < module->variable_count && status == FTH_OK; i++) {
-        const struct variable *variable = &module->variables[i];
-        if (variable->bytes && find_allocation(memory, variable->address))
+        const struct fth_ptx_variable *variable = &module->variables[i];
+        if (variable->bytes && fth_ptx_find_allocation(memory, variable->address))
             status = fth_fail(error, FTH_INVALID, "load module", module->name,
                               "the address of variable '%s' is already in use", variable->name);
         else
             status = add_allocation(
                 memory,
-                (struct allocation){.base = variable->address,
-                                    .bytes = variable->bytes,
-                                    .is_constant = variable->space == FTH_SPACE_CONST,
-                                    .owner = machine},
+                (struct fth_ptx_allocation){.base = variable->address,
+                                            .bytes = variable->bytes,
+                                            .is_constant = variable->space == FTH_SPACE_CONST,
+                                            .owner = machine},
                 error);
         if (status == FTH_OK && variable->bytes && variable->data)
             memcpy(fth_ptx_host(machine, variable->address, variable->bytes), variable->data,
@@ -139,7 +140,7 @@ enum fth_status fth_ptx_machine_create_shared(struct fth_ptx_machine *other,
     return FTH_OK;
 }
 
-static void remove_allocation(struct memory *memory, size_t index)
+static void remove_allocation(struct fth_ptx_memory *memory, size_t index)
 {
     free_host_memory(&memory->allocations[index]);
     memory->allocation_count--;
@@ -151,7 +152,7 @@ void fth_ptx_machine_destroy(struct fth_ptx_machine *machine)
 {
     if (!machine)
         return;
-    struct memory *memory = machine->memory;
+    struct fth_ptx_memory *memory = machine->memory;
     for (size_t i = memory->allocation_count; i-- > 0;)
         if (memory->allocations[i].owner == machine) /* a variable of its module */
             remove_allocation(memory, i);
@@ -167,10 +168,10 @@ void fth_ptx_machine_destroy(struct fth_ptx_machine *machine)
 
 uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine)
 {
-    const struct memory *memory = machine->memory;
+    const struct fth_ptx_memory *memory = machine->memory;
     if (memory->allocation_count == 0)
         return GLOBAL_BASE + LARGE_PAGE; /* the same address as after a few variables */
-    const struct allocation *last = &memory->allocations[memory->allocation_count - 1];
+    const struct fth_ptx_allocation *last = &memory->allocations[memory->allocation_count - 1];
     /* At least 256 bytes stay free after the last allocation. Variables do not share a large page
      * with allocations. */
     uint64_t end = last->base + last->bytes + 256, unit = last->owner ? LARGE_PAGE : 256;
@@ -190,8 +191,8 @@ enum fth_status fth_ptx_alloc(struct fth_ptx_machine *machine, uint64_t bytes, u
     if (base > end_of_memory || bytes > end_of_memory - base)
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL,
                         "%llu bytes exceed the address space", (unsigned long long)bytes);
-    enum fth_status status =
-        add_allocation(machine->memory, (struct allocation){.base = base, .bytes = bytes}, error);
+    enum fth_status status = add_allocation(
+        machine->memory, (struct fth_ptx_allocation){.base = base, .bytes = bytes}, error);
     if (status == FTH_OK)
         *address = base;
     return status;
@@ -200,7 +201,7 @@ enum fth_status fth_ptx_alloc(struct fth_ptx_machine *machine, uint64_t bytes, u
 enum fth_status fth_ptx_free(struct fth_ptx_machine *machine, uint64_t address,
                              struct fth_error *error)
 {
-    struct memory *memory = machine->memory;
+    struct fth_ptx_memory *memory = machine->memory;
     size_t next = upper_bound(memory, address);
     if (next == 0 || memory->allocations[next - 1].base != address ||
         memory->allocations[next - 1].owner)
@@ -212,7 +213,7 @@ enum fth_status fth_ptx_free(struct fth_ptx_machine *machine, uint64_t address,
 
 void *fth_ptx_host(const struct fth_ptx_machine *machine, uint64_t address, uint64_t bytes)
 {
-    const struct allocation *found = find_allocation(machine->memory, address);
+    const struct fth_ptx_allocation *found = fth_ptx_find_allocation(machine->memory, address);
     if (!found || found->bytes - (address - found->base) < bytes)
         return NULL;
     return found->host + (address - found->base);
@@ -224,7 +225,7 @@ bool fth_ptx_fill(struct fth_ptx_machine *machine, uint64_t address, unsigned ch
     uint8_t *host = fth_ptx_host(machine, address, bytes);
     if (!host)
         return false;
-    const struct allocation *found = find_allocation(machine->memory, address);
+    const struct fth_ptx_allocation *found = fth_ptx_find_allocation(machine->memory, address);
     if (byte == 0 && found->mapped_bytes && bytes >= MIN_MAPPING) {
         /* Return whole pages to the host; they read as zeros again. */
         const size_t page = (size_t)64 << 10; /* a multiple of the page size of every host */
@@ -257,7 +258,7 @@ enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t addres
                                 enum fth_ptx_texel texel_format, unsigned channels,
                                 uint64_t *handle, struct fth_error *error)
 {
-    struct memory *memory = machine->memory;
+    struct fth_ptx_memory *memory = machine->memory;
     *handle = 0;
     bool sane = (channels == 1 || channels == 2 || channels == 4) && texels > 0 &&
                 texels <= UINT64_MAX / 16;
@@ -275,7 +276,7 @@ enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t addres
         memory->textures = textures;
         memory->texture_count++;
     }
-    memory->textures[index] = (struct texture){address, texels, texel_format, channels};
+    memory->textures[index] = (struct fth_ptx_texture){address, texels, texel_format, channels};
     *handle = index + 1;
     return FTH_OK;
 }

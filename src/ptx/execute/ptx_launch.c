@@ -1,7 +1,7 @@
 /* Launches: checks the configuration of a launch, distributes its clusters over the host threads,
- * and schedules the warps of a cluster. One host thread runs a cluster from start to end. flow.c
- * runs the warps. */
-#include "ptx/engine.h"
+ * and schedules the warps of a cluster. One host thread runs a cluster from start to end.
+ * divergence.c runs the warps. */
+#include "ptx/execute/warp.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -12,14 +12,15 @@
 
 /* ---- faults ---- */
 
-void stop_run(struct run *run)
+void fth_ptx_run_stop(struct fth_ptx_run *run)
 {
     __atomic_store_n(&run->stop, true, __ATOMIC_RELAXED);
 }
 
-void warp_fault(struct warp *warp, const struct inst *inst, int lane, const char *cause, ...)
+void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                        const char *cause, ...)
 {
-    struct run *run = warp->block->run;
+    struct fth_ptx_run *run = warp->block->run;
     char text[256];
     va_list arguments;
     va_start(arguments, cause);
@@ -38,10 +39,10 @@ void warp_fault(struct warp *warp, const struct inst *inst, int lane, const char
     }
     pthread_mutex_unlock(run->lock);
     warp->failed = true;
-    stop_run(run);
+    fth_ptx_run_stop(run);
 }
 
-void out_of_memory(struct run *run)
+void fth_ptx_run_no_memory(struct fth_ptx_run *run)
 {
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK) {
@@ -49,33 +50,34 @@ void out_of_memory(struct run *run)
         fth_no_memory(run->error, "run kernel", run->kernel->name);
     }
     pthread_mutex_unlock(run->lock);
-    stop_run(run);
+    fth_ptx_run_stop(run);
 }
 
 /* ---- blocks ---- */
 
-static void block_fini(struct block *block)
+static void block_fini(struct fth_ptx_block *block)
 {
     for (uint32_t w = 0; w < block->warp_count; w++) {
-        struct warp *warp = &block->warps[w];
-        /* After a fault, fragments remain. do_exit frees each frame when its last lane exits. */
+        struct fth_ptx_warp *warp = &block->warps[w];
+        /* After a fault, fragments remain. fth_ptx_run_exit frees each frame when its last lane
+         * exits. */
         while (warp->fragment_count) {
             warp->current = 0;
-            do_exit(warp, &warp->fragments[0], warp->fragments[0].mask);
+            fth_ptx_run_exit(warp, &warp->fragments[0], warp->fragments[0].mask);
         }
         free(warp->local);
     }
     free(block->warps);
     free(block->shared);
-    *block = (struct block){.run = block->run};
+    *block = (struct fth_ptx_block){.run = block->run};
 }
 
-bool reserve_shared(struct block *block)
+bool fth_ptx_reserve_shared(struct fth_ptx_block *block)
 {
-    struct run *run = block->run;
+    struct fth_ptx_run *run = block->run;
     block->shared = calloc(1, run->shared_bytes + 16);
     if (!block->shared) {
-        out_of_memory(run);
+        fth_ptx_run_no_memory(run);
         return false;
     }
     block->shared_bytes = run->shared_bytes;
@@ -84,7 +86,8 @@ bool reserve_shared(struct block *block)
 
 /* Computes the position in the grid of the block with this rank in this cluster. Clusters, and the
  * blocks of a cluster, are numbered with x fastest. */
-static void find_block(const struct run *run, uint64_t cluster, uint32_t rank, uint32_t xyz[3])
+static void find_block(const struct fth_ptx_run *run, uint64_t cluster, uint32_t rank,
+                       uint32_t xyz[3])
 {
     for (int i = 0; i < 3; i++) {
         const uint32_t size = run->cluster[i], clusters = run->grid[i] / size;
@@ -94,12 +97,12 @@ static void find_block(const struct run *run, uint64_t cluster, uint32_t rank, u
     }
 }
 
-static bool block_init(struct block *block, struct run *run, struct cluster *cluster,
-                       uint64_t cluster_index, uint32_t rank)
+static bool block_init(struct fth_ptx_block *block, struct fth_ptx_run *run,
+                       struct fth_ptx_cluster *cluster, uint64_t cluster_index, uint32_t rank)
 {
     uint32_t warps = (uint32_t)((run->threads_per_block + LANES - 1) / LANES);
     uint32_t sms = run->launch->sms ? run->launch->sms : 1;
-    *block = (struct block){.run = run, .cluster = cluster, .rank = rank};
+    *block = (struct fth_ptx_block){.run = run, .cluster = cluster, .rank = rank};
     find_block(run, cluster_index, rank, block->xyz);
     const uint64_t index =
         ((uint64_t)block->xyz[2] * run->grid[1] + block->xyz[1]) * run->grid[0] + block->xyz[0];
@@ -107,12 +110,12 @@ static bool block_init(struct block *block, struct run *run, struct cluster *clu
     block->sm = (uint32_t)(index % sms);
     block->warps = calloc(warps, sizeof *block->warps);
     if (!block->warps) {
-        out_of_memory(run);
+        fth_ptx_run_no_memory(run);
         return false;
     }
     block->warp_count = warps;
     for (uint32_t w = 0; w < warps; w++) {
-        struct warp *warp = &block->warps[w];
+        struct fth_ptx_warp *warp = &block->warps[w];
         uint64_t lanes = run->threads_per_block - (uint64_t)w * LANES;
         warp->block = block;
         warp->index = w;
@@ -124,52 +127,53 @@ static bool block_init(struct block *block, struct run *run, struct cluster *clu
                                      .rank = rank};
         warp->pool = (const uint64_t(*)[LANES])run->module->pool;
         warp->existing_lanes = lanes >= LANES ? FULL_MASK : (1u << lanes) - 1;
-        struct frame *frame = frame_create(warp, run->kernel, NULL);
+        struct fth_ptx_frame *frame = fth_ptx_frame_create(warp, run->kernel, NULL);
         if (!frame)
             return false;
         frame->live = warp->existing_lanes;
-        warp->fragments[0] = (struct fragment){.mask = warp->existing_lanes, .frame = frame};
+        warp->fragments[0] =
+            (struct fth_ptx_fragment){.mask = warp->existing_lanes, .frame = frame};
         warp->fragment_count = 1;
-        if (!reserve_local(warp, frame))
+        if (!fth_ptx_reserve_local(warp, frame))
             return false;
     }
     return true;
 }
 
-static bool stopped(const struct run *run)
+static bool stopped(const struct fth_ptx_run *run)
 {
     return __atomic_load_n(&run->stop, __ATOMIC_RELAXED);
 }
 
 /* Gives each warp of the block a turn. Returns true if any warp has not ended. Sets *progress if a
  * warp issued instructions or a barrier completed. */
-static bool run_round(struct block *block, bool *progress)
+static bool run_round(struct fth_ptx_block *block, bool *progress)
 {
-    struct run *run = block->run;
+    struct fth_ptx_run *run = block->run;
     bool left = false;
     for (uint32_t w = 0; w < block->warp_count && !stopped(run); w++) {
         if (block->warps[w].fragment_count == 0)
             continue;
-        *progress = run_warp(&block->warps[w], WARP_TURN) || *progress;
+        *progress = fth_ptx_warp_run(&block->warps[w], WARP_TURN) || *progress;
         left = left || block->warps[w].fragment_count > 0;
         if (block->warps[w].failed)
-            stop_run(run);
+            fth_ptx_run_stop(run);
     }
-    *progress = (left && release_barriers(block)) || *progress;
+    *progress = (left && fth_ptx_release_barriers(block)) || *progress;
     return left;
 }
 
 /* Runs a cluster for an observer without a `time` callback: the warps take long turns. */
-static void run_in_rounds(struct run *run, struct cluster *cluster)
+static void run_in_rounds(struct fth_ptx_run *run, struct fth_ptx_cluster *cluster)
 {
     for (bool left = true; left && !stopped(run);) {
         bool progress = false;
         left = false;
         for (uint32_t b = 0; b < cluster->count; b++)
             left = run_round(&cluster->blocks[b], &progress) || left;
-        progress = (left && release_cluster(cluster)) || progress;
+        progress = (left && fth_ptx_release_cluster(cluster)) || progress;
         if (left && !progress && !stopped(run))
-            report_deadlock(cluster);
+            fth_ptx_report_deadlock(cluster);
     }
 }
 
@@ -180,14 +184,14 @@ static void run_in_rounds(struct run *run, struct cluster *cluster)
 
 /* Returns the warp with the lowest time that can run, or NULL. *alone is true if no other warp can
  * run. */
-static struct warp *earliest(const struct cluster *cluster, bool *alone)
+static struct fth_ptx_warp *earliest(const struct fth_ptx_cluster *cluster, bool *alone)
 {
-    struct warp *first = NULL;
+    struct fth_ptx_warp *first = NULL;
     *alone = true;
     for (uint32_t b = 0; b < cluster->count; b++) {
-        const struct block *block = &cluster->blocks[b];
+        const struct fth_ptx_block *block = &cluster->blocks[b];
         for (uint32_t w = 0; w < block->warp_count; w++) {
-            struct warp *warp = &block->warps[w];
+            struct fth_ptx_warp *warp = &block->warps[w];
             if (warp->fragment_count == 0 || warp->blocked)
                 continue;
             if (first)
@@ -199,7 +203,7 @@ static struct warp *earliest(const struct cluster *cluster, bool *alone)
     return first;
 }
 
-static bool is_done(const struct cluster *cluster)
+static bool is_done(const struct fth_ptx_cluster *cluster)
 {
     for (uint32_t b = 0; b < cluster->count; b++)
         for (uint32_t w = 0; w < cluster->blocks[b].warp_count; w++)
@@ -209,54 +213,55 @@ static bool is_done(const struct cluster *cluster)
 }
 
 /* Reads the times of all warps again, because a barrier can have advanced any of them. */
-static void read_times(const struct cluster *cluster, const struct fth_ptx_observer *observer)
+static void read_times(const struct fth_ptx_cluster *cluster,
+                       const struct fth_ptx_observer *observer)
 {
     for (uint32_t b = 0; b < cluster->count; b++)
         for (uint32_t w = 0; w < cluster->blocks[b].warp_count; w++) {
-            struct warp *warp = &cluster->blocks[b].warps[w];
+            struct fth_ptx_warp *warp = &cluster->blocks[b].warps[w];
             if (warp->fragment_count)
                 warp->time = observer->time(observer->user, &warp->issue.who);
         }
 }
 
 /* Runs a cluster for an observer with a `time` callback: always the warp with the lowest time. */
-static void run_by_time(struct run *run, struct cluster *cluster)
+static void run_by_time(struct fth_ptx_run *run, struct fth_ptx_cluster *cluster)
 {
     const struct fth_ptx_observer *observer = run->observer;
     while (!stopped(run)) {
         bool alone;
-        struct warp *warp = earliest(cluster, &alone);
+        struct fth_ptx_warp *warp = earliest(cluster, &alone);
         if (warp) {
             warp->issue.alone = alone;
-            run_warp(warp, alone ? WARP_TURN : SHORT_TURN);
+            fth_ptx_warp_run(warp, alone ? WARP_TURN : SHORT_TURN);
             warp->time = observer->time(observer->user, &warp->issue.who);
             if (warp->failed)
-                stop_run(run);
+                fth_ptx_run_stop(run);
             if (!warp->blocked && warp->fragment_count && !cluster->unchecked_arrival)
                 continue;
         }
         /* The warp arrived at a barrier or ended, which can have completed a barrier. */
         if (is_done(cluster) || stopped(run))
             return;
-        bool released = release_cluster(cluster);
+        bool released = fth_ptx_release_cluster(cluster);
         for (uint32_t b = 0; b < cluster->count; b++)
-            released = release_barriers(&cluster->blocks[b]) || released;
+            released = fth_ptx_release_barriers(&cluster->blocks[b]) || released;
         if (released)
             read_times(cluster, observer);
         else if (!warp)
-            report_deadlock(cluster);
+            fth_ptx_report_deadlock(cluster);
     }
 }
 
-static void run_cluster(struct run *run, uint64_t index)
+static void run_cluster(struct fth_ptx_run *run, uint64_t index)
 {
-    struct block only;
-    struct cluster cluster = {.blocks = &only};
+    struct fth_ptx_block only;
+    struct fth_ptx_cluster cluster = {.blocks = &only};
     if (run->cluster_blocks > 1)
         cluster.blocks = calloc(run->cluster_blocks, sizeof *cluster.blocks);
     bool ok = cluster.blocks != NULL;
     if (!ok)
-        out_of_memory(run);
+        fth_ptx_run_no_memory(run);
     for (uint32_t rank = 0; rank < run->cluster_blocks && ok; rank++) {
         ok = block_init(&cluster.blocks[rank], run, &cluster, index, rank);
         cluster.count++;
@@ -267,7 +272,7 @@ static void run_cluster(struct run *run, uint64_t index)
         run_in_rounds(run, &cluster);
     uint64_t warp_instructions = 0, thread_instructions = 0;
     for (uint32_t rank = 0; rank < cluster.count; rank++) {
-        struct block *block = &cluster.blocks[rank];
+        struct fth_ptx_block *block = &cluster.blocks[rank];
         for (uint32_t w = 0; w < block->warp_count; w++) {
             warp_instructions += block->warps[w].instructions;
             thread_instructions += block->warps[w].thread_instructions;
@@ -279,11 +284,11 @@ static void run_cluster(struct run *run, uint64_t index)
     if (cluster.blocks != &only)
         free(cluster.blocks);
     if (run->observer && run->observer->done && !run->observer->done(run->observer->user, index))
-        stop_run(run);
+        fth_ptx_run_stop(run);
 }
 
 /* Runs clusters until none is left. Each host thread executes this function; only one has a log. */
-static void run_clusters(struct run *run, const struct fth_log *log)
+static void run_clusters(struct fth_ptx_run *run, const struct fth_log *log)
 {
     const uint64_t count = run->cluster_count;
     time_t last = 0;
@@ -307,7 +312,7 @@ static void *run_clusters_unlogged(void *argument)
 
 /* ---- launches ---- */
 
-static unsigned host_threads(const struct run *run)
+static unsigned host_threads(const struct fth_ptx_run *run)
 {
     enum { MAX_THREADS = 256 };
     if (run->observer && !run->observer->parallel)
@@ -323,7 +328,7 @@ static unsigned host_threads(const struct run *run)
 }
 
 /* Determines the cluster size from the launch or the kernel, and checks it. */
-static enum fth_status check_clusters(struct run *run, struct fth_error *error)
+static enum fth_status check_clusters(struct fth_ptx_run *run, struct fth_error *error)
 {
     static const char operation[] = "launch kernel";
     const struct fth_ptx_kernel *kernel = &run->kernel->kernel;
@@ -356,7 +361,7 @@ static enum fth_status check_clusters(struct run *run, struct fth_error *error)
     return FTH_OK;
 }
 
-static enum fth_status check_launch(struct run *run, struct fth_error *error)
+static enum fth_status check_launch(struct fth_ptx_run *run, struct fth_error *error)
 {
     static const char operation[] = "launch kernel";
     const struct fth_ptx_launch *launch = run->launch;
@@ -406,15 +411,15 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
                             struct fth_ptx_totals *totals, struct fth_error *error)
 {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    struct run run = {.machine = machine,
-                      .module = machine->module,
-                      .launch = launch,
-                      .observer = launch->observer,
-                      .arguments = launch->arguments,
-                      .lock = &lock,
-                      .error = error};
+    struct fth_ptx_run run = {.machine = machine,
+                              .module = machine->module,
+                              .launch = launch,
+                              .observer = launch->observer,
+                              .arguments = launch->arguments,
+                              .lock = &lock,
+                              .error = error};
     for (size_t i = 0; i < machine->module->function_count; i++) {
-        const struct function *function = &machine->module->functions[i];
+        const struct fth_ptx_function *function = &machine->module->functions[i];
         if (function->is_kernel && function->has_body &&
             strcmp(function->name, launch->kernel) == 0)
             run.kernel = function;

@@ -2,9 +2,9 @@
  * leaves open, such as the payload of a NaN, is the one that an H200 returns (tests/differential).
  *
  * The handlers convert_integer_to_float and convert_float_to_float compute in C and therefore round
- * in the rounding mode of the host. The host rounds to nearest unless run_rounded has set another
- * mode. */
-#include "ptx/execute.h"
+ * in the rounding mode of the host. The host rounds to nearest unless fth_ptx_run_rounded has set
+ * another mode. */
+#include "ptx/execute/execute.h"
 
 #include <math.h>
 
@@ -53,8 +53,8 @@ enum { ONE_F16 = 0x3c00, ONE_BF16 = 0x3f80, ONE_F32 = 0x3f800000 };
 #define TO_U64(bits) ((uint64_t)(bits))
 #define TO_S64(bits) ((int64_t)(bits))
 
-static uint32_t compare_integers(const struct inst *inst, enum type type, const uint64_t *ra,
-                                 const uint64_t *rb, uint32_t mask)
+static uint32_t compare_integers(const struct fth_ptx_inst *inst, enum fth_ptx_type type,
+                                 const uint64_t *ra, const uint64_t *rb, uint32_t mask)
 {
     uint32_t lanes = 0;
     switch (type) {
@@ -72,13 +72,13 @@ static uint32_t compare_integers(const struct inst *inst, enum type type, const 
 
 /* A value of any float type as a double, which represents all of them exactly. With .ftz, subnormal
  * f32 and f16 values become zero. */
-static inline double load_float(uint64_t bits, enum type type, uint32_t flags)
+static inline double load_float(uint64_t bits, enum fth_ptx_type type, uint32_t flags)
 {
     switch (type) {
     case T_F16:
-        return flags & F_FTZ && (bits & 0x7c00) == 0 ? half_to_double(bits & 0x8000)
-                                                     : half_to_double((uint16_t)bits);
-    case T_BF16: return bfloat_to_double((uint16_t)bits);
+        return flags & F_FTZ && (bits & 0x7c00) == 0 ? fth_ptx_half_to_double(bits & 0x8000)
+                                                     : fth_ptx_half_to_double((uint16_t)bits);
+    case T_BF16: return fth_ptx_bfloat_to_double((uint16_t)bits);
     case T_F32:
         return flags & F_FTZ && (bits & 0x7f800000) == 0 ? (double)as_float(bits & 0x80000000u)
                                                          : (double)as_float(bits);
@@ -88,8 +88,8 @@ static inline double load_float(uint64_t bits, enum type type, uint32_t flags)
 
 /* Returns the lanes for which the comparison holds. With a NaN operand, eq, ne, lt, le, gt and ge
  * are false, and equ, neu, ltu, leu, gtu and geu are true. */
-static uint32_t compare_floats(const struct inst *inst, enum type type, const uint64_t *ra,
-                               const uint64_t *rb, uint32_t mask)
+static uint32_t compare_floats(const struct fth_ptx_inst *inst, enum fth_ptx_type type,
+                               const uint64_t *ra, const uint64_t *rb, uint32_t mask)
 {
     double va[LANES], vb[LANES];
     uint32_t unordered = 0, lanes = 0;
@@ -118,20 +118,21 @@ static uint32_t compare_floats(const struct inst *inst, enum type type, const ui
         }
         lanes |= (uint32_t)holds << lane;
     });
-    /* equ, neu, ltu, leu, gtu and geu are consecutive in enum comparison. */
+    /* equ, neu, ltu, leu, gtu and geu are consecutive in enum fth_ptx_comparison. */
     bool with_nan = inst->comparison >= C_EQU && inst->comparison <= C_GEU;
     return with_nan ? lanes | unordered : lanes & ~unordered;
 }
 
-static uint32_t compare(struct warp *warp, const struct inst *inst, enum type type, uint32_t mask)
+static uint32_t compare(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                        enum fth_ptx_type type, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);
-    return type_is_float(type) ? compare_floats(inst, type, ra, rb, mask)
-                               : compare_integers(inst, type, ra, rb, mask);
+    return fth_ptx_type_is_float(type) ? compare_floats(inst, type, ra, rb, mask)
+                                       : compare_integers(inst, type, ra, rb, mask);
 }
 
 /* Combines the result of a comparison with the source predicate, as in setp.lt.and. */
-static uint32_t combine(struct warp *warp, const struct inst *inst, uint32_t lanes)
+static uint32_t combine(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t lanes)
 {
     if (inst->boolean == B_NONE)
         return lanes;
@@ -142,18 +143,18 @@ static uint32_t combine(struct warp *warp, const struct inst *inst, uint32_t lan
 }
 
 /* setp.lt.and p|q: q gets the negated comparison, combined with the same source predicate. */
-static void run_setp(struct warp *warp, const struct inst *inst, uint32_t mask)
+static void run_setp(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
-    uint32_t lanes = compare(warp, inst, (enum type)inst->type, mask);
+    uint32_t lanes = compare(warp, inst, (enum fth_ptx_type)inst->type, mask);
     uint32_t first = combine(warp, inst, lanes), second = combine(warp, inst, ~lanes);
     set_predicate(warp, inst->d[0], mask, first);
     set_predicate(warp, inst->d[1], mask, second);
 }
 
 /* set: "true" is 1.0 for a float type and all ones for an integer type. */
-static void run_set(struct warp *warp, const struct inst *inst, uint32_t mask)
+static void run_set(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
-    uint32_t lanes = combine(warp, inst, compare(warp, inst, (enum type)inst->type2, mask));
+    uint32_t lanes = combine(warp, inst, compare(warp, inst, (enum fth_ptx_type)inst->type2, mask));
     uint64_t true_value = inst->type == T_F32    ? ONE_F32
                           : inst->type == T_F16  ? ONE_F16
                           : inst->type == T_BF16 ? ONE_BF16
@@ -164,8 +165,8 @@ static void run_set(struct warp *warp, const struct inst *inst, uint32_t mask)
 
 /* Compares pairs of 16-bit floats. *first and *second are the lanes for which the comparison of the
  * low and of the high halves holds. */
-static void compare_pairs(struct warp *warp, const struct inst *inst, enum type pair, uint32_t mask,
-                          uint32_t *first, uint32_t *second)
+static void compare_pairs(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                          enum fth_ptx_type pair, uint32_t mask, uint32_t *first, uint32_t *second)
 {
     uint64_t low[2][LANES], high[2][LANES];
     for (int i = 0; i < 2; i++) {
@@ -173,15 +174,15 @@ static void compare_pairs(struct warp *warp, const struct inst *inst, enum type 
         FOR_LANES(mask, low[i][lane] = source[lane] & 0xffff;
                   high[i][lane] = source[lane] >> 16 & 0xffff;);
     }
-    enum type half = pair == T_F16X2 ? T_F16 : T_BF16;
+    enum fth_ptx_type half = pair == T_F16X2 ? T_F16 : T_BF16;
     *first = combine(warp, inst, compare_floats(inst, half, low[0], low[1], mask));
     *second = combine(warp, inst, compare_floats(inst, half, high[0], high[1], mask));
 }
 
-static void run_set_pair(struct warp *warp, const struct inst *inst, uint32_t mask)
+static void run_set_pair(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     uint32_t first, second;
-    compare_pairs(warp, inst, (enum type)inst->type2, mask, &first, &second);
+    compare_pairs(warp, inst, (enum fth_ptx_type)inst->type2, mask, &first, &second);
     uint64_t true_value = inst->type == T_F16X2    ? ONE_F16
                           : inst->type == T_BF16X2 ? ONE_BF16
                                                    : 0xffff;
@@ -191,10 +192,10 @@ static void run_set_pair(struct warp *warp, const struct inst *inst, uint32_t ma
 }
 
 /* setp.eq.f16x2 p|q: p for the low half, q for the high one. */
-static void run_setp_pair(struct warp *warp, const struct inst *inst, uint32_t mask)
+static void run_setp_pair(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     uint32_t first, second;
-    compare_pairs(warp, inst, (enum type)inst->type, mask, &first, &second);
+    compare_pairs(warp, inst, (enum fth_ptx_type)inst->type, mask, &first, &second);
     set_predicate(warp, inst->d[0], mask, first);
     set_predicate(warp, inst->d[1], mask, second);
 }
@@ -203,7 +204,7 @@ static void run_setp_pair(struct warp *warp, const struct inst *inst, uint32_t m
 enum { FINITE = 1, INFINITE, NUMBER, NOT_A_NUMBER, NORMAL, SUBNORMAL };
 
 /* testp: tests the class of a float. Zero counts as normal (PTX ISA, testp). */
-static void run_testp(struct warp *warp, const struct inst *inst, uint32_t mask)
+static void run_testp(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]);
     uint32_t lanes = 0;
@@ -225,7 +226,7 @@ static void run_testp(struct warp *warp, const struct inst *inst, uint32_t mask)
 
 /* The integer of type `type` in the low bits of `bits`, sign-extended or zero-extended to 64 bits.
  */
-static inline uint64_t load_integer(uint64_t bits, enum type type)
+static inline uint64_t load_integer(uint64_t bits, enum fth_ptx_type type)
 {
     switch (type) {
     case T_S8: return (uint64_t)(int8_t)bits;
@@ -242,11 +243,11 @@ static inline uint64_t load_integer(uint64_t bits, enum type type)
 }
 
 /* Clamps a 64-bit integer to the range of type `to`. `is_signed`: the value is a signed number. */
-static uint64_t clamp_integer(uint64_t value, bool is_signed, enum type to)
+static uint64_t clamp_integer(uint64_t value, bool is_signed, enum fth_ptx_type to)
 {
-    unsigned bits = 8 * type_bytes(to);
+    unsigned bits = 8 * fth_ptx_type_bytes(to);
     bool negative = is_signed && (int64_t)value < 0;
-    if (type_is_signed(to)) {
+    if (fth_ptx_type_is_signed(to)) {
         int64_t max = (int64_t)(UINT64_MAX >> (65 - bits)), min = -max - 1;
         if (!negative && value > (uint64_t)max)
             return (uint64_t)max;
@@ -256,15 +257,16 @@ static uint64_t clamp_integer(uint64_t value, bool is_signed, enum type to)
     return negative ? 0 : value > max ? max : value;
 }
 
-static void run_integer_to_integer(struct warp *warp, const struct inst *inst, uint32_t mask)
+static void run_integer_to_integer(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                                   uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]);
     uint64_t *rd = out_row(warp, inst->d[0]);
-    enum type to = (enum type)inst->type, from = (enum type)inst->type2;
+    enum fth_ptx_type to = (enum fth_ptx_type)inst->type, from = (enum fth_ptx_type)inst->type2;
     FOR_LANES(mask, {
         uint64_t value = load_integer(ra[lane], from);
         if (inst->flags & F_SAT)
-            value = clamp_integer(value, type_is_signed(from), to);
+            value = clamp_integer(value, fth_ptx_type_is_signed(from), to);
         rd[lane] = load_integer(value, to);
     });
 }
@@ -274,7 +276,7 @@ UNARY(cvt_u64_u32, uint32_t, a)
 UNARY(cvt_s64_s32, int32_t, a)
 UNARY(cvt_u32_u64, uint64_t, (uint32_t)a)
 
-static inline double round_integral(double value, enum rounding rounding)
+static inline double round_integral(double value, enum fth_ptx_rounding rounding)
 {
     switch (rounding) {
     case R_RNI: return rint(value);
@@ -287,10 +289,10 @@ static inline double round_integral(double value, enum rounding rounding)
 /* Converts a double with an integral value to an integer, clamped to the range of type `to`. As on
  * an H200, a NaN becomes 0; but a NaN that comes from f64 or is converted to 64 bits becomes the
  * integer of type `to` in which only the highest bit is set. */
-static uint64_t to_integer(double value, enum type to, enum type from)
+static uint64_t to_integer(double value, enum fth_ptx_type to, enum fth_ptx_type from)
 {
-    unsigned bits = 8 * type_bytes(to);
-    bool is_signed = type_is_signed(to);
+    unsigned bits = 8 * fth_ptx_type_bytes(to);
+    bool is_signed = fth_ptx_type_is_signed(to);
     if (isnan(value)) {
         if (bits < 64 && from != T_F64)
             return 0;
@@ -304,14 +306,16 @@ static uint64_t to_integer(double value, enum type to, enum type from)
     return value <= 0 ? 0 : (uint64_t)value;
 }
 
-static void run_float_to_integer(struct warp *warp, const struct inst *inst, uint32_t mask)
+static void run_float_to_integer(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                                 uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]);
     uint64_t *rd = out_row(warp, inst->d[0]);
-    enum type to = (enum type)inst->type, from = (enum type)inst->type2;
+    enum fth_ptx_type to = (enum fth_ptx_type)inst->type, from = (enum fth_ptx_type)inst->type2;
     FOR_LANES(mask, {
         double value = load_float(ra[lane], from, inst->flags);
-        rd[lane] = to_integer(round_integral(value, (enum rounding)inst->rounding), to, from);
+        rd[lane] =
+            to_integer(round_integral(value, (enum fth_ptx_rounding)inst->rounding), to, from);
     });
 }
 
@@ -330,12 +334,13 @@ static double integer_to_double_odd(uint64_t value, bool is_signed)
     return negative ? -result : result;
 }
 
-static void convert_integer_to_float(struct warp *warp, const struct inst *inst, uint32_t mask)
+static void convert_integer_to_float(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                                     uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]);
     uint64_t *rd = out_row(warp, inst->d[0]);
-    enum type to = (enum type)inst->type, from = (enum type)inst->type2;
-    bool is_signed = type_is_signed(from);
+    enum fth_ptx_type to = (enum fth_ptx_type)inst->type, from = (enum fth_ptx_type)inst->type2;
+    bool is_signed = fth_ptx_type_is_signed(from);
     FOR_LANES(mask, {
         uint64_t value = load_integer(ra[lane], from);
         if (inst->flags & F_SAT) /* the result is 0 or 1 */
@@ -348,33 +353,35 @@ static void convert_integer_to_float(struct warp *warp, const struct inst *inst,
     });
 }
 
-static void run_integer_to_half(struct warp *warp, const struct inst *inst, uint32_t mask)
+static void run_integer_to_half(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                                uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]);
     uint64_t *rd = out_row(warp, inst->d[0]);
-    enum type from = (enum type)inst->type2;
-    enum rounding rounding = (enum rounding)inst->rounding;
+    enum fth_ptx_type from = (enum fth_ptx_type)inst->type2;
+    enum fth_ptx_rounding rounding = (enum fth_ptx_rounding)inst->rounding;
     FOR_LANES(mask, {
-        double value = integer_to_double_odd(load_integer(ra[lane], from), type_is_signed(from));
+        double value =
+            integer_to_double_odd(load_integer(ra[lane], from), fth_ptx_type_is_signed(from));
         if (inst->flags & F_SAT)
             value = value > 0;
-        rd[lane] = inst->type == T_F16 ? half_from_double(value, rounding)
-                                       : bfloat_from_double(value, rounding);
+        rd[lane] = inst->type == T_F16 ? fth_ptx_half_from_double(value, rounding)
+                                       : fth_ptx_bfloat_from_double(value, rounding);
     });
 }
 
 /* The bits of a value as a float of type `to`, after .sat and .relu. f16 and bf16 are rounded as
  * `rounding` says, f32 in the current rounding mode of the host. */
-static inline uint64_t store_float(double value, enum type to, enum rounding rounding,
-                                   uint32_t flags)
+static inline uint64_t store_float(double value, enum fth_ptx_type to,
+                                   enum fth_ptx_rounding rounding, uint32_t flags)
 {
     if (flags & F_SAT)
         value = value > 0 ? fmin(value, 1) : 0;
     if (flags & F_RELU && !(value > 0))
         value = isnan(value) ? value : 0;
     switch (to) {
-    case T_F16: return half_from_double(value, rounding);
-    case T_BF16: return bfloat_from_double(value, rounding);
+    case T_F16: return fth_ptx_half_from_double(value, rounding);
+    case T_BF16: return fth_ptx_bfloat_from_double(value, rounding);
     case T_F32: {
         if (isnan(value))
             return NAN_F32;
@@ -393,7 +400,7 @@ struct layout {
     unsigned bits, fraction;
 };
 
-static struct layout layout_of(enum type type)
+static struct layout layout_of(enum fth_ptx_type type)
 {
     return type == T_F16    ? (struct layout){16, 10}
            : type == T_BF16 ? (struct layout){16, 7}
@@ -405,7 +412,8 @@ static struct layout layout_of(enum type type)
  * NaN quiet and keeps as much of its payload as type `to` holds; with .ftz, an f32 source is first
  * replaced by NAN_F32, so its payload is lost. A conversion from bf16 to f32 only shifts the bits.
  * All other conversions give the canonical NaN of type `to`. */
-static uint64_t convert_nan(uint64_t bits, enum type to, enum type from, uint32_t flags)
+static uint64_t convert_nan(uint64_t bits, enum fth_ptx_type to, enum fth_ptx_type from,
+                            uint32_t flags)
 {
     bool kept = from == T_F64 || to == T_F64 || (from == T_BF16 && to == T_F32);
     if (from == T_F32 && flags & F_FTZ)
@@ -422,12 +430,13 @@ static uint64_t convert_nan(uint64_t bits, enum type to, enum type from, uint32_
     return sign << (out.bits - 1) | exponent | fraction >> (52 - out.fraction);
 }
 
-static void convert_float_to_float(struct warp *warp, const struct inst *inst, uint32_t mask)
+static void convert_float_to_float(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                                   uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]);
     uint64_t *rd = out_row(warp, inst->d[0]);
-    enum type to = (enum type)inst->type, from = (enum type)inst->type2;
-    enum rounding rounding = (enum rounding)inst->rounding;
+    enum fth_ptx_type to = (enum fth_ptx_type)inst->type, from = (enum fth_ptx_type)inst->type2;
+    enum fth_ptx_rounding rounding = (enum fth_ptx_rounding)inst->rounding;
     /* .ftz flushes an f32 source, but not if it is converted to f16 (as on an H200). store_float
      * flushes an f32 result. */
     uint32_t load_flags = from == T_F32 && to != T_F16 ? inst->flags : 0;
@@ -445,12 +454,13 @@ static void convert_float_to_float(struct warp *warp, const struct inst *inst, u
 }
 
 /* cvt.rn.f16x2.f32 d, a, b: a becomes the high half of d. */
-static void run_floats_to_pair(struct warp *warp, const struct inst *inst, uint32_t mask)
+static void run_floats_to_pair(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                               uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);
     uint64_t *rd = out_row(warp, inst->d[0]);
-    enum type half = inst->type == T_F16X2 ? T_F16 : T_BF16;
-    enum rounding rounding = (enum rounding)inst->rounding;
+    enum fth_ptx_type half = inst->type == T_F16X2 ? T_F16 : T_BF16;
+    enum fth_ptx_rounding rounding = (enum fth_ptx_rounding)inst->rounding;
     FOR_LANES(mask, rd[lane] =
                         store_float((double)as_float(ra[lane]), half, rounding, inst->flags) << 16 |
                         store_float((double)as_float(rb[lane]), half, rounding, inst->flags););
@@ -466,17 +476,18 @@ UNARY(run_tf32, uint32_t, to_tf32(a))
 
 /* ---- selection of handlers ---- */
 
-/* select_convert for cvt. inst->run may be set even if the result is false. */
-static bool select_cvt(struct inst *inst)
+/* fth_ptx_select_convert for cvt. inst->run may be set even if the result is false. */
+static bool select_cvt(struct fth_ptx_inst *inst)
 {
     if (inst->type == T_TF32 || inst->rounding == R_RNA) {
         inst->run = run_tf32;
         return inst->type == T_TF32 && inst->type2 == T_F32 && inst->rounding == R_RNA &&
                inst->flags == 0 && has_operands(inst, 1);
     }
-    enum type to = (enum type)inst->type, from = (enum type)inst->type2;
+    enum fth_ptx_type to = (enum fth_ptx_type)inst->type, from = (enum fth_ptx_type)inst->type2;
     uint32_t flags = inst->flags;
-    /* The types that follow T_F64 in enum type (pairs of integers, tf32, predicates) are rejected.
+    /* The types that follow T_F64 in enum fth_ptx_type (pairs of integers, tf32, predicates) are
+     * rejected.
      */
     if (flags & ~(uint32_t)(F_SAT | F_FTZ | F_RELU) || to > T_F64 || from > T_F64)
         return false;
@@ -489,7 +500,7 @@ static bool select_cvt(struct inst *inst)
         return false;
     bool directed = inst->rounding == R_RZ || inst->rounding == R_RM || inst->rounding == R_RP;
     bool integral = inst->rounding >= R_RNI; /* .rni, .rzi, .rmi or .rpi */
-    if (!type_is_float(to) && !type_is_float(from)) {
+    if (!fth_ptx_type_is_float(to) && !fth_ptx_type_is_float(from)) {
         bool plain = !(flags & F_SAT);
         inst->run = plain && to == T_U64 && from == T_U32   ? cvt_u64_u32
                     : plain && to == T_S64 && from == T_S32 ? cvt_s64_s32
@@ -497,11 +508,11 @@ static bool select_cvt(struct inst *inst)
                                                             : run_integer_to_integer;
         return inst->rounding == R_NONE;
     }
-    if (!type_is_float(to)) {
+    if (!fth_ptx_type_is_float(to)) {
         inst->run = run_float_to_integer;
         return integral;
     }
-    if (!type_is_float(from)) {
+    if (!fth_ptx_type_is_float(from)) {
         if (to == T_F16 || to == T_BF16) {
             inst->run = run_integer_to_half;
             return !integral && inst->rounding != R_NONE;
@@ -510,16 +521,16 @@ static bool select_cvt(struct inst *inst)
     } else {
         inst->run = convert_float_to_float;
         if (integral)
-            return type_bytes(to) == type_bytes(from);
+            return fth_ptx_type_bytes(to) == fth_ptx_type_bytes(from);
     }
     if (directed) {
         inst->inner = inst->run;
-        inst->run = run_rounded;
+        inst->run = fth_ptx_run_rounded;
     }
     return true;
 }
 
-bool select_convert(struct inst *inst, const char *base)
+bool fth_ptx_select_convert(struct fth_ptx_inst *inst, const char *base)
 {
     if (strcmp(base, "cvt") == 0)
         return select_cvt(inst);

@@ -5,7 +5,7 @@
 #ifndef FTH_PTX_EXECUTE_H
 #define FTH_PTX_EXECUTE_H
 
-#include "ptx/engine.h"
+#include "ptx/execute/warp.h"
 
 #include <string.h>
 
@@ -26,7 +26,7 @@
 /* Each macro defines a handler that computes EXPRESSION from one, two or three operands of type T.
  * EXPRESSION refers to the operands as a, b and c. */
 #define UNARY(NAME, T, EXPRESSION)                                                                 \
-    static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
+    static void NAME(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)    \
     {                                                                                              \
         const uint64_t *ra = row(warp, inst->s[0]);                                                \
         uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
@@ -34,7 +34,7 @@
     }
 
 #define BINARY(NAME, T, EXPRESSION)                                                                \
-    static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
+    static void NAME(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)    \
     {                                                                                              \
         const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);                   \
         uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
@@ -42,7 +42,7 @@
     }
 
 #define TERNARY(NAME, T, EXPRESSION)                                                               \
-    static void NAME(struct warp *warp, const struct inst *inst, uint32_t mask)                    \
+    static void NAME(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)    \
     {                                                                                              \
         const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);                   \
         const uint64_t *rc = row(warp, inst->s[2]);                                                \
@@ -53,16 +53,16 @@
 
 /* An entry in a table of handlers. `run` executes the opcode `base` with this type, exactly these
  * flags and this number of source operands. */
-struct handler {
+struct fth_ptx_handler {
     const char *base;
     uint8_t type;
     uint32_t flags;
     uint8_t sources;
-    run_function *run;
+    fth_ptx_run_function *run;
 };
 
 /* True if the instruction writes one register and has exactly `sources` source registers. */
-static inline bool has_operands(const struct inst *inst, int sources)
+static inline bool has_operands(const struct fth_ptx_inst *inst, int sources)
 {
     for (int i = 0; i < 6; i++)
         if ((inst->s[i] != NO_REGISTER) != (i < sources))
@@ -71,8 +71,8 @@ static inline bool has_operands(const struct inst *inst, int sources)
 }
 
 /* Sets inst->run from the first entry that matches the instruction. False if none does. */
-static inline bool select_handler(struct inst *inst, const char *base,
-                                  const struct handler *handlers, size_t count)
+static inline bool select_handler(struct fth_ptx_inst *inst, const char *base,
+                                  const struct fth_ptx_handler *handlers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (handlers[i].type == inst->type && handlers[i].flags == inst->flags &&
@@ -84,7 +84,7 @@ static inline bool select_handler(struct inst *inst, const char *base,
 }
 
 /* Calls inst->inner with the rounding mode of the instruction. */
-run_function run_rounded;
+fth_ptx_run_function fth_ptx_run_rounded;
 
 static inline float as_float(uint64_t bits)
 {
@@ -116,7 +116,8 @@ static inline uint64_t double_bits(double value)
 }
 
 /* The lanes whose source predicate is true, after the negation of the operand, if any. */
-static inline uint32_t source_predicate(const struct warp *warp, const struct inst *inst)
+static inline uint32_t source_predicate(const struct fth_ptx_warp *warp,
+                                        const struct fth_ptx_inst *inst)
 {
     uint32_t lanes = warp->predicates[inst->predicate];
     return inst->negated ? ~lanes : lanes;
@@ -124,7 +125,8 @@ static inline uint32_t source_predicate(const struct warp *warp, const struct in
 
 /* Sets a predicate to `lanes`, for the lanes of `mask` only. A negative index means that the
  * instruction has no such destination. */
-static inline void set_predicate(struct warp *warp, int32_t index, uint32_t mask, uint32_t lanes)
+static inline void set_predicate(struct fth_ptx_warp *warp, int32_t index, uint32_t mask,
+                                 uint32_t lanes)
 {
     if (index >= 0)
         warp->predicates[index] = (warp->predicates[index] & ~mask) | (lanes & mask);
