@@ -5,7 +5,7 @@
  * the workloads. */
 #include "check.h"
 #include "folder.h"
-#include "trace/launch.h"
+#include "trace/launch/launch.h"
 #include "trace/trace.h"
 
 #include <math.h>

@@ -12,7 +12,7 @@
  * Launch files describe buffers in the same way, without "ptr:"; their arguments refer to buffers
  * by name.
  */
-#include "trace/launch.h"
+#include "trace/launch/launch.h"
 #include "base/json.h"
 
 #include <ctype.h>

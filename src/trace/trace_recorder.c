@@ -4,7 +4,7 @@
  * order of their index, so that the same launch gives the same file with any number of host
  * threads. A block that ends early waits in memory for the blocks before it, within the limits
  * below. */
-#include "trace/launch.h"
+#include "trace/launch/launch.h"
 #include "trace/trace.h"
 
 #include <pthread.h>

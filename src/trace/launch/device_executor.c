@@ -3,7 +3,7 @@
  * launch. Launches on a GPU are timed. Launches on a simulated GPU are not: the simulator models
  * arithmetic only roughly, so its times would be meaningless for arbitrary kernels. */
 #include "device/machine.h"
-#include "trace/launch.h"
+#include "trace/launch/launch.h"
 
 #include <math.h>
 #include <stdlib.h>

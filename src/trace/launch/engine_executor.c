@@ -1,5 +1,5 @@
 /* The executor for the PTX engine. It needs no GPU and can notify an observer of each access. */
-#include "trace/launch.h"
+#include "trace/launch/launch.h"
 
 #include <stdlib.h>
 #include <string.h>

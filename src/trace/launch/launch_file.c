@@ -3,7 +3,7 @@
  * steps is one launch of a kernel. Loops over launches are unrolled while they are read, so that
  * the result is a plain list of steps. */
 #include "base/json.h"
-#include "trace/launch.h"
+#include "trace/launch/launch.h"
 
 #include <ctype.h>
 #include <math.h>

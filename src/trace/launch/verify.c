@@ -9,7 +9,7 @@
  *     sum = Σ v[i]      moment = Σ v[i] (i + 1) / count
  *
  * Each may differ from the expected number by at most relative * Σ |v[i]| + absolute. */
-#include "trace/launch.h"
+#include "trace/launch/launch.h"
 
 #include <math.h>
 #include <stdio.h>

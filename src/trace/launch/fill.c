@@ -1,7 +1,7 @@
 /* Computes the initial contents of buffers. Each buffer has its own random sequence, whose seed
  * depends on the index of the buffer. Adding a buffer at the end therefore does not change the
  * random numbers of the others. */
-#include "trace/launch.h"
+#include "trace/launch/launch.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The number types of buffers and arguments, and conversions of their values between text, bits and
  * double. */
-#include "trace/launch.h"
+#include "trace/launch/launch.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Runs a launch on an executor: allocates and fills the buffers, runs one kernel after the other,
  * and reads the buffers back. */
-#include "trace/launch.h"
+#include "trace/launch/launch.h"
 
 #include <math.h>
 #include <stdlib.h>

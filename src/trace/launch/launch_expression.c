@@ -1,7 +1,7 @@
 /* Arithmetic expressions on sizes and indices, such as "N*N", "ceil(N/32)" and "(i % N) / N". A
  * recursive-descent parser translates the text once into postfix operations. A stack machine then
  * evaluates them, for example once per element of a buffer. */
-#include "trace/launch.h"
+#include "trace/launch/launch.h"
 
 #include <ctype.h>
 #include <math.h>
