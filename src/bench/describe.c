@@ -65,7 +65,8 @@ enum fth_status fth_bench_l1_bytes(const struct fth_bench_run *run, uint64_t *by
     *bytes = 0;
     double cycles_per_hop[FOOTPRINTS];
     for (size_t i = 0; i < FOOTPRINTS && status == FTH_OK; i++)
-        cycles_per_hop[i] = answers.items[i].cycles[0] / (double)requests[i].steps[0].chain.count;
+        cycles_per_hop[i] =
+            answers.items[i].cycles[0] / (double)requests[i].chase.steps[0].chain.count;
     for (size_t i = 1; i < FOOTPRINTS && status == FTH_OK &&
                        cycles_per_hop[1] * fit_tolerance < cycles_per_hop[0];
          i++) {

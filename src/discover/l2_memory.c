@@ -1,7 +1,7 @@
 /* Measures the L2 and device memory. */
 #include "discover/discover.h"
-#include "probe/l2.h"
-#include "probe/tlb.h"
+#include "probe/l2/probe_l2.h"
+#include "probe/tlb/probe_tlb.h"
 
 #include <math.h>
 #include <stdio.h>

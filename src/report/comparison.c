@@ -1,6 +1,6 @@
 /* Lists the figures that differ between two descriptions, and the figures in which one of many GPUs
  * differs from the others of the same name. Two measured figures differ if their intervals do not
- * overlap (gpu/compare.c). */
+ * overlap (gpu/gpu_compare.c). */
 #include "report/report.h"
 
 #include <math.h>

@@ -101,7 +101,7 @@ static enum fth_status compare(struct sample_set *sample_set, size_t rows, const
         fth_nearest_fit(sample_set->examples, sample_set->labels, rows, sample_set->features,
                         sample_set->weights, sample_set->classes, &nearest, error);
     for (size_t i = 0; i < sample_set->classes && status == FTH_OK; i++)
-        sample_set->distance[i] = fth_nearest_distance(nearest, i, features, NULL);
+        sample_set->distance[i] = fth_nearest_distance(nearest, i, features);
     fth_nearest_destroy(nearest);
     return status;
 }

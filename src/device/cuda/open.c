@@ -133,7 +133,7 @@ static enum fth_status open_device(const char *what, const struct fth_log *log,
     *device = NULL;
     snprintf(id, sizeof id, "cuda:%s", what);
     FTH_TRY(open_machine(what, log, &ops, &machine, error));
-    return fth_batch_device(id, ops, machine, log, device, error);
+    return fth_runner_device(id, ops, machine, log, device, error);
 }
 
 const struct fth_backend fth_backend_cuda = {"cuda", "NVIDIA GPUs, through the CUDA driver",
