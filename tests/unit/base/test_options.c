@@ -157,7 +157,7 @@ static void launches_and_models_read_the_size(void **state)
     static const struct fth_launch_shape shape = {.grid = {1, 1, 1}};
     static const struct fth_model_options model = {.threads = 1};
     static const struct fth_explore_options explore = {.threads = 1};
-    static const char path[] = FTH_SOURCE_ROOT "/tests/kernels/saxpy.ptx";
+    static const char path[] = FTH_SOURCE_ROOT "/tests/kernels/floats/saxpy.ptx";
     struct fth_launch *launch = NULL;
     struct fth_model_params *params = NULL;
     struct fth_model_result *result = NULL;
