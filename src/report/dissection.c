@@ -15,8 +15,6 @@ enum {
     MAX_PASSES = 4    /* passes that are shown */
 };
 
-static const struct fth_report_options plain = {.utf8 = false};
-
 /* ---- the table ---- */
 
 /* Writes the number of ways or, if the sets have different sizes, the ways of each set. */
@@ -92,6 +90,7 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
         {"line_bytes", "Line", FTH_COLUMN_BYTES},  {"sets", "Sets", FTH_COLUMN_NUMBER},
         {"ways", "Ways", FTH_COLUMN_TEXT},         {"index", "Index", FTH_COLUMN_TEXT},
         {"policy", "Replacement", FTH_COLUMN_TEXT}};
+    struct fth_report_options known;
     struct fth_cell cells[MAX_ROWS * COLUMNS] = {{0}};
     char ways[MAX_ROWS][MAX_CELL], policies[MAX_ROWS][MAX_CELL];
     struct fth_buffer out = {0}, reasons = {0};
@@ -99,7 +98,8 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
     bool tlbs = false;
     *text = NULL;
     *size = 0;
-    options = options ? options : &plain;
+    FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
+    options = &known;
     const char *element;
     for (size_t i = 0; (element = fth_element_name(i)) && rows < MAX_ROWS; i++) {
         if (!was_dissected(gpu, element))
@@ -198,10 +198,12 @@ enum fth_status fth_report_series(const struct fth_series *series,
                                   const struct fth_report_options *options, char **text,
                                   size_t *size, struct fth_error *error)
 {
+    struct fth_report_options known;
     struct fth_buffer out = {0};
     *text = NULL;
     *size = 0;
-    options = options ? options : &plain;
+    FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
+    options = &known;
     size_t passes = series->lines ? series->count / series->lines : 0;
     if (series->missed)
         fth_buffer_format(&out,
