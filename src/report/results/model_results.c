@@ -212,7 +212,9 @@ static void put_parameters(struct fth_cells *cells, const struct fth_model_param
     for (size_t i = 0; fth_model_parameter(i, &parameter); i++) {
         enum fth_model_source source;
         const char *value = fth_model_value(params, i, &source);
-        fth_cells_put(cells, fth_arena_text(&cells->arena, parameter.name), 0);
+        const char *name = fth_arena_text(&cells->arena, parameter.name);
+        cells->failed = cells->failed || !name;
+        fth_cells_put(cells, name, 0);
         fth_cells_put(cells, value, 0);
         fth_cells_put(cells, sources[source], 0);
         fth_cells_put(cells, parameter.what, 0);

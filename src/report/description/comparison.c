@@ -235,9 +235,8 @@ enum fth_status fth_report_compare(const char *format, const struct fth_compare_
     *text = NULL;
     *size = 0;
     *count = 0;
-    enum fth_status status = fth_report_check(format, FTH_REPORT_TABLE, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_report_check(format, FTH_REPORT_TABLE, error));
+    enum fth_status status = FTH_OK;
     pair.rows.human_readable = strcmp(format, "text") == 0;
     if (strcmp(format, "json") == 0)
         begin_json(&pair, &out);

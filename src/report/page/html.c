@@ -1,17 +1,20 @@
 /* Writes one self-contained page from any mix of documents: descriptions, benches, comparisons,
- * model runs (condense.c), explorations (points.c), recordings (evidence.c) and the loads of
- * 'fathom dissect --series' (series.c). The page contains the documents as JSON data. When it is
- * opened, the scripts in html/ draw charts from this data with D3. No text of a document becomes
- * markup: '<',
- * '>' and '&' are written as \u003c, \u003e and \u0026, and the scripts insert texts as text nodes.
- */
+ * model runs (condense.c), explorations (points_document.c), recordings (evidence.c) and the loads
+ * of 'fathom dissect --series' (series_document.c). The page contains the documents as JSON data.
+ * When it is opened, the scripts in html/ draw charts from this data with D3. No text of a document
+ * becomes markup: '<', '>' and '&' are written as \u003c, \u003e and \u0026, and the scripts insert
+ * texts as text nodes. */
 #include "base/json.h"
 #include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BYTES = 1 << 30 }; /* size limit of an input file */
+static const char operation[] = "read document";
+
+/* Maximum size of an input file. Chosen, not derived: it bounds the memory that a damaged
+ * compressed file can take. */
+enum { MAX_BYTES = 1 << 30 };
 
 /* Appends a JSON text that stands inside <script>, escaped so that it can neither end the element
  * nor begin a comment. */
@@ -51,10 +54,11 @@ static enum fth_status put_document(struct fth_buffer *out, const char *path, js
  * recognised by the keys of its rows. */
 static enum fth_status read_list(const char *path, json_t **root, struct fth_error *error)
 {
+    if (!fth_is_exploration_list(*root))
+        return fth_fail(error, FTH_INVALID, operation, path,
+                        "this is a list, but not the output of 'fathom explore --json'");
     *root = fth_exploration_from_list(*root);
-    return *root ? FTH_OK
-                 : fth_fail(error, FTH_INVALID, "read document", path,
-                            "this is a list, but not the output of 'fathom explore --json'");
+    return *root ? FTH_OK : fth_no_memory(error, operation, path);
 }
 
 /* Reads a JSON document of fathom. Descriptions are validated here, so that the scripts of the page
@@ -67,10 +71,10 @@ static enum fth_status read_json(const char *path, const struct fth_buffer *cont
         return read_list(path, root, error);
     const char *schema = json_string_value(json_object_get(*root, "schema"));
     if (!schema || strncmp(schema, "fathom-", 7) != 0)
-        return fth_fail(error, FTH_INVALID, "read document", path,
+        return fth_fail(error, FTH_INVALID, operation, path,
                         "not a fathom document: it has no \"schema\" that begins with 'fathom-'");
-    if (strcmp(schema, "fathom-model/1") == 0)
-        fth_model_condense(*root);
+    if (strcmp(schema, "fathom-model/1") == 0 && !fth_model_condense(*root))
+        return fth_no_memory(error, operation, path);
     if (strncmp(schema, "fathom-gpu/", 11) != 0)
         return FTH_OK;
     struct fth_gpu *gpu = NULL;
@@ -81,25 +85,28 @@ static enum fth_status read_json(const char *path, const struct fth_buffer *cont
 }
 
 /* Appends the document of a file. The beginning of the file identifies its format. */
-static enum fth_status add_file(struct fth_buffer *out, const char *path, const struct fth_log *log,
-                                struct fth_error *error)
+static enum fth_status add_file(struct fth_buffer *page, const char *path,
+                                const struct fth_log *log, struct fth_error *error)
 {
     static const char recording[] = "fathom-recording/";
     struct fth_buffer content = {0};
     json_t *root = NULL;
     enum fth_status status = fth_file_read(path, MAX_BYTES, &content, error);
-    if (status == FTH_OK && content.size == 0)
-        status = fth_fail(error, FTH_INVALID, "read document", path, "the file is empty");
-    if (status == FTH_OK && strncmp(content.data, recording, strlen(recording)) == 0)
+    if (status != FTH_OK)
+        goto out;
+    if (content.size == 0)
+        status = fth_fail(error, FTH_INVALID, operation, path, "the file is empty");
+    else if (strncmp(content.data, recording, strlen(recording)) == 0)
         status = fth_evidence_read(path, &content, &root, error);
-    else if (status == FTH_OK && fth_is_series(&content))
+    else if (fth_is_series(&content))
         status = fth_series_read(path, &content, &root, error);
-    else if (status == FTH_OK && fth_is_exploration(&content))
+    else if (fth_is_exploration(&content))
         status = fth_exploration_read(path, &content, log, &root, error);
-    else if (status == FTH_OK)
+    else
         status = read_json(path, &content, log, &root, error);
     if (status == FTH_OK)
-        status = put_document(out, path, root, error);
+        status = put_document(page, path, root, error);
+out:
     json_decref(root);
     fth_buffer_fini(&content);
     return status;

@@ -8,8 +8,6 @@
 #include <string.h>
 
 enum {
-    COLUMNS = 7,
-    MAX_ROWS = 24,    /* elements; more than the schema has */
     MAX_CELL = 96,    /* bytes of a cell's text, with the terminating NUL */
     STRIP_WIDTH = 64, /* characters of a strip, so that a line fits into 80 columns */
     MAX_PASSES = 4    /* passes that are shown */
@@ -36,17 +34,6 @@ static void write_ways(const struct fth_gpu *gpu, const char *element, char *tex
         snprintf(text, MAX_CELL, "?");
 }
 
-/* Writes the policy and the weights of the ways, if there are any. */
-static void write_policy(const struct fth_gpu *gpu, const char *element, char *text)
-{
-    const char *policy = fth_gpu_text(gpu, element, "policy");
-    const struct fth_attribute *weights = fth_gpu_attribute(gpu, element, "way_weights");
-    size_t used = (size_t)snprintf(text, MAX_CELL, "%s", policy ? policy : "?");
-    for (size_t i = 0; weights && i < weights->count && used < MAX_CELL; i++)
-        used += (size_t)snprintf(text + used, MAX_CELL - used, "%s%.3g", i ? "," : " ",
-                                 weights->numbers[i]);
-}
-
 /* Returns the lower of the confidences of sets and policy, rounded down to three decimals. NAN:
  * neither has one. */
 static double confidence(const struct fth_gpu *gpu, const char *element)
@@ -60,6 +47,20 @@ static double confidence(const struct fth_gpu *gpu, const char *element)
                 fmin(isnan(min_confidence) ? 1 : min_confidence, attribute->confidence);
     }
     return isnan(min_confidence) ? NAN : floor(min_confidence * 1e3) / 1e3;
+}
+
+/* Writes the policy, and the weights of the ways and the confidence, if there are any. */
+static void write_policy(const struct fth_gpu *gpu, const char *element, char *text)
+{
+    const char *policy = fth_gpu_text(gpu, element, "policy");
+    const struct fth_attribute *weights = fth_gpu_attribute(gpu, element, "way_weights");
+    double row_confidence = confidence(gpu, element);
+    size_t used = (size_t)snprintf(text, MAX_CELL, "%s", policy ? policy : "?");
+    for (size_t i = 0; weights && i < weights->count && used < MAX_CELL; i++)
+        used += (size_t)snprintf(text + used, MAX_CELL - used, "%s%.3g", i ? "," : " ",
+                                 weights->numbers[i]);
+    if (!isnan(row_confidence) && used < MAX_CELL)
+        snprintf(text + used, MAX_CELL - used, "  (confidence %.3g)", row_confidence);
 }
 
 static bool was_dissected(const struct fth_gpu *gpu, const char *element)
@@ -83,70 +84,111 @@ static void write_reasons(const struct fth_gpu *gpu, const char *element, struct
     }
 }
 
-enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
-                                      const struct fth_report_options *options, char **text,
-                                      size_t *size, struct fth_error *error)
+static bool is_tlb(const char *element)
 {
-    static const struct fth_column columns[COLUMNS] = {
-        {"element", "Cache", FTH_COLUMN_TEXT},     {"size_bytes", "Size", FTH_COLUMN_BYTES},
-        {"line_bytes", "Line", FTH_COLUMN_BYTES},  {"sets", "Sets", FTH_COLUMN_NUMBER},
-        {"ways", "Ways", FTH_COLUMN_TEXT},         {"index", "Index", FTH_COLUMN_TEXT},
-        {"policy", "Replacement", FTH_COLUMN_TEXT}};
-    struct fth_cell cells[MAX_ROWS * COLUMNS] = {{0}};
-    char ways[MAX_ROWS][MAX_CELL], policies[MAX_ROWS][MAX_CELL];
-    struct fth_buffer out = {0}, reasons = {0};
-    size_t rows = 0;
+    return strncmp(element, "tlb_", 4) == 0;
+}
+
+static const struct fth_column columns[] = {
+    {"element", "Cache", FTH_COLUMN_TEXT},     {"size_bytes", "Size", FTH_COLUMN_BYTES},
+    {"line_bytes", "Line", FTH_COLUMN_BYTES},  {"sets", "Sets", FTH_COLUMN_NUMBER},
+    {"ways", "Ways", FTH_COLUMN_TEXT},         {"index", "Index", FTH_COLUMN_TEXT},
+    {"policy", "Replacement", FTH_COLUMN_TEXT}};
+
+/* Adds a cell with a copy of the text. */
+static void put_text(struct fth_cells *cells, const char *text)
+{
+    const char *copy = fth_arena_text(&cells->arena, text);
+    cells->failed = cells->failed || !copy;
+    fth_cells_put(cells, copy, NAN);
+}
+
+/* Adds the row of an element: one cell for each of `columns`. */
+static void put_element(struct fth_cells *cells, const struct fth_gpu *gpu, const char *element)
+{
+    char ways[MAX_CELL], policy[MAX_CELL];
+    const char *index = fth_gpu_text(gpu, element, "index");
+    const bool tlb = is_tlb(element);
+    write_ways(gpu, element, ways);
+    write_policy(gpu, element, policy);
+    fth_cells_put(cells, element, NAN);
+    fth_cells_put(cells, NULL,
+                  fth_gpu_number(gpu, element, tlb ? "reach_bytes" : "size_bytes", NAN));
+    fth_cells_put(cells, NULL,
+                  fth_gpu_number(gpu, element, tlb ? "page_bytes" : "line_bytes", NAN));
+    fth_cells_put(cells, NULL, fth_gpu_number(gpu, element, "sets", NAN));
+    put_text(cells, ways);
+    fth_cells_put(cells, index ? index : "?", NAN);
+    put_text(cells, policy);
+}
+
+/* Writes the table of all elements that were dissected. */
+static void write_table(const struct fth_gpu *gpu, const struct fth_report_options *options,
+                        struct fth_buffer *out)
+{
+    struct fth_cells cells = {.failed = false};
     bool tlbs = false;
-    *text = NULL;
-    *size = 0;
-    options = options ? options : &plain;
     const char *element;
-    for (size_t i = 0; (element = fth_element_name(i)) && rows < MAX_ROWS; i++) {
-        if (!was_dissected(gpu, element))
-            continue;
-        struct fth_cell *cell = &cells[rows * COLUMNS];
-        const char *index = fth_gpu_text(gpu, element, "index");
-        write_ways(gpu, element, ways[rows]);
-        write_policy(gpu, element, policies[rows]);
-        double row_confidence = confidence(gpu, element);
-        size_t used = strlen(policies[rows]);
-        if (!isnan(row_confidence) && used < MAX_CELL)
-            snprintf(policies[rows] + used, MAX_CELL - used, "  (confidence %.3g)", row_confidence);
-        cell[0].text = element;
-        const bool tlb = strncmp(element, "tlb_", 4) == 0;
-        cell[1].number = fth_gpu_number(gpu, element, tlb ? "reach_bytes" : "size_bytes", NAN);
-        cell[2].number = fth_gpu_number(gpu, element, tlb ? "page_bytes" : "line_bytes", NAN);
-        tlbs = tlbs || tlb;
-        cell[3].number = fth_gpu_number(gpu, element, "sets", NAN);
-        cell[4].text = ways[rows];
-        cell[5].text = index ? index : "?";
-        cell[6].text = policies[rows];
-        rows++;
-        write_reasons(gpu, element, &reasons);
-    }
-    const struct fth_table table = {columns, COLUMNS, cells, rows};
-    const char *name = fth_gpu_text(gpu, "device", "name");
-    fth_buffer_format(&out, "%s\n", name ? name : "GPU");
-    if (rows)
-        fth_text_table(&table, options, &out);
+    for (size_t i = 0; (element = fth_element_name(i)); i++)
+        if (was_dissected(gpu, element)) {
+            put_element(&cells, gpu, element);
+            tlbs = tlbs || is_tlb(element);
+        }
+    out->failed = out->failed || cells.failed;
+    if (cells.count && !cells.failed)
+        fth_text_table(&(struct fth_table){columns, FTH_COUNT(columns), cells.items,
+                                           cells.count / FTH_COUNT(columns)},
+                       options, out);
     if (tlbs)
-        fth_buffer_text(&out, "For a TLB, Size is the reach and Line the page size.\n");
+        fth_buffer_text(out, "For a TLB, Size is the reach and Line the page size.\n");
+    fth_cells_fini(&cells);
+}
+
+/* Writes what measuring the time costs. */
+static void write_timing(const struct fth_gpu *gpu, struct fth_buffer *out)
+{
     double clock = fth_gpu_number(gpu, "device", "clock_read_cycles", NAN);
     double timing = fth_gpu_number(gpu, "device", "timing_cycles", NAN);
     if (!isnan(clock) && !isnan(timing))
         fth_buffer_format(
-            &out,
+            out,
             "Reading the clock takes %g cycles; the work of timing a load, without the "
             "load, takes %g cycles.\n",
             clock, timing);
+}
+
+/* Writes the reasons of all elements that were dissected, after an empty line. */
+static void write_all_reasons(const struct fth_gpu *gpu, struct fth_buffer *out)
+{
+    struct fth_buffer reasons = {0};
+    const char *element;
+    for (size_t i = 0; (element = fth_element_name(i)); i++)
+        if (was_dissected(gpu, element))
+            write_reasons(gpu, element, &reasons);
     if (reasons.size) {
-        fth_buffer_text(&out, "\n");
-        fth_buffer_append(&out, reasons.data, reasons.size);
+        fth_buffer_text(out, "\n");
+        fth_buffer_append(out, reasons.data, reasons.size);
     }
+    out->failed = out->failed || reasons.failed;
+    fth_buffer_fini(&reasons);
+}
+
+enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
+                                      const struct fth_report_options *options, char **text,
+                                      size_t *size, struct fth_error *error)
+{
+    struct fth_buffer out = {0};
+    *text = NULL;
+    *size = 0;
+    options = options ? options : &plain;
+    const char *name = fth_gpu_text(gpu, "device", "name");
+    fth_buffer_format(&out, "%s\n", name ? name : "GPU");
+    write_table(gpu, options, &out);
+    write_timing(gpu, &out);
+    write_all_reasons(gpu, &out);
     fth_write_findings(gpu, options, &out);
     enum fth_status status = fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
-    fth_buffer_fini(&reasons);
     return status;
 }
 

@@ -119,9 +119,13 @@ static void find_names(struct builder *builder, json_t *header)
                 bool known = !json_is_string(name);
                 for (size_t i = 0; i < builder->name_count && !known; i++)
                     known = strcmp(builder->names[i], json_string_value(name)) == 0;
-                if (!known && builder->name_count < MAX_NAMES)
-                    builder->names[builder->name_count++] =
-                        fth_arena_text(&builder->cells.arena, json_string_value(name));
+                if (known || builder->name_count == MAX_NAMES)
+                    continue;
+                const char *copy = fth_arena_text(&builder->cells.arena, json_string_value(name));
+                if (copy)
+                    builder->names[builder->name_count++] = copy;
+                else
+                    builder->cells.failed = true;
             }
         }
     }
@@ -170,14 +174,19 @@ enum fth_status fth_report_points(const char *format, const char *points, size_t
 {
     struct fth_column columns[MAX_NAMES + 16];
     struct builder builder = {.column_per_name = strcmp(format, "text") != 0};
+    *text = NULL;
+    *size = 0;
     enum fth_status status = read_lines(&builder, points, points_size, error);
-    if (status == FTH_OK && builder.cells.failed)
+    if (status != FTH_OK)
+        goto out;
+    if (builder.cells.failed) {
         status = fth_no_memory(error, "show points", NULL);
-    if (status == FTH_OK) {
-        const struct fth_table table = {columns, make_columns(&builder, columns),
-                                        builder.cells.items, builder.rows};
-        status = fth_report_table(format, &table, options, text, size, error);
+        goto out;
     }
+    const struct fth_table table = {columns, make_columns(&builder, columns), builder.cells.items,
+                                    builder.rows};
+    status = fth_report_table(format, &table, options, text, size, error);
+out:
     fth_cells_fini(&builder.cells);
     return status;
 }

@@ -1,6 +1,6 @@
 /* Converts an exploration to a document for the HTML page: the header of the file of points, which
- * says what was explored, and the table of its points (explore.c). The raw counts of each point are
- * left out, because the page shows hit ratios. */
+ * says what was explored, and the table of its points (points_table.c). The raw counts of each
+ * point are left out, because the page shows hit ratios. */
 #include "base/json.h"
 #include "explore/explore.h"
 #include "report/report.h"
@@ -36,11 +36,15 @@ static enum fth_status make_rows(const char *path, const struct fth_points *poin
     char *text = NULL;
     size_t size = 0;
     put_lines(points, &lines);
-    enum fth_status status = lines.failed ? fth_no_memory(error, operation, path)
-                                          : fth_report_points("json", lines.data, lines.size,
-                                                              &options, &text, &size, error);
+    enum fth_status status = FTH_OK;
+    if (lines.failed) {
+        status = fth_no_memory(error, operation, path);
+        goto out;
+    }
+    status = fth_report_points("json", lines.data, lines.size, &options, &text, &size, error);
     if (status == FTH_OK)
         status = fth_json_parse(path, text, size, rows, error);
+out:
     fth_free(text);
     fth_buffer_fini(&lines);
     return status;
@@ -67,20 +71,24 @@ enum fth_status fth_exploration_read(const char *path, struct fth_buffer *conten
     warn_incomplete(path, &points, log);
     enum fth_status status =
         fth_json_parse(path, points.text.data, points.header_size, root, error);
-    if (status == FTH_OK)
-        status = make_rows(path, &points, &rows, error);
+    if (status != FTH_OK)
+        goto out;
+    status = make_rows(path, &points, &rows, error);
     if (status == FTH_OK && json_object_set_new(*root, "rows", rows) != 0)
         status = fth_no_memory(error, operation, path);
+out:
     fth_points_fini(&points);
     return status;
 }
 
+bool fth_is_exploration_list(const json_t *list)
+{
+    const json_t *first = json_array_get(list, 0);
+    return json_object_get(first, "point") && json_object_get(first, "kernel") &&
+           json_object_get(first, "trace");
+}
+
 json_t *fth_exploration_from_list(json_t *list)
 {
-    json_t *first = json_array_get(list, 0);
-    if (json_object_get(first, "point") && json_object_get(first, "kernel") &&
-        json_object_get(first, "trace"))
-        return json_pack("{s:s, s:o}", "schema", "fathom-explore/1", "rows", list);
-    json_decref(list);
-    return NULL;
+    return json_pack("{s:s, s:o}", "schema", "fathom-explore/1", "rows", list);
 }

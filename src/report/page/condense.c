@@ -39,15 +39,19 @@ static json_int_t sum_pairs(const json_t *pairs)
 }
 
 /* Merges neighbouring distances. The count of each kept distance is the sum of the counts since the
- * previous one, so that the hit ratio at the kept sizes does not change. */
-static void thin_curve(json_t *curve)
+ * previous one, so that the hit ratio at the kept sizes does not change. Returns false when out of
+ * memory. */
+static bool thin_curve(json_t *curve)
 {
     json_t *pairs = json_object_get(curve, "distances"), *kept;
     const size_t size = json_array_size(pairs);
     const json_int_t total = sum_pairs(pairs);
     json_int_t last_size = 0, sum = 0, distance = 0, count = 0;
-    if (size <= PARTS || total < 0 || !(kept = json_array()))
-        return;
+    if (size <= PARTS || total < 0)
+        return true;
+    kept = json_array();
+    if (!kept)
+        return false;
     for (size_t i = 0; i < size; i++) {
         if (!read_pair(json_array_get(pairs, i), &distance, &count))
             continue;
@@ -55,16 +59,19 @@ static void thin_curve(json_t *curve)
         if (i + 1 < size && (double)(distance + 1) < SIZE_STEP * (double)last_size &&
             sum < total / PARTS)
             continue;
-        json_array_append_new(kept, json_pack("[I, I]", distance, sum));
+        if (json_array_append_new(kept, json_pack("[I, I]", distance, sum)) != 0) {
+            json_decref(kept);
+            return false;
+        }
         last_size = distance + 1;
         sum = 0;
     }
-    json_object_set_new(curve, "distances", kept);
+    return json_object_set_new(curve, "distances", kept) == 0;
 }
 
-void fth_model_condense(json_t *model)
+bool fth_model_condense(json_t *model)
 {
-    thin_curve(json_object_get(model, "l1_curve"));
-    thin_curve(json_object_get(model, "l2_curve"));
     json_object_del(model, "launches");
+    return thin_curve(json_object_get(model, "l1_curve")) &&
+           thin_curve(json_object_get(model, "l2_curve"));
 }
