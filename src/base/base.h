@@ -6,6 +6,7 @@
  *   json.h      parsing JSON, with paths       json_write.c  writing JSON
  *   file.c      atomic writes, whole reads     zstream.c     zstd-compressed files
  *   dl.c        functions of shared objects    version.c     the version of the library
+ *   locale.c    numbers with a decimal point
  */
 #ifndef FTH_BASE_H
 #define FTH_BASE_H
@@ -139,6 +140,14 @@ uint64_t fth_rng_next(struct fth_rng *rng);
 uint64_t fth_rng_below(struct fth_rng *rng, uint64_t bound);
 /* Returns a uniform number in [0, 1). */
 double fth_rng_unit(struct fth_rng *rng);
+
+/* ---- locale.c: independent of the locale of the process ---- */
+
+/* As strtod, snprintf and vsnprintf, but the decimal separator is always a point. The library uses
+ * these for every number that can have a fraction. */
+double fth_strtod(const char *text, char **end);
+FTH_PRINTF(3, 4) int fth_format(char *text, size_t size, const char *format, ...);
+FTH_PRINTF(3, 0) int fth_vformat(char *text, size_t size, const char *format, va_list arguments);
 
 /* ---- text.c ---- */
 

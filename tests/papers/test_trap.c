@@ -15,7 +15,7 @@
  * falls at 128 bytes, where 384 elements fill the four sets exactly. The method then gives one set
  * of 384 ways. Fig. 5 is reproduced as printed. */
 #include "check.h"
-#include "probe/probe.h"
+#include "probe/cache/probe_cache.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -14,27 +14,48 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *block, size_t size);
 
-/* The number of allocations until one fails; 0: none fails. */
-static size_t allocations_left;
+static struct {
+    size_t count;    /* of allocations so far */
+    size_t fails_at; /* number of the allocation that fails, from 1 on; 0: none fails */
+    bool all_fail;   /* all later ones fail as well */
+} allocations;
 
-static bool allocation_fails(void)
+static bool fails(void)
 {
-    return allocations_left && --allocations_left == 0;
+    allocations.count++;
+    return allocations.fails_at &&
+           (allocations.count == allocations.fails_at ||
+            (allocations.all_fail && allocations.count > allocations.fails_at));
 }
 
 void *__wrap_malloc(size_t size)
 {
-    return allocation_fails() ? NULL : __real_malloc(size);
+    return fails() ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return allocation_fails() ? NULL : __real_calloc(count, size);
+    return fails() ? NULL : __real_calloc(count, size);
 }
 
 void *__wrap_realloc(void *block, size_t size)
 {
-    return allocation_fails() ? NULL : __real_realloc(block, size);
+    return fails() ? NULL : __real_realloc(block, size);
+}
+
+/* Makes an allocation fail: the first one from now on if `number` is 1. With `all_fail`, all later
+ * ones fail as well. `number` 0: none fails. */
+static inline void fail_from(size_t number, bool all_fail)
+{
+    allocations.count = 0;
+    allocations.fails_at = number;
+    allocations.all_fail = all_fail;
+}
+
+/* Returns whether an allocation has failed since the call of fail_from. */
+static inline bool has_failed(void)
+{
+    return allocations.fails_at && allocations.count >= allocations.fails_at;
 }
 
 #endif

@@ -187,11 +187,12 @@ TERNARY(fma_f64, uint64_t, result_64(fma(as_double(a), as_double(b), as_double(c
  * operations across the changes of the rounding mode. */
 void fth_ptx_run_rounded(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
+    const int before = fegetround();
     fesetround(inst->rounding == R_RZ   ? FE_TOWARDZERO
                : inst->rounding == R_RM ? FE_DOWNWARD
                                         : FE_UPWARD);
     inst->inner(warp, inst, mask);
-    fesetround(FE_TONEAREST);
+    fesetround(before);
 }
 
 /* ---- signs, minima and maxima ---- */

@@ -131,7 +131,7 @@ static void lex_number(struct fth_ptx_lexer *lexer)
         token->kind = marker == 'f' ? TOKEN_FLOAT32 : TOKEN_FLOAT64;
         token->integer = strtoull(digits + 2, &stop, 16);
     } else if (marker != 'x' && strpbrk(digits, ".eE")) {
-        double value = strtod(digits, &stop);
+        double value = fth_strtod(digits, &stop);
         token->kind = TOKEN_FLOAT64;
         memcpy(&token->integer, &value, sizeof value);
     } else {

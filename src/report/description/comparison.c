@@ -1,6 +1,6 @@
 /* Lists the figures that differ between two descriptions, and the figures in which one of many GPUs
  * differs from the others of the same name. Two measured figures differ if their intervals do not
- * overlap (gpu/compare.c). */
+ * overlap (gpu/gpu_compare.c). */
 #include "report/report.h"
 
 #include <math.h>
@@ -38,8 +38,8 @@ static const char *format_number(const char *name, double number, bool human_rea
     if (human_readable && ends_with(name, "_bytes"))
         return fth_size_format(number, text, size);
     if (human_readable && ends_with(name, "_bytes_per_s")) {
-        snprintf(text, size, number >= 1e12 ? "%.2f TB/s" : "%.1f GB/s",
-                 number / (number >= 1e12 ? 1e12 : 1e9));
+        fth_format(text, size, number >= 1e12 ? "%.2f TB/s" : "%.1f GB/s",
+                   number / (number >= 1e12 ? 1e12 : 1e9));
         return text;
     }
     return fth_number_format(number, text, size);

@@ -41,7 +41,7 @@ FTH_PRINTF(2, 3) static void add_fact(struct fth_buffer *facts, const char *form
     char text[96];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    fth_vformat(text, sizeof text, format, arguments);
     va_end(arguments);
     fth_buffer_format(facts, "%s%s", facts->size ? ", " : "", text);
 }

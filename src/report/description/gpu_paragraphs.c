@@ -106,7 +106,8 @@ static void structure_words(const struct fth_gpu_view *view, const char *element
 
 /* Appends sizes. docs/gpu-description.md defines the attributes. In spite of its name,
  * default_size_bytes is the smallest size of the cache: that at the largest carve-out, which leaves
- * the least storage to the L1. The factor 1.25 is that of find_resident() in probe/capacity.c. */
+ * the least storage to the L1. The factor 1.25 is that of find_resident() in
+ * probe/cache/capacity.c. */
 static void size_words(const struct fth_gpu_view *view, const char *element,
                        struct fth_buffer *words)
 {

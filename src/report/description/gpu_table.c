@@ -148,7 +148,7 @@ static void confidence_cell(const struct fth_gpu_view *view, char cell[64], cons
     bool mixed;
     const char *source = briefs[fth_view_source(view, element, true, &mixed)];
     if (!isnan(min_confidence))
-        snprintf(cell, 64, "%.3f", min_confidence);
+        fth_format(cell, 64, "%.3f", min_confidence);
     else
         snprintf(cell, 64, "%s",
                  mixed    ? "mixed"

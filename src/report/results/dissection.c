@@ -57,10 +57,10 @@ static void write_policy(const struct fth_gpu *gpu, const char *element, char *t
     double row_confidence = confidence(gpu, element);
     size_t used = (size_t)snprintf(text, MAX_CELL, "%s", policy ? policy : "?");
     for (size_t i = 0; weights && i < weights->count && used < MAX_CELL; i++)
-        used += (size_t)snprintf(text + used, MAX_CELL - used, "%s%.3g", i ? "," : " ",
-                                 weights->numbers[i]);
+        used += (size_t)fth_format(text + used, MAX_CELL - used, "%s%.3g", i ? "," : " ",
+                                   weights->numbers[i]);
     if (!isnan(row_confidence) && used < MAX_CELL)
-        snprintf(text + used, MAX_CELL - used, "  (confidence %.3g)", row_confidence);
+        fth_format(text + used, MAX_CELL - used, "  (confidence %.3g)", row_confidence);
 }
 
 static bool was_dissected(const struct fth_gpu *gpu, const char *element)
