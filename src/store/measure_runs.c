@@ -8,22 +8,25 @@
 
 static const char operation[] = "measure fingerprint";
 
-/* Returns a copy of what the driver reports about the device, in the arena. NULL: not reported. */
-static const char *device_text(struct fth_runs *runs, const struct fth_gpu *gpu, const char *name)
+/* Copies what the driver reports about the device into the arena. *copy is NULL if it does not
+ * report it. */
+static enum fth_status copy_fact(struct fth_runs *runs, const struct fth_gpu *gpu, const char *name,
+                                 const char **copy, struct fth_error *error)
 {
     const char *text = fth_gpu_text(gpu, "device", name);
-    return text ? fth_arena_text(&runs->arena, text) : NULL;
+    *copy = text ? fth_arena_text(&runs->arena, text) : NULL;
+    return text && !*copy ? fth_no_memory(error, operation, NULL) : FTH_OK;
 }
 
 static enum fth_status measure(const struct fth_prober *prober, const struct fth_gpu *gpu,
                                size_t count, struct fth_runs *runs, struct fth_error *error)
 {
-    const struct fth_run common = {.device = device_text(runs, gpu, "name"),
-                                   .uuid = device_text(runs, gpu, "uuid"),
-                                   .driver = device_text(runs, gpu, "driver"),
-                                   .time = (int64_t)time(NULL),
-                                   .version = FTH_FEATURES_VERSION,
-                                   .count = fth_feature_count(prober)};
+    struct fth_run common = {.time = (int64_t)time(NULL),
+                             .version = FTH_FEATURES_VERSION,
+                             .count = fth_feature_count(prober)};
+    FTH_TRY(copy_fact(runs, gpu, "name", &common.device, error));
+    FTH_TRY(copy_fact(runs, gpu, "uuid", &common.uuid, error));
+    FTH_TRY(copy_fact(runs, gpu, "driver", &common.driver, error));
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         fth_log_progress(prober->log, "fingerprint", (double)i / (double)count);
@@ -51,19 +54,23 @@ enum fth_status fth_fingerprint_measure(struct fth_device *device, size_t runs,
     struct fth_gpu *gpu = NULL;
     struct fth_fingerprint *made = calloc(1, sizeof *made);
     *fingerprint = NULL;
-    enum fth_status status =
-        made ? fth_gpu_create(&gpu, error) : fth_no_memory(error, operation, NULL);
-    if (status == FTH_OK)
-        status = fth_device_describe(device, gpu, error);
-    if (status == FTH_OK) {
-        prober.sms = (size_t)fmax(fth_gpu_number(gpu, "device", "sms", 1), 1);
-        status = measure(&prober, gpu, runs, &made->runs, error);
-    }
+    if (!made)
+        return fth_no_memory(error, operation, NULL);
+    enum fth_status status = fth_gpu_create(&gpu, error);
+    if (status != FTH_OK)
+        goto out;
+    status = fth_device_describe(device, gpu, error);
+    if (status != FTH_OK)
+        goto out;
+    prober.sms = (size_t)fmax(fth_gpu_number(gpu, "device", "sms", 1), 1);
+    status = measure(&prober, gpu, runs, &made->runs, error);
+    if (status != FTH_OK)
+        goto out;
+    *fingerprint = made;
+    made = NULL;
+out:
     fth_gpu_destroy(gpu);
-    if (status == FTH_OK)
-        *fingerprint = made;
-    else
-        fth_fingerprint_destroy(made);
+    fth_fingerprint_destroy(made);
     return status;
 }
 
