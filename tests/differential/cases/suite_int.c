@@ -1,6 +1,6 @@
 /* Cases for integer arithmetic: PTX ISA, "Integer Arithmetic Instructions" and "Extended-Precision
  * Integer Arithmetic Instructions". */
-#include "suite.h"
+#include "../suite.h"
 
 struct width {
     unsigned bits;

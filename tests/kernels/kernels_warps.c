@@ -1,6 +1,6 @@
 /* Tests of communication between threads: shuffles, votes, barriers, clusters, and sums, scans and
  * sorts that use them. */
-#include "suite.h"
+#include "kernel_helpers.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,9 +4,8 @@
  *   FOLDER/NAME.cu     the kernels by subject, and FOLDER/NAME.ptx, which nvcc generated from them
  *                      (make-ptx)
  *   test_kernels.c     runs all tests
- *   kernels.c          helper functions for the tests, declared here
- *   flow.c  memory.c  warps.c  atomics.c  floats.c  halves.c  integers.c  programs.c
- *                      the tests by theme; most test one kernel and have its name
+ *   kernel_helpers.c   helper functions for the tests, declared here
+ *   kernels_*.c        the tests by subject; most test one kernel and have its name
  *
  * A test loads the PTX, adds the arguments of the kernel in order, launches it and compares the
  * results with those of the reference for the same input. Results that IEEE 754 defines must be

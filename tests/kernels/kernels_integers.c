@@ -1,6 +1,6 @@
 /* Tests of integers: single instructions, 128-bit arithmetic, conversions, operations on the bytes
  * and half-words of a word, division. */
-#include "suite.h"
+#include "kernel_helpers.h"
 
 #include <fenv.h>
 #include <math.h>

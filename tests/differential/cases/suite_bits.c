@@ -1,6 +1,6 @@
 /* Cases for instructions on bits: logic, shifts, bit fields, permutes and moves. PTX ISA, "Logic
  * and Shift Instructions", and the integer instructions that count, find or move bits. */
-#include "suite.h"
+#include "../suite.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Cases for atomics. Each thread updates its own word; the results are the new content of memory
  * and the old value that the instruction returns. PTX ISA, "Parallel Synchronization and
  * Communication Instructions: atom, red". */
-#include "suite.h"
+#include "../suite.h"
 
 #include <string.h>
 

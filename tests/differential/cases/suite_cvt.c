@@ -1,7 +1,7 @@
 /* Cases for conversions: PTX ISA, "Data Movement and Conversion Instructions: cvt". Eight-bit
  * operands are in 32-bit registers. The upper bits of a source are arbitrary; those of a result
  * must be the zero or sign extension. */
-#include "suite.h"
+#include "../suite.h"
 
 static const struct type {
     const char *name;
@@ -96,12 +96,13 @@ static void add_to_integer(struct diff_builder *b)
         }
 }
 
-static void add_floats(struct diff_builder *b)
+static const struct type *const f16 = &types[8], *const bf16 = &types[9], *const f32 = &types[10],
+                                *const f64 = &types[11];
+static const char *const endings[] = {"", ".sat", ".ftz", ".ftz.sat"};
+
+/* To a narrower type, with rounding. */
+static void add_narrowing(struct diff_builder *b)
 {
-    const struct type *f16 = &types[8], *bf16 = &types[9], *f32 = &types[10], *f64 = &types[11];
-    diff_family(b, "cvt float to float", NULL);
-    /* To a narrower type, with rounding. */
-    static const char *const endings[] = {"", ".sat", ".ftz", ".ftz.sat"};
     for (size_t r = 0; r < 4; r++) {
         for (size_t e = 0; e < 4; e++)
             convert(b, f32, f64, diff_text(b, "%s%s", roundings[r], endings[e]));
@@ -119,7 +120,11 @@ static void add_floats(struct diff_builder *b)
         convert(b, f16, f32, relu[r]);
         convert(b, bf16, f32, relu[r]);
     }
-    /* To a wider type, exact. */
+}
+
+/* To a wider type, exact. */
+static void add_widening(struct diff_builder *b)
+{
     for (size_t e = 0; e < 4; e++) {
         convert(b, f64, f32, endings[e]);
         convert(b, f32, f16, endings[e]);
@@ -128,7 +133,11 @@ static void add_floats(struct diff_builder *b)
     }
     convert(b, f32, bf16, "");
     convert(b, f64, bf16, "");
-    /* To an integral value of the same type. */
+}
+
+/* To an integral value of the same type. */
+static void add_integral(struct diff_builder *b)
+{
     const struct type *same[] = {f16, f32, f64, bf16};
     for (size_t s = 0; s < FTH_COUNT(same); s++) {
         bool plain = same[s]->kind != DIFF_F32;
@@ -151,7 +160,11 @@ static void add_floats(struct diff_builder *b)
             if (same[s]->kind != DIFF_BF16)
                 convert(b, same[s], same[s], endings[e]);
     }
-    /* Two floats to a pair of halves, and to tf32 (19 bits). */
+}
+
+/* Two floats to a pair of halves, and to tf32 (19 bits). */
+static void add_pairs(struct diff_builder *b)
+{
     struct diff_values to_half = diff_conversion_edges(diff_arena(b), DIFF_F32, DIFF_F16);
     struct diff_values to_bf16 = diff_conversion_edges(diff_arena(b), DIFF_F32, DIFF_BF16);
     for (size_t r = 0; r < 2; r++)
@@ -168,6 +181,15 @@ static void add_floats(struct diff_builder *b)
         }
     diff_op_as(b, &(struct diff_spec){.signature = "f:w", .values = {&to_half}},
                "cvt.rna.tf32.f32");
+}
+
+static void add_floats(struct diff_builder *b)
+{
+    diff_family(b, "cvt float to float", NULL);
+    add_narrowing(b);
+    add_widening(b);
+    add_integral(b);
+    add_pairs(b);
 }
 
 void diff_add_conversions(struct diff_builder *builder)

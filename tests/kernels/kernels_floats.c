@@ -1,7 +1,7 @@
 /* Tests of floats and doubles. Results that IEEE 754 defines must be equal bit for bit. The others
  * must be within the maximum errors that the CUDA C Programming Guide states ("Mathematical
  * Functions"). */
-#include "suite.h"
+#include "kernel_helpers.h"
 
 #include <fenv.h>
 #include <math.h>

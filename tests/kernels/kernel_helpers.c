@@ -1,5 +1,5 @@
 /* Helper functions for the tests of kernels: arguments, launches, random input, comparisons. */
-#include "suite.h"
+#include "kernel_helpers.h"
 
 #include <inttypes.h>
 #include <math.h>

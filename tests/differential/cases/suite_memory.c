@@ -1,6 +1,6 @@
 /* Cases for loads, stores, address spaces and calls: PTX ISA, "Data Movement and Conversion
  * Instructions" and "Control Flow Instructions: call". */
-#include "suite.h"
+#include "../suite.h"
 
 static const char *const scalars[] = {"b8",  "u8",  "s8",  "b16", "u16", "s16", "b32",
                                       "u32", "s32", "b64", "u64", "s64", "f32", "f64"};
@@ -12,6 +12,45 @@ static const unsigned scalar_bits[] = {8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 
 #define SHARED_ADDRESS "mov.u32 j, %%tid.x;\nmov.u32 k, s;\nmad.lo.u32 k, j, 8, k;\n"
 #define LOCAL ".local .align 16 .b8 s[32];\n.reg .b64 z;"
 
+/* Loads of scalars[t] from every space. */
+static void add_scalar(struct diff_builder *b, size_t t)
+{
+    const char *type = scalars[t];
+    bool real = type[0] == 'f';
+    /* Loads to a register that is wider than the type. f32 and f64 need a register of their
+     * size. */
+    const char *fit = !real ? "l" : scalar_bits[t] == 32 ? "w" : "l";
+    const char *signature = diff_text(b, "l:%s", fit);
+    diff_add(b, &(struct diff_spec){.name = diff_text(b, "ld.global.%s", type),
+                                    .signature = signature,
+                                    .code = diff_text(b, "ld.global.%s d, [pa];", type)});
+    diff_add(b, &(struct diff_spec){.name = diff_text(b, "ld.%s generic", type),
+                                    .signature = signature,
+                                    .code = diff_text(b, "ld.%s d, [pa];", type)});
+    diff_add(b, &(struct diff_spec){.name = diff_text(b, "ld.shared.%s", type),
+                                    .signature = signature,
+                                    .registers = SHARED,
+                                    .code = diff_text(b,
+                                                      SHARED_ADDRESS "st.shared.b64 [k], a;\n"
+                                                                     "ld.shared.%s d, [k];",
+                                                      type)});
+    diff_add(b, &(struct diff_spec){.name = diff_text(b, "ld.local.%s", type),
+                                    .signature = signature,
+                                    .registers = LOCAL,
+                                    .code = diff_text(b,
+                                                      "st.local.b64 [s+8], a;\n"
+                                                      "ld.local.%s d, [s+8];",
+                                                      type)});
+    if (scalar_bits[t] <= 32 && !real)
+        diff_add(b, &(struct diff_spec){.name = diff_text(b, "ld.global.%s to 32", type),
+                                        .signature = "l:w",
+                                        .code = diff_text(b, "ld.global.%s d, [pa];", type)});
+    if (scalar_bits[t] <= 16)
+        diff_add(b, &(struct diff_spec){.name = diff_text(b, "ld.global.%s to 16", type),
+                                        .signature = "l:h",
+                                        .code = diff_text(b, "ld.global.%s d, [pa+1-1];", type)});
+}
+
 static void add_extension(struct diff_builder *b)
 {
     diff_family(
@@ -21,43 +60,8 @@ static void add_extension(struct diff_builder *b)
         ".global .align 8 .f32 reals[4] = {1.0, -2.5, 0f7F800000, 0f80000000};\n"
         ".global .align 8 .u64 there = reals;\n"
         ".global .align 4 .b8 bytes[8] = {1, 2, 3, 255, 128, 127, 0, 9};\n");
-    for (size_t t = 0; t < FTH_COUNT(scalars); t++) {
-        const char *type = scalars[t];
-        bool real = type[0] == 'f';
-        /* Loads to a register that is wider than the type. f32 and f64 need a register of their
-         * size. */
-        const char *fit = !real ? "l" : scalar_bits[t] == 32 ? "w" : "l";
-        const char *signature = diff_text(b, "l:%s", fit);
-        diff_add(b, &(struct diff_spec){.name = diff_text(b, "ld.global.%s", type),
-                                        .signature = signature,
-                                        .code = diff_text(b, "ld.global.%s d, [pa];", type)});
-        diff_add(b, &(struct diff_spec){.name = diff_text(b, "ld.%s generic", type),
-                                        .signature = signature,
-                                        .code = diff_text(b, "ld.%s d, [pa];", type)});
-        diff_add(b, &(struct diff_spec){.name = diff_text(b, "ld.shared.%s", type),
-                                        .signature = signature,
-                                        .registers = SHARED,
-                                        .code = diff_text(b,
-                                                          SHARED_ADDRESS "st.shared.b64 [k], a;\n"
-                                                                         "ld.shared.%s d, [k];",
-                                                          type)});
-        diff_add(b, &(struct diff_spec){.name = diff_text(b, "ld.local.%s", type),
-                                        .signature = signature,
-                                        .registers = LOCAL,
-                                        .code = diff_text(b,
-                                                          "st.local.b64 [s+8], a;\n"
-                                                          "ld.local.%s d, [s+8];",
-                                                          type)});
-        if (scalar_bits[t] <= 32 && !real)
-            diff_add(b, &(struct diff_spec){.name = diff_text(b, "ld.global.%s to 32", type),
-                                            .signature = "l:w",
-                                            .code = diff_text(b, "ld.global.%s d, [pa];", type)});
-        if (scalar_bits[t] <= 16)
-            diff_add(b,
-                     &(struct diff_spec){.name = diff_text(b, "ld.global.%s to 16", type),
-                                         .signature = "l:h",
-                                         .code = diff_text(b, "ld.global.%s d, [pa+1-1];", type)});
-    }
+    for (size_t t = 0; t < FTH_COUNT(scalars); t++)
+        add_scalar(b, t);
     diff_add(b, &(struct diff_spec){.name = "ld.global.s8 offset",
                                     .signature = "l:w",
                                     .code = "ld.global.s8 d, [pa+7];"});

@@ -1,6 +1,6 @@
 /* Tests of f16 and bf16. The references compute in double precision and round once. For the input
  * here, a double represents a product of two halves plus a third half exactly. */
-#include "suite.h"
+#include "kernel_helpers.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Tests of words that several threads or blocks update: atomics, fences, locks. The expected values
  * do not depend on the order of the threads. */
-#include "suite.h"
+#include "kernel_helpers.h"
 
 void kernel_histogram(void **state)
 {

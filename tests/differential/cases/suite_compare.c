@@ -1,6 +1,6 @@
 /* Cases for comparisons and selection: PTX ISA, "Comparison and Selection Instructions". The
  * kernels store predicates as bytes. */
-#include "suite.h"
+#include "../suite.h"
 
 static const char *const equality_operators[] = {"eq", "ne"};
 static const char *const signed_operators[] = {"eq", "ne", "lt", "le", "gt", "ge"};

@@ -1,6 +1,6 @@
 /* Cases for communication between the lanes of a warp (shuffles, votes, matches, reductions),
  * barriers and special registers. A warp is 32 consecutive threads. */
-#include "suite.h"
+#include "../suite.h"
 
 #define LANES ((size_t)32)
 

@@ -2,8 +2,8 @@
  * 9.7.3.8 to 9.7.3.22, quoted at each case. (Older versions state some of them for a narrower
  * range; the f16 and bf16 functions are in suite_half.c.) They limit the distance of the GPU's
  * result from the true value. The comparison adds half a unit in the last place for the rounding of
- * the engine's result (compare.c). */
-#include "suite.h"
+ * the engine's result (diff_compare.c). */
+#include "../suite.h"
 
 #include <math.h>
 #include <string.h>
@@ -109,102 +109,105 @@ static void large_divisors(struct fth_rng *rng, size_t thread, uint64_t *operand
     operands[1] = (diff_random(rng, DIFF_F32) & 0x807fffff) | (253 + thread % 2) << 23 | 1;
 }
 
-static const char *const endings[] = {"", ".ftz"};
-
-void diff_add_approximations(struct diff_builder *b)
+/* `end` is "" or ".ftz". */
+static void add_divisions(struct diff_builder *b, const char *end)
 {
-    diff_family(b, "approximate functions", NULL);
-    for (size_t e = 0; e < 2; e++) {
-        const char *end = endings[e];
-        /* "For |b| in [2^-126, 2^126], the maximum ulp error is 2." */
-        diff_op_as(b,
-                   &(struct diff_spec){.signature = "ff:f",
-                                       .fill = quotients,
-                                       .threads = 1280,
-                                       .compare = DIFF_ULP,
-                                       .tolerance = 2},
-                   "div.approx%s.f32", end);
-        /* "For 2^126 < |b| < 2^128, if a is infinity, div.approx.f32 returns NaN, otherwise 0." */
-        diff_add(b, &(struct diff_spec){.name = diff_text(b, "div.approx%s.f32 great", end),
-                                        .signature = "ff:f",
-                                        .code = diff_text(b, "div.approx%s.f32 d, a, b;", end),
-                                        .fill = large_divisors,
-                                        .threads = 256,
-                                        .compare = DIFF_ULP,
-                                        .tolerance = 2});
-        /* "The maximum ulp error is 2 across the full range of inputs." */
-        diff_op_as(b, &(struct diff_spec){.signature = "ff:f", .compare = DIFF_ULP, .tolerance = 2},
-                   "div.full%s.f32", end);
-        /* "The maximum ulp error is 1 across the full range of inputs." */
-        diff_op_as(b,
-                   &(struct diff_spec){
-                       .signature = "f:f", .threads = 512, .compare = DIFF_ULP, .tolerance = 1},
-                   "rcp.approx%s.f32", end);
-        /* "The maximum relative error over the entire positive finite floating-point range is
-         * 2^-23." */
-        diff_op_as(b,
-                   &(struct diff_spec){.signature = "f:f",
-                                       .fill = magnitudes,
-                                       .threads = 512,
-                                       .compare = DIFF_RELATIVE,
-                                       .tolerance = 0x1p-23},
-                   "sqrt.approx%s.f32", end);
-        /* "The maximum relative error over the entire positive finite floating-point range is
-         * 2^-22.9." */
-        diff_op_as(b,
-                   &(struct diff_spec){.signature = "f:f",
-                                       .fill = magnitudes,
-                                       .threads = 512,
-                                       .compare = DIFF_RELATIVE,
-                                       .tolerance = exp2(-22.9)},
-                   "rsqrt.approx%s.f32", end);
-        static const char *const trigonometric[] = {"sin", "cos"};
-        for (size_t t = 0; t < 2; t++) {
-            /* "The maximum absolute error over input range: [-2pi .. 2pi] 2^-20.5" */
-            diff_op_as(b,
-                       &(struct diff_spec){.signature = "f:f",
-                                           .fill = one_turn,
-                                           .threads = 512,
-                                           .compare = DIFF_ABSOLUTE,
-                                           .tolerance = exp2(-20.5)},
-                       "%s.approx%s.f32", trigonometric[t], end);
-            /* "[-100pi .. +100pi] 2^-14.7" */
-            diff_add(b, &(struct diff_spec){
-                            .name = diff_text(b, "%s.approx%s.f32 far", trigonometric[t], end),
-                            .signature = "f:f",
-                            .code = diff_text(b, "%s.approx%s.f32 d, a;", trigonometric[t], end),
-                            .fill = fifty_turns,
-                            .threads = 512,
-                            .compare = DIFF_ABSOLUTE,
-                            .tolerance = exp2(-14.7)});
-        }
-        /* "The maximum absolute error is 2^-22 when the input operand is in the range (0.5, 2). For
-         * positive finite inputs outside of this interval, maximum relative error is 2^-22." */
-        diff_op_as(b,
-                   &(struct diff_spec){.signature = "f:f",
-                                       .fill = magnitudes,
-                                       .threads = 512,
-                                       .compare = DIFF_LOG2,
-                                       .tolerance = 0x1p-22},
-                   "lg2.approx%s.f32", end);
-        /* "The maximum ulp error is 2 ulp from correctly rounded result across the full range of
-         * inputs." */
-        diff_op_as(b,
-                   &(struct diff_spec){.signature = "f:f",
-                                       .fill = exponents,
-                                       .threads = 512,
-                                       .compare = DIFF_ULP,
-                                       .tolerance = 2},
-                   "ex2.approx%s.f32", end);
-    }
-    /* "The maximum relative error … is 2^-11." */
+    /* "For |b| in [2^-126, 2^126], the maximum ulp error is 2." */
+    diff_op_as(b,
+               &(struct diff_spec){.signature = "ff:f",
+                                   .fill = quotients,
+                                   .threads = 1280,
+                                   .compare = DIFF_ULP,
+                                   .tolerance = 2},
+               "div.approx%s.f32", end);
+    /* "For 2^126 < |b| < 2^128, if a is infinity, div.approx.f32 returns NaN, otherwise 0." */
+    diff_add(b, &(struct diff_spec){.name = diff_text(b, "div.approx%s.f32 great", end),
+                                    .signature = "ff:f",
+                                    .code = diff_text(b, "div.approx%s.f32 d, a, b;", end),
+                                    .fill = large_divisors,
+                                    .threads = 256,
+                                    .compare = DIFF_ULP,
+                                    .tolerance = 2});
+    /* "The maximum ulp error is 2 across the full range of inputs." */
+    diff_op_as(b, &(struct diff_spec){.signature = "ff:f", .compare = DIFF_ULP, .tolerance = 2},
+               "div.full%s.f32", end);
+    /* "The maximum ulp error is 1 across the full range of inputs." */
+    diff_op_as(b,
+               &(struct diff_spec){
+                   .signature = "f:f", .threads = 512, .compare = DIFF_ULP, .tolerance = 1},
+               "rcp.approx%s.f32", end);
+}
+
+static void add_roots(struct diff_builder *b, const char *end)
+{
+    /* "The maximum relative error over the entire positive finite floating-point range is
+     * 2^-23." */
     diff_op_as(b,
                &(struct diff_spec){.signature = "f:f",
-                                   .fill = small_arguments,
+                                   .fill = magnitudes,
                                    .threads = 512,
                                    .compare = DIFF_RELATIVE,
-                                   .tolerance = 0x1p-11},
-               "tanh.approx.f32");
+                                   .tolerance = 0x1p-23},
+               "sqrt.approx%s.f32", end);
+    /* "The maximum relative error over the entire positive finite floating-point range is
+     * 2^-22.9." */
+    diff_op_as(b,
+               &(struct diff_spec){.signature = "f:f",
+                                   .fill = magnitudes,
+                                   .threads = 512,
+                                   .compare = DIFF_RELATIVE,
+                                   .tolerance = exp2(-22.9)},
+               "rsqrt.approx%s.f32", end);
+}
+
+static void add_trigonometric(struct diff_builder *b, const char *end)
+{
+    static const char *const trigonometric[] = {"sin", "cos"};
+    for (size_t t = 0; t < 2; t++) {
+        /* "The maximum absolute error over input range: [-2pi .. 2pi] 2^-20.5" */
+        diff_op_as(b,
+                   &(struct diff_spec){.signature = "f:f",
+                                       .fill = one_turn,
+                                       .threads = 512,
+                                       .compare = DIFF_ABSOLUTE,
+                                       .tolerance = exp2(-20.5)},
+                   "%s.approx%s.f32", trigonometric[t], end);
+        /* "[-100pi .. +100pi] 2^-14.7" */
+        diff_add(b, &(struct diff_spec){
+                        .name = diff_text(b, "%s.approx%s.f32 far", trigonometric[t], end),
+                        .signature = "f:f",
+                        .code = diff_text(b, "%s.approx%s.f32 d, a;", trigonometric[t], end),
+                        .fill = fifty_turns,
+                        .threads = 512,
+                        .compare = DIFF_ABSOLUTE,
+                        .tolerance = exp2(-14.7)});
+    }
+}
+
+static void add_logarithms(struct diff_builder *b, const char *end)
+{
+    /* "The maximum absolute error is 2^-22 when the input operand is in the range (0.5, 2). For
+     * positive finite inputs outside of this interval, maximum relative error is 2^-22." */
+    diff_op_as(b,
+               &(struct diff_spec){.signature = "f:f",
+                                   .fill = magnitudes,
+                                   .threads = 512,
+                                   .compare = DIFF_LOG2,
+                                   .tolerance = 0x1p-22},
+               "lg2.approx%s.f32", end);
+    /* "The maximum ulp error is 2 ulp from correctly rounded result across the full range of
+     * inputs." */
+    diff_op_as(b,
+               &(struct diff_spec){.signature = "f:f",
+                                   .fill = exponents,
+                                   .threads = 512,
+                                   .compare = DIFF_ULP,
+                                   .tolerance = 2},
+               "ex2.approx%s.f32", end);
+}
+
+static void add_doubles(struct diff_builder *b)
+{
     /* The ISA calls these "a fast, gross approximation" with 20 bits of mantissa and states no
      * other bound. The tolerance is the sum of 2^-20 for the GPU and 2^-20 for the engine. */
     static const char *const approximate_ops[] = {"rcp", "rsqrt"};
@@ -220,4 +223,25 @@ void diff_add_approximations(struct diff_builder *b)
                &(struct diff_spec){
                    .signature = "d:d", .threads = 512, .compare = DIFF_ULP, .tolerance = 2},
                "rsqrt.approx.f64");
+}
+
+void diff_add_approximations(struct diff_builder *b)
+{
+    static const char *const endings[] = {"", ".ftz"};
+    diff_family(b, "approximate functions", NULL);
+    for (size_t e = 0; e < FTH_COUNT(endings); e++) {
+        add_divisions(b, endings[e]);
+        add_roots(b, endings[e]);
+        add_trigonometric(b, endings[e]);
+        add_logarithms(b, endings[e]);
+    }
+    /* "The maximum relative error … is 2^-11." */
+    diff_op_as(b,
+               &(struct diff_spec){.signature = "f:f",
+                                   .fill = small_arguments,
+                                   .threads = 512,
+                                   .compare = DIFF_RELATIVE,
+                                   .tolerance = 0x1p-11},
+               "tanh.approx.f32");
+    add_doubles(b);
 }

@@ -1,6 +1,6 @@
 /* Cases for half precision: f16 and bf16, single and as pairs in a register. PTX ISA, "Half
  * Precision Floating-Point Instructions". */
-#include "suite.h"
+#include "../suite.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Cases for constants, guarded instructions and branches: PTX ISA, "Constants", "Predicated
  * Execution" and "Control Flow Instructions". */
-#include "suite.h"
+#include "../suite.h"
 
 struct constant {
     const char *signature, *type, *text;

@@ -1,5 +1,5 @@
 /* Tests of control flow: loops, branches and calls in which the lanes of a warp diverge. */
-#include "suite.h"
+#include "kernel_helpers.h"
 
 #include <math.h>
 

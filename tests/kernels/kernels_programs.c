@@ -1,5 +1,5 @@
 /* Tests of small complete programs: random numbers, SHA-256, the Game of Life, searches. */
-#include "suite.h"
+#include "kernel_helpers.h"
 
 #include <math.h>
 

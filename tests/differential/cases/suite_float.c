@@ -1,7 +1,7 @@
 /* Cases for floating-point instructions with IEEE 754 rounding: PTX ISA, "Floating Point
  * Instructions". A NaN result of an f32 operation is 0x7fffffff. For abs and neg, the ISA leaves
  * the payload of NaNs open, so any NaN is accepted. */
-#include "suite.h"
+#include "../suite.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Tests of memory spaces and accesses: tiles in shared memory, parameters, local arrays, constants,
  * global variables, textures, vectors, cache hints, generic pointers, asynchronous copies. */
-#include "suite.h"
+#include "kernel_helpers.h"
 
 #include <math.h>
 
