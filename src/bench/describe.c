@@ -39,7 +39,7 @@ enum fth_status fth_bench_add_bandwidth(const struct fth_bench_run *run,
                                  : fth_gpu_number(run->gpu, "device", "clock_mhz", NAN);
     const double theory = bytes_per_cycle * (double)run->prober.sms * clock_mhz * 1e6;
     snprintf(name, sizeof name, "%s_of_theory", key);
-    snprintf(method, sizeof method, "relative to %.4g bytes per cycle and SM", bytes_per_cycle);
+    fth_format(method, sizeof method, "relative to %.4g bytes per cycle and SM", bytes_per_cycle);
     if (status == FTH_OK && isfinite(theory))
         status = fth_bench_add_figure(
             run->bench, name, round(1000 * found.bytes_per_s / theory) / 1000, "", method, error);
