@@ -2,19 +2,19 @@
  * samples. A device is a real GPU, a simulated GPU or a recording. The interface hides which one it
  * is: the caller sees only what a driver would report and what the experiments measure.
  *
- *   device.c     the registry of backends; opens a device by its id
- *   request.c    builds and validates requests, writes and reads their canonical text;
- *                request_text.c reads its parts
- *   runner.c     a device on top of any machine (machine.h): executes the requests of a batch;
- *                runner.h lists its files
- *   lowered.h    how a given GPU executes a request, computed once per request
- *   chase/       the chase family: pointer chases; chase.h lists its files
- *   family/      the other families of experiments, one file each; family.h lists them
- *   record.c     a device that records the answers of another device
- *   replay.c     a device that answers from a recording
- *   recording.c  the file format of recordings
- *   cuda/        NVIDIA GPUs, through the CUDA driver
- *   sim/         simulated GPUs
+ *   device.c            the registry of backends; opens a device by its id
+ *   request.c           builds and validates requests, writes and reads their canonical text
+ *   request_text.c      reads the parts of the text
+ *   runner.c            a device on top of any machine (machine.h): executes the requests of a
+ *                       batch; runner.h lists its files
+ *   lowered.h           how a given GPU executes a request, computed once per request
+ *   recording.c         the file format of recordings
+ *   recording_device.c  a device that records the answers of another device
+ *   replay_device.c     a device that answers from a recording
+ *   chase/              the chase family: pointer chases; chase.h lists its files
+ *   family/             the other families of experiments, one file each; family.h lists them
+ *   cuda/               NVIDIA GPUs, through the CUDA driver
+ *   sim/                simulated GPUs
  */
 #ifndef FTH_DEVICE_H
 #define FTH_DEVICE_H

@@ -1,6 +1,6 @@
-/* Tests of recording and replay (device/record.c, recording.c, replay.c). A fake device returns
- * random answers. A replay must return the same answers, and truncated, altered and foreign files
- * must be refused. One test checks the bytes of the format (docs/recording.md). */
+/* Tests of recording and replay (device/recording_device.c, recording.c, replay_device.c). A fake
+ * device returns random answers. A replay must return the same answers, and truncated, altered and
+ * foreign files must be refused. One test checks the bytes of the format (docs/recording.md). */
 #include "device/recording.h"
 #include "folder.h"
 #include "requests.h"

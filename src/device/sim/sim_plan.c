@@ -12,15 +12,15 @@
 static const struct {
     const char *name;
     double size_bytes, line_bytes, latency_cycles;
-} defaults[SIM_ELEMENTS] = {
-    [SIM_L1] = {"l1", 32768, 128, 32},
-    [SIM_TEXTURE] = {"texture", 24576, 128, 80},
-    [SIM_READONLY] = {"readonly", 24576, 128, 80},
-    [SIM_CONSTANT_L1] = {"constant_l1", 2048, 64, 32},
-    [SIM_CONSTANT_L15] = {"constant_l15", 65536, 256, 105},
-    [SIM_INSTRUCTION_L0] = {"instruction_l0", 16384, 128, 0},
-    [SIM_INSTRUCTION_L1] = {"instruction_l1", 131072, 128, 0},
-    [SIM_INSTRUCTION_L15] = {"instruction_l15", 131072, 128, 0},
+} defaults[FTH_SIM_ELEMENTS] = {
+    [FTH_SIM_L1] = {"l1", 32768, 128, 32},
+    [FTH_SIM_TEXTURE] = {"texture", 24576, 128, 80},
+    [FTH_SIM_READONLY] = {"readonly", 24576, 128, 80},
+    [FTH_SIM_CONSTANT_L1] = {"constant_l1", 2048, 64, 32},
+    [FTH_SIM_CONSTANT_L15] = {"constant_l15", 65536, 256, 105},
+    [FTH_SIM_INSTRUCTION_L0] = {"instruction_l0", 16384, 128, 0},
+    [FTH_SIM_INSTRUCTION_L1] = {"instruction_l1", 131072, 128, 0},
+    [FTH_SIM_INSTRUCTION_L15] = {"instruction_l15", 131072, 128, 0},
 };
 
 /* Typical values, too. Latencies are in cycles. */
@@ -44,9 +44,9 @@ static const struct {
  * 1.64 for an H200 and 1.60 for an A100. */
 #define FAR_FACTOR 1.6
 /* Address bits 12 to 35; their parity selects the home of a line if there are two partitions
- * (l2.c has the rule for more). Some of them are above the bits that select the set, so the lines
- * of each home are spread over all sets. With bit 12 alone, which is also one of the bits that
- * select the set, the lines of a home would be in only half of the sets. Heuristic. */
+ * (sim_l2.c has the rule for more). Some of them are above the bits that select the set, so the
+ * lines of each home are spread over all sets. With bit 12 alone, which is also one of the bits
+ * that select the set, the lines of a home would be in only half of the sets. Heuristic. */
 #define DEFAULT_HOME_MASK 0xffffff000
 /* If the description lists no carve-outs, they are the multiples of this, in bytes. Heuristic. */
 #define CARVEOUT_STEP 8192
@@ -63,14 +63,14 @@ static const struct {
 #define MAX_SMS 100000
 #define MAX_PARTITIONS 64
 #define MAX_BANK_BYTES (1 << 20)
-#define MAX_BANKS 1024 /* maximum that conflict_degree() in path.c supports */
+#define MAX_BANKS 1024 /* maximum that conflict_degree() in sim_path.c supports */
 #define MAX_SECTORS 64 /* sectors per line, one bit each in a 64-bit word of cache/ */
 
 /* TLBs. Typical values. Heuristic. */
 static const struct {
     const char *name;
     double entries, penalty_cycles;
-} tlb_defaults[SIM_TLBS] = {{"tlb_l1", 16, 20}, {"tlb_l2", 128, 100}, {"tlb_l3", 1024, 200}};
+} tlb_defaults[FTH_SIM_TLBS] = {{"tlb_l1", 16, 20}, {"tlb_l2", 128, 100}, {"tlb_l3", 1024, 200}};
 #define DEFAULT_PAGE_BYTES (2 << 20)
 
 /* ---- reading the description ---- */
@@ -78,7 +78,7 @@ static const struct {
 /* Elements that share storage. An attribute that one of them lacks is taken from the others. */
 struct group {
     const struct fth_gpu *gpu;
-    const char *names[SIM_ELEMENTS + 1]; /* ends with NULL */
+    const char *names[FTH_SIM_ELEMENTS + 1]; /* ends with NULL */
 };
 
 static double group_number(const struct group *group, const char *attribute, double fallback)
@@ -104,12 +104,12 @@ static const struct fth_attribute *group_attribute(const struct group *group, co
 /* Converts cycles to the time unit of the simulation, thousandths of a cycle. */
 static int64_t from_cycles(double number)
 {
-    return (int64_t)llround(number * SIM_CYCLE);
+    return (int64_t)llround(number * FTH_SIM_CYCLE);
 }
 
 /* Returns latency_cycles, else latency_ns converted, else `fallback`, which is in cycles. */
-static int64_t latency_of(const struct fth_gpu *gpu, const struct sim_plan *plan, const char *name,
-                          double fallback)
+static int64_t latency_of(const struct fth_gpu *gpu, const struct fth_sim_plan *plan,
+                          const char *name, double fallback)
 {
     double ns = fth_gpu_number(gpu, name, "latency_ns", NAN);
     double other = isnan(ns) ? fallback : ns * plan->clock_mhz / 1000;
@@ -117,10 +117,10 @@ static int64_t latency_of(const struct fth_gpu *gpu, const struct sim_plan *plan
 }
 
 /* Returns the time that one byte takes at the bandwidth of the attribute, or `fallback` if the
- * bandwidth is not known. The unit is a millionth of a cycle, as in struct sim_rates; other times
- * are in thousandths. */
-static double byte_cost(const struct fth_gpu *gpu, const struct sim_plan *plan, const char *name,
-                        const char *attribute, double fallback)
+ * bandwidth is not known. The unit is a millionth of a cycle, as in struct fth_sim_rates; other
+ * times are in thousandths. */
+static double byte_cost(const struct fth_gpu *gpu, const struct fth_sim_plan *plan,
+                        const char *name, const char *attribute, double fallback)
 {
     double bytes_per_s = fth_gpu_number(gpu, name, attribute, 0);
     return bytes_per_s > 0 ? plan->clock_mhz * 1e12 / bytes_per_s : fallback;
@@ -129,13 +129,13 @@ static double byte_cost(const struct fth_gpu *gpu, const struct sim_plan *plan, 
 /* Returns the times per byte of one instance of an element that has `count` instances on the GPU.
  * The description has the bandwidth of all instances together, so the time per byte of one of them
  * is `count` times as long. */
-static struct sim_rates rates_of(const struct fth_gpu *gpu, const struct sim_plan *plan,
-                                 const char *name, uint32_t count)
+static struct fth_sim_rates rates_of(const struct fth_gpu *gpu, const struct fth_sim_plan *plan,
+                                     const char *name, uint32_t count)
 {
     double peak = byte_cost(gpu, plan, name, "peak_bytes_per_s", 0);
-    struct sim_rates rates = {.read = byte_cost(gpu, plan, name, "read_bytes_per_s", peak) * count,
-                              .write =
-                                  byte_cost(gpu, plan, name, "write_bytes_per_s", peak) * count};
+    struct fth_sim_rates rates = {
+        .read = byte_cost(gpu, plan, name, "read_bytes_per_s", peak) * count,
+        .write = byte_cost(gpu, plan, name, "write_bytes_per_s", peak) * count};
     /* A copy reads a byte and writes a byte, and its bandwidth counts both. copy_extra is the time
      * per copied byte by which a copy exceeds a separate read and write. It can be negative, but
      * not below -write, so that a written byte never takes a negative time. */
@@ -145,13 +145,13 @@ static struct sim_rates rates_of(const struct fth_gpu *gpu, const struct sim_pla
     return rates;
 }
 
-static enum sim_scope scope_of(const struct group *group, enum sim_scope fallback)
+static enum fth_sim_scope scope_of(const struct group *group, enum fth_sim_scope fallback)
 {
     const struct fth_attribute *scope = group_attribute(group, "scope");
     return !scope                            ? fallback
-           : strcmp(scope->text, "sm") == 0  ? SIM_SCOPE_SM
-           : strcmp(scope->text, "gpc") == 0 ? SIM_SCOPE_GPC
-                                             : SIM_SCOPE_GPU;
+           : strcmp(scope->text, "sm") == 0  ? FTH_SIM_SCOPE_SM
+           : strcmp(scope->text, "gpc") == 0 ? FTH_SIM_SCOPE_GPC
+                                             : FTH_SIM_SCOPE_GPU;
 }
 
 static bool has_element(const struct fth_gpu *gpu, const char *name)
@@ -172,7 +172,7 @@ static uint64_t floor_power_of_two(double number, uint64_t min)
     return power;
 }
 
-static const uint64_t *copy_counts(struct sim_plan *plan, const struct fth_attribute *list)
+static const uint64_t *copy_counts(struct fth_sim_plan *plan, const struct fth_attribute *list)
 {
     uint64_t *counts = fth_arena_array(&plan->arena, list->count + 1, sizeof *counts);
     for (size_t i = 0; counts && i < list->count; i++)
@@ -189,8 +189,9 @@ static const uint64_t *copy_counts(struct sim_plan *plan, const struct fth_attri
  *      sets as the largest power of two that divides the lines;
  *   4. default_sets, halved until it divides the lines.
  * Returns false if memory is exhausted. */
-static bool fill_sets(struct sim_plan *plan, const struct group *group, struct sim_shape *shape,
-                      uint64_t lines, uint64_t default_sets, uint64_t default_ways)
+static bool fill_sets(struct fth_sim_plan *plan, const struct group *group,
+                      struct fth_sim_shape *shape, uint64_t lines, uint64_t default_sets,
+                      uint64_t default_ways)
 {
     const struct fth_attribute *list = group_attribute(group, "set_ways");
     uint64_t sum = 0;
@@ -229,7 +230,8 @@ static bool fill_sets(struct sim_plan *plan, const struct group *group, struct s
  * uses address bits within a line is replaced by "mod". The policy "weighted" is replaced by "lru"
  * if there is not one weight per way or if the sets differ in their ways. Returns false if memory
  * is exhausted. */
-static bool fill_policy(struct sim_plan *plan, const struct group *group, struct sim_shape *shape)
+static bool fill_policy(struct fth_sim_plan *plan, const struct group *group,
+                        struct fth_sim_shape *shape)
 {
     const struct fth_attribute *index = group_attribute(group, "index");
     const struct fth_attribute *policy = group_attribute(group, "policy");
@@ -263,9 +265,9 @@ static bool fill_policy(struct sim_plan *plan, const struct group *group, struct
  * line size, it is default_line, halved until it divides the size. Returns false if memory is
  * exhausted.
  */
-static bool fill_shape(struct sim_plan *plan, const struct group *group, struct sim_shape *shape,
-                       uint64_t size_bytes, double default_line, uint64_t default_sets,
-                       uint64_t default_ways)
+static bool fill_shape(struct fth_sim_plan *plan, const struct group *group,
+                       struct fth_sim_shape *shape, uint64_t size_bytes, double default_line,
+                       uint64_t default_sets, uint64_t default_ways)
 {
     bool known = !isnan(group_number(group, "line_bytes", NAN));
     shape->line_bytes = floor_power_of_two(group_number(group, "line_bytes", default_line), 4);
@@ -283,7 +285,7 @@ static bool fill_shape(struct sim_plan *plan, const struct group *group, struct 
     shape->fill_bytes = (uint64_t)group_number(group, "fill_bytes", (double)shape->sector_bytes);
     /* Warp w of a block uses instance w modulo per_sm, so instances beyond the number of warps of a
      * block would not be used. */
-    shape->per_sm = (uint32_t)fmin(group_number(group, "per_sm", 1), SIM_MAX_WARPS);
+    shape->per_sm = (uint32_t)fmin(group_number(group, "per_sm", 1), FTH_SIM_MAX_WARPS);
     return fill_sets(plan, group, shape, lines, default_sets, default_ways) &&
            fill_policy(plan, group, shape);
 }
@@ -291,16 +293,16 @@ static bool fill_shape(struct sim_plan *plan, const struct group *group, struct 
 /* ---- the caches of an SM ---- */
 
 /* Whether the GPU has the element. An L1 that caches no accesses counts as absent. */
-static bool is_used(const struct fth_gpu *gpu, enum sim_element element)
+static bool is_used(const struct fth_gpu *gpu, enum fth_sim_element element)
 {
     if (!has_element(gpu, defaults[element].name))
         return false;
     const struct fth_attribute *cached_spaces =
-        element == SIM_L1 ? fth_gpu_attribute(gpu, "l1", "caches") : NULL;
+        element == FTH_SIM_L1 ? fth_gpu_attribute(gpu, "l1", "caches") : NULL;
     return !cached_spaces || cached_spaces->count > 0;
 }
 
-static bool is_shared(const struct fth_gpu *gpu, enum sim_element a, enum sim_element b)
+static bool is_shared(const struct fth_gpu *gpu, enum fth_sim_element a, enum fth_sim_element b)
 {
     const struct fth_attribute *with = fth_gpu_attribute(gpu, defaults[a].name, "shared_with");
     for (size_t i = 0; with && i < with->count; i++)
@@ -312,18 +314,18 @@ static bool is_shared(const struct fth_gpu *gpu, enum sim_element a, enum sim_el
 /* Finds the elements that share storage, directly or through others. `array` of each element
  * receives the smallest index of an element that it shares storage with, or its own index;
  * fill_levels() replaces it by an index into plan->arrays. */
-static void find_arrays(struct sim_plan *plan, const struct fth_gpu *gpu)
+static void find_arrays(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
-    struct sim_level *levels = plan->levels;
-    for (unsigned i = 0; i < SIM_ELEMENTS; i++)
+    struct fth_sim_level *levels = plan->levels;
+    for (unsigned i = 0; i < FTH_SIM_ELEMENTS; i++)
         levels[i].array = i;
-    for (unsigned i = 0; i < SIM_ELEMENTS; i++)
-        for (unsigned k = 0; k < SIM_ELEMENTS; k++) {
+    for (unsigned i = 0; i < FTH_SIM_ELEMENTS; i++)
+        for (unsigned k = 0; k < FTH_SIM_ELEMENTS; k++) {
             unsigned from = levels[i].array, to = levels[k].array;
             if (from == to || !levels[i].present || !levels[k].present ||
-                !is_shared(gpu, (enum sim_element)i, (enum sim_element)k))
+                !is_shared(gpu, (enum fth_sim_element)i, (enum fth_sim_element)k))
                 continue;
-            for (unsigned each = 0; each < SIM_ELEMENTS; each++)
+            for (unsigned each = 0; each < FTH_SIM_ELEMENTS; each++)
                 if (levels[each].array == from || levels[each].array == to)
                     levels[each].array = from < to ? from : to;
         }
@@ -332,29 +334,30 @@ static void find_arrays(struct sim_plan *plan, const struct fth_gpu *gpu)
 /* Returns the size of an element that has none in the description. For L1, it is the unified
  * storage minus the largest carve-out (shared.size_bytes), if both are known. L1 has at least this
  * size, because every carve-out leaves as much or more. */
-static double default_size(const struct fth_gpu *gpu, enum sim_element element)
+static double default_size(const struct fth_gpu *gpu, enum fth_sim_element element)
 {
     double unified = fth_gpu_number(gpu, "l1", "unified_bytes", NAN);
     double shared = fth_gpu_number(gpu, "shared", "size_bytes", NAN);
-    if (element == SIM_L1 && unified > shared)
+    if (element == FTH_SIM_L1 && unified > shared)
         return unified - shared;
     return defaults[element].size_bytes;
 }
 
 /* Fills in plan->levels and plan->arrays. Returns false if memory is exhausted. */
-static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
+static bool fill_levels(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
-    for (unsigned i = 0; i < SIM_ELEMENTS; i++) {
-        struct sim_level *level = &plan->levels[i];
+    for (unsigned i = 0; i < FTH_SIM_ELEMENTS; i++) {
+        struct fth_sim_level *level = &plan->levels[i];
         const char *name = defaults[i].name;
-        level->present = is_used(gpu, (enum sim_element)i);
+        level->present = is_used(gpu, (enum fth_sim_element)i);
         level->latency = latency_of(gpu, plan, name, defaults[i].latency_cycles);
         level->rates = rates_of(gpu, plan, name, plan->sms);
     }
     find_arrays(plan, gpu);
-    unsigned array_of[SIM_ELEMENTS]; /* index into plan->arrays of the first element of a group */
-    for (unsigned i = 0; i < SIM_ELEMENTS; i++) {
-        struct sim_level *level = &plan->levels[i];
+    unsigned
+        array_of[FTH_SIM_ELEMENTS]; /* index into plan->arrays of the first element of a group */
+    for (unsigned i = 0; i < FTH_SIM_ELEMENTS; i++) {
+        struct fth_sim_level *level = &plan->levels[i];
         if (!level->present)
             continue;
         if (level->array != i) { /* shares the array of an earlier element */
@@ -363,23 +366,25 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
         }
         struct group group = {.gpu = gpu};
         size_t members = 0;
-        for (unsigned k = i; k < SIM_ELEMENTS; k++)
+        for (unsigned k = i; k < FTH_SIM_ELEMENTS; k++)
             if (plan->levels[k].present && plan->levels[k].array == i)
                 group.names[members++] = defaults[k].name;
         array_of[i] = level->array = plan->array_count;
-        struct sim_shape *shape = &plan->arrays[plan->array_count++];
-        double size = group_number(&group, "size_bytes", default_size(gpu, (enum sim_element)i));
-        shape->scope = scope_of(&group, SIM_SCOPE_SM);
+        struct fth_sim_shape *shape = &plan->arrays[plan->array_count++];
+        double size =
+            group_number(&group, "size_bytes", default_size(gpu, (enum fth_sim_element)i));
+        shape->scope = scope_of(&group, FTH_SIM_SCOPE_SM);
         if (!fill_shape(plan, &group, shape, (uint64_t)size, defaults[i].line_bytes,
                         DEFAULT_SM_SETS, 0))
             return false;
         /* In spite of its name, default_size_bytes is the size of L1 at the largest carve-out,
          * which is the smallest size of L1. */
-        if (i == SIM_L1)
+        if (i == FTH_SIM_L1)
             plan->l1_min_bytes = (uint64_t)group_number(&group, "default_size_bytes", 0);
     }
     const struct fth_attribute *cached_spaces = fth_gpu_attribute(gpu, "l1", "caches");
-    plan->l1_caches_global = plan->l1_caches_local = plan->levels[SIM_L1].present && !cached_spaces;
+    plan->l1_caches_global = plan->l1_caches_local =
+        plan->levels[FTH_SIM_L1].present && !cached_spaces;
     for (size_t i = 0; cached_spaces && i < cached_spaces->count; i++) {
         plan->l1_caches_global =
             plan->l1_caches_global || strcmp(cached_spaces->texts[i], "global") == 0;
@@ -387,7 +392,7 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
             plan->l1_caches_local || strcmp(cached_spaces->texts[i], "local") == 0;
     }
     double cost = DEFAULT_FETCH_CYCLES;
-    for (unsigned i = SIM_INSTRUCTION_L0; i <= SIM_INSTRUCTION_L15; i++) {
+    for (unsigned i = FTH_SIM_INSTRUCTION_L0; i <= FTH_SIM_INSTRUCTION_L15; i++) {
         if (!plan->levels[i].present)
             continue;
         cost = fth_gpu_number(gpu, defaults[i].name, "cycles_per_instruction", cost);
@@ -401,7 +406,7 @@ static bool fill_levels(struct sim_plan *plan, const struct fth_gpu *gpu)
 /* ---- shared memory ---- */
 
 /* Copies the carve-outs in ascending order and, if known, the size of L1 at each of them. */
-static bool fill_carveouts(struct sim_plan *plan, const struct fth_gpu *gpu)
+static bool fill_carveouts(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
     const struct fth_attribute *list = fth_gpu_attribute(gpu, "shared", "carveout_bytes");
     const struct fth_attribute *l1_sizes = fth_gpu_attribute(gpu, "l1", "carveout_size_bytes");
@@ -429,7 +434,7 @@ static bool fill_carveouts(struct sim_plan *plan, const struct fth_gpu *gpu)
     return true;
 }
 
-static bool fill_shared(struct sim_plan *plan, const struct fth_gpu *gpu)
+static bool fill_shared(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
     double size = fth_gpu_number(gpu, "shared", "size_bytes", DEFAULT_SHARED_BYTES);
     plan->shared_bytes = (uint64_t)size;
@@ -446,13 +451,14 @@ static bool fill_shared(struct sim_plan *plan, const struct fth_gpu *gpu)
     plan->has_clusters = has_element(gpu, "cluster_shared");
     plan->cluster_rates = rates_of(gpu, plan, "cluster_shared", plan->sms);
     plan->cluster_latency = latency_of(gpu, plan, "cluster_shared", DEFAULT_CLUSTER_LATENCY);
-    plan->cluster_far_latency = from_cycles(fth_gpu_number(
-        gpu, "cluster_shared", "far_latency_cycles", (double)plan->cluster_latency / SIM_CYCLE));
+    plan->cluster_far_latency =
+        from_cycles(fth_gpu_number(gpu, "cluster_shared", "far_latency_cycles",
+                                   (double)plan->cluster_latency / FTH_SIM_CYCLE));
     return fill_carveouts(plan, gpu);
 }
 
 /* Returns the index of the smallest carve-out of at least `wanted` bytes, or of the largest one. */
-static size_t find_carveout(const struct sim_plan *plan, uint64_t wanted)
+static size_t find_carveout(const struct fth_sim_plan *plan, uint64_t wanted)
 {
     size_t at = 0;
     while (at + 1 < plan->carveout_count && plan->carveouts[at] < wanted)
@@ -473,11 +479,12 @@ static size_t find_carveout(const struct sim_plan *plan, uint64_t wanted)
  *   5. what the carve-out leaves of the unified storage: at least l1_min_bytes, at most the whole
  *      size; if the carve-out is 0, the whole size. Without a list of carve-outs, the carve-out is
  *      the next multiple of CARVEOUT_STEP. */
-uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent, uint64_t shared_bytes)
+uint64_t fth_sim_plan_l1_bytes(const struct fth_sim_plan *plan, int carveout_percent,
+                               uint64_t shared_bytes)
 {
-    if (!plan->levels[SIM_L1].present)
+    if (!plan->levels[FTH_SIM_L1].present)
         return 0;
-    uint64_t whole = plan->arrays[plan->levels[SIM_L1].array].size_bytes;
+    uint64_t whole = plan->arrays[plan->levels[FTH_SIM_L1].array].size_bytes;
     uint64_t min = plan->l1_min_bytes ? plan->l1_min_bytes : 1;
     uint64_t percent = carveout_percent < 0     ? 0
                        : carveout_percent > 100 ? 100
@@ -508,7 +515,7 @@ uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent, ui
 
 /* ---- L2, memory and TLBs ---- */
 
-static bool fill_l2(struct sim_plan *plan, const struct fth_gpu *gpu)
+static bool fill_l2(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
     struct group group = {.gpu = gpu, .names = {"l2", NULL}};
     double size = group_number(&group, "size_bytes", DEFAULT_L2_BYTES);
@@ -522,7 +529,7 @@ static bool fill_l2(struct sim_plan *plan, const struct fth_gpu *gpu)
      * L2, the default is half of the memory's latency instead. */
     double l2 = memory <= DEFAULT_L2_LATENCY ? memory / 2 : DEFAULT_L2_LATENCY;
     plan->l2_latency = latency_of(gpu, plan, "l2", l2);
-    double near = (double)plan->l2_latency / SIM_CYCLE;
+    double near = (double)plan->l2_latency / FTH_SIM_CYCLE;
     double far = fth_gpu_number(gpu, "l2", "far_latency_cycles",
                                 plan->partitions > 1 ? near * FAR_FACTOR : near);
     plan->l2_far_latency = from_cycles(far);
@@ -530,7 +537,7 @@ static bool fill_l2(struct sim_plan *plan, const struct fth_gpu *gpu)
     plan->memory_latency = latency_of(gpu, plan, "memory", memory_default);
     plan->memory_far_latency =
         from_cycles(fth_gpu_number(gpu, "memory", "far_latency_cycles",
-                                   (double)plan->memory_latency / SIM_CYCLE + far - near));
+                                   (double)plan->memory_latency / FTH_SIM_CYCLE + far - near));
     plan->l2_rates = rates_of(gpu, plan, "l2", 1);
     plan->memory_rates = rates_of(gpu, plan, "memory", 1);
     plan->memory_bytes =
@@ -558,17 +565,17 @@ static uint64_t count_entries(const struct group *group, uint64_t page, double f
     return entries >= 1 ? (uint64_t)entries : 1;
 }
 
-static bool fill_tlbs(struct sim_plan *plan, const struct fth_gpu *gpu)
+static bool fill_tlbs(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
-    for (unsigned i = 0; i < SIM_TLBS; i++) {
+    for (unsigned i = 0; i < FTH_SIM_TLBS; i++) {
         struct group group = {.gpu = gpu, .names = {tlb_defaults[i].name, NULL}};
         if (!has_element(gpu, tlb_defaults[i].name))
             continue;
-        struct sim_shape *shape = &plan->tlbs[i].shape;
+        struct fth_sim_shape *shape = &plan->tlbs[i].shape;
         shape->line_bytes =
             floor_power_of_two(group_number(&group, "page_bytes", DEFAULT_PAGE_BYTES), 4);
         shape->sector_bytes = shape->fill_bytes = shape->line_bytes;
-        shape->scope = scope_of(&group, SIM_SCOPE_GPU);
+        shape->scope = scope_of(&group, FTH_SIM_SCOPE_GPU);
         shape->per_sm = 1;
         uint64_t entries = count_entries(&group, shape->line_bytes, tlb_defaults[i].entries);
         shape->size_bytes = entries * shape->line_bytes;
@@ -593,22 +600,22 @@ static bool fill_tlbs(struct sim_plan *plan, const struct fth_gpu *gpu)
 
 /* ---- the whole plan ---- */
 
-enum fth_status sim_plan_init(struct sim_plan *plan, const struct fth_gpu *gpu,
-                              struct fth_error *error)
+enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gpu *gpu,
+                                  struct fth_error *error)
 {
     /* Without instruction caches, an instruction takes one cycle; otherwise fill_levels() replaces
      * this. */
-    *plan = (struct sim_plan){.fetch_miss_cost = SIM_CYCLE};
+    *plan = (struct fth_sim_plan){.fetch_miss_cost = FTH_SIM_CYCLE};
     plan->sms = (uint32_t)fmin(fth_gpu_number(gpu, "device", "sms", DEFAULT_SMS), MAX_SMS);
     plan->clock_mhz = fth_gpu_number(gpu, "device", "clock_mhz", DEFAULT_CLOCK_MHZ);
     double threads = fth_gpu_number(gpu, "device", "max_threads_per_sm", DEFAULT_THREADS_PER_SM);
     plan->warps_per_sm = threads < 32 ? 1 : (uint32_t)(threads / 32);
     /* Simplification: all types of arithmetic issue at the same rate. */
     const double lanes_per_scheduler =
-        fth_gpu_number(gpu, "device", "cores_per_sm", 32 * SIM_SCHEDULERS) / SIM_SCHEDULERS;
+        fth_gpu_number(gpu, "device", "cores_per_sm", 32 * FTH_SIM_SCHEDULERS) / FTH_SIM_SCHEDULERS;
     plan->issue_cycles = lanes_per_scheduler >= 32 ? 1 : (unsigned)(32 / lanes_per_scheduler);
     plan->code = fth_gpu_code_size(gpu);
-    sim_host_link_init(&plan->link, gpu);
+    fth_sim_host_link_init(&plan->link, gpu);
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
     /* In whole cycles, unlike the other times. The limit prevents an overflow. */
     plan->jitter = (int64_t)fmin(fth_gpu_number(gpu, "noise", "jitter_cycles", 0), 1e9);
@@ -619,7 +626,7 @@ enum fth_status sim_plan_init(struct sim_plan *plan, const struct fth_gpu *gpu,
     return fth_no_memory(error, "simulate GPU", NULL);
 }
 
-void sim_plan_fini(struct sim_plan *plan)
+void fth_sim_plan_fini(struct fth_sim_plan *plan)
 {
     fth_arena_fini(&plan->arena);
 }

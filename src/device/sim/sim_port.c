@@ -12,16 +12,16 @@
 
 #include <stdlib.h>
 
-#define BUCKET ((int64_t)SIM_BUCKET_CYCLES * SIM_CYCLE)
-#define BUCKET_CAPACITY (SIM_BUCKET_CYCLES * 1000000u) /* millionths of a cycle */
+#define BUCKET ((int64_t)FTH_SIM_BUCKET_CYCLES * FTH_SIM_CYCLE)
+#define BUCKET_CAPACITY (FTH_SIM_BUCKET_CYCLES * 1000000u) /* millionths of a cycle */
 
-struct sim_bucket {
+struct fth_sim_bucket {
     int64_t number; /* time of its start / BUCKET */
     uint32_t used;  /* of BUCKET_CAPACITY */
     uint32_t skip;  /* full buckets that directly follow this one, as far as known */
 };
 
-int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
+int64_t fth_sim_port_take(struct fth_sim_port *port, int64_t time, uint32_t microcycles)
 {
     if (microcycles == 0)
         return 0;
@@ -33,28 +33,29 @@ int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
     const int64_t length = (int64_t)1 << port->bits, first = time / BUCKET;
     int64_t number = first;
     for (; number - first < length;) {
-        struct sim_bucket *bucket = &port->ring[number & (length - 1)];
+        struct fth_sim_bucket *bucket = &port->ring[number & (length - 1)];
         if (bucket->number > number)
             return 0; /* the ring no longer covers this time */
         if (bucket->number < number)
-            *bucket = (struct sim_bucket){.number = number};
+            *bucket = (struct fth_sim_bucket){.number = number};
         if (bucket->used < BUCKET_CAPACITY)
             break;
         number += 1 + bucket->skip;
     }
     int64_t begin = time;
     if (number - first < length)
-        begin = number * BUCKET + port->ring[number & (length - 1)].used / (1000000 / SIM_CYCLE);
-    struct sim_bucket *start = &port->ring[first & (length - 1)];
+        begin =
+            number * BUCKET + port->ring[number & (length - 1)].used / (1000000 / FTH_SIM_CYCLE);
+    struct fth_sim_bucket *start = &port->ring[first & (length - 1)];
     if (number > first && start->number == first)
         start->skip = (uint32_t)(number - first - 1);
     /* The part that does not fit uses the following buckets. */
     for (int64_t at = number; microcycles && at - first < length; at++) {
-        struct sim_bucket *bucket = &port->ring[at & (length - 1)];
+        struct fth_sim_bucket *bucket = &port->ring[at & (length - 1)];
         if (bucket->number > at)
             break;
         if (bucket->number < at)
-            *bucket = (struct sim_bucket){.number = at};
+            *bucket = (struct fth_sim_bucket){.number = at};
         uint32_t part = BUCKET_CAPACITY - bucket->used < microcycles
                             ? BUCKET_CAPACITY - bucket->used
                             : microcycles;
@@ -64,8 +65,9 @@ int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles)
     return begin > time ? begin - time : 0;
 }
 
-int64_t sim_port_move(struct sim_port *port, const struct sim_rates *rates, uint32_t sharers,
-                      int64_t time, uint64_t read_bytes, uint64_t written_bytes)
+int64_t fth_sim_port_move(struct fth_sim_port *port, const struct fth_sim_rates *rates,
+                          uint32_t sharers, int64_t time, uint64_t read_bytes,
+                          uint64_t written_bytes)
 {
     if (rates->read == 0 && rates->write == 0 && rates->copy_extra == 0)
         return 0;
@@ -77,11 +79,11 @@ int64_t sim_port_move(struct sim_port *port, const struct sim_rates *rates, uint
                   sharers;
     /* A transfer occupies at most one whole bucket. This only affects extremely low bandwidths and
      * prevents an overflow. */
-    return sim_port_take(port, time, cost < BUCKET_CAPACITY ? (uint32_t)cost : BUCKET_CAPACITY);
+    return fth_sim_port_take(port, time, cost < BUCKET_CAPACITY ? (uint32_t)cost : BUCKET_CAPACITY);
 }
 
-void sim_port_fini(struct sim_port *port)
+void fth_sim_port_fini(struct fth_sim_port *port)
 {
     free(port->ring);
-    *port = (struct sim_port){.bits = port->bits};
+    *port = (struct fth_sim_port){.bits = port->bits};
 }

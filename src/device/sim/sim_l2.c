@@ -17,9 +17,10 @@
 /* log2 of the buckets of a port's ring: 2^14 buckets of 256 cycles cover 4 million cycles. */
 #define RING_BITS 14
 
-enum fth_status sim_l2_init(struct sim_l2 *l2, const struct sim_plan *plan, struct fth_error *error)
+enum fth_status fth_sim_l2_init(struct fth_sim_l2 *l2, const struct fth_sim_plan *plan,
+                                struct fth_error *error)
 {
-    *l2 = (struct sim_l2){.plan = plan, .sharers = plan->sms};
+    *l2 = (struct fth_sim_l2){.plan = plan, .sharers = plan->sms};
     l2->partitions = calloc(plan->partitions, sizeof *l2->partitions);
     l2->ports = calloc(plan->sms, sizeof *l2->ports);
     if (!l2->partitions || !l2->ports)
@@ -31,23 +32,23 @@ enum fth_status sim_l2_init(struct sim_l2 *l2, const struct sim_plan *plan, stru
     enum fth_write write = plan->l2.line_bytes <= 4096 ? FTH_WRITE_BACK : FTH_WRITE_EVICT;
     enum fth_status status = FTH_OK;
     for (uint32_t i = 0; i < plan->partitions && status == FTH_OK; i++)
-        status = sim_cache_create(&plan->l2, write, plan->seed + i, &l2->partitions[i], error);
+        status = fth_sim_cache_create(&plan->l2, write, plan->seed + i, &l2->partitions[i], error);
     return status;
 }
 
-void sim_l2_fini(struct sim_l2 *l2)
+void fth_sim_l2_fini(struct fth_sim_l2 *l2)
 {
     for (uint32_t i = 0; l2->partitions && i < l2->plan->partitions; i++)
         fth_cache_destroy(l2->partitions[i]);
     free(l2->partitions);
     for (uint32_t i = 0; l2->ports && i < l2->plan->sms; i++) {
-        sim_port_fini(&l2->ports[i].l2);
-        sim_port_fini(&l2->ports[i].memory);
+        fth_sim_port_fini(&l2->ports[i].l2);
+        fth_sim_port_fini(&l2->ports[i].memory);
     }
     free(l2->ports);
 }
 
-void sim_l2_launch(struct sim_l2 *l2, uint32_t sms)
+void fth_sim_l2_launch(struct fth_sim_l2 *l2, uint32_t sms)
 {
     l2->sharers = sms;
     for (uint32_t i = 0; i < l2->plan->sms; i++)
@@ -56,7 +57,7 @@ void sim_l2_launch(struct sim_l2 *l2, uint32_t sms)
 
 /* Returns the home partition of a line. With more than two partitions, it is the number of set
  * address bits under the mask, modulo the number of partitions. */
-static uint32_t home_of(const struct sim_plan *plan, uint64_t address)
+static uint32_t home_of(const struct fth_sim_plan *plan, uint64_t address)
 {
     if (plan->partitions == 1)
         return 0;
@@ -70,14 +71,14 @@ struct traffic {
 
 /* Reads bytes within one line. Returns the latency and adds the bytes fetched from memory to
  * `traffic`. */
-static int64_t read_line(struct sim_l2 *l2, uint32_t near, uint64_t address, uint64_t bytes,
+static int64_t read_line(struct fth_sim_l2 *l2, uint32_t near, uint64_t address, uint64_t bytes,
                          struct traffic *traffic)
 {
-    const struct sim_plan *plan = l2->plan;
+    const struct fth_sim_plan *plan = l2->plan;
     uint32_t home = home_of(plan, address);
-    if (sim_cache_read(l2->partitions[near], &plan->l2, &address, &bytes))
+    if (fth_sim_cache_read(l2->partitions[near], &plan->l2, &address, &bytes))
         return plan->l2_latency;
-    if (home != near && sim_cache_read(l2->partitions[home], &plan->l2, &address, &bytes))
+    if (home != near && fth_sim_cache_read(l2->partitions[home], &plan->l2, &address, &bytes))
         return plan->l2_far_latency;
     traffic->fetched += bytes;
     return home == near ? plan->memory_latency : plan->memory_far_latency;
@@ -85,22 +86,24 @@ static int64_t read_line(struct sim_l2 *l2, uint32_t near, uint64_t address, uin
 
 /* Returns how long the access waits for bandwidth between the SM and L2 and, for `traffic`, between
  * L2 and memory. */
-static int64_t wait_for_bandwidth(struct sim_l2 *l2, uint32_t sm, int64_t time, uint64_t read_bytes,
-                                  uint64_t written_bytes, struct traffic traffic)
+static int64_t wait_for_bandwidth(struct fth_sim_l2 *l2, uint32_t sm, int64_t time,
+                                  uint64_t read_bytes, uint64_t written_bytes,
+                                  struct traffic traffic)
 {
-    const struct sim_plan *plan = l2->plan;
-    struct sim_l2_ports *link = &l2->ports[sm];
+    const struct fth_sim_plan *plan = l2->plan;
+    struct fth_sim_l2_ports *link = &l2->ports[sm];
     int64_t wait =
-        sim_port_move(&link->l2, &plan->l2_rates, l2->sharers, time, read_bytes, written_bytes);
+        fth_sim_port_move(&link->l2, &plan->l2_rates, l2->sharers, time, read_bytes, written_bytes);
     if (traffic.fetched || traffic.written)
-        wait += sim_port_move(&link->memory, &plan->memory_rates, l2->sharers, time + wait,
-                              traffic.fetched, traffic.written);
+        wait += fth_sim_port_move(&link->memory, &plan->memory_rates, l2->sharers, time + wait,
+                                  traffic.fetched, traffic.written);
     return wait;
 }
 
-int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes, int64_t time)
+int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
+                        int64_t time)
 {
-    const struct sim_plan *plan = l2->plan;
+    const struct fth_sim_plan *plan = l2->plan;
     /* A read covers whole sectors: if only a part of a sector was written, the rest is fetched from
      * memory, as on an H200. */
     const uint64_t sector = plan->l2.sector_bytes, line_bytes = plan->l2.line_bytes;
@@ -118,7 +121,7 @@ int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t b
 
 /* Writes bytes within one line of the home partition. Returns the bytes that will have to be
  * written to memory. */
-static uint64_t write_line(struct sim_l2 *l2, uint32_t home, uint64_t address, uint64_t bytes)
+static uint64_t write_line(struct fth_sim_l2 *l2, uint32_t home, uint64_t address, uint64_t bytes)
 {
     struct fth_cache_result result;
     fth_cache_access(l2->partitions[home], address, bytes, FTH_CACHE_WRITE, &result);
@@ -126,16 +129,17 @@ static uint64_t write_line(struct sim_l2 *l2, uint32_t home, uint64_t address, u
            l2->plan->l2.sector_bytes;
 }
 
-static void drop_copies(struct sim_l2 *l2, uint32_t home, uint64_t address)
+static void drop_copies(struct fth_sim_l2 *l2, uint32_t home, uint64_t address)
 {
     for (uint32_t i = 0; i < l2->plan->partitions; i++)
         if (i != home)
             fth_cache_invalidate(l2->partitions[i], address, NULL);
 }
 
-int64_t sim_l2_write(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes, int64_t time)
+int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
+                         int64_t time)
 {
-    const struct sim_plan *plan = l2->plan;
+    const struct fth_sim_plan *plan = l2->plan;
     uint64_t end = address + bytes, line_bytes = plan->l2.line_bytes;
     struct traffic traffic = {0};
     int64_t latency = plan->l2_latency;
@@ -151,15 +155,15 @@ int64_t sim_l2_write(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t 
     return latency + wait_for_bandwidth(l2, sm, time, 0, bytes, traffic);
 }
 
-int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
-                      int64_t time)
+int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
+                          int64_t time)
 {
-    const struct sim_plan *plan = l2->plan;
+    const struct fth_sim_plan *plan = l2->plan;
     uint32_t home = home_of(plan, address);
     bool near = home == sm % plan->partitions;
     uint64_t from = address, missing = bytes;
     struct traffic traffic = {0};
-    bool hit = sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing);
+    bool hit = fth_sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing);
     traffic.fetched = hit ? 0 : missing;
     traffic.written = write_line(l2, home, address, bytes);
     drop_copies(l2, home, address);

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-void sim_host_link_init(struct sim_host_link *link, const struct fth_gpu *gpu)
+void fth_sim_host_link_init(struct fth_sim_host_link *link, const struct fth_gpu *gpu)
 {
     static const struct {
         enum fth_transfer_kind kind;
@@ -24,8 +24,9 @@ void sim_host_link_init(struct sim_host_link *link, const struct fth_gpu *gpu)
     link->latency_ns = fth_gpu_number(gpu, "device", "link_latency_ns", NAN);
 }
 
-enum fth_status sim_transfer(const struct sim_host_link *link, const struct fth_transfer *transfer,
-                             uint32_t *samples, struct fth_error *error)
+enum fth_status fth_sim_transfer(const struct fth_sim_host_link *link,
+                                 const struct fth_transfer *transfer, uint32_t *samples,
+                                 struct fth_error *error)
 {
     if (transfer->kind > FTH_TRANSFER_BOTH)
         return fth_fail(error, FTH_UNSUPPORTED, "transfer", NULL, "there is no other GPU");

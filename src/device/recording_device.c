@@ -1,6 +1,7 @@
-/* Records what a device answers, for replay.c. The recorder replaces the operations of the device
- * and forwards each call to the original ones. The file is opened before anything is measured, so
- * that an unwritable path fails at once. It gets its name only when the recording is complete. */
+/* Records what a device answers, for replay_device.c. The recorder replaces the operations of the
+ * device and forwards each call to the original ones. The file is opened before anything is
+ * measured, so that an unwritable path fails at once. It gets its name only when the recording is
+ * complete. */
 #include "device/recording.h"
 
 #include <stdlib.h>

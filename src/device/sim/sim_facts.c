@@ -75,8 +75,8 @@ static double memory_clock(const struct fth_gpu *gpu)
     return isnan(clock_mhz) ? fth_gpu_number(gpu, "device", "memory_clock_mhz", NAN) : clock_mhz;
 }
 
-enum fth_status sim_facts_create(const struct fth_gpu *gpu, const struct sim_plan *plan,
-                                 struct fth_gpu **facts, struct fth_error *error)
+enum fth_status fth_sim_facts_create(const struct fth_gpu *gpu, const struct fth_sim_plan *plan,
+                                     struct fth_gpu **facts, struct fth_error *error)
 {
     struct fth_attribute backend = fth_attribute_make("backend", FTH_TEXT);
     struct fth_attribute sms = fth_attribute_make("sms", FTH_NUMBER);
@@ -105,8 +105,8 @@ enum fth_status sim_facts_create(const struct fth_gpu *gpu, const struct sim_pla
     return status;
 }
 
-enum fth_status sim_facts_copy(const struct fth_gpu *facts, struct fth_gpu *gpu,
-                               struct fth_error *error)
+enum fth_status fth_sim_facts_copy(const struct fth_gpu *facts, struct fth_gpu *gpu,
+                                   struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
     const struct fth_attribute *attribute;

@@ -11,31 +11,31 @@
 /* Looks up the line in one cache after the other and fills those that miss. Returns the issue time
  * at the level that has it. Sets *end to the end of the data that the missing levels fetch, or to
  * `line` if the first level hits. */
-static int64_t look_up(struct sim_timing *timing, const struct fth_ptx_warp_id *who, uint64_t line,
-                       uint64_t *end)
+static int64_t look_up(struct fth_sim_timing *timing, const struct fth_ptx_warp_id *who,
+                       uint64_t line, uint64_t *end)
 {
-    const struct sim_plan *plan = timing->plan;
+    const struct fth_sim_plan *plan = timing->plan;
     uint64_t address = CODE_BASE + line, bytes = timing->fetch_line_bytes;
     *end = line;
-    for (unsigned i = SIM_INSTRUCTION_L0; i <= SIM_INSTRUCTION_L15; i++) {
-        const struct sim_level *level = &plan->levels[i];
+    for (unsigned i = FTH_SIM_INSTRUCTION_L0; i <= FTH_SIM_INSTRUCTION_L15; i++) {
+        const struct fth_sim_level *level = &plan->levels[i];
         if (!level->present)
             continue;
         struct fth_cache *cache =
-            sim_caches_get(&timing->caches, (enum sim_element)i, who->sm, who->warp);
+            fth_sim_caches_get(&timing->caches, (enum fth_sim_element)i, who->sm, who->warp);
         timing->failed = timing->failed || !cache;
-        if (!cache || sim_cache_read(cache, &plan->arrays[level->array], &address, &bytes))
+        if (!cache || fth_sim_cache_read(cache, &plan->arrays[level->array], &address, &bytes))
             return level->fetch_cost;
         *end = address + bytes - CODE_BASE;
     }
     return plan->fetch_miss_cost;
 }
 
-void sim_fetch_init(struct sim_timing *timing)
+void fth_sim_fetch_init(struct fth_sim_timing *timing)
 {
-    const struct sim_plan *plan = timing->plan;
-    timing->fetch_cost = SIM_CYCLE;
-    for (unsigned i = SIM_INSTRUCTION_L15; i >= SIM_INSTRUCTION_L0; i--)
+    const struct fth_sim_plan *plan = timing->plan;
+    timing->fetch_cost = FTH_SIM_CYCLE;
+    for (unsigned i = FTH_SIM_INSTRUCTION_L15; i >= FTH_SIM_INSTRUCTION_L0; i--)
         if (plan->levels[i].present) {
             timing->fetch_line_bytes = plan->arrays[plan->levels[i].array].line_bytes;
             timing->fetch_cost = plan->levels[i].fetch_cost;
@@ -50,8 +50,8 @@ static uint64_t instruction_at(const struct fth_code_size *code, uint64_t byte)
     return index * FTH_PTX_INSTRUCTION_BYTES;
 }
 
-int64_t sim_fetch(struct sim_timing *timing, struct sim_warp *warp,
-                  const struct fth_ptx_warp_id *who, uint64_t address)
+int64_t fth_sim_fetch(struct fth_sim_timing *timing, struct fth_sim_warp *warp,
+                      const struct fth_ptx_warp_id *who, uint64_t address)
 {
     if (timing->fetch_line_bytes == 0) {
         warp->fetch_from = 0;
