@@ -15,7 +15,13 @@ enum fth_status fth_bench_describe(const struct fth_bench_run *run, const char *
                                    const char *attribute, double value, size_t samples,
                                    const char *method, struct fth_error *error)
 {
-    return fth_note_count(run->described, element, attribute, value, samples, method, error);
+    return fth_note(run->described,
+                    &(struct fth_note){.element = element,
+                                       .attribute = attribute,
+                                       .number = value,
+                                       .samples = samples,
+                                       .method = method},
+                    error);
 }
 
 enum fth_status fth_bench_add_bandwidth(const struct fth_bench_run *run,

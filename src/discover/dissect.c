@@ -50,56 +50,42 @@ struct dissection {
 
 /* ---- writing attributes ---- */
 
-/* Writes an attribute with its provenance. (The field attribute.note is something else: a remark.)
- */
-static enum fth_status note(const struct dissection *dissection, struct fth_attribute attribute,
-                            double confidence, size_t samples, const char *method,
-                            struct fth_error *error)
+static struct fth_gpu *gpu_of(const struct dissection *dissection)
 {
-    struct fth_gpu_section *section;
-    enum fth_status status =
-        fth_note_section(dissection->discovery->gpu, dissection->element, &section, error);
-    attribute.source = FTH_SOURCE_MEASURED;
-    attribute.confidence = confidence;
-    attribute.samples = samples ? (double)samples : NAN; /* 0: not counted */
-    attribute.method = method;
-    return status == FTH_OK ? fth_gpu_set(dissection->discovery->gpu, section, &attribute, error)
-                            : status;
+    return dissection->discovery->gpu;
 }
 
-static struct fth_attribute number(const char *name, double value)
-{
-    struct fth_attribute attribute = fth_attribute_make(name, FTH_NUMBER);
-    attribute.number = value;
-    return attribute;
-}
-
-static struct fth_attribute text(const char *name, const char *value)
-{
-    struct fth_attribute attribute = fth_attribute_make(name, FTH_TEXT);
-    attribute.text = value;
-    return attribute;
-}
-
+/* Writes a reason why an attribute of the cache is unknown. */
 static enum fth_status unknown(const struct dissection *dissection, const char *attribute,
                                const char *reason, struct fth_error *error)
 {
-    return fth_note_unknown(dissection->discovery->gpu, dissection->element, attribute, reason,
-                            error);
+    return fth_note_unknown(gpu_of(dissection), dissection->element, attribute, reason, error);
 }
 
-/* Writes the same reason for several attributes; the list ends with NULL. */
-static enum fth_status all_unknown(const struct dissection *dissection,
-                                   const char *const *attributes, const char *reason,
-                                   struct fth_error *error)
+/* Writes the same reason for all attributes of the structure. */
+static enum fth_status structure_unknown(const struct dissection *dissection, const char *reason,
+                                         struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
-    for (; *attributes && status == FTH_OK; attributes++)
-        status = unknown(dissection, *attributes, reason, error);
-    return status;
+    static const char *const attributes[] = {"sets", "ways", "index"};
+    for (size_t i = 0; i < FTH_COUNT(attributes); i++)
+        FTH_TRY(unknown(dissection, attributes[i], reason, error));
+    return FTH_OK;
 }
 
-static const char *const structure_names[] = {"sets", "ways", "index", NULL};
+static const char structure_method[] =
+    "load one line more than fits and find which lines it evicts; verify with chains that stay in "
+    "one set";
+
+/* Returns a note about the structure, without a value. */
+static struct fth_note structure_note(const struct dissection *dissection,
+                                      const struct fth_structure *found, const char *attribute)
+{
+    return (struct fth_note){.element = dissection->element,
+                             .attribute = attribute,
+                             .confidence = &found->confidence,
+                             .samples = found->samples,
+                             .method = structure_method};
+}
 
 /* Writes sets x ways x line as the size if it differs from the largest contiguous footprint that
  * fits. A contiguous array need not fill all sets evenly. If the sets differ, `ways` is 0 and
@@ -111,27 +97,26 @@ static enum fth_status note_size(const struct dissection *dissection,
     for (uint64_t set = 0; found->set_ways && set < found->sets; set++)
         lines += found->set_ways[set];
     double bytes = (double)(lines * dissection->plan.line_bytes);
-    if (bytes == fth_gpu_number(dissection->discovery->gpu, dissection->element, "size_bytes", NAN))
+    if (bytes == fth_gpu_number(gpu_of(dissection), dissection->element, "size_bytes", NAN))
         return FTH_OK;
-    struct fth_attribute size = number("size_bytes", bytes);
     char why[96];
     snprintf(why, sizeof why, "%llu contiguous bytes fit, which do not fill all sets",
              (unsigned long long)dissection->plan.fits_bytes);
-    size.note = why;
-    return note(dissection, size, found->confidence, found->samples, "sets x ways x line", error);
+    struct fth_note note = structure_note(dissection, found, "size_bytes");
+    note.number = bytes;
+    note.method = "sets x ways x line";
+    note.note = why;
+    return fth_note(gpu_of(dissection), &note, error);
 }
-
-static const char structure_method[] =
-    "load one line more than fits and find which lines it evicts; verify with chains that stay in "
-    "one set";
 
 /* Writes the index function or, if the schema has no name for it, its formula as the reason. */
 static enum fth_status note_index(const struct dissection *dissection,
                                   const struct fth_structure *found, struct fth_error *error)
 {
+    struct fth_note note = structure_note(dissection, found, "index");
+    note.text = found->index;
     if (found->index[0])
-        return note(dissection, text("index", found->index), found->confidence, found->samples,
-                    structure_method, error);
+        return fth_note(gpu_of(dissection), &note, error);
     char reason[320];
     snprintf(reason, sizeof reason, "the set index consists of XORs of address bits (%s)",
              found->hash);
@@ -147,74 +132,94 @@ static enum fth_status note_smaller(const struct dissection *dissection,
     char where[96];
     snprintf(where, sizeof where, "measured under the largest carve-out, with %llu ways",
              (unsigned long long)found->ways);
-    struct fth_attribute sets = number("sets", (double)found->sets);
+    struct fth_note sets = structure_note(dissection, found, "sets");
+    sets.number = (double)found->sets;
     sets.note = where;
-    enum fth_status status =
-        note(dissection, sets, found->confidence, found->samples, structure_method, error);
-    uint64_t lines = size_bytes / dissection->plan.line_bytes;
-    if (status == FTH_OK && lines % found->sets)
-        status =
-            unknown(dissection, "ways", "the lines that fit are not a multiple of the sets", error);
-    else if (status == FTH_OK)
-        status =
-            note(dissection, number("ways", (double)lines / (double)found->sets), found->confidence,
-                 found->samples, "bytes that fit / sets / line_bytes", error);
-    return status == FTH_OK ? note_index(dissection, found, error) : status;
+    FTH_TRY(fth_note(gpu_of(dissection), &sets, error));
+    const uint64_t lines = size_bytes / dissection->plan.line_bytes;
+    struct fth_note ways = structure_note(dissection, found, "ways");
+    ways.number = (double)lines / (double)found->sets;
+    ways.method = "bytes that fit / sets / line_bytes";
+    FTH_TRY(lines % found->sets
+                ? unknown(dissection, "ways", "the lines that fit are not a multiple of the sets",
+                          error)
+                : fth_note(gpu_of(dissection), &ways, error));
+    return note_index(dissection, found, error);
+}
+
+/* Writes the ways of each set. */
+static enum fth_status note_set_ways(const struct dissection *dissection,
+                                     const struct fth_structure *found, struct fth_error *error)
+{
+    double *ways = calloc(found->sets, sizeof *ways);
+    if (!ways)
+        return fth_no_memory(error, "dissect", NULL);
+    for (uint64_t set = 0; set < found->sets; set++)
+        ways[set] = (double)found->set_ways[set];
+    struct fth_note note = structure_note(dissection, found, "set_ways");
+    note.numbers = ways;
+    note.count = found->sets;
+    enum fth_status status = fth_note(gpu_of(dissection), &note, error);
+    free(ways);
+    return status;
 }
 
 static enum fth_status note_structure(const struct dissection *dissection,
                                       const struct fth_structure *found, struct fth_error *error)
 {
-    const char *method = structure_method;
-    double confidence = found->confidence;
-    enum fth_status status = note(dissection, number("sets", (double)found->sets), confidence,
-                                  found->samples, method, error);
-    if (status == FTH_OK && found->ways)
-        status = note(dissection, number("ways", (double)found->ways), confidence, found->samples,
-                      method, error);
-    if (status == FTH_OK && !found->ways) {
-        double *ways = calloc(found->sets, sizeof *ways);
-        struct fth_attribute list = fth_attribute_make("set_ways", FTH_NUMBERS);
-        for (uint64_t set = 0; ways && set < found->sets; set++)
-            ways[set] = (double)found->set_ways[set];
-        list.numbers = ways;
-        list.count = found->sets;
-        status = ways ? note(dissection, list, confidence, found->samples, method, error)
-                      : fth_no_memory(error, "dissect", NULL);
-        free(ways);
-    }
-    if (status == FTH_OK)
-        status = note_index(dissection, found, error);
-    return status == FTH_OK ? note_size(dissection, found, error) : status;
+    struct fth_note note = structure_note(dissection, found, "sets");
+    note.number = (double)found->sets;
+    FTH_TRY(fth_note(gpu_of(dissection), &note, error));
+    note.attribute = "ways";
+    note.number = (double)found->ways;
+    FTH_TRY(found->ways ? fth_note(gpu_of(dissection), &note, error)
+                        : note_set_ways(dissection, found, error));
+    FTH_TRY(note_index(dissection, found, error));
+    return note_size(dissection, found, error);
+}
+
+/* Writes the share of each way in all replacements. */
+static enum fth_status note_weights(const struct dissection *dissection,
+                                    const struct fth_replacement *found, struct fth_error *error)
+{
+    double *shares = calloc(found->ways, sizeof *shares);
+    if (!shares)
+        return fth_no_memory(error, "dissect", NULL);
+    for (uint64_t way = 0; found->way_shares && way < found->ways; way++)
+        /* Thousandths are sufficient: with the 12,000 replacements that policy.c counts, a share
+         * has a standard deviation of up to 0.005. A weight in a description must not be 0. */
+        shares[way] = fmax(round(found->way_shares[way] * 1e3) / 1e3, 1e-3);
+    enum fth_status status =
+        fth_note(gpu_of(dissection),
+                 &(struct fth_note){.element = dissection->element,
+                                    .attribute = "way_weights",
+                                    .numbers = shares,
+                                    .count = found->ways,
+                                    .confidence = &found->confidence,
+                                    .samples = found->replaced,
+                                    .method = "share of each way in all replacements, in the order "
+                                              "in which the ways were filled"},
+                 error);
+    free(shares);
+    return status;
 }
 
 static enum fth_status note_policy(const struct dissection *dissection,
                                    const struct fth_replacement *found, struct fth_error *error)
 {
-    bool weighted = strcmp(found->policy, "weighted") == 0;
-    const char *method = found->way_shares
-                             ? "replacements counted by way, in a set that overflows by one line"
-                             : "the only policy of several that predicts every hit and miss";
-    enum fth_status status = note(dissection, text("policy", found->policy), found->confidence,
-                                  found->samples, method, error);
-    if (status != FTH_OK || !weighted)
-        return status;
-    struct fth_attribute list = fth_attribute_make("way_weights", FTH_NUMBERS);
-    double *shares = calloc(found->ways, sizeof *shares);
-    for (uint64_t way = 0; shares && found->way_shares && way < found->ways; way++)
-        /* Thousandths are sufficient: with the 12,000 replacements that policy.c counts, a share
-         * has a standard deviation of up to 0.005. A weight in a description must not be 0. */
-        shares[way] = fmax(round(found->way_shares[way] * 1e3) / 1e3, 1e-3);
-    list.numbers = shares;
-    list.count = found->ways;
-    status =
-        shares ? note(dissection, list, found->confidence, found->replaced,
-                      "share of each way in all replacements, in the order in which the ways were "
-                      "filled",
-                      error)
-               : fth_no_memory(error, "dissect", NULL);
-    free(shares);
-    return status;
+    FTH_TRY(fth_note(gpu_of(dissection),
+                     &(struct fth_note){.element = dissection->element,
+                                        .attribute = "policy",
+                                        .text = found->policy,
+                                        .confidence = &found->confidence,
+                                        .samples = found->samples,
+                                        .method = found->way_shares
+                                                      ? "replacements counted by way, in a set "
+                                                        "that overflows by one line"
+                                                      : "the only policy of several that predicts "
+                                                        "every hit and miss"},
+                     error));
+    return strcmp(found->policy, "weighted") == 0 ? note_weights(dissection, found, error) : FTH_OK;
 }
 
 /* ---- one cache ---- */
@@ -223,7 +228,7 @@ static enum fth_status note_policy(const struct dissection *dissection,
  * cannot be dissected. */
 static bool prepare(struct dissection *dissection, char *reason, size_t size)
 {
-    const struct fth_gpu *gpu = dissection->discovery->gpu;
+    const struct fth_gpu *gpu = gpu_of(dissection);
     const char *element = dissection->element;
     double bytes = fth_gpu_number(gpu, element, "size_bytes", NAN);
     double line = fth_gpu_number(gpu, element, "line_bytes",
@@ -306,10 +311,13 @@ static void report_series(const struct dissection *dissection, const struct fth_
 /* Writes whether the same loads miss in every pass. */
 static enum fth_status note_periodic(const struct dissection *dissection, struct fth_error *error)
 {
-    return fth_note_text(dissection->discovery->gpu, dissection->element, "periodic",
-                         dissection->repeats ? "yes" : "no",
-                         "whether the same loads miss in every pass over one line more than fits",
-                         error);
+    return fth_note(gpu_of(dissection),
+                    &(struct fth_note){.element = dissection->element,
+                                       .attribute = "periodic",
+                                       .text = dissection->repeats ? "yes" : "no",
+                                       .method = "whether the same loads miss in every pass over "
+                                                 "one line more than fits"},
+                    error);
 }
 
 /* Writes how well each policy predicts the replacements that were observed, in bits per
@@ -328,13 +336,21 @@ static enum fth_status note_choices(const struct dissection *dissection,
         names[i] = judged[i].name;
         bits[i] = round(judged[i].bits * 100) / 100;
     }
-    enum fth_status status = fth_note_texts(dissection->discovery->gpu, dissection->element,
-                                            "policy_candidates", names, count, NAN, method, error);
-    if (status == FTH_OK)
-        status = fth_note_numbers(dissection->discovery->gpu, dissection->element, "policy_bits",
-                                  bits, count, NAN, choices->replaced, method, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_note(gpu_of(dissection),
+                     &(struct fth_note){.element = dissection->element,
+                                        .attribute = "policy_candidates",
+                                        .texts = names,
+                                        .count = count,
+                                        .method = method},
+                     error));
+    FTH_TRY(fth_note(gpu_of(dissection),
+                     &(struct fth_note){.element = dissection->element,
+                                        .attribute = "policy_bits",
+                                        .numbers = bits,
+                                        .count = count,
+                                        .samples = choices->replaced,
+                                        .method = method},
+                     error));
     char reason[300];
     snprintf(reason, sizeof reason,
              "no policy explains every replacement: in sets of %llu ways, %llu lines were evicted; "
@@ -377,9 +393,7 @@ static enum fth_status find_policy(struct dissection *dissection,
                   "loads, so the two cannot be distinguished"
                 : fault.cause,
             error);
-    if (error)
-        *error = fault;
-    return status;
+    return fth_error_move(error, &fault);
 }
 
 /* Tries to find the sets under the largest carve-out, where the cache has fewer lines. In
@@ -389,7 +403,7 @@ static enum fth_status find_policy(struct dissection *dissection,
 static bool try_smaller(struct dissection *dissection, struct fth_structure *structure)
 {
     double bytes =
-        fth_gpu_number(dissection->discovery->gpu, dissection->element, "default_size_bytes", NAN);
+        fth_gpu_number(gpu_of(dissection), dissection->element, "default_size_bytes", NAN);
     struct fth_cache_plan plan = dissection->plan;
     if (isnan(bytes) || plan.carveout_percent != 0)
         return false;
@@ -405,36 +419,44 @@ static bool try_smaller(struct dissection *dissection, struct fth_structure *str
     return false;
 }
 
+/* Writes the sets that fth_probe_sets has found. If it has failed with `status` and `fault`, tries
+ * to find them under the largest carve-out, or writes the reason. */
+static enum fth_status note_sets(struct dissection *dissection, struct fth_structure *structure,
+                                 enum fth_status status, const struct fth_error *fault,
+                                 struct fth_error *error)
+{
+    const uint64_t size_bytes = dissection->plan.fits_bytes;
+    if (status == FTH_OK)
+        return note_structure(dissection, structure, error);
+    if (status == FTH_INCONCLUSIVE && try_smaller(dissection, structure))
+        return note_smaller(dissection, structure, size_bytes, error);
+    return has_no_answer(status) ? structure_unknown(dissection, fault->cause, error)
+                                 : fth_error_move(error, fault);
+}
+
 static enum fth_status dissect_cache(struct dissection *dissection, struct fth_error *error)
 {
     char reason[400];
     if (!prepare(dissection, reason, sizeof reason)) {
-        enum fth_status status = all_unknown(dissection, structure_names, reason, error);
-        return status == FTH_OK ? unknown(dissection, "policy", reason, error) : status;
+        FTH_TRY(structure_unknown(dissection, reason, error));
+        return unknown(dissection, "policy", reason, error);
     }
     struct fth_error fault = FTH_NO_ERROR;
     struct fth_structure structure = {.confidence = NAN};
     struct fth_replacement policy = {.confidence = NAN};
-    const uint64_t size_bytes = dissection->plan.fits_bytes;
     enum fth_status status = find_series(dissection, &fault);
     if (status == FTH_OK)
         status =
             fth_probe_sets(&dissection->discovery->prober, &dissection->plan, &structure, &fault);
-    bool smaller = status == FTH_INCONCLUSIVE && try_smaller(dissection, &structure);
-    if (smaller)
-        status = note_smaller(dissection, &structure, size_bytes, error);
-    else if (status == FTH_OK)
-        status = note_structure(dissection, &structure, error);
-    else if (has_no_answer(status))
-        status = all_unknown(dissection, structure_names, fault.cause, error);
-    else if (error)
-        *error = fault;
-    if (status == FTH_OK)
-        status = find_policy(dissection, &structure, &policy, error);
-    if (status == FTH_OK && dissection->overflow.count) {
+    status = note_sets(dissection, &structure, status, &fault, error);
+    if (status != FTH_OK ||
+        (status = find_policy(dissection, &structure, &policy, error)) != FTH_OK)
+        goto out;
+    if (dissection->overflow.count) {
         report_series(dissection, &policy);
         status = note_periodic(dissection, error);
     }
+out:
     fth_structure_fini(&structure);
     fth_replacement_fini(&policy);
     fth_overflow_fini(&dissection->overflow);
@@ -443,48 +465,56 @@ static enum fth_status dissect_cache(struct dissection *dissection, struct fth_e
 
 /* ---- L2 ---- */
 
+/* Writes the structure of the L2 and the line that its search has found, if the line was not known
+ * before. */
+static enum fth_status note_l2_structure(const struct dissection *dissection,
+                                         const struct fth_structure *structure,
+                                         struct fth_error *error)
+{
+    struct fth_note line = structure_note(dissection, structure, "line_bytes");
+    line.number = (double)dissection->plan.line_bytes;
+    line.method = "fill a set, then load a word at some distance from a further line of that set; "
+                  "the smallest distance at which no line is evicted";
+    if (isnan(fth_gpu_number(gpu_of(dissection), "l2", "line_bytes", NAN)))
+        FTH_TRY(fth_note(gpu_of(dissection), &line, error));
+    return note_structure(dissection, structure, error);
+}
+
 static enum fth_status dissect_l2(struct dissection *dissection, struct fth_error *error)
 {
-    struct fth_discovery *discovery = dissection->discovery;
-    double bytes = fth_gpu_number(discovery->gpu, "l2", "size_bytes", NAN);
-    double parts = fth_gpu_number(discovery->gpu, "l2", "partitions", 1);
-    struct fth_error fault = FTH_NO_ERROR;
-    struct fth_structure structure = {.confidence = NAN};
-    struct fth_replacement policy = {.confidence = NAN};
+    const double bytes = fth_gpu_number(gpu_of(dissection), "l2", "size_bytes", NAN);
+    const double parts = fth_gpu_number(gpu_of(dissection), "l2", "partitions", 1);
     if (isnan(bytes) || parts > 1) {
         const char *reason = isnan(bytes)
                                  ? "its size is not known"
                                  : "it has several partitions, and the near one also holds "
                                    "copies of lines of the others; chains with a constant "
                                    "stride cannot separate them";
-        enum fth_status status = all_unknown(dissection, structure_names, reason, error);
-        return status == FTH_OK ? unknown(dissection, "policy", reason, error) : status;
+        FTH_TRY(structure_unknown(dissection, reason, error));
+        return unknown(dissection, "policy", reason, error);
     }
-    enum fth_status status = fth_probe_l2_sets(&discovery->prober, (uint64_t)bytes,
+    struct fth_error fault = FTH_NO_ERROR;
+    struct fth_structure structure = {.confidence = NAN};
+    struct fth_replacement policy = {.confidence = NAN};
+    enum fth_status status = fth_probe_l2_sets(&dissection->discovery->prober, (uint64_t)bytes,
                                                &dissection->plan, &structure, &fault);
-    if (status == FTH_OK && isnan(fth_gpu_number(discovery->gpu, "l2", "line_bytes", NAN)))
-        status = note(dissection, number("line_bytes", (double)dissection->plan.line_bytes),
-                      structure.confidence, structure.samples,
-                      "fill a set, then load a word at some distance from a further line of that "
-                      "set; the smallest distance at which no line is evicted",
-                      error);
-    if (status == FTH_OK)
-        status = note_structure(dissection, &structure, error);
-    else if (has_no_answer(status))
-        status = all_unknown(dissection, structure_names, fault.cause, error);
-    else if (error)
-        *error = fault;
-    if (status == FTH_OK && structure.ways) {
+    status = status == FTH_OK        ? note_l2_structure(dissection, &structure, error)
+             : has_no_answer(status) ? structure_unknown(dissection, fault.cause, error)
+                                     : fth_error_move(error, &fault);
+    if (status != FTH_OK)
+        goto out;
+    if (structure.ways) {
         /* No series is measured. The value does not matter: find_policy reads `repeats` only if no
          * chain in one set is known, or for the constant L1.5. When fth_probe_l2_sets finds the
          * ways, it also finds such a chain. */
         dissection->repeats = true;
         status = find_policy(dissection, &structure, &policy, error);
-    } else if (status == FTH_OK) {
+    } else {
         /* In an L2, all sets have the same number of ways, so `ways` is 0 only if the sets are not
          * known. */
         status = unknown(dissection, "policy", "its sets are not known", error);
     }
+out:
     fth_structure_fini(&structure);
     fth_replacement_fini(&policy);
     return status;
@@ -496,12 +526,20 @@ static enum fth_status find_timing(struct fth_discovery *discovery, struct fth_e
 {
     struct fth_figure clock, timing;
     FTH_TRY(fth_probe_timing(&discovery->prober, &clock, &timing, error));
-    FTH_TRY(fth_note_latency(discovery->gpu, "device", "clock_read_cycles", &clock,
-                             "two clock reads with nothing between them", error));
-    return fth_note_latency(discovery->gpu, "device", "timing_cycles", &timing,
-                            "two clock reads with the work of a timed load between them "
-                            "(store a sample, wait for a value), without the load",
-                            error);
+    FTH_TRY(fth_note(discovery->gpu,
+                     &(struct fth_note){.element = "device",
+                                        .attribute = "clock_read_cycles",
+                                        .figure = &clock,
+                                        .method = "two clock reads with nothing between them"},
+                     error));
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = "device",
+                                       .attribute = "timing_cycles",
+                                       .figure = &timing,
+                                       .method = "two clock reads with the work of a timed load "
+                                                 "between them (store a sample, wait for a value), "
+                                                 "without the load"},
+                    error);
 }
 
 /* ---- all elements ---- */
@@ -511,12 +549,8 @@ static enum fth_status find_timing(struct fth_discovery *discovery, struct fth_e
 static const char *elements_to_discover(const struct fth_dissect_options *options, char *list,
                                         size_t size)
 {
-    if (options->only) {
-        /* The discovery measures all TLB levels together, if tlb_l1 or tlb_l2 is in its list. */
-        const char *more = strstr(options->only, "tlb_") ? ",tlb_l1" : "";
-        return (size_t)snprintf(list, size, "%s%s", options->only, more) < size ? list
-                                                                                : options->only;
-    }
+    if (options->only)
+        return options->only;
     size_t used = 0;
     for (size_t i = 0; i < CACHES && used < size; i++)
         used += (size_t)snprintf(list + used, size - used, "%s%s", i ? "," : "", caches[i].element);
@@ -546,59 +580,67 @@ static enum fth_status copy_structure(const struct dissection *dissection, const
     static const char *const names[] = {
         "size_bytes",        "sets",        "ways",    "set_ways", "index", "policy", "way_weights",
         "policy_candidates", "policy_bits", "periodic"};
-    struct fth_gpu *gpu = dissection->discovery->gpu;
+    const struct fth_gpu *gpu = gpu_of(dissection);
     char method[80];
     snprintf(method, sizeof method, "shares storage with %s", from);
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(names) && status == FTH_OK; i++) {
+    for (size_t i = 0; i < FTH_COUNT(names); i++) {
         const struct fth_attribute *known = fth_gpu_attribute(gpu, from, names[i]);
         const char *reason = fth_gpu_unknown(gpu, from, names[i]);
         /* names[0] is the size. If both elements have the same size, its provenance is kept. */
         const bool same = known && i == 0 &&
                           known->number == fth_gpu_number(gpu, dissection->element, names[i], NAN);
-        if (known && !same)
-            status = note(dissection, *known, known->confidence,
-                          known->samples > 0 ? (size_t)known->samples : 0, method, error);
-        else if (!known && reason)
-            status = unknown(dissection, names[i], reason, error);
+        if (known && !same) {
+            struct fth_attribute copy = *known;
+            copy.source = FTH_SOURCE_MEASURED;
+            copy.method = method;
+            FTH_TRY(fth_note_attribute(gpu_of(dissection), dissection->element, &copy, error));
+        } else if (!known && reason) {
+            FTH_TRY(unknown(dissection, names[i], reason, error));
+        }
     }
-    return status;
+    return FTH_OK;
+}
+
+/* Dissects the cache at `index` of the table, if the user wants it and the GPU has it. A missing
+ * cache is only reported if the user named it. */
+static enum fth_status dissect_listed(struct fth_discovery *discovery,
+                                      const struct fth_dissect_options *options, size_t index,
+                                      struct fth_error *error)
+{
+    const char *element = caches[index].element;
+    const bool present = fth_gpu_attribute_count(discovery->gpu, element) > 0;
+    if (!fth_discovery_wants(discovery, element) || (!present && !options->only))
+        return FTH_OK;
+    struct dissection dissection = {
+        .discovery = discovery,
+        .options = options,
+        .element = element,
+        .plan = {.path = caches[index].path, .carveout_percent = caches[index].carveout_percent}};
+    char what[64];
+    snprintf(what, sizeof what, "dissect %s", element);
+    fth_log_progress(options->log, what, (double)(index + 1) / (CACHES + OTHER_STAGES));
+    const char *same = find_same_cache(discovery, index);
+    return same ? copy_structure(&dissection, same, error) : dissect_cache(&dissection, error);
 }
 
 static enum fth_status dissect_all(struct fth_discovery *discovery,
                                    const struct fth_dissect_options *options,
                                    struct fth_error *error)
 {
-    enum fth_status status = find_timing(discovery, error);
-    for (size_t i = 0; i < CACHES && status == FTH_OK; i++) {
-        struct dissection dissection = {
-            .discovery = discovery,
-            .options = options,
-            .element = caches[i].element,
-            .plan = {.path = caches[i].path, .carveout_percent = caches[i].carveout_percent}};
-        /* A missing cache is only reported if the user named it. */
-        bool present = fth_gpu_attribute_count(discovery->gpu, caches[i].element) > 0;
-        if (!fth_discovery_wants(discovery, caches[i].element) || (!present && !options->only))
-            continue;
-        char what[64];
-        snprintf(what, sizeof what, "dissect %s", caches[i].element);
-        fth_log_progress(options->log, what, (double)(i + 1) / (CACHES + OTHER_STAGES));
-        const char *same = find_same_cache(discovery, i);
-        status =
-            same ? copy_structure(&dissection, same, error) : dissect_cache(&dissection, error);
+    FTH_TRY(find_timing(discovery, error));
+    for (size_t i = 0; i < CACHES; i++) {
+        FTH_TRY(fth_discovery_check_interrupt(discovery, error));
+        FTH_TRY(dissect_listed(discovery, options, i, error));
     }
-    struct dissection l2 = {.discovery = discovery, .options = options, .element = "l2"};
-    if (status == FTH_OK && fth_discovery_wants(discovery, "l2")) {
+    FTH_TRY(fth_discovery_check_interrupt(discovery, error));
+    if (fth_discovery_wants(discovery, "l2")) {
+        struct dissection l2 = {.discovery = discovery, .options = options, .element = "l2"};
         fth_log_progress(options->log, "dissect l2", (CACHES + 1.0) / (CACHES + OTHER_STAGES));
-        status = dissect_l2(&l2, error);
-        if (status == FTH_OK)
-            status = fth_dissect_l2_map(discovery, error);
+        FTH_TRY(dissect_l2(&l2, error));
+        FTH_TRY(fth_dissect_l2_map(discovery, error));
     }
-    if (status == FTH_OK) {
-        fth_log_progress(options->log, "dissect TLBs", (CACHES + 2.0) / (CACHES + OTHER_STAGES));
-        status = fth_dissect_tlbs(discovery, options, error);
-    }
-    return status;
+    fth_log_progress(options->log, "dissect TLBs", (CACHES + 2.0) / (CACHES + OTHER_STAGES));
+    return fth_dissect_tlbs(discovery, options, error);
 }
 
 enum fth_status fth_dissect(struct fth_device *device, const struct fth_dissect_options *options,
