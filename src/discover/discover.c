@@ -161,11 +161,28 @@ enum fth_status fth_discovery_run(struct fth_discovery *discovery,
     return status;
 }
 
+/* Writes a reason for each TLB level that the user named and that was not found. */
+static enum fth_status note_absent_tlbs(const struct fth_discovery *discovery,
+                                        struct fth_error *error)
+{
+    static const char *const names[] = {"tlb_l1", "tlb_l2", "tlb_l3"};
+    for (size_t i = 0; i < FTH_COUNT(names) && discovery->only; i++)
+        if (fth_discovery_wants(discovery, names[i]) &&
+            !fth_gpu_find_section(discovery->gpu, names[i]))
+            FTH_TRY(fth_note_unknown(discovery->gpu, names[i], "entries",
+                                     "this level was not found", error));
+    return FTH_OK;
+}
+
 enum fth_status fth_discover(struct fth_device *device, const struct fth_discover_options *options,
                              struct fth_gpu **gpu, struct fth_error *error)
 {
-    struct fth_discovery discovery = {.prober = {.device = device}, .explains_absence = true};
+    struct fth_discovery discovery = {.prober = {.device = device}};
     enum fth_status status = fth_discovery_run(&discovery, options, error);
+    if (status == FTH_OK && (status = note_absent_tlbs(&discovery, error)) != FTH_OK) {
+        fth_gpu_destroy(discovery.gpu);
+        discovery.gpu = NULL;
+    }
     fth_log_progress(options->log, "done", 1);
     *gpu = discovery.gpu;
     return status;

@@ -10,7 +10,8 @@
  *   l2_memory.c         L2, memory
  *   tlbs.c              TLBs
  *   rates.c             bandwidth
- *   dissect.c           'fathom dissect': sets, ways and policies of caches
+ *   dissect.c           'fathom dissect': which elements it dissects, in which order
+ *   dissect_cache.c     ... sets, ways and policies of caches
  *   dissect_l2.c        ... home partitions, prefetching and eviction order of the L2
  *   dissect_tlbs.c      ... sets and policies of TLBs, latencies with each TLB state
  */
@@ -24,12 +25,10 @@
 /* The state of a discovery, including results that later stages need. */
 struct fth_discovery {
     struct fth_prober prober;
-    struct fth_gpu *gpu; /* the description so far */
-    const char *only;    /* elements to measure, separated by commas; NULL: all */
-    bool no_bandwidth;   /* skip bandwidth measurements */
-    bool simulated;      /* the device is a simulated GPU */
-    /* Write a reason for TLB levels in `only` that the GPU does not have. */
-    bool explains_absence;
+    struct fth_gpu *gpu;          /* the description so far */
+    const char *only;             /* elements to measure, separated by commas; NULL: all */
+    bool no_bandwidth;            /* skip bandwidth measurements */
+    bool simulated;               /* the device is a simulated GPU */
     double from, to;              /* the part of the progress, 0 to 1, of the running stage */
     struct fth_figure l2, memory; /* latencies in cycles */
     double l2_overhead_cycles;    /* that timing adds to a single load from L2 */
@@ -88,7 +87,21 @@ FTH_MUST_USE enum fth_status fth_discover_instances(struct fth_discovery *discov
                                                     const struct fth_walker *walker,
                                                     struct fth_error *error);
 
-/* Stages of 'fathom dissect'. */
+/* ---- the parts of 'fathom dissect' ---- */
+
+/* A cache that can be dissected. */
+struct fth_dissected_cache {
+    const char *element;
+    enum fth_path path;
+    int carveout_percent; /* 0: no shared memory, so that the L1 is largest; -1: driver's choice */
+};
+FTH_MUST_USE enum fth_status fth_dissect_cache(struct fth_discovery *discovery,
+                                               const struct fth_dissect_options *options,
+                                               const struct fth_dissected_cache *cache,
+                                               struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_dissect_l2(struct fth_discovery *discovery,
+                                            const struct fth_dissect_options *options,
+                                            struct fth_error *error);
 fth_stage_function fth_dissect_l2_map;
 FTH_MUST_USE enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
                                               const struct fth_dissect_options *options,

@@ -99,12 +99,7 @@ enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_er
     if (status != FTH_OK)
         FTH_TRY(fth_note_failure(gpu, names[tlbs.count < FTH_MAX_TLBS ? tlbs.count : 0],
                                  "reach_bytes", status, error));
-    for (size_t i = 0; i < FTH_MAX_TLBS; i++) {
-        if (i < tlbs.count)
-            FTH_TRY(note_level(gpu, names[i], &tlbs.levels[i], tlbs.samples, error));
-        else if (status == FTH_OK && discovery->explains_absence && discovery->only &&
-                 fth_discovery_wants(discovery, names[i]))
-            FTH_TRY(fth_note_unknown(gpu, names[i], "entries", "this level was not found", error));
-    }
+    for (size_t i = 0; i < tlbs.count && i < FTH_MAX_TLBS; i++)
+        FTH_TRY(note_level(gpu, names[i], &tlbs.levels[i], tlbs.samples, error));
     return FTH_OK;
 }
