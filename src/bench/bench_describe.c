@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { LINE = 128, PASSES = 2, FOOTPRINTS = 8 };
+enum { LINE = 128, /* stride in bytes */ PASSES = 2 /* of the warm-up */, FOOTPRINTS = 8 };
 /* A footprint fits into the L1 if its cycles per load are at most this many times those of the
  * smallest footprint. Heuristic. */
 static const double fit_tolerance = 1.1;

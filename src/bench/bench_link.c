@@ -6,7 +6,13 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { REPEATS = 5, SMALL_REPEATS = 200, SMALL_BYTES = 4, MAX_PEERS = 16, MAX_GENERATION = 6 };
+enum {
+    REPEATS = 5,         /* timed copies of each size; these two are chosen, not derived */
+    SMALL_REPEATS = 200, /* of the smallest copy, whose time varies more */
+    SMALL_BYTES = 4,     /* the smallest copy: one word */
+    MAX_PEERS = 16,      /* limits the time; chosen, not derived */
+    MAX_GENERATION = 6   /* of PCI Express */
+};
 static const uint64_t sizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20};
 
 struct direction {

@@ -165,12 +165,13 @@ enum fth_status fth_discovery_run(struct fth_discovery *discovery,
 static enum fth_status note_absent_tlbs(const struct fth_discovery *discovery,
                                         struct fth_error *error)
 {
-    static const char *const names[] = {"tlb_l1", "tlb_l2", "tlb_l3"};
-    for (size_t i = 0; i < FTH_COUNT(names) && discovery->only; i++)
-        if (fth_discovery_wants(discovery, names[i]) &&
-            !fth_gpu_find_section(discovery->gpu, names[i]))
-            FTH_TRY(fth_note_unknown(discovery->gpu, names[i], "entries",
-                                     "this level was not found", error));
+    for (size_t i = 0; i < FTH_TLB_ELEMENTS && discovery->only; i++) {
+        const char *element = fth_tlb_elements[i];
+        if (fth_discovery_wants(discovery, element) &&
+            !fth_gpu_find_section(discovery->gpu, element))
+            FTH_TRY(fth_note_unknown(discovery->gpu, element, "entries", "this level was not found",
+                                     error));
+    }
     return FTH_OK;
 }
 

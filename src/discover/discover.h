@@ -80,6 +80,11 @@ fth_stage_function fth_discover_l2_latency, fth_discover_sm, fth_discover_shared
  * and states the reason under "unknown". */
 fth_stage_function fth_discover_gates;
 
+/* tlbs.c: the elements of the TLB levels, from the first level on, and the fraction of device
+ * memory that walks over pages may allocate. */
+enum { FTH_TLB_ELEMENTS = 3 };
+extern const char *const fth_tlb_elements[FTH_TLB_ELEMENTS];
+extern const double fth_walked_memory_fraction;
 /* sm.c: measures the number of instances of a cache per SM. Writes per_sm, or the reason why it is
  * unknown, and disturbed_by_warp, the data that it is based on. */
 FTH_MUST_USE enum fth_status fth_discover_instances(struct fth_discovery *discovery,

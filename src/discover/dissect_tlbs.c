@@ -9,16 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fraction of device memory that the probes may allocate, as in tlbs.c. */
-static const double max_memory_fraction = 0.7;
 /* Maximum number of walks in the description. The first ones show the overflow of small sets, and
  * the last one, which is always kept, shows that all pages miss. */
 enum { MAX_WALKS = 48 };
 /* Maximum length of set_ways, and of pages in the experiment for the spectrum: any L2 holds one
  * line of each. */
 enum { MAX_SETS = 256, MAX_PAGES = 6000 };
-
-static const char *const names[FTH_MAX_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
 
 static const char sets_method[] =
     "number of pages that miss as pages are added one by one: all pages of each overflowing set";
@@ -35,13 +31,14 @@ static uint64_t read_count(const struct fth_gpu *gpu, const char *element, const
 static void read_levels(const struct fth_gpu *gpu, struct fth_tlbs *tlbs)
 {
     *tlbs = (struct fth_tlbs){.count = 0};
-    for (size_t i = 0; i < FTH_MAX_TLBS && fth_gpu_attribute_count(gpu, names[i]); i++) {
+    for (size_t i = 0; i < FTH_MAX_TLBS && fth_gpu_attribute_count(gpu, fth_tlb_elements[i]); i++) {
         struct fth_tlb_level *level = &tlbs->levels[tlbs->count++];
-        const struct fth_attribute *entries = fth_gpu_attribute(gpu, names[i], "entries");
-        level->page_bytes = read_count(gpu, names[i], "page_bytes");
+        const struct fth_attribute *entries =
+            fth_gpu_attribute(gpu, fth_tlb_elements[i], "entries");
+        level->page_bytes = read_count(gpu, fth_tlb_elements[i], "page_bytes");
         level->entries = level->page_bytes && entries ? (uint64_t)entries->number : 0;
         level->entries_confidence = entries ? entries->confidence : 0;
-        level->penalty_cycles = fth_gpu_number(gpu, names[i], "miss_penalty_cycles", 0);
+        level->penalty_cycles = fth_gpu_number(gpu, fth_tlb_elements[i], "miss_penalty_cycles", 0);
     }
 }
 
@@ -208,14 +205,15 @@ static enum fth_status find_sets(struct fth_discovery *discovery,
         .tlbs = tlbs,
         .level_index = level_index,
         .max_bytes =
-            (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * max_memory_fraction),
+            (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * fth_walked_memory_fraction),
         .l2_bytes = (uint64_t)fth_gpu_number(gpu, "l2", "size_bytes", 1 << 20)};
     enum fth_status status = fth_probe_tlb_sets(&discovery->prober, &plan, &found, error);
     if (status == FTH_OK) {
-        report_series(options, names[level_index], tlbs->levels[level_index].page_bytes, &found);
-        status = note_sets(gpu, names[level_index], &found, error);
+        report_series(options, fth_tlb_elements[level_index], tlbs->levels[level_index].page_bytes,
+                      &found);
+        status = note_sets(gpu, fth_tlb_elements[level_index], &found, error);
     } else {
-        status = fth_note_failure(gpu, names[level_index], "sets", status, error);
+        status = fth_note_failure(gpu, fth_tlb_elements[level_index], "sets", status, error);
     }
     fth_tlb_sets_fini(&found);
     return status;
@@ -326,7 +324,7 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
     const uint64_t page =
         two && second->page_bytes > first->page_bytes ? second->page_bytes : first->page_bytes;
     const uint64_t max =
-        (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * max_memory_fraction);
+        (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * fth_walked_memory_fraction);
     /* If the number of entries of the second TLB is not known, use as many pages as memory has. */
     const uint64_t max_pages = FTH_MIN(max / page * 3 / 4, MAX_PAGES);
     const struct fth_spectrum_plan plan = {.path = path,
@@ -363,14 +361,14 @@ static enum fth_status dissect_levels(struct fth_discovery *discovery,
                                       struct fth_error *error)
 {
     for (size_t i = 0; i < FTH_MAX_TLBS; i++) {
-        if (!fth_discovery_wants(discovery, names[i]))
+        if (!fth_discovery_wants(discovery, fth_tlb_elements[i]))
             continue;
         *any = true;
         FTH_TRY(fth_discovery_check_interrupt(discovery, error));
         if (i < tlbs->count && tlbs->levels[i].entries)
             FTH_TRY(find_sets(discovery, options, tlbs, i, error));
         else if (i < tlbs->count || discovery->only)
-            FTH_TRY(note_missing(discovery->gpu, names[i], error));
+            FTH_TRY(note_missing(discovery->gpu, fth_tlb_elements[i], error));
     }
     return FTH_OK;
 }

@@ -1,7 +1,6 @@
 /* Measures the L2 and device memory. */
 #include "discover/discover.h"
 #include "probe/l2.h"
-#include "probe/tlb.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -84,39 +83,48 @@ enum fth_status fth_discover_memory(struct fth_discovery *discovery, struct fth_
 
 /* ---- memory with cold TLBs ---- */
 
+/* Bytes added to the page as the stride of a cold walk, so that its lines use several L2 sets.
+ * Chosen, not derived. */
+enum { COLD_SKEW_BYTES = 256 };
+/* A cold walk covers this many times the reach of the TLBs, and further pages for TLBs of a short
+ * reach. More would only take longer. */
+static const double cold_reaches = 4;
+enum { COLD_EXTRA_PAGES = 512, MAX_COLD_PAGES = 1 << 16 };
+/* It must cover at least this many times the reach, so that most loads miss all TLBs, and have at
+ * least as many loads as their plateaus need. The four limits are chosen, not derived. */
+static const double min_cold_reaches = 1.2;
+enum { MIN_COLD_PAGES = 64 };
+
 /* Chooses the stride and the number of loads, one per page, of a walk that exceeds the reach of all
  * TLBs that were found, within the memory that may be allocated. Returns false and sets *reason if
  * that is not possible. */
 static bool choose_cold_walk(const struct fth_gpu *gpu, uint64_t *stride, uint64_t *count,
                              const char **reason)
 {
-    static const char *const names[FTH_MAX_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
-    const uint64_t skew = 256; /* bytes added to the stride, so that lines use several L2 sets */
-    const uint64_t min_count = 512, max_count = 1 << 16;
     double page = 0, reach = 0;
-    for (size_t i = 0; i < FTH_MAX_TLBS; i++) {
-        const struct fth_attribute *reach_attribute =
-            fth_gpu_attribute(gpu, names[i], "reach_bytes");
-        const struct fth_attribute *page_attribute = fth_gpu_attribute(gpu, names[i], "page_bytes");
-        if (fth_gpu_find_section(gpu, names[i]) && !(reach_attribute && page_attribute)) {
+    for (size_t i = 0; i < FTH_TLB_ELEMENTS; i++) {
+        const char *element = fth_tlb_elements[i];
+        const double level_reach = fth_gpu_number(gpu, element, "reach_bytes", NAN);
+        const double level_page = fth_gpu_number(gpu, element, "page_bytes", NAN);
+        if (!fth_gpu_find_section(gpu, element))
+            continue;
+        if (isnan(level_reach) || isnan(level_page)) {
             *reason = "the reach of a TLB is not known";
             return false;
         }
-        reach = reach_attribute ? fmax(reach, reach_attribute->number) : reach;
-        page = page_attribute ? fmax(page, page_attribute->number) : page;
+        reach = fmax(reach, level_reach);
+        page = fmax(page, level_page);
     }
     *reason = "no TLB was found";
     if (page <= 0)
         return false;
-    const struct fth_attribute *memory = fth_gpu_attribute(gpu, "memory", "size_bytes");
-    *stride = (uint64_t)page + skew;
-    *count = (uint64_t)(memory ? 0.7 * memory->number : 0) / *stride;
-    /* Four times the reach is enough; more would only take longer. */
-    const uint64_t sufficient_count = min_count + (uint64_t)(4 * reach / page);
-    *count = *count < sufficient_count ? *count : sufficient_count;
-    *count = *count < max_count ? *count : max_count;
+    const double memory = fth_gpu_number(gpu, "memory", "size_bytes", 0);
+    *stride = (uint64_t)page + COLD_SKEW_BYTES;
+    *count = (uint64_t)(fth_walked_memory_fraction * memory) / *stride;
+    *count = FTH_MIN(*count, COLD_EXTRA_PAGES + (uint64_t)(cold_reaches * reach / page));
+    *count = FTH_MIN(*count, MAX_COLD_PAGES);
     *reason = "memory is too small to exceed the reach of the TLBs";
-    return (double)*count * page > 1.2 * reach && *count >= 64;
+    return (double)*count * page > min_cold_reaches * reach && *count >= MIN_COLD_PAGES;
 }
 
 enum fth_status fth_discover_cold(struct fth_discovery *discovery, struct fth_error *error)
@@ -160,7 +168,7 @@ static bool evicts_too_early(const struct fth_l2_found *found,
 }
 
 /* Warns if the size that the driver reports does not match the footprints at which lines are
- * evicted. The tolerance of 20 % is a heuristic. */
+ * evicted. The tolerance of 20 % is chosen, not derived. */
 static void check_size(struct fth_discovery *discovery, double driver_size,
                        const struct fth_l2_found *found)
 {

@@ -11,6 +11,9 @@
 /* A path is cached in the SM if the latency of its loads is at most this fraction of L2's.
  * Heuristic. */
 static const double max_cached_fraction = 0.9;
+/* The range in bytes in which the size of a cache is searched. It includes all data caches in
+ * data/gpus, which have 12 to 241 KiB. Chosen, not derived. */
+static const uint64_t min_cache_bytes = 4096, max_cache_bytes = 512 << 10;
 /* Stride of walks if the sector is not known: the smallest sector of the GPUs in data/gpus. */
 static const uint64_t default_stride_bytes = 32;
 static const char fit_method[] = "the largest footprint without a miss in repeated walks";
@@ -177,8 +180,8 @@ static enum fth_status find_structure(struct fth_discovery *discovery, struct ca
         .path = cache->path,
         .carveout_percent = 0,
         .stride_bytes = cache->walker.stride_bytes,
-        .smallest_bytes = 4096,
-        .largest_bytes = 512 << 10,
+        .smallest_bytes = min_cache_bytes,
+        .largest_bytes = max_cache_bytes,
         .hit_cycles = cache->latency.value + cache->overhead_cycles,
         .miss_cycles = discovery->l2.value + cache->overhead_cycles,
         .evidence = true,

@@ -4,8 +4,10 @@
 
 #include <math.h>
 
-/* Fraction of device memory that the probes may allocate. Heuristic. */
-static const double max_memory_fraction = 0.7;
+const char *const fth_tlb_elements[FTH_TLB_ELEMENTS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
+_Static_assert(FTH_TLB_ELEMENTS == (int)FTH_MAX_TLBS, "one element per level");
+/* Leaves memory to the driver and to other programs. Chosen, not derived. */
+const double fth_walked_memory_fraction = 0.7;
 /* Minimum confidence of a figure. Below it, at least two of ten repeats disagree. */
 static const double min_confidence = 0.8;
 /* Confidence level of the intervals of penalties. */
@@ -84,7 +86,6 @@ static bool is_settled(const struct fth_tlbs *tlbs)
 /* All levels are measured together, because a level is only visible behind the previous ones. */
 enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_error *error)
 {
-    static const char *const names[FTH_MAX_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
     const struct fth_attribute *memory = fth_gpu_attribute(discovery->gpu, "memory", "size_bytes");
     if (!memory)
         return FTH_OK;
@@ -92,14 +93,14 @@ enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_er
     struct fth_tlbs tlbs = {.count = 0};
     struct fth_gpu *gpu = discovery->gpu;
     const uint64_t l2_bytes = l2 ? (uint64_t)l2->number : 1 << 20;
-    const uint64_t max_bytes = (uint64_t)(memory->number * max_memory_fraction);
+    const uint64_t max_bytes = (uint64_t)(memory->number * fth_walked_memory_fraction);
     enum fth_status status = fth_probe_tlbs(&discovery->prober, max_bytes, l2_bytes, &tlbs, error);
     if (status == FTH_OK && !is_settled(&tlbs))
         status = fth_probe_tlbs(&discovery->prober, max_bytes, l2_bytes, &tlbs, error);
     if (status != FTH_OK)
-        FTH_TRY(fth_note_failure(gpu, names[tlbs.count < FTH_MAX_TLBS ? tlbs.count : 0],
+        FTH_TRY(fth_note_failure(gpu, fth_tlb_elements[tlbs.count < FTH_MAX_TLBS ? tlbs.count : 0],
                                  "reach_bytes", status, error));
     for (size_t i = 0; i < tlbs.count && i < FTH_MAX_TLBS; i++)
-        FTH_TRY(note_level(gpu, names[i], &tlbs.levels[i], tlbs.samples, error));
+        FTH_TRY(note_level(gpu, fth_tlb_elements[i], &tlbs.levels[i], tlbs.samples, error));
     return FTH_OK;
 }
