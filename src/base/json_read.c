@@ -46,7 +46,7 @@ enum fth_status fth_json_refuse(struct fth_error *error, const char *operation, 
     va_list arguments;
     char text[256];
     va_start(arguments, reason);
-    vsnprintf(text, sizeof text, reason, arguments);
+    fth_vformat(text, sizeof text, reason, arguments);
     va_end(arguments);
     return fth_fail(error, FTH_INVALID, operation, name, "%s: %s", fth_json_path_text(path), text);
 }

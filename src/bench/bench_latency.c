@@ -137,7 +137,7 @@ static enum fth_status find_overhead(const struct fth_bench_run *run, enum fth_p
     struct fth_request requests[2];
     for (size_t i = 0; i < 2; i++) {
         requests[i] = make_request(run, &curve, ((uint64_t)OVERHEAD_HOPS << i) * LINE);
-        requests[i].steps[1].passes = OVERHEAD_PASSES;
+        requests[i].chase.steps[1].passes = OVERHEAD_PASSES;
     }
     struct fth_answers answers = {0};
     struct fth_summary less, more;
@@ -209,9 +209,9 @@ static enum fth_status trace_point(const struct fth_bench_run *run, const struct
     const struct fth_request request = make_request(run, curve, footprint_bytes);
     struct fth_answers answers = {0};
     FTH_TRY(fth_ask(&run->prober, &request, 1, &answers, error));
-    enum fth_status status =
-        note_point(run, curve, footprint_bytes, &request.steps[request.step_count - 1].chain,
-                   &answers.items[0], overhead_cycles, error);
+    enum fth_status status = note_point(run, curve, footprint_bytes,
+                                        &request.chase.steps[request.chase.step_count - 1].chain,
+                                        &answers.items[0], overhead_cycles, error);
     fth_answers_fini(&answers);
     return status;
 }

@@ -283,7 +283,10 @@ enum fth_status fth_bench_create(struct fth_device *device, const struct fth_ben
     struct fth_error ignored = FTH_NO_ERROR;
     if (!error) /* benches read the cause of an error, to report it with their results */
         error = &ignored;
+    struct fth_bench_options known;
     *out = NULL;
+    FTH_TRY(fth_options_read("fth_bench_options", options, &known, sizeof known, error));
+    options = &known;
     for (size_t i = 0; i < options->count; i++)
         FTH_TRY(fth_bench_check_name(options->names[i], error));
     struct fth_bench *bench = calloc(1, sizeof *bench);

@@ -87,8 +87,8 @@ static enum fth_status note_code(struct fth_discovery *discovery,
 {
     struct fth_gpu *gpu = discovery->gpu;
     char note[96];
-    snprintf(note, sizeof note, "assumes %.4g bytes per instruction",
-             (double)levels->code.bytes / (double)levels->code.instructions);
+    fth_format(note, sizeof note, "assumes %.4g bytes per instruction",
+               (double)levels->code.bytes / (double)levels->code.instructions);
     for (size_t i = 0; i < levels->count; i++) {
         const struct fth_fetch_level *level = &levels->items[i];
         const double fits = (double)level->fits_bytes, misses = (double)level->misses_bytes;

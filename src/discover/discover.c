@@ -178,7 +178,11 @@ static enum fth_status note_absent_tlbs(const struct fth_discovery *discovery,
 enum fth_status fth_discover(struct fth_device *device, const struct fth_discover_options *options,
                              struct fth_gpu **gpu, struct fth_error *error)
 {
+    struct fth_discover_options known;
     struct fth_discovery discovery = {.prober = {.device = device}};
+    *gpu = NULL;
+    FTH_TRY(fth_options_read("fth_discover_options", options, &known, sizeof known, error));
+    options = &known;
     enum fth_status status = fth_discovery_run(&discovery, options, error);
     if (status == FTH_OK && (status = note_absent_tlbs(&discovery, error)) != FTH_OK) {
         fth_gpu_destroy(discovery.gpu);

@@ -1,7 +1,7 @@
 /* 'fathom dissect': runs a discovery, and then dissects each cache that it found (dissect_cache.c),
  * the L2 (dissect_l2.c) and the TLBs (dissect_tlbs.c). */
 #include "discover/discover.h"
-#include "probe/structure.h"
+#include "probe/structure/probe_structure.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -147,7 +147,11 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
 enum fth_status fth_dissect(struct fth_device *device, const struct fth_dissect_options *options,
                             struct fth_gpu **gpu, struct fth_error *error)
 {
+    struct fth_dissect_options known;
     char list[1024];
+    *gpu = NULL;
+    FTH_TRY(fth_options_read("fth_dissect_options", options, &known, sizeof known, error));
+    options = &known;
     const struct fth_discover_options first = {
         .only = elements_to_discover(options, list, sizeof list), .log = options->log};
     struct fth_discovery discovery = {.prober = {.device = device}, .no_bandwidth = true};

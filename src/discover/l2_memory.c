@@ -1,6 +1,6 @@
 /* Measures the L2 and device memory. */
 #include "discover/discover.h"
-#include "probe/l2.h"
+#include "probe/l2/probe_l2.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -187,10 +187,10 @@ static void check_size(struct fth_discovery *discovery, double driver_size,
 static const char *partitions_note(const struct fth_l2_found *found, char *text, size_t size)
 {
     if (found->partitions.value > 1 && found->near_onset.value && found->near_full_miss.value)
-        snprintf(text, size,
-                 "all lines stay in the near partition up to %.1f MiB, none from %.1f MiB on",
-                 (double)found->near_onset.value / 1048576,
-                 (double)found->near_full_miss.value / 1048576);
+        fth_format(text, size,
+                   "all lines stay in the near partition up to %.1f MiB, none from %.1f MiB on",
+                   (double)found->near_onset.value / 1048576,
+                   (double)found->near_full_miss.value / 1048576);
     else if (found->evicts_early)
         snprintf(text, size, "lines are evicted before other memory is accessed");
     else

@@ -26,7 +26,7 @@ static enum fth_status refuse(const struct check *check, const char *attribute, 
     char text[256];
     va_list arguments;
     va_start(arguments, reason);
-    vsnprintf(text, sizeof text, reason, arguments);
+    fth_vformat(text, sizeof text, reason, arguments);
     va_end(arguments);
     fth_gpu_path(check->gpu, check->section, attribute, &path);
     return fth_fail(check->error, FTH_INVALID, check->operation, check->argument, "%s: %s",

@@ -15,8 +15,6 @@ enum {
     MAX_PASSES = 4    /* passes that are shown */
 };
 
-static const struct fth_report_options plain = {.utf8 = false};
-
 /* ---- the table ---- */
 
 /* Writes the number of ways or, if the sets have different sizes, the ways of each set. */
@@ -43,8 +41,8 @@ static void write_policy(const struct fth_gpu *gpu, const char *element, char *t
     const struct fth_attribute *weights = fth_gpu_attribute(gpu, element, "way_weights");
     size_t used = (size_t)snprintf(text, MAX_CELL, "%s", policy ? policy : "?");
     for (size_t i = 0; weights && i < weights->count && used < MAX_CELL; i++)
-        used += (size_t)snprintf(text + used, MAX_CELL - used, "%s%.3g", i ? "," : " ",
-                                 weights->numbers[i]);
+        used += (size_t)fth_format(text + used, MAX_CELL - used, "%s%.3g", i ? "," : " ",
+                                   weights->numbers[i]);
 }
 
 /* Returns the lower of the confidences of sets and policy, rounded down to three decimals. NAN:
@@ -92,6 +90,7 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
         {"line_bytes", "Line", FTH_COLUMN_BYTES},  {"sets", "Sets", FTH_COLUMN_NUMBER},
         {"ways", "Ways", FTH_COLUMN_TEXT},         {"index", "Index", FTH_COLUMN_TEXT},
         {"policy", "Replacement", FTH_COLUMN_TEXT}};
+    struct fth_report_options known;
     struct fth_cell cells[MAX_ROWS * COLUMNS] = {{0}};
     char ways[MAX_ROWS][MAX_CELL], policies[MAX_ROWS][MAX_CELL];
     struct fth_buffer out = {0}, reasons = {0};
@@ -99,7 +98,8 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
     bool tlbs = false;
     *text = NULL;
     *size = 0;
-    options = options ? options : &plain;
+    FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
+    options = &known;
     const char *element;
     for (size_t i = 0; (element = fth_element_name(i)) && rows < MAX_ROWS; i++) {
         if (!was_dissected(gpu, element))
@@ -111,7 +111,8 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
         double row_confidence = confidence(gpu, element);
         size_t used = strlen(policies[rows]);
         if (!isnan(row_confidence) && used < MAX_CELL)
-            snprintf(policies[rows] + used, MAX_CELL - used, "  (confidence %.3g)", row_confidence);
+            fth_format(policies[rows] + used, MAX_CELL - used, "  (confidence %.3g)",
+                       row_confidence);
         cell[0].text = element;
         const bool tlb = strncmp(element, "tlb_", 4) == 0;
         cell[1].number = fth_gpu_number(gpu, element, tlb ? "reach_bytes" : "size_bytes", NAN);
@@ -197,10 +198,12 @@ enum fth_status fth_report_series(const struct fth_series *series,
                                   const struct fth_report_options *options, char **text,
                                   size_t *size, struct fth_error *error)
 {
+    struct fth_report_options known;
     struct fth_buffer out = {0};
     *text = NULL;
     *size = 0;
-    options = options ? options : &plain;
+    FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
+    options = &known;
     size_t passes = series->lines ? series->count / series->lines : 0;
     if (series->missed)
         fth_buffer_format(&out,

@@ -30,7 +30,7 @@ static void write_numbers(struct fth_json_writer *json, const char *text)
         char number[64], *end;
         size_t size = strcspn(text, " ");
         snprintf(number, sizeof number, "%.*s", (int)size, text);
-        double value = strtod(number, &end);
+        double value = fth_strtod(number, &end);
         fth_json_raw(json, *end == '\0' && isfinite(value) ? number : "null");
         text += size + (text[size] == ' ');
     }

@@ -31,14 +31,13 @@ static void put_lines(const struct fth_points *points, struct fth_buffer *out)
 static enum fth_status make_rows(const char *path, const struct fth_points *points, json_t **rows,
                                  struct fth_error *error)
 {
-    const struct fth_report_options options = {0};
     struct fth_buffer lines = {0};
     char *text = NULL;
     size_t size = 0;
     put_lines(points, &lines);
     enum fth_status status = lines.failed ? fth_no_memory(error, operation, path)
                                           : fth_report_points("json", lines.data, lines.size,
-                                                              &options, &text, &size, error);
+                                                              NULL, &text, &size, error);
     if (status == FTH_OK)
         status = fth_json_parse(path, text, size, rows, error);
     fth_free(text);

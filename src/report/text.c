@@ -133,7 +133,7 @@ FTH_PRINTF(2, 3) static void add_fact(struct fth_buffer *facts, const char *form
     char text[96];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    fth_vformat(text, sizeof text, format, arguments);
     va_end(arguments);
     fth_buffer_format(facts, "%s%s", facts->size ? ", " : "", text);
 }
@@ -444,7 +444,7 @@ static void confidence_cell(const struct view *view, char cell[64], const char *
     bool mixed;
     const char *source = briefs[element_source(view, element, true, &mixed)];
     if (!isnan(min_confidence))
-        snprintf(cell, 64, "%.3f", min_confidence);
+        fth_format(cell, 64, "%.3f", min_confidence);
     else
         snprintf(cell, 64, "%s", mixed ? "mixed" : source ? source : utf8_or_ascii(view, "–", "-"));
 }
@@ -605,7 +605,7 @@ static void structure_words(const struct view *view, const char *element, struct
 
 /* Appends sizes. docs/gpu-description.md defines the attributes. In spite of its name,
  * default_size_bytes is the smallest size of the cache: that at the largest carve-out, which leaves
- * the least storage to the L1. The factor 1.25 is that of find_resident() in probe/capacity.c. */
+ * the least storage to the L1. The factor 1.25 is that of find_resident() in probe/cache/capacity.c. */
 static void size_words(const struct view *view, const char *element, struct fth_buffer *words)
 {
     static const struct {

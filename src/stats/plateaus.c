@@ -38,7 +38,7 @@
 #define MIN_SEPARATION 0.5
 /* Small groups have gaps by chance. The required gap, in units of the spread, is therefore larger
  * by the square of (this number / size of the smaller group). Chosen by simulation, see
- * tests/unit/test_plateaus.c. */
+ * tests/unit/stats/test_plateaus.c. */
 #define SMALL_GROUP_SCALE 8.0
 /* Minimum number of samples of a plateau, whatever min_share is. Heuristic. */
 #define MIN_PLATEAU_SAMPLES 4

@@ -1,4 +1,4 @@
-/* Measures a fingerprint: several runs of the same measurements (probe/fingerprint.c) on one GPU.
+/* Measures a fingerprint: several runs of the same measurements (probe/features.c) on one GPU.
  */
 #include "store/store.h"
 

@@ -329,14 +329,14 @@ static void conclude(const struct sample_set *sample_set, const struct answer *a
         snprintf(reason, size,
                  "no GPU has two runs, so the limit for a match is unknown; enroll more runs");
     else if (!is_near(two, limit))
-        snprintf(reason, size,
-                 "no enrolled GPU matches: the nearest, '%s', has a distance of %.3g, and the "
-                 "limit is %.3g",
-                 candidates[0].name, candidates[0].distance, limit);
+        fth_format(reason, size,
+                   "no enrolled GPU matches: the nearest, '%s', has a distance of %.3g, and the "
+                   "limit is %.3g",
+                   candidates[0].name, candidates[0].distance, limit);
     else if (is_undecided(two, limit))
-        snprintf(reason, size, "'%s' (distance %.3g) and '%s' (%.3g) are equally near",
-                 candidates[0].name, candidates[0].distance, candidates[1].name,
-                 candidates[1].distance);
+        fth_format(reason, size, "'%s' (distance %.3g) and '%s' (%.3g) are equally near",
+                   candidates[0].name, candidates[0].distance, candidates[1].name,
+                   candidates[1].distance);
     else
         identification->name = candidates[0].name;
 }

@@ -6,7 +6,7 @@ void kernel_histogram(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 3000, BINS = 64 };
-    load_kernel(k, "histogram", "histogram");
+    load_kernel(k, "atomics/histogram", "histogram");
     ADD_ARGUMENT(k, uint32_t, COUNT);
     uint8_t *in = add_buffer(k, COUNT);
     uint32_t *counts = add_buffer(k, BINS * sizeof *counts), want[BINS] = {0};
@@ -24,7 +24,7 @@ void kernel_atomics_int(void **state)
     struct kernel *k = *state;
     enum { COUNT = 150, NO_THREAD = 999 };
     static const uint32_t start[13] = {5, 6, 0xffffffff, 0, 0xffffffff, 0, 0, 3, 4, 0, NO_THREAD};
-    load_kernel(k, "atomics", "atomics_int");
+    load_kernel(k, "atomics/atomics", "atomics_int");
     ADD_ARGUMENT(k, uint32_t, COUNT);
     uint32_t *in = add_buffer(k, COUNT * sizeof *in), *words = add_buffer(k, sizeof start);
     int32_t *signs = add_buffer(k, 2 * sizeof *signs), want_signs[2] = {0, 0};
@@ -72,7 +72,7 @@ void kernel_atomics_wide(void **state)
     struct kernel *k = *state;
     enum { COUNT = 150 };
     static const uint64_t start[6] = {1, UINT64_MAX, 1ull << 63, UINT64_MAX, 0, 0};
-    load_kernel(k, "atomics", "atomics_wide");
+    load_kernel(k, "atomics/atomics", "atomics_wide");
     ADD_ARGUMENT(k, uint32_t, COUNT);
     uint64_t *in = add_buffer(k, COUNT * sizeof *in), *words = add_buffer(k, sizeof start);
     float *sum = add_buffer(k, sizeof *sum), want_sum = 0;
@@ -104,7 +104,7 @@ void kernel_atomics_shared(void **state)
 {
     struct kernel *k = *state;
     enum { BLOCKS = 3, BLOCK = 96 };
-    load_kernel(k, "atomics", "atomics_shared");
+    load_kernel(k, "atomics/atomics", "atomics_shared");
     uint32_t *in = add_buffer(k, BLOCKS * BLOCK * sizeof *in);
     uint32_t *out = add_buffer(k, 8 * BLOCKS * sizeof *out), want[8 * BLOCKS];
     fill_bytes(k, in, BLOCKS * BLOCK * sizeof *in);
@@ -136,7 +136,7 @@ void kernel_scoped(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 150, BLOCK = 64, BLOCKS = 3 };
-    load_kernel(k, "scoped", "scoped");
+    load_kernel(k, "atomics/scoped", "scoped");
     ADD_ARGUMENT(k, uint32_t, COUNT);
     uint32_t *in = add_buffer(k, COUNT * sizeof *in);
     uint32_t *words = add_buffer(k, 4 * sizeof *words), want[4] = {0, 0, 7, 0};
@@ -162,7 +162,7 @@ void kernel_aggregate(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 300 };
-    load_kernel(k, "compact", "aggregate");
+    load_kernel(k, "warps/compact", "aggregate");
     ADD_ARGUMENT(k, int32_t, COUNT);
     int32_t *in = add_buffer(k, COUNT * sizeof *in), *count = add_buffer(k, sizeof *count);
     int32_t *out = add_buffer(k, COUNT * sizeof *out), want = 0;
@@ -183,7 +183,7 @@ void kernel_last_block(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 1000, BLOCKS = 5, BLOCK = 64 };
-    load_kernel(k, "last_block", "last_block");
+    load_kernel(k, "atomics/last_block", "last_block");
     ADD_ARGUMENT(k, int32_t, COUNT);
     int32_t *in = add_buffer(k, COUNT * sizeof *in);
     int32_t *parts = add_buffer(k, BLOCKS * sizeof *parts), want_parts[BLOCKS] = {0};
@@ -205,7 +205,7 @@ void kernel_spin(void **state)
 {
     struct kernel *k = *state;
     enum { BLOCKS = 3 };
-    load_kernel(k, "spin", "spin");
+    load_kernel(k, "atomics/spin", "spin");
     int32_t *in = add_buffer(k, BLOCKS * sizeof *in), *out = add_buffer(k, BLOCKS * sizeof *out);
     fill_s32(k, in, BLOCKS, -1000, 1000);
     launch(k, BLOCKS, 64);
@@ -217,7 +217,7 @@ void kernel_lock(void **state)
 {
     struct kernel *k = *state;
     enum { ROUNDS = 2, BLOCKS = 2, BLOCK = 40 };
-    load_kernel(k, "spin", "lock");
+    load_kernel(k, "atomics/spin", "lock");
     ADD_ARGUMENT(k, int32_t, ROUNDS);
     int32_t *mutex = add_buffer(k, sizeof *mutex);
     int64_t *sums = add_buffer(k, 2 * sizeof *sums);

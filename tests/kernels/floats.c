@@ -14,7 +14,7 @@ void kernel_saxpy(void **state)
     struct kernel *k = *state;
     enum { COUNT = 500 };
     const float a = 1.7f;
-    load_kernel(k, "saxpy", "saxpy");
+    load_kernel(k, "floats/saxpy", "saxpy");
     ADD_ARGUMENT(k, int32_t, COUNT);
     ADD_ARGUMENT(k, float, a);
     float *x = add_buffer(k, COUNT * sizeof *x), *y = add_buffer(k, COUNT * sizeof *y);
@@ -31,7 +31,7 @@ void kernel_spmv(void **state)
 {
     struct kernel *k = *state;
     enum { ROWS = 90, COLUMNS = 70, MAX = 12 * ROWS };
-    load_kernel(k, "spmv", "spmv");
+    load_kernel(k, "floats/spmv", "spmv");
     ADD_ARGUMENT(k, int32_t, ROWS);
     int32_t *starts = add_buffer(k, (ROWS + 1) * sizeof *starts);
     int32_t *columns = add_buffer(k, MAX * sizeof *columns);
@@ -54,7 +54,7 @@ void kernel_kahan(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 64, WIDTH = 21 };
-    load_kernel(k, "doubles", "kahan");
+    load_kernel(k, "floats/doubles", "kahan");
     ADD_ARGUMENT(k, int32_t, WIDTH);
     double *in = add_buffer(k, COUNT * WIDTH * sizeof *in);
     double *out = add_buffer(k, COUNT * sizeof *out), want[COUNT];
@@ -79,7 +79,7 @@ void kernel_n_body(void **state)
     struct kernel *k = *state;
     enum { COUNT = 41 };
     const double softening = 0.01;
-    load_kernel(k, "doubles", "n_body");
+    load_kernel(k, "floats/doubles", "n_body");
     ADD_ARGUMENT(k, int32_t, COUNT);
     ADD_ARGUMENT(k, double, softening);
     double *bodies = add_buffer(k, 4 * COUNT * sizeof *bodies);
@@ -129,7 +129,7 @@ void kernel_lu(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 50 };
-    load_kernel(k, "lu", "lu");
+    load_kernel(k, "floats/lu", "lu");
     ADD_ARGUMENT(k, int32_t, COUNT);
     double *in = add_buffer(k, 25 * COUNT * sizeof *in);
     double *out = add_buffer(k, COUNT * sizeof *out), want[COUNT];
@@ -190,7 +190,7 @@ void kernel_double_rounding(void **state)
         {0, 1},         {1, 0},          {-1, 0},      {0, 0},          {INFINITY, 2},
         {3, -INFINITY}, {NAN, 1},        {1e308, 10},  {-1e308, 1e308}, {5e-324, 3},
         {1e-300, 1e-9}, {1e-310, 7e300}, {1, 0x1p-60}, {-1, 0x1p-60},   {2.5, -2.5}};
-    load_kernel(k, "doubles", "double_rounding");
+    load_kernel(k, "floats/doubles", "double_rounding");
     ADD_ARGUMENT(k, int32_t, COUNT);
     double *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
     double *out = add_buffer(k, 20 * COUNT * sizeof *out), want[20 * COUNT];
@@ -235,7 +235,7 @@ void kernel_float_ieee(void **state)
     } cases[RESULTS - 1] = {{DIV, 0}, {SQRT, 0}, {RCP, 0},  {ADD, 1},  {ADD, 2}, {ADD, 3}, {MUL, 1},
                             {MUL, 2}, {MUL, 3},  {FMA, 1},  {FMA, 2},  {FMA, 3}, {DIV, 1}, {DIV, 2},
                             {DIV, 3}, {SQRT, 1}, {SQRT, 2}, {SQRT, 3}, {RCP, 1}};
-    load_kernel(k, "floats", "float_ieee");
+    load_kernel(k, "floats/floats", "float_ieee");
     ADD_ARGUMENT(k, int32_t, COUNT);
     float *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
     float *out = add_buffer(k, RESULTS * COUNT * sizeof *out), want[RESULTS * COUNT];
@@ -258,7 +258,7 @@ void kernel_double_pieces(void **state)
     enum { COUNT = 70 };
     static const double edge_values[] = {
         0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 3.7, 1e-310, 4503599627370497.5};
-    load_kernel(k, "doubles", "double_pieces");
+    load_kernel(k, "floats/doubles", "double_pieces");
     ADD_ARGUMENT(k, int32_t, COUNT);
     double *in = add_buffer(k, COUNT * sizeof *in);
     double *out = add_buffer(k, 7 * COUNT * sizeof *out), want[7 * COUNT];
@@ -305,7 +305,7 @@ void kernel_float_compare(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 60 };
-    load_kernel(k, "floats", "float_compare");
+    load_kernel(k, "floats/floats", "float_compare");
     ADD_ARGUMENT(k, int32_t, COUNT);
     float *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
     float *out = add_buffer(k, 6 * COUNT * sizeof *out), want[6 * COUNT];
@@ -365,7 +365,7 @@ void kernel_math_floats(void **state)
                                            {1e10f, 1e-40f}, {3e38f, 3e38f},  {-100, 0.5f},
                                            {88.5f, 1.5f},   {-103, 1.0001f}, {1e-40f, 1e-30f},
                                            {0.5f, 2},       {33, 10},        {90, 0.1f}};
-    load_kernel(k, "math_floats", "math_floats");
+    load_kernel(k, "floats/math_floats", "math_floats");
     ADD_ARGUMENT(k, int32_t, COUNT);
     float *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
     float *out = add_buffer(k, RESULTS * COUNT * sizeof *out);
@@ -417,7 +417,7 @@ void kernel_math_doubles(void **state)
     static const double edge_values[][2] = {{0, 1},         {1e6, 1e-5},    {-3e9, 3},
                                             {1e22, 1e-310}, {-700, 0.5},    {709.5, 1.01},
                                             {-740, 1.0001}, {1e-300, 1e300}};
-    load_kernel(k, "math_doubles", "math_doubles");
+    load_kernel(k, "floats/math_doubles", "math_doubles");
     ADD_ARGUMENT(k, int32_t, COUNT);
     double *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
     double *out = add_buffer(k, RESULTS * COUNT * sizeof *out);
@@ -455,7 +455,7 @@ void kernel_fast_math(void **state)
     enum { COUNT = 80, RESULTS = 10 };
     static const char *const names[RESULTS] = {"__fdividef", "x / y",  "sqrtf",  "rsqrtf", "__expf",
                                                "__logf",     "__sinf", "__cosf", "__powf", "exp2f"};
-    load_kernel(k, "fast_math", "fast_math");
+    load_kernel(k, "floats/fast_math", "fast_math");
     ADD_ARGUMENT(k, int32_t, COUNT);
     float *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
     float *out = add_buffer(k, RESULTS * COUNT * sizeof *out);
@@ -496,7 +496,7 @@ void kernel_flush(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 64 };
-    load_kernel(k, "fast_math", "flush");
+    load_kernel(k, "floats/fast_math", "flush");
     ADD_ARGUMENT(k, int32_t, COUNT);
     float *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
     float *out = add_buffer(k, 5 * COUNT * sizeof *out), want[5 * COUNT];

@@ -7,7 +7,7 @@ void kernel_grid_stride(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 1000 };
-    load_kernel(k, "grid_stride", "grid_stride");
+    load_kernel(k, "flow/grid_stride", "grid_stride");
     ADD_ARGUMENT(k, uint32_t, COUNT);
     uint32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_bytes(k, in, COUNT * sizeof *in);
@@ -22,7 +22,7 @@ void kernel_stride_down(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 501, STRIDE = 50, THREADS = 50 };
-    load_kernel(k, "grid_stride", "stride_down");
+    load_kernel(k, "flow/grid_stride", "stride_down");
     ADD_ARGUMENT(k, int64_t, COUNT);
     ADD_ARGUMENT(k, int64_t, STRIDE);
     int32_t *in = add_buffer(k, COUNT * sizeof *in);
@@ -68,7 +68,7 @@ static void check_collatz(struct kernel *k, const char *file)
 
 void kernel_collatz(void **state)
 {
-    check_collatz(*state, "collatz");
+    check_collatz(*state, "programs/collatz");
 }
 
 static uint32_t interpret(const uint8_t *code, int length, uint32_t value, uint32_t other)
@@ -121,7 +121,7 @@ static void check_switch(struct kernel *k, const char *file)
 
 void kernel_switch_ops(void **state)
 {
-    check_switch(*state, "switch_ops");
+    check_switch(*state, "flow/switch_ops");
 }
 
 static void check_jump_table(struct kernel *k, const char *file)
@@ -144,7 +144,7 @@ static void check_jump_table(struct kernel *k, const char *file)
 
 void kernel_jump_table(void **state)
 {
-    check_jump_table(*state, "switch_ops");
+    check_jump_table(*state, "flow/switch_ops");
 }
 
 static int32_t first_repeat(const int32_t *row, int width)
@@ -162,7 +162,7 @@ void kernel_early_return(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 130, WIDTH = 12 };
-    load_kernel(k, "early_return", "early_return");
+    load_kernel(k, "flow/early_return", "early_return");
     ADD_ARGUMENT(k, int32_t, COUNT);
     ADD_ARGUMENT(k, int32_t, WIDTH);
     int32_t *in = add_buffer(k, COUNT * WIDTH * sizeof *in);
@@ -217,7 +217,7 @@ static void check_call_struct(struct kernel *k, const char *file)
 
 void kernel_call_struct(void **state)
 {
-    check_call_struct(*state, "calls");
+    check_call_struct(*state, "flow/calls");
 }
 
 static int64_t weigh_sorted(const int32_t *in, int sign, int scale)
@@ -253,7 +253,7 @@ static void check_call_array(struct kernel *k, const char *file)
 
 void kernel_call_array(void **state)
 {
-    check_call_array(*state, "calls");
+    check_call_array(*state, "flow/calls");
 }
 
 static uint32_t depth1(uint32_t x)
@@ -285,14 +285,14 @@ static void check_call_depth(struct kernel *k, const char *file)
 
 void kernel_call_depth(void **state)
 {
-    check_call_depth(*state, "calls");
+    check_call_depth(*state, "flow/calls");
 }
 
 void kernel_indirect(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100 };
-    load_kernel(k, "indirect", "indirect");
+    load_kernel(k, "flow/indirect", "indirect");
     ADD_ARGUMENT(k, int32_t, COUNT);
     uint8_t *which = add_buffer(k, COUNT);
     int32_t *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
@@ -317,7 +317,7 @@ void kernel_mandelbrot(void **state)
     struct kernel *k = *state;
     enum { WIDTH = 30, HEIGHT = 20, MAX = 60 };
     const float x0 = -2.1f, y0 = -1.2f, step = 0.1f;
-    load_kernel(k, "mandelbrot", "mandelbrot");
+    load_kernel(k, "programs/mandelbrot", "mandelbrot");
     ADD_ARGUMENT(k, int32_t, WIDTH);
     ADD_ARGUMENT(k, int32_t, HEIGHT);
     ADD_ARGUMENT(k, int32_t, MAX);
@@ -365,7 +365,7 @@ void kernel_queens(void **state)
 {
     struct kernel *k = *state;
     enum { SIZE = 7 };
-    load_kernel(k, "queens", "queens");
+    load_kernel(k, "programs/queens", "queens");
     ADD_ARGUMENT(k, int32_t, SIZE);
     uint32_t *out = add_buffer(k, SIZE * SIZE * sizeof *out), want[SIZE * SIZE], total = 0;
     launch(k, SIZE, SIZE);
@@ -383,7 +383,7 @@ void kernel_unroll(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100, TAPS = 11 };
-    load_kernel(k, "unroll", "unroll");
+    load_kernel(k, "flow/unroll", "unroll");
     ADD_ARGUMENT(k, int32_t, COUNT);
     ADD_ARGUMENT(k, int32_t, TAPS);
     float *in = add_buffer(k, (COUNT + TAPS) * sizeof *in);
@@ -412,7 +412,7 @@ void kernel_debug(void **state)
     struct kernel *k = *state;
     enum { COUNT = 170, BLOCK = 64 };
     struct limits limits = {-40, 60};
-    load_kernel(k, "debug", "debug");
+    load_kernel(k, "flow/debug", "debug");
     ADD_ARGUMENT(k, int32_t, COUNT);
     add_argument(k, &limits, sizeof limits);
     int32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
@@ -442,7 +442,7 @@ void kernel_grid3d(void **state)
     struct kernel *k = *state;
     static const uint32_t grid[3] = {2, 3, 2}, block[3] = {5, 3, 4};
     struct extent size = {9, 8, 7};
-    load_kernel(k, "grid3d", "grid3d");
+    load_kernel(k, "flow/grid3d", "grid3d");
     add_argument(k, &size, sizeof size);
     uint32_t *out = add_buffer(k, 9 * 8 * 7 * sizeof *out), want[9 * 8 * 7];
     launch_3d(k, grid, block, 0);
@@ -462,7 +462,7 @@ void kernel_clocks(void **state)
 {
     struct kernel *k = *state;
     enum { THREADS = 40, ROUNDS = 10 };
-    load_kernel(k, "grid3d", "clocks");
+    load_kernel(k, "flow/grid3d", "clocks");
     ADD_ARGUMENT(k, int32_t, ROUNDS);
     uint32_t *out = add_buffer(k, THREADS * sizeof *out), want[THREADS];
     int64_t *elapsed = add_buffer(k, THREADS * sizeof *elapsed);
@@ -485,5 +485,5 @@ void kernel_newer(void **state)
         check_collatz,    check_switch,     check_jump_table,
         check_call_depth, check_call_array, check_call_struct};
     for (size_t i = 0; i < FTH_COUNT(checks); i++)
-        checks[i](*state, "newer");
+        checks[i](*state, "flow/newer");
 }

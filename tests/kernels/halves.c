@@ -111,7 +111,7 @@ void kernel_half_scalar(void **state)
     static const uint16_t edge_values[][2] = {
         {0x0000, 0x8000}, {0x7c00, 0x3c00}, {0x7c00, 0xfc00}, {0x7e00, 0x3c00}, {0x0001, 0x0001},
         {0x7bff, 0x7bff}, {0x03ff, 0x0001}, {0x0400, 0x8001}, {0x3c00, 0x1000}, {0x0200, 0x3800}};
-    load_kernel(k, "halves", "half_scalar");
+    load_kernel(k, "halves/halves", "half_scalar");
     ADD_ARGUMENT(k, int32_t, COUNT);
     uint16_t *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
     uint16_t *out = add_buffer(k, 8 * COUNT * sizeof *out), want[8 * COUNT];
@@ -147,7 +147,7 @@ void kernel_half_pairs(void **state)
     struct kernel *k = *state;
     enum { COUNT = 100 };
     struct half2 scale = {f16_bits(1.5), f16_bits(-0.3330078125)};
-    load_kernel(k, "halves", "half_pairs");
+    load_kernel(k, "halves/halves", "half_pairs");
     ADD_ARGUMENT(k, int32_t, COUNT);
     add_argument(k, &scale, sizeof scale);
     uint16_t *x = add_buffer(k, 2 * COUNT * sizeof *x), *y = add_buffer(k, 2 * COUNT * sizeof *y);
@@ -188,7 +188,7 @@ void kernel_half_convert(void **state)
                                         1e6f,     1e-8f, 6e-8f,     -3e-8f, 2.98e-8f, 1e-5f,
                                         INFINITY, NAN,   2049,      2051,   -1e-8f,   6.1e-5f,
                                         0.5f,     -2.5f, -INFINITY, 1e-40f, 70000};
-    load_kernel(k, "halves", "half_convert");
+    load_kernel(k, "halves/halves", "half_convert");
     ADD_ARGUMENT(k, int32_t, COUNT);
     float *in = add_buffer(k, COUNT * sizeof *in);
     uint16_t *halves = add_buffer(k, 4 * COUNT * sizeof *halves), want[4 * COUNT];
@@ -216,7 +216,7 @@ void kernel_bf16_axpy(void **state)
     struct kernel *k = *state;
     enum { COUNT = 150 };
     const uint16_t a = bf16_bits(-1.3359375);
-    load_kernel(k, "bfloats", "bf16_axpy");
+    load_kernel(k, "halves/bfloats", "bf16_axpy");
     ADD_ARGUMENT(k, int32_t, COUNT);
     ADD_ARGUMENT(k, uint16_t, a);
     uint16_t *x = add_buffer(k, COUNT * sizeof *x), *y = add_buffer(k, COUNT * sizeof *y);
@@ -233,7 +233,7 @@ void kernel_bf16_pairs(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100 };
-    load_kernel(k, "bfloats", "bf16_pairs");
+    load_kernel(k, "halves/bfloats", "bf16_pairs");
     ADD_ARGUMENT(k, int32_t, COUNT);
     uint16_t *x = add_buffer(k, 2 * COUNT * sizeof *x), *y = add_buffer(k, 2 * COUNT * sizeof *y);
     uint16_t *out = add_buffer(k, 4 * COUNT * sizeof *out), want[4 * COUNT];

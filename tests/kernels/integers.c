@@ -133,7 +133,7 @@ void kernel_bits(void **state)
     const void *a, *b;
     void *out;
     uint32_t want[RESULTS * COUNT];
-    run_pairs(*state, "integers", "bits", COUNT, 4, &a, &b, &out, 4 * RESULTS);
+    run_pairs(*state, "integers/integers", "bits", COUNT, 4, &a, &b, &out, 4 * RESULTS);
     for (int i = 0; i < COUNT; i++)
         reference_bits(((const uint32_t *)a)[i], ((const uint32_t *)b)[i], want + RESULTS * i);
     CHECK_INTEGERS("out", (uint32_t *)out, want, RESULTS * COUNT);
@@ -145,7 +145,7 @@ void kernel_wide(void **state)
     const void *a, *b;
     void *out;
     uint64_t want[RESULTS * COUNT];
-    run_pairs(*state, "integers", "wide", COUNT, 8, &a, &b, &out, 8 * RESULTS);
+    run_pairs(*state, "integers/integers", "wide", COUNT, 8, &a, &b, &out, 8 * RESULTS);
     for (int i = 0; i < COUNT; i++) {
         uint64_t x = ((const uint64_t *)a)[i], y = ((const uint64_t *)b)[i],
                  *o = want + RESULTS * i;
@@ -191,7 +191,7 @@ void kernel_fields(void **state)
     const void *a, *b;
     void *out;
     uint32_t want[RESULTS * COUNT];
-    run_pairs(*state, "integers", "fields", COUNT, 4, &a, &b, &out, 4 * RESULTS);
+    run_pairs(*state, "integers/integers", "fields", COUNT, 4, &a, &b, &out, 4 * RESULTS);
     for (int i = 0; i < COUNT; i++) {
         uint32_t x = ((const uint32_t *)a)[i], y = ((const uint32_t *)b)[i],
                  *o = want + RESULTS * i;
@@ -216,7 +216,7 @@ void kernel_int128(void **state)
     const void *a, *b;
     void *out;
     uint64_t want[12 * COUNT];
-    run_pairs(*state, "int128", "int128", COUNT, 16, &a, &b, &out, 12 * 8);
+    run_pairs(*state, "integers/int128", "int128", COUNT, 16, &a, &b, &out, 12 * 8);
     for (int i = 0; i < COUNT; i++) {
         u128 x, y;
         memcpy(&x, (const char *)a + 16 * i, 16);
@@ -238,7 +238,7 @@ void kernel_carry(void **state)
     const void *a, *b;
     void *out;
     u128 want[3 * COUNT];
-    run_pairs(*state, "int128", "carry", COUNT, 16, &a, &b, &out, 48);
+    run_pairs(*state, "integers/int128", "carry", COUNT, 16, &a, &b, &out, 48);
     for (int i = 0; i < COUNT; i++) {
         u128 x, y;
         memcpy(&x, (const char *)a + 16 * i, 16);
@@ -274,7 +274,7 @@ void kernel_float_to_int(void **state)
     static const float edge_values[] = {
         0.5f,   -0.5f, 1.5f,     2.5f,      -1.5f, 3e9f,          -3e9f,         5e9f,  1e19f,
         -1e19f, 3e19f, INFINITY, -INFINITY, NAN,   2147483520.0f, 2147483648.0f, -0.0f, 1e-40f};
-    load_kernel(k, "convert", "float_to_int");
+    load_kernel(k, "integers/convert", "float_to_int");
     ADD_ARGUMENT(k, int32_t, COUNT);
     float *in = add_buffer(k, COUNT * sizeof *in);
     uint32_t *out = add_buffer(k, 6 * COUNT * sizeof *out), want[6 * COUNT];
@@ -302,7 +302,7 @@ void kernel_int_to_float(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100 };
-    load_kernel(k, "convert", "int_to_float");
+    load_kernel(k, "integers/convert", "int_to_float");
     ADD_ARGUMENT(k, int32_t, COUNT);
     int64_t *in = add_buffer(k, COUNT * sizeof *in);
     float *out = add_buffer(k, 6 * COUNT * sizeof *out), want[6 * COUNT];
@@ -342,7 +342,7 @@ void kernel_small_types(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100 };
-    load_kernel(k, "convert", "small_types");
+    load_kernel(k, "integers/convert", "small_types");
     ADD_ARGUMENT(k, int32_t, COUNT);
     int8_t *a = add_buffer(k, COUNT);
     int16_t *b = add_buffer(k, COUNT * sizeof *b);
@@ -378,7 +378,7 @@ void kernel_simd(void **state)
     const void *a, *b;
     void *out;
     uint32_t want[RESULTS * COUNT] = {0};
-    run_pairs(*state, "simd", "simd", COUNT, 4, &a, &b, &out, 4 * RESULTS);
+    run_pairs(*state, "integers/simd", "simd", COUNT, 4, &a, &b, &out, 4 * RESULTS);
     for (int i = 0; i < COUNT; i++) {
         uint32_t x = ((const uint32_t *)a)[i], y = ((const uint32_t *)b)[i],
                  *o = want + RESULTS * i;
@@ -410,7 +410,7 @@ void kernel_divide(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 150 };
-    load_kernel(k, "divide", "divide");
+    load_kernel(k, "integers/divide", "divide");
     ADD_ARGUMENT(k, int32_t, COUNT);
     int32_t *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
     int32_t *out = add_buffer(k, 4 * COUNT * sizeof *out), want[4 * COUNT];
@@ -433,7 +433,7 @@ void kernel_divide_wide(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100 };
-    load_kernel(k, "divide", "divide_wide");
+    load_kernel(k, "integers/divide", "divide_wide");
     ADD_ARGUMENT(k, int32_t, COUNT);
     int64_t *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
     int64_t *out = add_buffer(k, 4 * COUNT * sizeof *out), want[4 * COUNT];
@@ -464,7 +464,7 @@ void kernel_divide_fast(void **state)
     /* Granlund and Montgomery, "Division by invariant integers using multiplication", 1994. The
      * kernel's sum does not overflow because the numbers are below 2^31. */
     struct divisor by = {(uint32_t)(((1ull << 32) * ((1u << SHIFT) - BY)) / BY + 1), SHIFT, BY};
-    load_kernel(k, "divide", "divide_fast");
+    load_kernel(k, "integers/divide", "divide_fast");
     ADD_ARGUMENT(k, uint32_t, COUNT);
     add_argument(k, &by, sizeof by);
     uint32_t *in = add_buffer(k, COUNT * sizeof *in);

@@ -7,7 +7,7 @@
 static void check_matmul(struct kernel *k, const char *name)
 {
     enum { ROWS = 19, COLUMNS = 21, INNER = 27 };
-    load_kernel(k, "matmul", name);
+    load_kernel(k, "memory/matmul", name);
     ADD_ARGUMENT(k, int32_t, ROWS);
     ADD_ARGUMENT(k, int32_t, COLUMNS);
     ADD_ARGUMENT(k, int32_t, INNER);
@@ -37,7 +37,7 @@ void kernel_transpose(void **state)
 {
     struct kernel *k = *state;
     enum { WIDTH = 37, HEIGHT = 25 };
-    load_kernel(k, "transpose", "transpose");
+    load_kernel(k, "memory/transpose", "transpose");
     ADD_ARGUMENT(k, int32_t, WIDTH);
     ADD_ARGUMENT(k, int32_t, HEIGHT);
     double *in = add_buffer(k, WIDTH * HEIGHT * sizeof *in);
@@ -59,7 +59,7 @@ void kernel_stencil(void **state)
     struct kernel *k = *state;
     enum { WIDTH = 21, HEIGHT = 18 };
     const float centre = 0.6f, side = 0.1f;
-    load_kernel(k, "stencil", "stencil");
+    load_kernel(k, "memory/stencil", "stencil");
     ADD_ARGUMENT(k, int32_t, WIDTH);
     ADD_ARGUMENT(k, int32_t, HEIGHT);
     ADD_ARGUMENT(k, float, centre);
@@ -97,7 +97,7 @@ void kernel_struct_param(void **state)
     enum { COUNT = 100 };
     struct scale scale = {-7, {0.75, -3.5, 11.0625}, 5, 1000000007};
     struct view view = {.count = COUNT};
-    load_kernel(k, "struct_param", "struct_param");
+    load_kernel(k, "spaces/struct_param", "struct_param");
     int32_t *in = alloc_buffer(k, COUNT * sizeof *in, &view.in);
     int64_t *out = alloc_buffer(k, COUNT * sizeof *out, &view.out), want[COUNT];
     fill_s32(k, in, COUNT, -100000, 100000);
@@ -124,7 +124,7 @@ void kernel_grid_constant(void **state)
     struct kernel *k = *state;
     enum { COUNT = 80 };
     struct table table = {.size = 17};
-    load_kernel(k, "grid_constant", "grid_constant");
+    load_kernel(k, "spaces/grid_constant", "grid_constant");
     fill_s32(k, table.values, 20, 0, 30);
     add_argument(k, &table, sizeof table);
     ADD_ARGUMENT(k, int32_t, COUNT);
@@ -165,7 +165,7 @@ void kernel_local_array(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 90 };
-    load_kernel(k, "local_array", "local_array");
+    load_kernel(k, "spaces/local_array", "local_array");
     ADD_ARGUMENT(k, int32_t, COUNT);
     uint8_t *in = add_buffer(k, 16 * COUNT);
     uint32_t *out = add_buffer(k, COUNT * sizeof *out), want[COUNT];
@@ -180,7 +180,7 @@ void kernel_dynamic_shared(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100, BLOCK = 32 };
-    load_kernel(k, "dynamic_shared", "dynamic_shared");
+    load_kernel(k, "spaces/dynamic_shared", "dynamic_shared");
     ADD_ARGUMENT(k, int32_t, COUNT);
     double *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     int32_t *ranks = add_buffer(k, COUNT * sizeof *ranks), want_ranks[COUNT];
@@ -210,7 +210,7 @@ void kernel_constants(void **state)
     static const float coefficients[5] = {1.5f, -0.25f, 3.0f, 1e-3f, -7.0f};
     static const int32_t primes[12] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
     static const float weights[3] = {0.5f, -2.0f, 8.0f};
-    load_kernel(k, "constants", "constants");
+    load_kernel(k, "spaces/constants", "constants");
     int32_t *offset = module_variable(k, "offset", sizeof *offset);
     assert_int_equal(*offset, 0);
     *offset = OFFSET;
@@ -256,7 +256,7 @@ void kernel_texture_float(void **state)
 {
     struct kernel *k = *state;
     enum { TEXELS = 50, COUNT = 100 };
-    load_kernel(k, "texture", "texture_float");
+    load_kernel(k, "spaces/texture", "texture_float");
     float *texels = add_texture(k, TEXELS, FTH_TEXEL_F32, 1);
     fill_f32(k, texels, TEXELS, -1, 1);
     ADD_ARGUMENT(k, int32_t, COUNT);
@@ -273,7 +273,7 @@ void kernel_texture_int(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 60 };
-    load_kernel(k, "texture", "texture_int");
+    load_kernel(k, "spaces/texture", "texture_int");
     int32_t *texels = add_texture(k, COUNT, FTH_TEXEL_S32, 1);
     fill_s32(k, texels, COUNT, -1000, 1000);
     ADD_ARGUMENT(k, int32_t, COUNT);
@@ -288,7 +288,7 @@ void kernel_texture_uint4(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 64 };
-    load_kernel(k, "texture", "texture_uint4");
+    load_kernel(k, "spaces/texture", "texture_uint4");
     uint32_t *texels = add_texture(k, COUNT, FTH_TEXEL_U32, 4);
     fill_bytes(k, texels, COUNT * 4 * sizeof *texels);
     ADD_ARGUMENT(k, int32_t, COUNT);
@@ -305,7 +305,7 @@ void kernel_texture_float2(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 40 };
-    load_kernel(k, "texture", "texture_float2");
+    load_kernel(k, "spaces/texture", "texture_float2");
     float *texels = add_texture(k, COUNT, FTH_TEXEL_F32, 2);
     fill_f32(k, texels, 2 * COUNT, -1, 1);
     ADD_ARGUMENT(k, int32_t, COUNT);
@@ -322,7 +322,7 @@ void kernel_read_only(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 70 };
-    load_kernel(k, "read_only", "read_only");
+    load_kernel(k, "memory/read_only", "read_only");
     ADD_ARGUMENT(k, int32_t, COUNT);
     float *a = add_buffer(k, COUNT * sizeof *a);
     int16_t *b = add_buffer(k, COUNT * sizeof *b);
@@ -342,7 +342,7 @@ void kernel_cache_hints(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 50 };
-    load_kernel(k, "read_only", "cache_hints");
+    load_kernel(k, "memory/read_only", "cache_hints");
     ADD_ARGUMENT(k, int32_t, COUNT);
     int32_t *a = add_buffer(k, 5 * COUNT * sizeof *a);
     double *b = add_buffer(k, 2 * COUNT * sizeof *b);
@@ -367,7 +367,7 @@ void kernel_vectors(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 45 };
-    load_kernel(k, "vectors", "vectors");
+    load_kernel(k, "memory/vectors", "vectors");
     ADD_ARGUMENT(k, int32_t, COUNT);
     float *a = add_buffer(k, 4 * COUNT * sizeof *a), *b = add_buffer(k, 4 * COUNT * sizeof *b);
     uint16_t *c = add_buffer(k, 2 * COUNT * sizeof *c);
@@ -407,7 +407,7 @@ void kernel_pixels(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 45 };
-    load_kernel(k, "vectors", "pixels");
+    load_kernel(k, "memory/vectors", "pixels");
     ADD_ARGUMENT(k, int32_t, COUNT);
     struct pixel *in = add_buffer(k, COUNT * sizeof *in);
     struct pixel *out = add_buffer(k, COUNT * sizeof *out);
@@ -434,7 +434,7 @@ void kernel_generic(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 100 };
-    load_kernel(k, "generic", "generic");
+    load_kernel(k, "spaces/generic", "generic");
     ADD_ARGUMENT(k, int32_t, COUNT);
     int32_t *global = add_buffer(k, COUNT * sizeof *global);
     int32_t *out = add_buffer(k, 4 * COUNT * sizeof *out), want[4 * COUNT];
@@ -458,7 +458,7 @@ void kernel_async_copy(void **state)
 {
     struct kernel *k = *state;
     enum { TILES = 5, BLOCKS = 3 };
-    load_kernel(k, "async_copy", "async_copy");
+    load_kernel(k, "memory/async_copy", "async_copy");
     ADD_ARGUMENT(k, int32_t, TILES);
     int32_t *in = add_buffer(k, BLOCKS * TILES * 32 * 4 * sizeof *in);
     int32_t *out = add_buffer(k, BLOCKS * 32 * sizeof *out), want[BLOCKS * 32] = {0};

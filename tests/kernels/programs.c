@@ -8,7 +8,7 @@ void kernel_rng(void **state)
     struct kernel *k = *state;
     enum { COUNT = 70, STEPS = 30 };
     const uint64_t seed = 0x0123456789abcdef;
-    load_kernel(k, "rng", "rng");
+    load_kernel(k, "programs/rng", "rng");
     ADD_ARGUMENT(k, int32_t, COUNT);
     ADD_ARGUMENT(k, int32_t, STEPS);
     ADD_ARGUMENT(k, uint64_t, seed);
@@ -55,7 +55,7 @@ void kernel_mersenne(void **state)
 {
     struct kernel *k = *state;
     enum { BLOCKS = 2, SEED = 5489 };
-    load_kernel(k, "rng", "mersenne");
+    load_kernel(k, "programs/rng", "mersenne");
     ADD_ARGUMENT(k, uint32_t, SEED);
     uint32_t *out = add_buffer(k, BLOCKS * 624 * sizeof *out), want[BLOCKS * 624];
     launch(k, BLOCKS, 96);
@@ -116,7 +116,7 @@ void kernel_sha256(void **state)
     static const uint32_t digest[8] = {0xba7816bf, 0x8f01cfea, 0x414140de, 0x5dae2223,
                                        0xb00361a3, 0x96177a9c, 0xb410ff61, 0xf20015ad};
     static const uint8_t message[4] = {'a', 'b', 'c', 0x80};
-    load_kernel(k, "sha256", "sha256");
+    load_kernel(k, "programs/sha256", "sha256");
     ADD_ARGUMENT(k, int32_t, COUNT);
     uint8_t *in = add_buffer(k, 64 * COUNT);
     uint32_t *out = add_buffer(k, 8 * COUNT * sizeof *out), want[8 * COUNT];
@@ -135,7 +135,7 @@ void kernel_life(void **state)
 {
     struct kernel *k = *state;
     enum { WIDTH = 21, HEIGHT = 14 };
-    load_kernel(k, "life", "life");
+    load_kernel(k, "programs/life", "life");
     ADD_ARGUMENT(k, uint32_t, WIDTH);
     ADD_ARGUMENT(k, uint32_t, HEIGHT);
     uint8_t *in = add_buffer(k, WIDTH * HEIGHT), *out = add_buffer(k, WIDTH * HEIGHT);
@@ -159,7 +159,7 @@ void kernel_string_search(void **state)
     static const char text[] = "the cat sat on the mat, that fat rat; a hat is not a bat nor a ha";
     static const char word[] = "?at";
     enum { SIZE = sizeof text - 1 };
-    load_kernel(k, "search", "string_search");
+    load_kernel(k, "programs/search", "string_search");
     ADD_ARGUMENT(k, int32_t, SIZE);
     memcpy(add_buffer(k, SIZE), text, SIZE);
     memcpy(add_buffer(k, sizeof word), word, sizeof word);
@@ -179,7 +179,7 @@ void kernel_lower_bound(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 80, SIZE = 123 };
-    load_kernel(k, "search", "lower_bound");
+    load_kernel(k, "programs/search", "lower_bound");
     ADD_ARGUMENT(k, int32_t, COUNT);
     ADD_ARGUMENT(k, int32_t, SIZE);
     int16_t *sorted = add_buffer(k, SIZE * sizeof *sorted);

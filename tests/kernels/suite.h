@@ -1,7 +1,8 @@
 /* Tests of the PTX engine with kernels written in CUDA C. The expected results come from references
  * in plain C that run on the CPU.
  *
- *   NAME.cu, NAME.ptx  the kernels, and the PTX that nvcc generated from them (make-ptx)
+ *   FOLDER/NAME.cu     the kernels by subject, and FOLDER/NAME.ptx, which nvcc generated from them
+ *                      (make-ptx)
  *   test_kernels.c     runs all tests
  *   kernels.c          helper functions for the tests, declared here
  *   flow.c  memory.c  warps.c  atomics.c  floats.c  halves.c  integers.c  programs.c
@@ -34,7 +35,7 @@ struct kernel {
 int kernel_setup(void **state);
 int kernel_teardown(void **state);
 
-/* Reads FILE.ptx and selects the kernel `name`. A test may call it several times. */
+/* Reads FILE.ptx (FOLDER/NAME) and selects the kernel `name`. A test may call it several times. */
 void load_kernel(struct kernel *k, const char *file, const char *name);
 /* Adds the next argument. Fails if `bytes` is not the size of the parameter. */
 void add_argument(struct kernel *k, const void *value, size_t bytes);

@@ -40,14 +40,14 @@ static void check_dot(struct kernel *k, const char *file)
 
 void kernel_dot(void **state)
 {
-    check_dot(*state, "dot");
+    check_dot(*state, "warps/dot");
 }
 
 void kernel_dot_xor(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 128 };
-    load_kernel(k, "dot", "dot_xor");
+    load_kernel(k, "warps/dot", "dot_xor");
     double *a = add_buffer(k, COUNT * sizeof *a), *b = add_buffer(k, COUNT * sizeof *b);
     double *sums = add_buffer(k, COUNT * sizeof *sums), want[2][COUNT];
     fill_f64(k, a, COUNT, -1, 1);
@@ -67,7 +67,7 @@ void kernel_scan_block(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 350, BLOCK = 128 };
-    load_kernel(k, "scan", "scan_block");
+    load_kernel(k, "warps/scan", "scan_block");
     ADD_ARGUMENT(k, int32_t, COUNT);
     int32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_s32(k, in, COUNT, -1000, 1000);
@@ -82,7 +82,7 @@ void kernel_scan_warp(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 250, BLOCK = 96 };
-    load_kernel(k, "scan", "scan_warp");
+    load_kernel(k, "warps/scan", "scan_warp");
     ADD_ARGUMENT(k, int32_t, COUNT);
     uint64_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_bytes(k, in, COUNT * sizeof *in);
@@ -121,13 +121,13 @@ static void check_bitonic(struct kernel *k, const char *file)
 
 void kernel_bitonic(void **state)
 {
-    check_bitonic(*state, "bitonic");
+    check_bitonic(*state, "warps/bitonic");
 }
 
 void kernel_newer_warps(void **state)
 {
-    check_dot(*state, "newer");
-    check_bitonic(*state, "newer");
+    check_dot(*state, "flow/newer");
+    check_bitonic(*state, "flow/newer");
 }
 
 /* ---- votes and shuffles ---- */
@@ -136,7 +136,7 @@ void kernel_votes(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 192 };
-    load_kernel(k, "votes", "votes");
+    load_kernel(k, "warps/votes", "votes");
     uint32_t *in = add_buffer(k, COUNT * sizeof *in);
     uint32_t *out = add_buffer(k, 9 * COUNT * sizeof *out), want[9 * COUNT];
     fill_s32(k, (int32_t *)in, COUNT, 0, INT32_MAX);
@@ -169,7 +169,7 @@ void kernel_shuffles(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 128 };
-    load_kernel(k, "votes", "shuffles");
+    load_kernel(k, "warps/votes", "shuffles");
     int32_t *in = add_buffer(k, COUNT * sizeof *in);
     int32_t *out = add_buffer(k, 6 * COUNT * sizeof *out), want[6 * COUNT];
     fill_s32(k, in, COUNT, 0, 1000000);
@@ -191,7 +191,7 @@ void kernel_parts(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 128, RESULTS = 7 };
-    load_kernel(k, "votes", "parts");
+    load_kernel(k, "warps/votes", "parts");
     uint32_t *in = add_buffer(k, COUNT * sizeof *in);
     uint32_t *out = add_buffer(k, RESULTS * COUNT * sizeof *out), want[RESULTS * COUNT];
     fill_bytes(k, in, COUNT * sizeof *in);
@@ -226,7 +226,7 @@ void kernel_meet(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 128 };
-    load_kernel(k, "votes", "meet");
+    load_kernel(k, "warps/votes", "meet");
     int32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_s32(k, in, COUNT, 0, 1000);
     launch(k, 2, 64);
@@ -240,7 +240,7 @@ void kernel_left(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 45 };
-    load_kernel(k, "votes", "left");
+    load_kernel(k, "warps/votes", "left");
     ADD_ARGUMENT(k, int32_t, COUNT);
     uint32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_bytes(k, in, COUNT * sizeof *in);
@@ -258,7 +258,7 @@ void kernel_coalesced(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 150, THREADS = 192 };
-    load_kernel(k, "coalesced", "coalesced");
+    load_kernel(k, "warps/coalesced", "coalesced");
     ADD_ARGUMENT(k, int32_t, COUNT);
     int32_t *in = add_buffer(k, COUNT * sizeof *in);
     int32_t *places = add_buffer(k, COUNT * sizeof *places), want[COUNT] = {0};
@@ -289,7 +289,7 @@ void kernel_redux(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 128 };
-    load_kernel(k, "redux", "redux");
+    load_kernel(k, "warps/redux", "redux");
     uint32_t *in = add_buffer(k, COUNT * sizeof *in);
     uint32_t *out = add_buffer(k, 9 * COUNT * sizeof *out), want[9 * COUNT];
     fill_bytes(k, in, COUNT * sizeof *in);
@@ -324,7 +324,7 @@ void kernel_compact(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 230, BLOCK = 96, BLOCKS = 3 };
-    load_kernel(k, "compact", "compact");
+    load_kernel(k, "warps/compact", "compact");
     ADD_ARGUMENT(k, int32_t, COUNT);
     int32_t *in = add_buffer(k, COUNT * sizeof *in);
     int32_t *out = add_buffer(k, BLOCKS * BLOCK * sizeof *out), want[BLOCKS * BLOCK] = {0};
@@ -344,7 +344,7 @@ void kernel_named_barriers(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 256 };
-    load_kernel(k, "barriers", "named_barriers");
+    load_kernel(k, "warps/barriers", "named_barriers");
     int32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_s32(k, in, COUNT, -1000, 1000);
     launch(k, 2, 128);
@@ -358,7 +358,7 @@ void kernel_producer(void **state)
 {
     struct kernel *k = *state;
     enum { ROUNDS = 7, COUNT = ROUNDS * 32 };
-    load_kernel(k, "barriers", "producer");
+    load_kernel(k, "warps/barriers", "producer");
     ADD_ARGUMENT(k, int32_t, ROUNDS);
     int32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_s32(k, in, COUNT, -1000, 1000);
@@ -373,7 +373,7 @@ void kernel_barrier_votes(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 170, BLOCK = 64 };
-    load_kernel(k, "barriers", "barrier_votes");
+    load_kernel(k, "warps/barriers", "barrier_votes");
     ADD_ARGUMENT(k, int32_t, COUNT);
     int32_t *in = add_buffer(k, COUNT * sizeof *in), *out = add_buffer(k, COUNT * sizeof *out);
     fill_s32(k, in, COUNT, 4, 90);
@@ -400,7 +400,7 @@ void kernel_cluster_sum(void **state)
 {
     struct kernel *k = *state;
     enum { COUNT = 500, BLOCKS = 12 };
-    load_kernel(k, "clusters", "cluster_sum");
+    load_kernel(k, "warps/clusters", "cluster_sum");
     ADD_ARGUMENT(k, int32_t, COUNT);
     uint32_t *in = add_buffer(k, BLOCKS * COUNT * sizeof *in);
     uint32_t *out = add_buffer(k, BLOCKS * 64 * sizeof *out), want[BLOCKS * 64] = {0};
@@ -415,7 +415,7 @@ void kernel_cluster_ring(void **state)
 {
     struct kernel *k = *state;
     enum { TURNS = 11, BLOCKS = 16, THREADS = 96 };
-    load_kernel(k, "clusters", "cluster_ring");
+    load_kernel(k, "warps/clusters", "cluster_ring");
     ADD_ARGUMENT(k, int32_t, TURNS);
     int32_t *in = add_buffer(k, BLOCKS * THREADS * sizeof *in);
     int32_t *out = add_buffer(k, BLOCKS * THREADS * sizeof *out);
@@ -441,7 +441,7 @@ void kernel_cluster_cube(void **state)
 {
     struct kernel *k = *state;
     enum { X = 4, Y = 2, Z = 6 };
-    load_kernel(k, "clusters", "cluster_cube");
+    load_kernel(k, "warps/clusters", "cluster_cube");
     uint32_t *out = add_buffer(k, X * Y * Z * 8 * sizeof *out), want[X * Y * Z * 8];
     launch_3d(k, (uint32_t[3]){X, Y, Z}, (uint32_t[3]){32, 1, 1}, 0);
     for (uint32_t i = 0; i < X * Y * Z * 8; i++) {

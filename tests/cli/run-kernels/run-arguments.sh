@@ -1,0 +1,21 @@
+# Arguments that do not match the kernel's parameters are rejected; the message says what is expected.
+ptx=$FATHOM_ROOT/tests/kernels/floats/saxpy.ptx
+try() { fathom run "$ptx" "$@"; echo $?; }
+try
+try -a i32:5 -a f32:1 -a f32:1 -a f32:1
+try -a i32:99999999999
+try -a i32:five
+try -a u32:-1
+try -a float:1
+try -a 'ptr:f32[]'
+try -a 'ptr:f32[0]'
+try -a 'ptr:f32[99999999999999]'
+try -a 'ptr:f32[4]=noise'
+try -a 'ptr:f32[4]=file:missing'
+try --entry nothing
+try --grid 0
+try --block 32,32,32,32
+try --show many
+try --shared 12X
+try -b 2048 -a i32:1 -a f32:1 -a 'ptr:f32[4]' -a 'ptr:f32[4]'
+fathom run "$FATHOM_ROOT/tests/kernels/warps/barriers.ptx"; echo $?
