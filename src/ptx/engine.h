@@ -246,6 +246,8 @@ struct fth_ptx_slot {
 
 struct fth_ptx_call_site {
     uint32_t function; /* index; UINT32_MAX: an indirect call */
+    uint32_t line;     /* of the function's name in the text of the module, */
+    const char *text;  /* and its position there, for errors */
     size_t argument_count, result_count;
     struct fth_ptx_slot *arguments, *results; /* in the caller's frame */
 };

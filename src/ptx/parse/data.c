@@ -2,8 +2,6 @@
  * their addresses and register numbers. */
 #include "ptx/parse/parser.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Limits that reject nonsensical files before they exhaust the host's memory: 64 GiB per variable,
@@ -192,14 +190,17 @@ static struct fth_ptx_variable *add_global(struct fth_ptx_parser *parser,
      * between them. An access beyond the end of a variable is therefore a fault. */
     uint64_t align = declaration->align > 256 ? declaration->align : 256;
     uint64_t address = fth_ptx_align_up(module->global_end + 1, align);
+    const char *name =
+        fth_ptx_parser_copy_text(parser, declaration->name.start, declaration->name.size);
+    if (!name)
+        return NULL;
     module->global_end = address + declaration->bytes;
     struct fth_ptx_variable *variable = &module->variables[module->variable_count++];
-    *variable = (struct fth_ptx_variable){
-        .name = fth_ptx_parser_copy_text(parser, declaration->name.start, declaration->name.size),
-        .space = space,
-        .address = address,
-        .bytes = declaration->bytes,
-        .align = declaration->align};
+    *variable = (struct fth_ptx_variable){.name = name,
+                                          .space = space,
+                                          .address = address,
+                                          .bytes = declaration->bytes,
+                                          .align = declaration->align};
     return variable;
 }
 
@@ -214,7 +215,11 @@ static uint64_t place_variable(struct fth_ptx_parser *parser, enum fth_ptx_space
         end = &parser->function->param_bytes;
     else if (parser->function && parser->function->is_kernel)
         end = &parser->function_shared_end;
-    uint64_t address = fth_ptx_align_up(*end, declaration->align);
+    /* A variable that a function uses must not overlap those of the kernels that can call it. */
+    uint64_t start = end == &parser->module->shared_end && parser->shared_floor > *end
+                         ? parser->shared_floor
+                         : *end;
+    uint64_t address = fth_ptx_align_up(start, declaration->align);
     *end = address + declaration->bytes;
     return address;
 }
@@ -249,7 +254,7 @@ bool fth_ptx_parse_variable(struct fth_ptx_parser *parser, enum fth_ptx_space sp
             if (fth_ptx_lexer_accept(lexer, "=")) {
                 variable->data = fth_arena_alloc(&parser->module->arena, variable->bytes + 8);
                 if (!variable->data)
-                    return fth_ptx_lexer_fail(lexer, &declaration.name, "out of memory");
+                    return fth_ptx_lexer_no_memory(lexer);
                 if (!parse_initialiser(parser, &declaration, variable->data))
                     return false;
             }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char operation[] = "read PTX";
+
 void fth_ptx_lexer_init(struct fth_ptx_lexer *lexer, const char *name, const char *text,
                         size_t size, struct fth_error *error)
 {
@@ -15,12 +17,26 @@ void fth_ptx_lexer_init(struct fth_ptx_lexer *lexer, const char *name, const cha
     fth_ptx_lexer_next(lexer);
 }
 
-void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, const struct fth_ptx_token *token,
-                          const char *cause, ...)
+/* Sets the status. No token follows an error. */
+static void stop(struct fth_ptx_lexer *lexer, enum fth_status status)
+{
+    lexer->status = status;
+    lexer->token =
+        (struct fth_ptx_token){.kind = TOKEN_END, .start = lexer->end, .line = lexer->line};
+}
+
+bool fth_ptx_lexer_no_memory(struct fth_ptx_lexer *lexer)
+{
+    if (lexer->status == FTH_OK)
+        stop(lexer, fth_no_memory(lexer->error, operation, lexer->name));
+    return false;
+}
+
+bool fth_ptx_lexer_fail(struct fth_ptx_lexer *lexer, const struct fth_ptx_token *token,
+                        const char *cause, ...)
 {
     if (lexer->status != FTH_OK)
-        return;
-    lexer->status = FTH_INVALID;
+        return false;
     char text[256];
     va_list arguments;
     va_start(arguments, cause);
@@ -38,7 +54,7 @@ void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, const struct fth_ptx_toke
     while (shown < token->start && isspace((unsigned char)*shown))
         shown++;
     bool first = lexer->error && lexer->error->status == FTH_OK;
-    fth_fail(lexer->error, FTH_INVALID, "read PTX", lexer->name, "line %u: %s", token->line, text);
+    fth_fail(lexer->error, FTH_INVALID, operation, lexer->name, "line %u: %s", token->line, text);
     if (first) {
         char line[104];
         snprintf(line, sizeof line, "%.*s", (int)(end - shown), shown);
@@ -48,8 +64,8 @@ void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, const struct fth_ptx_toke
         snprintf(lexer->error->excerpt, sizeof lexer->error->excerpt, "  %s\n  %*s^", line,
                  (int)(token->start - shown), "");
     }
-    lexer->token =
-        (struct fth_ptx_token){.kind = TOKEN_END, .start = lexer->end, .line = lexer->line};
+    stop(lexer, FTH_INVALID);
+    return false;
 }
 
 static bool skip_blank(struct fth_ptx_lexer *lexer)
@@ -126,7 +142,7 @@ static void lex_number(struct fth_ptx_lexer *lexer)
             stop++;
     }
     if (*stop != '\0')
-        fth_ptx_lexer_report(lexer, token, "invalid number");
+        fth_ptx_lexer_fail(lexer, token, "invalid number");
 }
 
 void fth_ptx_lexer_next(struct fth_ptx_lexer *lexer)
@@ -151,7 +167,7 @@ void fth_ptx_lexer_next(struct fth_ptx_lexer *lexer)
         while (at < lexer->end && *at != '"' && *at != '\n')
             at++;
         if (at == lexer->end || *at != '"') {
-            fth_ptx_lexer_report(lexer, token, "unterminated string");
+            fth_ptx_lexer_fail(lexer, token, "unterminated string");
             return;
         }
         at++;
@@ -174,6 +190,14 @@ void fth_ptx_lexer_next(struct fth_ptx_lexer *lexer)
     }
     token->size = (size_t)(at - token->start);
     lexer->at = at;
+}
+
+struct fth_ptx_lexer fth_ptx_lexer_ahead(const struct fth_ptx_lexer *lexer)
+{
+    struct fth_ptx_lexer ahead = *lexer;
+    ahead.error = NULL;
+    fth_ptx_lexer_next(&ahead);
+    return ahead;
 }
 
 bool fth_ptx_token_is(const struct fth_ptx_token *token, const char *text)

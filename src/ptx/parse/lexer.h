@@ -41,12 +41,14 @@ bool fth_ptx_token_is(const struct fth_ptx_token *token, const char *text);
 bool fth_ptx_lexer_accept(struct fth_ptx_lexer *lexer, const char *text);
 /* The same, but reports an error if it is not. */
 bool fth_ptx_lexer_expect(struct fth_ptx_lexer *lexer, const char *text);
-/* Reports the error "line 12: CAUSE", and the line with a caret under the token. Only the first
- * error is kept. */
+/* Returns a copy of the lexer that stands at the next token, to look ahead. It reports no errors.
+ */
+struct fth_ptx_lexer fth_ptx_lexer_ahead(const struct fth_ptx_lexer *lexer);
+/* Both report an error and return false, so that a caller can `return` them. Only the first error
+ * is kept. The first one reports "line 12: CAUSE", and the line with a caret under the token. */
 FTH_PRINTF(3, 4)
-void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, const struct fth_ptx_token *token,
-                          const char *cause, ...);
-/* The same, as an expression with the value false, for `return`. */
-#define fth_ptx_lexer_fail(...) (fth_ptx_lexer_report(__VA_ARGS__), false)
+bool fth_ptx_lexer_fail(struct fth_ptx_lexer *lexer, const struct fth_ptx_token *token,
+                        const char *cause, ...);
+bool fth_ptx_lexer_no_memory(struct fth_ptx_lexer *lexer);
 
 #endif

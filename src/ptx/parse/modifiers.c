@@ -26,7 +26,6 @@ static const struct {
     {"hi", SET_FLAG, F_HI},
     {"wide", SET_FLAG, F_WIDE},
     {"sat", SET_FLAG, F_SAT},
-    {"satfinite", SET_FLAG, F_SAT},
     {"ftz", SET_FLAG, F_FTZ},
     {"approx", SET_FLAG, F_APPROX},
     {"full", SET_FLAG, F_FULL},

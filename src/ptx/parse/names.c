@@ -3,7 +3,6 @@
  * table; the symbols of each bucket are in a list, innermost scope first. */
 #include "ptx/parse/parser.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +11,7 @@
 bool fth_ptx_parser_grow(struct fth_ptx_parser *parser, void **items, size_t count,
                          size_t *capacity, size_t size)
 {
-    return fth_grow(items, count, capacity, size) ||
-           fth_ptx_lexer_fail(&parser->lexer, &parser->lexer.token, "out of memory");
+    return fth_grow(items, count, capacity, size) || fth_ptx_lexer_no_memory(&parser->lexer);
 }
 
 const char *fth_ptx_parser_copy_text(struct fth_ptx_parser *parser, const char *text, size_t size)
@@ -22,7 +20,7 @@ const char *fth_ptx_parser_copy_text(struct fth_ptx_parser *parser, const char *
     if (copy)
         memcpy(copy, text, size);
     else
-        fth_ptx_lexer_report(&parser->lexer, &parser->lexer.token, "out of memory");
+        fth_ptx_lexer_no_memory(&parser->lexer);
     return copy;
 }
 
@@ -52,8 +50,8 @@ struct fth_ptx_symbol *fth_ptx_parser_define(struct fth_ptx_parser *parser,
     struct fth_ptx_symbol *old = fth_ptx_parser_find(parser, token->start, token->size);
     uint32_t scope = parser->scope_ids[parser->depth];
     if (old && old->scope == scope) {
-        fth_ptx_lexer_report(&parser->lexer, token, "'%.*s' is declared twice", (int)token->size,
-                             token->start);
+        fth_ptx_lexer_fail(&parser->lexer, token, "'%.*s' is declared twice", (int)token->size,
+                           token->start);
         return NULL;
     }
     struct fth_ptx_symbol *symbol = fth_arena_alloc(&parser->module->arena, sizeof *symbol);
@@ -62,7 +60,7 @@ struct fth_ptx_symbol *fth_ptx_parser_define(struct fth_ptx_parser *parser,
                                     sizeof symbol);
     parser->scoped = scoped;
     if (!symbol || !room) {
-        fth_ptx_lexer_report(&parser->lexer, token, "out of memory");
+        fth_ptx_lexer_no_memory(&parser->lexer);
         return NULL;
     }
     size_t bucket = bucket_of(token->start, token->size);
@@ -171,9 +169,8 @@ bool fth_ptx_parser_define_label(struct fth_ptx_parser *parser, const struct fth
                              sizeof *parser->labels))
         return false;
     parser->labels = labels;
-    parser->labels[parser->label_count++] =
-        (struct fth_ptx_label){token->start, token->size, parser->scope_ids[parser->depth],
-                               (uint32_t)parser->function->code_count};
+    parser->labels[parser->label_count++] = (struct fth_ptx_label){
+        *token, parser->scope_ids[parser->depth], (uint32_t)parser->function->code_count};
     return true;
 }
 
@@ -181,10 +178,10 @@ bool fth_ptx_parser_define_label(struct fth_ptx_parser *parser, const struct fth
 static int by_label(const void *a, const void *b)
 {
     const struct fth_ptx_label *x = a, *y = b;
-    size_t shorter = x->size < y->size ? x->size : y->size;
-    int order = memcmp(x->name, y->name, shorter);
+    size_t x_size = x->token.size, y_size = y->token.size;
+    int order = memcmp(x->token.start, y->token.start, FTH_MIN(x_size, y_size));
     if (order == 0)
-        order = (x->size > y->size) - (x->size < y->size);
+        order = (x_size > y_size) - (x_size < y_size);
     return order ? order : (x->scope > y->scope) - (x->scope < y->scope);
 }
 
@@ -194,7 +191,7 @@ static const struct fth_ptx_label *find_label(const struct fth_ptx_parser *parse
                                               const struct fth_ptx_label_use *use)
 {
     for (uint32_t scope = use->scope;; scope = parser->scope_parents[scope]) {
-        struct fth_ptx_label key = {use->token.start, use->token.size, scope, 0};
+        struct fth_ptx_label key = {use->token, scope, 0};
         const struct fth_ptx_label *found =
             parser->label_count
                 ? bsearch(&key, parser->labels, parser->label_count, sizeof key, by_label)
@@ -210,10 +207,10 @@ bool fth_ptx_parser_resolve_labels(struct fth_ptx_parser *parser)
         qsort(parser->labels, parser->label_count, sizeof *parser->labels, by_label);
     for (size_t i = 1; i < parser->label_count; i++)
         if (by_label(&parser->labels[i - 1], &parser->labels[i]) == 0) {
-            struct fth_ptx_token token = {.start = parser->labels[i].name,
-                                          .size = parser->labels[i].size,
-                                          .line = parser->lexer.line};
-            return fth_ptx_lexer_fail(&parser->lexer, &token, "duplicate label");
+            const struct fth_ptx_token *a = &parser->labels[i - 1].token;
+            const struct fth_ptx_token *b = &parser->labels[i].token;
+            return fth_ptx_lexer_fail(&parser->lexer, a->start > b->start ? a : b,
+                                      "duplicate label");
         }
     for (size_t i = 0; i < parser->use_count; i++) {
         const struct fth_ptx_label_use *use = &parser->uses[i];

@@ -29,8 +29,7 @@ struct fth_ptx_symbol {
 
 /* The definition of a label. */
 struct fth_ptx_label {
-    const char *name;
-    size_t size;
+    struct fth_ptx_token token;
     uint32_t scope, pc;
 };
 
@@ -67,6 +66,9 @@ struct fth_ptx_parser {
     size_t use_count, use_capacity;
     uint32_t file, source_line;   /* from the last .loc */
     uint64_t function_shared_end; /* end of the shared variables declared in the kernel */
+    /* End of the shared variables of the kernels that can call functions which the file declares
+     * before them and defines after them. */
+    uint64_t shared_floor;
 };
 
 /* ---- names.c ---- */
@@ -101,6 +103,18 @@ bool fth_ptx_parser_use_label(struct fth_ptx_parser *parser, const struct fth_pt
                               uint32_t inst, uint32_t *target);
 /* Resolves all references at the end of a function. Reports undefined and duplicate labels. */
 bool fth_ptx_parser_resolve_labels(struct fth_ptx_parser *parser);
+
+/* ---- function.c ---- */
+
+/* Parses a declaration or definition after .entry or .func. */
+bool fth_ptx_parse_function(struct fth_ptx_parser *parser, bool is_kernel);
+/* Skips all tokens up to and including the next semicolon. */
+bool fth_ptx_skip_statement(struct fth_ptx_parser *parser);
+/* Skips a directive with a body in braces that the engine does not use, such as
+ * ".section .debug_abbrev { … }". */
+bool fth_ptx_skip_braces(struct fth_ptx_parser *parser);
+/* Returns which of the functions that nvcc calls for printf and assert this is, if any. */
+enum fth_ptx_builtin fth_ptx_find_builtin(const char *name);
 
 /* ---- data.c ---- */
 

@@ -1,57 +1,15 @@
 /* Tests that functions without memory fail with FTH_NO_MEMORY, and that they free what they have
  * allocated until then (tests/leaks checks that).
  *
- * The linker redirects the calls of malloc, calloc and realloc in the library to the functions
- * below (-Wl,--wrap), and jansson gets the same functions. Each test makes an allocation fail: the
+ * The linker redirects the calls of malloc, calloc and realloc in the library to those of
+ * failing.h, and jansson gets the same functions. Each test makes an allocation fail: the
  * first one, then the second one, and so on, until the tested function succeeds. */
 #include "base/json.h"
 #include "check.h"
+#include "failing.h"
 #include "gpu/gpu.h"
 
 #include <stdlib.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *block, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *block, size_t size);
-
-static struct {
-    size_t count;    /* of allocations so far */
-    size_t fails_at; /* number of the allocation that fails, from 1 on; 0: none fails */
-    bool all_fail;   /* all later ones fail as well */
-} allocations;
-
-static bool fails(void)
-{
-    allocations.count++;
-    return allocations.fails_at &&
-           (allocations.count == allocations.fails_at ||
-            (allocations.all_fail && allocations.count > allocations.fails_at));
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *block, size_t size)
-{
-    return fails() ? NULL : __real_realloc(block, size);
-}
-
-static void fail_from(size_t number, bool all_fail)
-{
-    allocations.count = 0;
-    allocations.fails_at = number;
-    allocations.all_fail = all_fail;
-}
 
 /* A description with attributes of every kind: numbers, texts, lists, with and without provenance,
  * an unknown one, a reason and a reference. Its texts are of several lengths, because jansson

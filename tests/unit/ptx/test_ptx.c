@@ -51,8 +51,17 @@ static void rejects_ptx_that_cannot_be_executed(void **state)
         {KERNEL("add.s32 5, %r2, %r3;"), "the destination must be a register", "  add.s32 5"},
         {KERNEL("add.s32 %r1, %r2, %r99;"), "'%r99' is not declared",
          "  add.s32 %r1, %r2, %r99;\n                    ^"},
+        {KERNEL("ld.global.v4.u32 {%r1, %r2}, [%rd1];"),
+         "the vector has 2 elements; this instruction takes 4",
+         "  ld.global.v4.u32 {%r1, %r2}, [%rd1];\n                   ^"},
+        {KERNEL("ld.global.u32 {%r1, %r2}, [%rd1];"),
+         "the vector has 2 elements; this instruction takes 1", "^"},
+        {KERNEL("st.global.u32 [%rd1], {%r1, %r2};"),
+         "the vector has 2 elements; this instruction takes 1", "^"},
+        {KERNEL("ld.global.v2.u32 %r1, [%rd1];"), "expected a vector of 2 elements in braces", "^"},
+        {KERNEL("cvt.rn.satfinite.f16x2.f32 %r1, %f1, %f2;"), "'.satfinite' of", "^"},
         {KERNEL("bra nowhere;"), "label 'nowhere' is not defined", "  bra nowhere;\n      ^"},
-        {KERNEL("x:\nx:\n"), "duplicate label", "^"},
+        {KERNEL("x:\nret;\nx: ret;\nret;\n"), "line 8: duplicate label", "  x: ret;\n  ^"},
         {KERNEL(".reg .b32 %r<3>;"), "'%r' is declared twice", "^"},
         {KERNEL("@%r1 ret;"), "expected a predicate register as the guard", "^"},
         {KERNEL("call nothing;"), "expected a declared function or a register", "^"},
@@ -67,7 +76,8 @@ static void rejects_ptx_that_cannot_be_executed(void **state)
         {KERNEL("add.s32 %r1, %r2, 1"), "expected ';'", "^"},
         {HEAD ".extern .func (.param .b64 r) malloc(.param .b64 a);\n"
               ".entry k() { .param .b64 a; .param .b64 r; call (r), malloc, (a); ret; }",
-         "'malloc' is called, but this file does not define it", ""},
+         "line 5: 'malloc' is called, but this file does not define it",
+         "call (r), malloc, (a); ret; }\n                                                       ^"},
         {HEAD ".extern .global .u32 other;\n", "external variables are not supported", "^"},
         {HEAD ".global .b8 big[99999999999999];\n", "expected an integer of at most 68719476736",
          "^"},
@@ -410,6 +420,76 @@ static void divergence_reconverges(void **state)
     job_fini(&job);
 }
 
+/* An operand that must be computed first, such as a special register, is computed before the
+ * instruction that uses it, also if this is a call or a branch. */
+static void special_registers_are_read_before_their_use(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t result;
+    } rows[] = {
+        {HEAD ".func (.reg .b32 r) f(.reg .b32 a) { add.u32 r, a, 1; ret; }\n"
+              ".entry k(.param .u64 p, .param .u32 n) { .reg .b32 %r<4>; .reg .b64 %rd<2>;\n"
+              "ld.param.u64 %rd1, [p]; call (%r1), f, (%ntid.x); st.global.u32 [%rd1], %r1; ret; }",
+         65},
+        {KERNEL("ld.param.u64 %rd1, [p]; table: .branchtargets a, b; brx.idx %ctaid.x, table;\n"
+                "a: st.global.u32 [%rd1], 5; ret;\nb: st.global.u32 [%rd1], 6;"),
+         6},
+        /* A register that has received a special register keeps its value. */
+        {KERNEL("ld.param.u64 %rd1, [p]; mov.u32 %r1, %ntid.x; mov.u32 %r2, %r1;\n"
+                "add.u32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;"),
+         128},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct job job;
+        struct fth_error error = NO_ERROR;
+        job_init(&job, rows[i].text);
+        job.launch.grid[0] = 2;
+        if (fth_ptx_run(job.machine, &job.launch, NULL, &error) != FTH_OK)
+            fail_msg("%s", error.cause);
+        assert_int_equal(*(uint32_t *)fth_ptx_host(job.machine, job.buffer, 4), rows[i].result);
+        job_fini(&job);
+    }
+}
+
+/* Offsets wrap around, as addresses do. The offset here is the smallest 64-bit number. */
+static void offsets_of_any_size_are_added(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job, KERNEL("ld.param.u64 %rd1, [p]; add.u64 %rd2, %rd1, 0x8000000000000000;\n"
+                          "st.global.u32 [%rd2-9223372036854775808], 7;\n"
+                          "st.global.u32 [%rd2+-9223372036854775808+4], 8;"));
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, NULL), FTH_OK);
+    const uint32_t *words = fth_ptx_host(job.machine, job.buffer, 8);
+    assert_int_equal(words[0], 7);
+    assert_int_equal(words[1], 8);
+    job_fini(&job);
+}
+
+/* The shared variables of a function that is defined after the kernel, and a module variable that
+ * only this function uses, do not overlap those of the kernel. */
+static void shared_variables_of_functions_do_not_overlap(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job, HEAD ".func f();\n"
+                        ".entry k(.param .u64 p, .param .u32 n) { .shared .b32 own; .reg .b32 %r1; "
+                        ".reg .b64 %rd1; st.shared.u32 [own], 1; call f;\n"
+                        "ld.shared.u32 %r1, [own]; ld.param.u64 %rd1, [p]; st.global.u32 [%rd1], "
+                        "%r1; ret; }\n"
+                        ".entry other() { .shared .b32 own; ret; }\n"
+                        ".shared .b32 between;\n"
+                        ".func f() { .shared .b32 inner; st.shared.u32 [inner], 2; "
+                        "st.shared.u32 [between], 3; ret; }\n");
+    job.launch.block[0] = 1;
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, NULL), FTH_OK);
+    assert_int_equal(*(uint32_t *)fth_ptx_host(job.machine, job.buffer, 4), 1);
+    assert_int_equal(fth_ptx_kernel(job.module, "k")->shared_bytes, 12);
+    job_fini(&job);
+}
+
 /* PTX for GPUs before Volta has shuffles and votes without .sync, among the active lanes. */
 static void shuffles_and_votes_without_sync_work(void **state)
 {
@@ -514,6 +594,9 @@ int main(void)
         cmocka_unit_test(an_observer_can_end_the_launch),
         cmocka_unit_test(reports_progress),
         cmocka_unit_test(divergence_reconverges),
+        cmocka_unit_test(special_registers_are_read_before_their_use),
+        cmocka_unit_test(offsets_of_any_size_are_added),
+        cmocka_unit_test(shared_variables_of_functions_do_not_overlap),
         cmocka_unit_test(shuffles_and_votes_without_sync_work),
         cmocka_unit_test(computes_pairs_of_16_bit_integers),
         cmocka_unit_test(a_spinning_lane_does_not_block_its_warp),
