@@ -1,5 +1,5 @@
-/* Further figures of the L2 for 'fathom dissect' (probe/l2/l2map.c): the home partitions of lines, the
- * near partition of each SM, prefetching, and whether evictions are repeatable. */
+/* Further figures of the L2 for 'fathom dissect' (probe/l2/l2map.c): the home partitions of lines,
+ * the near partition of each SM, prefetching, and whether evictions are repeatable. */
 #include "discover/discover.h"
 #include "probe/l2/probe_l2.h"
 
