@@ -3,8 +3,8 @@
  * every output format. */
 #include "base/json.h"
 #include "bench/bench.h"
-#include "benches.h"
 #include "device/sim/sim.h"
+#include "run_bench.h"
 
 #include <jansson.h>
 
