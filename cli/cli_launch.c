@@ -98,7 +98,7 @@ static int open_file(const struct cli_arguments *arguments, struct fth_launch **
 
 static int open_kernel(const struct cli_arguments *arguments, struct fth_launch **launch)
 {
-    struct fth_launch_shape shape = {.grid = {1, 1, 1}, .block = {32, 1, 1}};
+    struct fth_launch_shape shape = FTH_LAUNCH_SHAPE(.grid = {1, 1, 1}, .block = {32, 1, 1});
     uint64_t seed = 1, shared_bytes = 0;
     struct fth_error error = FTH_NO_ERROR;
     const char *grid = cli_value(arguments, &cli_option_grid);
@@ -124,10 +124,9 @@ static int open_kernel(const struct cli_arguments *arguments, struct fth_launch 
     size_t count = collect(arguments, &cli_option_arg, texts);
     for (size_t i = 0; i < count && status == FTH_OK; i++)
         status = fth_launch_argument(*launch, texts[i], &error);
-    if (status != FTH_OK)
-        return cli_fail(&error);
-    fth_launch_set_shape(*launch, &shape);
-    return CLI_DONE;
+    if (status == FTH_OK)
+        status = fth_launch_set_shape(*launch, &shape, &error);
+    return status == FTH_OK ? CLI_DONE : cli_fail(&error);
 }
 
 int cli_open_launch(const struct cli_arguments *arguments, struct fth_launch **launch)

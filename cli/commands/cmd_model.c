@@ -110,8 +110,8 @@ static int trace_launch(const struct cli_arguments *arguments, const char *path)
     }
     int result = cli_open_launch(&sizes, &launch);
     if (result == CLI_DONE &&
-        fth_launch_trace(launch, path, &(struct fth_run_options){.log = &cli_log}, NULL, &error) !=
-            FTH_OK)
+        fth_launch_trace(launch, path, &(struct fth_run_options)FTH_RUN_OPTIONS(.log = &cli_log),
+                         NULL, &error) != FTH_OK)
         result = cli_fail(&error);
     fth_launch_destroy(launch);
     return result;
@@ -128,11 +128,10 @@ static int model_trace(const struct cli_arguments *arguments, const char *path,
         return CLI_USAGE;
     if (fth_trace_open(path, &trace, &error) != FTH_OK)
         return cli_fail(&error);
-    const struct fth_model_options options = {.threads = threads < 1024 ? (unsigned)threads : 1024,
-                                              .bypassed =
-                                                  cli_value(arguments, &option_l1_off) != NULL,
-                                              .curves = cli_value(arguments, &option_curve) != NULL,
-                                              .log = &cli_log};
+    const struct fth_model_options options =
+        FTH_MODEL_OPTIONS(.threads = threads < 1024 ? (unsigned)threads : 1024,
+                          .bypassed = cli_value(arguments, &option_l1_off) != NULL,
+                          .curves = cli_value(arguments, &option_curve) != NULL, .log = &cli_log);
     int code = CLI_DONE;
     if (fth_model_run(trace, params, &options, &result, &error) != FTH_OK)
         code = cli_fail(&error);

@@ -177,7 +177,7 @@ static int run(const struct cli_arguments *arguments)
     if (result != CLI_DONE)
         return result;
     const char *device = cli_value(arguments, &option_on);
-    const struct fth_run_options options = {.log = &cli_log, .device = device};
+    const struct fth_run_options options = FTH_RUN_OPTIONS(.log = &cli_log, .device = device);
     if (device && cli_prepare_device(device) != CLI_DONE)
         result = CLI_FAILED;
     else if (fth_launch_run(launch, &options, &totals, &error) != FTH_OK)

@@ -251,8 +251,8 @@ static int trace_launch(const struct cli_arguments *arguments, const char *path)
     if (result != CLI_DONE)
         return result;
     cli_catch_interrupts(); /* so that an incomplete file is removed */
-    if (fth_launch_trace(launch, path, &(struct fth_run_options){.log = &cli_log}, NULL, &error) !=
-        FTH_OK)
+    if (fth_launch_trace(launch, path, &(struct fth_run_options)FTH_RUN_OPTIONS(.log = &cli_log),
+                         NULL, &error) != FTH_OK)
         result = cli_fail(&error);
     else if (cli_value(arguments, &option_verify))
         result = verify(launch);

@@ -7,6 +7,7 @@
  *   file.c      atomic writes, whole reads     zstream.c     zstd-compressed files
  *   dl.c        functions of shared objects    version.c     the version of the library
  *   locale.c    numbers with a decimal point
+ *   caller_options.c   options that can grow
  */
 #ifndef FTH_BASE_H
 #define FTH_BASE_H
@@ -79,6 +80,15 @@ void fth_log_message(const struct fth_log *log, enum fth_level level, const char
 void fth_log_progress(const struct fth_log *log, const char *what, double fraction);
 /* Returns false if there is no callback. */
 bool fth_log_interrupted(const struct fth_log *log);
+
+/* ---- caller_options.c ---- */
+
+/* Copies options that a caller of the library passed (`given`; NULL: all are 0) to `known`, a
+ * struct of `known_size` bytes that begins with its size. Members that the caller does not know are
+ * 0 in the copy. `name` is the name of the struct. FTH_INVALID: the size is 0, or the caller has
+ * set members that this version of the library does not know. */
+FTH_MUST_USE enum fth_status fth_options_read(const char *name, const void *given, void *known,
+                                              size_t known_size, struct fth_error *error);
 
 /* ---- arena.c: allocations that are freed together ---- */
 

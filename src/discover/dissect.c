@@ -606,7 +606,11 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
 enum fth_status fth_dissect(struct fth_device *device, const struct fth_dissect_options *options,
                             struct fth_gpu **gpu, struct fth_error *error)
 {
+    struct fth_dissect_options known;
     char list[1024];
+    *gpu = NULL;
+    FTH_TRY(fth_options_read("fth_dissect_options", options, &known, sizeof known, error));
+    options = &known;
     const struct fth_discover_options first = {
         .only = elements_to_discover(options, list, sizeof list), .log = options->log};
     struct fth_discovery discovery = {.prober = {.device = device}, .no_bandwidth = true};

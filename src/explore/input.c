@@ -40,7 +40,8 @@ static enum fth_status make_trace(const char *from, const char *to, const char *
         return fth_trace_import(from, to, error);
     enum fth_status status = fth_launch_read(from, sizes, size_count, &launch, error);
     if (status == FTH_OK)
-        status = fth_launch_trace(launch, to, &(struct fth_run_options){.log = log}, NULL, error);
+        status = fth_launch_trace(launch, to, &(struct fth_run_options)FTH_RUN_OPTIONS(.log = log),
+                                  NULL, error);
     fth_launch_destroy(launch);
     return status;
 }

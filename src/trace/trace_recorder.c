@@ -389,8 +389,11 @@ enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
                                  const struct fth_run_options *options,
                                  struct fth_launch_totals *totals, struct fth_error *error)
 {
+    struct fth_run_options known;
     struct fth_trace_writer *writer;
     struct fth_executor executor;
+    FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
+    options = &known;
     FTH_TRY(fth_trace_writer_create(path, &writer, error));
     enum fth_status status = open_tracing(launch, writer, &executor, error);
     if (status == FTH_OK)

@@ -230,11 +230,13 @@ enum fth_status fth_report_compare(const char *format, const struct fth_compare_
                                          {"a", names[0], FTH_COLUMN_TEXT},
                                          {"b", names[1], FTH_COLUMN_TEXT},
                                          {"apart_percent", "Gap %", FTH_COLUMN_NUMBER}};
-    struct pair pair = {.options = options, .names = names};
+    struct fth_compare_options known;
+    struct pair pair = {.options = &known, .names = names};
     struct fth_buffer out = {0};
     *text = NULL;
     *size = 0;
     *count = 0;
+    FTH_TRY(fth_options_read("fth_compare_options", options, &known, sizeof known, error));
     FTH_TRY(fth_report_check(format, FTH_REPORT_TABLE, error));
     enum fth_status status = FTH_OK;
     pair.rows.human_readable = strcmp(format, "text") == 0;
@@ -245,8 +247,8 @@ enum fth_status fth_report_compare(const char *format, const struct fth_compare_
         fth_json_end(&pair.json, ']');
         fth_json_end(&pair.json, '}');
     } else if (pair.rows.count || !pair.rows.human_readable) {
-        status = put_table(format, &pair.rows, columns, FTH_COUNT(columns), options->report, &out,
-                           error);
+        status =
+            put_table(format, &pair.rows, columns, FTH_COUNT(columns), known.report, &out, error);
     }
     if (pair.rows.human_readable && !pair.rows.count)
         fth_buffer_text(&out,
@@ -402,11 +404,13 @@ enum fth_status fth_report_fleet(const char *format, const struct fth_compare_op
                                  size_t gpu_count, char **text, size_t *size, size_t *count,
                                  struct fth_error *error)
 {
-    struct fleet fleet = {.options = options, .gpus = gpus, .names = names, .count = gpu_count};
+    struct fth_compare_options known;
+    struct fleet fleet = {.options = &known, .gpus = gpus, .names = names, .count = gpu_count};
     struct fth_buffer out = {0};
     *text = NULL;
     *size = 0;
     *count = 0;
+    FTH_TRY(fth_options_read("fth_compare_options", options, &known, sizeof known, error));
     FTH_TRY(fth_report_check(format, FTH_REPORT_TABLE, error));
     fleet.rows.human_readable = strcmp(format, "text") == 0;
     fleet.figures = calloc(gpu_count + 1, sizeof *fleet.figures);

@@ -31,7 +31,6 @@ static void put_lines(const struct fth_points *points, struct fth_buffer *out)
 static enum fth_status make_rows(const char *path, const struct fth_points *points, json_t **rows,
                                  struct fth_error *error)
 {
-    const struct fth_report_options options = {0};
     struct fth_buffer lines = {0};
     char *text = NULL;
     size_t size = 0;
@@ -41,7 +40,7 @@ static enum fth_status make_rows(const char *path, const struct fth_points *poin
         status = fth_no_memory(error, operation, path);
         goto out;
     }
-    status = fth_report_points("json", lines.data, lines.size, &options, &text, &size, error);
+    status = fth_report_points("json", lines.data, lines.size, NULL, &text, &size, error);
     if (status == FTH_OK)
         status = fth_json_parse(path, text, size, rows, error);
 out:

@@ -205,12 +205,14 @@ enum fth_status fth_report_bench(const char *format, const struct fth_bench *ben
                                  const struct fth_report_options *options, char **text,
                                  size_t *size, struct fth_error *error)
 {
-    static const struct fth_report_options plain = {.utf8 = false};
+    struct fth_report_options known;
     struct fth_buffer out = {0};
     *text = NULL;
     *size = 0;
+    FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
+    options = &known;
     if (strcmp(format, "text") == 0)
-        write_text(bench, options ? options : &plain, &out);
+        write_text(bench, options, &out);
     else if (strcmp(format, "json") == 0)
         write_json(bench, &out);
     else if (strcmp(format, "csv") == 0)

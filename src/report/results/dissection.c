@@ -13,8 +13,6 @@ enum {
     MAX_PASSES = 4    /* passes that are shown */
 };
 
-static const struct fth_report_options plain = {.utf8 = false};
-
 /* ---- the table ---- */
 
 /* Writes the number of ways or, if the sets have different sizes, the ways of each set. */
@@ -177,16 +175,17 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
                                       const struct fth_report_options *options, char **text,
                                       size_t *size, struct fth_error *error)
 {
+    struct fth_report_options known;
     struct fth_buffer out = {0};
     *text = NULL;
     *size = 0;
-    options = options ? options : &plain;
+    FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
     const char *name = fth_gpu_text(gpu, "device", "name");
     fth_buffer_format(&out, "%s\n", name ? name : "GPU");
-    write_table(gpu, options, &out);
+    write_table(gpu, &known, &out);
     write_timing(gpu, &out);
     write_all_reasons(gpu, &out);
-    fth_write_findings(gpu, options, &out);
+    fth_write_findings(gpu, &known, &out);
     enum fth_status status = fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
     return status;
@@ -239,10 +238,12 @@ enum fth_status fth_report_series(const struct fth_series *series,
                                   const struct fth_report_options *options, char **text,
                                   size_t *size, struct fth_error *error)
 {
+    struct fth_report_options known;
     struct fth_buffer out = {0};
     *text = NULL;
     *size = 0;
-    options = options ? options : &plain;
+    FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
+    options = &known;
     size_t passes = series->lines ? series->count / series->lines : 0;
     if (series->missed)
         fth_buffer_format(&out,

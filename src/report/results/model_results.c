@@ -457,9 +457,12 @@ enum fth_status fth_report_model(const char *format, enum fth_model_view view,
                                  const struct fth_report_options *options, char **text,
                                  size_t *size, struct fth_error *error)
 {
+    struct fth_report_options known;
+    enum fth_status status;
     *text = NULL;
     *size = 0;
-    enum fth_status status;
+    FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
+    options = &known;
     if (strcmp(format, "json") == 0) {
         struct fth_buffer out = {0};
         write_json(result, params, &out);

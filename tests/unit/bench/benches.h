@@ -13,7 +13,8 @@ static inline struct fth_bench *run_bench(const char *device_id, const char *nam
     struct fth_error error = FTH_NO_ERROR;
     struct fth_device *device = NULL;
     struct fth_bench *bench = NULL;
-    const struct fth_bench_options options = {.names = &name, .count = 1, .thorough = thorough};
+    const struct fth_bench_options options =
+        FTH_BENCH_OPTIONS(.names = &name, .count = 1, .thorough = thorough);
     if (fth_device_open(device_id, NULL, &device, &error) != FTH_OK ||
         fth_bench_create(device, &options, &bench, &error) != FTH_OK)
         fail_msg("%s", error.cause);

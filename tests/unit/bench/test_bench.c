@@ -137,7 +137,7 @@ static void reports_unknown_benches(void **state)
     struct fth_bench *bench = NULL;
     struct fth_error error = FTH_NO_ERROR;
     const char *name = "bank";
-    const struct fth_bench_options options = {.names = &name, .count = 1};
+    const struct fth_bench_options options = FTH_BENCH_OPTIONS(.names = &name, .count = 1);
     assert_int_equal(fth_device_open("sim:gtx780", NULL, &device, NULL), FTH_OK);
     assert_int_equal(fth_bench_create(device, &options, &bench, &error), FTH_INVALID);
     assert_non_null(strstr(error.cause, "banks"));

@@ -315,7 +315,8 @@ static void interrupted_benches_return_their_results_so_far(void **state)
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         unsigned left = rows[i].after;
         const struct fth_log log = {.interrupted = is_interrupted, .user = &left};
-        const struct fth_bench_options options = {.names = &rows[i].name, .count = 1, .log = &log};
+        const struct fth_bench_options options =
+            FTH_BENCH_OPTIONS(.names = &rows[i].name, .count = 1, .log = &log);
         struct fth_error error = NO_ERROR;
         struct fth_bench *result = NULL;
         struct fth_device *device = open_gpu(DEVICE LINK, MEMORY(GIB));
@@ -333,7 +334,8 @@ static struct fth_bench *run_bench(struct fth_device *device, const char *name, 
 {
     struct fth_error error = NO_ERROR;
     struct fth_bench *result = NULL;
-    const struct fth_bench_options options = {.names = &name, .count = 1, .thorough = thorough};
+    const struct fth_bench_options options =
+        FTH_BENCH_OPTIONS(.names = &name, .count = 1, .thorough = thorough);
     if (fth_bench_create(device, &options, &result, &error) != FTH_OK)
         fail_msg("%s", error.cause);
     fth_device_close(device);

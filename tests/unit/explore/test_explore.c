@@ -200,7 +200,7 @@ static void damaged_lines_are_not_read_as_points(void **state)
     unlink(path);
     add_trace(exploration);
     vary(exploration, "l1.ways=2,4,8");
-    const struct fth_explore_options options = {.threads = 2, .output = path};
+    const struct fth_explore_options options = FTH_EXPLORE_OPTIONS(.threads = 2, .output = path);
     assert_int_equal(fth_explore_run(exploration, &options, &outcome, &error), FTH_OK);
     assert_int_equal(outcome.computed, 3);
     const size_t second = (size_t)(strchr(outcome.text, '\n') + 1 - outcome.text);
@@ -286,8 +286,9 @@ static void compare_lines(const struct fth_exploration *exploration, const char 
         struct fth_buffer own = {0};
         fth_point_at(exploration, i, &point);
         assert_int_equal(fth_point_params(exploration, &point, &params, &error), FTH_OK);
-        const struct fth_model_options options = {
-            .threads = 1, .bypassed = point.study->l1_off, .kernel = point.kernel};
+        const struct fth_model_options options =
+            FTH_MODEL_OPTIONS(.threads = 1, .bypassed = point.study->l1_off,
+                              .kernel = point.kernel);
         assert_int_equal(fth_model_run(point.input->trace, params, &options, &result, &error),
                          FTH_OK);
         fth_line_write(&own, &point, result, params);
@@ -410,9 +411,11 @@ static void sharing_work_does_not_change_results(void **state)
         for (size_t k = 0; k < 3; k++)
             vary(exploration, cases[i].vary[k]);
         fth_explore_scope(exploration, cases[i].l1_off);
-        assert_int_equal(fth_explore_run(exploration, &(struct fth_explore_options){.threads = 1},
-                                         &outcome, &error),
-                         FTH_OK);
+        assert_int_equal(
+            fth_explore_run(exploration,
+                            &(struct fth_explore_options)FTH_EXPLORE_OPTIONS(.threads = 1),
+                            &outcome, &error),
+            FTH_OK);
         compare_lines(exploration, outcome.text);
         assert_int_equal(outcome.l1_one_pass > 0, cases[i].one_pass);
         if (cases[i].some_separate)

@@ -30,8 +30,9 @@ static struct fth_gpu *discover(const char *l1, const char *shared, const char *
     if (fth_gpu_read_text("test.json", text, strlen(text), NULL, &description, &error) != FTH_OK ||
         fth_sim_machine_create(description, &ops, &machine, &error) != FTH_OK ||
         fth_runner_device("sim:test", ops, machine, NULL, &device, &error) != FTH_OK ||
-        fth_discover(device, &(struct fth_discover_options){.only = "l1,shared"}, &found, &error) !=
-            FTH_OK)
+        fth_discover(device,
+                     &(struct fth_discover_options)FTH_DISCOVER_OPTIONS(.only = "l1,shared"),
+                     &found, &error) != FTH_OK)
         fail_msg("%s: %s", error.cause, text);
     fth_gpu_destroy(description);
     fth_device_close(device);

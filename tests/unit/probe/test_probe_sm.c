@@ -397,7 +397,7 @@ static struct fth_gpu *discover_with_ops(const struct fth_device_ops *ops,
         fail_msg("%s", error.cause);
     remove(path);
     struct fth_device device = {.ops = ops, .state = faulty, .id = "faulty"};
-    const struct fth_discover_options options = {.only = only};
+    const struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.only = only);
     struct fth_gpu *gpu = NULL;
     if (fth_discover(&device, &options, &gpu, &error) != FTH_OK)
         fail_msg("%s", error.cause);

@@ -8,7 +8,7 @@
 
 static char *render(const char *format, const struct fth_gpu *gpu, bool utf8, unsigned width)
 {
-    struct fth_report_options options = {.utf8 = utf8, .width = width};
+    struct fth_report_options options = FTH_REPORT_OPTIONS(.utf8 = utf8, .width = width);
     char *text = NULL;
     size_t size = 0;
     struct fth_error error = NO_ERROR;
@@ -200,7 +200,7 @@ static void the_title_shows_simulated_and_replayed(void **state)
 {
     (void)state;
     struct fth_gpu *gpu = read_measured();
-    struct fth_report_options options = {.utf8 = true};
+    struct fth_report_options options = FTH_REPORT_OPTIONS(.utf8 = true);
     for (int replayed = 0; replayed < 2; replayed++) {
         char *text = NULL;
         size_t size = 0;

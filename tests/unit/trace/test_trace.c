@@ -86,12 +86,19 @@ static struct fth_trace *trace_launch(struct fth_launch *launch, const char *pat
 {
     struct fth_trace *trace;
     struct fth_error error = FTH_NO_ERROR;
-    const struct fth_run_options options = {.threads = threads};
+    const struct fth_run_options options = FTH_RUN_OPTIONS(.threads = threads);
     if (fth_launch_trace(launch, path, &options, NULL, &error) != FTH_OK ||
         fth_trace_open(path, &trace, &error) != FTH_OK)
         fail_with(&error);
     assert_null(fth_trace_truncated(trace));
     return trace;
+}
+
+/* Sets a grid of blocks with 32 x 8 threads. */
+static void set_shape(struct fth_launch *launch, uint32_t x, uint32_t y)
+{
+    const struct fth_launch_shape shape = FTH_LAUNCH_SHAPE(.grid = {x, y, 1}, .block = {32, 8, 1});
+    assert_int_equal(fth_launch_set_shape(launch, &shape, NULL), FTH_OK);
 }
 
 /* The maximum number of accesses per warp (L in Table 4 of the RDGC paper) of our kernels. Kernels
@@ -165,7 +172,7 @@ static void counts_of_a_matrix_product_match_the_formulas(void **state)
     for (size_t i = 0; i < FTH_COUNT(arguments); i++)
         if (fth_launch_argument(launch, arguments[i], &error) != FTH_OK)
             fail_with(&error);
-    fth_launch_set_shape(launch, &(struct fth_launch_shape){{N / 32, N / 8, 1}, {32, 8, 1}, 0});
+    set_shape(launch, N / 32, N / 8);
     struct fth_trace *trace = trace_launch(launch, path, 0);
     const struct fth_trace_launch *head = fth_trace_launch_at(trace, 0);
     assert_int_equal(head->longest, 3 * N + 2);
@@ -471,7 +478,7 @@ static void a_failed_launch_leaves_no_trace_file(void **state)
     const char *const arguments[] = {"ptr:f32[8*8]", "ptr:f32[64*64]", "i32:64", "f32:1", "f32:1"};
     for (size_t i = 0; i < FTH_COUNT(arguments); i++)
         assert_int_equal(fth_launch_argument(launch, arguments[i], &error), FTH_OK);
-    fth_launch_set_shape(launch, &(struct fth_launch_shape){{2, 8, 1}, {32, 8, 1}, 0});
+    set_shape(launch, 2, 8);
     assert_int_equal(fth_launch_trace(launch, path, NULL, NULL, &error), FTH_INVALID);
     assert_contains(error.cause, "outside the global memory");
     assert_contains(error.cause, "thread");

@@ -27,7 +27,7 @@ static const struct fth_log console = {.message = print_message};
  * destroys *gpu. */
 static enum fth_status measure(const char *id, struct fth_gpu **gpu, struct fth_error *error)
 {
-    const struct fth_discover_options options = {.only = "l1,l2,memory,shared", .log = &console};
+    const struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.only = "l1,l2,memory,shared", .log = &console);
     struct fth_device *device = NULL;
     enum fth_status status = fth_device_open(id, &console, &device, error);
     if (status == FTH_OK)
