@@ -5,6 +5,10 @@
 #include <fathom/devices.h>
 #include <fathom/reports.h>
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
