@@ -6,6 +6,10 @@
 #include <fathom/reports.h>
 #include <fathom/traces.h>
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif

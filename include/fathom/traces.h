@@ -4,6 +4,9 @@
 
 #include <fathom/launches.h>
 
+#include <stddef.h>
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -12,8 +12,8 @@
  * Launch files describe buffers in the same way, without "ptr:"; their arguments refer to buffers
  * by name.
  */
-#include "trace/launch/launch.h"
 #include "base/json.h"
+#include "trace/launch/launch.h"
 
 #include <ctype.h>
 #include <math.h>
