@@ -780,23 +780,8 @@ FTH_MUST_USE enum fth_status fth_launch_trace(struct fth_launch *launch, const c
                                               const struct fth_run_options *options,
                                               struct fth_launch_totals *totals,
                                               struct fth_error *error);
-/* Converts the trace file `from` of another tool (text tuples, or a .traceg file of Accel-Sim) to a
- * trace file at `path`. FTH_NOT_FOUND: there is no such file. FTH_INVALID: the file has neither
- * format, or is malformed. */
-FTH_MUST_USE enum fth_status fth_trace_import(const char *from, const char *path,
-                                              struct fth_error *error);
-
 /* An open trace file. */
 struct fth_trace;
-
-/* The format of a file, judged by its first bytes. */
-enum fth_trace_kind {
-    FTH_TRACE_NONE,  /* not a trace, or not readable */
-    FTH_TRACE_OWN,   /* a trace of fathom, for fth_trace_open */
-    FTH_TRACE_TEXT,  /* tuples as text, for fth_trace_import */
-    FTH_TRACE_TRACEG /* .traceg of Accel-Sim, for fth_trace_import */
-};
-enum fth_trace_kind fth_trace_recognise(const char *path);
 
 /* Opens a trace. The accesses stay in the file, which must not change while the trace is open. A
  * truncated file can be opened; its complete parts can be read. FTH_NOT_FOUND: there is no such
@@ -898,6 +883,59 @@ FTH_MUST_USE enum fth_status fth_trace_stats_create(const struct fth_trace *trac
  * trace must stay open as long as the row's names and instructions are used. */
 const struct fth_trace_row *fth_trace_stats_row(const struct fth_trace_stats *stats, size_t index);
 void fth_trace_stats_destroy(struct fth_trace_stats *stats);
+
+/* How to launch kernels, for inputs that are launch files or PTX files. Set `size`; members that
+ * are 0 or NULL have their default. */
+struct fth_launch_options {
+    size_t size; /* sizeof(struct fth_launch_options) */
+    /* For launch files: texts "NAME=VALUE", as for fth_launch_read. */
+    const char *const *sizes;
+    size_t size_count;
+    /* For PTX files. */
+    const char *kernel;           /* default: the only kernel of the file */
+    uint32_t grid[3], block[3];   /* blocks and threads; default: 1 and 32, in y and z 1 */
+    size_t shared_bytes;          /* dynamic shared memory per block */
+    const char *const *arguments; /* of the kernel, as for fth_launch_argument */
+    size_t argument_count;
+    const uint64_t *seed; /* of random buffers; default: 1 */
+};
+/* Reads a launch file or a PTX file; fathom recognises which by the content. "-" is standard input.
+ * `options` may be NULL. FTH_INVALID: also if an option does not apply to this kind of file, or the
+ * file is a trace. Otherwise the statuses of fth_launch_read, fth_launch_create and
+ * fth_launch_argument. */
+FTH_MUST_USE enum fth_status fth_launch_open(const char *path,
+                                             const struct fth_launch_options *options,
+                                             struct fth_launch **launch, struct fth_error *error);
+
+/* Options of fth_trace_obtain. Set `size`; members that are 0 or NULL have their default. */
+struct fth_trace_options {
+    size_t size;                             /* sizeof(struct fth_trace_options) */
+    const struct fth_launch_options *launch; /* for launch files and PTX files */
+    /* File that a new trace is written to. Default: a temporary file in $TMPDIR or /tmp, which has
+     * no name and disappears when the trace is closed or the process ends. */
+    const char *output;
+    unsigned threads;          /* host threads of the PTX engine; default: one per core */
+    const struct fth_log *log; /* `interrupted` is called while a trace is made */
+    /* If not NULL: gets the launch that was run, whose buffers can be read, or NULL if none was.
+     * The caller destroys it. */
+    struct fth_launch **traced;
+};
+/* Obtains a trace from whatever `path` is; fathom recognises it by its content:
+ *
+ *   - a trace of fathom, which is opened as by fth_trace_open,
+ *   - a launch file, or PTX of a kernel, which is run as by fth_launch_trace,
+ *   - a trace of another tool, which is converted: tuples as text, or a .traceg file of Accel-Sim,
+ *   - "-": one of these on standard input.
+ *
+ * Launch options that do not apply to the input are refused for launch files and PTX files, and
+ * ignored for traces. `options` may be NULL. *trace is NULL if `output` is standard output ("-"), a
+ * pipe or a device, which cannot be read back. FTH_NOT_FOUND: there is no such file. FTH_INVALID:
+ * the input has none of these formats or is malformed, or it is a trace of fathom and `output` is
+ * set. FTH_INTERRUPTED: there is no trace. Otherwise the statuses of fth_launch_open and
+ * fth_launch_trace. */
+FTH_MUST_USE enum fth_status fth_trace_obtain(const char *path,
+                                              const struct fth_trace_options *options,
+                                              struct fth_trace **trace, struct fth_error *error);
 
 /* ---- Cache model ----------------------------------------------------------------------------- */
 
@@ -1068,16 +1106,15 @@ FTH_MUST_USE enum fth_status fth_explore_create(const struct fth_model_params *b
                                                 struct fth_exploration **exploration,
                                                 struct fth_error *error);
 void fth_explore_destroy(struct fth_exploration *exploration);
-/* Adds a trace to the unnamed study. `path` is a trace file, a trace of another tool, or a launch
- * file (*.json), which is run with the given `sizes`, such as "N=256". Traces are identified by
- * their file names: a path with a file name that was used before stands for the earlier trace, even
- * if the folder or `sizes` differ.
- * FTH_INVALID: the trace is truncated or damaged. Otherwise the statuses of fth_trace_open,
- * fth_trace_import and fth_launch_trace. */
+/* Adds a trace to the unnamed study. `path` is any input of fth_trace_obtain; `options` are those
+ * for launch files and PTX files and may be NULL. In the results, a trace has its file name without
+ * the folder; a second, different trace with the same file name gets the name "FILE#2", and so on.
+ * The same path with the same options is read only once. FTH_INVALID: also if the trace is
+ * truncated. Otherwise the statuses of fth_trace_obtain. */
 FTH_MUST_USE enum fth_status fth_explore_trace(struct fth_exploration *exploration,
-                                               const char *path, const char *const *sizes,
-                                               size_t size_count, const struct fth_log *log,
-                                               struct fth_error *error);
+                                               const char *path,
+                                               const struct fth_launch_options *options,
+                                               const struct fth_log *log, struct fth_error *error);
 /* Varies parameters of the unnamed study. With several calls, the points are all combinations.
  *
  *     l1.size_bytes=8K,16K              one parameter with two values

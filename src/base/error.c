@@ -68,3 +68,13 @@ const char *fth_error_text(const struct fth_error *error, char *text, size_t siz
         snprintf(text, size, "%s: %s", error->operation, error->cause);
     return text;
 }
+
+void fth_options_copy(void *to, size_t size, const void *from)
+{
+    memset(to, 0, size);
+    size_t given = 0;
+    if (!from)
+        return;
+    memcpy(&given, from, sizeof given);
+    memcpy(to, from, given < size ? given : size);
+}

@@ -13,10 +13,16 @@ static const char operation[] = "explore";
 enum fth_status fth_explore_create(const struct fth_model_params *base,
                                    struct fth_exploration **out, struct fth_error *error)
 {
-    *out = calloc(1, sizeof **out);
-    if (!*out)
+    *out = NULL;
+    struct fth_exploration *exploration = calloc(1, sizeof *exploration);
+    if (!exploration)
         return fth_no_memory(error, operation, NULL);
-    return fth_model_params_copy(base, &(*out)->base, error);
+    enum fth_status status = fth_model_params_copy(base, &exploration->base, error);
+    if (status == FTH_OK)
+        *out = exploration;
+    else
+        fth_explore_destroy(exploration);
+    return status;
 }
 
 void fth_explore_destroy(struct fth_exploration *exploration)
@@ -254,16 +260,15 @@ enum fth_status fth_explore_vary(struct fth_exploration *exploration, const char
 }
 
 enum fth_status fth_explore_trace(struct fth_exploration *exploration, const char *path,
-                                  const char *const *sizes, size_t size_count,
+                                  const struct fth_launch_options *options,
                                   const struct fth_log *log, struct fth_error *error)
 {
     struct fth_study *study = command_line_study(exploration);
     size_t number;
     if (!study)
         return fth_no_memory(error, operation, NULL);
-    enum fth_status status =
-        fth_input_open(exploration, path, sizes, size_count, log, &number, error);
-    return status == FTH_OK ? fth_study_input(exploration, study, number, NULL, error) : status;
+    FTH_TRY(fth_input_open(exploration, path, options, log, &number, error));
+    return fth_study_input(exploration, study, number, NULL, error);
 }
 
 void fth_explore_scope(struct fth_exploration *exploration, bool l1_off)

@@ -385,13 +385,11 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
     return FTH_OK;
 }
 
-enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
-                                 const struct fth_run_options *options,
-                                 struct fth_launch_totals *totals, struct fth_error *error)
+enum fth_status fth_launch_trace_to(struct fth_launch *launch, struct fth_trace_writer *writer,
+                                    const struct fth_run_options *options,
+                                    struct fth_launch_totals *totals, struct fth_error *error)
 {
-    struct fth_trace_writer *writer;
     struct fth_executor executor;
-    FTH_TRY(fth_trace_writer_create(path, &writer, error));
     enum fth_status status = open_tracing(launch, writer, &executor, error);
     if (status == FTH_OK)
         status = fth_launch_run_on(launch, &executor, options, totals, error);
@@ -399,4 +397,13 @@ enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
         return fth_trace_writer_commit(writer, error);
     fth_trace_writer_abort(writer);
     return status;
+}
+
+enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
+                                 const struct fth_run_options *options,
+                                 struct fth_launch_totals *totals, struct fth_error *error)
+{
+    struct fth_trace_writer *writer;
+    FTH_TRY(fth_trace_writer_create(path, &writer, error));
+    return fth_launch_trace_to(launch, writer, options, totals, error);
 }

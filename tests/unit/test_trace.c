@@ -488,11 +488,11 @@ static void a_failed_launch_leaves_no_trace_file(void **state)
 /* Imports a trace from text. Returns NULL if the import fails. */
 static struct fth_trace *import(const char *text, struct fth_error *error)
 {
-    static const char from[] = "from.txt", to[] = "to.trace";
+    static const char path[] = "from.txt";
     struct fth_trace *trace = NULL;
-    write_plain(from, text, strlen(text));
-    if (fth_trace_import(from, to, error) == FTH_OK && fth_trace_open(to, &trace, error) != FTH_OK)
-        fail_with(error);
+    write_plain(path, text, strlen(text));
+    if (fth_trace_obtain(path, NULL, &trace, error) != FTH_OK)
+        return NULL;
     return trace;
 }
 
