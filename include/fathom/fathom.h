@@ -1026,6 +1026,7 @@ struct fth_model_row {
      * launches. l1_fails and l2_fails count the attempts, of all L1s or sides, that had to be
      * repeated because no MSHR was free or an MSHR could not take another merge. */
     uint64_t l1_steps, l2_steps, l1_fails, l2_fails;
+    size_t last_launch;      /* for a kernel: index of its last launch in the trace */
     uint64_t l1_bytes;       /* capacity of the L1; for a kernel, in its last launch */
     uint64_t blocks_at_once; /* resident blocks per SM; for a kernel, in its last launch */
     struct fth_model_profile l1_profile[2], l2_profile[2]; /* [0] reads, [1] writes and atomics */

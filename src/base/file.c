@@ -120,10 +120,12 @@ enum fth_status fth_temporary_open(int *fd, struct fth_error *error)
 {
     char path[PATH_MAX];
     const char *folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/fathom-XXXXXX", folder && *folder ? folder : "/tmp");
+    if (!folder || !*folder)
+        folder = "/tmp";
+    snprintf(path, sizeof path, "%s/fathom-XXXXXX", folder);
     *fd = mkostemp(path, O_CLOEXEC);
     if (*fd < 0)
-        return fth_fail(error, FTH_IO, "create temporary file", path,
+        return fth_fail(error, FTH_IO, "create a temporary file in", folder,
                         "%s; set TMPDIR to a writable folder", strerror(errno));
     unlink(path);
     return FTH_OK;

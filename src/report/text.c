@@ -677,9 +677,9 @@ static void other_words(const struct view *view, const char *element, struct fth
     double banks = number(view, element, "banks"), width = number(view, element, "bank_bytes");
     double conflict = number(view, element, "conflict_cycles");
     if (!isnan(partitions))
-        fth_buffer_format(words, "%.0f partitions; ", partitions);
+        fth_buffer_format(words, "%.0f partition%s; ", partitions, partitions == 1 ? "" : "s");
     if (!isnan(slices))
-        fth_buffer_format(words, "%.0f slices; ", slices);
+        fth_buffer_format(words, "%.0f slice%s; ", slices, slices == 1 ? "" : "s");
     by_sm_words(view, element, words);
     double cold = number(view, element, "cold_latency_cycles");
     if (!isnan(cold))

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -114,6 +115,82 @@ static void identity_depends_on_the_settings(void **state)
     }
     assert_true(identities[0] == identities[1]);
     assert_true(identities[0] != identities[2]);
+}
+
+/* Returns the name of the input of a point. */
+static const char *input_of(const struct fth_exploration *exploration, size_t number)
+{
+    struct fth_point point;
+    fth_point_at(exploration, number, &point);
+    return point.input->name;
+}
+
+/* Traces with the same file name are the same only if their contents are. */
+static void traces_with_the_same_file_name_are_distinguished(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/fathom-test-explore-XXXXXX", paths[2][64], copy[64];
+    struct fth_exploration *exploration = create();
+    struct fth_error error = FTH_NO_ERROR;
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < 2; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/%d", folder, i);
+        assert_int_equal(mkdir(paths[i], 0777), 0);
+        snprintf(paths[i], sizeof paths[i], "%s/%d/t.txt", folder, i);
+        assert_int_equal(fth_file_write(paths[i], i ? "0 0 0 R 4\n1 0 0 R 8\n" : "0 0 0 R 4\n",
+                                        i ? 20 : 10, NULL),
+                         FTH_OK);
+    }
+    snprintf(copy, sizeof copy, "%s/./0/t.txt", folder);
+    assert_int_equal(fth_explore_trace(exploration, paths[0], NULL, NULL, &error), FTH_OK);
+    assert_int_equal(fth_explore_trace(exploration, paths[1], NULL, NULL, &error), FTH_OK);
+    assert_int_equal(fth_explore_trace(exploration, copy, NULL, NULL, &error), FTH_OK);
+    add_launch(exploration, LAUNCH, "N=64");
+    add_launch(exploration, LAUNCH, "N=32");
+    add_launch(exploration, LAUNCH, "N=64");
+    assert_int_equal(exploration->input_count, 4);
+    assert_int_equal(fth_plan_complete(exploration, &error), FTH_OK);
+    static const char *const names[] = {"t.txt",     "t.txt#2",     "t.txt",
+                                        "atax.json", "atax.json#2", "atax.json"};
+    assert_int_equal(exploration->points, FTH_COUNT(names));
+    for (size_t i = 0; i < FTH_COUNT(names); i++)
+        assert_string_equal(input_of(exploration, i), names[i]);
+    fth_explore_destroy(exploration);
+    for (int i = 0; i < 2; i++) {
+        unlink(paths[i]);
+        *strrchr(paths[i], '/') = '\0';
+        rmdir(paths[i]);
+    }
+    rmdir(folder);
+}
+
+/* ---- failing allocations ---- */
+
+/* The number of the next call of malloc that fails, from 1; 0: none. The linker replaces the calls
+ * of malloc in the library by calls of __wrap_malloc (tests/meson.build). */
+static unsigned failing_malloc;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    return failing_malloc && --failing_malloc == 0 ? NULL : __real_malloc(size);
+}
+
+/* The test setup "leaks" also checks that nothing is left. */
+static void a_failed_allocation_creates_no_exploration(void **state)
+{
+    (void)state;
+    struct fth_model_params *params = NULL;
+    struct fth_exploration *exploration = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    assert_int_equal(fth_model_params_create(NULL, &params, &error), FTH_OK);
+    failing_malloc = 1;
+    assert_int_equal(fth_explore_create(params, &exploration, &error), FTH_NO_MEMORY);
+    assert_int_equal(failing_malloc, 0);
+    assert_null(exploration);
+    fth_model_params_destroy(params);
 }
 
 static const char *const variables[] = {
@@ -491,6 +568,8 @@ int main(void)
         cmocka_unit_test(equal_points_share_a_job),
         cmocka_unit_test(rejects_malformed_parameters),
         cmocka_unit_test(identity_depends_on_the_settings),
+        cmocka_unit_test(traces_with_the_same_file_name_are_distinguished),
+        cmocka_unit_test(a_failed_allocation_creates_no_exploration),
         cmocka_unit_test(finds_the_shard_from_the_environment),
         cmocka_unit_test(parses_shards_and_names_their_files),
         cmocka_unit_test(damaged_lines_are_not_read_as_points),
