@@ -43,6 +43,7 @@ struct cli_example {
     const char *caption;
 };
 
+/* Maximum number of options and of positional arguments on a command line. Chosen, not derived. */
 enum { CLI_MAX_OPTIONS = 96, CLI_MAX_ARGUMENTS = 4096 };
 
 /* The parsed command line: options with their values, and positional arguments (`words`). All

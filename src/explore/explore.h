@@ -91,7 +91,8 @@ struct fth_point {
     size_t values[16]; /* index of the value of each axis */
 };
 
-/* Limits of an exploration. Heuristic; the second one is also the limit for shards. */
+/* Maximum number of axes of a study and of points of an exploration, which is also that of shards.
+ * Chosen, not derived: they bound the memory that a plan takes. */
 enum { FTH_MAX_AXES = 16, FTH_MAX_POINTS = 1 << 22 };
 
 /* Adds an empty study. Returns NULL without memory. The pointer is valid until the next call. */

@@ -133,9 +133,8 @@ static enum fth_status read_text(const struct reader *reader, const char *text, 
 {
     json_t *root = NULL, *study;
     size_t i;
-    enum fth_status status = fth_json_parse(reader->name, text, size, &root, reader->error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_json_parse(reader->name, text, size, &root, reader->error));
+    enum fth_status status = FTH_OK;
     const char *schema = json_string_value(json_object_get(root, "schema"));
     json_t *studies = json_object_get(root, "studies");
     if (!schema || strcmp(schema, "fathom-exploration/1") != 0)

@@ -45,7 +45,7 @@ enum { LANES = 32 };
 /* The largest valid tag, with all fields present, and a value that is never a valid tag. */
 enum { MAX_TAG = TAG_POSITION | TAG_INSTRUCTION | TAG_LANES | TAG_DELTA, INVALID_TAG = 0xff };
 /* Longest text, such as a kernel's name, that a reader accepts, in bytes. A longer one counts as
- * damage. Heuristic. */
+ * damage. Chosen, not derived: it bounds the memory that a damaged length can claim. */
 enum { MAX_TEXT_BYTES = 65536 };
 
 /* ---- records in memory ---- */

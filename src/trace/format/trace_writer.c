@@ -10,7 +10,7 @@
 /* Accesses per run, accesses per frame, and pool entries (address differences of irregular
  * accesses) at which a run is written early. Runs are large so that a reader has few runs to merge.
  * Frames are small because a reader holds one frame per run: 10^9 accesses make 4,000 runs, and
- * 4,000 frames take at most some hundred megabytes. */
+ * 4,000 frames take at most some hundred megabytes. Chosen within these limits, not derived. */
 enum { RUN_ACCESSES = 1 << 18, FRAME_ACCESSES = 1 << 13, RUN_POOL_ENTRIES = 1 << 22 };
 
 struct launch {
@@ -224,8 +224,8 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
 {
     static const enum key keys[] = {KEY_WARP, KEY_BLOCK, KEY_NUMBER};
     const struct fth_records *run = &writer->run;
-    /* Maximum range of a key for the counting sort. Heuristic: keeps the counters in proportion to
-     * the number of accesses. */
+    /* Maximum range of a key for the counting sort. Chosen, not derived: keeps the counters in
+     * proportion to the number of accesses. */
     size_t max_values = 4 * run->count + 1024;
     if (run->count > writer->order_capacity) {
         free(writer->order);

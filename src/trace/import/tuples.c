@@ -55,7 +55,7 @@ struct thread_access {
 };
 
 /* The numbers of instructions in '# instruction' lines must be below this limit, which bounds the
- * size of the array `declared`. Heuristic. */
+ * size of the array `declared`. Chosen, not derived: kernels have far fewer memory instructions. */
 enum { MAX_INSTRUCTIONS = 1 << 16 };
 
 struct import {

@@ -51,7 +51,7 @@ struct fth_variable {
     const char *name;
     double value;
 };
-/* Maximum number of variables: the index `i`, the sizes and the loop variables. Heuristic: launch
+/* Maximum number of variables: the index `i`, the sizes and the loop variables. Chosen: launch
  * files have a handful of them. */
 enum { FTH_MAX_VARIABLES = 64 };
 /* The names that an expression may use. */

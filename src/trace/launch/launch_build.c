@@ -21,7 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum number of elements of a buffer. Heuristic: 64 GiB of bytes. */
+/* Maximum number of elements of a buffer. Chosen, not derived: 64 GiB of bytes, more than most
+ * hosts have; it keeps sizes in bytes far below 2^64. */
 #define MAX_ELEMENTS ((uint64_t)1 << 36)
 
 static const char operation[] = "read argument";

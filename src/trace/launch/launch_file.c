@@ -11,7 +11,8 @@
 
 /* MAX_STEPS is the maximum number of launches in a file. MAX_ITERATIONS is the maximum number of
  * loop iterations, summed over all loops of the file. MAX_LOOP_DEPTH is the maximum nesting of
- * loops. Heuristic: they limit the memory and time that a small file with large loops can cost. */
+ * loops. Chosen, not derived: they limit the memory and time that a small file with large loops can
+ * cost. */
 enum { MAX_STEPS = 1 << 16, MAX_ITERATIONS = 1 << 16, MAX_LOOP_DEPTH = 8 };
 /* Maximum of "shared", in bytes: far above the shared memory of any GPU, so that the conversion to
  * an integer cannot overflow. */
