@@ -71,8 +71,9 @@ static double run(struct fth_exploration *exploration, unsigned threads,
 {
     struct fth_error error = FTH_NO_ERROR;
     const double spent = processor_seconds();
-    if (fth_explore_run(exploration, &(struct fth_explore_options){.threads = threads}, outcome,
-                        &error) != FTH_OK)
+    if (fth_explore_run(exploration,
+                        &(struct fth_explore_options)FTH_EXPLORE_OPTIONS(.threads = threads),
+                        outcome, &error) != FTH_OK)
         fail(&error);
     return processor_seconds() - spent;
 }

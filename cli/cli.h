@@ -164,14 +164,17 @@ void cli_print_man(void);
 
 /* ---- cli_device.c ---- */
 
-/* Opens the device that --device names. Without --device, opens the first GPU or, if the machine
- * has none, the simulated H200. Starts recording if --record was given. On failure it prints an
- * error and returns the exit code. */
+/* Opens the device that --device names, or the library's default device. Starts recording if
+ * --record was given. On failure it prints an error and returns the exit code. */
 int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device);
 /* Returns whether a word names a device (cuda:, sim: or replay:) rather than a GPU of the catalogue
  * or a file. */
 bool cli_is_device_id(const char *word_kind);
-/* Opens the device with this id. On failure it prints an error and returns the exit code. */
+/* Prepares the process for opening the device with this id: the driver shows a MIG slice only if
+ * CUDA_VISIBLE_DEVICES names it. On failure it prints an error and returns the exit code. */
+int cli_prepare_device(const char *id);
+/* Opens the device with this id; NULL: the library's default device. On failure it prints an error
+ * and returns the exit code. */
 int cli_open_device_id(const char *id, struct fth_device **device);
 /* Returns CLI_DONE if there is an element of this name. Otherwise returns CLI_USAGE after a message
  * that suggests the nearest name or lists all names. */
@@ -198,7 +201,7 @@ int cli_finish_measurement(int result, enum fth_status status, const struct fth_
 /* From now on, the first SIGINT (Ctrl-C) or SIGTERM makes the library stop and return what is
  * complete. The same signal a second time ends the program at once. */
 void cli_catch_interrupts(void);
-/* Prints the warnings of the library on stderr, and its progress if stderr is a terminal. */
+/* Prints the messages of the library on stderr, and its progress if stderr is a terminal. */
 extern const struct fth_log cli_log;
 /* From now on, measures how long each stage takes whose progress the library reports. The times are
  * printed on stderr after the last stage. */

@@ -1,6 +1,7 @@
 /* Opens the device that a command uses, and checks the names of elements. */
 #include "cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Prints that there is no element of this name, and lists all elements. */
@@ -31,29 +32,6 @@ int cli_check_element(const char *name)
     return CLI_USAGE;
 }
 
-static void note_gpu(void *user, const struct fth_device_info *device)
-{
-    bool *found = user;
-    *found = *found || device->id;
-}
-
-/* Opens the first GPU. Falls back to a simulated GPU only if the machine has no GPU. A GPU that is
- * present but does not work is an error. */
-static enum fth_status open_default(struct fth_device **device, struct fth_error *error)
-{
-    static const char simulated[] = "sim:h200";
-    enum fth_status status = fth_device_open("cuda:0", &cli_log, device, error);
-    bool found = false;
-    if (status == FTH_OK || status == FTH_NO_MEMORY || status == FTH_INTERRUPTED ||
-        fth_device_list(note_gpu, &found, NULL) != FTH_OK || found)
-        return status;
-    char text[sizeof *error];
-    cli_message("no GPU found (%s)", fth_error_text(error, text, sizeof text));
-    cli_message("using the simulated GPU %s instead", simulated);
-    *error = FTH_NO_ERROR;
-    return fth_device_open(simulated, &cli_log, device, error);
-}
-
 static int report_open_failure(const struct fth_error *error)
 {
     int result = cli_fail(error);
@@ -74,22 +52,33 @@ bool cli_is_device_id(const char *word)
     return false;
 }
 
+int cli_prepare_device(const char *id)
+{
+    static const char slice[] = "cuda:MIG-";
+    if (strncmp(id, slice, strlen(slice)) != 0 ||
+        setenv("CUDA_VISIBLE_DEVICES", strchr(id, ':') + 1, 1) == 0)
+        return CLI_DONE;
+    cli_message("cannot set CUDA_VISIBLE_DEVICES: out of memory");
+    return CLI_FAILED;
+}
+
 int cli_open_device_id(const char *id, struct fth_device **device)
 {
     struct fth_error error = FTH_NO_ERROR;
+    *device = NULL;
+    if (id && cli_prepare_device(id) != CLI_DONE)
+        return CLI_FAILED;
     return fth_device_open(id, &cli_log, device, &error) == FTH_OK ? CLI_DONE
                                                                    : report_open_failure(&error);
 }
 
 int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device)
 {
-    const char *wanted = cli_value(arguments, &cli_option_device);
     const char *record = cli_value(arguments, &cli_option_record);
     struct fth_error error = FTH_NO_ERROR;
-    enum fth_status status =
-        wanted ? fth_device_open(wanted, &cli_log, device, &error) : open_default(device, &error);
-    if (status != FTH_OK)
-        return report_open_failure(&error);
+    int result = cli_open_device_id(cli_value(arguments, &cli_option_device), device);
+    if (result != CLI_DONE)
+        return result;
     if (!record || fth_device_record(*device, record, &error) == FTH_OK)
         return CLI_DONE;
     fth_device_close(*device);

@@ -82,10 +82,10 @@ int cli_read_launch_options(const struct cli_arguments *arguments, const struct 
     const char *grid = cli_value(arguments, &cli_option_grid);
     const char *block = cli_value(arguments, &cli_option_block);
     const char *shared = cli_value(arguments, &cli_option_shared);
-    *options = (struct fth_launch_options){.size = sizeof *options,
-                                           .sizes = values->sizes,
-                                           .kernel = cli_value(arguments, &cli_option_entry),
-                                           .arguments = values->arguments};
+    *options = (struct fth_launch_options)FTH_LAUNCH_OPTIONS(.sizes = values->sizes,
+                                                             .kernel = cli_value(arguments,
+                                                                                 &cli_option_entry),
+                                                             .arguments = values->arguments);
     if ((grid && !parse_shape(grid, options->grid)) ||
         (block && !parse_shape(block, options->block))) {
         cli_message("--grid and --block require one to three numbers, such as 64 or 16,16");
@@ -113,11 +113,9 @@ int cli_obtain_trace(const struct cli_arguments *arguments, const struct cli_opt
     int result = cli_read_launch_options(arguments, set, &values);
     if (result != CLI_DONE)
         return result;
-    const struct fth_trace_options options = {.size = sizeof options,
-                                              .launch = &values.options,
-                                              .output = output,
-                                              .log = &cli_log,
-                                              .traced = traced};
+    const struct fth_trace_options options =
+        FTH_TRACE_OPTIONS(.launch = &values.options, .output = output, .log = &cli_log,
+                          .traced = traced);
     return fth_trace_obtain(arguments->words[0], &options, trace, &error) == FTH_OK
                ? CLI_DONE
                : cli_fail(&error);

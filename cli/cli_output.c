@@ -58,7 +58,7 @@ int cli_fail(const struct fth_error *error)
 static void log_message(void *user, enum fth_level level, const char *text)
 {
     (void)user;
-    if (level <= FTH_LOG_WARNING)
+    if (level <= FTH_LOG_INFO)
         cli_message("%s%s", level == FTH_LOG_WARNING ? "warning: " : "", text);
 }
 
@@ -196,11 +196,12 @@ struct fth_report_options cli_report_options(const struct cli_arguments *argumen
     const char *output = cli_value(arguments, &cli_option_output);
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
     bool screen = isatty(STDOUT_FILENO) && (!output || strcmp(output, "-") == 0);
-    return (struct fth_report_options){
-        .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
-        .colour = screen && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb") != 0,
-        .width = screen ? terminal_width() : 0,
-    };
+    struct fth_report_options options = FTH_REPORT_OPTIONS();
+    options.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    options.colour =
+        screen && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb") != 0;
+    options.width = screen ? terminal_width() : 0;
+    return options;
 }
 
 int cli_put_text(const struct cli_arguments *arguments, char *text, size_t size)

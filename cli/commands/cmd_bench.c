@@ -29,11 +29,10 @@ static int put_description(const struct cli_arguments *arguments, const struct f
 /* Measures and prints the results. The recording is saved even if the measurement fails. */
 static int measure(const struct cli_arguments *arguments, struct fth_device *device)
 {
-    const struct fth_bench_options options = {.names = arguments->words,
-                                              .count = arguments->word_count,
-                                              .log = &cli_log,
-                                              .thorough =
-                                                  cli_value(arguments, &option_thorough) != NULL};
+    const struct fth_bench_options options =
+        FTH_BENCH_OPTIONS(.names = arguments->words, .count = arguments->word_count,
+                          .log = &cli_log,
+                          .thorough = cli_value(arguments, &option_thorough) != NULL);
     struct fth_error error = FTH_NO_ERROR, fault = FTH_NO_ERROR;
     struct fth_bench *bench = NULL;
     enum fth_status status = fth_bench_create(device, &options, &bench, &error);

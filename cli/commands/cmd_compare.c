@@ -64,7 +64,7 @@ static int add(struct gpus *gpus, struct fth_gpu *gpu, const char *name)
 
 static int measure(const char *id, struct fth_gpu **gpu)
 {
-    const struct fth_discover_options options = {.log = &cli_log};
+    const struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.log = &cli_log);
     struct fth_device *device = NULL;
     struct fth_error error = FTH_NO_ERROR;
     int result = cli_open_device_id(id, &device);
@@ -145,8 +145,9 @@ static int show(const struct cli_arguments *arguments, const struct gpus *gpus, 
                 double within)
 {
     const struct fth_report_options report = cli_report_options(arguments);
-    const struct fth_compare_options options = {
-        .all = cli_value(arguments, &option_all) != NULL, .within = within, .report = &report};
+    const struct fth_compare_options options =
+        FTH_COMPARE_OPTIONS(.all = cli_value(arguments, &option_all) != NULL, .within = within,
+                            .report = &report);
     const struct fth_gpu *const *items = (const struct fth_gpu *const *)gpus->items;
     const char *const *names = (const char *const *)gpus->names;
     struct fth_error error = FTH_NO_ERROR;

@@ -96,8 +96,8 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
                    const char *only)
 {
     struct texts texts = {.options = cli_report_options(arguments)};
-    const struct fth_dissect_options options = {
-        .only = only, .log = &cli_log, .series = keep_series, .user = &texts};
+    const struct fth_dissect_options options =
+        FTH_DISSECT_OPTIONS(.only = only, .log = &cli_log, .series = keep_series, .user = &texts);
     const char *series = cli_value(arguments, &option_series);
     struct fth_error error = FTH_NO_ERROR, fault = FTH_NO_ERROR;
     struct fth_gpu *gpu = NULL;

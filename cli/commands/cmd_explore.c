@@ -167,11 +167,9 @@ static int run(const struct cli_arguments *arguments, struct fth_exploration *ex
     struct fth_error error = FTH_NO_ERROR;
     if (!cli_parse_threads(arguments, &threads))
         return CLI_USAGE;
-    const struct fth_explore_options options = {.shard = shard->number,
-                                                .shards = shard->count,
-                                                .threads = threads,
-                                                .output = path,
-                                                .log = &cli_log};
+    const struct fth_explore_options options =
+        FTH_EXPLORE_OPTIONS(.shard = shard->number, .shards = shard->count, .threads = threads,
+                            .output = path, .log = &cli_log);
     const enum fth_status status = fth_explore_run(exploration, &options, &outcome, &error);
     int result = status == FTH_OK ? CLI_DONE : cli_fail(&error);
     if (status == FTH_OK || outcome.computed)

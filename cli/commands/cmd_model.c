@@ -79,11 +79,10 @@ static int model_trace(const struct cli_arguments *arguments, const struct fth_t
 {
     struct fth_model_result *result = NULL;
     struct fth_error error = FTH_NO_ERROR;
-    const struct fth_model_options options = {.threads = threads,
-                                              .bypassed =
-                                                  cli_value(arguments, &option_l1_off) != NULL,
-                                              .curves = cli_value(arguments, &option_curve) != NULL,
-                                              .log = &cli_log};
+    const struct fth_model_options options =
+        FTH_MODEL_OPTIONS(.threads = threads,
+                          .bypassed = cli_value(arguments, &option_l1_off) != NULL,
+                          .curves = cli_value(arguments, &option_curve) != NULL, .log = &cli_log);
     int code = CLI_DONE;
     if (fth_model_run(trace, params, &options, &result, &error) != FTH_OK)
         code = cli_fail(&error);

@@ -179,8 +179,10 @@ static int run(const struct cli_arguments *arguments)
     if (fth_launch_open(arguments->words[0], &values.options, &launch, &error) != FTH_OK)
         return cli_fail(&error);
     const char *device = cli_value(arguments, &option_on);
-    const struct fth_run_options options = {.log = &cli_log, .device = device};
-    if (fth_launch_run(launch, &options, &totals, &error) != FTH_OK)
+    const struct fth_run_options options = FTH_RUN_OPTIONS(.log = &cli_log, .device = device);
+    if (device && cli_prepare_device(device) != CLI_DONE)
+        result = CLI_FAILED;
+    else if (fth_launch_run(launch, &options, &totals, &error) != FTH_OK)
         result = cli_fail(&error);
     else
         result = cli_value(arguments, &option_verify) ? verify(arguments, launch)

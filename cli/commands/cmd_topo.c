@@ -104,8 +104,9 @@ static int put(const struct cli_arguments *arguments, const struct fth_device *d
 static int measure(const struct cli_arguments *arguments, struct fth_device *device)
 {
     const char *only = cli_value(arguments, &option_only);
-    const struct fth_discover_options options = {
-        .only = only, .log = &cli_log, .thorough = cli_value(arguments, &option_thorough) != NULL};
+    const struct fth_discover_options options =
+        FTH_DISCOVER_OPTIONS(.only = only, .log = &cli_log,
+                             .thorough = cli_value(arguments, &option_thorough) != NULL);
     struct fth_error error = FTH_NO_ERROR, fault = FTH_NO_ERROR;
     struct fth_gpu *gpu = NULL;
     enum fth_status status = fth_discover(device, &options, &gpu, &error);

@@ -6,6 +6,8 @@
  *   json.h      parsing JSON, with paths       json_write.c  writing JSON
  *   file.c      atomic writes, whole reads     zstream.c     zstd-compressed files
  *   dl.c        functions of shared objects    version.c     the version of the library
+ *   locale.c    numbers with a decimal point
+ *   caller_options.c   options that can grow
  */
 #ifndef FTH_BASE_H
 #define FTH_BASE_H
@@ -70,11 +72,6 @@ enum fth_status fth_error_move(struct fth_error *error, const struct fth_error *
  * `error` is NULL. */
 FTH_PRINTF(2, 3) void fth_error_context(struct fth_error *error, const char *context, ...);
 
-/* Copies an option struct of the caller, which begins with its size in bytes, to `to`, a struct of
- * `size` bytes. Members that the caller's version of the struct does not have become 0; with NULL,
- * all do. */
-void fth_options_copy(void *to, size_t size, const void *from);
-
 /* ---- log.c: each function accepts a NULL log, and a log without the callback ---- */
 
 /* Messages are truncated to 1023 bytes. */
@@ -83,6 +80,15 @@ void fth_log_message(const struct fth_log *log, enum fth_level level, const char
 void fth_log_progress(const struct fth_log *log, const char *what, double fraction);
 /* Returns false if there is no callback. */
 bool fth_log_interrupted(const struct fth_log *log);
+
+/* ---- caller_options.c ---- */
+
+/* Copies options that a caller of the library passed (`given`; NULL: all are 0) to `known`, a
+ * struct of `known_size` bytes that begins with its size. Members that the caller does not know are
+ * 0 in the copy. `name` is the name of the struct. FTH_INVALID: the size is 0, or the caller has
+ * set members that this version of the library does not know. */
+FTH_MUST_USE enum fth_status fth_options_read(const char *name, const void *given, void *known,
+                                              size_t known_size, struct fth_error *error);
 
 /* ---- arena.c: allocations that are freed together ---- */
 
@@ -144,6 +150,14 @@ uint64_t fth_rng_next(struct fth_rng *rng);
 uint64_t fth_rng_below(struct fth_rng *rng, uint64_t bound);
 /* Returns a uniform number in [0, 1). */
 double fth_rng_unit(struct fth_rng *rng);
+
+/* ---- locale.c: independent of the locale of the process ---- */
+
+/* As strtod, snprintf and vsnprintf, but the decimal separator is always a point. The library uses
+ * these for every number that can have a fraction. */
+double fth_strtod(const char *text, char **end);
+FTH_PRINTF(3, 4) int fth_format(char *text, size_t size, const char *format, ...);
+FTH_PRINTF(3, 0) int fth_vformat(char *text, size_t size, const char *format, va_list arguments);
 
 /* ---- text.c ---- */
 

@@ -66,10 +66,8 @@ enum fth_status fth_atomic_open(const char *path, struct fth_atomic_file **out,
 {
     *out = NULL;
     struct fth_atomic_file *file = calloc(1, sizeof *file);
-    if (!file) {
-        fth_no_memory(error, write_operation, path);
-        return FTH_NO_MEMORY;
-    }
+    if (!file)
+        return fth_no_memory(error, write_operation, path);
     file->fd = -1;
     if (strcmp(path, "-") == 0) {
         file->path = strdup("standard output");
@@ -84,12 +82,15 @@ enum fth_status fth_atomic_open(const char *path, struct fth_atomic_file **out,
         else if (file->path)
             file->fd = open_temporary(file->path, &file->temporary_path);
     }
-    if (file->fd < 0) {
-        fth_fail(error, FTH_IO, write_operation, path, "%s", strerror(errno));
-        free(file->temporary_path);
-        free(file->path);
-        free(file);
-        return FTH_IO;
+    if (file->fd < 0 || !file->path) {
+        enum fth_status status =
+            file->fd >= 0 || errno == ENOMEM
+                ? fth_no_memory(error, write_operation, path)
+                : fth_fail(error, FTH_IO, write_operation, path, "%s", strerror(errno));
+        free(file->temporary_path); /* there is no such file */
+        file->temporary_path = NULL;
+        fth_atomic_abort(file);
+        return status;
     }
     *out = file;
     return FTH_OK;

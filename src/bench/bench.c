@@ -259,12 +259,12 @@ static enum fth_status run_selected(struct fth_bench_run *run,
 enum fth_status fth_bench_create(struct fth_device *device, const struct fth_bench_options *options,
                                  struct fth_bench **out, struct fth_error *error)
 {
+    struct fth_bench_options known;
     *out = NULL;
-    for (size_t i = 0; i < options->count; i++) {
-        enum fth_status known = fth_bench_check_name(options->names[i], error);
-        if (known != FTH_OK)
-            return known;
-    }
+    FTH_TRY(fth_options_read("fth_bench_options", options, &known, sizeof known, error));
+    options = &known;
+    for (size_t i = 0; i < options->count; i++)
+        FTH_TRY(fth_bench_check_name(options->names[i], error));
     struct fth_bench *bench = calloc(1, sizeof *bench);
     if (!bench)
         return fth_no_memory(error, "store results", NULL);

@@ -14,7 +14,7 @@
 #ifndef FTH_BENCH_H
 #define FTH_BENCH_H
 
-#include "probe/probe.h"
+#include "probe/rate/probe_rate.h"
 
 /* The state that a bench works with. */
 struct fth_bench_run {

@@ -39,7 +39,7 @@ enum fth_status fth_bench_add_bandwidth(const struct fth_bench_run *run,
                                  : fth_gpu_number(run->gpu, "device", "clock_mhz", NAN);
     const double theory = bytes_per_cycle * (double)run->prober.sms * clock_mhz * 1e6;
     snprintf(name, sizeof name, "%s_of_theory", key);
-    snprintf(method, sizeof method, "relative to %.4g bytes per cycle and SM", bytes_per_cycle);
+    fth_format(method, sizeof method, "relative to %.4g bytes per cycle and SM", bytes_per_cycle);
     if (status == FTH_OK && isfinite(theory))
         status = fth_bench_add_figure(
             run->bench, name, round(1000 * found.bytes_per_s / theory) / 1000, "", method, error);
@@ -65,7 +65,8 @@ enum fth_status fth_bench_l1_bytes(const struct fth_bench_run *run, uint64_t *by
     *bytes = 0;
     double cycles_per_hop[FOOTPRINTS];
     for (size_t i = 0; i < FOOTPRINTS && status == FTH_OK; i++)
-        cycles_per_hop[i] = answers.items[i].cycles[0] / (double)requests[i].steps[0].chain.count;
+        cycles_per_hop[i] =
+            answers.items[i].cycles[0] / (double)requests[i].chase.steps[0].chain.count;
     for (size_t i = 1; i < FOOTPRINTS && status == FTH_OK &&
                        cycles_per_hop[1] * fit_tolerance < cycles_per_hop[0];
          i++) {

@@ -137,7 +137,7 @@ static enum fth_status find_overhead(const struct fth_bench_run *run, enum fth_p
     struct fth_request requests[2];
     for (size_t i = 0; i < 2; i++) {
         requests[i] = make_request(run, &curve, ((uint64_t)OVERHEAD_HOPS << i) * LINE);
-        requests[i].steps[1].passes = OVERHEAD_PASSES;
+        requests[i].chase.steps[1].passes = OVERHEAD_PASSES;
     }
     struct fth_answers answers = {0};
     struct fth_summary less, more;
@@ -221,9 +221,9 @@ static enum fth_status trace_curve(const struct fth_bench_run *run, const struct
         if (status == FTH_OK)
             status = fth_ask(&run->prober, &request, 1, &answers, error);
         if (status == FTH_OK)
-            status =
-                note_point(run, curve, footprints[i], &request.steps[request.step_count - 1].chain,
-                           &answers.items[0], overhead, error);
+            status = note_point(run, curve, footprints[i],
+                                &request.chase.steps[request.chase.step_count - 1].chain,
+                                &answers.items[0], overhead, error);
         else if (status == FTH_INCONCLUSIVE && !reported) {
             reported = true;
             status = fth_bench_keep_failure(run->bench, curve->name, status, error);

@@ -105,7 +105,7 @@ static enum fth_status measure_sizes(struct work *work, const struct direction *
         status = time_transfer(work->run, direction, peer, sizes[i], REPEATS, &found, error);
         if (status == FTH_INCONCLUSIVE && i > 0) {
             char what[64];
-            snprintf(what, sizeof what, "%s, %.4g MiB", title, (double)sizes[i] / (1 << 20));
+            fth_format(what, sizeof what, "%s, %.4g MiB", title, (double)sizes[i] / (1 << 20));
             return fth_bench_keep_failure(work->run->bench, what, status, error);
         }
         if (status != FTH_OK)

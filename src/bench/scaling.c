@@ -199,8 +199,8 @@ static enum fth_status note_knee(const struct fth_bench_run *run, uint32_t threa
         knee++;
     char key[40], method[120];
     snprintf(key, sizeof key, "knee_%u_threads", threads);
-    snprintf(method, sizeof method, "fewest blocks with 95 %% of the maximum of %.4g GB/s",
-             max / 1e9);
+    fth_format(method, sizeof method, "fewest blocks with 95 %% of the maximum of %.4g GB/s",
+               max / 1e9);
     return knee == count || max == 0
                ? FTH_OK
                : fth_bench_add_figure(run->bench, key, blocks[knee], "blocks", method, error);

@@ -109,10 +109,10 @@ static enum fth_status note_kernels(const struct fth_stream_work *work, struct f
                                       rounded(work->run->memory_limit / 1e9, 10), "GB/s",
                                       "memory clock x 2 x bus width", error);
     char note[200];
-    snprintf(note, sizeof note,
-             "simulated GPU: only arrays of %.4g MiB, not cached at the beginning, one launch "
-             "configuration; use --thorough for all",
-             (double)work->sizes[0] / (1 << 20));
+    fth_format(note, sizeof note,
+               "simulated GPU: only arrays of %.4g MiB, not cached at the beginning, one launch "
+               "configuration; use --thorough for all",
+               (double)work->sizes[0] / (1 << 20));
     return status == FTH_OK && work->run->quick ? fth_bench_add_missing(bench, note, error)
                                                 : status;
 }

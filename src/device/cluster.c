@@ -94,26 +94,26 @@ static uint64_t samples(const struct fth_request *request)
     return request->cluster.passes;
 }
 
-static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *module,
+static enum fth_status run(struct fth_runner *runner, struct fth_machine_module *module,
                            const struct fth_request *request, uint32_t *cycles,
                            struct fth_error *error)
 {
-    const struct fth_machine_ops *ops = batch->ops;
+    const struct fth_machine_ops *ops = runner->ops;
     const struct fth_cluster_chase *cluster = &request->cluster;
     const struct fth_chain *chain = &cluster->chain;
-    uint64_t max = batch->facts.block_shared_bytes, out = 0, bytes = cluster->passes * 4;
+    uint64_t max = runner->facts.block_shared_bytes, out = 0, bytes = cluster->passes * 4;
     uint64_t needed = chain->start_bytes + chain->count * chain->stride_bytes;
     if (max && needed > max)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
                         "the request needs more shared memory than a block can have");
-    if (cluster->size > batch->facts.sms)
+    if (cluster->size > runner->facts.sms)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
                         "the cluster has more blocks than the GPU has SMs");
-    enum fth_status status = ops->alloc(batch->machine, bytes, &out, error);
+    enum fth_status status = ops->alloc(runner->machine, bytes, &out, error);
     if (status == FTH_NO_MEMORY)
         return FTH_UNAVAILABLE;
     if (status == FTH_OK)
-        status = ops->fill(batch->machine, out, 0, bytes, error);
+        status = ops->fill(runner->machine, out, 0, bytes, error);
     const uint64_t arguments[] = {cluster->target,
                                   chain->start_bytes,
                                   chain->stride_bytes,
@@ -124,7 +124,7 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *m
     /* Each block requests the maximum of shared memory, so that no two blocks share an SM. */
     if (status == FTH_OK)
         status =
-            ops->launch(batch->machine,
+            ops->launch(runner->machine,
                         &(struct fth_machine_launch){.module = module,
                                                      .kernel = "cluster",
                                                      .blocks = cluster->size,
@@ -136,14 +136,14 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *m
                                                      .argument_bytes = sizeof arguments},
                         error);
     if (status == FTH_OK)
-        status = ops->wait(batch->machine,
+        status = ops->wait(runner->machine,
                            min_time_limit_s +
                                (double)(cluster->passes + 1) * (double)chain->count * max_hop_s,
                            error);
     if (status == FTH_OK)
-        status = ops->download(batch->machine, cycles, out, bytes, error);
+        status = ops->download(runner->machine, cycles, out, bytes, error);
     if (out)
-        ops->free(batch->machine, out);
+        ops->free(runner->machine, out);
     return status;
 }
 

@@ -46,9 +46,9 @@ struct fth_sweep_memory {
     size_t module_count, module_capacity;
 };
 
-/* An open machine with the state of batch.c and of the families. Modules are loaded when they are
+/* An open machine with the state of runner.c and of the families. Modules are loaded when they are
  * first needed; NULL: not loaded yet. */
-struct fth_batch {
+struct fth_runner {
     const struct fth_machine_ops *ops;
     void *machine;
     const struct fth_log *log;
@@ -64,7 +64,7 @@ struct fth_batch {
     struct fth_machine_module *operate[FTH_OPERATIONS][FTH_MAX_CHAINS + 1]; /* by chains */
     struct fth_machine_module *modules[FTH_FAMILY_COUNT];
 
-    /* Used by batch.c only. */
+    /* Used by runner.c only. */
     size_t next_sm;                  /* index of the SM for the next request without a fixed SM */
     uint64_t scratch;                /* memory for the results of small kernels */
     uint64_t control, control_bytes; /* memory for tables, requests and samples */
@@ -81,7 +81,7 @@ struct fth_family_ops {
     /* Executes one valid request. `cycles` has space for its samples and is zeroed. `module` holds
      * the kernels of make_ptx. FTH_UNSUPPORTED (this GPU cannot do it) and FTH_UNAVAILABLE (not
      * enough memory) become the status of the answer. Any other failure ends the batch. */
-    enum fth_status (*run)(struct fth_batch *batch, struct fth_machine_module *module,
+    enum fth_status (*run)(struct fth_runner *runner, struct fth_machine_module *module,
                            const struct fth_request *request, uint32_t *cycles,
                            struct fth_error *error);
     /* Minimum compute capability of the PTX, 90 for 9.0, and the cause to report for older GPUs.
@@ -100,40 +100,40 @@ const struct fth_family_ops *fth_family_of(enum fth_family family);
 /* Ensures that the pool has at least `min_bytes`. The previous allocation is kept unless memory
  * runs out, because freeing memory disturbs the next measurement. FTH_UNAVAILABLE: there is not
  * enough memory. */
-FTH_MUST_USE enum fth_status fth_pool_grow(struct fth_batch *batch, struct fth_pool *pool,
+FTH_MUST_USE enum fth_status fth_pool_grow(struct fth_runner *runner, struct fth_pool *pool,
                                            uint64_t min_bytes, struct fth_error *error);
 /* Returns the address of the next piece of `bytes`; starts over at the end of the pool. */
 uint64_t fth_pool_take(struct fth_pool *pool, uint64_t bytes);
 /* Frees the memory and empties the pool. */
-void fth_pool_release(struct fth_batch *batch, struct fth_pool *pool);
+void fth_pool_release(struct fth_runner *runner, struct fth_pool *pool);
 /* The size of a pool in which each new piece of `piece` bytes is no longer in the L2. */
-uint64_t fth_pool_cold_bytes(const struct fth_batch *batch, uint64_t piece);
+uint64_t fth_pool_cold_bytes(const struct fth_runner *runner, uint64_t piece);
 /* The size of the L2; an assumed upper limit of 128 MiB where it is unknown. */
-uint64_t fth_l2_bytes(const struct fth_batch *batch);
+uint64_t fth_l2_bytes(const struct fth_runner *runner);
 
-/* ---- shared by batch.c and the families ---- */
+/* ---- shared by runner.c and the families ---- */
 
 /* To be called before other experiments run: the L2 may then no longer hold what a stream left. */
-void fth_stream_invalidate(struct fth_batch *batch);
+void fth_stream_invalidate(struct fth_runner *runner);
 /* Release the memory and modules of a family. */
-void fth_stream_release(struct fth_batch *batch);
-void fth_operate_release(struct fth_batch *batch);
-void fth_sweep_release(struct fth_batch *batch);
+void fth_stream_release(struct fth_runner *runner);
+void fth_operate_release(struct fth_runner *runner);
+void fth_sweep_release(struct fth_runner *runner);
 /* Lends `bytes` of the sweeps' memory; what it held is lost. Valid until the next sweep. */
-FTH_MUST_USE enum fth_status fth_sweep_reserve(struct fth_batch *batch, uint64_t bytes,
+FTH_MUST_USE enum fth_status fth_sweep_reserve(struct fth_runner *runner, uint64_t bytes,
                                                uint64_t *address, struct fth_error *error);
 /* Queues a kernel that only waits. It keeps the GPU busy while the host queues the timed work, so
  * that this work starts directly after the delay and not when the host's call arrives. */
-FTH_MUST_USE enum fth_status fth_batch_queue_delay(struct fth_batch *batch,
-                                                   struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_runner_queue_delay(struct fth_runner *runner,
+                                                    struct fth_error *error);
 /* Queues a launch that evicts almost everything from the L2. */
-FTH_MUST_USE enum fth_status fth_batch_flush(struct fth_batch *batch, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_runner_flush(struct fth_runner *runner, struct fth_error *error);
 /* Checks that a request's carve-out is -1 or a percentage. */
 FTH_MUST_USE enum fth_status fth_check_carveout(const struct fth_request *request,
                                                 struct fth_error *error);
 
 /* Writes a chain into `bank`, a buffer of 64 KiB with the future contents of the constant bank. */
-void fth_batch_build_constants(const struct fth_batch *batch, const struct fth_chain *chain,
-                               uint64_t *bank);
+void fth_runner_build_constants(const struct fth_runner *runner, const struct fth_chain *chain,
+                                uint64_t *bank);
 
 #endif

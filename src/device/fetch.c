@@ -28,10 +28,11 @@ static struct fth_request chase_part(const struct fth_request *request)
     struct fth_request chase = {
         .sm = request->sm, .carveout_percent = request->carveout_percent, .cold = request->cold};
     if (request->fetch.constants.count)
-        chase.steps[chase.step_count++] = (struct fth_step){.kind = FTH_STEP_TIME_HOPS,
-                                                            .path = FTH_PATH_CONSTANT,
-                                                            .chain = request->fetch.constants,
-                                                            .passes = 1};
+        chase.chase.steps[chase.chase.step_count++] =
+            (struct fth_step){.kind = FTH_STEP_TIME_HOPS,
+                              .path = FTH_PATH_CONSTANT,
+                              .chain = request->fetch.constants,
+                              .passes = 1};
     return chase;
 }
 
@@ -50,8 +51,9 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
         return fth_fail(error, FTH_INVALID, operation, "cold",
                         "code cannot be evicted from the L2");
     struct fth_request chase = chase_part(request);
-    if (chase.step_count == 0) /* any valid step, so that only the other members are checked */
-        chase.steps[chase.step_count++] =
+    if (chase.chase.step_count ==
+        0) /* any valid step, so that only the other members are checked */
+        chase.chase.steps[chase.chase.step_count++] =
             (struct fth_step){.kind = FTH_STEP_TIME_HOPS,
                               .path = FTH_PATH_CONSTANT,
                               .chain = {.stride_bytes = 8, .count = 1},
@@ -65,7 +67,7 @@ static void write(const struct fth_request *request, struct fth_buffer *text)
     fth_buffer_format(text, "fetch %" PRIu64, request->fetch.instructions);
     if (request->fetch.passes != 1)
         fth_buffer_format(text, " passes %" PRIu64, request->fetch.passes);
-    if (chase.step_count)
+    if (chase.chase.step_count)
         fth_buffer_text(text, "; ");
     fth_request_write(&chase, text);
 }
@@ -85,7 +87,7 @@ static enum fth_status make_ptx(struct fth_buffer *ptx, struct fth_error *error)
 /* The execution of one request. `memory` holds `fetch`, the request in the form that the kernel
  * reads, followed by the samples. */
 struct run {
-    struct fth_batch *batch;
+    struct fth_runner *runner;
     struct fth_machine_module *module;
     const struct fth_request *request;
     uint64_t memory;
@@ -96,11 +98,11 @@ struct run {
 static enum fth_status launch(const struct run *run, const char *kernel, uint32_t blocks,
                               struct fth_error *error)
 {
-    const struct fth_batch *batch = run->batch;
+    const struct fth_runner *runner = run->runner;
     const struct fth_fetch *fetch = &run->request->fetch;
     const uint64_t argument = run->memory;
-    enum fth_status status = batch->ops->launch(
-        batch->machine,
+    enum fth_status status = runner->ops->launch(
+        runner->machine,
         &(struct fth_machine_launch){.module = run->module,
                                      .kernel = kernel,
                                      .blocks = blocks,
@@ -112,8 +114,8 @@ static enum fth_status launch(const struct run *run, const char *kernel, uint32_
     const double instructions = (double)fetch->instructions * (double)fetch->passes;
     const double hops = (double)fetch->constants.count;
     if (status == FTH_OK)
-        status = batch->ops->wait(
-            batch->machine, min_time_limit_s + instructions * max_instruction_s + hops * max_hop_s,
+        status = runner->ops->wait(
+            runner->machine, min_time_limit_s + instructions * max_instruction_s + hops * max_hop_s,
             error);
     return status;
 }
@@ -121,24 +123,24 @@ static enum fth_status launch(const struct run *run, const char *kernel, uint32_
 /* Writes the chain into the constant bank of the fetch module. */
 static enum fth_status upload_constants(struct run *run, struct fth_error *error)
 {
-    struct fth_batch bank_batch = *run->batch; /* a copy with the bank of this module */
+    struct fth_runner bank_runner = *run->runner; /* a copy with the bank of this module */
     const struct fth_chain *chain = &run->request->fetch.constants;
     uint64_t bytes, *bank = calloc(BANK_BYTES / 8, 8);
     enum fth_status status = bank ? FTH_OK : fth_no_memory(error, "run experiments", NULL);
     if (status == FTH_OK)
-        status = bank_batch.ops->symbol(bank_batch.machine, run->module, "bank", &bank_batch.bank,
-                                        &bytes, error);
+        status = bank_runner.ops->symbol(bank_runner.machine, run->module, "bank",
+                                         &bank_runner.bank, &bytes, error);
     if (status == FTH_OK)
         status = launch(run, "origin", 1, error);
     if (status == FTH_OK)
-        status = bank_batch.ops->download(bank_batch.machine, &bank_batch.bank_origin, run->memory,
-                                          8, error);
+        status = bank_runner.ops->download(bank_runner.machine, &bank_runner.bank_origin,
+                                           run->memory, 8, error);
     if (status == FTH_OK) {
-        fth_batch_build_constants(&bank_batch, chain, bank);
+        fth_runner_build_constants(&bank_runner, chain, bank);
         status =
-            bank_batch.ops->upload(bank_batch.machine, bank_batch.bank, bank, BANK_BYTES, error);
+            bank_runner.ops->upload(bank_runner.machine, bank_runner.bank, bank, BANK_BYTES, error);
     }
-    run->fetch.first = bank_batch.bank_origin + chain->start_bytes;
+    run->fetch.first = bank_runner.bank_origin + chain->start_bytes;
     free(bank);
     return status;
 }
@@ -146,20 +148,20 @@ static enum fth_status upload_constants(struct run *run, struct fth_error *error
 /* The hardware decides where blocks run: launches until a block has run on the requested SM. */
 static enum fth_status launch_on_sm(struct run *run, struct fth_error *error)
 {
-    enum { MAX_LAUNCHES = 8 }; /* as in batch.c */
-    const struct fth_batch *batch = run->batch;
+    enum { MAX_LAUNCHES = 8 }; /* as in runner.c */
+    const struct fth_runner *runner = run->runner;
     const uint64_t sample_bytes = samples(run->request) * 4;
-    uint32_t blocks = run->request->sm == FTH_ANY_SM ? 1 : batch->facts.sms;
+    uint32_t blocks = run->request->sm == FTH_ANY_SM ? 1 : runner->facts.sms;
     for (int round = 0; round < MAX_LAUNCHES; round++) {
         struct fth_fetch_request seen = {0};
-        enum fth_status status =
-            batch->ops->upload(batch->machine, run->memory, &run->fetch, sizeof run->fetch, error);
+        enum fth_status status = runner->ops->upload(runner->machine, run->memory, &run->fetch,
+                                                     sizeof run->fetch, error);
         if (status == FTH_OK)
-            status = batch->ops->fill(batch->machine, run->fetch.samples, 0, sample_bytes, error);
+            status = runner->ops->fill(runner->machine, run->fetch.samples, 0, sample_bytes, error);
         if (status == FTH_OK)
             status = launch(run, "fetch", blocks, error);
         if (status == FTH_OK)
-            status = batch->ops->download(batch->machine, &seen, run->memory, sizeof seen, error);
+            status = runner->ops->download(runner->machine, &seen, run->memory, sizeof seen, error);
         if (status != FTH_OK || seen.served)
             return status;
     }
@@ -167,17 +169,17 @@ static enum fth_status launch_on_sm(struct run *run, struct fth_error *error)
                     "the GPU placed no block on the requested SM");
 }
 
-static enum fth_status run_fetch(struct fth_batch *batch, struct fth_machine_module *module,
+static enum fth_status run_fetch(struct fth_runner *runner, struct fth_machine_module *module,
                                  const struct fth_request *request, uint32_t *cycles,
                                  struct fth_error *error)
 {
-    if (request->sm != FTH_ANY_SM && request->sm >= batch->sm_count)
+    if (request->sm != FTH_ANY_SM && request->sm >= runner->sm_count)
         return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
                         "the GPU has no SM with this index");
     const uint64_t sample_bytes = samples(request) * 4;
-    struct run run = {.batch = batch, .module = module, .request = request};
+    struct run run = {.runner = runner, .module = module, .request = request};
     enum fth_status status =
-        batch->ops->alloc(batch->machine, sizeof run.fetch + sample_bytes, &run.memory, error);
+        runner->ops->alloc(runner->machine, sizeof run.fetch + sample_bytes, &run.memory, error);
     if (status == FTH_NO_MEMORY && error)
         error->status = status = FTH_UNAVAILABLE;
     if (status != FTH_OK)
@@ -186,7 +188,7 @@ static enum fth_status run_fetch(struct fth_batch *batch, struct fth_machine_mod
         .blocks = (uint32_t)(request->fetch.instructions / FTH_FETCH_BLOCK),
         .passes = (uint32_t)request->fetch.passes,
         .hops = (uint32_t)request->fetch.constants.count,
-        .sm = request->sm == FTH_ANY_SM ? UINT32_MAX : batch->sms[request->sm],
+        .sm = request->sm == FTH_ANY_SM ? UINT32_MAX : runner->sms[request->sm],
         .factor = 1,
         .samples = run.memory + sizeof run.fetch,
     };
@@ -196,8 +198,8 @@ static enum fth_status run_fetch(struct fth_batch *batch, struct fth_machine_mod
         status = launch_on_sm(&run, error);
     if (status == FTH_OK)
         status =
-            batch->ops->download(batch->machine, cycles, run.fetch.samples, sample_bytes, error);
-    batch->ops->free(batch->machine, run.memory);
+            runner->ops->download(runner->machine, cycles, run.fetch.samples, sample_bytes, error);
+    runner->ops->free(runner->machine, run.memory);
     return status;
 }
 

@@ -138,30 +138,30 @@ static uint64_t samples(const struct fth_request *request)
 
 /* ---- running ---- */
 
-static enum fth_status load(struct fth_batch *batch, const struct fth_operate *operate,
+static enum fth_status load(struct fth_runner *runner, const struct fth_operate *operate,
                             struct fth_machine_module **module, struct fth_error *error)
 {
     struct fth_machine_module **cached_module =
-        &batch->operate[operate->operation][operate->chains];
+        &runner->operate[operate->operation][operate->chains];
     enum fth_status status = FTH_OK;
     if (!*cached_module) {
         struct fth_buffer ptx = {0};
         status = fth_kernels_operate(operate->operation, operate->chains, &ptx, error);
         if (status == FTH_OK)
-            status = batch->ops->load(batch->machine, fth_operation_name(operate->operation),
-                                      ptx.data, ptx.size, cached_module, error);
+            status = runner->ops->load(runner->machine, fth_operation_name(operate->operation),
+                                       ptx.data, ptx.size, cached_module, error);
         fth_buffer_fini(&ptx);
     }
     *module = *cached_module;
     return status;
 }
 
-void fth_operate_release(struct fth_batch *batch)
+void fth_operate_release(struct fth_runner *runner)
 {
     for (size_t i = 0; i < FTH_OPERATIONS; i++)
-        for (size_t j = 0; j < FTH_COUNT(batch->operate[i]); j++)
-            if (batch->operate[i][j])
-                batch->ops->unload(batch->machine, batch->operate[i][j]);
+        for (size_t j = 0; j < FTH_COUNT(runner->operate[i]); j++)
+            if (runner->operate[i][j])
+                runner->ops->unload(runner->machine, runner->operate[i][j]);
 }
 
 static int compare(const void *a, const void *b)
@@ -236,7 +236,7 @@ static enum fth_status summarize(const struct record *records, const struct fth_
     return FTH_OK;
 }
 
-static enum fth_status collect(struct fth_batch *batch, uint64_t from,
+static enum fth_status collect(struct fth_runner *runner, uint64_t from,
                                const struct fth_operate *operate, uint32_t blocks, uint32_t *cycles,
                                struct fth_error *error)
 {
@@ -246,7 +246,7 @@ static enum fth_status collect(struct fth_batch *batch, uint64_t from,
     enum fth_status status = FTH_OK;
     if (records && values) {
         status =
-            batch->ops->download(batch->machine, records, from, count * sizeof *records, error);
+            runner->ops->download(runner->machine, records, from, count * sizeof *records, error);
         if (status == FTH_OK)
             status = summarize(records, operate, blocks, values, cycles, error);
     } else {
@@ -258,35 +258,35 @@ static enum fth_status collect(struct fth_batch *batch, uint64_t from,
 }
 
 /* Fails if this GPU cannot execute the request. */
-static enum fth_status check_support(const struct fth_batch *batch,
+static enum fth_status check_support(const struct fth_runner *runner,
                                      const struct fth_operate *operate, struct fth_error *error)
 {
     const unsigned min = fth_operation_capability(operate->operation);
-    const uint64_t shared = batch->facts.block_shared_bytes;
-    if (batch->facts.capability && batch->facts.capability < min)
+    const uint64_t shared = runner->facts.block_shared_bytes;
+    if (runner->facts.capability && runner->facts.capability < min)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
                         "%s requires compute capability %u.%u or later",
                         fth_operation_name(operate->operation), min / 10, min % 10);
     if (fth_operation_in_shared(operate->operation) && shared && block_bytes(operate) > shared)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
                         "the request needs more shared memory than a block can have");
-    if (operate->sms > batch->facts.sms)
+    if (operate->sms > runner->facts.sms)
         return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL,
                         "the GPU has fewer SMs than requested");
     return FTH_OK;
 }
 
-static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *unused,
+static enum fth_status run(struct fth_runner *runner, struct fth_machine_module *unused,
                            const struct fth_request *request, uint32_t *cycles,
                            struct fth_error *error)
 {
     (void)unused;
-    const struct fth_machine_ops *ops = batch->ops;
+    const struct fth_machine_ops *ops = runner->ops;
     const struct fth_operate *operate = &request->operate;
     /* The hardware distributes blocks over all SMs in turn. For several blocks per SM, all SMs
      * therefore receive blocks, and those on SMs with a number of `sms` or above exit at once. */
     const bool several_per_sm = blocks_per_sm(operate) > 1;
-    const uint32_t blocks = (operate->sms && !several_per_sm ? operate->sms : batch->facts.sms) *
+    const uint32_t blocks = (operate->sms && !several_per_sm ? operate->sms : runner->facts.sms) *
                             blocks_per_sm(operate);
     const uint64_t out_bytes =
         (blocks * (operate->passes + 1) * sizeof(struct record) + 255) / 256 * 256;
@@ -296,15 +296,15 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *u
             : 0;
     uint64_t memory = 0, first, second;
     struct fth_machine_module *module = NULL;
-    enum fth_status status = check_support(batch, operate, error);
+    enum fth_status status = check_support(runner, operate, error);
     if (status == FTH_OK)
-        status = load(batch, operate, &module, error);
+        status = load(runner, operate, &module, error);
     if (status == FTH_OK)
-        status = ops->alloc(batch->machine, out_bytes + memory_bytes, &memory, error);
+        status = ops->alloc(runner->machine, out_bytes + memory_bytes, &memory, error);
     if (status == FTH_NO_MEMORY)
         return FTH_UNAVAILABLE;
     if (status == FTH_OK)
-        status = ops->fill(batch->machine, memory, 0, out_bytes, error);
+        status = ops->fill(runner->machine, memory, 0, out_bytes, error);
     fth_operation_operands(operate->operation, &first, &second);
     /* For a copy, the kernel takes the distance from source to target in place of the block stride.
      */
@@ -331,15 +331,15 @@ static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *u
         .arguments = arguments,
         .argument_bytes = sizeof arguments};
     if (status == FTH_OK)
-        status = ops->launch(batch->machine, &launch, error);
+        status = ops->launch(runner->machine, &launch, error);
     const double operations = (double)operate->rounds * FTH_OPERATE_ROUND *
                               (double)(operate->passes + 1) * blocks_per_sm(operate);
     if (status == FTH_OK)
-        status = ops->wait(batch->machine, min_time_limit_s + operations * max_operation_s, error);
+        status = ops->wait(runner->machine, min_time_limit_s + operations * max_operation_s, error);
     if (status == FTH_OK)
-        status = collect(batch, memory, operate, blocks, cycles, error);
+        status = collect(runner, memory, operate, blocks, cycles, error);
     if (memory)
-        ops->free(batch->machine, memory);
+        ops->free(runner->machine, memory);
     return status;
 }
 

@@ -9,31 +9,31 @@ static const uint64_t unknown_l2_bytes = UINT64_C(128) << 20;
  * L2. With random replacement, exp(-4) of the lines (one in 55) are then still in the L2. */
 static const uint64_t cold_l2_sizes = 4;
 
-static void free_old(struct fth_batch *batch, struct fth_pool *pool)
+static void free_old(struct fth_runner *runner, struct fth_pool *pool)
 {
     while (pool->old_count)
-        batch->ops->free(batch->machine, pool->old[--pool->old_count]);
+        runner->ops->free(runner->machine, pool->old[--pool->old_count]);
 }
 
 /* The old allocation is kept because the driver apparently clears freed memory in the background.
  * On an H200 this takes about 0.7 TB/s of bandwidth from whatever is measured meanwhile
  * (docs/results/h200.md). */
-enum fth_status fth_pool_grow(struct fth_batch *batch, struct fth_pool *pool, uint64_t min_bytes,
+enum fth_status fth_pool_grow(struct fth_runner *runner, struct fth_pool *pool, uint64_t min_bytes,
                               struct fth_error *error)
 {
     if (pool->bytes >= min_bytes)
         return FTH_OK;
     if (pool->old_count == FTH_COUNT(pool->old))
-        free_old(batch, pool);
+        free_old(runner, pool);
     if (pool->address)
         pool->old[pool->old_count++] = pool->address;
     pool->address = pool->bytes = pool->next = 0;
-    enum fth_status status = batch->ops->alloc(batch->machine, min_bytes, &pool->address, NULL);
+    enum fth_status status = runner->ops->alloc(runner->machine, min_bytes, &pool->address, NULL);
     struct fth_error fault = FTH_NO_ERROR;
     if (status != FTH_OK) {
-        free_old(batch, pool);
+        free_old(runner, pool);
         pool->address = 0;
-        status = batch->ops->alloc(batch->machine, min_bytes, &pool->address, &fault);
+        status = runner->ops->alloc(runner->machine, min_bytes, &pool->address, &fault);
     }
     if (status == FTH_OK)
         pool->bytes = min_bytes;
@@ -51,23 +51,23 @@ uint64_t fth_pool_take(struct fth_pool *pool, uint64_t bytes)
     return piece;
 }
 
-void fth_pool_release(struct fth_batch *batch, struct fth_pool *pool)
+void fth_pool_release(struct fth_runner *runner, struct fth_pool *pool)
 {
-    free_old(batch, pool);
+    free_old(runner, pool);
     if (pool->address)
-        batch->ops->free(batch->machine, pool->address);
+        runner->ops->free(runner->machine, pool->address);
     *pool = (struct fth_pool){0};
 }
 
-uint64_t fth_l2_bytes(const struct fth_batch *batch)
+uint64_t fth_l2_bytes(const struct fth_runner *runner)
 {
-    return batch->facts.l2_bytes ? batch->facts.l2_bytes : unknown_l2_bytes;
+    return runner->facts.l2_bytes ? runner->facts.l2_bytes : unknown_l2_bytes;
 }
 
 /* The pool needs space for the piece itself, for the data accessed between two uses of it, for one
  * more L2 size with which a cold stream may prepare the L2, and for an unused rest at the end that
  * is too small for a piece. */
-uint64_t fth_pool_cold_bytes(const struct fth_batch *batch, uint64_t piece)
+uint64_t fth_pool_cold_bytes(const struct fth_runner *runner, uint64_t piece)
 {
-    return 2 * piece + (cold_l2_sizes + 1) * fth_l2_bytes(batch);
+    return 2 * piece + (cold_l2_sizes + 1) * fth_l2_bytes(runner);
 }

@@ -44,6 +44,24 @@ uint64_t fth_chain_step(const struct fth_chain *chain)
     return chain->step ? chain->step : 1;
 }
 
+/* ---- construction ---- */
+
+struct fth_request fth_request_make(int carveout_percent)
+{
+    return (struct fth_request){.sm = FTH_ANY_SM, .carveout_percent = carveout_percent};
+}
+
+void fth_request_add(struct fth_request *request, enum fth_step_kind kind, enum fth_path path,
+                     struct fth_chain chain, uint64_t passes)
+{
+    struct fth_chase *chase = &request->chase;
+    if (chase->step_count < FTH_MAX_STEPS)
+        chase->steps[chase->step_count++] =
+            (struct fth_step){.kind = kind, .path = path, .chain = chain, .passes = passes};
+    else
+        chase->too_many = true;
+}
+
 /* ---- check ---- */
 
 enum fth_status fth_check_carveout(const struct fth_request *request, struct fth_error *error)
@@ -158,9 +176,10 @@ static bool is_timed(const struct fth_step *step)
 
 const struct fth_step *fth_request_walk(const struct fth_request *request, unsigned array)
 {
-    for (size_t i = 0; i < request->step_count && i < FTH_MAX_STEPS; i++)
-        if (request->steps[i].kind != FTH_STEP_TOUCH && request->steps[i].chain.array == array)
-            return &request->steps[i];
+    for (size_t i = 0; i < request->chase.step_count && i < FTH_MAX_STEPS; i++)
+        if (request->chase.steps[i].kind != FTH_STEP_TOUCH &&
+            request->chase.steps[i].chain.array == array)
+            return &request->chase.steps[i];
     return NULL;
 }
 
@@ -248,15 +267,19 @@ enum fth_status fth_request_check(const struct fth_request *request, struct fth_
                         request->family);
     if (fth_family_of(request->family))
         return fth_family_of(request->family)->check(request, error);
-    if (request->step_count == 0 || request->step_count > FTH_MAX_STEPS)
+    if (request->chase.step_count == 0 || request->chase.step_count > FTH_MAX_STEPS)
         return fth_fail(error, FTH_INVALID, operation, "step_count",
-                        "%zu is not in the range 1 to %d", request->step_count, FTH_MAX_STEPS);
+                        "%zu is not in the range 1 to %d", request->chase.step_count,
+                        FTH_MAX_STEPS);
+    if (request->chase.too_many)
+        return fth_fail(error, FTH_INVALID, operation, "step_count",
+                        "more than %d steps were added", FTH_MAX_STEPS);
     bool timed = false;
-    for (size_t i = 0; i < request->step_count; i++) {
-        const struct fth_step *step = &request->steps[i];
+    for (size_t i = 0; i < request->chase.step_count; i++) {
+        const struct fth_step *step = &request->chase.steps[i];
         enum fth_status status = check_step(step, i, error);
         for (size_t j = 0; status == FTH_OK && j < i; j++)
-            status = check_pair(&request->steps[j], step, i, error);
+            status = check_pair(&request->chase.steps[j], step, i, error);
         if (status != FTH_OK)
             return status;
         timed = timed || is_timed(step);
@@ -289,8 +312,8 @@ uint64_t fth_request_samples(const struct fth_request *request)
     if (fth_family_of(request->family))
         return fth_family_of(request->family)->samples(request);
     uint64_t samples = 0;
-    for (size_t i = 0; i < request->step_count; i++) {
-        uint64_t more = step_samples(&request->steps[i]);
+    for (size_t i = 0; i < request->chase.step_count; i++) {
+        uint64_t more = step_samples(&request->chase.steps[i]);
         samples = more > UINT64_MAX - samples ? UINT64_MAX : samples + more;
     }
     return samples;
@@ -322,10 +345,10 @@ void fth_request_write(const struct fth_request *request, struct fth_buffer *tex
         fth_family_of(request->family)->write(request, text);
         return;
     }
-    for (size_t i = 0; i < request->step_count; i++) {
+    for (size_t i = 0; i < request->chase.step_count; i++) {
         if (i > 0)
             fth_buffer_text(text, "; ");
-        write_step(&request->steps[i], text);
+        write_step(&request->chase.steps[i], text);
     }
     if (request->sm != FTH_ANY_SM)
         fth_buffer_format(text, "; sm %" PRIu32, request->sm);

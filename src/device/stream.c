@@ -32,7 +32,7 @@ static const char operation[] = "check request";
 #define SHARED_BYTES (UINT64_C(1) << 20)
 #define GLOBAL_BYTES (UINT64_C(1) << 46)
 #define MAX_PASSES (UINT64_C(1) << 32) /* a generous bound */
-/* CUDA's limits of threads per block and of resident blocks per SM, the limit of batch.c for SMs,
+/* CUDA's limits of threads per block and of resident blocks per SM, the limit of runner.c for SMs,
  * and the maximum cluster of Hopper and Blackwell. */
 enum { MAX_THREADS = 1024, MAX_BLOCKS = 32, MAX_SMS = 1024, MAX_CLUSTER = 16 };
 /* Alignment of textures in bytes; no GPU requires more. */
@@ -202,18 +202,18 @@ static struct fth_stream_code code_of(const struct fth_stream *stream)
 
 /* The shared memory that a block requests. In a cluster it is the maximum, so that no two blocks
  * share an SM. */
-static uint64_t shared_bytes(const struct fth_batch *batch, const struct fth_stream *stream)
+static uint64_t shared_bytes(const struct fth_runner *runner, const struct fth_stream *stream)
 {
     if (stream->path != FTH_PATH_SHARED)
         return 0;
-    if (stream->cluster && batch->facts.block_shared_bytes)
-        return batch->facts.block_shared_bytes;
+    if (stream->cluster && runner->facts.block_shared_bytes)
+        return runner->facts.block_shared_bytes;
     return stream->bytes * (stream->kind == FTH_STREAM_COPY ? 2 : 1);
 }
 
 /* Queues the stream over `bytes` per array from `source` on. If `timed` is false, it makes one pass
  * without time stamps. */
-static enum fth_status launch(struct fth_batch *batch, const struct run *run, uint64_t source,
+static enum fth_status launch(struct fth_runner *runner, const struct run *run, uint64_t source,
                               uint64_t bytes, bool timed, struct fth_error *error)
 {
     const struct fth_stream *stream = run->stream;
@@ -237,18 +237,18 @@ static enum fth_status launch(struct fth_batch *batch, const struct run *run, ui
         all ? block_bytes * run->blocks : block_bytes,
         timed && !all,
         timed ? stream->passes : 1,
-        timed && batch->facts.concurrent ? batch->stream.control.address : 0,
-        batch->stream.control.address + 32,
+        timed && runner->facts.concurrent ? runner->stream.control.address : 0,
+        runner->stream.control.address + 32,
         run->texture,
     };
-    return batch->ops->launch(
-        batch->machine,
+    return runner->ops->launch(
+        runner->machine,
         &(struct fth_machine_launch){.module = run->module,
                                      .kernel = name,
                                      .blocks = run->blocks,
                                      .threads = stream->threads,
                                      .cluster = stream->cluster,
-                                     .shared_bytes = shared_bytes(batch, stream),
+                                     .shared_bytes = shared_bytes(runner, stream),
                                      .carveout_percent = run->carveout_percent,
                                      .arguments = arguments,
                                      .argument_bytes = sizeof arguments},
@@ -257,10 +257,10 @@ static enum fth_status launch(struct fth_batch *batch, const struct run *run, ui
 
 /* Brings the L2 into the state described at the top. `*source` is the address of the arrays of the
  * timed stream. */
-static enum fth_status prepare(struct fth_batch *batch, const struct run *run, bool cold,
+static enum fth_status prepare(struct fth_runner *runner, const struct run *run, bool cold,
                                uint64_t *source, struct fth_error *error)
 {
-    struct fth_stream_memory *memory = &batch->stream;
+    struct fth_stream_memory *memory = &runner->stream;
     const struct fth_stream *stream = run->stream;
     *source = memory->pool.address;
     const bool is_resident = stream->shared_by_all && run->piece_bytes <= memory->resident_bytes;
@@ -271,14 +271,14 @@ static enum fth_status prepare(struct fth_batch *batch, const struct run *run, b
     memory->resident_bytes = !cold && stream->shared_by_all ? run->piece_bytes : 0;
     if (!cold)
         return stream->shared_by_all && !is_resident
-                   ? launch(batch, run, *source, stream->bytes, false, error)
+                   ? launch(runner, run, *source, stream->bytes, false, error)
                    : FTH_OK;
     enum fth_status status = FTH_OK;
     if (!l2_is_prepared) {
         const uint64_t group = group_bytes(stream), arrays = run->piece_bytes / run->arrays_bytes;
-        const uint64_t bytes = (fth_l2_bytes(batch) / arrays + group - 1) / group * group;
+        const uint64_t bytes = (fth_l2_bytes(runner) / arrays + group - 1) / group * group;
         status =
-            launch(batch, run, fth_pool_take(&memory->pool, bytes * arrays), bytes, false, error);
+            launch(runner, run, fth_pool_take(&memory->pool, bytes * arrays), bytes, false, error);
     }
     *source = fth_pool_take(&memory->pool, run->piece_bytes);
     return status;
@@ -315,28 +315,28 @@ static void summarize(struct block_times *times, uint32_t blocks, uint32_t *samp
     samples[1] = times[blocks / 2].cycles;
 }
 
-static enum fth_status measure(struct fth_batch *batch, const struct run *run, bool cold,
+static enum fth_status measure(struct fth_runner *runner, const struct run *run, bool cold,
                                uint32_t *samples, struct fth_error *error)
 {
     const uint64_t size = run->blocks * sizeof(struct block_times);
     const double moved =
-        (double)run->piece_bytes * (double)(run->stream->passes + 1) + (double)fth_l2_bytes(batch);
+        (double)run->piece_bytes * (double)(run->stream->passes + 1) + (double)fth_l2_bytes(runner);
     struct block_times *times = malloc(size);
     if (!times)
         return fth_no_memory(error, "run experiments", NULL);
     uint64_t source = 0;
     enum fth_status status =
-        batch->ops->fill(batch->machine, batch->stream.control.address, 0, 32 + size, error);
+        runner->ops->fill(runner->machine, runner->stream.control.address, 0, 32 + size, error);
     if (status == FTH_OK)
-        status = prepare(batch, run, cold, &source, error);
+        status = prepare(runner, run, cold, &source, error);
     if (status == FTH_OK)
-        status = launch(batch, run, source, run->stream->bytes, true, error);
+        status = launch(runner, run, source, run->stream->bytes, true, error);
     if (status == FTH_OK)
         status =
-            batch->ops->wait(batch->machine, min_time_limit_s + moved / min_bytes_per_s, error);
+            runner->ops->wait(runner->machine, min_time_limit_s + moved / min_bytes_per_s, error);
     if (status == FTH_OK)
-        status = batch->ops->download(batch->machine, times, batch->stream.control.address + 32,
-                                      size, error);
+        status = runner->ops->download(runner->machine, times, runner->stream.control.address + 32,
+                                       size, error);
     if (status == FTH_OK)
         summarize(times, run->blocks, samples);
     free(times);
@@ -346,110 +346,111 @@ static enum fth_status measure(struct fth_batch *batch, const struct run *run, b
 /* ---- requests on this GPU ---- */
 
 /* Fails if this GPU cannot execute the request. */
-static enum fth_status check_support(const struct fth_batch *batch, const struct run *run,
+static enum fth_status check_support(const struct fth_runner *runner, const struct run *run,
                                      struct fth_error *error)
 {
     const struct fth_stream *stream = run->stream;
-    if (stream->sms > batch->facts.sms)
+    if (stream->sms > runner->facts.sms)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
                         "%" PRIu32 " SMs requested, the GPU has %" PRIu32, stream->sms,
-                        batch->facts.sms);
-    if (stream->cluster && batch->facts.capability && batch->facts.capability < CLUSTER_CAPABILITY)
+                        runner->facts.sms);
+    if (stream->cluster && runner->facts.capability &&
+        runner->facts.capability < CLUSTER_CAPABILITY)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
                         "clusters require compute capability 9.0 or later");
     if (run->blocks % (stream->cluster ? stream->cluster : 1))
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
                         "%" PRIu32 " blocks cannot be divided into clusters of %" PRIu32,
                         run->blocks, stream->cluster);
-    if (stream->path == FTH_PATH_SHARED && batch->facts.block_shared_bytes &&
-        run->piece_bytes / run->blocks > batch->facts.block_shared_bytes)
+    if (stream->path == FTH_PATH_SHARED && runner->facts.block_shared_bytes &&
+        run->piece_bytes / run->blocks > runner->facts.block_shared_bytes)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
                         "%" PRIu64 " bytes of shared memory requested, a block can have %" PRIu64,
-                        run->piece_bytes / run->blocks, batch->facts.block_shared_bytes);
-    if (stream->path == FTH_PATH_TEXTURE && run->arrays_bytes / 4 > batch->facts.texels)
+                        run->piece_bytes / run->blocks, runner->facts.block_shared_bytes);
+    if (stream->path == FTH_PATH_TEXTURE && run->arrays_bytes / 4 > runner->facts.texels)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
                         "%" PRIu64 " texels requested, the maximum is %" PRIu64,
-                        run->arrays_bytes / 4, batch->facts.texels);
+                        run->arrays_bytes / 4, runner->facts.texels);
     if (run->piece_bytes > GLOBAL_BYTES)
         return fth_fail(error, FTH_UNSUPPORTED, "stream", NULL,
                         "%" PRIu64 " bytes of arrays are too many", run->piece_bytes);
     return FTH_OK;
 }
 
-static enum fth_status load(struct fth_batch *batch, const struct fth_stream *stream,
+static enum fth_status load(struct fth_runner *runner, const struct fth_stream *stream,
                             struct fth_machine_module **module, struct fth_error *error)
 {
     const unsigned width = stream->vector_bytes == 4 ? 0 : stream->vector_bytes == 8 ? 1 : 2;
     const unsigned path = stream->cluster ? FTH_PATH_COUNT : (unsigned)stream->path;
     const struct fth_stream_code code = code_of(stream);
-    struct fth_machine_module **cached_module = &batch->stream.modules[stream->kind][path][width];
+    struct fth_machine_module **cached_module = &runner->stream.modules[stream->kind][path][width];
     enum fth_status status = FTH_OK;
     if (!*cached_module) {
         struct fth_buffer ptx = {0};
         status = fth_kernels_stream(&code, &ptx, error);
         if (status == FTH_OK)
-            status = batch->ops->load(batch->machine, "stream", ptx.data, ptx.size, cached_module,
-                                      error);
+            status = runner->ops->load(runner->machine, "stream", ptx.data, ptx.size, cached_module,
+                                       error);
         fth_buffer_fini(&ptx);
     }
     *module = *cached_module;
     return status;
 }
 
-void fth_stream_invalidate(struct fth_batch *batch)
+void fth_stream_invalidate(struct fth_runner *runner)
 {
-    batch->stream.pool.next = batch->stream.resident_bytes = 0;
-    batch->stream.last_was_cold = false;
+    runner->stream.pool.next = runner->stream.resident_bytes = 0;
+    runner->stream.last_was_cold = false;
 }
 
-void fth_stream_release(struct fth_batch *batch)
+void fth_stream_release(struct fth_runner *runner)
 {
-    struct fth_stream_memory *memory = &batch->stream;
+    struct fth_stream_memory *memory = &runner->stream;
     struct fth_machine_module **modules = &memory->modules[0][0][0];
     for (size_t i = 0; i < sizeof memory->modules / sizeof *modules; i++)
         if (modules[i])
-            batch->ops->unload(batch->machine, modules[i]);
-    fth_pool_release(batch, &memory->pool);
-    fth_pool_release(batch, &memory->control);
+            runner->ops->unload(runner->machine, modules[i]);
+    fth_pool_release(runner, &memory->pool);
+    fth_pool_release(runner, &memory->control);
 }
 
-static enum fth_status run_stream(struct fth_batch *batch, struct fth_machine_module *module,
+static enum fth_status run_stream(struct fth_runner *runner, struct fth_machine_module *module,
                                   const struct fth_request *request, uint32_t *samples,
                                   struct fth_error *error)
 {
     (void)module;
     const struct fth_stream *stream = &request->stream;
-    struct fth_stream_memory *memory = &batch->stream;
+    struct fth_stream_memory *memory = &runner->stream;
     struct run run = {.stream = stream,
                       .blocks =
-                          (stream->sms ? stream->sms : batch->facts.sms) * stream->blocks_per_sm,
+                          (stream->sms ? stream->sms : runner->facts.sms) * stream->blocks_per_sm,
                       .carveout_percent = request->carveout_percent};
     run.arrays_bytes = stream->block_stride_bytes
                            ? stream->block_stride_bytes * (run.blocks - 1) + stream->bytes
                            : stream->bytes * (stream->shared_by_all ? 1 : run.blocks);
     run.piece_bytes = run.arrays_bytes * (stream->kind == FTH_STREAM_COPY ? 2 : 1);
-    enum fth_status status = check_support(batch, &run, error);
+    enum fth_status status = check_support(runner, &run, error);
     if (status == FTH_OK)
-        status = load(batch, stream, &run.module, error);
+        status = load(runner, stream, &run.module, error);
     if (status == FTH_OK)
-        status = fth_pool_grow(batch, &memory->control, 32 * ((uint64_t)run.blocks + 1), error);
+        status = fth_pool_grow(runner, &memory->control, 32 * ((uint64_t)run.blocks + 1), error);
     if (status == FTH_OK && is_global(stream)) {
         const uint64_t old = memory->pool.bytes;
-        const uint64_t want = request->cold ? fth_pool_cold_bytes(batch, run.piece_bytes)
+        const uint64_t want = request->cold ? fth_pool_cold_bytes(runner, run.piece_bytes)
                                             : run.piece_bytes + TEXTURE_ALIGNMENT;
-        status = fth_pool_grow(batch, &memory->pool, want, error);
+        status = fth_pool_grow(runner, &memory->pool, want, error);
         if (memory->pool.bytes != old)
-            fth_stream_invalidate(batch);
+            fth_stream_invalidate(runner);
     }
     const uint64_t aligned =
         (memory->pool.address + TEXTURE_ALIGNMENT - 1) / TEXTURE_ALIGNMENT * TEXTURE_ALIGNMENT;
     if (status == FTH_OK && stream->path == FTH_PATH_TEXTURE)
-        status =
-            batch->ops->texture(batch->machine, aligned, run.arrays_bytes / 4, &run.texture, error);
+        status = runner->ops->texture(runner->machine, aligned, run.arrays_bytes / 4, &run.texture,
+                                      error);
     if (status == FTH_OK)
-        status = measure(batch, &run, request->cold, samples, error);
+        status = measure(runner, &run, request->cold, samples, error);
     if (run.texture)
-        batch->ops->texture_free(batch->machine, run.texture);
+        runner->ops->texture_free(runner->machine, run.texture);
     return status;
 }
 

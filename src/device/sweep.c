@@ -102,10 +102,10 @@ static uint64_t samples(const struct fth_request *request)
 /* ---- modules ---- */
 
 /* Returns the module of the code; loads it on first use. */
-static enum fth_status load(struct fth_batch *batch, const struct fth_sweep_code *code,
+static enum fth_status load(struct fth_runner *runner, const struct fth_sweep_code *code,
                             struct fth_machine_module **module, struct fth_error *error)
 {
-    struct fth_sweep_memory *memory = &batch->sweep;
+    struct fth_sweep_memory *memory = &runner->sweep;
     for (size_t i = 0; i < memory->module_count; i++) {
         const struct fth_sweep_code *loaded = &memory->modules[i].code;
         if (loaded->kind == code->kind && loaded->wide == code->wide &&
@@ -123,38 +123,38 @@ static enum fth_status load(struct fth_batch *batch, const struct fth_sweep_code
     struct fth_buffer ptx = {0};
     enum fth_status status = fth_kernels_sweep(code, &ptx, error);
     if (status == FTH_OK)
-        status = batch->ops->load(batch->machine, "sweep", ptx.data, ptx.size, module, error);
+        status = runner->ops->load(runner->machine, "sweep", ptx.data, ptx.size, module, error);
     fth_buffer_fini(&ptx);
     if (status == FTH_OK)
         memory->modules[memory->module_count++] = (struct fth_sweep_module){*code, *module};
     return status;
 }
 
-static enum fth_status load_pattern(struct fth_batch *batch, bool wide, struct fth_error *error)
+static enum fth_status load_pattern(struct fth_runner *runner, bool wide, struct fth_error *error)
 {
-    if (batch->sweep.patterns[wide])
+    if (runner->sweep.patterns[wide])
         return FTH_OK;
     struct fth_buffer ptx = {0};
     enum fth_status status = fth_kernels_pattern(wide, &ptx, error);
     if (status == FTH_OK)
-        status = batch->ops->load(batch->machine, "pattern", ptx.data, ptx.size,
-                                  &batch->sweep.patterns[wide], error);
+        status = runner->ops->load(runner->machine, "pattern", ptx.data, ptx.size,
+                                   &runner->sweep.patterns[wide], error);
     fth_buffer_fini(&ptx);
     return status;
 }
 
-void fth_sweep_release(struct fth_batch *batch)
+void fth_sweep_release(struct fth_runner *runner)
 {
-    struct fth_sweep_memory *memory = &batch->sweep;
+    struct fth_sweep_memory *memory = &runner->sweep;
     for (size_t i = 0; i < memory->module_count; i++)
-        batch->ops->unload(batch->machine, memory->modules[i].module);
+        runner->ops->unload(runner->machine, memory->modules[i].module);
     for (size_t i = 0; i < FTH_COUNT(memory->patterns); i++)
         if (memory->patterns[i])
-            batch->ops->unload(batch->machine, memory->patterns[i]);
+            runner->ops->unload(runner->machine, memory->patterns[i]);
     free(memory->modules);
-    fth_pool_release(batch, &memory->pool);
+    fth_pool_release(runner, &memory->pool);
     if (memory->control)
-        batch->ops->free(batch->machine, memory->control);
+        runner->ops->free(runner->machine, memory->control);
 }
 
 /* ---- the pattern ---- */
@@ -170,7 +170,7 @@ struct run {
 static const uint64_t x_coefficients[3] = {1, 0, 0}, y_coefficients[3] = {0, 1, 0};
 
 /* Queues one of the kernels of pattern.ptx over an array. */
-static enum fth_status launch_pattern(struct fth_batch *batch, const char *kernel,
+static enum fth_status launch_pattern(struct fth_runner *runner, const char *kernel,
                                       const struct run *run, uint64_t address,
                                       const uint64_t coefficients[3], struct fth_error *error)
 {
@@ -178,17 +178,17 @@ static enum fth_status launch_pattern(struct fth_batch *batch, const char *kerne
     const uint64_t arguments[] = {
         address,         run->sweep->bytes / (wide ? 8 : 4),
         coefficients[0], coefficients[1],
-        coefficients[2], batch->sweep.control + (uint64_t)FTH_SWEEP_SUMS * 4};
-    FTH_TRY(load_pattern(batch, wide, error));
-    return batch->ops->launch(batch->machine,
-                              &(struct fth_machine_launch){.module = batch->sweep.patterns[wide],
-                                                           .kernel = kernel,
-                                                           .blocks = batch->facts.sms * 8,
-                                                           .threads = 256,
-                                                           .carveout_percent = -1,
-                                                           .arguments = arguments,
-                                                           .argument_bytes = sizeof arguments},
-                              error);
+        coefficients[2], runner->sweep.control + (uint64_t)FTH_SWEEP_SUMS * 4};
+    FTH_TRY(load_pattern(runner, wide, error));
+    return runner->ops->launch(runner->machine,
+                               &(struct fth_machine_launch){.module = runner->sweep.patterns[wide],
+                                                            .kernel = kernel,
+                                                            .blocks = runner->facts.sms * 8,
+                                                            .threads = 256,
+                                                            .carveout_percent = -1,
+                                                            .arguments = arguments,
+                                                            .argument_bytes = sizeof arguments},
+                               error);
 }
 
 /* Computes `count` elements of an array from element `from` on. */
@@ -208,7 +208,7 @@ static void compute_expected(uint64_t from, size_t count, bool wide, const uint6
  * number of wrong elements to `*wrong`, or subtracts the expected sum of all words from `*wrong`.
  */
 enum host_task { HOST_WRITE, HOST_CHECK, HOST_SUBTRACT_SUM };
-static enum fth_status process_on_host(struct fth_batch *batch, enum host_task task,
+static enum fth_status process_on_host(struct fth_runner *runner, enum host_task task,
                                        const struct run *run, uint64_t address,
                                        const uint64_t coefficients[3], uint32_t *wrong,
                                        struct fth_error *error)
@@ -226,9 +226,9 @@ static enum fth_status process_on_host(struct fth_batch *batch, enum host_task t
         compute_expected(from, count, wide, coefficients, part);
         const uint64_t at = address + from * width, bytes = count * width;
         if (task == HOST_WRITE)
-            status = batch->ops->upload(batch->machine, at, part, bytes, error);
+            status = runner->ops->upload(runner->machine, at, part, bytes, error);
         if (task == HOST_CHECK)
-            status = batch->ops->download(batch->machine, found, at, bytes, error);
+            status = runner->ops->download(runner->machine, found, at, bytes, error);
         for (size_t i = 0; i < count && task != HOST_WRITE; i++)
             if (task == HOST_SUBTRACT_SUM)
                 *wrong -= ((uint32_t *)(void *)part)[i];
@@ -240,10 +240,10 @@ static enum fth_status process_on_host(struct fth_batch *batch, enum host_task t
 }
 
 /* Writes the patterns of x and, if the kernel uses it, y, unless the memory holds them already. */
-static enum fth_status fill_arrays(struct fth_batch *batch, const struct run *run, bool cold,
+static enum fth_status fill_arrays(struct fth_runner *runner, const struct run *run, bool cold,
                                    struct fth_error *error)
 {
-    struct fth_sweep_memory *memory = &batch->sweep;
+    struct fth_sweep_memory *memory = &runner->sweep;
     const unsigned arrays = run->y ? 3 : 2;
     if (!cold && memory->pattern_bytes == run->sweep->bytes &&
         memory->pattern_wide == run->sweep->wide && memory->pattern_arrays >= arrays)
@@ -253,9 +253,9 @@ static enum fth_status fill_arrays(struct fth_batch *batch, const struct run *ru
     enum fth_status status = FTH_OK;
     for (unsigned i = 0; i < arrays - 1 && status == FTH_OK; i++)
         status =
-            batch->facts.host_access_is_free
-                ? process_on_host(batch, HOST_WRITE, run, addresses[i], patterns[i], NULL, error)
-                : launch_pattern(batch, "write", run, addresses[i], patterns[i], error);
+            runner->facts.host_access_is_free
+                ? process_on_host(runner, HOST_WRITE, run, addresses[i], patterns[i], NULL, error)
+                : launch_pattern(runner, "write", run, addresses[i], patterns[i], error);
     memory->pattern_bytes = cold || status != FTH_OK ? 0 : run->sweep->bytes;
     memory->pattern_wide = run->sweep->wide;
     memory->pattern_arrays = arrays;
@@ -264,8 +264,8 @@ static enum fth_status fill_arrays(struct fth_batch *batch, const struct run *ru
 
 /* Counts the wrong elements after a sweep. For a read, `*wrong` is 1 if the sum of all words is
  * wrong, otherwise 0. */
-static enum fth_status count_wrong(struct fth_batch *batch, const struct run *run, uint32_t *wrong,
-                                   struct fth_error *error)
+static enum fth_status count_wrong(struct fth_runner *runner, const struct run *run,
+                                   uint32_t *wrong, struct fth_error *error)
 {
     const bool reads = run->sweep->kind == FTH_SWEEP_READ;
     const uint64_t place_arrays = reads ? run->x : run->z;
@@ -275,18 +275,18 @@ static enum fth_status count_wrong(struct fth_batch *batch, const struct run *ru
         return fth_no_memory(error, "run experiments", NULL);
     fth_sweep_coefficients(run->sweep->kind, coefficients);
     *wrong = 0;
-    enum fth_status status = batch->facts.host_access_is_free
-                                 ? process_on_host(batch, reads ? HOST_SUBTRACT_SUM : HOST_CHECK,
+    enum fth_status status = runner->facts.host_access_is_free
+                                 ? process_on_host(runner, reads ? HOST_SUBTRACT_SUM : HOST_CHECK,
                                                    run, place_arrays, coefficients, wrong, error)
-                                 : launch_pattern(batch, reads ? "total" : "check", run,
+                                 : launch_pattern(runner, reads ? "total" : "check", run,
                                                   place_arrays, coefficients, error);
     const double bytes = (double)run->sweep->bytes;
     if (status == FTH_OK)
         status =
-            batch->ops->wait(batch->machine, min_time_limit_s + bytes / min_bytes_per_s, error);
+            runner->ops->wait(runner->machine, min_time_limit_s + bytes / min_bytes_per_s, error);
     if (status == FTH_OK)
-        status =
-            batch->ops->download(batch->machine, sums, batch->sweep.control, CONTROL_BYTES, error);
+        status = runner->ops->download(runner->machine, sums, runner->sweep.control, CONTROL_BYTES,
+                                       error);
     *wrong += sums[FTH_SWEEP_SUMS];
     for (size_t i = 0; i < FTH_SWEEP_SUMS && reads; i++)
         *wrong += sums[i];
@@ -298,7 +298,7 @@ static enum fth_status count_wrong(struct fth_batch *batch, const struct run *ru
 
 /* ---- running ---- */
 
-static enum fth_status launch(struct fth_batch *batch, const struct run *run,
+static enum fth_status launch(struct fth_runner *runner, const struct run *run,
                               struct fth_error *error)
 {
     const struct fth_sweep *sweep = run->sweep;
@@ -309,44 +309,44 @@ static enum fth_status launch(struct fth_batch *batch, const struct run *run,
         run->z,
         sweep->bytes,
         group_bytes(&code) * (sweep->threads / code.lanes) * sweep->blocks,
-        batch->sweep.control,
+        runner->sweep.control,
     };
-    return batch->ops->launch(batch->machine,
-                              &(struct fth_machine_launch){.module = run->module,
-                                                           .kernel = "sweep",
-                                                           .blocks = sweep->blocks,
-                                                           .threads = sweep->threads,
-                                                           .carveout_percent = -1,
-                                                           .arguments = arguments,
-                                                           .argument_bytes = sizeof arguments},
-                              error);
+    return runner->ops->launch(runner->machine,
+                               &(struct fth_machine_launch){.module = run->module,
+                                                            .kernel = "sweep",
+                                                            .blocks = sweep->blocks,
+                                                            .threads = sweep->threads,
+                                                            .carveout_percent = -1,
+                                                            .arguments = arguments,
+                                                            .argument_bytes = sizeof arguments},
+                               error);
 }
 
 /* Times one launch in nanoseconds. `sample` NULL: the time is not needed. */
-static enum fth_status time_launch(struct fth_batch *batch, const struct run *run, bool cold,
+static enum fth_status time_launch(struct fth_runner *runner, const struct run *run, bool cold,
                                    uint32_t *sample, struct fth_error *error)
 {
     const double bytes = 3 * (double)run->sweep->bytes;
     double ns = 0;
     enum fth_status status = FTH_OK;
-    if (cold && !batch->facts.host_access_is_free)
-        status = fth_batch_flush(batch, error);
+    if (cold && !runner->facts.host_access_is_free)
+        status = fth_runner_flush(runner, error);
     /* Clear the sums, so that in the end they are those of the last launch. */
     if (status == FTH_OK)
-        status = batch->ops->fill(batch->machine, batch->sweep.control, 0, CONTROL_BYTES, error);
+        status = runner->ops->fill(runner->machine, runner->sweep.control, 0, CONTROL_BYTES, error);
     if (status == FTH_OK)
-        status = fth_batch_queue_delay(batch, error);
+        status = fth_runner_queue_delay(runner, error);
     if (status == FTH_OK)
-        status = batch->ops->mark(batch->machine, false, error);
+        status = runner->ops->mark(runner->machine, false, error);
     if (status == FTH_OK)
-        status = launch(batch, run, error);
+        status = launch(runner, run, error);
     if (status == FTH_OK)
-        status = batch->ops->mark(batch->machine, true, error);
+        status = runner->ops->mark(runner->machine, true, error);
     if (status == FTH_OK)
         status =
-            batch->ops->wait(batch->machine, min_time_limit_s + bytes / min_bytes_per_s, error);
+            runner->ops->wait(runner->machine, min_time_limit_s + bytes / min_bytes_per_s, error);
     if (status == FTH_OK)
-        status = batch->ops->marked_ns(batch->machine, &ns, error);
+        status = runner->ops->marked_ns(runner->machine, &ns, error);
     if (sample)
         *sample = ns < UINT32_MAX ? (uint32_t)(ns + 0.5) : UINT32_MAX;
     return status;
@@ -354,39 +354,39 @@ static enum fth_status time_launch(struct fth_batch *batch, const struct run *ru
 
 /* Ensures that there are at least `bytes` for the arrays. Where that changes the address, the
  * pattern is lost. */
-static enum fth_status reserve(struct fth_batch *batch, uint64_t bytes, struct fth_error *error)
+static enum fth_status reserve(struct fth_runner *runner, uint64_t bytes, struct fth_error *error)
 {
-    struct fth_sweep_memory *memory = &batch->sweep;
+    struct fth_sweep_memory *memory = &runner->sweep;
     enum fth_status status = FTH_OK;
     if (!memory->control)
-        status = batch->ops->alloc(batch->machine, CONTROL_BYTES, &memory->control, error);
+        status = runner->ops->alloc(runner->machine, CONTROL_BYTES, &memory->control, error);
     const uint64_t old = memory->pool.address;
     if (status == FTH_OK)
-        status = fth_pool_grow(batch, &memory->pool, bytes, error);
+        status = fth_pool_grow(runner, &memory->pool, bytes, error);
     if (memory->pool.address != old)
         memory->pattern_bytes = 0;
     return status == FTH_NO_MEMORY ? FTH_UNAVAILABLE : status;
 }
 
-enum fth_status fth_sweep_reserve(struct fth_batch *batch, uint64_t bytes, uint64_t *address,
+enum fth_status fth_sweep_reserve(struct fth_runner *runner, uint64_t bytes, uint64_t *address,
                                   struct fth_error *error)
 {
-    enum fth_status status = reserve(batch, bytes, error);
-    batch->sweep.pattern_bytes = 0;
-    *address = batch->sweep.pool.address;
+    enum fth_status status = reserve(runner, bytes, error);
+    runner->sweep.pattern_bytes = 0;
+    *address = runner->sweep.pool.address;
     return status;
 }
 
 /* Chooses the addresses of the arrays. */
-static enum fth_status place_arrays(struct fth_batch *batch, struct run *run, bool cold,
+static enum fth_status place_arrays(struct fth_runner *runner, struct run *run, bool cold,
                                     struct fth_error *error)
 {
-    struct fth_pool *pool = &batch->sweep.pool;
+    struct fth_pool *pool = &runner->sweep.pool;
     const uint64_t bytes = run->sweep->bytes;
     const bool has_y = fth_sweep_arrays(run->sweep->kind) == 3;
     const uint64_t piece = bytes * (has_y ? 3 : 2);
     enum fth_status status =
-        reserve(batch, cold ? fth_pool_cold_bytes(batch, piece) : piece, error);
+        reserve(runner, cold ? fth_pool_cold_bytes(runner, piece) : piece, error);
     if (status != FTH_OK)
         return status;
     run->x = cold ? fth_pool_take(pool, piece) : pool->address;
@@ -396,19 +396,19 @@ static enum fth_status place_arrays(struct fth_batch *batch, struct run *run, bo
 }
 
 /* Places the arrays and writes their initial contents. */
-static enum fth_status prepare(struct fth_batch *batch, struct run *run, bool cold,
+static enum fth_status prepare(struct fth_runner *runner, struct run *run, bool cold,
                                struct fth_error *error)
 {
-    enum fth_status status = place_arrays(batch, run, cold, error);
+    enum fth_status status = place_arrays(runner, run, cold, error);
     if (status == FTH_OK)
-        status = fill_arrays(batch, run, cold, error);
+        status = fill_arrays(runner, run, cold, error);
     /* The target gets other values, so that the check finds elements that were not written. */
     if (status == FTH_OK)
-        status = batch->ops->fill(batch->machine, run->z, 0xff, run->sweep->bytes, error);
+        status = runner->ops->fill(runner->machine, run->z, 0xff, run->sweep->bytes, error);
     return status;
 }
 
-static enum fth_status run_sweep(struct fth_batch *batch, struct fth_machine_module *unused,
+static enum fth_status run_sweep(struct fth_runner *runner, struct fth_machine_module *unused,
                                  const struct fth_request *request, uint32_t *cycles,
                                  struct fth_error *error)
 {
@@ -416,22 +416,22 @@ static enum fth_status run_sweep(struct fth_batch *batch, struct fth_machine_mod
     const struct fth_sweep *sweep = &request->sweep;
     const struct fth_sweep_code code = code_of(sweep);
     struct run run = {.sweep = sweep};
-    if (sweep->hinted && !batch->facts.hints)
+    if (sweep->hinted && !runner->facts.hints)
         return fth_fail(error, FTH_UNSUPPORTED, "sweep", NULL,
                         "cache hints require a real GPU with compute capability 8.0 or later");
-    enum fth_status status = load(batch, &code, &run.module, error);
-    fth_stream_invalidate(batch);
+    enum fth_status status = load(runner, &code, &run.module, error);
+    fth_stream_invalidate(runner);
     /* After a launch, its arrays are in the L2. Each cold launch therefore uses other memory. */
     for (uint32_t i = 0; i < sweep->repeats && status == FTH_OK; i++) {
         if (i == 0 || request->cold)
-            status = prepare(batch, &run, request->cold, error);
+            status = prepare(runner, &run, request->cold, error);
         if (status == FTH_OK && i == 0 && !request->cold)
-            status = time_launch(batch, &run, false, NULL, error);
+            status = time_launch(runner, &run, false, NULL, error);
         if (status == FTH_OK)
-            status = time_launch(batch, &run, request->cold, &cycles[i], error);
+            status = time_launch(runner, &run, request->cold, &cycles[i], error);
     }
     if (status == FTH_OK)
-        status = count_wrong(batch, &run, &cycles[sweep->repeats], error);
+        status = count_wrong(runner, &run, &cycles[sweep->repeats], error);
     return status;
 }
 

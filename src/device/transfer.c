@@ -92,70 +92,71 @@ enum { SOURCE_BYTE = 0x5a, TARGET_BYTE = 0xa5, CHECKED_BYTES = 1 << 16 };
 static const double min_time_limit_s = 3, min_bytes_per_s = 1e8;
 
 /* Times one copy of the first `bytes` at `memory` to the following `bytes`. */
-static enum fth_status time_copy(struct fth_batch *batch, uint64_t memory, uint64_t bytes,
+static enum fth_status time_copy(struct fth_runner *runner, uint64_t memory, uint64_t bytes,
                                  double *ns, struct fth_error *error)
 {
-    enum fth_status status = fth_batch_queue_delay(batch, error);
+    enum fth_status status = fth_runner_queue_delay(runner, error);
     if (status == FTH_OK)
-        status = batch->ops->mark(batch->machine, false, error);
+        status = runner->ops->mark(runner->machine, false, error);
     if (status == FTH_OK)
-        status = batch->ops->copy(batch->machine, memory + bytes, memory, bytes, error);
+        status = runner->ops->copy(runner->machine, memory + bytes, memory, bytes, error);
     if (status == FTH_OK)
-        status = batch->ops->mark(batch->machine, true, error);
+        status = runner->ops->mark(runner->machine, true, error);
     if (status == FTH_OK)
-        status = batch->ops->wait(batch->machine,
-                                  min_time_limit_s + (double)bytes / min_bytes_per_s, error);
-    return status == FTH_OK ? batch->ops->marked_ns(batch->machine, ns, error) : status;
+        status = runner->ops->wait(runner->machine,
+                                   min_time_limit_s + (double)bytes / min_bytes_per_s, error);
+    return status == FTH_OK ? runner->ops->marked_ns(runner->machine, ns, error) : status;
 }
 
 /* Adds the number of wrong bytes at the start and at the end of the copy to `*wrong`. */
-static enum fth_status count_wrong_bytes(struct fth_batch *batch, uint64_t copy, uint64_t bytes,
+static enum fth_status count_wrong_bytes(struct fth_runner *runner, uint64_t copy, uint64_t bytes,
                                          uint32_t *wrong, struct fth_error *error)
 {
     unsigned char part[CHECKED_BYTES];
     const uint64_t size = bytes < CHECKED_BYTES ? bytes : (uint64_t)CHECKED_BYTES;
     enum fth_status status = FTH_OK;
     for (int end = 0; end < 2 && status == FTH_OK; end++) {
-        status = batch->ops->download(batch->machine, part, copy + (end ? bytes - size : 0), size,
-                                      error);
+        status = runner->ops->download(runner->machine, part, copy + (end ? bytes - size : 0), size,
+                                       error);
         for (uint64_t i = 0; i < size && status == FTH_OK; i++)
             *wrong += part[i] != SOURCE_BYTE;
     }
     return status;
 }
 
-static enum fth_status copy_within(struct fth_batch *batch, const struct fth_transfer *transfer,
+static enum fth_status copy_within(struct fth_runner *runner, const struct fth_transfer *transfer,
                                    uint32_t *cycles, struct fth_error *error)
 {
     const uint64_t bytes = (transfer->bytes + 255) / 256 * 256;
     uint64_t memory = 0;
     double ns = 0;
-    enum fth_status status = fth_sweep_reserve(batch, 2 * bytes, &memory, error);
+    enum fth_status status = fth_sweep_reserve(runner, 2 * bytes, &memory, error);
     if (status == FTH_OK)
-        status = batch->ops->fill(batch->machine, memory, SOURCE_BYTE, bytes, error);
+        status = runner->ops->fill(runner->machine, memory, SOURCE_BYTE, bytes, error);
     if (status == FTH_OK)
-        status = batch->ops->fill(batch->machine, memory + bytes, TARGET_BYTE, bytes, error);
+        status = runner->ops->fill(runner->machine, memory + bytes, TARGET_BYTE, bytes, error);
     if (status == FTH_OK)
-        status = time_copy(batch, memory, bytes, &ns, error);
+        status = time_copy(runner, memory, bytes, &ns, error);
     for (uint32_t i = 0; i < transfer->repeats && status == FTH_OK; i++) {
-        status = time_copy(batch, memory, bytes, &ns, error);
+        status = time_copy(runner, memory, bytes, &ns, error);
         cycles[i] = ns < UINT32_MAX ? (uint32_t)(ns + 0.5) : UINT32_MAX;
     }
     if (status == FTH_OK)
-        status = count_wrong_bytes(batch, memory + bytes, bytes, &cycles[transfer->repeats], error);
+        status =
+            count_wrong_bytes(runner, memory + bytes, bytes, &cycles[transfer->repeats], error);
     return status;
 }
 
-static enum fth_status run(struct fth_batch *batch, struct fth_machine_module *unused,
+static enum fth_status run(struct fth_runner *runner, struct fth_machine_module *unused,
                            const struct fth_request *request, uint32_t *cycles,
                            struct fth_error *error)
 {
     (void)unused;
-    fth_stream_invalidate(batch);
+    fth_stream_invalidate(runner);
     enum fth_status status =
         request->transfer.kind == FTH_TRANSFER_WITHIN
-            ? copy_within(batch, &request->transfer, cycles, error)
-            : batch->ops->transfer(batch->machine, &request->transfer, cycles, error);
+            ? copy_within(runner, &request->transfer, cycles, error)
+            : runner->ops->transfer(runner->machine, &request->transfer, cycles, error);
     return status == FTH_NO_MEMORY ? FTH_UNAVAILABLE : status;
 }
 

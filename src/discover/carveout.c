@@ -107,7 +107,7 @@ static enum fth_status check_shared(struct fth_discovery *discovery, struct fth_
     } else if (cycles > expected && cycles / expected - 1 <= max_disturbed_difference) {
         snprintf(note, sizeof note, "checked by a chain over all of it (disturbed)");
     } else {
-        snprintf(note, sizeof note, "a chain over all of it took %.1f cycles per load", cycles);
+        fth_format(note, sizeof note, "a chain over all of it took %.1f cycles per load", cycles);
         fth_log_message(discovery->prober.log, FTH_LOG_WARNING, "shared.%s: %s", reported->name,
                         note);
     }

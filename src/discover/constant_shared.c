@@ -72,8 +72,8 @@ static enum fth_status note_code(struct fth_discovery *discovery,
 {
     enum fth_status status = FTH_OK;
     char note[96];
-    snprintf(note, sizeof note, "assumes %.4g bytes per instruction",
-             (double)levels->code.bytes / (double)levels->code.instructions);
+    fth_format(note, sizeof note, "assumes %.4g bytes per instruction",
+               (double)levels->code.bytes / (double)levels->code.instructions);
     for (size_t i = 0; i < levels->count && status == FTH_OK; i++) {
         const struct fth_fetch_level *level = &levels->items[i];
         const char *name = code_name(levels, i);

@@ -77,7 +77,11 @@ enum fth_status fth_discovery_run(struct fth_discovery *discovery,
 enum fth_status fth_discover(struct fth_device *device, const struct fth_discover_options *options,
                              struct fth_gpu **gpu, struct fth_error *error)
 {
+    struct fth_discover_options known;
     struct fth_discovery discovery = {.prober = {.device = device}};
+    *gpu = NULL;
+    FTH_TRY(fth_options_read("fth_discover_options", options, &known, sizeof known, error));
+    options = &known;
     enum fth_status status = fth_discovery_run(&discovery, options, error);
     fth_log_progress(options->log, "done", 1);
     *gpu = discovery.gpu;

@@ -17,7 +17,8 @@
 #ifndef FTH_DISCOVER_H
 #define FTH_DISCOVER_H
 
-#include "probe/probe.h"
+#include "probe/cache/probe_cache.h"
+#include "probe/rate/probe_rate.h"
 
 /* The state of a discovery, including results that later stages need. */
 struct fth_discovery {

@@ -2,7 +2,8 @@
  * that a discovery found. The results become attributes with a confidence, or reasons under
  * "unknown". */
 #include "discover/discover.h"
-#include "probe/structure.h"
+#include "probe/l2/probe_l2.h"
+#include "probe/structure/probe_structure.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -202,8 +203,9 @@ static enum fth_status note_policy(const struct dissection *dissection,
     struct fth_attribute list = fth_attribute_make("way_weights", FTH_NUMBERS);
     double *shares = calloc(found->ways, sizeof *shares);
     for (uint64_t way = 0; shares && found->way_shares && way < found->ways; way++)
-        /* Thousandths are sufficient: with the 12,000 replacements that policy.c counts, a share
-         * has a standard deviation of up to 0.005. A weight in a description must not be 0. */
+        /* Thousandths are sufficient: with the 12,000 replacements that replacement.c counts, a
+         * share has a standard deviation of up to 0.005. A weight in a description must not be 0.
+         */
         shares[way] = fmax(round(found->way_shares[way] * 1e3) / 1e3, 1e-3);
     list.numbers = shares;
     list.count = found->ways;
@@ -604,7 +606,11 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
 enum fth_status fth_dissect(struct fth_device *device, const struct fth_dissect_options *options,
                             struct fth_gpu **gpu, struct fth_error *error)
 {
+    struct fth_dissect_options known;
     char list[1024];
+    *gpu = NULL;
+    FTH_TRY(fth_options_read("fth_dissect_options", options, &known, sizeof known, error));
+    options = &known;
     const struct fth_discover_options first = {
         .only = elements_to_discover(options, list, sizeof list), .log = options->log};
     struct fth_discovery discovery = {.prober = {.device = device}, .no_bandwidth = true};

@@ -1,7 +1,7 @@
-/* Further figures of the L2 for 'fathom dissect' (probe/l2map.c): the home partitions of lines, the
+/* Further figures of the L2 for 'fathom dissect' (probe/l2/l2map.c): the home partitions of lines, the
  * near partition of each SM, prefetching, and whether evictions are repeatable. */
 #include "discover/discover.h"
-#include "probe/l2.h"
+#include "probe/l2/probe_l2.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static const double min_prefetched_fraction = 0.05;
 
 /* ---- thresholds ---- */
 
-/* Sets the thresholds between latencies, in cycles of a timed load, as probe/l2.c does: a load
+/* Sets the thresholds between latencies, in cycles of a timed load, as l2_geometry.c does: a load
  * comes from memory if it takes longer than the 5 % quantile of memory, less 2 cycles; it hits the
  * near partition if it is closer to the near latency than to the far one. */
 static enum fth_status make_plan(struct fth_discovery *discovery, struct fth_l2_map_plan *plan,
@@ -169,7 +169,7 @@ static enum fth_status find_order(struct fth_discovery *discovery,
         snprintf(method, sizeof method,
                  "at every footprint, either all lines were evicted or none, in every repetition");
     else
-        snprintf(
+        fth_format(
             method, sizeof method,
             "whether a repetition evicts the same lines: agreement beyond chance %.2f, median of "
             "five footprints",

@@ -2,7 +2,7 @@
  * walks that they are derived from (Mei and Chu 2017, Fig. 8), and the latency of a load for each
  * combination of cache hits and TLB hits (their Fig. 14), through L2 and through L1. */
 #include "discover/discover.h"
-#include "probe/tlb.h"
+#include "probe/tlb/probe_tlb.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -78,7 +78,7 @@ static void add_failure(struct failures *failures, const char *element, const ch
     *failure = (struct failure){.element = element, .attribute = attribute, .other = other};
     va_list arguments;
     va_start(arguments, reason);
-    vsnprintf(failure->reason, sizeof failure->reason, reason, arguments);
+    fth_vformat(failure->reason, sizeof failure->reason, reason, arguments);
     va_end(arguments);
 }
 

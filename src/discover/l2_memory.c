@@ -1,7 +1,7 @@
 /* Measures the L2 and device memory. */
 #include "discover/discover.h"
-#include "probe/l2.h"
-#include "probe/tlb.h"
+#include "probe/l2/probe_l2.h"
+#include "probe/tlb/probe_tlb.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -199,10 +199,10 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
     if (found->evicts_early)
         snprintf(near_note, sizeof near_note, "lines are evicted before other memory is accessed");
     if (found->partitions.value > 1 && found->near_onset.value && found->near_full_miss.value)
-        snprintf(near_note, sizeof near_note,
-                 "all lines stay in the near partition up to %.1f MiB, none from %.1f MiB on",
-                 (double)found->near_onset.value / 1048576,
-                 (double)found->near_full_miss.value / 1048576);
+        fth_format(near_note, sizeof near_note,
+                   "all lines stay in the near partition up to %.1f MiB, none from %.1f MiB on",
+                   (double)found->near_onset.value / 1048576,
+                   (double)found->near_full_miss.value / 1048576);
     const struct {
         const char *attribute;
         const struct fth_decision *decision;

@@ -143,10 +143,11 @@ const char *fth_note_agreement(const struct fth_discovery *discovery, double lat
     const double difference = overhead_cycles - discovery->l2_overhead_cycles;
     if (!(fabs(difference) > max_difference_cycles))
         return NULL;
-    snprintf(note, FTH_NOTE_BYTES,
-             "%.1f cycles if timed load by load; reading the clock costs %.1f cycles %s here than "
-             "for L2 loads",
-             latency_cycles + difference, fabs(difference), difference > 0 ? "more" : "less");
+    fth_format(
+        note, FTH_NOTE_BYTES,
+        "%.1f cycles if timed load by load; reading the clock costs %.1f cycles %s here than "
+        "for L2 loads",
+        latency_cycles + difference, fabs(difference), difference > 0 ? "more" : "less");
     return note;
 }
 

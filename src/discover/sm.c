@@ -284,7 +284,8 @@ enum fth_status fth_discover_sm(struct fth_discovery *discovery, struct fth_erro
     /* The read-only path exists since compute capability 3.5. */
     const struct fth_attribute *capability =
         fth_gpu_attribute(discovery->gpu, "device", "compute_capability");
-    bool has_readonly = !capability || !capability->text || strtod(capability->text, NULL) >= 3.5;
+    bool has_readonly =
+        !capability || !capability->text || fth_strtod(capability->text, NULL) >= 3.5;
     for (size_t i = 0; i < CACHES && status == FTH_OK; i++) {
         struct cache *cache = &caches[i];
         if (!fth_discovery_wants(discovery, cache->element) ||

@@ -1,6 +1,6 @@
 /* Measures the page size, the entries and the miss penalty of each TLB level. */
 #include "discover/discover.h"
-#include "probe/tlb.h"
+#include "probe/tlb/probe_tlb.h"
 
 #include <math.h>
 

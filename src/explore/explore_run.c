@@ -212,6 +212,10 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
                                 const struct fth_explore_options *options,
                                 struct fth_explore_outcome *outcome, struct fth_error *error)
 {
+    struct fth_explore_options known;
+    *outcome = (struct fth_explore_outcome){0};
+    FTH_TRY(fth_options_read("fth_explore_options", options, &known, sizeof known, error));
+    options = &known;
     const size_t shards = options->shards ? options->shards : 1;
     const size_t shard = options->shards ? options->shard : 1;
     const unsigned threads = options->threads ? options->threads : cores();
@@ -220,7 +224,6 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
     size_t *jobs = NULL;
     struct pool pool = {
         .exploration = exploration, .log = options->log, .error = error, .status = FTH_OK};
-    *outcome = (struct fth_explore_outcome){0};
     FTH_TRY(fth_plan_complete(exploration, error));
     if (shard < 1 || shard > shards)
         return fth_fail(error, FTH_INVALID, operation, NULL, "there is no shard %zu of %zu", shard,

@@ -98,7 +98,7 @@ static enum fth_status load(struct fth_input *input, const char *path,
                             const struct fth_launch_options *options, const struct fth_log *log,
                             struct fth_error *error)
 {
-    const struct fth_trace_options trace = {.size = sizeof trace, .launch = options, .log = log};
+    const struct fth_trace_options trace = FTH_TRACE_OPTIONS(.launch = options, .log = log);
     FTH_TRY(fth_trace_obtain(path, &trace, &input->trace, error));
     if (fth_trace_truncated(input->trace))
         return fth_fail(error, FTH_INVALID, operation, path,
@@ -156,7 +156,7 @@ enum fth_status fth_input_open(struct fth_exploration *exploration, const char *
     struct fth_buffer key = {0};
     struct fth_input input = {0};
     enum fth_status status = FTH_OK;
-    fth_options_copy(&options, sizeof options, given);
+    FTH_TRY(fth_options_read("fth_launch_options", given, &options, sizeof options, error));
     put_key(&key, path, &options);
     if (key.failed) {
         status = fth_no_memory(error, operation, path);

@@ -152,8 +152,7 @@ static enum fth_status read_text(const struct reader *reader, const char *text, 
 /* The launch options of all traces of a file or preset: only sizes of launch files. */
 static struct fth_launch_options sizes_only(const char *const *sizes, size_t count)
 {
-    return (struct fth_launch_options){
-        .size = sizeof(struct fth_launch_options), .sizes = sizes, .size_count = count};
+    return (struct fth_launch_options)FTH_LAUNCH_OPTIONS(.sizes = sizes, .size_count = count);
 }
 
 enum fth_status fth_explore_read(struct fth_exploration *exploration, const char *path,

@@ -1,4 +1,4 @@
-/* Executes a batch of requests on the device of a prober, and builds requests. */
+/* Executes a batch of requests on the device of a prober. */
 #include "probe/probe.h"
 
 #include <stdlib.h>
@@ -33,16 +33,4 @@ void fth_answers_fini(struct fth_answers *answers)
         fth_samples_fini(&answers->items[i]);
     free(answers->items);
     *answers = (struct fth_answers){NULL, 0};
-}
-
-struct fth_request fth_request_make(int carveout_percent)
-{
-    return (struct fth_request){.sm = FTH_ANY_SM, .carveout_percent = carveout_percent};
-}
-
-void fth_request_add(struct fth_request *request, enum fth_step_kind kind, enum fth_path path,
-                     struct fth_chain chain, uint64_t passes)
-{
-    request->steps[request->step_count++] =
-        (struct fth_step){.kind = kind, .path = path, .chain = chain, .passes = passes};
 }

@@ -101,7 +101,7 @@ static enum fth_status compare(struct sample_set *sample_set, size_t rows, const
         fth_nearest_fit(sample_set->examples, sample_set->labels, rows, sample_set->features,
                         sample_set->weights, sample_set->classes, &nearest, error);
     for (size_t i = 0; i < sample_set->classes && status == FTH_OK; i++)
-        sample_set->distance[i] = fth_nearest_distance(nearest, i, features, NULL);
+        sample_set->distance[i] = fth_nearest_distance(nearest, i, features);
     fth_nearest_destroy(nearest);
     return status;
 }
@@ -198,10 +198,9 @@ static enum fth_status find_limit(double *own, size_t rows, double *limit, struc
     if (known == 0)
         return FTH_OK;
     double usual;
-    enum fth_status status = fth_quantile_f64(own, known, limit_quantile, &usual, error);
-    if (status == FTH_OK)
-        *limit = fmax(limit_factor * usual, min_limit);
-    return status;
+    FTH_TRY(fth_quantile_f64(own, known, limit_quantile, &usual, error));
+    *limit = fmax(limit_factor * usual, min_limit);
+    return FTH_OK;
 }
 
 /* ---- leave-one-out ---- */
@@ -214,8 +213,8 @@ static enum fth_status calibrate(struct sample_set *sample_set, struct nearest_t
     *two = fth_arena_array(&sample_set->arena, sample_set->rows, sizeof **two);
     if (!own || !*two)
         return fth_no_memory(error, operation, NULL);
-    enum fth_status status = leave_out(sample_set, *two, own, error);
-    return status == FTH_OK ? find_limit(own, sample_set->rows, limit, error) : status;
+    FTH_TRY(leave_out(sample_set, *two, own, error));
+    return find_limit(own, sample_set->rows, limit, error);
 }
 
 static enum fth_status leave_out_all(struct sample_set *sample_set, size_t none, size_t *found,
@@ -329,14 +328,14 @@ static void conclude(const struct sample_set *sample_set, const struct answer *a
         snprintf(reason, size,
                  "no GPU has two runs, so the limit for a match is unknown; enroll more runs");
     else if (!is_near(two, limit))
-        snprintf(reason, size,
-                 "no enrolled GPU matches: the nearest, '%s', has a distance of %.3g, and the "
-                 "limit is %.3g",
-                 candidates[0].name, candidates[0].distance, limit);
+        fth_format(reason, size,
+                   "no enrolled GPU matches: the nearest, '%s', has a distance of %.3g, and the "
+                   "limit is %.3g",
+                   candidates[0].name, candidates[0].distance, limit);
     else if (is_undecided(two, limit))
-        snprintf(reason, size, "'%s' (distance %.3g) and '%s' (%.3g) are equally near",
-                 candidates[0].name, candidates[0].distance, candidates[1].name,
-                 candidates[1].distance);
+        fth_format(reason, size, "'%s' (distance %.3g) and '%s' (%.3g) are equally near",
+                   candidates[0].name, candidates[0].distance, candidates[1].name,
+                   candidates[1].distance);
     else
         identification->name = candidates[0].name;
 }
@@ -350,19 +349,23 @@ static enum fth_status identify(struct answer *answer, const struct fth_runs *me
     answer->features = calloc(run->count + 1, sizeof *answer->features);
     if (!answer->candidates || !answer->features)
         return fth_no_memory(error, operation, NULL);
+    struct nearest_two *two = NULL;
     enum fth_status status =
         collect_runs(&answer->runs, run->version, run->count, &sample_set, error);
-    struct nearest_two *two = NULL;
-    if (status == FTH_OK)
-        status = calibrate(&sample_set, &two, &identification->limit_distance, error);
-    if (status == FTH_OK)
-        status = summarize(measured, answer->features, error);
-    if (status == FTH_OK)
-        status = compare(&sample_set, sample_set.rows, answer->features, error);
-    if (status == FTH_OK) {
-        rank_candidates(answer, &sample_set, run->uuid, identification);
-        conclude(&sample_set, answer, identification);
-    }
+    if (status != FTH_OK)
+        goto out;
+    status = calibrate(&sample_set, &two, &identification->limit_distance, error);
+    if (status != FTH_OK)
+        goto out;
+    status = summarize(measured, answer->features, error);
+    if (status != FTH_OK)
+        goto out;
+    status = compare(&sample_set, sample_set.rows, answer->features, error);
+    if (status != FTH_OK)
+        goto out;
+    rank_candidates(answer, &sample_set, run->uuid, identification);
+    conclude(&sample_set, answer, identification);
+out:
     fth_arena_fini(&sample_set.arena);
     return status;
 }

@@ -53,7 +53,8 @@ static enum fth_status write_trace(const struct fth_trace_input *input,
                                    struct fth_error *error)
 {
     const bool is_launch = input->kind == FTH_INPUT_LAUNCH || input->kind == FTH_INPUT_PTX;
-    const struct fth_run_options run = {.threads = options->threads, .log = options->log};
+    const struct fth_run_options run =
+        FTH_RUN_OPTIONS(.threads = options->threads, .log = options->log);
     struct fth_trace_writer *writer = NULL;
     int fd = -1;
     /* The launch is read before the file is created, so that a mistake in it leaves no file. */
@@ -76,8 +77,8 @@ enum fth_status fth_trace_obtain(const char *path, const struct fth_trace_option
     struct fth_trace_options options;
     struct fth_launch *launch = NULL;
     struct fth_trace_input input;
-    fth_options_copy(&options, sizeof options, given);
     *trace = NULL;
+    FTH_TRY(fth_options_read("fth_trace_options", given, &options, sizeof options, error));
     if (options.traced)
         *options.traced = NULL;
     FTH_TRY(fth_trace_input_open(path, options.log, &input, error));

@@ -403,7 +403,9 @@ enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
                                  const struct fth_run_options *options,
                                  struct fth_launch_totals *totals, struct fth_error *error)
 {
+    struct fth_run_options known;
     struct fth_trace_writer *writer;
+    FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
     FTH_TRY(fth_trace_writer_create(path, &writer, error));
-    return fth_launch_trace_to(launch, writer, options, totals, error);
+    return fth_launch_trace_to(launch, writer, &known, totals, error);
 }

@@ -48,7 +48,8 @@ static void run(const char *path, const struct fth_model_params *params)
             abort();
         return;
     }
-    const struct fth_model_options options = {.threads = 1, .bypassed = true, .curves = true};
+    const struct fth_model_options options =
+        FTH_MODEL_OPTIONS(.threads = 1, .bypassed = true, .curves = true);
     const enum fth_status status = fth_model_run(trace, params, &options, &result, &error);
     if ((status == FTH_OK) != (result != NULL) || (status != FTH_OK && !error.cause[0]))
         abort();

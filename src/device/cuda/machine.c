@@ -124,9 +124,9 @@ static enum fth_status wait_queue(void *user, double limit_s, struct fth_error *
         if (passed >= limit_s) {
             machine->hung = true;
             /* The last kernel is named, although an earlier kernel or a copy may hang instead. */
-            snprintf(machine->lost, sizeof machine->lost,
-                     "kernel '%s' did not complete within %g s and was abandoned", machine->kernel,
-                     limit_s);
+            fth_format(machine->lost, sizeof machine->lost,
+                       "kernel '%s' did not complete within %g s and was abandoned",
+                       machine->kernel, limit_s);
             return fth_fail(error, FTH_UNAVAILABLE, "use GPU", machine->id, "%s", machine->lost);
         }
         if (passed > SPIN_S) {

@@ -84,28 +84,26 @@ enum fth_status fth_cuda_open_named(const char *what, struct fth_cuda *cuda, int
     if (status != FTH_OK)
         return status;
     /* A process sees at most one MIG slice: the one that CUDA_VISIBLE_DEVICES names when the driver
-     * is initialised. So the variable is set here, for this process. If the driver is already
-     * initialised, only the slice that is visible now can be opened. */
+     * is initialised. The caller sets the variable; the library does not change the environment of
+     * the process. */
     int count = 0;
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     const bool late = cuda->device_count(&count) != FTH_CU_NOT_INITIALISED;
-    if (slice && !late && setenv("CUDA_VISIBLE_DEVICES", what, 1) != 0)
-        status = fth_no_memory(error, "open GPU", what);
-    if (status == FTH_OK)
-        status = fth_cuda_initialise(cuda, error);
+    const bool selected = slice && !late && visible && strcmp(visible, what) == 0;
+    status = fth_cuda_initialise(cuda, error);
     if (status == FTH_OK) {
         fth_cu_result result = cuda->device_count(&count);
         if (result != 0)
             status = fth_cuda_fail(cuda, result, "cuDeviceGetCount", error);
     }
-    if (status == FTH_OK && slice && !late && count == 1 && is_slice(cuda, 0))
+    if (status == FTH_OK && selected && count == 1 && is_slice(cuda, 0))
         *ordinal = 0;
     else if (status == FTH_OK)
         status = find(cuda, what, count, ordinal, error);
-    if (status == FTH_NOT_FOUND && slice && late)
+    if (status == FTH_NOT_FOUND && slice && !selected)
         fth_error_context(error,
-                          "not visible: the driver is already initialised; set "
-                          "CUDA_VISIBLE_DEVICES=%s before starting the program",
-                          what);
+                          "not visible: %sset CUDA_VISIBLE_DEVICES=%s before starting the program",
+                          late ? "the driver is already initialised; " : "", what);
     if (status != FTH_OK)
         fth_cuda_close(cuda);
     return status;
@@ -135,7 +133,7 @@ static enum fth_status open_device(const char *what, const struct fth_log *log,
     *device = NULL;
     snprintf(id, sizeof id, "cuda:%s", what);
     FTH_TRY(open_machine(what, log, &ops, &machine, error));
-    return fth_batch_device(id, ops, machine, log, device, error);
+    return fth_runner_device(id, ops, machine, log, device, error);
 }
 
 const struct fth_backend fth_backend_cuda = {"cuda", "NVIDIA GPUs, through the CUDA driver",

@@ -30,7 +30,7 @@ static enum fth_status open_simulated(const char *what, const struct fth_log *lo
     enum fth_status status = open_machine(what, log, &ops, &machine, error);
     snprintf(id, sizeof id, "sim:%s", what);
     if (status == FTH_OK)
-        status = fth_batch_device(id, ops, machine, log, device, error);
+        status = fth_runner_device(id, ops, machine, log, device, error);
     return status;
 }
 

@@ -182,12 +182,16 @@ void fth_launch_destroy(struct fth_launch *launch)
     free(launch);
 }
 
-void fth_launch_set_shape(struct fth_launch *launch, const struct fth_launch_shape *shape)
+enum fth_status fth_launch_set_shape(struct fth_launch *launch,
+                                     const struct fth_launch_shape *shape, struct fth_error *error)
 {
+    struct fth_launch_shape known;
     struct fth_launch_step *step = &launch->steps[0];
-    memcpy(step->grid, shape->grid, sizeof step->grid);
-    memcpy(step->block, shape->block, sizeof step->block);
-    step->shared_bytes = shape->shared_bytes;
+    FTH_TRY(fth_options_read("fth_launch_shape", shape, &known, sizeof known, error));
+    memcpy(step->grid, known.grid, sizeof step->grid);
+    memcpy(step->block, known.block, sizeof step->block);
+    step->shared_bytes = known.shared_bytes;
+    return FTH_OK;
 }
 
 size_t fth_launch_step_count(const struct fth_launch *launch)

@@ -147,7 +147,7 @@ static bool parse_factor(struct parser *parser)
         ok = parse_factor(parser) && emit(parser, OP_NEGATE, 0, 0);
     } else if (isdigit((unsigned char)*parser->at) || *parser->at == '.') {
         char *end;
-        double number = strtod(parser->at, &end);
+        double number = fth_strtod(parser->at, &end);
         ok = end != parser->at ? emit(parser, OP_NUMBER, number, 0)
                                : refuse(parser, "expected a number");
         parser->at = end;

@@ -34,9 +34,10 @@ static enum fth_status check_launch_file(const struct fth_trace_input *input,
 }
 
 /* Sets the shape that the options state. Dimensions that are 0 are not stated. */
-static void set_shape(struct fth_launch *launch, const struct fth_launch_options *options)
+static enum fth_status set_shape(struct fth_launch *launch,
+                                 const struct fth_launch_options *options, struct fth_error *error)
 {
-    struct fth_launch_shape shape = {.shared_bytes = options->shared_bytes};
+    struct fth_launch_shape shape = FTH_LAUNCH_SHAPE(.shared_bytes = options->shared_bytes);
     const bool has_block = options->block[0] || options->block[1] || options->block[2];
     for (int i = 0; i < 3; i++) {
         shape.grid[i] = options->grid[i] ? options->grid[i] : 1;
@@ -44,7 +45,7 @@ static void set_shape(struct fth_launch *launch, const struct fth_launch_options
     }
     if (!has_block)
         shape.block[0] = 32;
-    fth_launch_set_shape(launch, &shape);
+    return fth_launch_set_shape(launch, &shape, error);
 }
 
 static enum fth_status open_ptx(const struct fth_trace_input *input,
@@ -63,7 +64,7 @@ static enum fth_status open_ptx(const struct fth_trace_input *input,
     for (size_t i = 0; i < options->argument_count && status == FTH_OK; i++)
         status = fth_launch_argument(*launch, options->arguments[i], error);
     if (status == FTH_OK)
-        set_shape(*launch, options);
+        status = set_shape(*launch, options, error);
     fth_buffer_fini(&content);
     return status;
 }
@@ -88,8 +89,8 @@ enum fth_status fth_launch_open_input(const struct fth_trace_input *input,
                                       struct fth_launch **launch, struct fth_error *error)
 {
     struct fth_launch_options options;
-    fth_options_copy(&options, sizeof options, given);
     *launch = NULL;
+    FTH_TRY(fth_options_read("fth_launch_options", given, &options, sizeof options, error));
     enum fth_status status = input->kind == FTH_INPUT_LAUNCH
                                  ? open_launch_file(input, &options, launch, error)
                                  : open_ptx(input, &options, launch, error);

@@ -82,7 +82,6 @@ enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_ex
                                   const struct fth_run_options *options,
                                   struct fth_launch_totals *totals, struct fth_error *error)
 {
-    static const struct fth_run_options defaults = {0};
     struct fth_launch_totals counted = {0, 0};
     enum fth_status status = FTH_OK;
     close_executor(launch);
@@ -90,10 +89,9 @@ enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_ex
     for (size_t i = 0; i < launch->buffer_count && status == FTH_OK; i++)
         status = allocate_and_fill(launch, i, error);
     for (size_t i = 0; i < launch->step_count && status == FTH_OK; i++) {
-        status = fth_log_interrupted(options ? options->log : NULL)
+        status = fth_log_interrupted(options->log)
                      ? fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted")
-                     : run_step(launch, &launch->steps[i], options ? options : &defaults, &counted,
-                                error);
+                     : run_step(launch, &launch->steps[i], options, &counted, error);
         launch->steps[i].seconds =
             status == FTH_OK && executor->seconds ? executor->seconds(executor->context) : NAN;
         if (status != FTH_OK && launch->step_count > 1)
@@ -107,12 +105,13 @@ enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_ex
 enum fth_status fth_launch_run(struct fth_launch *launch, const struct fth_run_options *options,
                                struct fth_launch_totals *totals, struct fth_error *error)
 {
+    struct fth_run_options known;
     struct fth_executor executor;
-    const char *device = options ? options->device : NULL;
-    FTH_TRY(device
-                ? fth_device_executor_open(device, launch->ptx_path, options->log, &executor, error)
-                : fth_engine_open(launch->module, NULL, &executor, error));
-    return fth_launch_run_on(launch, &executor, options, totals, error);
+    FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
+    FTH_TRY(known.device ? fth_device_executor_open(known.device, launch->ptx_path, known.log,
+                                                    &executor, error)
+                         : fth_engine_open(launch->module, NULL, &executor, error));
+    return fth_launch_run_on(launch, &executor, &known, totals, error);
 }
 
 double fth_launch_seconds(const struct fth_launch *launch, size_t step)

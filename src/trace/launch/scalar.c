@@ -40,7 +40,7 @@ bool fth_scalar_parse(const struct fth_scalar_type *element, const char *text, u
 {
     if (element->is_float) {
         char *end;
-        double value = strtod(text, &end);
+        double value = fth_strtod(text, &end);
         *bits = float_to_bits(value, element->bytes);
         return end != text && *end == '\0';
     }
@@ -95,7 +95,7 @@ void fth_scalar_format(const struct fth_scalar_type *element, const void *bytes,
     memcpy(&bits, bytes, element->bytes);
     char text[40];
     if (element->is_float && element->bytes == 4) {
-        snprintf(text, sizeof text, "%.9g", fth_scalar_to_double(element, bytes));
+        fth_format(text, sizeof text, "%.9g", fth_scalar_to_double(element, bytes));
     } else if (element->is_float) {
         fth_number_format(fth_scalar_to_double(element, bytes), text, sizeof text);
     } else if (element->is_signed) {

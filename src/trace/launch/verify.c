@@ -58,12 +58,12 @@ static void check_digest(const struct fth_launch_buffer *buffer, const void *val
     bool same_moment = fabs(moment - expected->moment) <= tolerance;
     verdict->matches = same_sum && same_moment;
     if (verdict->matches)
-        snprintf(verdict->text, sizeof verdict->text, "sum %.12g, moment %.12g, as expected", sum,
-                 moment);
+        fth_format(verdict->text, sizeof verdict->text, "sum %.12g, moment %.12g, as expected", sum,
+                   moment);
     else
-        snprintf(verdict->text, sizeof verdict->text,
-                 "sum %.17g, expected %.17g; moment %.17g, expected %.17g; tolerance %.3g", sum,
-                 expected->sum, moment, expected->moment, tolerance);
+        fth_format(verdict->text, sizeof verdict->text,
+                   "sum %.17g, expected %.17g; moment %.17g, expected %.17g; tolerance %.3g", sum,
+                   expected->sum, moment, expected->moment, tolerance);
 }
 
 static void check_elements(const struct fth_launch_buffer *buffer, const uint8_t *values,
@@ -86,12 +86,12 @@ static void check_elements(const struct fth_launch_buffer *buffer, const uint8_t
         snprintf(verdict->text, sizeof verdict->text, "all %llu values as expected",
                  (unsigned long long)buffer->count);
     else
-        snprintf(verdict->text, sizeof verdict->text,
-                 "%llu of %llu values differ, first [%llu]: %.9g, expected %.9g",
-                 (unsigned long long)wrong, (unsigned long long)buffer->count,
-                 (unsigned long long)first,
-                 fth_scalar_to_double(element, values + first * element->bytes),
-                 fth_scalar_to_double(element, wanted + first * element->bytes));
+        fth_format(verdict->text, sizeof verdict->text,
+                   "%llu of %llu values differ, first [%llu]: %.9g, expected %.9g",
+                   (unsigned long long)wrong, (unsigned long long)buffer->count,
+                   (unsigned long long)first,
+                   fth_scalar_to_double(element, values + first * element->bytes),
+                   fth_scalar_to_double(element, wanted + first * element->bytes));
 }
 
 static enum fth_status verify_buffer(const struct fth_launch *launch,

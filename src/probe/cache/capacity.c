@@ -1,0 +1,461 @@
+/* Finds the capacity of a cache: the largest footprint that can be walked repeatedly without a
+ * miss.
+ *
+ * Footprints are doubled until one has misses. This brackets the edge between footprints that fit
+ * and footprints that miss. The bracket is then divided until it is one stride wide. This is the
+ * doubling and bisection of D. Größler's thesis ("Capturing the Memory Topology of GPUs"), but with
+ * several footprints per batch, each on its own SM.
+ *
+ * A slow hop is a miss or a disturbance. If nothing disturbs the measurement, one slow hop is
+ * sufficient evidence of a miss. Otherwise a footprint has misses if one of these holds:
+ *   - The same hops are slow in most passes. This detects policies that evict the same lines in
+ *     every pass.
+ *   - More hops are slow than disturbances explain. The rate of disturbances is measured with a
+ *     footprint that certainly fits.
+ *   - More hops take as long as a miss than disturbances explain. The latency of a miss is measured
+ *     with first loads; few disturbances take as long. With one line too many, every pass has at
+ *     least one miss under any policy, because the line that is not resident is accessed once per
+ *     pass. The number of passes is chosen such that these misses are significant. */
+#include "probe/cache/probe_cache.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    /* Minimum number of evaluated passes if there are disturbances. One more timed pass precedes
+     * them and is ignored. With three, a majority can outvote one disturbed pass. */
+    TIMED_PASSES = 3,
+    MAX_PASSES = 64,          /* evaluated passes per walk. Limits the time. */
+    MAX_BATCH = 8,            /* footprints in one batch of requests */
+    FOOTPRINTS_PER_BATCH = 3, /* while doubling: each is twice the previous one */
+    REPEATS = 5,              /* walks on each side of the edge, for the confidence */
+    THOROUGH_REPEATS = 50,    /* the same with --thorough: the confidence is then at most 0.99 */
+    ALIGN_BYTES = 1024,       /* footprints that must consist of whole lines are rounded to this */
+    /* Footprints per batch inside the bracket. More of them need fewer batches but more loads. With
+     * 4, a bracket of 4096 strides needs 6 batches. */
+    MAX_CUTS = 4,
+    RATE_HOPS = 16384, /* hops to measure the rate of disturbances, if there are any. Heuristic. */
+    /* First loads that measure the latency of a miss. The stride is 4 KiB plus a line, so that the
+       lines come from near and far L2 partitions. */
+    COLD_HOPS = 96,
+    COLD_STRIDE_BYTES = 4096 + 128,
+};
+/* The range of miss latencies: from the 5 % to the 95 % quantile of first loads, widened on both
+ * sides by 5 % of the median and 4 cycles. Heuristic. */
+static const double tail_fraction = 0.05, margin_fraction = 0.05, margin_cycles = 4;
+/* Misses per pass that a footprint of one line too many is expected to have at least. Random
+ * replacement has 2 on average; a policy may have slightly more or less. */
+static const double min_misses = 1.5;
+/* Minimum confidence of a capacity; below it, the search is repeated and finally refused. With ten
+ * walks, it allows for two that contradict the result. Heuristic. */
+static const double min_confidence = 0.75;
+
+/* The bracket of the edge, and what distinguishes misses from disturbances. */
+struct edge {
+    uint64_t fits;         /* largest footprint known to fit, in strides */
+    uint64_t misses;       /* smallest footprint known to have misses, in strides; 0: none found */
+    bool disturbed;        /* some hits are slow */
+    double low, high;      /* range of miss latencies, cycles */
+    double slow_rate;      /* fraction of hits that are above the threshold */
+    double like_miss_rate; /* fraction of hits that take between low and high */
+};
+
+struct search {
+    const struct fth_prober *prober;
+    const struct fth_capacity_plan *plan;
+    struct fth_capacity *capacity;
+    double threshold; /* cycles; a hop above it is slow */
+};
+
+/* Returns the number of passes to evaluate over a chain of `count` hops. The misses of one line too
+ * many must exceed the expected number of disturbances by seven standard deviations: the five that
+ * fth_max_by_chance requires, and two as a margin. */
+static unsigned passes_for(const struct edge *edge, uint64_t count)
+{
+    if (!edge->disturbed)
+        return 1;
+    unsigned passes = TIMED_PASSES;
+    for (; passes < MAX_PASSES; passes++) {
+        const double expected = passes * (double)count * edge->like_miss_rate;
+        if (passes * min_misses > 7 * sqrt(expected) + 2)
+            break;
+    }
+    return passes;
+}
+
+/* Makes a request for `passes` evaluated passes over `count` strides. The first timed pass is not
+ * evaluated: its instructions are not cached yet, and the stores of the samples start to pass
+ * through the cache, which evicts a few lines once on an H200. */
+static struct fth_request make_walk(const struct fth_capacity_plan *plan, uint64_t count,
+                                    unsigned passes)
+{
+    struct fth_chain chain = {.stride_bytes = plan->stride_bytes, .count = count};
+    struct fth_request request = fth_request_make(plan->carveout_percent);
+    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1 + passes);
+    return request;
+}
+
+/* ---- one walk ---- */
+
+/* The slow hops of a walk. */
+struct slow_hops {
+    uint64_t positions; /* hops per pass */
+    unsigned passes;
+    uint64_t all;        /* hops above the threshold */
+    uint64_t like_miss;  /* hops within the range of miss latencies */
+    uint64_t persistent; /* positions that are slow in most passes */
+};
+
+static int compare_counts(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Returns the sum of the counts of all passes, with each count limited to three times the median
+ * plus 8. If another program used the SM in between, the cache is empty and one pass is slow from
+ * start to end; it must not dominate. The limit is a heuristic. */
+static uint64_t clipped_sum(const uint64_t *counts, unsigned passes)
+{
+    uint64_t sorted[MAX_PASSES] = {0}, sum = 0;
+    for (unsigned i = 0; i < passes; i++)
+        sorted[i] = counts[i];
+    qsort(sorted, passes, sizeof *sorted, compare_counts);
+    const uint64_t max = passes < TIMED_PASSES ? UINT64_MAX : 3 * sorted[passes / 2] + 8;
+    for (unsigned i = 0; i < passes; i++)
+        sum += counts[i] > max ? max : counts[i];
+    return sum;
+}
+
+/* Counts the slow hops of the evaluated passes; pass 0 of the samples is skipped. */
+static struct slow_hops count_slow(const struct fth_samples *samples, uint64_t positions,
+                                   unsigned passes, double threshold, const struct edge *edge)
+{
+    uint64_t all[MAX_PASSES] = {0}, like_miss[MAX_PASSES] = {0};
+    struct slow_hops slow_hops = {.positions = positions, .passes = passes};
+    for (uint64_t position = 0; position < positions; position++) {
+        unsigned times = 0;
+        for (unsigned pass = 0; pass < passes; pass++) {
+            const double cycles = samples->cycles[(pass + 1) * positions + position];
+            all[pass] += cycles > threshold;
+            like_miss[pass] += cycles >= edge->low && cycles <= edge->high;
+            times += cycles > threshold;
+        }
+        slow_hops.persistent += times > passes / 2;
+    }
+    slow_hops.all = clipped_sum(all, passes);
+    slow_hops.like_miss = clipped_sum(like_miss, passes);
+    return slow_hops;
+}
+
+/* Returns the probability that a position is slow in most passes although its line is resident:
+ * approximately the binomial term of the smallest majority. `rate` is the probability that one hit
+ * is slow. */
+static double persistent_rate(double rate, unsigned passes)
+{
+    const double majority = floor(passes / 2.0) + 1;
+    const double log_ways =
+        lgamma(passes + 1.0) - lgamma(majority + 1) - lgamma(passes - majority + 1);
+    return exp(log_ways + majority * log(rate));
+}
+
+/* Whether a walk had misses, that is, more slow hops than disturbances explain. */
+static bool has_misses(struct slow_hops slow_hops, const struct edge *edge)
+{
+    if (!edge->disturbed)
+        return slow_hops.all > 0;
+    const double positions = (double)slow_hops.positions, hops = positions * slow_hops.passes;
+    return (double)slow_hops.all > fth_max_by_chance(hops * edge->slow_rate) ||
+           (double)slow_hops.like_miss > fth_max_by_chance(hops * edge->like_miss_rate) ||
+           (double)slow_hops.persistent >
+               fth_max_by_chance(positions * persistent_rate(edge->slow_rate, slow_hops.passes));
+}
+
+/* Which footprints a search looks for: the first with a miss, or the first without a hit. */
+enum miss_criterion { ANY_MISS, ALL_MISS };
+
+static bool meets_criterion(enum miss_criterion what, struct slow_hops slow_hops,
+                            const struct edge *edge)
+{
+    /* Even if every load misses, a few hops can be fast because a buffer on the way has the data.
+     * So 0.1 % of the hops may hit. */
+    return what == ANY_MISS ? has_misses(slow_hops, edge)
+                            : (double)slow_hops.persistent > 0.999 * (double)slow_hops.positions;
+}
+
+/* ---- disturbances ---- */
+
+/* Fills in the range of miss latencies from the plan or, if it has none, from first loads. */
+static enum fth_status find_miss_cycles(const struct search *search, struct edge *edge,
+                                        struct fth_error *error)
+{
+    const struct fth_capacity_plan *plan = search->plan;
+    edge->low = plan->miss_low_cycles;
+    edge->high = plan->miss_high_cycles;
+    if (edge->high > 0)
+        return FTH_OK;
+    struct fth_request request = fth_request_make(plan->carveout_percent);
+    struct fth_chain chain = {.array = 1, .stride_bytes = COLD_STRIDE_BYTES, .count = COLD_HOPS};
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
+    struct fth_answers answers = {0};
+    /* Measure twice and use the second result: the first time, the lines may come from memory. */
+    enum fth_status status = fth_ask(search->prober, &request, 1, &answers, error);
+    fth_answers_fini(&answers);
+    if (status == FTH_OK)
+        status = fth_ask(search->prober, &request, 1, &answers, error);
+    double sorted[COLD_HOPS], scratch[COLD_HOPS];
+    size_t count = 0;
+    for (size_t i = 1; status == FTH_OK && i < answers.items[0].count; i++)
+        if (answers.items[0].cycles[i] > search->threshold)
+            sorted[count++] = answers.items[0].cycles[i];
+    fth_answers_fini(&answers);
+    if (status != FTH_OK)
+        return status;
+    edge->low = search->threshold;
+    edge->high = INFINITY;
+    if (count == 0)
+        return FTH_OK;
+    search->capacity->samples += COLD_HOPS;
+    fth_sort_f64(sorted, scratch, count);
+    const double margin = margin_fraction * fth_quantile_sorted(sorted, count, 0.5) + margin_cycles;
+    edge->low = fmax(edge->low, fth_quantile_sorted(sorted, count, tail_fraction) - margin);
+    edge->high = fth_quantile_sorted(sorted, count, 1 - tail_fraction) + margin;
+    return FTH_OK;
+}
+
+/* Measures how often a hop is slow in the smallest footprint, which should fit. Sets *fits to false
+ * if most hops are slow, that is, if it does not fit. */
+static enum fth_status find_rates(const struct search *search, struct edge *edge, bool *fits,
+                                  struct fth_error *error)
+{
+    const struct fth_capacity_plan *plan = search->plan;
+    const uint64_t positions = plan->smallest_bytes / plan->stride_bytes;
+    /* Normally one walk; RATE_HOPS hops, divided into several requests, if there are disturbances.
+     */
+    enum { PARTS = 8 };
+    const uint64_t passes = edge->disturbed ? RATE_HOPS / PARTS / positions + 1 : TIMED_PASSES;
+    const size_t parts = edge->disturbed ? PARTS : 1;
+    struct fth_request requests[PARTS];
+    for (size_t i = 0; i < parts; i++)
+        requests[i] = make_walk(plan, positions, (unsigned)passes);
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(search->prober, requests, parts, &answers, error);
+    uint64_t all = 0, like_miss = 0, hops = 0;
+    for (size_t i = 0; i < parts && status == FTH_OK; i++) {
+        for (size_t hop = positions; hop < answers.items[i].count; hop++) {
+            const double cycles = answers.items[i].cycles[hop];
+            all += cycles > search->threshold;
+            like_miss += cycles >= edge->low && cycles <= edge->high;
+        }
+        hops += answers.items[i].count - positions;
+        search->capacity->samples += answers.items[i].count;
+    }
+    fth_answers_fini(&answers);
+    /* Laplace's rule: the rate is not 0 even if no slow hop was seen. */
+    edge->slow_rate = ((double)all + 1) / ((double)hops + 2);
+    edge->like_miss_rate = ((double)like_miss + 1) / ((double)hops + 2);
+    *fits = 2 * all < hops;
+    edge->disturbed = edge->disturbed || all > 0;
+    return status;
+}
+
+/* ---- the search ---- */
+
+/* Walks footprints of `counts` strides, in ascending order, and narrows the bracket of the edge. */
+static enum fth_status try_counts(const struct search *search, const uint64_t *counts, size_t count,
+                                  enum miss_criterion what, struct edge *edge,
+                                  struct fth_error *error)
+{
+    struct fth_request requests[MAX_BATCH] = {{0}};
+    for (size_t i = 0; i < count; i++)
+        requests[i] = make_walk(search->plan, counts[i], passes_for(edge, counts[i]));
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(search->prober, requests, count, &answers, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        search->capacity->samples += answers.items[i].count;
+        struct slow_hops slow_hops = count_slow(
+            &answers.items[i], counts[i], passes_for(edge, counts[i]), search->threshold, edge);
+        if (meets_criterion(what, slow_hops, edge)) {
+            edge->misses = counts[i];
+            break;
+        }
+        edge->fits = counts[i];
+    }
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* Fills `counts` with at most MAX_CUTS footprints that divide the bracket evenly, and returns their
+ * number. */
+static size_t cut(const struct edge *edge, uint64_t *counts)
+{
+    uint64_t width = edge->misses - edge->fits, cuts = width - 1 < MAX_CUTS ? width - 1 : MAX_CUTS;
+    for (uint64_t i = 0; i < cuts; i++)
+        counts[i] = edge->fits + width * (i + 1) / (cuts + 1);
+    return (size_t)cuts;
+}
+
+/* Doubles the footprint from the smallest one on, several per batch, until one has misses. Then
+ * divides the bracket until it is one stride wide. */
+static enum fth_status find_edge(const struct search *search, struct edge *edge,
+                                 struct fth_error *error)
+{
+    const struct fth_capacity_plan *plan = search->plan;
+    uint64_t counts[MAX_BATCH], bytes = plan->smallest_bytes;
+    enum fth_status status = FTH_OK;
+    edge->fits = bytes / plan->stride_bytes;
+    edge->misses = 0;
+    while (status == FTH_OK && edge->misses == 0 && bytes < plan->largest_bytes) {
+        size_t tries = 0;
+        while (tries < FOOTPRINTS_PER_BATCH && bytes < plan->largest_bytes) {
+            bytes = 2 * bytes < plan->largest_bytes ? 2 * bytes : plan->largest_bytes;
+            counts[tries++] = bytes / plan->stride_bytes;
+        }
+        status = try_counts(search, counts, tries, ANY_MISS, edge, error);
+    }
+    while (status == FTH_OK && edge->misses && edge->misses - edge->fits > 1) {
+        size_t tries = cut(edge, counts);
+        status = try_counts(search, counts, tries, ANY_MISS, edge, error);
+    }
+    return status;
+}
+
+/* Repeats the walks on both sides of the edge. The confidence is the fraction that agrees with the
+ * edge, by Laplace's rule. */
+static enum fth_status confirm(const struct search *search, const struct edge *edge,
+                               struct fth_error *error)
+{
+    struct fth_request requests[2 * THOROUGH_REPEATS];
+    const size_t asked = search->prober->thorough ? 2 * THOROUGH_REPEATS : 2 * REPEATS;
+    for (size_t i = 0; i < asked; i++) {
+        uint64_t count = i % 2 ? edge->misses : edge->fits;
+        requests[i] = make_walk(search->plan, count, passes_for(edge, count));
+    }
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(search->prober, requests, asked, &answers, error);
+    unsigned same = 0;
+    for (size_t i = 0; i < answers.count; i++) {
+        uint64_t count = i % 2 ? edge->misses : edge->fits;
+        struct slow_hops slow_hops =
+            count_slow(&answers.items[i], count, passes_for(edge, count), search->threshold, edge);
+        same += has_misses(slow_hops, edge) == (i % 2 == 1);
+        search->capacity->samples += answers.items[i].count;
+    }
+    fth_answers_fini(&answers);
+    search->capacity->confidence = (same + 1.0) / ((double)asked + 2.0);
+    return status;
+}
+
+/* ---- further evidence ---- */
+
+/* Finds the smallest footprint without a hit, between the first one with a miss and twice that. */
+static enum fth_status find_full_miss(const struct search *search, const struct edge *edge,
+                                      struct fth_error *error)
+{
+    struct edge partial = *edge;
+    partial.misses = 0;
+    uint64_t high = 2 * edge->misses;
+    enum fth_status status = try_counts(search, &high, 1, ALL_MISS, &partial, error);
+    while (status == FTH_OK && partial.misses &&
+           partial.misses - partial.fits > edge->fits / 64 + 1) {
+        uint64_t counts[MAX_CUTS];
+        size_t tries = cut(&partial, counts);
+        status = try_counts(search, counts, tries, ALL_MISS, &partial, error);
+    }
+    search->capacity->full_miss_bytes = partial.misses * search->plan->stride_bytes;
+    return status;
+}
+
+/* Walks a quarter more than fits, then walks back, and counts the lines that are still resident.
+ * The result is the maximum over several repeats. */
+static enum fth_status find_resident(const struct search *search, const struct edge *edge,
+                                     struct fth_error *error)
+{
+    const struct fth_capacity_plan *plan = search->plan;
+    struct fth_capacity *capacity = search->capacity;
+    struct fth_request requests[REPEATS];
+    struct fth_chain chain = {.stride_bytes = plan->stride_bytes,
+                              .count = (edge->fits * plan->stride_bytes * 5 / 4 / ALIGN_BYTES + 1) *
+                                       ALIGN_BYTES / plan->stride_bytes};
+    for (size_t i = 0; i < REPEATS; i++) {
+        requests[i] = fth_request_make(plan->carveout_percent);
+        fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, chain, 1);
+        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, 1);
+        requests[i].chase.steps[1].reverse = true;
+    }
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(search->prober, requests, REPEATS, &answers, error);
+    for (size_t i = 0; i < answers.count; i++) {
+        uint64_t hits = 1; /* hop 0, the newest line, is slow only because the timing code
+                            * is not cached yet */
+        for (size_t hop = 1; hop < answers.items[i].count; hop++)
+            hits += answers.items[i].cycles[hop] <= search->threshold;
+        capacity->samples += answers.items[i].count;
+        if (hits * plan->stride_bytes > capacity->resident_bytes)
+            capacity->resident_bytes = hits * plan->stride_bytes;
+    }
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* ---- the probe ---- */
+
+/* Searches the edge once and fills in fits_bytes, misses_bytes and confidence. If disturbances show
+ * up that were not known before, starts again with the methods that tolerate them. */
+static enum fth_status search_once(const struct search *search, struct edge *edge,
+                                   struct fth_error *error)
+{
+    bool fits = true;
+    const bool known = edge->disturbed;
+    enum fth_status status = FTH_OK;
+    /* Discard the confidence of an earlier search. */
+    search->capacity->confidence = NAN;
+    if (edge->disturbed)
+        status = find_miss_cycles(search, edge, error);
+    if (status == FTH_OK)
+        status = find_rates(search, edge, &fits, error);
+    if (status == FTH_OK && !fits)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find capacity", NULL,
+                        "even a footprint of %llu bytes has misses",
+                        (unsigned long long)search->plan->smallest_bytes);
+    if (status == FTH_OK && edge->disturbed && !known)
+        return search_once(search, edge, error);
+    if (status == FTH_OK)
+        status = find_edge(search, edge, error);
+    search->capacity->fits_bytes = edge->fits * search->plan->stride_bytes;
+    search->capacity->misses_bytes = edge->misses * search->plan->stride_bytes;
+    return status == FTH_OK && edge->misses ? confirm(search, edge, error) : status;
+}
+
+enum fth_status fth_probe_capacity(const struct fth_prober *prober,
+                                   const struct fth_capacity_plan *plan,
+                                   struct fth_capacity *capacity, struct fth_error *error)
+{
+    *capacity = (struct fth_capacity){.confidence = NAN};
+    const struct search search = {prober, plan, capacity,
+                                  sqrt(plan->hit_cycles * plan->miss_cycles)};
+    struct edge edge = {.disturbed = plan->disturbed, .low = search.threshold, .high = INFINITY};
+    enum fth_status status = search_once(&search, &edge, error);
+    /* A single slow hop ends the search too early if no disturbances were seen before. Low
+     * confidence reveals this; then search again and assume disturbances. */
+    for (unsigned more = 0; more < 2 && status == FTH_OK && capacity->confidence < min_confidence;
+         more++) {
+        edge.disturbed = true;
+        status = search_once(&search, &edge, error);
+    }
+    if (edge.disturbed) {
+        capacity->miss_low_cycles = edge.low;
+        capacity->miss_high_cycles = edge.high;
+    }
+    if (status == FTH_OK && capacity->confidence < min_confidence)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find capacity", NULL,
+                        "when repeated, %.0f %% of the walks contradict a capacity of %llu bytes",
+                        100 * (1 - capacity->confidence), (unsigned long long)capacity->fits_bytes);
+    if (status != FTH_OK || edge.misses == 0 || !plan->evidence)
+        return status;
+    status = find_resident(&search, &edge, error);
+    if (status == FTH_OK)
+        status = find_full_miss(&search, &edge, error);
+    return status;
+}

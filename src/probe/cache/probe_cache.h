@@ -1,0 +1,207 @@
+/* probe/cache/: size, line and sharing of the caches of an SM.
+ *
+ *   capacity.c            size of a cache
+ *   cache_line.c          bytes that one miss fetches, and bytes that are evicted together
+ *   sharing.c             which paths share a cache; number of instances per SM
+ *   carveout_sizes.c      sizes of L1 for each size of shared memory
+ *   instruction_caches.c  instruction caches
+ *   constant_caches.c     constant caches
+ */
+#ifndef FTH_PROBE_CACHE_H
+#define FTH_PROBE_CACHE_H
+
+#include "probe/probe.h"
+
+/* ---- capacity.c ---- */
+
+struct fth_capacity_plan {
+    enum fth_path path;
+    int carveout_percent;
+    uint64_t stride_bytes;   /* at most the bytes that one miss fetches */
+    uint64_t smallest_bytes; /* a footprint that certainly fits */
+    uint64_t largest_bytes;  /* a footprint that certainly does not fit, or the largest possible */
+    double hit_cycles;       /* cycles of a timed hop that hits, overhead of timing included */
+    double miss_cycles;      /* the same for a hop that misses */
+    bool evidence;           /* also find resident_bytes and full_miss_bytes */
+    bool disturbed;          /* hops are known to be slow occasionally without a miss */
+    double miss_low_cycles, miss_high_cycles; /* range of a timed miss; 0: the probe measures it,
+                                               * with loads of lines that are not cached */
+};
+struct fth_capacity {
+    uint64_t fits_bytes;      /* largest footprint whose loads all hit */
+    uint64_t misses_bytes;    /* smallest footprint with misses; 0: even the largest fits */
+    uint64_t resident_bytes;  /* bytes that are still resident after a walk over
+                               * 1.25 * fits_bytes; a reverse walk counts them. Maximum of several
+                               * repeats */
+    uint64_t full_miss_bytes; /* smallest footprint without any hit; 0: not found */
+    double miss_low_cycles, miss_high_cycles; /* range of a timed miss; 0: not needed */
+    size_t samples;
+    double confidence; /* fraction of repeats with the same verdict on either side of the edge, by
+                        * Laplace's rule; NAN: there is no edge */
+};
+/* Finds the size of a cache: the edge between footprints that fit and footprints that miss. */
+FTH_MUST_USE enum fth_status fth_probe_capacity(const struct fth_prober *prober,
+                                                const struct fth_capacity_plan *plan,
+                                                struct fth_capacity *capacity,
+                                                struct fth_error *error);
+
+/* ---- cache_line.c ---- */
+
+struct fth_line_plan {
+    enum fth_path path;
+    int carveout_percent;
+    uint64_t size_bytes;                      /* largest footprint that fits into the cache */
+    double threshold_cycles;                  /* a timed hop that takes longer is a miss */
+    double miss_low_cycles, miss_high_cycles; /* range of a timed miss; 0: unknown */
+};
+struct fth_length {
+    uint64_t bytes;
+    double confidence; /* fraction of the SMs with the same result, by Laplace's rule */
+    size_t samples;
+};
+/* Finds the bytes that one miss fetches, from the distances between the slow hops of a walk over a
+ * cold cache with the smallest possible stride (8 bytes, or 4 for textures). FTH_INCONCLUSIVE if
+ * the distances are not regular. */
+FTH_MUST_USE enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
+                                                   const struct fth_line_plan *plan,
+                                                   struct fth_length *length,
+                                                   struct fth_error *error);
+/* Finds the bytes that are evicted together: the cache is filled, one more line is loaded, and a
+ * reverse walk finds what was evicted. The result is at least `fetch_bytes`. */
+FTH_MUST_USE enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
+                                                  const struct fth_line_plan *plan,
+                                                  uint64_t fetch_bytes, struct fth_length *length,
+                                                  struct fth_error *error);
+
+/* ---- sharing.c ---- */
+
+/* A walk over `bytes` of a cache by one path. */
+struct fth_walker {
+    enum fth_path path;
+    uint64_t bytes, stride_bytes;
+    double threshold_cycles; /* a timed hop that takes longer is a miss */
+    int carveout_percent;
+};
+enum fth_sharing { FTH_SHARING_UNKNOWN, FTH_SHARING_NO, FTH_SHARING_YES };
+struct fth_sharing_found {
+    enum fth_sharing sharing; /* unknown: only one path evicts lines of the other, or a path evicts
+                               * only part of them, or the result varies */
+    double confidence;        /* fraction of repeats with the same verdict, by Laplace's rule */
+    size_t samples;
+};
+/* Finds out whether the two paths share a cache: each then evicts what the other has loaded. */
+FTH_MUST_USE enum fth_status fth_probe_sharing(const struct fth_prober *prober,
+                                               const struct fth_walker *a,
+                                               const struct fth_walker *b,
+                                               struct fth_sharing_found *found,
+                                               struct fth_error *error);
+/* The number of instances of a cache per SM. Warp 0 loads lines, then a warp of the same block
+ * loads other lines. If this evicts lines of warp 0, both warps use the same instance. This is
+ * repeated with each warp of the block, including warp 0 itself. */
+struct fth_instances {
+    unsigned count;
+    double disturbed[FTH_MAX_WARPS]; /* fraction of warp 0's lines that each warp evicted (not
+                                      * noise); in a description, `disturbed_by_warp` */
+    double confidence; /* fraction of warps that clearly evict or clearly do not evict, by
+                        * Laplace's rule */
+    size_t samples;
+};
+FTH_MUST_USE enum fth_status fth_probe_instances(const struct fth_prober *prober,
+                                                 const struct fth_walker *walker,
+                                                 struct fth_instances *found,
+                                                 struct fth_error *error);
+
+/* ---- carveout_sizes.c ---- */
+
+enum { FTH_MAX_CARVEOUTS = 48 };
+
+struct fth_carveout_plan {
+    struct fth_capacity_plan l1; /* path, stride and cycles; the probe sets the other members */
+    uint64_t l1_bytes;           /* size of L1 at the smallest carve-out */
+    uint64_t shared_bytes;       /* largest carve-out */
+};
+struct fth_carveout {
+    unsigned first_percent, last_percent; /* a launch that requests from first_percent to
+                                           * last_percent of the largest carve-out gets this one */
+    uint64_t shared_bytes, l1_bytes;
+};
+/* The carve-outs from the smallest to the largest. A single entry means that the size of L1 does
+ * not depend on the carve-out; its l1_bytes is then 0. */
+struct fth_carveouts {
+    struct fth_carveout items[FTH_MAX_CARVEOUTS];
+    size_t count;
+    size_t samples;
+};
+FTH_MUST_USE enum fth_status fth_probe_carveouts(const struct fth_prober *prober,
+                                                 const struct fth_carveout_plan *plan,
+                                                 struct fth_carveouts *carveouts,
+                                                 struct fth_error *error);
+/* Computes the size of a carve-out from the highest percentage that still selects it.
+ * `shared_bytes` is the size of the largest carve-out, and the result for 100 %. Otherwise the size
+ * is a multiple of 4 KiB, at least `last_percent` and less than `last_percent` + 1 percent of
+ * `shared_bytes`. Returns false if no multiple, or more than one, is in this range. */
+bool fth_carveout_bytes(uint64_t shared_bytes, unsigned last_percent, uint64_t *bytes);
+
+/* Checks that a block can use `bytes` of shared memory: returns in `cycles` the mean cycles per
+ * load of a chain over all of it, and in `samples` the number of loads. */
+FTH_MUST_USE enum fth_status fth_probe_shared_bytes(const struct fth_prober *prober, uint64_t bytes,
+                                                    double *cycles, size_t *samples,
+                                                    struct fth_error *error);
+
+/* ---- instruction_caches.c ---- */
+
+enum { FTH_MAX_FETCH_LEVELS = 4 };
+
+/* A plateau of the cycles per instruction, and the length of code that runs at this rate. */
+struct fth_fetch_level {
+    struct fth_figure cycles; /* per instruction of straight-line code */
+    uint64_t fits_bytes;      /* longest code that runs at this rate; 0: even the longest code that
+                               * was tried does */
+    uint64_t misses_bytes;    /* the next longer code that was tried */
+    uint64_t full_miss_bytes; /* shortest code that runs at the rate of the next plateau; 0: none */
+    double confidence;        /* of the edge, as in struct fth_capacity */
+};
+/* One level per plateau, innermost cache first. The last one is the level behind the last cache.
+ * If there is only one plateau, no code exceeded the first cache, and the number of caches is
+ * unknown. If the last plateau has an end (fits_bytes > 0), longer code is slower but forms no
+ * plateau. */
+struct fth_fetch_levels {
+    struct fth_fetch_level items[FTH_MAX_FETCH_LEVELS];
+    size_t count;
+    struct fth_code_size code; /* bytes per instruction, known from the architecture */
+    uint64_t longest_bytes;    /* longest code that was tried */
+    size_t samples;
+};
+FTH_MUST_USE enum fth_status fth_probe_fetch(const struct fth_prober *prober,
+                                             struct fth_fetch_levels *levels,
+                                             struct fth_error *error);
+
+/* ---- constant_caches.c ---- */
+
+struct fth_constant_cache {
+    struct fth_figure cycles; /* of a load that hits */
+    uint64_t line_bytes;      /* bytes that one miss fetches; 0: not found */
+    double line_confidence;   /* fraction of repeats with the same result, by Laplace's rule */
+    struct fth_capacity capacity;
+};
+
+/* If L1.5 shares its storage with code, its capacity is the size of the shared storage. Otherwise,
+ * if L1.5 holds the whole constant bank, its capacity is the size of the bank and misses_bytes is
+ * 0. */
+struct fth_constants {
+    struct fth_constant_cache l1, l15;
+    double overhead_cycles; /* of timing one hop */
+    bool has_l15;
+    bool l15_by_passes;          /* latency of L1.5 is from whole passes; otherwise single hops */
+    enum fth_sharing with_code;  /* L1.5 shares storage with an instruction cache */
+    double with_code_confidence; /* of `with_code`, if it is known: 0.75, by Laplace's rule for
+                                  * two measurements that agree */
+    int code_level; /* index in `code` of that instruction cache; -1: none has its size */
+};
+/* Measures the constant caches. `code` may be NULL: then `with_code` stays unknown. */
+FTH_MUST_USE enum fth_status fth_probe_constants(const struct fth_prober *prober,
+                                                 const struct fth_fetch_levels *code,
+                                                 struct fth_constants *constants,
+                                                 struct fth_error *error);
+
+#endif

@@ -1,0 +1,482 @@
+/* Measures the L2 as one SM sees it: fill, line, sector, partitions and size.
+ *
+ * The fill is the distance between the misses of a first walk. Everything else comes from one
+ * experiment. One thread loads some lines, the tracked lines. Then the whole block touches other
+ * memory: a given footprint at a given stride. Then the tracked lines are timed one by one. Each
+ * one is found in the near partition, in the far partition or in memory; this is its outcome.
+ *
+ *   line        As long as the stride of the touch is at most a line, the touch fills the same
+ *               number of lines. From a stride of two lines on, it fills fewer lines, and fewer
+ *               tracked lines are evicted.
+ *   sector      The tracked lines are not loaded, but their first bytes are written, and nothing is
+ *               touched. If less than a sector was written, the rest must come from memory.
+ *   partitions  If there are two, the near partition holds copies of lines whose home is the far
+ *               one. It loses these copies when half the size is touched. They are then found in
+ *               the far partition, which takes longer than near and less time than memory.
+ *   size        With LRU replacement, all lines stay as long as the footprint is less than the
+ *               size, and none stays beyond it.
+ *
+ * The line, sector and partitions do not depend on the replacement policy or the index function:
+ * these decide which lines are evicted, but with any of them fewer fills evict fewer lines. Each
+ * touch uses memory that was not touched recently because some policies keep lines that were used
+ * before. The method is fathom's own; docs/methods.md, "Beyond the SM", describes it. */
+#include "probe/l2/probe_l2.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    ELEMENT = 8,          /* bytes of a chain element: the address of the next one */
+    TWO_WAY_ELEMENT = 16, /* bytes of an element that also holds the address of the previous one */
+    WIDTHS = 4,           /* numbers of bytes that are written per line: 16, 32, 64, 128 */
+    WRITE_REPEATS = 3,    /* of each width, because other users of the L2 evict lines at times */
+    WRITE_REQUESTS = WIDTHS * WRITE_REPEATS,
+    FILL_HOPS = 1024,      /* hops of ELEMENT bytes that are timed to find the fill */
+    MAX_STRIDES = 6,       /* strides of the touch that are tried: fill, 2 * fill, … */
+    LONGEST_STRIDE = 1024, /* bytes, of a touch: lines up to half of it can be found */
+    HOME_LINES = 256,      /* lines that are written if new lines do not stay */
+    MIN_LINES = 64,        /* tracked lines: one per KiB of the L2, within these limits */
+    MAX_LINES = 1024,
+    MAX_SLOTS = 4, /* maximum number of regions for touches */
+    /* Size that is assumed until it is measured; no supported GPU has a smaller L2. */
+    SMALLEST_L2_BYTES = 256 << 10
+};
+/* Tracked lines are at least min_spacing_bytes apart, so that each is in a different line. The
+ * spacing is the fill times the first factor that is large enough. The factors are primes, which
+ * are unlikely to divide the number of sets, so that the lines are spread evenly over all sets. */
+static const uint64_t min_spacing_bytes = 1024, spacing_factors[] = {11, 17, 37, 67, 131};
+/* Footprint of the touch that finds the line, as a fraction of the size. It evicts all tracked
+ * lines of an LRU cache and 80 % of a cache with random replacement. */
+static const double line_footprint = 1.6;
+/* Footprints of the touches that find partitions and size, as fractions of the size. Those from
+ * FIRST_BETWEEN to LAST_BETWEEN are larger than one of two partitions and smaller than both. */
+static const double footprints[] = {0.3, 0.45, 0.6, 0.75, 0.9, 1.1, 1.25};
+enum { FOOTPRINTS = FTH_COUNT(footprints), FIRST_BETWEEN = 2, LAST_BETWEEN = 4 };
+
+/* Minimum share of the loads that form a plateau, and maximum relative distance of the near plateau
+ * from the latency of the L2. Heuristics. */
+static const double min_plateau_share = 0.1, near_tolerance = 0.05;
+
+/* ---- experiments ---- */
+
+struct l2 {
+    const struct fth_prober *prober;
+    const struct fth_l2_plan *plan;
+    struct fth_l2_found *found;
+    uint64_t size_bytes;
+    uint64_t lines;                          /* number of tracked lines per request */
+    uint64_t slot_bytes;                     /* size of one region for touches */
+    uint64_t slots;                          /* number of these regions */
+    uint64_t slot;                           /* index of the next request */
+    double near_threshold, memory_threshold; /* cycles of a timed hop, as in struct fth_l2_found */
+};
+
+/* Returns the tracked lines of a request. Each slot has lines of its own. */
+static struct fth_chain tracked_lines(const struct l2 *l2, uint64_t slot)
+{
+    uint64_t fill = l2->found->fill.value;
+    size_t choice = 0;
+    while (choice + 1 < FTH_COUNT(spacing_factors) &&
+           spacing_factors[choice] * fill < min_spacing_bytes)
+        choice++;
+    uint64_t stride = spacing_factors[choice] * fill;
+    stride = (stride + TWO_WAY_ELEMENT - 1) / TWO_WAY_ELEMENT * TWO_WAY_ELEMENT;
+    return (struct fth_chain){
+        .stride_bytes = stride, .start_bytes = slot * l2->lines * stride, .count = l2->lines};
+}
+
+/* Returns a request that loads the tracked lines, touches `bytes` of memory (0: nothing) and times
+ * the tracked lines. */
+static struct fth_request make_request(struct l2 *l2, uint64_t bytes, uint64_t stride)
+{
+    struct fth_request request = fth_request_make(-1);
+    struct fth_chain lines = tracked_lines(l2, l2->slot);
+    struct fth_chain touched = {.array = 1,
+                                .start_bytes = l2->slot % l2->slots * l2->slot_bytes,
+                                .stride_bytes = stride,
+                                .count = bytes / stride};
+    struct fth_chain first = {.array = 1, .stride_bytes = LONGEST_STRIDE, .count = 1};
+    l2->slot++;
+    request.alone = true;
+    request.sm = 0;
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, lines, 1);
+    if (touched.count) {
+        fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, first, 1);
+        fth_request_add(&request, FTH_STEP_TOUCH, FTH_PATH_CG, touched, 1);
+    }
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, lines, 1);
+    return request;
+}
+
+/* Computes the latency of the far partition from the hops between the two thresholds. */
+static enum fth_status find_far(struct l2 *l2, const struct fth_samples *samples,
+                                struct fth_error *error)
+{
+    uint32_t *between = calloc(samples->count, sizeof *between);
+    if (!between)
+        return fth_no_memory(error, "find partitions", NULL);
+    size_t count = 0;
+    for (size_t i = 0; i < samples->count; i++)
+        if (samples->cycles[i] > l2->near_threshold && samples->cycles[i] <= l2->memory_threshold)
+            between[count++] = samples->cycles[i];
+    enum fth_status status = fth_plateau_figure(between, count, l2->plan->overhead_cycles,
+                                                &l2->found->far_latency, error);
+    l2->found->far_latency.clock_mhz = samples->clock_mhz;
+    free(between);
+    return status;
+}
+
+/* Sets near_threshold from near hits: 2.5 interquartile ranges and 4 cycles above the upper
+ * quartile. A few slow loads do not change the quartiles. The factors are heuristics. */
+static enum fth_status find_near_edge(struct l2 *l2, const struct fth_samples *samples,
+                                      struct fth_error *error)
+{
+    double *sorted = NULL;
+    enum fth_status status =
+        fth_sorted_u32(samples->cycles, samples->count, "find partitions", &sorted, error);
+    if (status == FTH_OK) {
+        double low = fth_quantile_sorted(sorted, samples->count, 0.25);
+        double high = fth_quantile_sorted(sorted, samples->count, 0.75);
+        l2->near_threshold = high + 2.5 * (high - low) + 4;
+    }
+    free(sorted);
+    return status;
+}
+
+static enum fth_status measure_requests(struct l2 *l2, const struct fth_request *requests,
+                                        size_t count, struct fth_answers *answers,
+                                        struct fth_outcomes *outcomes, struct fth_error *error)
+{
+    enum fth_status status = fth_ask(l2->prober, requests, count, answers, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        const struct fth_samples *samples = &answers->items[i];
+        outcomes[i] = fth_count_outcomes(samples->cycles, samples->count, l2->near_threshold,
+                                         l2->memory_threshold);
+        l2->found->samples += samples->count;
+    }
+    return status;
+}
+
+/* Measures the outcomes after each of several touches. The caller frees `answers`. */
+static enum fth_status measure_touches(struct l2 *l2, const uint64_t *bytes,
+                                       const uint64_t *strides, size_t count,
+                                       struct fth_answers *answers, struct fth_outcomes *outcomes,
+                                       struct fth_error *error)
+{
+    struct fth_request requests[FTH_MAX_OUTCOMES] = {0};
+    for (size_t i = 0; i < count; i++)
+        requests[i] = make_request(l2, bytes[i], strides[i]);
+    return measure_requests(l2, requests, count, answers, outcomes, error);
+}
+
+/* Finds the fill: the distance between the loads of a cold walk that memory answers. */
+static enum fth_status find_fill(struct l2 *l2, struct fth_error *error)
+{
+    struct fth_request request = fth_request_make(-1);
+    struct fth_chain chain = {.stride_bytes = ELEMENT, .count = FILL_HOPS};
+    request.cold = true;
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(l2->prober, &request, 1, &answers, error);
+    if (status == FTH_OK) {
+        const struct fth_samples *walk = &answers.items[0];
+        const double threshold =
+            l2->plan->overhead_cycles + sqrt(l2->plan->l2_cycles * l2->plan->memory->value);
+        l2->found->fill = fth_decide_period(walk->cycles, walk->count, threshold);
+        l2->found->fill.value *= ELEMENT;
+        l2->found->samples += walk->count;
+    }
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* Finds the line from touches of the same footprint with different strides. */
+static enum fth_status find_line(struct l2 *l2, struct fth_error *error)
+{
+    uint64_t bytes[MAX_STRIDES], strides[MAX_STRIDES];
+    struct fth_outcomes outcomes[MAX_STRIDES];
+    struct fth_answers answers = {0};
+    size_t count = 0;
+    for (uint64_t stride = l2->found->fill.value; count < MAX_STRIDES && stride <= LONGEST_STRIDE;
+         stride *= 2) {
+        bytes[count] = (uint64_t)((double)l2->size_bytes * line_footprint);
+        strides[count++] = stride;
+    }
+    enum fth_status status = measure_touches(l2, bytes, strides, count, &answers, outcomes, error);
+    fth_answers_fini(&answers);
+    if (status == FTH_OK)
+        l2->found->line = fth_decide_line(outcomes, count, l2->found->fill.value);
+    return status;
+}
+
+/* Finds partitions, far latency, onset and full miss from touches of growing footprint. */
+static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
+{
+    struct fth_l2_found *found = l2->found;
+    struct fth_decision partitions = {0};
+    uint64_t footprint_bytes[FOOTPRINTS], bytes[FOOTPRINTS], strides[FOOTPRINTS];
+    struct fth_outcomes outcomes[FOOTPRINTS];
+    struct fth_answers answers = {0};
+    const uint64_t line = found->line.value ? found->line.value : found->fill.value;
+    if (l2->lines > l2->size_bytes / line / 8)
+        l2->lines = l2->size_bytes / line / 8;
+    for (size_t i = 0; i < FOOTPRINTS; i++) {
+        footprint_bytes[i] = (uint64_t)((double)l2->size_bytes * footprints[i]);
+        /* Below the size, the tracked lines must fit as well and are part of the footprint. Above
+         * it, the touch alone must exceed the size. */
+        bytes[i] = footprint_bytes[i] - (footprints[i] < 1 ? l2->lines * line : 0);
+        strides[i] = line;
+    }
+    enum fth_status status =
+        measure_touches(l2, bytes, strides, FOOTPRINTS, &answers, outcomes, error);
+    if (status == FTH_OK) {
+        partitions =
+            fth_decide_partitions(&outcomes[FIRST_BETWEEN], LAST_BETWEEN - FIRST_BETWEEN + 1);
+        /* The absence of far lines shows one partition only if the tracked lines stay at a small
+         * footprint and are evicted at a large one. */
+        if (partitions.value == 1 &&
+            (!found->line.value ||
+             fth_outcome_fraction(outcomes[0].near_count, &outcomes[0]) < 0.5))
+            partitions = (struct fth_decision){0};
+        if (partitions.value)
+            found->partitions = partitions;
+        struct fth_decision *const ends[] = {
+            [0] = &found->onset,
+            [FTH_FOOTPRINT_FULL_MISS] = &found->full_miss,
+            [FTH_FOOTPRINT_NEAR] = &found->near_onset,
+            [FTH_FOOTPRINT_NEAR | FTH_FOOTPRINT_FULL_MISS] = &found->near_full_miss,
+        };
+        for (size_t i = 0; i < FTH_COUNT(ends); i++) {
+            *ends[i] = fth_decide_footprint(outcomes, FOOTPRINTS, (unsigned)i);
+            if (ends[i]->value)
+                ends[i]->value = footprint_bytes[ends[i]->value - 1];
+        }
+    }
+    size_t largest = FIRST_BETWEEN;
+    for (size_t i = FIRST_BETWEEN; i <= LAST_BETWEEN && status == FTH_OK; i++)
+        largest = outcomes[i].far_count > outcomes[largest].far_count ? i : largest;
+    if (status == FTH_OK && partitions.value > 1)
+        status = find_far(l2, &answers.items[largest], error);
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* ---- the sector ---- */
+
+/* Returns a request whose lines are written only when their chains are built: the first
+ * TWO_WAY_ELEMENT << index bytes of each line. Each chain writes one element per line; the first
+ * chain is timed, and the others exist only to be built. */
+static struct fth_request make_write_request(const struct l2 *l2, size_t index, size_t slot)
+{
+    struct fth_request request = fth_request_make(-1);
+    struct fth_chain chain = tracked_lines(l2, slot);
+    chain.array = 2;
+    request.alone = true;
+    request.sm = 0;
+    for (size_t i = 0; i < (size_t)1 << index; i++) {
+        fth_request_add(&request, i ? FTH_STEP_WALK : FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
+        request.chase.steps[i].reverse = true;
+        chain.start_bytes += TWO_WAY_ELEMENT;
+    }
+    return request;
+}
+
+/* Returns a request that makes the device allocate all memory of this probe at once. Memory that is
+ * written later must already be allocated: clearing it leaves lines in L2, which must be evicted
+ * before the measurement. */
+static struct fth_request make_reserving_request(const struct l2 *l2)
+{
+    struct fth_request request = fth_request_make(-1);
+    struct fth_chain written = tracked_lines(l2, WRITE_REQUESTS);
+    written.array = 2;
+    written.count = 1;
+    struct fth_chain first = {.array = 1, .stride_bytes = LONGEST_STRIDE, .count = 1}, last = first;
+    last.start_bytes = l2->slots * l2->slot_bytes - LONGEST_STRIDE;
+    struct fth_chain lines = tracked_lines(l2, 1 + MAX_STRIDES + FOOTPRINTS);
+    lines.count = 1;
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, written, 1);
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, lines, 1);
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, first, 1);
+    fth_request_add(&request, FTH_STEP_TOUCH, FTH_PATH_CG, last, 1);
+    return request;
+}
+
+/* Other users of the L2 can only evict lines. Therefore, of the repeats of each width, the one with
+ * the fewest lines in memory counts. */
+static enum fth_status find_sector(struct l2 *l2, struct fth_error *error)
+{
+    struct fth_request requests[WRITE_REQUESTS];
+    struct fth_outcomes outcomes[WRITE_REQUESTS];
+    struct fth_answers answers = {0};
+    for (size_t i = 0; i < WRITE_REQUESTS; i++)
+        requests[i] = make_write_request(l2, i % WIDTHS, i);
+    enum fth_status status =
+        measure_requests(l2, requests, WRITE_REQUESTS, &answers, outcomes, error);
+    fth_answers_fini(&answers);
+    if (status != FTH_OK)
+        return status;
+    for (size_t i = WIDTHS; i < WRITE_REQUESTS; i++)
+        if (outcomes[i].memory_count < outcomes[i % WIDTHS].memory_count)
+            outcomes[i % WIDTHS] = outcomes[i];
+    l2->found->sector = fth_decide_sector(outcomes, WIDTHS, TWO_WAY_ELEMENT);
+    /* A fill is at least one sector. */
+    if (l2->found->sector.value > l2->found->fill.value)
+        l2->found->sector = (struct fth_decision){0};
+    return FTH_OK;
+}
+
+/* ---- lines that do not stay ---- */
+
+/* Finds the partitions and the near threshold from lines that were just written. Such lines are
+ * only in their home partition. */
+static enum fth_status analyze_written(struct l2 *l2, const struct fth_samples *samples,
+                                       struct fth_error *error)
+{
+    const double near = l2->plan->overhead_cycles + l2->plan->l2_cycles;
+    struct fth_clusters plateaus;
+    enum fth_status status =
+        fth_modes_u32(samples->cycles, samples->count, min_plateau_share, &plateaus, error);
+    if (status != FTH_OK)
+        return status;
+    if (plateaus.count < 2 || fabs(plateaus.items[0].median - near) > near_tolerance * near ||
+        plateaus.thresholds[0] >= l2->memory_threshold)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find partitions", NULL,
+                        "the latencies of L2 and memory are too close to distinguish");
+    l2->near_threshold = plateaus.thresholds[0];
+    const struct fth_outcomes outcomes = fth_count_outcomes(
+        samples->cycles, samples->count, l2->near_threshold, l2->memory_threshold);
+    const struct fth_decision partitions = fth_decide_partitions(&outcomes, 1);
+    if (partitions.value < 2)
+        return FTH_OK;
+    l2->found->partitions = partitions;
+    l2->found->evicts_early = true;
+    return find_far(l2, samples, error);
+}
+
+/* If the L2 keeps the lines that were used most often, new lines evict each other before other
+ * memory is touched. A few lines that were just written are still in their home partition, near or
+ * far, and show the partitions instead. */
+static enum fth_status find_written_homes(struct l2 *l2, struct fth_error *error)
+{
+    struct fth_request request = make_write_request(l2, WIDTHS - 1, WIDTHS - 1);
+    for (size_t i = 0; i < request.chase.step_count; i++)
+        request.chase.steps[i].chain.count = HOME_LINES;
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(l2->prober, &request, 1, &answers, error);
+    if (status == FTH_OK) {
+        l2->found->samples += answers.items[0].count;
+        status = analyze_written(l2, &answers.items[0], error);
+    }
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* ---- the size, if the driver does not report it ---- */
+
+/* Measures the fraction of tracked lines that a touch of `bytes` evicts to memory; NAN on failure.
+ */
+static enum fth_status measure_loss(struct l2 *l2, uint64_t bytes, double *loss,
+                                    struct fth_error *error)
+{
+    struct fth_outcomes outcomes;
+    struct fth_answers answers = {0};
+    l2->slot = 0;
+    enum fth_status status =
+        measure_touches(l2, &bytes, &l2->found->fill.value, 1, &answers, &outcomes, error);
+    fth_answers_fini(&answers);
+    *loss = status == FTH_OK ? fth_outcome_fraction(outcomes.memory_count, &outcomes) : NAN;
+    return status;
+}
+
+/* Finds the smallest footprint that evicts all tracked lines. This is the size if the L2 replaces
+ * the least recently used line. Then a touch of 4/5 of the size evicts at most half of the lines
+ * (those whose home is the near one of two partitions); otherwise the size stays unknown. */
+static enum fth_status measure_size(struct l2 *l2, struct fth_error *error)
+{
+    const double all = 0.95, half = 0.6;
+    uint64_t low = 0, high = (uint64_t)64 << 10;
+    double loss = 0;
+    enum fth_status status = FTH_OK;
+    for (; status == FTH_OK; high *= 2) {
+        if (2 * high > l2->plan->max_bytes)
+            return fth_fail(error, FTH_INCONCLUSIVE, "find the L2 size", NULL,
+                            "lines stay in L2 at every footprint that fits into memory");
+        status = measure_loss(l2, high, &loss, error);
+        if (status == FTH_OK && loss >= all)
+            break;
+        low = high;
+    }
+    while (status == FTH_OK && (high - low) * 128 > high) {
+        uint64_t middle = (low + (high - low) / 2) & ~(uint64_t)(LONGEST_STRIDE - 1);
+        status = measure_loss(l2, middle, &loss, error);
+        *(loss >= all ? &high : &low) = middle;
+    }
+    if (status == FTH_OK)
+        status = measure_loss(l2, high / 5 * 4, &loss, error);
+    if (status == FTH_OK && loss > half)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find the L2 size", NULL,
+                        "lines are evicted gradually; all are gone only after a touch of %llu KiB",
+                        (unsigned long long)high >> 10);
+    l2->size_bytes = high;
+    /* Two footprints decide, one on either side of the edge: 3/4 by Laplace's rule. */
+    l2->found->size = (struct fth_decision){high, 0.75};
+    return status;
+}
+
+/* Finds near_threshold from lines that were loaded just before, and allocates all memory. */
+static enum fth_status calibrate(struct l2 *l2, struct fth_error *error)
+{
+    struct fth_request requests[] = {make_reserving_request(l2),
+                                     make_request(l2, 0, LONGEST_STRIDE)};
+    struct fth_answers answers = {0};
+    enum fth_status status = fth_ask(l2->prober, requests, FTH_COUNT(requests), &answers, error);
+    if (status == FTH_OK) {
+        l2->found->samples += answers.items[1].count;
+        status = find_near_edge(l2, &answers.items[1], error);
+        if (status == FTH_OK && l2->near_threshold >= l2->memory_threshold)
+            status = find_written_homes(l2, error);
+    }
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* Chooses the number of tracked lines and the memory for touches, both from the size. */
+static void choose_lines(struct l2 *l2)
+{
+    uint64_t lines = l2->size_bytes / 1024;
+    l2->lines = lines < MIN_LINES ? MIN_LINES : lines > MAX_LINES ? MAX_LINES : lines;
+    l2->slot_bytes = 2 * l2->size_bytes & ~(uint64_t)(LONGEST_STRIDE - 1);
+    l2->slots = l2->plan->max_bytes / l2->slot_bytes;
+    l2->slots = l2->slots < 1 ? 1 : l2->slots > MAX_SLOTS ? MAX_SLOTS : l2->slots;
+}
+
+enum fth_status fth_probe_l2(const struct fth_prober *prober, const struct fth_l2_plan *plan,
+                             struct fth_l2_found *found, struct fth_error *error)
+{
+    *found = (struct fth_l2_found){0};
+    struct l2 l2 = {.prober = prober,
+                    .plan = plan,
+                    .found = found,
+                    .size_bytes = plan->size_bytes ? plan->size_bytes : SMALLEST_L2_BYTES,
+                    .memory_threshold = plan->overhead_cycles + plan->memory->low - 2};
+    enum fth_status status = find_fill(&l2, error);
+    if (status == FTH_OK && !found->fill.value)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find the L2 fill size", NULL,
+                        "the misses of a cold walk are not evenly spaced");
+    choose_lines(&l2);
+    if (status == FTH_OK)
+        status = calibrate(&l2, error);
+    if (status == FTH_OK && !plan->size_bytes) {
+        status = measure_size(&l2, error);
+        choose_lines(&l2);
+    }
+    if (status == FTH_OK)
+        status = find_line(&l2, error);
+    if (status == FTH_OK)
+        status = find_curve(&l2, error);
+    if (status == FTH_OK)
+        status = find_sector(&l2, error);
+    found->near_threshold = l2.near_threshold;
+    found->memory_threshold = l2.memory_threshold;
+    return status;
+}

@@ -1,0 +1,218 @@
+/* Decides on the line, sector, partitions and size of the L2 from the outcomes that l2_geometry.c
+ * measures. The confidence of a decision is from a bootstrap: the decision is repeated for
+ * resamples of the same samples, and the confidence is the fraction of resamples with the same
+ * decision (Efron 1979). */
+#include "probe/l2/probe_l2.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { BOOTSTRAP_DRAWS = 200 };
+
+static size_t total(const struct fth_outcomes *outcomes)
+{
+    return outcomes->near_count + outcomes->far_count + outcomes->memory_count;
+}
+
+double fth_outcome_fraction(size_t part, const struct fth_outcomes *outcomes)
+{
+    return total(outcomes) ? (double)part / (double)total(outcomes) : 0;
+}
+
+struct fth_outcomes fth_count_outcomes(const uint32_t *cycles, size_t count, double near_threshold,
+                                       double memory_threshold)
+{
+    struct fth_outcomes outcomes = {0};
+    for (size_t i = 0; i < count; i++)
+        if (cycles[i] <= near_threshold)
+            outcomes.near_count++;
+        else if (cycles[i] <= memory_threshold)
+            outcomes.far_count++;
+        else
+            outcomes.memory_count++;
+    return outcomes;
+}
+
+/* Returns a bootstrap resample: as many outcomes, drawn with replacement. */
+static struct fth_outcomes draw(struct fth_rng *rng, const struct fth_outcomes *outcomes)
+{
+    const size_t all = total(outcomes), not_memory = outcomes->near_count + outcomes->far_count;
+    size_t near = 0, in_l2 = 0;
+    for (size_t i = 0; i < all; i++) {
+        const uint64_t which = fth_rng_below(rng, all);
+        near += which < outcomes->near_count;
+        in_l2 += which < not_memory;
+    }
+    return (struct fth_outcomes){
+        .near_count = near, .far_count = in_l2 - near, .memory_count = all - in_l2};
+}
+
+/* A rule that decides from outcomes; 0: undecided. The meaning of `argument` depends on the rule.
+ */
+typedef uint64_t decide(const struct fth_outcomes *outcomes, size_t count, uint64_t argument);
+
+static struct fth_decision decide_with_confidence(decide *rule, const struct fth_outcomes *outcomes,
+                                                  size_t count, uint64_t argument)
+{
+    struct fth_decision verdict = {.value = rule(outcomes, count, argument)};
+    struct fth_rng rng;
+    fth_rng_init(&rng, 1);
+    size_t same_count = 0;
+    for (size_t i = 0; i < BOOTSTRAP_DRAWS && verdict.value; i++) {
+        struct fth_outcomes drawn[FTH_MAX_OUTCOMES];
+        for (size_t j = 0; j < count; j++)
+            drawn[j] = draw(&rng, &outcomes[j]);
+        same_count += rule(drawn, count, argument) == verdict.value;
+    }
+    verdict.confidence = (double)same_count / (BOOTSTRAP_DRAWS + 1);
+    return verdict;
+}
+
+/* Returns the maximum difference of the two memory fractions that chance explains: four standard
+ * deviations. */
+static double max_chance_difference(const struct fth_outcomes *a, const struct fth_outcomes *b)
+{
+    double p = fth_outcome_fraction(a->memory_count, a),
+           q = fth_outcome_fraction(b->memory_count, b);
+    return 4 * sqrt(p * (1 - p) / (double)total(a) + q * (1 - q) / (double)total(b));
+}
+
+/* A touch of 1.6 times the size evicts 80 % of the lines if replacement is random, and a touch of
+ * half as many lines evicts 55 %. With LRU these are 100 % and 0 %, or 50 % if the longer stride
+ * uses only every second set. A minimum fall of 0.1 is well below all of these differences. */
+static uint64_t line_of(const struct fth_outcomes *outcomes, size_t strides, uint64_t smallest)
+{
+    const double min_loss = 0.3, min_fall = 0.1;
+    if (strides < 2 || fth_outcome_fraction(outcomes[0].memory_count, &outcomes[0]) < min_loss)
+        return 0;
+    for (size_t i = 1; i < strides; i++) {
+        double fall = fth_outcome_fraction(outcomes[0].memory_count, &outcomes[0]) -
+                      fth_outcome_fraction(outcomes[i].memory_count, &outcomes[i]);
+        if (fall > fmax(min_fall, max_chance_difference(&outcomes[0], &outcomes[i])))
+            return smallest << (i - 1);
+        if (fall > min_fall) /* a fall, but not a significant one */
+            return 0;
+    }
+    return 0;
+}
+
+struct fth_decision fth_decide_line(const struct fth_outcomes *outcomes, size_t strides,
+                                    uint64_t smallest)
+{
+    return decide_with_confidence(
+        line_of, outcomes, strides < FTH_MAX_OUTCOMES ? strides : FTH_MAX_OUTCOMES, smallest);
+}
+
+/* If less than a sector was written, all lines come from memory. From a sector on, they are found
+ * in L2, at least those whose home is the near partition. (For a line with a far home, the near
+ * partition requests a whole fill, of which the rest must come from memory.) The limits are well
+ * between 0 and the 0.5 that two partitions leave. */
+static uint64_t sector_of(const struct fth_outcomes *outcomes, size_t widths, uint64_t smallest)
+{
+    const double max_found = 0.1, min_found = 0.4;
+    for (size_t i = 0; i < widths; i++) {
+        double kept = 1 - fth_outcome_fraction(outcomes[i].memory_count, &outcomes[i]);
+        if (kept > min_found)
+            return i ? smallest << i : 0; /* the sector may be shorter than the smallest width */
+        if (kept > max_found)
+            return 0;
+    }
+    return 0;
+}
+
+struct fth_decision fth_decide_sector(const struct fth_outcomes *outcomes, size_t widths,
+                                      uint64_t smallest)
+{
+    return decide_with_confidence(sector_of, outcomes,
+                                  widths < FTH_MAX_OUTCOMES ? widths : FTH_MAX_OUTCOMES, smallest);
+}
+
+/* With two partitions, half of the lines are found in the far one if replacement is LRU, and a
+ * fifth if it is random. With one partition, only stray slow loads look far. Clearly more than half
+ * would mean more than two partitions. */
+static uint64_t partitions_of(const struct fth_outcomes *outcomes, size_t count, uint64_t unused)
+{
+    const double strays = 0.04, min = 0.1, max = 0.6;
+    double far = 0;
+    (void)unused;
+    for (size_t i = 0; i < count; i++)
+        far = fmax(far, fth_outcome_fraction(outcomes[i].far_count, &outcomes[i]));
+    return far < strays ? 1 : far > min && far < max ? 2 : 0;
+}
+
+struct fth_decision fth_decide_partitions(const struct fth_outcomes *outcomes,
+                                          size_t footprint_count)
+{
+    return decide_with_confidence(
+        partitions_of, outcomes,
+        footprint_count < FTH_MAX_OUTCOMES ? footprint_count : FTH_MAX_OUTCOMES, 0);
+}
+
+/* Returns the maximum fraction of slow loads that noise of this rate explains: three standard
+ * deviations, exceeded about once in a thousand cases. */
+static double max_lost(double rate, const struct fth_outcomes *outcomes)
+{
+    return rate + 3 * sqrt(rate * (1 - rate) / (double)(total(outcomes) + 1));
+}
+
+/* At the smallest footprint no line is evicted; loads that seem evicted there are noise, of which
+ * there is at most one in a hundred. All lines stay at a footprint as long as noise of this rate
+ * explains the lines that seem evicted. */
+static uint64_t footprint_of(const struct fth_outcomes *outcomes, size_t count, uint64_t which)
+{
+    /* Maximum rate of noise, and maximum fraction of lines left at a full miss. Heuristics. */
+    const double noise = 0.01, max_left = 0.04;
+    size_t same = 0, gone = count;
+    double rate = noise;
+    for (size_t i = 0; i < count; i++) {
+        const size_t all = total(&outcomes[i]);
+        const size_t left =
+            outcomes[i].near_count + (which & FTH_FOOTPRINT_NEAR ? 0 : outcomes[i].far_count);
+        if (same == i && (double)(all - left) <= max_lost(rate, &outcomes[i]) * (double)all)
+            same = i + 1;
+        if (i == 0)
+            rate = fmin(((double)(all - left) + 1) / ((double)all + 2), noise);
+        if (fth_outcome_fraction(left, &outcomes[i]) >= max_left)
+            gone = i + 1;
+    }
+    if (which & FTH_FOOTPRINT_FULL_MISS)
+        return gone < count ? gone + 1 : 0;
+    return same;
+}
+
+struct fth_decision fth_decide_footprint(const struct fth_outcomes *outcomes, size_t count,
+                                         unsigned which)
+{
+    return decide_with_confidence(footprint_of, outcomes,
+                                  count < FTH_MAX_OUTCOMES ? count : FTH_MAX_OUTCOMES, which);
+}
+
+struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, double threshold)
+{
+    struct fth_decision verdict = {0};
+    unsigned *counts = calloc(2 * count + 1, sizeof *counts), *drawn = counts + count;
+    unsigned *distances = calloc(count + 1, sizeof *distances);
+    if (!counts || !distances || count == 0)
+        goto out;
+    const struct fth_samples walk = {.cycles = (uint32_t *)cycles, .count = count};
+    fth_count_distances(&walk, threshold, counts);
+    verdict.value = fth_majority(counts, (unsigned)count);
+    size_t pairs = 0, same_count = 0;
+    for (unsigned i = 1; i < count; i++)
+        for (unsigned k = 0; k < counts[i]; k++)
+            distances[pairs++] = i;
+    struct fth_rng rng;
+    fth_rng_init(&rng, 1);
+    for (size_t i = 0; i < BOOTSTRAP_DRAWS && pairs && verdict.value; i++) {
+        for (size_t k = 0; k < count; k++)
+            drawn[k] = 0;
+        for (size_t k = 0; k < pairs; k++)
+            drawn[distances[fth_rng_below(&rng, pairs)]]++;
+        same_count += fth_majority(drawn, (unsigned)count) == verdict.value;
+    }
+    verdict.confidence = (double)same_count / (BOOTSTRAP_DRAWS + 1);
+out:
+    free(counts);
+    free(distances);
+    return verdict;
+}

@@ -1,0 +1,160 @@
+/* probe/l2/: the L2, which all SMs share.
+ *
+ *   l2_geometry.c  line, sector, partitions and size
+ *   l2_outcomes.c  how l2_geometry.c decides these from samples, with a confidence
+ *   l2map.c        home partitions of lines, near partition of each SM
+ *   l2_sets.c      sets and ways of a small L2
+ */
+#ifndef FTH_PROBE_L2_H
+#define FTH_PROBE_L2_H
+
+#include "probe/structure/probe_structure.h"
+
+/* ---- l2_outcomes.c ---- */
+
+/* Where lines that had been loaded earlier were found after other memory was touched: still in the
+ * near partition, in the far partition, or only in memory. Counts of lines. */
+struct fth_outcomes {
+    size_t near_count, far_count, memory_count;
+};
+/* Classifies the cycles of timed hops: a line is near up to near_threshold, in memory above
+ * memory_threshold, and in the far partition between the two. */
+struct fth_outcomes fth_count_outcomes(const uint32_t *cycles, size_t count, double near_threshold,
+                                       double memory_threshold);
+/* Returns `part` divided by the number of all lines; 0 without lines. */
+double fth_outcome_fraction(size_t part, const struct fth_outcomes *outcomes);
+enum { FTH_MAX_OUTCOMES = 12 }; /* maximum that one decision uses; further ones are ignored */
+
+/* A decision with its confidence: the number of 200 bootstrap resamples that lead to the same
+ * decision, divided by 201 so that it is never 1. */
+struct fth_decision {
+    uint64_t value; /* 0: undecided */
+    double confidence;
+};
+/* Decides the line size in bytes. outcomes[i] was measured after a touch with a stride of
+ * `smallest` << i bytes. The touch evicts the same number of lines as long as its stride is at most
+ * a line, and fewer beyond. */
+struct fth_decision fth_decide_line(const struct fth_outcomes *outcomes, size_t strides,
+                                    uint64_t smallest);
+/* Decides the sector size in bytes. outcomes[i] was measured after `smallest` << i bytes of each
+ * line were written. A load hits only if the whole sector was written. */
+struct fth_decision fth_decide_sector(const struct fth_outcomes *outcomes, size_t widths,
+                                      uint64_t smallest);
+/* Decides between one partition and two. Each outcome was measured after a touch that is larger
+ * than one of two partitions and smaller than both. */
+struct fth_decision fth_decide_partitions(const struct fth_outcomes *outcomes, size_t footprints);
+/* Decides the distance, in hops, between consecutive hops that take more than `threshold` cycles.
+ */
+struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, double threshold);
+/* Decides on a footprint, given the outcomes in order of growing footprint. The value is the
+ * footprint's index plus 1. `which` is 0 or a combination of the flags: without
+ * FTH_FOOTPRINT_FULL_MISS, the result is the onset (the last footprint up to which all lines stay
+ * in L2); with it, the first footprint from which on no line stays. With FTH_FOOTPRINT_NEAR, a line
+ * stays only if it is found in the near partition. */
+enum { FTH_FOOTPRINT_NEAR = 1, FTH_FOOTPRINT_FULL_MISS = 2 };
+struct fth_decision fth_decide_footprint(const struct fth_outcomes *outcomes, size_t count,
+                                         unsigned which);
+
+/* ---- l2_geometry.c ---- */
+
+struct fth_l2_plan {
+    uint64_t size_bytes;             /* as the driver reports it; 0: measure it */
+    uint64_t max_bytes;              /* memory that the probe may use */
+    double l2_cycles;                /* latency of an L2 hit */
+    const struct fth_figure *memory; /* latency of memory */
+    double overhead_cycles;          /* of timing a hop */
+};
+struct fth_l2_found {
+    struct fth_decision fill;       /* bytes that memory returns for a miss */
+    struct fth_decision line;       /* bytes that are evicted together */
+    struct fth_decision sector;     /* bytes that must be valid for a hit */
+    struct fth_decision partitions; /* 1 or 2 */
+    bool evicts_early;              /* new lines evict each other before other memory is touched */
+    struct fth_figure far_latency;  /* only with two partitions */
+    struct fth_decision size;       /* only if the driver does not report the size */
+    /* In bytes, of the footprints tried around the size: the largest after which all lines were
+     * still in L2, and the smallest after which none was; then the same for the near partition. */
+    struct fth_decision onset, full_miss, near_onset, near_full_miss;
+    /* Cycles of a timed hop: near up to the first, from memory above the second. */
+    double near_threshold, memory_threshold;
+    size_t samples;
+};
+FTH_MUST_USE enum fth_status fth_probe_l2(const struct fth_prober *prober,
+                                          const struct fth_l2_plan *plan,
+                                          struct fth_l2_found *found, struct fth_error *error);
+
+/* ---- l2map.c ---- */
+
+/* Results of fth_probe_l2 and fth_probe_memory_latency. Thresholds are in cycles of a timed hop. */
+struct fth_l2_map_plan {
+    uint64_t size_bytes, line_bytes;
+    double near_threshold, memory_threshold; /* as in struct fth_l2_found */
+    double far_memory_threshold; /* between near and far memory; NAN: they are one plateau */
+};
+enum fth_home { FTH_HOME_UNKNOWN, FTH_HOME_NEAR, FTH_HOME_FAR };
+/* Returns the home of a line from the cycles of its hop after a touch of 0.7 of the L2's size. */
+enum fth_home fth_home_of(uint32_t cycles, const struct fth_l2_map_plan *plan);
+/* Finds the homes (enum fth_home) of `count` such lines. A disturbed hop leaves its line unknown.
+ */
+void fth_find_homes(const uint32_t *cycles, size_t count, const struct fth_l2_map_plan *plan,
+                    uint8_t *homes);
+
+/* How two arrays of homes are related: those of two sequences of lines, or those of the same lines
+ * as two SMs see them. */
+enum fth_relation {
+    FTH_RELATION_UNKNOWN,
+    FTH_RELATION_SAME,
+    FTH_RELATION_OPPOSITE,
+    FTH_RELATION_MIXED
+};
+/* Decides the relation of two arrays of enum fth_home. At most max_wrong_fraction of the pairs may
+ * contradict it; otherwise it is FTH_RELATION_MIXED. */
+enum fth_relation fth_decide_relation(const uint8_t *a, const uint8_t *b, size_t count,
+                                      double max_wrong_fraction);
+
+/* Masks of address bits (offsets within a page). If `mixed` is 0, the home of a line is the parity
+ * of its address bits in `mask`. */
+struct fth_home_mask {
+    uint64_t mask;    /* bits that always change the home */
+    uint64_t mixed;   /* bits that change it for some lines and not for others */
+    uint64_t unknown; /* bits for which too few homes were found */
+    uint64_t tested;  /* all bits that were tested */
+    size_t samples;
+};
+FTH_MUST_USE enum fth_status fth_probe_home_mask(const struct fth_prober *prober,
+                                                 const struct fth_l2_map_plan *plan,
+                                                 struct fth_home_mask *found,
+                                                 struct fth_error *error);
+/* Finds out which SMs have the same near partition as SM 0. `sides` has one entry per SM. */
+FTH_MUST_USE enum fth_status fth_probe_sm_sides(const struct fth_prober *prober,
+                                                const struct fth_l2_map_plan *plan,
+                                                enum fth_relation *sides, size_t *samples,
+                                                struct fth_error *error);
+/* Measures the fraction of the lines of a first walk, line by line, that are already in L2: 0 if
+ * nothing is prefetched. fth_prefetched_part computes it from the cycles; NAN without samples. */
+FTH_MUST_USE enum fth_status fth_probe_prefetch(const struct fth_prober *prober,
+                                                const struct fth_l2_map_plan *plan,
+                                                double *fraction, size_t *samples,
+                                                struct fth_error *error);
+double fth_prefetched_part(const uint32_t *cycles, size_t count, double threshold);
+/* Measures whether the same lines are evicted when the same accesses are repeated, as agreement
+ * beyond chance (Cohen's kappa): 1 if always, 0 if at random; NAN if each footprint evicts nearly
+ * all or nearly no lines. fth_eviction_agreement computes it for two repeats; a line is evicted if
+ * its hop takes more than `threshold` cycles. */
+FTH_MUST_USE enum fth_status fth_probe_l2_order(const struct fth_prober *prober,
+                                                const struct fth_l2_map_plan *plan,
+                                                double *agreement, size_t *samples,
+                                                struct fth_error *error);
+double fth_eviction_agreement(const uint32_t *a, const uint32_t *b, size_t count, double threshold);
+
+/* ---- l2_sets.c ---- */
+
+/* Finds line, sets and ways of an L2 of `size_bytes` from strided chains only. Assumes a small L2
+ * with the index function line % sets. Fills plan->line_bytes and plan->threshold_cycles. Fails
+ * with FTH_INCONCLUSIVE if the latencies contradict the assumption. */
+FTH_MUST_USE enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, uint64_t size_bytes,
+                                               struct fth_cache_plan *plan,
+                                               struct fth_structure *structure,
+                                               struct fth_error *error);
+
+#endif

@@ -1,0 +1,165 @@
+/* probe/rate/: bandwidth and throughput of a GPU's units, and the latency of loads from shared
+ * memory that wait for other loads or for another SM.
+ *
+ *   bandwidth.c         bandwidth of caches, shared memory and memory
+ *   sweep_durations.c   durations of sweeps (kernels timed as a whole) and of copies
+ *   operation_cycles.c  cycles per arithmetic or memory operation
+ *   shared_banks.c      banks of shared memory
+ *   cluster_latency.c   latency of another SM's shared memory
+ */
+#ifndef FTH_PROBE_RATE_H
+#define FTH_PROBE_RATE_H
+
+#include "probe/probe.h"
+
+/* ---- bandwidth.c ---- */
+
+/* What is measured, on all SMs at the same time. A copy counts the bytes read and the bytes
+ * written. Writes to L1 go through to L2, which limits them. A load from the constant bank counts
+ * once per warp because all lanes load the same word. */
+enum fth_bandwidth_target {
+    FTH_BANDWIDTH_MEMORY_READ,
+    FTH_BANDWIDTH_MEMORY_WRITE,
+    FTH_BANDWIDTH_MEMORY_COPY,
+    FTH_BANDWIDTH_L2_READ,
+    FTH_BANDWIDTH_L2_WRITE,
+    FTH_BANDWIDTH_L2_COPY,
+    FTH_BANDWIDTH_L1_READ,
+    FTH_BANDWIDTH_L1_WRITE,
+    FTH_BANDWIDTH_READONLY_READ,
+    FTH_BANDWIDTH_TEXTURE_READ,
+    FTH_BANDWIDTH_CONSTANT_READ,
+    FTH_BANDWIDTH_SHARED_READ,
+    FTH_BANDWIDTH_SHARED_WRITE,
+    FTH_BANDWIDTH_SHARED_COPY,
+    FTH_BANDWIDTH_CLUSTER_READ, /* shared memory of another SM, in clusters of two */
+    FTH_BANDWIDTH_CLUSTER_WRITE,
+    FTH_BANDWIDTH_TARGETS
+};
+/* Return the element and the attribute that hold this bandwidth in a description: "memory",
+ * "read_bytes_per_s". */
+const char *fth_bandwidth_element(enum fth_bandwidth_target target);
+const char *fth_bandwidth_attribute(enum fth_bandwidth_target target);
+
+/* The launch parameters of a stream (a bandwidth test that is timed inside the kernel) or of a
+ * sweep (one that is timed by the driver). */
+struct fth_stream_shape {
+    uint32_t blocks_per_sm; /* 0 (sweeps only): each thread accesses just `unroll` vectors of each
+                             * array, and the grid has as many blocks as this requires */
+    uint32_t threads;       /* per block */
+    uint32_t vector_bytes;  /* bytes per load or store of a thread */
+    uint32_t unroll;        /* vectors of each array that a thread has in flight */
+    bool hinted;            /* hint L2 to keep the data read rather than the data written */
+};
+
+/* The bandwidth is the slope between short and long streams: the difference in bytes divided by the
+ * difference in time. The time of the short streams is their median. */
+struct fth_bandwidth {
+    double bytes_per_s;            /* with the time of the fastest long stream */
+    double median_bytes_per_s;     /* with the median time of the long streams */
+    struct fth_stream_shape shape; /* the fastest shape that was tried */
+    size_t samples;
+    double clock_mhz;
+};
+
+/* Returns the maximum bandwidth of memory in bytes/s: the bus transfers its width twice per clock
+ * (the memory clock that the driver reports is half the data rate for both GDDR and HBM). NAN:
+ * unknown. */
+double fth_memory_limit(const struct fth_gpu *known);
+/* Measures the bandwidth of a target. `known` describes the GPU as far as it is known: the driver's
+ * figures (SMs, clocks, bus width, sizes) and the cache sizes found so far; for a missing size, the
+ * smallest size among all supported GPUs is assumed. Fails with FTH_INCONCLUSIVE if the result
+ * exceeds what is possible or varies too much between repeats; `bandwidth` is set nevertheless.
+ * FTH_UNSUPPORTED: the GPU has no such target. `thorough`: try more shapes and measure the best one
+ * more often. prober->thorough is ignored here, so that the caller can do everything else
+ * thoroughly on a simulated GPU, where thorough streams take too long. */
+FTH_MUST_USE enum fth_status fth_probe_bandwidth(const struct fth_prober *prober,
+                                                 const struct fth_gpu *known,
+                                                 enum fth_bandwidth_target target, bool thorough,
+                                                 struct fth_bandwidth *bandwidth,
+                                                 struct fth_error *error);
+
+/* ---- sweep_durations.c ---- */
+
+/* Returns the launch shapes worth trying for a sweep, best candidates first: `count` in all, of
+ * which only the first `default_count` are tried unless the measurement is thorough. */
+const struct fth_stream_shape *fth_sweep_shapes(size_t *count, size_t *default_count);
+/* Returns a request for one sweep over arrays of `bytes` bytes each, with warm caches. The elements
+ * are fp64 if `wide`, otherwise fp32. */
+struct fth_request fth_sweep_request(const struct fth_prober *prober, enum fth_sweep_kind kind,
+                                     bool wide, uint64_t bytes,
+                                     const struct fth_stream_shape *shape);
+
+/* The durations of a sweep or of a transfer (a copy by the driver). */
+struct fth_durations {
+    double best_ns, median_ns, worst_ns;
+    size_t count;
+    bool direct; /* the transfer went directly from GPU to GPU; false for a sweep */
+};
+/* Times one sweep or transfer. FTH_INCONCLUSIVE if the device found that the sweep or transfer had
+ * a wrong result: the data written, or the sum of the data read. */
+FTH_MUST_USE enum fth_status fth_probe_durations(const struct fth_prober *prober,
+                                                 const struct fth_request *request,
+                                                 struct fth_durations *durations,
+                                                 struct fth_error *error);
+/* Times several requests that are to be compared. They are interleaved: each of the `rounds`
+ * executes every request once. `durations` has `count` entries. */
+FTH_MUST_USE enum fth_status fth_probe_interleaved(const struct fth_prober *prober,
+                                                   const struct fth_request *requests, size_t count,
+                                                   size_t rounds, struct fth_durations *durations,
+                                                   struct fth_error *error);
+
+/* ---- operation_cycles.c ---- */
+
+/* An operation that is timed with `rounds` and with `more_rounds` rounds (see struct fth_operate).
+ * The result is the slope between the two, so that fixed costs cancel out. */
+struct fth_operate_plan {
+    struct fth_operate operate; /* its member `rounds` is ignored */
+    uint64_t rounds, more_rounds;
+    int carveout_percent;
+};
+/* Measures the cycles in which every thread of a block executes one operation. With one dependent
+ * chain of one warp this is the latency of the operation. With many threads, their number divided
+ * by these cycles is the throughput per cycle. */
+FTH_MUST_USE enum fth_status fth_probe_operate(const struct fth_prober *prober,
+                                               const struct fth_operate_plan *plan,
+                                               struct fth_figure *cycles, struct fth_error *error);
+
+/* ---- shared_banks.c ---- */
+
+struct fth_banks {
+    unsigned banks;
+    unsigned bank_bytes;    /* 0: not found */
+    double first_cycles;    /* latency of a load without conflict */
+    double conflict_cycles; /* added by every further word of the same bank */
+    double residual_cycles; /* root mean square distance of the latencies from the fitted line */
+    size_t samples;
+};
+FTH_MUST_USE enum fth_status fth_probe_banks(const struct fth_prober *prober,
+                                             struct fth_banks *banks, struct fth_error *error);
+
+/* ---- cluster_latency.c ---- */
+
+/* Clusters of 2, 4 and 8 blocks are measured. In each, block 0 reads the shared memory of every
+ * block: 2 + 4 + 8 targets. */
+enum { FTH_CLUSTER_TARGETS = 14 };
+
+struct fth_cluster_target {
+    uint32_t size;   /* blocks of the cluster */
+    uint32_t target; /* block whose shared memory block 0 reads; 0: its own */
+    struct fth_figure cycles;
+};
+struct fth_cluster_latency {
+    struct fth_figure own;         /* a block's own shared memory, with the same instructions */
+    struct fth_figure near_cycles; /* the nearest other blocks */
+    struct fth_figure far_cycles; /* the farthest blocks; the value is NAN if all are equally far */
+    struct fth_cluster_target targets[FTH_CLUSTER_TARGETS]; /* by size, then by target */
+    size_t target_count;
+};
+/* Measures the cycles of a load from the shared memory of another block of a cluster.
+ * FTH_UNSUPPORTED if the GPU or its driver has no clusters. */
+FTH_MUST_USE enum fth_status fth_probe_cluster(const struct fth_prober *prober,
+                                               struct fth_cluster_latency *latency,
+                                               struct fth_error *error);
+
+#endif

@@ -1,0 +1,440 @@
+/* Verifies a mapping of lines to sets that sets.c found, on the device.
+ *
+ * Two predictions of the mapping are tested; neither depends on the replacement policy:
+ *   - A chain whose lines are all in one set fits with as many lines as the set has ways, and
+ *     overflows with one more.
+ *   - A chain over many sets overflows at exactly the length that the mapping predicts.
+ * A mapping with too few or too many sets fails one of them. If sets have different numbers of
+ * ways, the ways of each set are measured separately. */
+#include "probe/structure/probe_structure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MIN_TESTS = 24,  /* minimum number of chains in one set each. Heuristic. */
+    MAX_CHAINS = 12, /* chains over many sets. Heuristic. */
+    /* Timed passes of a chain if lines are lost whenever a step starts. With one line too many, a
+     * pass of an H200's L1 can have no miss, in about one of ten cases. */
+    SINGLE_STEP_PASSES = 6
+};
+
+/* A chain of lines that must fit with `ways` lines and overflow with one more. */
+struct test {
+    uint64_t set;          /* the set of all lines; 0 and unused for chains over many sets */
+    uint64_t line, stride; /* first line and stride in lines */
+    uint64_t ways;
+    bool fits, overflows; /* as measured */
+};
+
+/* Returns the number of timed passes that are evaluated. */
+static uint64_t test_passes(const struct fth_sets_work *work)
+{
+    return work->use_windows ? SINGLE_STEP_PASSES : work->votes;
+}
+
+/* Makes a request that times passes over the first `count` lines of the chain. The first timed pass
+ * is not evaluated. */
+static struct fth_request walk_set(const struct fth_sets_work *work, const struct test *test,
+                                   uint64_t count)
+{
+    struct fth_chain chain = fth_sets_chain(work, test->line, test->stride, count);
+    struct fth_request request = fth_request_make(work->plan->carveout_percent);
+    fth_request_add(&request, FTH_STEP_WALK, work->plan->path, chain, 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, work->plan->path, chain, 1 + test_passes(work));
+    return request;
+}
+
+/* Whether a chain of `count` lines overflows its set. A set that overflows has a miss in every
+ * pass, under any policy. With several votes, the policy is one that misses at the same hop in
+ * every pass (sets.c refuses others), so a majority of passes must agree on a hop. With windows,
+ * any miss counts. */
+static bool overflows(const struct fth_sets_work *work, const struct fth_samples *samples,
+                      uint64_t count)
+{
+    const uint64_t passes = test_passes(work), min_misses = work->use_windows ? 1 : passes / 2 + 1;
+    for (uint64_t hop = 0; hop < count; hop++)
+        if (fth_sets_count_misses(work, samples->cycles, count, hop, passes) >= min_misses)
+            return true;
+    return false;
+}
+
+/* Makes the device allocate the array of each stride at its full length. The arrays are then
+ * aligned to their length, and lines with the same index are in the same set in all arrays. */
+static enum fth_status place_arrays(const struct fth_sets_work *work, const struct test *tests,
+                                    size_t count, struct fth_error *error)
+{
+    struct fth_request *requests = calloc(count, sizeof *requests);
+    struct fth_answers answers = {0};
+    size_t strides = 0;
+    if (!requests)
+        return fth_no_memory(error, "find sets", NULL);
+    for (size_t i = 0; i < count; i++) {
+        bool first = true;
+        for (size_t k = 0; k < i; k++)
+            first = first && tests[k].stride != tests[i].stride;
+        if (!first)
+            continue;
+        requests[strides] = fth_request_make(work->plan->carveout_percent);
+        uint64_t last = (work->limit - 1) / tests[i].stride * tests[i].stride;
+        fth_request_add(&requests[strides++], FTH_STEP_TIME_HOPS, work->plan->path,
+                        fth_sets_chain(work, last - tests[i].stride, tests[i].stride, 1), 1);
+    }
+    enum fth_status status = fth_ask(work->prober, requests, strides, &answers, error);
+    fth_answers_fini(&answers);
+    free(requests);
+    return status;
+}
+
+/* Runs each test with `ways` and with `ways` + 1 lines, and fills in `fits` and `overflows`. */
+static enum fth_status run_tests(struct fth_sets_work *work, struct test *tests, size_t count,
+                                 struct fth_error *error)
+{
+    struct fth_request *requests = calloc(2 * count, sizeof *requests);
+    if (!requests)
+        return fth_no_memory(error, "find sets", NULL);
+    for (size_t i = 0; i < 2 * count; i++)
+        requests[i] = walk_set(work, &tests[i / 2], tests[i / 2].ways + i % 2);
+    struct fth_answers answers = {0};
+    enum fth_status status = place_arrays(work, tests, count, error);
+    if (status == FTH_OK)
+        status = fth_ask(work->prober, requests, 2 * count, &answers, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        tests[i].fits = !overflows(work, &answers.items[2 * i], tests[i].ways);
+        tests[i].overflows = overflows(work, &answers.items[2 * i + 1], tests[i].ways + 1);
+        work->structure->samples += answers.items[2 * i].count + answers.items[2 * i + 1].count;
+    }
+    fth_answers_fini(&answers);
+    free(requests);
+    return status;
+}
+
+/* Returns, for each set, the number of its lines among those that fit. The caller frees the array;
+ * NULL: out of memory. */
+static uint64_t *count_lines_per_set(const struct fth_sets_work *work)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    uint64_t *lines = calloc(fth_mapping_sets(mapping), sizeof *lines);
+    for (uint64_t line = 0; lines && line < work->fits; line++)
+        lines[fth_mapping_set(mapping, line)]++;
+    return lines;
+}
+
+/* Returns the ways of the first set that was seen to be full: its number of lines among those that
+ * fit. Returns 0 if no line evicted another one. */
+static uint64_t ways_of_full_set(const struct fth_sets_work *work, const uint64_t *lines)
+{
+    for (size_t i = 0; i < work->evictions.count; i++)
+        if (work->evictions.items[i].count)
+            return lines[fth_mapping_set(&work->structure->mapping, work->evictions.items[i].line)];
+    return 0;
+}
+
+/* Plans chains that stay in one set each, for all sets, or for FTH_SETS_MAX_TESTED of them. With
+ * fewer than MIN_TESTS sets, plans several chains per set. Returns their number. */
+static size_t plan_tests(const struct fth_sets_work *work, const uint64_t *ways, struct test *tests)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    uint64_t sets = fth_mapping_sets(mapping);
+    size_t count = 0;
+    for (unsigned skip = 0; skip < MIN_TESTS && count < MIN_TESTS; skip++)
+        for (uint64_t i = 0; i < (sets < FTH_SETS_MAX_TESTED ? sets : FTH_SETS_MAX_TESTED) &&
+                             count < FTH_SETS_MAX_TESTED;
+             i++) {
+            uint64_t set = sets < FTH_SETS_MAX_TESTED ? i : i * sets / FTH_SETS_MAX_TESTED,
+                     line = 0;
+            /* Each chain of a set starts at a different line, as far as there are lines. */
+            unsigned to_skip = skip;
+            while (line < work->limit && (fth_mapping_set(mapping, line) != set || to_skip-- > 0))
+                line++;
+            uint64_t stride =
+                line < work->limit && ways[set]
+                    ? fth_mapping_stride(mapping, line, ways[set] + 1, work->limit, skip % 3)
+                    : 0;
+            if (stride == 0)
+                stride = line < work->limit && ways[set]
+                             ? fth_mapping_stride(mapping, line, ways[set] + 1, work->limit, 0)
+                             : 0;
+            if (stride)
+                tests[count++] = (struct test){set, line, stride, ways[set], false, false};
+        }
+    return count;
+}
+
+/* Plans chains for a round-robin mapping. A stride of one period stays in one set, but which set
+ * that is depends on the address of the array. So there is one test per distinct number of ways;
+ * the one for the right set passes. Returns the number of tests. */
+static size_t plan_round_robin_tests(const struct fth_sets_work *work, const uint64_t *ways,
+                                     struct test *tests)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    size_t count = 0;
+    for (uint64_t set = 0; set < fth_mapping_sets(mapping) && count < FTH_SETS_MAX_TESTED; set++) {
+        uint64_t stride = fth_mapping_stride(mapping, 0, ways[set] + 1, work->limit, 0);
+        bool first = stride != 0;
+        for (size_t i = 0; i < count; i++)
+            first = first && tests[i].ways != ways[set];
+        if (first)
+            tests[count++] = (struct test){set, 0, stride, ways[set], false, false};
+    }
+    return count;
+}
+
+/* Measures the ways of each set by bisection, for sets with different numbers of ways. `max_ways`
+ * is assumed not to fit in any set. */
+static enum fth_status measure_ways(struct fth_sets_work *work, uint64_t max_ways, uint64_t *ways,
+                                    struct fth_error *error)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    uint64_t sets = fth_mapping_sets(mapping);
+    uint64_t low[FTH_SETS_MAX_TESTED], high[FTH_SETS_MAX_TESTED], longest[FTH_SETS_MAX_TESTED];
+    struct test tests[FTH_SETS_MAX_TESTED];
+    if (sets > FTH_SETS_MAX_TESTED)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
+                        "the sets have different numbers of ways, and there are more than %d sets",
+                        FTH_SETS_MAX_TESTED);
+    /* With these mappings, the set of a line depends on the address of the array, so the sets of
+     * one array cannot be identified with those of another. */
+    if (mapping->kind == FTH_MAPPING_FOLD ||
+        (mapping->kind == FTH_MAPPING_MOD && sets & (sets - 1)))
+        return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
+                        "%llu sets have different numbers of ways, and which set is larger depends "
+                        "on the address of the array",
+                        (unsigned long long)sets);
+    for (uint64_t set = 0; set < sets; set++) {
+        uint64_t line = 0;
+        while (line < work->limit && fth_mapping_set(mapping, line) != set)
+            line++;
+        uint64_t stride = 0;
+        low[set] = 0;
+        high[set] = max_ways; /* assumed not to fit; checked below */
+        while (high[set] > 2 &&
+               !(stride = fth_mapping_stride(mapping, line, high[set] + 1, work->limit, 0)))
+            high[set] = high[set] * 3 / 4;
+        if (stride == 0)
+            return fth_fail(
+                error, FTH_INCONCLUSIVE, "find ways", NULL,
+                "the sets have different numbers of ways, and no chain stays in one set");
+        longest[set] = high[set];
+        tests[set] = (struct test){set, line, stride, 0, false, false};
+    }
+    for (bool open = true; open;) {
+        open = false;
+        for (uint64_t set = 0; set < sets; set++)
+            tests[set].ways = high[set] - low[set] > 1 ? (low[set] + high[set]) / 2 : low[set] + 1;
+        FTH_TRY(run_tests(work, tests, sets, error));
+        for (uint64_t set = 0; set < sets; set++) {
+            if (high[set] - low[set] <= 1)
+                continue;
+            if (tests[set].fits)
+                low[set] = tests[set].ways;
+            else
+                high[set] = tests[set].ways;
+            open = open || high[set] - low[set] > 1;
+        }
+    }
+    for (uint64_t set = 0; set < sets; set++) {
+        if (low[set] + 1 >= longest[set] || low[set] == 0)
+            return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
+                            "a chain that should stay in one set does not overflow it");
+        ways[set] = low[set];
+    }
+    return FTH_OK;
+}
+
+/* Whether the ways agree with the evictions. If a line evicted another one, its set was full: it
+ * has as many ways as lines among those that fit. If it evicted none, its set has more ways. */
+static bool agrees_with_evictions(const struct fth_sets_work *work, const uint64_t *lines,
+                                  const uint64_t *ways)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    for (uint64_t set = 0; set < fth_mapping_sets(mapping); set++)
+        if (lines[set] > ways[set])
+            return false;
+    for (size_t i = 0; i < work->evictions.count; i++) {
+        const struct fth_eviction *eviction = &work->evictions.items[i];
+        uint64_t set = fth_mapping_set(mapping, eviction->line);
+        if (eviction->count ? lines[set] != ways[set]
+                            : lines[set] >= ways[set] && !work->evictions.ignored[0])
+            return false;
+    }
+    return true;
+}
+
+/* Returns the number of tests that passed. */
+static size_t count_passed(const struct test *tests, size_t count)
+{
+    size_t passed = 0;
+    for (size_t i = 0; i < count; i++)
+        passed += tests[i].fits && tests[i].overflows;
+    return passed;
+}
+
+/* Verifies the mapping if too few strided chains stay in one set. It must predict what further
+ * lines evict. In addition, more than half of the lines of a set must have been seen to miss, so
+ * that the set cannot be half as large. */
+static enum fth_status test_by_evictions(struct fth_sets_work *work, uint64_t ways,
+                                         struct fth_error *error)
+{
+    size_t before = work->evictions.count, explained = 0, count = 0;
+    bool same = false;
+    uint64_t hops = (work->fits + 1) * ways;
+    enum fth_status status = FTH_OK;
+    if (2 * work->member_count <= ways + 1 && hops <= FTH_SETS_MAX_HOPS)
+        status = fth_sets_find_members(work, ways, &same, error);
+    if (status == FTH_OK && 2 * work->member_count <= ways + 1)
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                          "too few evictions were seen to determine how many lines share a set");
+    if (status == FTH_OK)
+        status = fth_sets_try_more(work, &count, error);
+    if (status != FTH_OK)
+        return status;
+    struct fth_evictions all = work->evictions;
+    all.count = before;
+    for (size_t i = before; i < work->evictions.count; i++)
+        explained +=
+            fth_mapping_explains(&work->structure->mapping, &all, &work->evictions.items[i]);
+    if (explained < count)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                        "the mapping that was found does not explain %zu of %zu further lines",
+                        count - explained, count);
+    work->structure->confidence = ((double)count + 1) / ((double)count + 2);
+    return FTH_OK;
+}
+
+/* Returns the length of the longest chain from `line` on, with `stride`, that fits according to the
+ * mapping and the ways. Returns 0 if one line more would exceed the array or the known bits. */
+static uint64_t longest_chain(const struct fth_sets_work *work, const uint64_t *ways, uint64_t line,
+                              uint64_t stride)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    uint64_t limit = work->limit, count = 0;
+    if (mapping->kind == FTH_MAPPING_LINEAR && limit > (uint64_t)1 << mapping->bits)
+        limit = (uint64_t)1 << mapping->bits;
+    uint64_t *lines = calloc(fth_mapping_sets(mapping), sizeof *lines);
+    while (lines && line + (count + 1) * stride < limit) {
+        uint64_t set = fth_mapping_set(mapping, line + count * stride);
+        if (lines[set]++ == ways[set])
+            break;
+        count++;
+    }
+    bool ends = line + (count + 1) * stride < limit;
+    free(lines);
+    return ends ? count : 0;
+}
+
+/* Plans chains over many sets. The number of lines that fit differs between strides, and a mapping
+ * with too many or too few sets predicts a wrong number for at least one of them. Folded and
+ * round-robin mappings are skipped: there, the number depends on the address of each array. Returns
+ * the number of chains. */
+static size_t plan_chains(struct fth_sets_work *work, const uint64_t *ways, struct test *tests)
+{
+    static const uint64_t strides[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 32, 33, 64, 128, 256};
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    uint64_t sets = fth_mapping_sets(mapping), line = 0;
+    size_t count = 0;
+    bool equal = true;
+    for (uint64_t set = 1; set < sets; set++)
+        equal = equal && ways[set] == ways[0];
+    if (mapping->kind == FTH_MAPPING_FOLD || mapping->kind == FTH_MAPPING_ROUND_ROBIN)
+        return 0;
+    /* If the sets differ, start at random lines. Otherwise the smallest set would always be the
+     * first to overflow. */
+    for (size_t i = 0; i < FTH_COUNT(strides) * (equal ? 1 : sets) && count < MAX_CHAINS; i++) {
+        line = equal ? 0 : fth_rng_below(&work->rng, work->limit / 4);
+        uint64_t stride = strides[i % FTH_COUNT(strides)];
+        uint64_t longest = longest_chain(work, ways, line, stride);
+        if (longest)
+            tests[count++] = (struct test){0, line, stride, longest, false, false};
+    }
+    return count;
+}
+
+/* Fills in the sets and ways of the structure. */
+static enum fth_status store_ways(struct fth_sets_work *work, const uint64_t *ways,
+                                  struct fth_error *error)
+{
+    struct fth_structure *structure = work->structure;
+    structure->sets = fth_mapping_sets(&structure->mapping);
+    structure->ways = ways[0];
+    for (uint64_t set = 1; set < structure->sets; set++)
+        if (ways[set] != ways[0])
+            structure->ways = 0;
+    if (structure->ways)
+        return FTH_OK;
+    structure->set_ways = calloc(structure->sets, sizeof *structure->set_ways);
+    if (!structure->set_ways)
+        return fth_no_memory(error, "find sets", NULL);
+    memcpy(structure->set_ways, ways, structure->sets * sizeof *ways);
+    return FTH_OK;
+}
+
+/* Fills in structure->one_set with the chain of the first test that passed, if any. */
+static void store_chain(struct fth_sets_work *work, const struct test *tests, size_t count)
+{
+    for (size_t i = count; i-- > 0;)
+        if (tests[i].fits && tests[i].overflows)
+            work->structure->one_set =
+                fth_sets_chain(work, tests[i].line, tests[i].stride, tests[i].ways);
+}
+
+enum fth_status fth_sets_verify(struct fth_sets_work *work, struct fth_error *error)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    uint64_t sets = fth_mapping_sets(mapping);
+    uint64_t *lines = count_lines_per_set(work), *ways = calloc(sets, sizeof *ways);
+    struct test *tests = calloc((size_t)2 * FTH_SETS_MAX_TESTED, sizeof *tests);
+    enum fth_status status =
+        lines && ways && tests ? FTH_OK : fth_no_memory(error, "find sets", NULL);
+    uint64_t common = status == FTH_OK ? ways_of_full_set(work, lines) : 0;
+    for (uint64_t set = 0; status == FTH_OK && set < sets; set++)
+        ways[set] = mapping->kind == FTH_MAPPING_ROUND_ROBIN ? lines[set] : common;
+    bool round_robin = mapping->kind == FTH_MAPPING_ROUND_ROBIN;
+    size_t count = status != FTH_OK ? 0
+                   : round_robin    ? plan_round_robin_tests(work, ways, tests)
+                                    : plan_tests(work, ways, tests);
+    if (status == FTH_OK && count)
+        status = run_tests(work, tests, count, error);
+    if (status == FTH_OK && !round_robin && count && count_passed(tests, count) < count) {
+        /* The sets may have different numbers of ways. */
+        status = measure_ways(work, 8 * common + 16, ways, error);
+        if (status == FTH_OK) {
+            count = plan_tests(work, ways, tests);
+            status = run_tests(work, tests, count, error);
+        }
+    }
+    if (status == FTH_OK && (round_robin || count < MIN_TESTS)) {
+        status = test_by_evictions(work, common, error);
+    } else if (status == FTH_OK) {
+        size_t passed = count_passed(tests, count);
+        if (passed < count)
+            status =
+                fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                         "a mapping to %llu sets was found, but it predicts the wrong number of "
+                         "ways in %zu of %zu tests",
+                         (unsigned long long)sets, count - passed, count);
+        work->structure->confidence = ((double)passed + 1) / ((double)count + 2);
+    }
+    if (status == FTH_OK) {
+        struct test chains[MAX_CHAINS];
+        size_t chain_count = plan_chains(work, ways, chains);
+        status = chain_count ? run_tests(work, chains, chain_count, error) : FTH_OK;
+        size_t passed = status == FTH_OK ? count_passed(chains, chain_count) : chain_count;
+        if (passed < chain_count)
+            status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                              "a mapping to %llu sets was found, but of %zu chains over many sets, "
+                              "%zu do not overflow where it predicts",
+                              (unsigned long long)sets, chain_count, chain_count - passed);
+    }
+    if (status == FTH_OK && !agrees_with_evictions(work, lines, ways))
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+                          "the ways found contradict the evictions that were seen");
+    if (status == FTH_OK)
+        status = store_ways(work, ways, error);
+    if (status == FTH_OK)
+        store_chain(work, tests, count);
+    free(lines);
+    free(ways);
+    free(tests);
+    return status;
+}

@@ -1,0 +1,302 @@
+/* probe/tlb/: the TLBs.
+ *
+ *   pages.c        loads of one line per page, and the cost of each translation
+ *   tlb_step.c     which of these loads missed a TLB level
+ *   tlb_levels.c   levels, page sizes, penalties
+ *   tlb_entries.c  entries of a level
+ *   tlb_sets.c     sets and ways of a level
+ *   tlb_policy.c   replacement policy of a level
+ *   spectrum.c     latency of each combination of cache and TLB hit or miss
+ *
+ * Terms in these files:
+ *   position   index of a load within its chain, from 0
+ *   baseline   cycles of the load at a position while its page is in the first TLB
+ *   excess     cycles of a load in a walk minus its baseline: the cost of its translation
+ *   step       the amount by which a miss of one TLB level raises the excess
+ *   samples    the measured cycles, which the kernel writes to memory during timed passes. They lie
+ *              directly in front of the chain. The page that contains them is in use all the time;
+ *              unless pages are small, it is also the page of position 0.
+ *   periodic   the same pages miss in every pass, as with LRU replacement */
+#ifndef FTH_PROBE_TLB_H
+#define FTH_PROBE_TLB_H
+
+#include "probe/probe.h"
+
+/* ---- pages.c ---- */
+
+/* A chain of loads `stride_bytes` apart, one line each, with the baseline of each load. */
+struct fth_pages {
+    const struct fth_prober *prober;
+    uint64_t stride_bytes;
+    uint64_t max_loads;      /* loads that fit into the available memory; at least 4 */
+    uint64_t group_loads;    /* neighbouring loads that are walked together to measure baselines */
+    double first_load_extra; /* cycles that the first load of a walk takes longer than the others;
+                              * the caller may set it */
+    uint64_t single_lines; /* baselines that came from walks of one line, and that have not yet been
+                            * compared with those from larger groups; 0: none */
+    double group_penalty;  /* cycles that every load of a group takes longer because the whole group
+                            * misses the inner levels; subtracted from baselines */
+    double *baseline;      /* [max_loads] cycles; the first `baseline_count` are measured */
+    uint64_t baseline_count;
+    size_t samples; /* taken so far */
+};
+enum {
+    FTH_MAX_PAGE_PASSES = 16,
+    /* Maximum number of samples of a walk: as many as fit in front of the chain (in
+     * FTH_HEADER_BYTES bytes, together with the tables of the launch). More would occupy pages of
+     * their own. */
+    FTH_MAX_PAGE_SAMPLES = 28000
+};
+/* Repeated passes over `count` loads of a chain, and the excess of each load. */
+struct fth_page_walk {
+    uint64_t first;       /* position of the first load */
+    uint64_t count;       /* loads per pass */
+    uint64_t warm_passes; /* passes before the timed ones; 0 counts as 1 */
+    unsigned passes;      /* timed passes that are evaluated, at most FTH_MAX_PAGE_PASSES */
+    bool time_first_pass; /* evaluate the first timed pass, too: no sample was written before it */
+    bool reverse;   /* time one pass from the last load to the first, directly after the warm-up */
+    double *excess; /* [passes][count] cycles; NAN: an outlier that no TLB miss explains */
+    double *mean;   /* [count] mean excess over the passes, without outliers */
+    uint32_t *cycles; /* [passes][count] as timed */
+};
+/* Allocates memory for a chain of `max_loads` loads, or of fewer where memory is short.
+ * FTH_INCONCLUSIVE: there is not enough memory for 4 loads. Close `pages` also after a failure. */
+FTH_MUST_USE enum fth_status fth_pages_open(const struct fth_prober *prober, uint64_t stride_bytes,
+                                            uint64_t max_loads, struct fth_pages *pages,
+                                            struct fth_error *error);
+void fth_pages_close(struct fth_pages *pages);
+/* Reports that a walk over `count` loads has no TLB misses. Baselines are then measured in groups
+ * of half as many loads. */
+void fth_pages_use_hit_groups(struct fth_pages *pages, uint64_t count);
+/* Reports that every load of a walk over `count` loads has an excess of `cycles`, because all of
+ * them miss the inner levels and hit the next one. Baselines are then measured in groups of `count`
+ * loads, less `cycles`. */
+void fth_pages_use_miss_groups(struct fth_pages *pages, uint64_t count, double cycles);
+/* Measures the walks; the caller sets `first`, `count`, `warm_passes`, `passes` and the flags.
+ * After success, the caller finishes them with fth_page_walks_fini. */
+FTH_MUST_USE enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *walks,
+                                            size_t count, struct fth_error *error);
+void fth_page_walks_fini(struct fth_page_walk *walks, size_t count);
+/* The number of passes for a walk of `count` loads: `wanted`, or fewer so that all samples fit
+ * (FTH_MAX_PAGE_SAMPLES). */
+unsigned fth_page_passes(uint64_t count, unsigned wanted);
+
+/* ---- tlb_step.c ---- */
+
+/* The excess of loads comes in steps, one per TLB level. This is the step of one level. */
+struct fth_tlb_step {
+    double hit_excess;  /* cycles of a load that hits this level and misses all levels before it */
+    double miss_excess; /* cycles of a load that misses this level, too */
+    bool per_load; /* a single load distinguishes hit and miss; otherwise only means over passes do
+                    */
+    double false_miss_rate; /* fraction of loads that look like misses although their pages fit */
+};
+/* Standard deviations of the excess, in cycles: of single loads, and of means over passes. */
+struct fth_page_noise {
+    double load, mean;
+};
+/* Computes the noise from a walk without TLB misses. */
+FTH_MUST_USE enum fth_status fth_page_noise(const struct fth_page_walk *walk,
+                                            struct fth_page_noise *noise, struct fth_error *error);
+/* Finds the lowest step above `hit_excess` in a walk. *found is false where there is none. */
+FTH_MUST_USE enum fth_status fth_tlb_step_find(const struct fth_page_walk *walk, double hit_excess,
+                                               const struct fth_page_noise *noise,
+                                               struct fth_tlb_step *step, bool *found,
+                                               struct fth_error *error);
+/* Excess in cycles above which a load counts as a miss: halfway between hit and miss. */
+double fth_tlb_step_threshold(const struct fth_tlb_step *step);
+/* The misses of one level in a walk. Where single loads do not distinguish hit and miss, each
+ * position counts as one load. */
+struct fth_page_misses {
+    uint64_t missed_loads, loads; /* over all passes, without outliers */
+    uint64_t missed_pages;        /* positions that miss in most passes */
+    uint64_t inconsistent_loads;  /* loads that differ from most passes at their position */
+};
+struct fth_page_misses fth_tlb_step_count_misses(const struct fth_page_walk *walk,
+                                                 const struct fth_tlb_step *step);
+/* Whether a walk over `count` loads has more misses than the false miss rate explains: its pages
+ * do not fit into the level. */
+bool fth_tlb_step_overflows(const struct fth_page_misses *misses, uint64_t count,
+                            const struct fth_tlb_step *step);
+/* Measures the false miss rate, with a walk over `fits` loads whose pages fit. */
+FTH_MUST_USE enum fth_status fth_tlb_step_learn_rate(struct fth_pages *pages, uint64_t fits,
+                                                     struct fth_tlb_step *step,
+                                                     struct fth_error *error);
+/* Whether a position missed in most passes. */
+bool fth_tlb_step_missed(const struct fth_page_walk *walk, const struct fth_tlb_step *step,
+                         uint64_t position);
+
+/* ---- tlb_levels.c ---- */
+
+enum { FTH_MAX_TLBS = 3 };
+struct fth_tlb_level {
+    uint64_t page_bytes; /* 0: not found; `doubt` tells why. Then `entries` is 0, too */
+    double page_confidence;
+    uint64_t entries; /* 0: not found; `doubt` tells why */
+    double entries_confidence;
+    double penalty_cycles;            /* mean cycles that a miss of this level adds */
+    double penalty_low, penalty_high; /* 90 % confidence interval; NAN: unknown */
+    bool periodic;                    /* the same pages miss in every pass, as with LRU */
+    bool per_load;     /* a single load distinguishes hit and miss; otherwise only means do */
+    bool hidden;       /* the level before it holds many of the pages that would fill this one */
+    bool unsettled;    /* the entries were not found, but another attempt may find them */
+    const char *doubt; /* why a value is missing, a constant string; NULL: none is */
+};
+struct fth_tlbs {
+    struct fth_tlb_level levels[FTH_MAX_TLBS]; /* the first is looked up first */
+    size_t count;
+    size_t samples;
+};
+/* Input, state and result of the search for the entries of a level (tlb_entries.c), on a chain
+ * whose stride is the page size. */
+struct fth_tlb_search {
+    struct fth_pages *pages;
+    struct fth_tlb_step *step;
+    bool inner_periodic;  /* the same pages miss the inner levels in every pass */
+    uint64_t inner_loads; /* loads of this chain that the previous level holds; 0: no such level, or
+                           * unknown */
+    uint64_t fits;        /* result: the largest number of pages without a miss */
+    uint64_t onset;       /* result: the smallest number of pages with misses; 0: not found */
+    uint64_t warm_passes_per_page; /* additional warm-up passes per page of a walk */
+    unsigned passes;               /* timed passes; 0: the default */
+};
+/* Finds `entries`, `entries_confidence` and `periodic` of a level. `before` is the step of the
+ * level that is looked up before this one, or NULL. Sets `doubt` where the entries are not found.
+ */
+FTH_MUST_USE enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
+                                                  const struct fth_tlb_step *before,
+                                                  struct fth_tlb_level *level,
+                                                  struct fth_error *error);
+/* Finds all TLB levels. Allocates at most `max_bytes` of device memory; `l2_bytes` is the size of
+ * the L2. `tlbs` contains the levels that were found, whatever the status. */
+FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t max_bytes,
+                                            uint64_t l2_bytes, struct fth_tlbs *tlbs,
+                                            struct fth_error *error);
+
+/* ---- tlb_sets.c ---- */
+
+/* Which level to examine, of those that fth_probe_tlbs found. Its page size, entries and penalty
+ * must be known, as must the entries and penalties of the levels before it. */
+struct fth_tlb_sets_plan {
+    const struct fth_tlbs *tlbs;
+    size_t level_index;
+    uint64_t max_bytes, l2_bytes; /* as for fth_probe_tlbs */
+};
+/* One point of the miss curve (Mei and Chu 2017, Fig. 8): in repeated passes over `pages` pages,
+ * `missed` of them miss. */
+struct fth_tlb_miss_point {
+    uint64_t pages, missed;
+};
+enum { FTH_MAX_MISS_POINTS = 1024, FTH_MAX_SET_SIZES = 4 };
+enum fth_tlb_policy {
+    FTH_TLB_POLICY_UNKNOWN,
+    FTH_TLB_LRU,
+    FTH_TLB_FIFO,
+    FTH_TLB_PLRU,         /* pseudo-LRU with a binary tree */
+    FTH_TLB_RANDOM,       /* every page of the set is evicted equally often */
+    FTH_TLB_NOT_PERIODIC, /* different pages miss in each pass; it may be random or not */
+    FTH_TLB_OTHER         /* the same pages miss in each pass, but fewer than with LRU or FIFO */
+};
+struct fth_tlb_sets {
+    /* `sets` sets have `ways` ways each, the largest first. None: not found; `doubt` tells why. */
+    struct {
+        uint64_t sets, ways;
+    } set_sizes[FTH_MAX_SET_SIZES];
+    size_t set_size_count;
+    double confidence; /* of `set_sizes` */
+    enum fth_tlb_policy policy;
+    double policy_confidence;
+    /* Misses by number of pages, from the entries up to the point where all pages miss. The page of
+     * the samples is an exception: it does not miss in a timed pass, since writing the samples
+     * keeps it in this level or in an inner one. In the latter case `pages` does not count it. */
+    struct fth_tlb_miss_point *miss_curve;
+    size_t miss_curve_count;
+    /* Single loads of the first walk with misses over more pages than there are entries; count 0:
+     * none. `missed` tells for each load whether it missed. */
+    struct {
+        uint64_t pages;
+        size_t count;
+        uint32_t *cycles;
+        bool *missed;
+    } series;
+    size_t samples;
+    const char *doubt; /* why there are no sets, a constant string; NULL: there are */
+};
+/* Finish `sets` with fth_tlb_sets_fini, whatever the status. FTH_INCONCLUSIVE: the page size or the
+ * entries of the level are unknown. */
+FTH_MUST_USE enum fth_status fth_probe_tlb_sets(const struct fth_prober *prober,
+                                                const struct fth_tlb_sets_plan *plan,
+                                                struct fth_tlb_sets *sets, struct fth_error *error);
+void fth_tlb_sets_fini(struct fth_tlb_sets *sets);
+/* Misses that each additional page causes while not all sets overflow yet: the median of the slopes
+ * between neighbouring points. The curve of a hashed TLB is flat at first, because some sets
+ * overflow early; therefore only the later points count. NAN: there are too few points. */
+FTH_MUST_USE enum fth_status fth_tlb_slope(const struct fth_tlb_miss_point *miss_curve,
+                                           size_t count, double *slope, struct fth_error *error);
+
+/* ---- shared by tlb_sets.c and tlb_policy.c, for no other file ---- */
+
+struct fth_tlb_study {
+    const struct fth_prober *prober;
+    const struct fth_tlb_sets_plan *plan;
+    const struct fth_tlb_level *level;
+    struct fth_pages pages;
+    struct fth_tlb_step step;
+    uint64_t inner_entries; /* sum over all levels before this one */
+    uint64_t first;         /* position at which the walks begin */
+    bool periodic;          /* the same pages miss in every pass */
+    /* Where they do not, the walks over one page more than fit show `members` pages that ever miss:
+     * the pages of the set that overflows. distances[d], d from 1 to members - 1, counts the misses
+     * that were d members after the previous miss; distances[0] counts longer distances. Owned. */
+    uint64_t *distances;
+    uint64_t members;
+};
+
+/* In tlb_policy.c. Finds the replacement policy, once the sets are known: sets->policy and its
+ * confidence. */
+FTH_MUST_USE enum fth_status fth_tlb_find_policy(const struct fth_tlb_study *study,
+                                                 struct fth_tlb_sets *sets,
+                                                 struct fth_error *error);
+
+/* ---- spectrum.c ---- */
+
+/* Mei and Chu's access patterns P1 to P6 (2017, Fig. 14). "The cache" is the L1 on path CA and the
+ * L2 on path CG. */
+enum fth_pattern {
+    FTH_PATTERN_HIT,           /* P1: cache hit, page in the first TLB */
+    FTH_PATTERN_HIT_MISS,      /* P2: cache hit, page in the second TLB only */
+    FTH_PATTERN_HIT_MISS_BOTH, /* P3: cache hit, page in no TLB */
+    FTH_PATTERN_COLD,          /* P4: miss in all caches, page in the first TLB */
+    FTH_PATTERN_COLD_MISS,     /* P5: miss in all caches, page in no TLB */
+    FTH_PATTERN_SWITCH,        /* P6: as P5, and the page table is not active */
+    FTH_PATTERNS
+};
+enum fth_presence { FTH_PRESENCE_UNKNOWN, FTH_ABSENT, FTH_PRESENT };
+struct fth_spectrum_plan {
+    enum fth_path path;      /* CA or CG */
+    int carveout_percent;    /* of shared memory */
+    uint64_t page_bytes;     /* the largest page size of all TLBs */
+    uint64_t first_entries;  /* of the first TLB */
+    uint64_t second_entries; /* of the second TLB; 0: there is none, or it cannot be filled */
+    bool two_homes; /* half of the lines come from far memory: report the latency of near memory */
+    uint64_t cached_lines; /* lines that the cache certainly holds; 0: more than there are pages */
+    uint64_t max_bytes;
+};
+struct fth_spectrum {
+    struct {
+        /* Absent: the pattern takes no longer than the one before it, so the GPU does not have it
+         * as a pattern of its own. */
+        enum fth_presence presence;
+        struct fth_figure cycles; /* of one timed hop, including the overhead of the clock */
+    } patterns[FTH_PATTERNS];
+    uint64_t page_table_bytes; /* address range of one page table; 0: P6 was not found */
+    uint64_t stride_bytes;     /* of the chain, without the 256 bytes that are added to it */
+    size_t samples;
+};
+/* FTH_INCONCLUSIVE: the first TLB is unknown, or the cache or the memory is too small. */
+FTH_MUST_USE enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
+                                                const struct fth_spectrum_plan *plan,
+                                                struct fth_spectrum *spectrum,
+                                                struct fth_error *error);
+
+#endif

@@ -1,0 +1,367 @@
+/* How long does a load take, depending on whether its line is in a cache and its page in a TLB?
+ * These are the six patterns P1 to P6 of Mei and Chu (2017, Section 5.2, Fig. 14). They link one
+ * chain of three strides. This probe uses one request of several steps over the same pages, with
+ * one line per page. Each phase times one or two of the patterns:
+ *
+ *   phase                           line is in     page is in
+ *   first touch of many pages       no cache       no TLB (P5); its page table is accessed for
+ *                                                  the first time (P6)
+ *   the same lines again            the cache      no TLB, after more pages than the second TLB
+ *                                                  holds (P3)
+ *   twice the first TLB's entries   the cache      the second TLB (P2)
+ *   other lines, all near           no cache       the first TLB (P4)
+ *   the first lines of few pages    the cache      the first TLB (P1)
+ *
+ * Between the phases, loads of other lines of the pages bring the TLBs into the required state.
+ * They bypass the L1, because the L1 may hold fewer lines than the TLBs hold pages, and because its
+ * hits may need no TLB. Whether a pattern takes longer than the one before it is decided on lines
+ * that both patterns access: latencies of different lines differ by more than a TLB's penalty.
+ *
+ * An L1 may lose lines in the meantime; that of an H200 loses up to half of them when a step
+ * begins. If an L1 hit needed its page, all hits would take longer without it. Therefore, where
+ * many loads take no longer than a hit whose page is in the first TLB, these loads are the hits,
+ * and the other lines were lost. */
+#include "probe/tlb/probe_tlb.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    SKEW = 256,        /* bytes by which strides exceed a power of two, to use all sets of the L2 */
+    MAX_FEW_PAGES = 8, /* pages of the last phase; every TLB holds them */
+    REPEATS = 5,
+    NEAR_LINES = 63, /* lines of the phase with near lines */
+    NEAR_ARRAY = 7,
+    NEAR_STRIDE = 4096 + SKEW,
+    OTHER_LINE = 64 << 10, /* twice the distance in bytes of the two lines of a page */
+    MIN_RISE = 3,          /* cycles: smaller differences are not a pattern; as in tlb_levels.c */
+    HITS_PART = 4,         /* one in HITS_PART loads must be a hit in find_hits() */
+    MAX_STRIDE = 32 << 20  /* bytes, that of Mei and Chu */
+};
+/* A first touch that takes longer than most by this fraction accesses another page table.
+ * Heuristic. */
+static const double switch_fraction = 0.25;
+
+/* The phases, in the order of their samples. */
+enum phase { PHASE_FIRST_TOUCH, PHASE_AGAIN, PHASE_TWICE, PHASE_NEAR, PHASE_FEW, PHASES };
+
+/* The phase that shows each pattern. The first touch, with P5 and P6, is evaluated separately. */
+static const enum phase phase_of[FTH_PATTERNS] = {[FTH_PATTERN_HIT] = PHASE_FEW,
+                                                  [FTH_PATTERN_HIT_MISS] = PHASE_TWICE,
+                                                  [FTH_PATTERN_HIT_MISS_BOTH] = PHASE_AGAIN,
+                                                  [FTH_PATTERN_COLD] = PHASE_NEAR};
+
+struct study {
+    const struct fth_spectrum_plan *plan;
+    uint64_t stride;
+    uint64_t many;           /* number of pages that is more than any TLB holds */
+    uint64_t counts[PHASES]; /* lines of each phase */
+    struct fth_answers answers;
+    double *scratch;
+};
+
+/* Lines near each other. They are all in one page, or in few where pages are small. */
+static struct fth_chain near_lines(uint64_t start_bytes)
+{
+    return (struct fth_chain){.array = NEAR_ARRAY,
+                              .start_bytes = start_bytes,
+                              .stride_bytes = NEAR_STRIDE,
+                              .count = NEAR_LINES};
+}
+
+/* Adds a walk over other lines of the first `count` pages that bypasses the L1. */
+static void add_pages(const struct study *study, struct fth_request *request, uint64_t count)
+{
+    const struct fth_chain other_lines = {.array = FTH_FIRST_HEADER_ARRAY,
+                                          .start_bytes = OTHER_LINE / 2,
+                                          .stride_bytes = study->stride,
+                                          .count = count};
+    fth_request_add(request, FTH_STEP_WALK, FTH_PATH_CG, other_lines, 1);
+}
+
+/* Adds the timed step of a phase, except that of the near lines. */
+static void time_lines(const struct study *study, struct fth_request *request, enum phase phase)
+{
+    const struct fth_chain lines = {.array = FTH_FIRST_HEADER_ARRAY,
+                                    .stride_bytes = study->stride,
+                                    .count = study->counts[phase]};
+    /* The lines of few pages are timed twice: the first pass brings their pages into the TLB. */
+    fth_request_add(request, FTH_STEP_TIME_HOPS, study->plan->path, lines,
+                    phase == PHASE_FEW ? 2 : 1);
+}
+
+static struct fth_request make_request(const struct study *study)
+{
+    struct fth_request request = fth_request_make(study->plan->carveout_percent);
+    request.alone = request.cold = true;
+    request.sm = 0;
+    time_lines(study, &request, PHASE_FIRST_TOUCH);
+    add_pages(study, &request, study->many);
+    time_lines(study, &request, PHASE_AGAIN);
+    add_pages(study, &request, study->counts[PHASE_TWICE]);
+    time_lines(study, &request, PHASE_TWICE);
+    fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, near_lines(NEAR_STRIDE / 2), 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, study->plan->path, near_lines(0), 1);
+    time_lines(study, &request, PHASE_FEW);
+    return request;
+}
+
+/* A request that runs before each repeat, so that the TLBs hold none of the first pages. */
+static struct fth_request make_reset(const struct study *study)
+{
+    struct fth_request request = fth_request_make(study->plan->carveout_percent);
+    request.alone = true;
+    request.sm = 0;
+    add_pages(study, &request, study->many);
+    time_lines(study, &request, PHASE_FEW); /* every request needs a timed step */
+    return request;
+}
+
+/* The median over the repeats of one hop of a phase. */
+static enum fth_status median_at(const struct study *study, enum phase phase, uint64_t place,
+                                 double *median, struct fth_error *error)
+{
+    uint64_t before = phase == PHASE_FEW ? study->counts[PHASE_FEW] : 0;
+    double column[REPEATS];
+    for (unsigned i = 0; i < (unsigned)phase; i++)
+        before += study->counts[i];
+    for (size_t i = 0; i < REPEATS; i++)
+        column[i] = study->answers.items[2 * i + 1].cycles[before + place];
+    return fth_quantile_f64(column, REPEATS, 0.5, median, error);
+}
+
+/* Stores the medians over the repeats of the hops 1 to count - 1 of a phase in the scratch. */
+static enum fth_status gather(const struct study *study, enum phase phase, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    for (uint64_t i = 1; i < study->counts[phase] && status == FTH_OK; i++)
+        status = median_at(study, phase, i, &study->scratch[i - 1], error);
+    return status;
+}
+
+static enum fth_status summarize(const struct study *study, const double *values, size_t count,
+                                 double quantile, struct fth_figure *figure,
+                                 struct fth_error *error)
+{
+    struct fth_summary summary;
+    double value = NAN;
+    enum fth_status status = fth_summary_f64(values, count, &summary, error);
+    if (status == FTH_OK)
+        status = fth_quantile_f64(values, count, quantile, &value, error);
+    if (status == FTH_OK)
+        *figure = (struct fth_figure){.value = value,
+                                      .low = summary.p05,
+                                      .high = summary.p95,
+                                      .samples = count * REPEATS,
+                                      .clock_mhz = study->answers.items[1].clock_mhz};
+    return status;
+}
+
+/* The quantile of loads from memory. Where half of the lines come from far memory, the lower
+ * quartile is the median of near memory. */
+static double cold_quantile(const struct study *study)
+{
+    return study->plan->two_homes ? 0.25 : 0.5;
+}
+
+/* How many cycles longer lines take in one pattern than in another: the median over the same lines
+ * in the L2. All lines of an L1 take equally long, and it may lose a few; there the difference of
+ * the figures is used. */
+static enum fth_status compare(const struct study *study, const struct fth_spectrum *spectrum,
+                               enum fth_pattern more_pattern, enum fth_pattern less_pattern,
+                               double *difference, struct fth_error *error)
+{
+    if (study->plan->path == FTH_PATH_CA) {
+        *difference = spectrum->patterns[more_pattern].cycles.value -
+                      spectrum->patterns[less_pattern].cycles.value;
+        return FTH_OK;
+    }
+    const enum phase more = phase_of[more_pattern], less = phase_of[less_pattern];
+    double differences[MAX_FEW_PAGES];
+    size_t count = 0;
+    enum fth_status status = FTH_OK;
+    for (uint64_t i = 1; i < study->counts[PHASE_FEW] && status == FTH_OK; i++, count++) {
+        double high, low = 0;
+        status = median_at(study, more, i, &high, error);
+        if (status == FTH_OK)
+            status = median_at(study, less, i, &low, error);
+        differences[count] = high - low;
+    }
+    return status == FTH_OK ? fth_quantile_f64(differences, count, 0.5, difference, error) : status;
+}
+
+/* Finds the hops of the first touch that take much longer than `typical` and are at equal
+ * distances: each begins a new page table. Moves them behind the other values and returns their
+ * number, with *distance in hops. Both are 0 where there are fewer than two, or fewer than three in
+ * four distances are equal. */
+static size_t split_switches(double *values, size_t count, double typical, uint64_t *distance)
+{
+    size_t switches = 0, last = 0, same = 0, pairs = 0;
+    double *slow_hops = calloc(count, sizeof *slow_hops);
+    *distance = 0;
+    if (!slow_hops)
+        return 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (values[i] <= typical * (1 + switch_fraction)) {
+            values[kept++] = values[i];
+            continue;
+        }
+        if (switches) {
+            uint64_t apart = i - last;
+            *distance = *distance ? *distance : apart;
+            same += apart == *distance;
+            pairs++;
+        }
+        last = i;
+        slow_hops[switches++] = values[i];
+    }
+    for (size_t i = 0; i < switches; i++)
+        values[kept + i] = slow_hops[i];
+    free(slow_hops);
+    if (pairs == 0 || same * 4 < pairs * 3)
+        *distance = 0;
+    return *distance ? switches : 0;
+}
+
+/* Evaluates P5 and P6. */
+static enum fth_status evaluate_first_touch(const struct study *study,
+                                            struct fth_spectrum *spectrum, struct fth_error *error)
+{
+    const size_t count = (size_t)study->counts[PHASE_FIRST_TOUCH] - 1;
+    uint64_t distance = 0;
+    double typical;
+    enum fth_status status = gather(study, PHASE_FIRST_TOUCH, error);
+    if (status == FTH_OK)
+        status = fth_quantile_f64(study->scratch, count, 0.5, &typical, error);
+    if (status != FTH_OK)
+        return status;
+    size_t switches = split_switches(study->scratch, count, typical, &distance);
+    spectrum->page_table_bytes = distance * (study->stride - SKEW);
+    spectrum->patterns[FTH_PATTERN_SWITCH].presence = switches ? FTH_PRESENT : FTH_ABSENT;
+    status = summarize(study, study->scratch, count - switches, cold_quantile(study),
+                       &spectrum->patterns[FTH_PATTERN_COLD_MISS].cycles, error);
+    if (status == FTH_OK && switches)
+        status = summarize(study, study->scratch + count - switches, switches, 0.5,
+                           &spectrum->patterns[FTH_PATTERN_SWITCH].cycles, error);
+    return status;
+}
+
+static enum fth_presence presence_of(double difference)
+{
+    return difference > MIN_RISE ? FTH_PRESENT : FTH_ABSENT;
+}
+
+/* Finds the cycles of L1 hits in P3, where the L1 lost lines. At most a few pages can still be in
+ * the first TLB. If more lines than twice its entries take no longer than in P1, they were hits
+ * that needed no translation. */
+static enum fth_status find_hits(const struct study *study, struct fth_spectrum *spectrum,
+                                 struct fth_error *error)
+{
+    const double max = spectrum->patterns[FTH_PATTERN_HIT].cycles.value + MIN_RISE;
+    const size_t count = (size_t)study->counts[PHASE_AGAIN] - 1;
+    size_t hits = 0;
+    enum fth_status status = gather(study, PHASE_AGAIN, error);
+    for (size_t i = 0; i < count; i++)
+        if (study->scratch[i] <= max)
+            study->scratch[hits++] = study->scratch[i];
+    if (status != FTH_OK || hits * HITS_PART < count || hits <= 2 * study->plan->first_entries)
+        return status;
+    return summarize(study, study->scratch, hits, 0.5,
+                     &spectrum->patterns[FTH_PATTERN_HIT_MISS_BOTH].cycles, error);
+}
+
+static enum fth_status evaluate(const struct study *study, struct fth_spectrum *spectrum,
+                                struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    for (int i = FTH_PATTERN_HIT; i <= FTH_PATTERN_COLD && status == FTH_OK; i++) {
+        status = gather(study, phase_of[i], error);
+        if (status == FTH_OK)
+            status = summarize(study, study->scratch, (size_t)study->counts[phase_of[i]] - 1,
+                               i == FTH_PATTERN_COLD ? cold_quantile(study) : 0.5,
+                               &spectrum->patterns[i].cycles, error);
+    }
+    if (status == FTH_OK && study->plan->path == FTH_PATH_CA)
+        status = find_hits(study, spectrum, error);
+    if (status == FTH_OK)
+        status = evaluate_first_touch(study, spectrum, error);
+    double one = 0, both = 0, any = 0;
+    if (status == FTH_OK)
+        status = compare(study, spectrum, FTH_PATTERN_HIT_MISS, FTH_PATTERN_HIT, &one, error);
+    if (status == FTH_OK)
+        status =
+            compare(study, spectrum, FTH_PATTERN_HIT_MISS_BOTH, FTH_PATTERN_HIT_MISS, &both, error);
+    if (status == FTH_OK)
+        status = compare(study, spectrum, FTH_PATTERN_HIT_MISS_BOTH, FTH_PATTERN_HIT, &any, error);
+    /* A miss of both TLBs takes at least as long as a miss of the first one. Where it takes no
+     * time, the lines of P2 were slow because the cache had lost them. */
+    one = fmin(one, any);
+    /* P1 has only few lines, which may be slower than most. Derive it from P2 instead. */
+    if (study->plan->path == FTH_PATH_CG && one > 0)
+        spectrum->patterns[FTH_PATTERN_HIT].cycles.value =
+            spectrum->patterns[FTH_PATTERN_HIT_MISS].cycles.value - one;
+    const bool two = study->plan->second_entries > 0;
+    const double cold = spectrum->patterns[FTH_PATTERN_COLD].cycles.value;
+    spectrum->patterns[FTH_PATTERN_HIT].presence = FTH_PRESENT;
+    spectrum->patterns[FTH_PATTERN_HIT_MISS].presence = presence_of(one);
+    spectrum->patterns[FTH_PATTERN_HIT_MISS_BOTH].presence =
+        two ? presence_of(both) : FTH_PRESENCE_UNKNOWN;
+    spectrum->patterns[FTH_PATTERN_COLD].presence =
+        presence_of(cold - spectrum->patterns[FTH_PATTERN_HIT].cycles.value);
+    spectrum->patterns[FTH_PATTERN_COLD_MISS].presence =
+        presence_of(spectrum->patterns[FTH_PATTERN_COLD_MISS].cycles.value - cold);
+    return status;
+}
+
+/* The largest power of two up to MAX_STRIDE, and at least one page, at which `count` pages fit into
+ * the memory; 0: there is none. */
+static uint64_t choose_stride(const struct fth_spectrum_plan *plan, uint64_t count)
+{
+    uint64_t stride = MAX_STRIDE > plan->page_bytes ? MAX_STRIDE : plan->page_bytes;
+    while (stride > plan->page_bytes && (count + 1) * (stride + SKEW) > plan->max_bytes)
+        stride /= 2;
+    return (count + 1) * (stride + SKEW) > plan->max_bytes ? 0 : stride;
+}
+
+enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
+                                   const struct fth_spectrum_plan *plan,
+                                   struct fth_spectrum *spectrum, struct fth_error *error)
+{
+    *spectrum = (struct fth_spectrum){0};
+    const uint64_t few =
+        plan->first_entries / 2 < MAX_FEW_PAGES ? plan->first_entries / 2 : MAX_FEW_PAGES;
+    const uint64_t twice = 2 * plan->first_entries;
+    /* A quarter more than the entries: more than one page too many for each set of eight ways. */
+    uint64_t many = plan->second_entries + plan->second_entries / 4 + 2;
+    many = many > twice ? many : twice;
+    const uint64_t cached =
+        plan->cached_lines && plan->cached_lines < many ? plan->cached_lines : many;
+    struct study study = {
+        .plan = plan, .many = many, .counts = {cached, cached, twice, NEAR_LINES, few}};
+    const uint64_t stride = choose_stride(plan, many);
+    if (few < 2 || cached < twice || stride < (uint64_t)2 * OTHER_LINE)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find the latency spectrum", NULL,
+                        few < 2 ? "the first TLB is unknown"
+                        : cached < twice
+                            ? "the cache holds fewer lines than twice the entries of the first TLB"
+                            : "too little device memory");
+    study.stride = stride + SKEW;
+    spectrum->stride_bytes = stride;
+    struct fth_request requests[2 * REPEATS];
+    for (size_t i = 0; i < FTH_COUNT(requests); i++)
+        requests[i] = i % 2 ? make_request(&study) : make_reset(&study);
+    enum fth_status status = fth_ask(prober, requests, FTH_COUNT(requests), &study.answers, error);
+    if (status != FTH_OK)
+        return status;
+    study.scratch = calloc(many + NEAR_LINES, sizeof *study.scratch);
+    if (study.scratch)
+        status = evaluate(&study, spectrum, error);
+    else
+        status = fth_no_memory(error, "find the latency spectrum", NULL);
+    for (size_t i = 1; i < study.answers.count; i += 2)
+        spectrum->samples += study.answers.items[i].count;
+    free(study.scratch);
+    fth_answers_fini(&study.answers);
+    return status;
+}
