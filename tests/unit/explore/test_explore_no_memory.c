@@ -50,5 +50,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_need_every_allocation),
     };
-    return cmocka_run_group_tests_name("explore-memory", tests, enter_folder, leave_folder);
+    return cmocka_run_group_tests_name("explore-no-memory", tests, enter_folder, leave_folder);
 }

@@ -74,5 +74,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(traces_need_memory),
     };
-    return cmocka_run_group_tests_name("trace-memory", tests, enter_folder, leave_folder);
+    return cmocka_run_group_tests_name("trace-no-memory", tests, enter_folder, leave_folder);
 }
