@@ -356,6 +356,10 @@ static enum fth_status find_jobs(struct fth_exploration *exploration, struct fth
     const size_t points = exploration->points;
     struct keyed *keyed = calloc(points, sizeof *keyed);
     enum fth_status status = FTH_OK;
+    /* An earlier call may have failed halfway. */
+    free(exploration->job_of);
+    free(exploration->first_point);
+    exploration->jobs = 0;
     exploration->job_of = calloc(points, sizeof *exploration->job_of);
     exploration->first_point = calloc(points, sizeof *exploration->first_point);
     if (!keyed || !exploration->job_of || !exploration->first_point) {
@@ -409,6 +413,7 @@ enum fth_status fth_plan_complete(struct fth_exploration *exploration, struct ft
     size_t size;
     fth_line_describe(&header, exploration);
     enum fth_status status = fth_buffer_take(&header, &exploration->header, &size, error);
+    fth_buffer_fini(&header);
     if (status == FTH_OK)
         exploration->identity = fth_line_checksum(exploration->header, size, FTH_LINE_START);
     return status;
