@@ -2,17 +2,19 @@
  * samples. A device is a real GPU, a simulated GPU or a recording. The interface hides which one it
  * is: the caller sees only what a driver would report and what the experiments measure.
  *
- *   device.c    the registry of backends; opens a device by its id
- *   request.c   validates requests and writes their canonical text
- *   runner.c     executes chase requests: memory, chains, launches with one request per SM; works
- * on any machine (machine.h) layout.c    allocates and builds the pointer chains in GPU memory
- *   family.h    the families of experiments other than the chase: fetch.c, stream.c, cluster.c,
- *               operate.c, sweep.c, transfer.c; pool.c holds the memory of their arrays
- *   record.c    a device that records the answers of another device
- *   replay.c    a device that answers from a recording
- *   recording.c the file format of recordings
- *   cuda/       NVIDIA GPUs, through the CUDA driver
- *   sim/        simulated GPUs
+ *   device.c            the registry of backends; opens a device by its id
+ *   request.c           builds and validates requests, writes and reads their canonical text
+ *   request_text.c      reads the parts of the text
+ *   runner.c            a device on top of any machine (machine.h): executes the requests of a
+ *                       batch; runner.h lists its files
+ *   lowered.h           how a given GPU executes a request, computed once per request
+ *   recording.c         the file format of recordings
+ *   recording_device.c  a device that records the answers of another device
+ *   replay_device.c     a device that answers from a recording
+ *   chase/              the chase family: pointer chases; chase.h lists its files
+ *   family/             the other families of experiments, one file each; family.h lists them
+ *   cuda/               NVIDIA GPUs, through the CUDA driver
+ *   sim/                simulated GPUs
  */
 #ifndef FTH_DEVICE_H
 #define FTH_DEVICE_H
@@ -35,8 +37,8 @@ enum fth_family {
 };
 
 /* Arrays with the number FTH_FIRST_HEADER_ARRAY or above have a header: FTH_HEADER_BYTES directly
- * in front of the array. Where a launch's tables, request and samples fit into the header, runner.c
- * puts them there, so that they occupy no further page while a probe measures TLBs. */
+ * in front of the array. Where a launch's tables, request and samples fit into the header, the
+ * device puts them there, so that they occupy no further page while a probe measures TLBs. */
 enum { FTH_FIRST_HEADER_ARRAY = 8, FTH_HEADER_BYTES = 128 << 10 };
 
 /* A pointer chain: `count` elements, `stride_bytes` apart. The first one lies `start_bytes` after
@@ -239,8 +241,11 @@ FTH_MUST_USE enum fth_status fth_request_check(const struct fth_request *request
 /* Appends the request's canonical text (docs/recording.md), one line without the newline. Two
  * requests have the same text exactly if they are equal. */
 void fth_request_write(const struct fth_request *request, struct fth_buffer *text);
-/* The request's first step other than FTH_STEP_TOUCH that uses the array, or NULL. */
-const struct fth_step *fth_request_walk(const struct fth_request *request, unsigned array);
+/* Reads the canonical text of a valid request. Members that the text does not name have their
+ * default values. FTH_INVALID: it is not exactly what fth_request_write writes for a valid request.
+ */
+FTH_MUST_USE enum fth_status fth_request_read(const char *text, size_t size,
+                                              struct fth_request *request, struct fth_error *error);
 /* The number of samples that the answer to the request has; UINT64_MAX on overflow. */
 uint64_t fth_request_samples(const struct fth_request *request);
 

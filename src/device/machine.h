@@ -1,6 +1,6 @@
-/* A machine: the operations that runner.c needs of a GPU, namely memory, modules and launches.
- * cuda/ implements them with the CUDA driver, sim/ with the PTX engine. All code above this
- * interface is the same for both. */
+/* A machine: the operations that runner.c and the families need of a GPU, namely memory, modules
+ * and launches. cuda/ implements them with the CUDA driver, sim/ with the PTX engine. All code
+ * above this interface is the same for both. */
 #ifndef FTH_MACHINE_H
 #define FTH_MACHINE_H
 

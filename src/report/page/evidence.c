@@ -32,104 +32,66 @@ struct walk {
     bool code;
 };
 
-/* ---- parsing the text of a request (docs/recording.md) ----
- *
- * The functions take_...() parse one part of the text at *at. On success they return true and move
- * *at behind that part. */
+/* ---- requests ---- */
 
-static bool take(const char **at, const char *text)
+/* Returns whether the step walks a whole array in address order. The recording has other kinds of
+ * chains, which have no place in a curve. */
+static bool is_plain(const struct fth_step *step)
 {
-    size_t size = strlen(text);
-    if (strncmp(*at, text, size) != 0)
+    return step->chain.start_bytes == 0 && fth_chain_step(&step->chain) == 1 && step->warp == 0 &&
+           !step->reverse;
+}
+
+/* Fills `walk` if the request walks a chain and then times the same chain. Touches can follow. */
+static bool describe_chase(const struct fth_request *request, struct walk *walk)
+{
+    const struct fth_step *first = &request->chase.steps[0], *timed = &request->chase.steps[1];
+    const bool passes = timed->kind == FTH_STEP_TIME_PASS;
+    if (request->chase.step_count < 2 || first->kind != FTH_STEP_WALK ||
+        (!passes && timed->kind != FTH_STEP_TIME_HOPS) || !is_plain(first) || !is_plain(timed) ||
+        first->path != timed->path || first->chain.array != timed->chain.array ||
+        first->chain.stride_bytes != timed->chain.stride_bytes ||
+        first->chain.count != timed->chain.count)
         return false;
-    *at += size;
+    for (size_t i = 2; i < request->chase.step_count; i++)
+        if (request->chase.steps[i].kind != FTH_STEP_TOUCH)
+            return false;
+    *walk = (struct walk){.stride = timed->chain.stride_bytes,
+                          .footprint = timed->chain.stride_bytes * timed->chain.count,
+                          .carveout = request->carveout_percent,
+                          .whole_passes = passes,
+                          .loads_per_sample = passes ? (double)timed->chain.count : 1};
+    snprintf(walk->path, sizeof walk->path, "%s", fth_path_name(timed->path));
+    snprintf(walk->curve, sizeof walk->curve, "%s %llu %d %d", walk->path,
+             (unsigned long long)walk->stride, walk->carveout, walk->whole_passes);
     return true;
 }
 
-static bool take_number(const char **at, uint64_t *number)
+/* Fills `walk` if the request fetches code several times and nothing else. */
+static bool describe_fetch(const struct fth_request *request, struct walk *walk)
 {
-    *number = 0;
-    const char *begin = *at;
-    for (; **at >= '0' && **at <= '9'; ++*at) {
-        if (*number > (UINT64_C(1) << 53) / 10)
-            return false;
-        *number = *number * 10 + (uint64_t)(**at - '0');
-    }
-    return *at > begin;
-}
-
-struct chain {
-    char path[16];
-    uint64_t array, stride, count;
-};
-
-/* Parses "PATH ARRAY:STRIDExCOUNT[ passes N]", such as "ca 0:32x128": a chain in address order. The
- * recording has other kinds of chains, which have no place in a curve. */
-static bool take_chain(const char **at, struct chain *chain)
-{
-    size_t size = strcspn(*at, " ");
-    uint64_t passes;
-    if (size == 0 || size >= sizeof chain->path)
-        return false;
-    memset(chain->path, 0, sizeof chain->path);
-    memcpy(chain->path, *at, size);
-    *at += size;
-    if (!take(at, " ") || !take_number(at, &chain->array) || !take(at, ":") ||
-        !take_number(at, &chain->stride) || !take(at, "x") || !take_number(at, &chain->count))
-        return false;
-    return !take(at, " passes ") || take_number(at, &passes);
-}
-
-/* Parses "walk CHAIN; time-hops CHAIN" or "walk CHAIN; time-pass CHAIN", with the same chain twice,
- * and the options after it. */
-static bool parse_walk(const char *at, struct walk *walk)
-{
-    struct chain walked, timed;
-    uint64_t carveout;
-    bool hops = false, passes = false;
-    if (!take(&at, "walk ") || !take_chain(&at, &walked) || !take(&at, "; time-"))
-        return false;
-    hops = take(&at, "hops ");
-    passes = !hops && take(&at, "pass ");
-    if ((!hops && !passes) || !take_chain(&at, &timed) || strcmp(walked.path, timed.path) != 0 ||
-        walked.array != timed.array || walked.stride != timed.stride ||
-        walked.count != timed.count || timed.count == 0 ||
-        timed.stride > (UINT64_C(1) << 53) / timed.count)
-        return false;
-    *walk = (struct walk){.stride = timed.stride,
-                          .footprint = timed.stride * timed.count,
-                          .carveout = -1,
-                          .whole_passes = passes,
-                          .loads_per_sample = passes ? (double)timed.count : 1};
-    memcpy(walk->path, timed.path, sizeof walk->path);
-    while (take(&at, "; ")) {
-        if (take(&at, "carveout ") && take_number(&at, &carveout) && carveout <= 100)
-            walk->carveout = (int)carveout;
-        else if (strncmp(at, "walk", 4) == 0 || strncmp(at, "time", 4) == 0)
-            return false;
-        else
-            at += strcspn(at, ";");
-    }
-    snprintf(walk->curve, sizeof walk->curve, "%s %llu %d %d", walk->path,
-             (unsigned long long)walk->stride, walk->carveout, walk->whole_passes);
-    return *at == '\0';
-}
-
-/* Parses "fetch INSTRUCTIONS passes N". */
-static bool parse_fetch(const char *at, struct walk *walk)
-{
-    uint64_t instructions, passes;
-    if (!take(&at, "fetch ") || !take_number(&at, &instructions) || !take(&at, " passes ") ||
-        !take_number(&at, &passes) || *at || instructions == 0)
+    const struct fth_fetch *fetch = &request->fetch;
+    if (fetch->passes == 1 || fetch->constants.count || request->sm != FTH_ANY_SM ||
+        request->carveout_percent != -1)
         return false;
     *walk = (struct walk){.path = "code",
                           .curve = "code",
-                          .footprint = instructions,
+                          .footprint = fetch->instructions,
                           .carveout = -1,
                           .whole_passes = true,
-                          .loads_per_sample = (double)instructions,
+                          .loads_per_sample = (double)fetch->instructions,
                           .code = true};
     return true;
+}
+
+/* Fills `walk` if the answer to the request is a point of a curve. */
+static bool describe(const struct fth_request *request, struct walk *walk)
+{
+    switch (request->family) {
+    case FTH_FAMILY_CHASE: return describe_chase(request, walk);
+    case FTH_FAMILY_FETCH: return describe_fetch(request, walk);
+    default: return false;
+    }
 }
 
 /* ---- curves ---- */
@@ -198,7 +160,7 @@ static bool is_curve(const json_t *points)
     return count == MIN_FOOTPRINTS;
 }
 
-/* Adds all points of a recording to their curves. */
+/* Adds all points of a recording to their curves. Texts that are no requests are skipped. */
 static enum fth_status collect_points(const struct fth_recording *recording, json_t *curves,
                                       struct fth_error *error)
 {
@@ -206,14 +168,13 @@ static enum fth_status collect_points(const struct fth_recording *recording, jso
     for (size_t i = 0; i < fth_recording_answer_count(recording) && status == FTH_OK; i++) {
         size_t size;
         const char *text = fth_recording_key(recording, i, &size);
-        char key[512];
+        struct fth_error fault = FTH_NO_ERROR;
+        struct fth_request request;
         struct walk walk;
         struct fth_samples samples = {0};
-        if (size >= sizeof key)
-            continue;
-        memcpy(key, text, size);
-        key[size] = '\0';
-        if (!parse_walk(key, &walk) && !parse_fetch(key, &walk))
+        if (fth_request_read(text, size, &request, &fault) == FTH_NO_MEMORY)
+            return fth_error_move(error, &fault);
+        if (fault.status != FTH_OK || !describe(&request, &walk))
             continue;
         status = fth_recording_answer(recording, i, &samples, error);
         if (status == FTH_OK && samples.status == FTH_OK && samples.count)

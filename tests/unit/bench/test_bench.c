@@ -19,19 +19,19 @@ static struct fth_bench *run(const char *device_id, const char *name)
 static void requests_reserve_the_first_free_cycles(void **state)
 {
     (void)state;
-    const int64_t cycle = SIM_CYCLE;
-    struct sim_slots slots = {0};
-    assert_int_equal(sim_slots_take(&slots, 10 * cycle, 1), 0);
-    assert_int_equal(sim_slots_take(&slots, 10 * cycle, 1), cycle);
-    assert_int_equal(sim_slots_take(&slots, 10 * cycle + 500, 2), cycle * 3 / 2);
-    assert_int_equal(sim_slots_take(&slots, 9 * cycle, 1), 0);
-    assert_int_equal(sim_slots_take(&slots, 9 * cycle, 1), 5 * cycle);
+    const int64_t cycle = FTH_SIM_CYCLE;
+    struct fth_sim_slots slots = {0};
+    assert_int_equal(fth_sim_slots_take(&slots, 10 * cycle, 1), 0);
+    assert_int_equal(fth_sim_slots_take(&slots, 10 * cycle, 1), cycle);
+    assert_int_equal(fth_sim_slots_take(&slots, 10 * cycle + 500, 2), cycle * 3 / 2);
+    assert_int_equal(fth_sim_slots_take(&slots, 9 * cycle, 1), 0);
+    assert_int_equal(fth_sim_slots_take(&slots, 9 * cycle, 1), 5 * cycle);
     /* Reservations that cross words of 64 cycles, and one so late that the ring wraps around. */
-    assert_int_equal(sim_slots_take(&slots, 60 * cycle, 100), 0);
-    assert_int_equal(sim_slots_take(&slots, 61 * cycle, 1), 99 * cycle);
-    assert_int_equal(sim_slots_take(&slots, cycle << 20, 1), 0);
-    assert_int_equal(sim_slots_take(&slots, 10 * cycle, 1), 0);
-    sim_slots_fini(&slots);
+    assert_int_equal(fth_sim_slots_take(&slots, 60 * cycle, 100), 0);
+    assert_int_equal(fth_sim_slots_take(&slots, 61 * cycle, 1), 99 * cycle);
+    assert_int_equal(fth_sim_slots_take(&slots, cycle << 20, 1), 0);
+    assert_int_equal(fth_sim_slots_take(&slots, 10 * cycle, 1), 0);
+    fth_sim_slots_fini(&slots);
 }
 
 /* ---- banks ---- */

@@ -389,7 +389,7 @@ static void stream_bandwidths_match_the_description(void **state)
         const double rate = cells[1].number * 1e9,
                      predicted = predict_bytes_per_s(kernels[i].reads, kernels[i].writes);
         /* Start and end of the kernel take some time. The simulator can grant up to 256 cycles of
-         * bandwidth in advance, the duration of one of its buckets (device/sim/port.c). */
+         * bandwidth in advance, the duration of one of its buckets (device/sim/sim_port.c). */
         if (!(rate > 0.95 * predicted && rate < 1.01 * predicted))
             fail_msg("%s: %g instead of %g", kernels[i].title, rate, predicted);
         assert_true(fabs(cells[4].number - 100 * rate / LIMIT_BYTES_PER_S) < 0.1);

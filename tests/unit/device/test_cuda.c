@@ -504,7 +504,7 @@ static void a_driver_that_cannot_run_kernels_lists_gpus(void **state)
                      FTH_UNSUPPORTED);
     assert_null(machine);
     assert_contains(error.cause, "the driver is too old: it has no cuStreamQuery");
-    /* No function of run.c calls a driver function that is missing. */
+    /* No function of cuda_run.c calls a driver function that is missing. */
     assert_int_equal(fth_cuda_open(&cuda, NULL), FTH_OK);
     uint64_t number, bytes;
     fth_cu_context context;

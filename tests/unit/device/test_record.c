@@ -1,4 +1,4 @@
-/* Tests of recording and replay (device/record.c, replay.c). A fake device returns random answers.
+/* Tests of recording and replay (device/recording_device.c, replay_device.c). A fake device returns random answers.
  * A replay must return the same answers. */
 #include "fake_device.h"
 

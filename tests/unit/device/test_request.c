@@ -1,5 +1,6 @@
-/* Tests the validation of requests to a device, their number of samples, and their canonical text
- * (device/request.c, docs/recording.md). */
+/* Tests the validation of requests to a device, their number of samples, and writing and reading
+ * their canonical text (device/request.c, device/chase/chase_request.c, docs/recording.md). */
+#include "device/recording.h"
 #include "requests.h"
 
 #include <stdio.h>
@@ -154,7 +155,8 @@ static void invalid_members_are_rejected(void **state)
                                           "steps[1].chain.start_bytes",
                                           "steps[1].chain.start_bytes",
                                           "steps[0].path",
-                                          "steps[0].passes"};
+                                          "steps[0].passes",
+                                          "steps[1].reverse"};
     for (size_t i = 0; i < FTH_COUNT(members); i++) {
         struct fth_request r = simple_request(16);
         r.chase.steps[1] = r.chase.steps[0];
@@ -187,6 +189,11 @@ static void invalid_members_are_rejected(void **state)
             r.chase.steps[0].kind = FTH_STEP_TIME_SINK;
             r.chase.steps[0].path = FTH_PATH_CG;
             r.chase.steps[0].passes = 2;
+            break;
+        case 13: /* a touch has no order */
+            r.chase.step_count = 2;
+            r.chase.steps[1] = step(FTH_STEP_TOUCH, FTH_PATH_CG, 0, 128, 16);
+            r.chase.steps[1].reverse = true;
             break;
         }
         struct fth_error error = NO_ERROR;
@@ -308,6 +315,156 @@ static void different_requests_have_different_texts(void **state)
     }
 }
 
+/* ---- reading the text ---- */
+
+/* Asserts that the text is that of a request which has the same text again. */
+static void assert_round_trip(const char *text, size_t size)
+{
+    struct fth_request request;
+    struct fth_error error = NO_ERROR;
+    if (fth_request_read(text, size, &request, &error) != FTH_OK)
+        fail_msg("%s: %.*s", error.cause, (int)size, text);
+    struct fth_buffer again = {0};
+    fth_request_write(&request, &again);
+    assert_int_equal(again.size, size);
+    assert_memory_equal(again.data, text, size);
+    fth_buffer_fini(&again);
+}
+
+/* One text per form in docs/recording.md, and every option of every family. */
+static void texts_of_all_families_are_read(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "walk ca 0:128x2048 passes 2; time-hops ca 0:128x2048; carveout 0; alone",
+        "time-pass texture 3+4096:8x1000 warp 31 reverse passes 7; sm 131; carveout 100; cold",
+        "time-hops constant 4294967295:8x7 step 3",
+        "walk cg 1:1024x1; touch cg 1+512:256x64 passes 2; time-hops cg 0:128x16; sm 0; alone",
+        "time-clock cg 0:8x4; time-sink cg 1:8x4",
+        "walk shared 0:8x4; walk readonly 1:8x4; time-pass ca 2:8x4; cold",
+        "fetch 64",
+        "fetch 4096 passes 8",
+        "fetch 1024 passes 2; time-hops constant 0+64:64x256 step 3; sm 5; carveout 50",
+        "cluster 8 target 3 8x1024 passes 15",
+        "cluster 2 target 0 +64:16x7 step 3; carveout 100",
+        "stream read cg 16777216 2x1024x16 passes 8",
+        "stream read ca 32768 each 1x1024x16 passes 64; carveout 0",
+        "stream read cg 10485760 each 240256 1x1024x16 passes 4",
+        "stream copy cg 67108864 2x1024x16; cold",
+        "stream write shared 65536 each 1x1024x16 sms 4 cluster 2 passes 64; carveout 100",
+        "operate fma.f32 chains 8 rounds 64 threads 1024 sms 1 passes 5",
+        "operate add.f16x2 chains 1 rounds 1 threads 1 sms 0",
+        "operate copy.shared.4 chains 6 rounds 4 threads 256 sms 0 per-sm 2; stride 4",
+        "operate atomic.global chains 1 rounds 1 threads 256 sms 132 passes 2; stride 8 blocks "
+        "65536; carveout 25",
+        "sweep triad f64 1073741824 264x1024 vector 16 unroll 4 hinted repeats 5; cold",
+        "sweep copy f32 4096 1x32 vector 4 unroll 1",
+        "transfer to-device pinned 268435456 repeats 5",
+        "transfer from-device pageable 1",
+        "transfer to-peer 268435456 peer 1",
+        "transfer within 3",
+    };
+    bool seen[FTH_FAMILY_COUNT] = {false};
+    for (size_t i = 0; i < FTH_COUNT(texts); i++) {
+        struct fth_request request;
+        assert_round_trip(texts[i], strlen(texts[i]));
+        assert_int_equal(fth_request_read(texts[i], strlen(texts[i]), &request, NULL), FTH_OK);
+        seen[request.family] = true;
+    }
+    for (size_t i = 0; i < FTH_FAMILY_COUNT; i++)
+        assert_true(seen[i]);
+}
+
+static void random_requests_survive_their_text(void **state)
+{
+    (void)state;
+    struct fth_rng rng;
+    fth_rng_init(&rng, 12);
+    for (int i = 0; i < 20000; i++) {
+        const struct fth_request request = random_request(&rng);
+        char text[4096];
+        snprintf(text, sizeof text, "%s", request_text(&request));
+        assert_round_trip(text, strlen(text));
+        /* No prefix of the text has the same meaning. */
+        struct fth_request read;
+        const size_t size = (size_t)fth_rng_below(&rng, strlen(text));
+        if (fth_request_read(text, size, &read, NULL) == FTH_OK)
+            assert_string_not_equal(request_text(&read), text);
+    }
+}
+
+/* Every request that was sent to a real GPU. */
+static void recorded_requests_survive_their_text(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "bench-arith-h200", "bench-caches-h200", "bench-memory-h200",
+        "conformance-h200", "dissect-h200",      "h200",
+        "l1-h200"};
+    size_t families[FTH_FAMILY_COUNT] = {0};
+    for (size_t i = 0; i < FTH_COUNT(names); i++) {
+        char path[512];
+        struct fth_recording *recording = NULL;
+        snprintf(path, sizeof path, "%s/tests/replay/%s.zst", FTH_SOURCE_ROOT, names[i]);
+        assert_int_equal(fth_recording_read(path, &recording, NULL), FTH_OK);
+        for (size_t j = 0; j < fth_recording_answer_count(recording); j++) {
+            struct fth_request request;
+            size_t size;
+            const char *text = fth_recording_key(recording, j, &size);
+            assert_round_trip(text, size);
+            assert_int_equal(fth_request_read(text, size, &request, NULL), FTH_OK);
+            families[request.family]++;
+        }
+        fth_recording_destroy(recording);
+    }
+    for (size_t i = 0; i < FTH_FAMILY_COUNT; i++)
+        assert_true(families[i] > 0);
+}
+
+static void other_texts_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *cause;
+    } rows[] = {
+        {"", "unexpected text after 0 bytes"},
+        {"walk", "unexpected text after 0 bytes"},
+        {"jump ca 0:128x16", "unexpected text after 0 bytes"},
+        {"time-hops ca 0:128x16; ", "unexpected text after 21 bytes"},
+        {"time-hops ca 0:128x16; cold; alone",
+         "the canonical form is: time-hops ca 0:128x16; cold"},
+        {"time-hops ca 0:128x16; alone; cold", "unexpected text after 28 bytes"},
+        {"time-hops ca 0:128x16 passes 1", "the canonical form is: time-hops ca 0:128x16"},
+        {"time-hops ca 00:128x16", "the canonical form is: time-hops ca 0:128x16"},
+        {"time-hops ca 0:128x18446744073709551616", "unexpected text"},
+        {"time-hops ca 4294967296:128x16", "unexpected text"},
+        {"time-hops caa 0:128x16", "unexpected text after 10 bytes"},
+        {"time-hops ca 0:127x16", "not a multiple"},
+        {"walk ca 0:128x16", "at least one step must be timed"},
+        {"time-hops ca 0:8x1; time-hops ca 0:8x1; time-hops ca 0:8x1; time-hops ca 0:8x1; "
+         "time-hops ca 0:8x1; time-hops ca 0:8x1; time-hops ca 0:8x1; time-hops ca 0:8x1; "
+         "time-hops ca 0:8x1",
+         "unexpected text"},
+        {"time-hops ca 0:128x16; carveout 101", "unexpected text"},
+        {"fetch 64; cold", "code cannot be evicted"},
+        {"fetch 64 ", "unexpected text after 8 bytes"},
+        {"fetching 64", "unexpected text after 0 bytes"},
+        {"stream read cg 65536 128 1x256x4", "requires reads of one global array per block"},
+        {"stream burn cg 65536 1x256x4", "unexpected text"},
+        {"cluster 2 target 0 8x4; alone", "the canonical form is: cluster 2 target 0 8x4"},
+        {"operate add.f chains 1 rounds 1 threads 1 sms 0", "unexpected text"},
+        {"transfer within pinned 4096", "uses no host memory"},
+        {"sweep copy f16 4096 1x32 vector 4 unroll 1", "unexpected text"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_request request;
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_request_read(rows[i].text, strlen(rows[i].text), &request, &error),
+                         FTH_INVALID);
+        assert_contains(error.cause, rows[i].cause);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +475,10 @@ int main(void)
         cmocka_unit_test(a_request_with_too_many_steps_is_refused),
         cmocka_unit_test(valid_requests_are_accepted),
         cmocka_unit_test(different_requests_have_different_texts),
+        cmocka_unit_test(texts_of_all_families_are_read),
+        cmocka_unit_test(random_requests_survive_their_text),
+        cmocka_unit_test(recorded_requests_survive_their_text),
+        cmocka_unit_test(other_texts_are_refused),
     };
     return cmocka_run_group_tests_name("request", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
-/* Tests clusters of blocks, from the request (device/cluster.c) to the probe (probe/rate/cluster_latency.c). The
- * probe measures simulated GPUs, whose descriptions are the truth, directly and through the
- * stand-in for NVIDIA's driver (tests/standin), which the loader finds through LD_LIBRARY_PATH.
- * test_cluster_ptx.c tests clusters in the PTX engine. */
+/* Tests clusters of blocks, from the request (device/family/family_cluster.c) to the probe
+ * (probe/rate/cluster_latency.c). The probe measures simulated GPUs, whose descriptions are the
+ * truth, directly and through the stand-in for NVIDIA's driver (tests/standin), which the loader
+ * finds through LD_LIBRARY_PATH. test_cluster_ptx.c tests clusters in the PTX engine. */
 #include "check.h"
 #include "device/cuda/cuda.h"
 #include "device/sim/sim.h"
@@ -33,7 +33,7 @@ static void invalid_requests_are_rejected(void **state)
         assert_int_equal(fth_request_check(&valid[i], NULL), FTH_OK);
         assert_int_equal(fth_request_samples(&valid[i]), valid[i].cluster.passes);
     }
-    struct fth_request faults[12];
+    struct fth_request faults[13];
     for (size_t i = 0; i < FTH_COUNT(faults); i++)
         faults[i] = chase(4, 1, 16, 2);
     faults[0].cluster.size = 1;
@@ -48,6 +48,7 @@ static void invalid_requests_are_rejected(void **state)
     faults[9].cluster.chain.step = 6;
     faults[10].sm = 0;
     faults[11].carveout_percent = 101;
+    faults[12].cold = true; /* the text of a request has no word for it */
     static const char *const members[FTH_COUNT(faults)] = {"cluster.size",
                                                            "cluster.size",
                                                            "cluster.size",
@@ -59,7 +60,8 @@ static void invalid_requests_are_rejected(void **state)
                                                            "cluster.chain.count",
                                                            "cluster.chain.step",
                                                            "sm",
-                                                           "carveout_percent"};
+                                                           "carveout_percent",
+                                                           "cold"};
     for (size_t i = 0; i < FTH_COUNT(faults); i++) {
         struct fth_error error = NO_ERROR;
         assert_int_equal(fth_request_check(&faults[i], &error), FTH_INVALID);

@@ -1,7 +1,7 @@
-/* Tests requests of the fetch family (device/fetch.c) and the probes of the instruction caches
- * (probe/cache/instruction_caches.c) and the constant caches (probe/cache/constant_caches.c). The probes measure simulated GPUs;
- * the truth is the description that each GPU was created from: published caches, caches made up for
- * one case, and random ones.
+/* Tests requests of the fetch family (device/family/family_fetch.c) and the probes of the
+ * instruction caches (probe/cache/instruction_caches.c) and the constant caches
+ * (probe/cache/constant_caches.c). The probes measure simulated GPUs; the truth is the description
+ * that each GPU was created from: published caches, caches made up for one case, and random ones.
  *
  *   test_fetch [FIRST LAST]      seeds of the random caches; default 1 to 12 */
 #include "check.h"

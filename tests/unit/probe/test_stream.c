@@ -1,4 +1,4 @@
-/* Tests requests of the stream family (device/stream.c) and the bandwidth probe
+/* Tests requests of the stream family (device/family/family_stream.c) and the bandwidth probe
  * (probe/rate/bandwidth.c) on simulated GPUs. The truth is the bandwidths in their descriptions. */
 #include "check.h"
 #include "device/sim/sim.h"
