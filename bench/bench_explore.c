@@ -53,7 +53,7 @@ static struct fth_exploration *make_exploration(const char *trace, const char *c
     struct fth_exploration *exploration = NULL;
     if (fth_model_params_create(NULL, &params, &error) != FTH_OK ||
         fth_explore_create(params, &exploration, &error) != FTH_OK ||
-        fth_explore_trace(exploration, trace, NULL, 0, NULL, &error) != FTH_OK)
+        fth_explore_trace(exploration, trace, NULL, NULL, &error) != FTH_OK)
         fail(&error);
     for (; *settings; settings += 2)
         if (fth_explore_set(exploration, settings[0], settings[1], &error) != FTH_OK)

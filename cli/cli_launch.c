@@ -1,5 +1,4 @@
-/* Creates the launch for the commands that execute kernels: one kernel of a PTX file with its
- * arguments from the command line, or all launches of a launch file. */
+/* The options of all commands that launch kernels, and their values. */
 #include "cli.h"
 
 #include <errno.h>
@@ -52,91 +51,72 @@ bool cli_parse_whole_number(const struct cli_arguments *arguments, const struct 
         return true;
     char *end;
     errno = 0;
-    *number = strtoull(text, &end, 0);
+    const bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    *number = strtoull(text, &end, hexadecimal ? 16 : 10);
     if (end != text && !*end && !errno && *text != '-')
         return true;
     cli_message("--%s requires a whole number, not '%s'", option->name, text);
     return false;
 }
 
-bool cli_ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), tail = strlen(end);
-    return size >= tail && strcmp(text + size - tail, end) == 0;
-}
-
-/* Collects all values of an option that can be repeated, and returns their number. */
+/* Collects all values of an option that can be repeated, and returns their number. `sizes_only`:
+ * leaves out settings whose name has a dot, which are parameters of the model. */
 static size_t collect(const struct cli_arguments *arguments, const struct cli_option *option,
-                      const char *values[CLI_MAX_OPTIONS])
+                      bool sizes_only, const char *values[CLI_MAX_OPTIONS])
 {
     size_t count = 0;
-    for (size_t i = 0; i < arguments->option_count; i++)
-        if (arguments->options[i] == option)
-            values[count++] = arguments->values[i];
+    for (size_t i = 0; i < arguments->option_count; i++) {
+        const char *text = arguments->values[i];
+        if (arguments->options[i] == option &&
+            !(sizes_only && memchr(text, '.', strcspn(text, "="))))
+            values[count++] = text;
+    }
     return count;
 }
 
-static int open_file(const struct cli_arguments *arguments, struct fth_launch **launch)
+int cli_read_launch_options(const struct cli_arguments *arguments, const struct cli_option *set,
+                            struct cli_launch_values *values)
 {
-    static const struct cli_option *const others[] = {
-        &cli_option_entry,  &cli_option_grid, &cli_option_block,
-        &cli_option_shared, &cli_option_arg,  &cli_option_seed,
-    };
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (cli_value(arguments, others[i])) {
-            cli_message("--%s only applies to PTX files; a launch file contains this setting",
-                        others[i]->name);
-            return CLI_USAGE;
-        }
-    const char *sizes[CLI_MAX_OPTIONS];
-    size_t count = collect(arguments, &cli_option_set, sizes);
-    struct fth_error error = FTH_NO_ERROR;
-    if (fth_launch_read(arguments->words[0], sizes, count, launch, &error) != FTH_OK)
-        return cli_fail(&error);
-    return CLI_DONE;
-}
-
-static int open_kernel(const struct cli_arguments *arguments, struct fth_launch **launch)
-{
-    struct fth_launch_shape shape = FTH_LAUNCH_SHAPE(.grid = {1, 1, 1}, .block = {32, 1, 1});
-    uint64_t seed = 1, shared_bytes = 0;
-    struct fth_error error = FTH_NO_ERROR;
+    struct fth_launch_options *options = &values->options;
+    uint64_t shared_bytes = 0;
     const char *grid = cli_value(arguments, &cli_option_grid);
     const char *block = cli_value(arguments, &cli_option_block);
     const char *shared = cli_value(arguments, &cli_option_shared);
-    if ((grid && !parse_shape(grid, shape.grid)) || (block && !parse_shape(block, shape.block))) {
+    *options = (struct fth_launch_options)FTH_LAUNCH_OPTIONS(.sizes = values->sizes,
+                                                             .kernel = cli_value(arguments,
+                                                                                 &cli_option_entry),
+                                                             .arguments = values->arguments);
+    if ((grid && !parse_shape(grid, options->grid)) ||
+        (block && !parse_shape(block, options->block))) {
         cli_message("--grid and --block require one to three numbers, such as 64 or 16,16");
         return CLI_USAGE;
     }
-    if (cli_value(arguments, &cli_option_set)) {
-        cli_message("--set only applies to launch files (.json); '%s' is not one",
-                    arguments->words[0]);
+    if (!cli_parse_whole_number(arguments, &cli_option_seed, &values->seed))
         return CLI_USAGE;
-    }
-    if (!cli_parse_whole_number(arguments, &cli_option_seed, &seed))
-        return CLI_USAGE;
+    if (cli_value(arguments, &cli_option_seed))
+        options->seed = &values->seed;
+    struct fth_error error = FTH_NO_ERROR;
     if (shared && fth_size_parse(shared, &shared_bytes, &error) != FTH_OK)
         return cli_fail(&error);
-    shape.shared_bytes = (size_t)shared_bytes;
-    enum fth_status status = fth_launch_create(
-        arguments->words[0], cli_value(arguments, &cli_option_entry), seed, launch, &error);
-    const char *texts[CLI_MAX_OPTIONS];
-    size_t count = collect(arguments, &cli_option_arg, texts);
-    for (size_t i = 0; i < count && status == FTH_OK; i++)
-        status = fth_launch_argument(*launch, texts[i], &error);
-    if (status == FTH_OK)
-        status = fth_launch_set_shape(*launch, &shape, &error);
-    return status == FTH_OK ? CLI_DONE : cli_fail(&error);
+    options->shared_bytes = (size_t)shared_bytes;
+    options->size_count = collect(arguments, set, set != &cli_option_set, values->sizes);
+    options->argument_count = collect(arguments, &cli_option_arg, false, values->arguments);
+    return CLI_DONE;
 }
 
-int cli_open_launch(const struct cli_arguments *arguments, struct fth_launch **launch)
+int cli_obtain_trace(const struct cli_arguments *arguments, const struct cli_option *set,
+                     const char *output, struct fth_launch **traced, struct fth_trace **trace)
 {
-    *launch = NULL;
-    int result = cli_ends_with(arguments->words[0], ".json") ? open_file(arguments, launch)
-                                                             : open_kernel(arguments, launch);
-    if (result != CLI_DONE) {
-        fth_launch_destroy(*launch);
-        *launch = NULL;
-    }
-    return result;
+    struct cli_launch_values values;
+    struct fth_error error = FTH_NO_ERROR;
+    *trace = NULL;
+    int result = cli_read_launch_options(arguments, set, &values);
+    if (result != CLI_DONE)
+        return result;
+    const struct fth_trace_options options =
+        FTH_TRACE_OPTIONS(.launch = &values.options, .output = output, .log = &cli_log,
+                          .traced = traced);
+    return fth_trace_obtain(arguments->words[0], &options, trace, &error) == FTH_OK
+               ? CLI_DONE
+               : cli_fail(&error);
 }

@@ -34,6 +34,12 @@ void cli_message(const char *format, ...)
     va_end(arguments);
 }
 
+int cli_no_memory(void)
+{
+    cli_message("out of memory");
+    return CLI_FAILED;
+}
+
 int cli_fail(const struct fth_error *error)
 {
     char text[sizeof *error];

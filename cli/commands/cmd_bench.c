@@ -125,6 +125,6 @@ const struct cli_command cli_bench = {
     options,
     examples,
     CLI_WORD_BENCH,
-    8,
+    CLI_MAX_ARGUMENTS,
     bench,
 };

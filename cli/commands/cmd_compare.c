@@ -46,8 +46,7 @@ static int gpus_init(struct gpus *gpus, size_t capacity)
     gpus->names = calloc(capacity + 1, sizeof *gpus->names);
     if (gpus->items && gpus->names)
         return CLI_DONE;
-    cli_message("out of memory");
-    return CLI_FAILED;
+    return cli_no_memory();
 }
 
 /* Adds a description and takes ownership of it, even if it fails. */
@@ -56,8 +55,7 @@ static int add(struct gpus *gpus, struct fth_gpu *gpu, const char *name)
     char *copy = strdup(name);
     if (!copy) {
         fth_gpu_destroy(gpu);
-        cli_message("out of memory");
-        return CLI_FAILED;
+        return cli_no_memory();
     }
     gpus->items[gpus->count] = gpu;
     gpus->names[gpus->count++] = copy;
@@ -94,10 +92,16 @@ static int load_gpu(struct gpus *gpus, const struct fth_catalogue *catalogue, co
     return result == CLI_DONE ? add(gpus, gpu, word) : result;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), tail = strlen(end);
+    return size >= tail && strcmp(text + size - tail, end) == 0;
+}
+
 static int is_description(const struct dirent *entry)
 {
     return entry->d_name[0] != '.' &&
-           (cli_ends_with(entry->d_name, ".json") || cli_ends_with(entry->d_name, ".json.zst"));
+           (ends_with(entry->d_name, ".json") || ends_with(entry->d_name, ".json.zst"));
 }
 
 static int load_file(struct gpus *gpus, const char *folder, const char *name)

@@ -41,10 +41,8 @@ static void add(void *user, const struct fth_device_info *device)
 static int run(const struct cli_arguments *arguments)
 {
     struct devices *devices = calloc(1, sizeof *devices);
-    if (!devices) {
-        cli_message("out of memory");
-        return CLI_FAILED;
-    }
+    if (!devices)
+        return cli_no_memory();
     struct fth_error error = FTH_NO_ERROR;
     enum fth_status status = fth_device_list(add, devices, &error);
     struct fth_table table = {columns, COLUMNS, devices->cells, devices->rows};
@@ -52,7 +50,7 @@ static int run(const struct cli_arguments *arguments)
     if (status != FTH_OK)
         result = cli_fail(&error);
     else if (devices->failed)
-        cli_message("out of memory");
+        result = cli_no_memory();
     else
         result = cli_put_table(arguments, &table);
     if (result == CLI_DONE && strcmp(cli_format(arguments), "text") == 0)

@@ -111,10 +111,8 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
             fth_file_write(series, texts.rows ? texts.rows : "", texts.row_size, &fault) == FTH_OK;
     if (status == FTH_OK && result == CLI_DONE)
         result = report_missing(arguments, gpu);
-    if (texts.failed) {
-        cli_message("out of memory");
-        result = CLI_FAILED;
-    }
+    if (texts.failed)
+        result = cli_no_memory();
     if (!saved)
         result = cli_fail(&fault);
     result = cli_finish_measurement(result, status, &error, gpu != NULL);

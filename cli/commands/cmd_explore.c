@@ -43,22 +43,9 @@ static enum fth_status set_parameter(void *exploration, const char *name, const 
     return fth_explore_set(exploration, name, value, error);
 }
 
-/* Collects the --set values without a dot in their name, which are sizes of launch files, and
- * returns their number. */
-static size_t find_sizes(const struct cli_arguments *arguments, const char *sizes[])
-{
-    size_t count = 0;
-    for (size_t i = 0; i < arguments->option_count; i++) {
-        const char *text = arguments->values[i];
-        if (arguments->options[i] == &option_set && !memchr(text, '.', strcspn(text, "=")))
-            sizes[count++] = text;
-    }
-    return count;
-}
-
 static enum fth_status add_studies(const struct cli_arguments *arguments,
-                                   struct fth_exploration *exploration, const char *sizes[],
-                                   size_t size_count, struct fth_error *error)
+                                   const struct fth_launch_options *launch,
+                                   struct fth_exploration *exploration, struct fth_error *error)
 {
     const char *preset = cli_value(arguments, &option_preset);
     const char *file = cli_value(arguments, &option_file);
@@ -66,16 +53,16 @@ static enum fth_status add_studies(const struct cli_arguments *arguments,
     if (preset)
         return fth_explore_preset(
             exploration, preset, arguments->word_count ? arguments->words[0] : "examples/workloads",
-            sizes, size_count, &cli_log, error);
+            launch->sizes, launch->size_count, &cli_log, error);
     if (file)
-        status = fth_explore_read(exploration, file, sizes, size_count, &cli_log, error);
+        status =
+            fth_explore_read(exploration, file, launch->sizes, launch->size_count, &cli_log, error);
     /* Parse --vary first, so that errors are reported before the launches are traced. */
     for (size_t i = 0; i < arguments->option_count && status == FTH_OK; i++)
         if (arguments->options[i] == &option_vary)
             status = fth_explore_vary(exploration, arguments->values[i], error);
     for (size_t i = 0; i < arguments->word_count && status == FTH_OK; i++)
-        status =
-            fth_explore_trace(exploration, arguments->words[i], sizes, size_count, &cli_log, error);
+        status = fth_explore_trace(exploration, arguments->words[i], launch, &cli_log, error);
     fth_explore_scope(exploration, cli_value(arguments, &option_l1_off) != NULL);
     return status;
 }
@@ -92,7 +79,7 @@ static int check_arguments(const struct cli_arguments *arguments)
         return CLI_USAGE;
     }
     if (!preset && !file && arguments->word_count == 0) {
-        cli_message("no trace or launch file given; see 'fathom explore --help'");
+        cli_message("no trace, launch file or PTX file given; see 'fathom explore --help'");
         return CLI_USAGE;
     }
     if (vary && arguments->word_count == 0) {
@@ -104,17 +91,19 @@ static int check_arguments(const struct cli_arguments *arguments)
 
 static int build(const struct cli_arguments *arguments, struct fth_exploration **exploration)
 {
-    const char *sizes[CLI_MAX_OPTIONS];
+    struct cli_launch_values values;
     struct fth_model_params *params = NULL;
     struct fth_error error = FTH_NO_ERROR;
-    int result = cli_read_parameters(arguments, &params);
+    int result = cli_read_launch_options(arguments, &option_set, &values);
+    if (result == CLI_DONE)
+        result = cli_read_parameters(arguments, &params);
     if (result == CLI_DONE && fth_explore_create(params, exploration, &error) != FTH_OK)
         result = cli_fail(&error);
     if (result == CLI_DONE)
         result = cli_apply_settings(arguments, &option_set, "l1.policy=fifo", set_parameter,
                                     *exploration);
     if (result == CLI_DONE &&
-        add_studies(arguments, *exploration, sizes, find_sizes(arguments, sizes), &error) != FTH_OK)
+        add_studies(arguments, &values.options, *exploration, &error) != FTH_OK)
         result = cli_fail(&error);
     fth_model_params_destroy(params);
     return result;
@@ -124,7 +113,6 @@ static int build(const struct cli_arguments *arguments, struct fth_exploration *
 
 /* Finds the shard of this process, and the output file of the shard (NULL without -o). The caller
  * frees *path. */
-
 static int find_shard(const struct cli_arguments *arguments, struct fth_shard *shard, char **path)
 {
     const char *given = cli_value(arguments, &option_shard);
@@ -174,15 +162,14 @@ static int show(const struct cli_arguments *arguments, const struct fth_explore_
 static int run(const struct cli_arguments *arguments, struct fth_exploration *exploration,
                const struct fth_shard *shard, const char *path)
 {
-    uint64_t threads = 0;
+    unsigned threads = 0;
     struct fth_explore_outcome outcome = {0};
     struct fth_error error = FTH_NO_ERROR;
-    if (!cli_parse_whole_number(arguments, &cli_option_threads, &threads))
+    if (!cli_parse_threads(arguments, &threads))
         return CLI_USAGE;
     const struct fth_explore_options options =
-        FTH_EXPLORE_OPTIONS(.shard = shard->number, .shards = shard->count,
-                            .threads = threads < 1024 ? (unsigned)threads : 1024, .output = path,
-                            .log = &cli_log);
+        FTH_EXPLORE_OPTIONS(.shard = shard->number, .shards = shard->count, .threads = threads,
+                            .output = path, .log = &cli_log);
     const enum fth_status status = fth_explore_run(exploration, &options, &outcome, &error);
     int result = status == FTH_OK ? CLI_DONE : cli_fail(&error);
     if (status == FTH_OK || outcome.computed)
@@ -220,19 +207,13 @@ static int explore(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_vary,
-    &option_set,
-    &cli_option_gpu,
-    &option_file,
-    &option_preset,
-    &option_l1_off,
-    &option_shard,
-    &cli_option_threads,
-    &cli_option_json,
-    &cli_option_format,
-    &option_output,
-    &cli_option_help,
-    NULL,
+    &option_vary,        &option_set,
+    &cli_option_gpu,     &option_file,
+    &option_preset,      &option_l1_off,
+    CLI_KERNEL_OPTIONS,  &option_shard,
+    &cli_option_threads, &cli_option_json,
+    &cli_option_format,  &option_output,
+    &cli_option_help,    NULL,
 };
 
 static const struct cli_example examples[] = {
@@ -250,12 +231,12 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_explore = {
     "explore",
     "Run the cache model for many combinations of parameters",
-    "[TRACE | LAUNCH.json]... [OPTION]...",
-    "Model the given traces or launch files for every combination of parameter\n"
-    "values, as 'fathom model' does, on all cores. A point is one trace or launch\n"
-    "file with one combination of values. Print a table with one row per point and\n"
-    "kernel, or save the points with -o. 'fathom model --parameters' lists the\n"
-    "parameters.\n"
+    "[TRACE | LAUNCH.json | KERNEL.ptx | -]... [OPTION]...",
+    "Model the given inputs for every combination of parameter values, as 'fathom\n"
+    "model' does, on all cores. The inputs are any that 'fathom trace' accepts. The\n"
+    "options from --entry to --seed are for PTX files. A point is one input with one\n"
+    "combination of values. Print a table with one row per point and kernel, or save\n"
+    "the points with -o. 'fathom model --parameters' lists the parameters.\n"
     "\n"
     "With -o, each point is on disk as soon as it is finished. After Ctrl-C, a crash\n"
     "or a full disk, run the same command again: it continues and computes nothing\n"

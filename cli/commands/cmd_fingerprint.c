@@ -133,10 +133,8 @@ static int show_identification(const struct cli_arguments *arguments,
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct fth_cell *cells = calloc((found->count + 1) * COLUMNS, sizeof *cells);
-    if (!cells) {
-        cli_message("out of memory");
-        return CLI_FAILED;
-    }
+    if (!cells)
+        return cli_no_memory();
     for (size_t i = 0; i < found->count; i++) {
         const struct fth_candidate *candidate = &found->candidates[i];
         struct fth_cell *row = cells + COLUMNS * i;
@@ -296,10 +294,8 @@ static int list(const struct cli_arguments *arguments)
         result = cli_fail(&error);
     if (result == CLI_DONE)
         add_total(&listing);
-    if (result == CLI_DONE && listing.failed) {
-        cli_message("out of memory");
-        result = CLI_FAILED;
-    }
+    if (result == CLI_DONE && listing.failed)
+        result = cli_no_memory();
     if (result == CLI_DONE)
         result = cli_put_table(arguments, &(struct fth_table){list_columns, listing.columns,
                                                               listing.cells, listing.rows});

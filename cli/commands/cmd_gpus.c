@@ -55,7 +55,7 @@ static int list(const struct cli_arguments *arguments, const struct fth_catalogu
     if (allocated)
         result = cli_put_table(arguments, &(struct fth_table){columns, COLUMNS, cells, rows});
     else
-        cli_message("out of memory");
+        result = cli_no_memory();
     for (size_t i = 0; gpus && i < count; i++)
         fth_gpu_destroy(gpus[i]);
     free(gpus);

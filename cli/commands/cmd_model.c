@@ -1,10 +1,6 @@
 /* fathom model: predicts how the memory accesses of kernels behave in the caches of a GPU. */
 #include "cli.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 static const struct cli_option option_set = {
     "set", 's', "NAME=VALUE", CLI_WORD_NONE,
     "set a parameter, such as l1.size_bytes=32K, or a problem size that the launch file defines, "
@@ -78,58 +74,13 @@ static void report_sources(const struct fth_model_params *params, const char *gp
 
 /* ---- traces ---- */
 
-static bool make_temporary(char *path, size_t size)
+static int model_trace(const struct cli_arguments *arguments, const struct fth_trace *trace,
+                       const struct fth_model_params *params, unsigned threads)
 {
-    const char *folder = getenv("TMPDIR");
-    snprintf(path, size, "%s/fathom-model-XXXXXX", folder && *folder ? folder : "/tmp");
-    int fd = mkstemp(path);
-    if (fd < 0) {
-        cli_message("cannot create the temporary trace '%s'; set TMPDIR to a writable folder",
-                    path);
-        return false;
-    }
-    close(fd);
-    return true;
-}
-
-/* Traces a launch file into `path`. Passes only those --set values to the launch that are sizes;
- * names with a dot are parameters of the model. */
-static int trace_launch(const struct cli_arguments *arguments, const char *path)
-{
-    struct cli_arguments sizes = *arguments;
-    struct fth_launch *launch = NULL;
-    struct fth_error error = FTH_NO_ERROR;
-    sizes.option_count = 0;
-    for (size_t i = 0; i < arguments->option_count; i++) {
-        const bool set = arguments->options[i] == &option_set;
-        const char *value = arguments->values[i];
-        if (set && memchr(value, '.', strcspn(value, "=")))
-            continue;
-        sizes.options[sizes.option_count] = set ? &cli_option_set : arguments->options[i];
-        sizes.values[sizes.option_count++] = value;
-    }
-    int result = cli_open_launch(&sizes, &launch);
-    if (result == CLI_DONE &&
-        fth_launch_trace(launch, path, &(struct fth_run_options)FTH_RUN_OPTIONS(.log = &cli_log),
-                         NULL, &error) != FTH_OK)
-        result = cli_fail(&error);
-    fth_launch_destroy(launch);
-    return result;
-}
-
-static int model_trace(const struct cli_arguments *arguments, const char *path,
-                       const struct fth_model_params *params)
-{
-    uint64_t threads = 0;
-    struct fth_trace *trace = NULL;
     struct fth_model_result *result = NULL;
     struct fth_error error = FTH_NO_ERROR;
-    if (!cli_parse_whole_number(arguments, &cli_option_threads, &threads))
-        return CLI_USAGE;
-    if (fth_trace_open(path, &trace, &error) != FTH_OK)
-        return cli_fail(&error);
     const struct fth_model_options options =
-        FTH_MODEL_OPTIONS(.threads = threads < 1024 ? (unsigned)threads : 1024,
+        FTH_MODEL_OPTIONS(.threads = threads,
                           .bypassed = cli_value(arguments, &option_l1_off) != NULL,
                           .curves = cli_value(arguments, &option_curve) != NULL, .log = &cli_log);
     int code = CLI_DONE;
@@ -139,30 +90,21 @@ static int model_trace(const struct cli_arguments *arguments, const char *path,
         code = put(arguments, view_of(arguments), result, params);
     const char *truncated = fth_trace_truncated(trace);
     if (truncated)
-        cli_message("%s: %s", path, truncated);
+        cli_message("%s: %s", arguments->words[0], truncated);
     fth_model_result_destroy(result);
-    fth_trace_close(trace);
     return code == CLI_DONE && truncated ? CLI_INCONCLUSIVE : code;
 }
 
-/* Models the file on the command line. A trace is used directly; a launch file, or a trace in
- * another format, is converted to a temporary trace first. */
 static int model_input(const struct cli_arguments *arguments, const struct fth_model_params *params)
 {
-    const char *from = arguments->words[0];
-    const bool launch = cli_ends_with(from, ".json") || cli_ends_with(from, ".ptx");
-    char temporary[512] = "";
-    struct fth_error error = FTH_NO_ERROR;
-    if (!launch && fth_trace_recognise(from) == FTH_TRACE_OWN)
-        return model_trace(arguments, from, params);
-    if (!make_temporary(temporary, sizeof temporary))
-        return CLI_FAILED;
-    int result = launch ? trace_launch(arguments, temporary)
-                 : fth_trace_import(from, temporary, &error) == FTH_OK ? CLI_DONE
-                                                                       : cli_fail(&error);
+    unsigned threads = 0;
+    struct fth_trace *trace = NULL;
+    if (!cli_parse_threads(arguments, &threads))
+        return CLI_USAGE;
+    int result = cli_obtain_trace(arguments, &option_set, NULL, NULL, &trace);
     if (result == CLI_DONE)
-        result = model_trace(arguments, temporary, params);
-    unlink(temporary);
+        result = model_trace(arguments, trace, params, threads);
+    fth_trace_close(trace);
     return result;
 }
 
@@ -172,7 +114,7 @@ static int model(const struct cli_arguments *arguments)
     const char *gpu = cli_value(arguments, &cli_option_gpu);
     const bool parameters = cli_value(arguments, &option_parameters) != NULL;
     if (!parameters && arguments->word_count == 0) {
-        cli_message("no trace or launch file given; see 'fathom model --help'");
+        cli_message("no trace, launch file or PTX file given; see 'fathom model --help'");
         return CLI_USAGE;
     }
     int result = cli_check_output(arguments);
@@ -193,13 +135,11 @@ static int model(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &cli_option_gpu,     &option_set,
-    &option_parameters,  &option_launches,
-    &option_lines,       &option_profile,
-    &option_curve,       &option_l1_off,
-    &cli_option_threads, &cli_option_json,
-    &cli_option_format,  &cli_option_output,
-    &cli_option_help,    NULL,
+    &cli_option_gpu,     &option_set,      &option_parameters,
+    &option_launches,    &option_lines,    &option_profile,
+    &option_curve,       &option_l1_off,   CLI_KERNEL_OPTIONS,
+    &cli_option_threads, &cli_option_json, &cli_option_format,
+    &cli_option_output,  &cli_option_help, NULL,
 };
 
 static const struct cli_example examples[] = {
@@ -208,6 +148,8 @@ static const struct cli_example examples[] = {
     {"fathom model 2mm.trace --gpu h200 --lines", "show which source lines miss"},
     {"fathom model 2mm.trace --gpu h200 --set l1.size_bytes=32K", "model a smaller L1"},
     {"fathom model --parameters --gpu v100", "list the parameters of a V100"},
+    {"fathom model k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]' --gpu h200",
+     "model one kernel of a PTX file"},
     {"fathom topo --json | fathom model k.trace --gpu -",
      "measure this GPU, and model the trace on it"},
     {NULL, NULL},
@@ -216,12 +158,13 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_model = {
     "model",
     "Predict cache hits and memory traffic of kernels on a GPU",
-    "TRACE | LAUNCH.json [OPTION]... | --parameters [OPTION]...",
+    "TRACE | LAUNCH.json | KERNEL.ptx | - [OPTION]... | --parameters [OPTION]...",
     "Model how the memory accesses of kernels behave in the caches of a GPU. The\n"
-    "input is a trace written by 'fathom trace', or a launch file, which is traced\n"
-    "first. Print the hits and misses of L1 and L2 in sectors, the traffic to memory,\n"
-    "and the average latency of a read in cycles, per kernel, launch or instruction.\n"
-    "No GPU is needed.\n"
+    "input is any that 'fathom trace' accepts: a trace, or a launch file or PTX file,\n"
+    "which is traced first; with -, it is read from standard input. The options from\n"
+    "--entry to --seed are for PTX files. Print the hits and misses of L1 and L2 in\n"
+    "sectors, the traffic to memory, and the average latency of a read in cycles, per\n"
+    "kernel, launch or instruction. No GPU is needed.\n"
     "\n"
     "The model is that of M. Kiani and A. Rajabzadeh, \"RDGC: A Reuse Distance-Based\n"
     "Approach to GPU Cache Performance Analysis\", extended for newer GPUs: sectors,\n"

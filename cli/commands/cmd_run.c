@@ -39,10 +39,10 @@ static int show(const struct cli_arguments *arguments, const struct fth_launch *
     size_t count = fth_launch_buffer_count(launch), rows = 0;
     struct fth_cell *cells = calloc((count + 1) * COLUMNS, sizeof *cells);
     struct fth_error error = FTH_NO_ERROR;
-    enum fth_status status = cells ? FTH_OK : FTH_NO_MEMORY;
+    enum fth_status status = FTH_OK;
     const struct fth_column *columns = argument_columns;
     if (!cells)
-        cli_message("out of memory");
+        return cli_no_memory();
     for (; rows < count && status == FTH_OK; rows++) {
         struct fth_launch_view view;
         char *values = NULL;
@@ -55,12 +55,10 @@ static int show(const struct cli_arguments *arguments, const struct fth_launch *
         row[2].number = (double)view.count;
         row[3].text = values;
     }
-    int result = CLI_FAILED;
-    if (status == FTH_OK)
-        result = cli_put_table(arguments, &(struct fth_table){columns, COLUMNS, cells, rows});
-    else if (error.status)
-        result = cli_fail(&error);
-    for (size_t i = 0; cells && i < rows; i++)
+    int result = status == FTH_OK
+                     ? cli_put_table(arguments, &(struct fth_table){columns, COLUMNS, cells, rows})
+                     : cli_fail(&error);
+    for (size_t i = 0; i < rows; i++)
         fth_free((void *)cells[COLUMNS * i + 3].text);
     free(cells);
     return result;
@@ -80,10 +78,13 @@ static int verify(const struct cli_arguments *arguments, const struct fth_launch
     struct fth_verdict *verdicts = calloc(count + 1, sizeof *verdicts);
     struct fth_cell *cells = calloc((count + 1) * VERDICT_COLUMNS, sizeof *cells);
     struct fth_error error = FTH_NO_ERROR;
-    enum fth_status status = verdicts && cells ? FTH_OK : FTH_NO_MEMORY;
+    enum fth_status status = FTH_OK;
     bool all = true;
-    if (status != FTH_OK)
-        cli_message("out of memory");
+    if (!verdicts || !cells) {
+        free(verdicts);
+        free(cells);
+        return cli_no_memory();
+    }
     /* Without expectations, index 0 is requested anyway: the error explains why there are none. */
     for (size_t i = 0; (i < count || i == 0) && status == FTH_OK; i++) {
         status = fth_launch_verify(launch, i, &verdicts[i], &error);
@@ -93,12 +94,10 @@ static int verify(const struct cli_arguments *arguments, const struct fth_launch
         row[2].text = verdicts[i].text;
         all = all && verdicts[i].matches;
     }
-    int result = CLI_FAILED;
-    if (status == FTH_OK)
-        result = cli_put_table(arguments,
-                               &(struct fth_table){verdict_columns, VERDICT_COLUMNS, cells, count});
-    else if (error.status)
-        result = cli_fail(&error);
+    int result = status == FTH_OK
+                     ? cli_put_table(arguments, &(struct fth_table){verdict_columns,
+                                                                    VERDICT_COLUMNS, cells, count})
+                     : cli_fail(&error);
     free(verdicts);
     free(cells);
     return result == CLI_DONE && !all ? CLI_DIFFERS : result;
@@ -173,9 +172,12 @@ static int run(const struct cli_arguments *arguments)
     }
     if (!cli_parse_whole_number(arguments, &option_show, &max_values))
         return CLI_USAGE;
-    int result = cli_open_launch(arguments, &launch);
+    struct cli_launch_values values;
+    int result = cli_read_launch_options(arguments, &cli_option_set, &values);
     if (result != CLI_DONE)
         return result;
+    if (fth_launch_open(arguments->words[0], &values.options, &launch, &error) != FTH_OK)
+        return cli_fail(&error);
     const char *device = cli_value(arguments, &option_on);
     const struct fth_run_options options = FTH_RUN_OPTIONS(.log = &cli_log, .device = device);
     if (device && cli_prepare_device(device) != CLI_DONE)
@@ -194,9 +196,8 @@ static int run(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &cli_option_entry, &cli_option_grid,   &cli_option_block,  &cli_option_shared, &cli_option_arg,
-    &cli_option_seed,  &cli_option_set,    &option_on,         &option_show,       &option_verify,
-    &cli_option_json,  &cli_option_format, &cli_option_output, &cli_option_help,   NULL,
+    CLI_KERNEL_OPTIONS, &cli_option_set,    &option_on,         &option_show,     &option_verify,
+    &cli_option_json,   &cli_option_format, &cli_option_output, &cli_option_help, NULL,
 };
 
 static const struct cli_example examples[] = {

@@ -195,7 +195,7 @@ const struct cli_command cli_topo = {
     "                             number of bytes fetched from memory on a miss\n"
     "  memory                     latency\n"
     "  tlb_l1, tlb_l2, tlb_l3     page size, entries, miss penalty (--only with\n"
-    "                             tlb_l1 or tlb_l2 measures all TLBs)\n"
+    "                             one of them measures all TLBs)\n"
     "\n"
     "An element whose name ends in l15 is an L1.5 cache. fathom also measures the\n"
     "bandwidths of memory, caches and shared memory (on a simulated GPU only with\n"

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct cli_option option_dump = {
     "dump", 0, NULL, CLI_WORD_NONE,
@@ -136,12 +135,10 @@ static int show_stats(const struct cli_arguments *arguments, const struct fth_tr
         else
             fill_kernel(row, at);
     }
-    int result = CLI_FAILED;
-    if (cells)
-        result = put_table(arguments, &(struct fth_table){lines ? line_columns : kernel_columns,
-                                                          columns, cells, rows});
-    else
-        cli_message("out of memory");
+    int result =
+        cells ? put_table(arguments, &(struct fth_table){lines ? line_columns : kernel_columns,
+                                                         columns, cells, rows})
+              : cli_no_memory();
     free(cells);
     fth_trace_stats_destroy(stats);
     return result;
@@ -191,22 +188,19 @@ static int dump(const struct fth_trace *trace)
         fth_trace_cursor_close(cursor);
     }
     int finished = cli_finish_stdout();
+    if (status == FTH_OK && finished == CLI_DONE && cli_log.interrupted(NULL))
+        return CLI_INTERRUPTED;
     return status != FTH_OK ? cli_fail(&error) : finished;
 }
 
-static int show_trace(const struct cli_arguments *arguments, const char *path)
+static int show_trace(const struct cli_arguments *arguments, const struct fth_trace *trace)
 {
-    struct fth_trace *trace;
-    struct fth_error error = FTH_NO_ERROR;
-    if (fth_trace_open(path, &trace, &error) != FTH_OK)
-        return cli_fail(&error);
     int result = cli_value(arguments, &option_dump)
                      ? dump(trace)
                      : show_stats(arguments, trace, cli_value(arguments, &option_lines) != NULL);
     const char *truncated = fth_trace_truncated(trace);
     if (truncated)
-        cli_message("%s: %s", path, truncated);
-    fth_trace_close(trace);
+        cli_message("%s: %s", arguments->words[0], truncated);
     return result == CLI_DONE && truncated ? CLI_INCONCLUSIVE : result;
 }
 
@@ -228,92 +222,58 @@ static int verify(const struct fth_launch *launch)
     return all ? CLI_DONE : CLI_DIFFERS;
 }
 
-static void report_size(const char *path)
+static void report_size(const char *path, const struct fth_trace *trace)
 {
-    struct fth_trace *trace;
     uint64_t accesses = 0;
-    if (fth_trace_open(path, &trace, NULL) != FTH_OK)
-        return;
     size_t launches = fth_trace_launch_count(trace);
     for (size_t i = 0; i < launches; i++)
         accesses += fth_trace_launch_at(trace, i)->accesses;
-    cli_message("%s: %zu launches, %" PRIu64 " warp accesses, %.2f bytes per access", path,
-                launches, accesses,
+    cli_message("%s: %zu launch%s, %" PRIu64 " warp access%s, %.2f bytes per access", path,
+                launches, launches == 1 ? "" : "es", accesses, accesses == 1 ? "" : "es",
                 accesses ? (double)fth_trace_bytes(trace) / (double)accesses : 0.0);
-    fth_trace_close(trace);
 }
 
-static int trace_launch(const struct cli_arguments *arguments, const char *path)
-{
-    struct fth_launch *launch;
-    struct fth_error error = FTH_NO_ERROR;
-    int result = cli_open_launch(arguments, &launch);
-    if (result != CLI_DONE)
-        return result;
-    cli_catch_interrupts(); /* so that an incomplete file is removed */
-    if (fth_launch_trace(launch, path, &(struct fth_run_options)FTH_RUN_OPTIONS(.log = &cli_log),
-                         NULL, &error) != FTH_OK)
-        result = cli_fail(&error);
-    else if (cli_value(arguments, &option_verify))
-        result = verify(launch);
-    fth_launch_destroy(launch);
-    return result;
-}
-
-/* Creates an empty temporary file for a trace without -o. The caller deletes it. */
-static bool make_temporary(char *path, size_t size)
-{
-    const char *folder = getenv("TMPDIR");
-    snprintf(path, size, "%s/fathom-trace-XXXXXX", folder && *folder ? folder : "/tmp");
-    int fd = mkstemp(path);
-    if (fd < 0) {
-        cli_message("cannot create the temporary trace '%s'; set TMPDIR, or name a file with -o",
-                    path);
-        return false;
-    }
-    close(fd);
-    return true;
-}
-
-static int trace(const struct cli_arguments *arguments)
+static int run_trace(const struct cli_arguments *arguments)
 {
     const char *output = cli_value(arguments, &option_output);
-    bool show = !output || cli_value(arguments, &option_dump) ||
-                cli_value(arguments, &option_stats) || cli_value(arguments, &option_lines);
-    char temporary[512] = "";
+    const bool requested = cli_value(arguments, &option_dump) ||
+                           cli_value(arguments, &option_stats) ||
+                           cli_value(arguments, &option_lines);
+    struct fth_launch *launch = NULL;
+    struct fth_trace *trace = NULL;
     if (arguments->word_count == 0) {
         cli_message("no PTX file, launch file or trace given; see 'fathom trace --help'");
         return CLI_USAGE;
     }
-    const char *from = arguments->words[0];
-    bool launch = cli_ends_with(from, ".json") || cli_ends_with(from, ".ptx");
-    if (!launch && fth_trace_recognise(from) == FTH_TRACE_OWN) {
-        if (!output)
-            return show_trace(arguments, from);
-        cli_message("'%s' is already a fathom trace; -o is not needed", from);
+    if (output && strcmp(output, "-") == 0 && requested) {
+        cli_message("-o - writes the trace to standard output; name a file for -o to also show it");
         return CLI_USAGE;
     }
-    if (!output && !make_temporary(temporary, sizeof temporary))
-        return CLI_FAILED;
-    const char *path = output ? output : temporary;
-    struct fth_error error = FTH_NO_ERROR;
-    int result = launch                                           ? trace_launch(arguments, path)
-                 : fth_trace_import(from, path, &error) == FTH_OK ? CLI_DONE
-                                                                  : cli_fail(&error);
-    if (result == CLI_DONE && output && strcmp(output, "-") != 0)
-        report_size(output);
-    if (result == CLI_DONE && show)
-        result = show_trace(arguments, path);
-    if (temporary[0])
-        unlink(temporary);
+    cli_catch_interrupts(); /* so that an incomplete file is removed */
+    int result = cli_obtain_trace(arguments, &cli_option_set, output, &launch, &trace);
+    if (result == CLI_DONE && launch && cli_value(arguments, &option_verify))
+        result = verify(launch);
+    if (result == CLI_DONE && output && trace)
+        report_size(output, trace);
+    if (result == CLI_DONE && trace && (requested || !output))
+        result = show_trace(arguments, trace);
+    fth_launch_destroy(launch);
+    fth_trace_close(trace);
     return result;
 }
 
 static const struct cli_option *const options[] = {
-    &option_output,     &option_stats,      &option_lines,    &option_dump,
-    &option_verify,     &cli_option_entry,  &cli_option_grid, &cli_option_block,
-    &cli_option_shared, &cli_option_arg,    &cli_option_seed, &cli_option_set,
-    &cli_option_json,   &cli_option_format, &cli_option_help, NULL,
+    &option_output,
+    &option_stats,
+    &option_lines,
+    &option_dump,
+    &option_verify,
+    CLI_KERNEL_OPTIONS,
+    &cli_option_set,
+    &cli_option_json,
+    &cli_option_format,
+    &cli_option_help,
+    NULL,
 };
 
 static const struct cli_example examples[] = {
@@ -323,13 +283,14 @@ static const struct cli_example examples[] = {
     {"fathom trace 2mm.trace --lines", "show the requests of each instruction"},
     {"fathom trace kernel-1.traceg -o k.trace",
      "convert a trace of a real GPU made by Accel-Sim's tracer"},
+    {"nvcc -ptx k.cu -o - | fathom trace - -b 64 -a 'ptr:f32[64]'", "read PTX from standard input"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_trace = {
     "trace",
     "Record the memory accesses of kernels",
-    "KERNEL.ptx | LAUNCH.json | TRACE [OPTION]...",
+    "KERNEL.ptx | LAUNCH.json | TRACE | - [OPTION]...",
     "Execute kernels in the PTX engine, as 'fathom run' does, and record every access\n"
     "of their warps to global memory. Without -o, print statistics of the accesses.\n"
     "With -o, write a compressed trace file with checksums. As for 'fathom run', the\n"
@@ -343,10 +304,13 @@ const struct cli_command cli_trace = {
     "If the input is a TRACE, nothing is executed, and the options from --verify to\n"
     "--set have no effect. TRACE is a file written with -o, a text file with one\n"
     "access per line, or a .traceg file of Accel-Sim. With -o, the latter two are\n"
-    "converted; the first needs no conversion. See docs/traces.md.",
+    "converted; the first needs no conversion. See docs/traces.md.\n"
+    "\n"
+    "The kind of the input is recognised by its content, not by its name. With -, it\n"
+    "is read from standard input.",
     options,
     examples,
     CLI_WORD_FILE,
     1,
-    trace,
+    run_trace,
 };

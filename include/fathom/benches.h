@@ -5,6 +5,9 @@
 #include <fathom/devices.h>
 #include <fathom/reports.h>
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif

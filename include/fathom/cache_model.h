@@ -6,6 +6,10 @@
 #include <fathom/reports.h>
 #include <fathom/traces.h>
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -102,6 +106,7 @@ struct fth_model_row {
     uint64_t l1_bytes;       /* capacity of the L1; for a kernel, in its last launch */
     uint64_t blocks_at_once; /* resident blocks per SM; for a kernel, in its last launch */
     struct fth_model_profile l1_profile[2], l2_profile[2]; /* [0] reads, [1] writes and atomics */
+    size_t last_launch; /* for a kernel: index of its last launch in the trace */
 };
 
 /* Exact stack distances of the reads of a level, in sectors. A fully associative LRU cache of N

@@ -4,6 +4,9 @@
 
 #include <fathom/status.h>
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif

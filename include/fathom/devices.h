@@ -4,6 +4,9 @@
 
 #include <fathom/descriptions.h>
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -64,7 +67,7 @@ FTH_API void fth_device_close(struct fth_device *device);
 struct fth_discover_options {
     size_t size;               /* of this struct in bytes */
     const char *only;          /* elements to measure, separated by commas: "l1,l2"; NULL: all */
-    const struct fth_log *log; /* progress, warnings; `interrupted` is not called */
+    const struct fth_log *log; /* progress, warnings, interruption */
     /* Repeat bandwidth measurements more often. On a simulated GPU, bandwidths are measured only
      * with this option, because that takes long. */
     bool thorough;
@@ -74,10 +77,10 @@ struct fth_discover_options {
 
 /* Measures the memory system of a device. `options` may be NULL. Attributes that could not be
  * measured are unknown in the description, which gives the reason (fth_gpu_unknown). Interruption
- * is requested through the log of fth_device_open; after FTH_INTERRUPTED, *gpu holds what was
- * measured so far, and the caller must destroy it. FTH_INVALID: `only` contains a name that is not
- * an element (fth_element_name). FTH_UNAVAILABLE: a recording lacks the answer to a request, or the
- * device failed. */
+ * can be requested through options->log and through the log of fth_device_open; after
+ * FTH_INTERRUPTED, *gpu holds what was measured so far, and the caller must destroy it.
+ * FTH_INVALID: `only` contains a name that is not an element (fth_element_name). FTH_UNAVAILABLE: a
+ * recording lacks the answer to a request, or the device failed. */
 FTH_API FTH_MUST_USE enum fth_status fth_discover(struct fth_device *device,
                                                   const struct fth_discover_options *options,
                                                   struct fth_gpu **gpu, struct fth_error *error);

@@ -5,6 +5,10 @@
 #include <fathom/devices.h>
 #include <fathom/reports.h>
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -41,7 +45,7 @@ static inline bool fth_series_missed(const struct fth_series *series, size_t loa
 struct fth_dissect_options {
     size_t size;      /* of this struct in bytes */
     const char *only; /* elements, separated by commas: "l1,texture"; NULL: all possible ones */
-    const struct fth_log *log; /* progress, warnings; `interrupted` is not called */
+    const struct fth_log *log; /* progress, warnings, interruption */
     /* Called with the loads of each cache or TLB after it was measured; may be NULL. The series is
      * valid during the call. */
     void (*series)(void *user, const struct fth_series *series);

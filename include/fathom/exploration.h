@@ -4,6 +4,9 @@
 
 #include <fathom/cache_model.h>
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -22,15 +25,15 @@ FTH_API FTH_MUST_USE enum fth_status fth_explore_create(const struct fth_model_p
                                                         struct fth_error *error);
 /* Releases an exploration. */
 FTH_API void fth_explore_destroy(struct fth_exploration *exploration);
-/* Adds a trace to the unnamed study. `path` is a trace file, a trace of another tool, or a launch
- * file (*.json), which is run with the given `sizes`, such as "N=256". Traces are identified by
- * their file names: a path with a file name that was used before stands for the earlier trace, even
- * if the folder or `sizes` differ.
- * FTH_INVALID: the trace is truncated or damaged. Otherwise the statuses of fth_trace_open,
- * fth_trace_import and fth_launch_trace. */
+/* Adds a trace to the unnamed study. `path` is any input of fth_trace_obtain; `options` are those
+ * for launch files and PTX files and may be NULL. In the results, a trace has its file name without
+ * the folder; a second, different trace with the same file name gets the name "FILE#2", and so on.
+ * The same path with the same options is read only once. FTH_INVALID: also if the trace is
+ * truncated. Otherwise the statuses of fth_trace_obtain. */
 FTH_API FTH_MUST_USE enum fth_status fth_explore_trace(struct fth_exploration *exploration,
-                                                       const char *path, const char *const *sizes,
-                                                       size_t size_count, const struct fth_log *log,
+                                                       const char *path,
+                                                       const struct fth_launch_options *options,
+                                                       const struct fth_log *log,
                                                        struct fth_error *error);
 /* Varies parameters of the unnamed study. With several calls, the points are all combinations.
  *

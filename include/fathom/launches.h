@@ -57,6 +57,33 @@ FTH_API FTH_MUST_USE enum fth_status fth_launch_set_shape(struct fth_launch *lau
                                                           const struct fth_launch_shape *shape,
                                                           struct fth_error *error);
 
+/* How fth_launch_open makes a launch. Initialise it with FTH_LAUNCH_OPTIONS; members that are 0 or
+ * NULL have their default. */
+struct fth_launch_options {
+    size_t size; /* of this struct in bytes */
+    /* For launch files: texts "NAME=VALUE", as for fth_launch_read. */
+    const char *const *sizes;
+    size_t size_count;
+    /* For PTX files. */
+    const char *kernel;           /* default: the only kernel of the file */
+    uint32_t grid[3], block[3];   /* blocks and threads; default: 1 and 32, in y and z 1 */
+    size_t shared_bytes;          /* dynamic shared memory per block */
+    const char *const *arguments; /* of the kernel, as for fth_launch_argument */
+    size_t argument_count;
+    const uint64_t *seed; /* of random buffers; default: 1 */
+};
+/* Initialises a struct fth_launch_options; the arguments are designated initialisers. */
+#define FTH_LAUNCH_OPTIONS(...) FTH_OPTIONS(struct fth_launch_options, __VA_ARGS__)
+
+/* Reads a launch file or a PTX file; fathom recognises which by the content. "-" is standard input.
+ * `options` may be NULL. FTH_INVALID: also if an option does not apply to this kind of file, or the
+ * file is a trace. Otherwise the statuses of fth_launch_read, fth_launch_create and
+ * fth_launch_argument. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_open(const char *path,
+                                                     const struct fth_launch_options *options,
+                                                     struct fth_launch **launch,
+                                                     struct fth_error *error);
+
 /* Returns the number of steps. */
 FTH_API size_t fth_launch_step_count(const struct fth_launch *launch);
 /* Returns the name of the kernel of a step; NULL past the last. */

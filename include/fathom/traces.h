@@ -4,6 +4,9 @@
 
 #include <fathom/launches.h>
 
+#include <stddef.h>
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -28,24 +31,8 @@ FTH_API FTH_MUST_USE enum fth_status fth_launch_trace(struct fth_launch *launch,
                                                       const struct fth_run_options *options,
                                                       struct fth_launch_totals *totals,
                                                       struct fth_error *error);
-/* Converts the trace file `from` of another tool (text tuples, or a .traceg file of Accel-Sim) to a
- * trace file at `path`. FTH_NOT_FOUND: there is no such file. FTH_INVALID: the file has neither
- * format, or is malformed. */
-FTH_API FTH_MUST_USE enum fth_status fth_trace_import(const char *from, const char *path,
-                                                      struct fth_error *error);
-
 /* An open trace file. */
 struct fth_trace;
-
-/* The format of a file, judged by its first bytes. */
-enum fth_trace_kind {
-    FTH_TRACE_NONE,  /* not a trace, or not readable */
-    FTH_TRACE_OWN,   /* a trace of fathom, for fth_trace_open */
-    FTH_TRACE_TEXT,  /* tuples as text, for fth_trace_import */
-    FTH_TRACE_TRACEG /* .traceg of Accel-Sim, for fth_trace_import */
-};
-/* Returns the format of the file at `path`. */
-FTH_API enum fth_trace_kind fth_trace_recognise(const char *path);
 
 /* Opens a trace. The accesses stay in the file, which must not change while the trace is open. A
  * truncated file can be opened; its complete parts can be read. FTH_NOT_FOUND: there is no such
@@ -163,6 +150,40 @@ FTH_API const struct fth_trace_row *fth_trace_stats_row(const struct fth_trace_s
                                                         size_t index);
 /* Releases the totals. */
 FTH_API void fth_trace_stats_destroy(struct fth_trace_stats *stats);
+
+/* How fth_trace_obtain makes a trace. Initialise it with FTH_TRACE_OPTIONS. */
+struct fth_trace_options {
+    size_t size;                             /* of this struct in bytes */
+    const struct fth_launch_options *launch; /* for launch files and PTX files; NULL: defaults */
+    /* File that a new trace is written to. NULL: a temporary file in $TMPDIR or /tmp, which has no
+     * name and disappears when the trace is closed or the process ends. */
+    const char *output;
+    unsigned threads;          /* host threads of the PTX engine; 0: one per core */
+    const struct fth_log *log; /* `interrupted` is called while a trace is made */
+    /* If not NULL: gets the launch that was run, whose buffers can be read, or NULL if none was.
+     * The caller destroys it. */
+    struct fth_launch **traced;
+};
+/* Initialises a struct fth_trace_options; the arguments are designated initialisers. */
+#define FTH_TRACE_OPTIONS(...) FTH_OPTIONS(struct fth_trace_options, __VA_ARGS__)
+
+/* Obtains a trace from whatever `path` is; fathom recognises it by its content:
+ *
+ *   - a trace of fathom, which is opened as by fth_trace_open,
+ *   - a launch file, or PTX of a kernel, which is run as by fth_launch_trace,
+ *   - a trace of another tool, which is converted: tuples as text, or a .traceg file of Accel-Sim,
+ *   - "-": one of these on standard input.
+ *
+ * Launch options that do not apply to the input are refused for launch files and PTX files, and
+ * ignored for traces. `options` may be NULL. *trace is NULL if `output` is standard output ("-"), a
+ * pipe or a device, which cannot be read back. FTH_NOT_FOUND: there is no such file. FTH_INVALID:
+ * the input has none of these formats or is malformed, or it is a trace of fathom and `output` is
+ * set. FTH_INTERRUPTED: there is no trace. Otherwise the statuses of fth_launch_open and
+ * fth_launch_trace. */
+FTH_API FTH_MUST_USE enum fth_status fth_trace_obtain(const char *path,
+                                                      const struct fth_trace_options *options,
+                                                      struct fth_trace **trace,
+                                                      struct fth_error *error);
 
 #ifdef __cplusplus
 }

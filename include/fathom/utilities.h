@@ -4,6 +4,7 @@
 
 #include <fathom/status.h>
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus

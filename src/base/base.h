@@ -219,12 +219,27 @@ FTH_MUST_USE enum fth_status fth_atomic_commit(struct fth_atomic_file *file,
                                                struct fth_error *error);
 /* Deletes the temporary file and frees `file`, which may be NULL. */
 void fth_atomic_abort(struct fth_atomic_file *file);
+/* Like fth_atomic_open, for a file that is open already, which is written directly. `fd` stays the
+ * caller's. `name` is used in messages. */
+FTH_MUST_USE enum fth_status fth_atomic_attach(int fd, const char *name,
+                                               struct fth_atomic_file **file,
+                                               struct fth_error *error);
+/* Opens a new file without a name in $TMPDIR, or in /tmp, for reading and writing. The system frees
+ * its space when it is closed, also if the process is killed. The caller closes *fd. */
+FTH_MUST_USE enum fth_status fth_temporary_open(int *fd, struct fth_error *error);
+/* Returns whether `path` exists and is a regular file, unlike a pipe, a device or a folder. */
+bool fth_file_is_regular(const char *path);
 
 /* Appends a whole file to `content`; "-" is standard input. A file compressed with zstd is
  * decompressed. FTH_INVALID: there are more than `limit` bytes, or the compressed data is damaged.
  * FTH_NOT_FOUND: there is no such file. */
 FTH_MUST_USE enum fth_status fth_file_read(const char *path, size_t limit,
                                            struct fth_buffer *content, struct fth_error *error);
+/* Like fth_file_read, for a file that is open already, from its current position. `fd` stays the
+ * caller's. `name` is used in messages. */
+FTH_MUST_USE enum fth_status fth_file_read_open(int fd, const char *name, size_t limit,
+                                                struct fth_buffer *content,
+                                                struct fth_error *error);
 
 /* ---- zstream.c ---- */
 
@@ -234,6 +249,11 @@ struct fth_zreader;
 /* Opens a file; "-" is standard input. A file without zstd's magic number is read as it is. */
 FTH_MUST_USE enum fth_status fth_zreader_open(const char *path, struct fth_zreader **reader,
                                               struct fth_error *error);
+/* Reads a file that is open already, from its current position. `fd` stays the caller's. `name` is
+ * used in messages. */
+FTH_MUST_USE enum fth_status fth_zreader_attach(int fd, const char *name,
+                                                struct fth_zreader **reader,
+                                                struct fth_error *error);
 /* Reads at most `size` bytes; *got is 0 at the end. FTH_INVALID: a frame is truncated or damaged.
  */
 FTH_MUST_USE enum fth_status fth_zreader_read(struct fth_zreader *reader, void *data, size_t size,

@@ -78,10 +78,9 @@ static enum fth_status add_points(struct pool *pool, size_t job,
         fth_point_at(exploration, i, &point);
         fth_line_write(&line, &point, result, params);
         status = fth_buffer_take(&line, &text, &size, error);
+        fth_buffer_fini(&line);
         if (status == FTH_OK)
             status = fth_output_add(pool->output, i, text, size, error);
-        else
-            fth_buffer_fini(&line);
     }
     return status;
 }
@@ -165,8 +164,7 @@ static void *run_worker(void *argument)
         /* Only the first failure is reported; the other threads stop because of it. */
         if (pool->status == FTH_OK) {
             pool->status = status;
-            if (pool->error)
-                *pool->error = error;
+            fth_error_move(pool->error, &error);
         }
         pool->stop = true;
         pthread_mutex_unlock(&pool->lock);
@@ -178,6 +176,7 @@ static enum fth_status run_pool(struct pool *pool, unsigned threads)
 {
     pthread_t *pool_threads = NULL;
     size_t count = 0;
+    pthread_mutex_init(&pool->lock, NULL);
     if (threads > pool->bundle_count)
         threads = (unsigned)pool->bundle_count;
     if (threads > 1)
@@ -190,6 +189,7 @@ static enum fth_status run_pool(struct pool *pool, unsigned threads)
     for (size_t i = 0; i < count; i++)
         pthread_join(pool_threads[i], NULL);
     free(pool_threads);
+    pthread_mutex_destroy(&pool->lock);
     return pool->status;
 }
 
@@ -197,6 +197,15 @@ static unsigned cores(void)
 {
     const long count = sysconf(_SC_NPROCESSORS_ONLN);
     return count > 0 && count < 4096 ? (unsigned)count : 1;
+}
+
+/* Copies the finished points to the outcome. Without memory, outcome->text stays NULL. */
+static void take_text(const struct fth_output *output, struct fth_explore_outcome *outcome)
+{
+    struct fth_buffer text = {0};
+    fth_output_text(output, &text);
+    if (fth_buffer_take(&text, &outcome->text, &outcome->size, NULL) != FTH_OK)
+        fth_buffer_fini(&text);
 }
 
 enum fth_status fth_explore_run(struct fth_exploration *exploration,
@@ -215,40 +224,32 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
     size_t *jobs = NULL;
     struct pool pool = {
         .exploration = exploration, .log = options->log, .error = error, .status = FTH_OK};
-    enum fth_status status = fth_plan_complete(exploration, error);
-    if (status == FTH_OK && (shard < 1 || shard > shards))
-        status = fth_fail(error, FTH_INVALID, operation, NULL, "there is no shard %zu of %zu",
-                          shard, shards);
-    if (status == FTH_OK)
-        status = fth_output_open(exploration, options->output, shard, shards, options->log, &output,
-                                 error);
-    if (status == FTH_OK)
-        status = fth_explore_jobs(exploration, output, shard, shards, &jobs, &pool.count, error);
+    FTH_TRY(fth_plan_complete(exploration, error));
+    if (shard < 1 || shard > shards)
+        return fth_fail(error, FTH_INVALID, operation, NULL, "there is no shard %zu of %zu", shard,
+                        shards);
+    FTH_TRY(
+        fth_output_open(exploration, options->output, shard, shards, options->log, &output, error));
+    enum fth_status status =
+        fth_explore_jobs(exploration, output, shard, shards, &jobs, &pool.count, error);
     if (status == FTH_OK)
         status = fth_explore_bundles(exploration, jobs, pool.count, threads, &bundles,
                                      &pool.bundle_count, error);
-    if (status == FTH_OK) {
-        outcome->found = fth_output_count(output);
-        pool.output = output;
-        pool.jobs = jobs;
-        pool.bundles = bundles;
-        pthread_mutex_init(&pool.lock, NULL);
-        status = run_pool(&pool, threads);
-        pthread_mutex_destroy(&pool.lock);
-        outcome->jobs = pool.done;
-        outcome->l1_shared = pool.shared;
-        outcome->l1_one_pass = pool.one_pass;
-        outcome->computed = fth_output_count(output) - outcome->found;
-    }
+    if (status != FTH_OK)
+        goto out;
+    outcome->found = fth_output_count(output);
+    pool.output = output;
+    pool.jobs = jobs;
+    pool.bundles = bundles;
+    status = run_pool(&pool, threads);
+    outcome->jobs = pool.done;
+    outcome->l1_shared = pool.shared;
+    outcome->l1_one_pass = pool.one_pass;
+    outcome->computed = fth_output_count(output) - outcome->found;
     if (status == FTH_OK)
         status = fth_output_finish(output, error);
-    if (output) {
-        struct fth_buffer text = {0};
-        struct fth_error full = FTH_NO_ERROR;
-        fth_output_text(output, &text);
-        if (fth_buffer_take(&text, &outcome->text, &outcome->size, &full) != FTH_OK)
-            fth_buffer_fini(&text);
-    }
+out:
+    take_text(output, outcome);
     free(jobs);
     free(bundles);
     fth_output_close(output);

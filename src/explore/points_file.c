@@ -52,9 +52,8 @@ static enum fth_status read_header(const char *path, struct fth_points *points,
         return fth_fail(error, FTH_INVALID, "read points", path,
                         "not a file of 'fathom explore': its first line is missing or damaged");
     json_t *root = NULL;
-    enum fth_status status = fth_json_parse(path, points->text.data, size, &root, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_json_parse(path, points->text.data, size, &root, error));
+    enum fth_status status = FTH_OK;
     const char *shard = json_string_value(json_object_get(root, "shard"));
     const json_int_t count = json_integer_value(json_object_get(root, "points"));
     points->header_size = size;
@@ -105,10 +104,8 @@ enum fth_status fth_points_parse(const char *path, struct fth_buffer *text,
     if (status == FTH_OK) {
         points->at = calloc(points->header_points, sizeof *points->at);
         points->size = calloc(points->header_points, sizeof *points->size);
-        if (!points->at || !points->size) {
-            fth_no_memory(error, "read points", path);
-            status = FTH_NO_MEMORY;
-        }
+        if (!points->at || !points->size)
+            status = fth_no_memory(error, "read points", path);
     }
     if (status == FTH_OK)
         find_lines(points);
@@ -199,48 +196,63 @@ static bool in_order(const struct fth_points *points, size_t *last)
     return at == points->good_bytes;
 }
 
+/* Checks that a file contains points of this shard of this exploration. */
+static enum fth_status check_points(const struct fth_output *output,
+                                    const struct fth_points *points,
+                                    const struct fth_exploration *exploration, size_t shard,
+                                    size_t shards, struct fth_error *error)
+{
+    if (points->identity != exploration->identity || points->header_points != exploration->points)
+        return fth_fail(
+            error, FTH_INVALID, "explore", output->path,
+            "it holds another exploration (%016llx, not %016llx): traces, parameters, values "
+            "or the version of fathom differ; choose another file with -o",
+            (unsigned long long)points->identity, (unsigned long long)exploration->identity);
+    if (points->shard != shard || points->shards != shards)
+        return fth_fail(error, FTH_INVALID, "explore", output->path,
+                        "it holds shard %zu of %zu, but this is shard %zu of %zu", points->shard,
+                        points->shards, shard, shards);
+    return FTH_OK;
+}
+
+/* Copies the lines of the points. */
+static enum fth_status copy_lines(struct fth_output *output, const struct fth_points *points,
+                                  struct fth_error *error)
+{
+    for (size_t i = 0; i < points->header_points; i++) {
+        if (!points->size[i])
+            continue;
+        output->lines[i] = malloc(points->size[i] + 1);
+        if (!output->lines[i])
+            return fth_no_memory(error, "explore", output->path);
+        memcpy(output->lines[i], points->text.data + points->at[i], points->size[i]);
+        output->sizes[i] = points->size[i];
+        output->count++;
+    }
+    return FTH_OK;
+}
+
 /* Loads the points of an existing file, and truncates it after its last complete line. */
 static enum fth_status resume(struct fth_output *output, const struct fth_exploration *exploration,
                               size_t shard, size_t shards, const struct fth_log *log,
                               struct fth_error *error)
 {
     struct fth_points points;
-    enum fth_status status = fth_points_read(output->path, &points, error);
+    FTH_TRY(fth_points_read(output->path, &points, error));
+    enum fth_status status = check_points(output, &points, exploration, shard, shards, error);
+    if (status == FTH_OK)
+        status = copy_lines(output, &points, error);
     if (status != FTH_OK)
-        return status;
-    if (points.identity != exploration->identity || points.header_points != exploration->points)
-        status = fth_fail(
-            error, FTH_INVALID, "explore", output->path,
-            "it holds another exploration (%016llx, not %016llx): traces, parameters, values "
-            "or the version of fathom differ; choose another file with -o",
-            (unsigned long long)points.identity, (unsigned long long)exploration->identity);
-    else if (points.shard != shard || points.shards != shards)
-        status = fth_fail(error, FTH_INVALID, "explore", output->path,
-                          "it holds shard %zu of %zu, but this is shard %zu of %zu", points.shard,
-                          points.shards, shard, shards);
-    for (size_t i = 0; i < points.header_points && status == FTH_OK; i++) {
-        if (!points.size[i])
-            continue;
-        output->lines[i] = malloc(points.size[i] + 1);
-        if (!output->lines[i]) {
-            status = fth_no_memory(error, "explore", output->path);
-            break;
-        }
-        memcpy(output->lines[i], points.text.data + points.at[i], points.size[i]);
-        output->sizes[i] = points.size[i];
-        output->count++;
-    }
-    if (status == FTH_OK && points.damaged)
+        goto out;
+    if (points.damaged)
         fth_log_message(log, FTH_LOG_WARNING,
                         "%s: %zu line%s cut off or damaged; these points are computed again",
                         output->path, points.damaged, points.damaged == 1 ? " is" : "s are");
-    if (status == FTH_OK) {
-        output->ordered = in_order(&points, &output->last);
-        output->bytes = (off_t)points.good_bytes;
-        if (ftruncate(output->fd, output->bytes) != 0 ||
-            lseek(output->fd, output->bytes, SEEK_SET) < 0)
-            status = fail_write(output, error);
-    }
+    output->ordered = in_order(&points, &output->last);
+    output->bytes = (off_t)points.good_bytes;
+    if (ftruncate(output->fd, output->bytes) != 0 || lseek(output->fd, output->bytes, SEEK_SET) < 0)
+        status = fail_write(output, error);
+out:
     fth_points_fini(&points);
     return status;
 }

@@ -13,10 +13,16 @@ static const char operation[] = "explore";
 enum fth_status fth_explore_create(const struct fth_model_params *base,
                                    struct fth_exploration **out, struct fth_error *error)
 {
-    *out = calloc(1, sizeof **out);
-    if (!*out)
+    *out = NULL;
+    struct fth_exploration *exploration = calloc(1, sizeof *exploration);
+    if (!exploration)
         return fth_no_memory(error, operation, NULL);
-    return fth_model_params_copy(base, &(*out)->base, error);
+    enum fth_status status = fth_model_params_copy(base, &exploration->base, error);
+    if (status == FTH_OK)
+        *out = exploration;
+    else
+        fth_explore_destroy(exploration);
+    return status;
 }
 
 void fth_explore_destroy(struct fth_exploration *exploration)
@@ -254,16 +260,15 @@ enum fth_status fth_explore_vary(struct fth_exploration *exploration, const char
 }
 
 enum fth_status fth_explore_trace(struct fth_exploration *exploration, const char *path,
-                                  const char *const *sizes, size_t size_count,
+                                  const struct fth_launch_options *options,
                                   const struct fth_log *log, struct fth_error *error)
 {
     struct fth_study *study = command_line_study(exploration);
     size_t number;
     if (!study)
         return fth_no_memory(error, operation, NULL);
-    enum fth_status status =
-        fth_input_open(exploration, path, sizes, size_count, log, &number, error);
-    return status == FTH_OK ? fth_study_input(exploration, study, number, NULL, error) : status;
+    FTH_TRY(fth_input_open(exploration, path, options, log, &number, error));
+    return fth_study_input(exploration, study, number, NULL, error);
 }
 
 void fth_explore_scope(struct fth_exploration *exploration, bool l1_off)
@@ -351,6 +356,10 @@ static enum fth_status find_jobs(struct fth_exploration *exploration, struct fth
     const size_t points = exploration->points;
     struct keyed *keyed = calloc(points, sizeof *keyed);
     enum fth_status status = FTH_OK;
+    /* An earlier call may have failed halfway. */
+    free(exploration->job_of);
+    free(exploration->first_point);
+    exploration->jobs = 0;
     exploration->job_of = calloc(points, sizeof *exploration->job_of);
     exploration->first_point = calloc(points, sizeof *exploration->first_point);
     if (!keyed || !exploration->job_of || !exploration->first_point) {
@@ -404,6 +413,7 @@ enum fth_status fth_plan_complete(struct fth_exploration *exploration, struct ft
     size_t size;
     fth_line_describe(&header, exploration);
     enum fth_status status = fth_buffer_take(&header, &exploration->header, &size, error);
+    fth_buffer_fini(&header);
     if (status == FTH_OK)
         exploration->identity = fth_line_checksum(exploration->header, size, FTH_LINE_START);
     return status;

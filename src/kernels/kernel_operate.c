@@ -6,14 +6,14 @@
 #include <string.h>
 
 /* The memory that an operation accesses; REGISTERS: none. */
-enum space { REGISTERS, SHARED, GLOBAL };
+enum operation_space { REGISTERS, SHARED, GLOBAL };
 
 /* In `text`, $a stands for the register of the chain and $d for a second register. The text can
  * have several dependent instructions; `instructions` is their number. Integer additions use every
  * result twice, because the compiler would otherwise merge two additions into one of three
  * operands. A copy goes from address $f to $g; only the host knows their distance, so that the
  * compiler cannot remove a load or store. */
-struct row {
+struct operation_row {
     const char *name, *title;
     struct {
         const char *type;        /* of the registers */
@@ -22,7 +22,7 @@ struct row {
     const char *text;
     unsigned instructions;
     unsigned results; /* per instruction: 2 for pairs, 4 for vectors of four words */
-    enum space space;
+    enum operation_space space;
     unsigned capability; /* 53 for 5.3 */
     const char *version;
     const char *store; /* of a copy: all chains load, then all chains store; otherwise NULL */
@@ -74,7 +74,7 @@ enum { MIN_CAPABILITY = 50 };
 #define AMPERE 80, "7.0", NULL
 #define HOPPER 90, "7.8", NULL
 
-static const struct row rows[] = {
+static const struct operation_row rows[] = {
     [FTH_ADD_F16] = {"add.f16", "add fp16", F16, "add.rn.f16 $a, $a, %b;", 1, 1, REGISTERS, FP16},
     [FTH_MUL_F16] = {"mul.f16", "mul fp16", F16, "mul.rn.f16 $a, $a, %b;", 1, 1, REGISTERS, FP16},
     [FTH_FMA_F16] = {"fma.f16", "fma fp16", F16, "fma.rn.f16 $a, $a, %b, %c;", 1, 1, REGISTERS,
@@ -179,14 +179,14 @@ bool fth_operation_in_global(enum fth_operation operation)
 }
 
 /* Returns the width of a row's registers in bits, as text. */
-static const char *bits_of(const struct row *row)
+static const char *bits_of(const struct operation_row *row)
 {
     return strstr(row->operands.type, "64") ? "64" : strstr(row->operands.type, "16") ? "16" : "32";
 }
 
 unsigned fth_operation_bytes(enum fth_operation operation)
 {
-    const struct row *row = &rows[operation];
+    const struct operation_row *row = &rows[operation];
     return (*bits_of(row) == '6' ? 8 : 4) * row->results;
 }
 
@@ -221,7 +221,7 @@ static void append_operation(struct fth_buffer *out, const char *text, unsigned 
 /* Appends all operations of a round. */
 static void append_round(struct fth_buffer *out, enum fth_operation operation, unsigned chains)
 {
-    const struct row *row = &rows[operation];
+    const struct operation_row *row = &rows[operation];
     if (!row->store) {
         for (unsigned i = 0; i < FTH_OPERATE_ROUND / row->instructions; i++)
             append_operation(out, row->text, i % chains);
@@ -237,7 +237,8 @@ static void append_round(struct fth_buffer *out, enum fth_operation operation, u
 
 /* Appends the addresses of a copy. Each chain has one source address per thread of the block; the
  * destination is block_stride bytes further. The sources are set to 0. */
-static void append_copy_addresses(struct fth_buffer *out, const struct row *row, unsigned chains)
+static void append_copy_addresses(struct fth_buffer *out, const struct operation_row *row,
+                                  unsigned chains)
 {
     fth_buffer_format(out,
                       "    .reg .u32 %%f<%u>, %%g<%u>, %%x<%u>, %%y<%u>, %%z<%u>;\n"
@@ -263,7 +264,7 @@ static void append_copy_addresses(struct fth_buffer *out, const struct row *row,
 
 /* Appends the computation of the thread's address, where it stores the address itself. Addresses in
  * shared memory have 32 bits. */
-static void append_address(struct fth_buffer *out, const struct row *row)
+static void append_address(struct fth_buffer *out, const struct operation_row *row)
 {
     const char *bits = bits_of(row), *space_name = row->space == SHARED ? "shared" : "global";
     fth_buffer_text(out, "    cvt.u64.u32 %place, %thread;\n"
@@ -296,7 +297,7 @@ static void append_seed(struct fth_buffer *out, const char *bits, unsigned chain
 
 /* Appends the initialisation of the chains, from the operands of the host or from the thread's
  * address. */
-static void append_begin(struct fth_buffer *out, const struct row *row, unsigned chains)
+static void append_begin(struct fth_buffer *out, const struct operation_row *row, unsigned chains)
 {
     const char *bits = bits_of(row);
     fth_buffer_format(out,
@@ -321,7 +322,7 @@ static void append_begin(struct fth_buffer *out, const struct row *row, unsigned
 
 /* Appends a test that waits for every chain: whether all chains have the value -1, which never
  * happens. */
-static void append_wait(struct fth_buffer *out, const struct row *row, unsigned chains)
+static void append_wait(struct fth_buffer *out, const struct operation_row *row, unsigned chains)
 {
     const char *bits = bits_of(row);
     for (unsigned i = 0; i < chains; i++)
@@ -333,7 +334,7 @@ static void append_wait(struct fth_buffer *out, const struct row *row, unsigned 
 enum fth_status fth_kernels_operate(enum fth_operation operation, unsigned chains,
                                     struct fth_buffer *out, struct fth_error *error)
 {
-    const struct row *row = &rows[operation];
+    const struct operation_row *row = &rows[operation];
     struct fth_buffer begin = {0}, operations = {0}, wait = {0};
     char target[16], round[16], chain_count[16];
     snprintf(target, sizeof target, "sm_%u", row->capability);

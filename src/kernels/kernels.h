@@ -85,7 +85,7 @@ FTH_MUST_USE enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth
 /* ---- streams ---- */
 
 /* The number of vectors that a lane has in flight, and the maximum number of cycles that blocks
- * wait for each other before they are timed. Heuristic. */
+ * wait for each other before they are timed. Chosen, not derived. */
 enum { FTH_STREAM_UNROLL = 4, FTH_STREAM_MAX_WAIT_CYCLES = 200000 };
 
 /* The kinds of streams. Writes and copies exist only for the paths CG and SHARED, texture reads

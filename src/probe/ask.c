@@ -6,6 +6,9 @@
 enum fth_status fth_ask(const struct fth_prober *prober, const struct fth_request *requests,
                         size_t count, struct fth_answers *answers, struct fth_error *error)
 {
+    *answers = (struct fth_answers){NULL, 0};
+    if (fth_log_interrupted(prober->log))
+        return fth_fail(error, FTH_INTERRUPTED, "run experiments", NULL, "interrupted");
     *answers = (struct fth_answers){calloc(count, sizeof *answers->items), count};
     if (!answers->items)
         return fth_no_memory(error, "measure", NULL);

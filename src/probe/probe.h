@@ -40,7 +40,8 @@ struct fth_answers {
 
 /* Executes the requests on the device. On success the caller owns `answers` and frees it with
  * fth_answers_fini. Fails if any request failed. The status is FTH_INCONCLUSIVE if the device could
- * not execute the request (for example, too little memory) but can execute others. */
+ * not execute the request (for example, too little memory) but can execute others. FTH_INTERRUPTED:
+ * the log of the prober asks to stop. */
 FTH_MUST_USE enum fth_status fth_ask(const struct fth_prober *prober,
                                      const struct fth_request *requests, size_t count,
                                      struct fth_answers *answers, struct fth_error *error);

@@ -10,7 +10,8 @@
 #include <time.h>
 
 static const char enroll_operation[] = "enroll", forget_operation[] = "forget";
-/* Limits of what is accepted from users and files. Heuristic; an H200 has 145 features. */
+/* Limits of what is accepted from users and files. Chosen, not derived; an H200 has 145 features.
+ */
 enum { MAX_NAME_BYTES = 64, MAX_FEATURES = 4096 };
 
 /* ---- lists of runs ---- */

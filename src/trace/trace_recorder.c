@@ -12,13 +12,13 @@
 #include <string.h>
 
 /* MAX_CLUSTER_BLOCKS is the largest cluster of the PTX engine; MAX_WARPS are the warps of the
- * largest block. INSTRUCTION_CACHE_SLOTS is a heuristic: most kernels have fewer memory
+ * largest block. INSTRUCTION_CACHE_SLOTS is chosen: most kernels have fewer memory
  * instructions. */
 enum { MAX_CLUSTER_BLOCKS = 16, MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 256 };
 
-/* Limits of the memory for records. Heuristic. When the pending clusters exceed MAX_PENDING_BYTES,
- * or a running block has MAX_BLOCK_ACCESSES accesses, records are written at once; the order of the
- * file then depends on the timing of the host threads. */
+/* Limits of the memory for records, in bytes and in accesses. Chosen, not derived. When the pending
+ * clusters exceed MAX_PENDING_BYTES, or a running block has MAX_BLOCK_ACCESSES accesses, records
+ * are written at once; the order of the file then depends on the timing of the host threads. */
 #define MAX_PENDING_BYTES ((size_t)128 << 20)
 #define MAX_BLOCK_ACCESSES ((size_t)1 << 20)
 
@@ -306,11 +306,10 @@ static enum fth_status traced_run(void *context, const struct fth_launch_step *s
     recorder->next = 0;
     recorder->pending_bytes = 0;
     recorder->log = options->log;
-    enum fth_status status = fth_trace_writer_begin(recorder->writer, step->kernel->name,
-                                                    step->grid, step->block, error);
-    if (status == FTH_OK)
-        status = tracing->engine.run(tracing->engine.context, step, arguments, argument_bytes,
-                                     options, totals, &engine_error);
+    FTH_TRY(fth_trace_writer_begin(recorder->writer, step->kernel->name, step->grid, step->block,
+                                   error));
+    enum fth_status status = tracing->engine.run(tracing->engine.context, step, arguments,
+                                                 argument_bytes, options, totals, &engine_error);
     /* The worker of the calling thread is freed below; the next launch must not find it. */
     pthread_setspecific(recorder->key, NULL);
     free_workers(recorder, &counted);
@@ -318,9 +317,10 @@ static enum fth_status traced_run(void *context, const struct fth_launch_step *s
      * cause. */
     if (recorder->status != FTH_OK)
         status = recorder->status;
-    if (error && error->status == FTH_OK && status != FTH_OK)
-        *error = recorder->status != FTH_OK ? recorder->error : engine_error;
-    return status == FTH_OK ? fth_trace_writer_end(recorder->writer, &counted, error) : status;
+    if (status == FTH_OK)
+        return fth_trace_writer_end(recorder->writer, &counted, error);
+    fth_error_move(error, recorder->status != FTH_OK ? &recorder->error : &engine_error);
+    return status;
 }
 
 static enum fth_status traced_alloc(void *context, uint64_t bytes, uint64_t *address,
@@ -385,16 +385,11 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
     return FTH_OK;
 }
 
-enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
-                                 const struct fth_run_options *options,
-                                 struct fth_launch_totals *totals, struct fth_error *error)
+enum fth_status fth_launch_trace_to(struct fth_launch *launch, struct fth_trace_writer *writer,
+                                    const struct fth_run_options *options,
+                                    struct fth_launch_totals *totals, struct fth_error *error)
 {
-    struct fth_run_options known;
-    struct fth_trace_writer *writer;
     struct fth_executor executor;
-    FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
-    options = &known;
-    FTH_TRY(fth_trace_writer_create(path, &writer, error));
     enum fth_status status = open_tracing(launch, writer, &executor, error);
     if (status == FTH_OK)
         status = fth_launch_run_on(launch, &executor, options, totals, error);
@@ -402,4 +397,15 @@ enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
         return fth_trace_writer_commit(writer, error);
     fth_trace_writer_abort(writer);
     return status;
+}
+
+enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
+                                 const struct fth_run_options *options,
+                                 struct fth_launch_totals *totals, struct fth_error *error)
+{
+    struct fth_run_options known;
+    struct fth_trace_writer *writer;
+    FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
+    FTH_TRY(fth_trace_writer_create(path, &writer, error));
+    return fth_launch_trace_to(launch, writer, &known, totals, error);
 }

@@ -48,17 +48,24 @@ static inline uint8_t *host_of_argument(const struct fth_ptx_warp *warp, uint64_
     return within((uint8_t *)run->arguments, run->kernel->kernel.parameter_bytes, address, bytes);
 }
 
+/* Returns the allocation of global or constant memory that contains the address, or NULL. */
+static inline const struct fth_ptx_allocation *allocation_of(struct fth_ptx_warp *warp,
+                                                             uint64_t address)
+{
+    const struct fth_ptx_allocation *found = warp->last_allocation;
+    if (found && address - found->base < found->bytes)
+        return found;
+    found = fth_ptx_find_allocation(warp->block->run->machine->memory, address);
+    if (found)
+        warp->last_allocation = found;
+    return found;
+}
+
 /* Global and constant memory. */
 static inline uint8_t *host_of_global(struct fth_ptx_warp *warp, uint64_t address, unsigned bytes)
 {
-    const struct fth_ptx_allocation *found = warp->last_allocation;
-    if (!found || address - found->base >= found->bytes) {
-        found = fth_ptx_find_allocation(warp->block->run->machine->memory, address);
-        if (!found)
-            return NULL;
-        warp->last_allocation = found;
-    }
-    return within(found->host, found->bytes, address - found->base, bytes);
+    const struct fth_ptx_allocation *found = allocation_of(warp, address);
+    return found ? within(found->host, found->bytes, address - found->base, bytes) : NULL;
 }
 
 /* Returns the host address of a lane of the group, or NULL if its access is outside of the memory
@@ -194,17 +201,28 @@ static inline bool find_hosts_in(uint8_t *memory, uint64_t base, uint64_t size, 
     return invalid == 0;
 }
 
+/* Tries find_hosts_in for the memory that the first lane accesses. */
+static inline bool find_all_hosts(struct fth_ptx_warp *warp, unsigned bytes,
+                                  struct fth_ptx_lane_group *group)
+{
+    const struct fth_ptx_block *block = group->block;
+    if (group->space == FTH_SPACE_SHARED)
+        return find_hosts_in(block->shared, 0, block->shared_bytes, bytes, group);
+    if (group->space != FTH_SPACE_GLOBAL)
+        return false;
+    const struct fth_ptx_allocation *found =
+        allocation_of(warp, group->addresses[first_lane(group->mask)]);
+    return found && find_hosts_in(found->host, found->base, found->bytes, bytes, group);
+}
+
 /* Sets the host address of each lane. Reports a fault and returns false if an address is invalid.
  */
 static bool find_hosts(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, unsigned bytes,
                        bool write, struct fth_ptx_lane_group *group)
 {
-    const struct fth_ptx_allocation *last = warp->last_allocation;
-    if (group->space == FTH_SPACE_SHARED
-            ? find_hosts_in(group->block->shared, 0, group->block->shared_bytes, bytes, group)
-            : group->space == FTH_SPACE_GLOBAL && last &&
-                  find_hosts_in(last->host, last->base, last->bytes, bytes, group))
+    if (find_all_hosts(warp, bytes, group))
         return true;
+    /* One by one, up to the first lane whose address is invalid. */
     for (uint32_t left = group->mask; left; left &= left - 1) {
         int lane = first_lane(left);
         uint64_t address = group->addresses[lane];

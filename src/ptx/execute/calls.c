@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum depth of nested calls, which ends unlimited recursion. Heuristic. */
+/* Maximum depth of nested calls, which ends unlimited recursion. Chosen, not derived. */
 enum { MAX_CALL_DEPTH = 1000 };
 
 /* ---- frames ---- */

@@ -13,7 +13,7 @@
 #include "ptx/execute/warp.h"
 
 /* Maximum number of instructions that a fragment runs while other fragments of its warp could run.
- * Heuristic. */
+ * Chosen, not derived: long enough to cost little, short enough that spinning lanes wait little. */
 #define FRAGMENT_TURN 5000u
 
 /* ---- fragments ---- */

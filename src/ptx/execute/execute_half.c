@@ -4,17 +4,17 @@
 #include <math.h>
 
 /* The conversions and constants of a 16-bit format. */
-struct kind {
+struct half_kind {
     double (*to_double)(uint16_t bits);
     uint16_t (*from_double)(double value, enum fth_ptx_rounding rounding);
     uint16_t exponent_mask;
     double min_normal; /* smallest positive normal number */
 };
 
-static const struct kind halves = {fth_ptx_half_to_double, fth_ptx_half_from_double, 0x7c00,
-                                   0x1p-14};
-static const struct kind bfloats = {fth_ptx_bfloat_to_double, fth_ptx_bfloat_from_double, 0x7f80,
-                                    0x1p-126};
+static const struct half_kind halves = {fth_ptx_half_to_double, fth_ptx_half_from_double, 0x7c00,
+                                        0x1p-14};
+static const struct half_kind bfloats = {fth_ptx_bfloat_to_double, fth_ptx_bfloat_from_double,
+                                         0x7f80, 0x1p-126};
 
 /* x * y + z. If a double does not hold the result exactly, it is rounded to odd, so that the second
  * rounding, to far fewer bits, can distinguish a tie from a value next to it (Boldo and Melquiond,
@@ -33,15 +33,15 @@ static double fused_odd(double x, double y, double z)
 }
 
 /* With .ftz, a subnormal number becomes a zero with the same sign. */
-static uint16_t flush(uint16_t bits, const struct kind *kind, uint32_t flags)
+static uint16_t flush(uint16_t bits, const struct half_kind *kind, uint32_t flags)
 {
     return flags & F_FTZ && (bits & kind->exponent_mask) == 0 ? bits & 0x8000 : bits;
 }
 
-enum operation { ADD, SUB, MUL, FMA, MIN, MAX, ABS, NEG, EX2, TANH };
+enum half_operation { ADD, SUB, MUL, FMA, MIN, MAX, ABS, NEG, EX2, TANH };
 
 /* A number is preferred to a NaN, unless .NaN is given; two NaNs give a NaN. -0 is less than +0. */
-static uint16_t min_or_max(uint16_t a, uint16_t b, const struct kind *kind, uint32_t flags,
+static uint16_t min_or_max(uint16_t a, uint16_t b, const struct half_kind *kind, uint32_t flags,
                            bool maximum)
 {
     uint16_t sign = 0;
@@ -60,7 +60,7 @@ static uint16_t min_or_max(uint16_t a, uint16_t b, const struct kind *kind, uint
     return (uint16_t)((less != maximum ? a : b) | sign);
 }
 
-static uint16_t compute(enum operation operation, const struct kind *kind, uint32_t flags,
+static uint16_t compute(enum half_operation operation, const struct half_kind *kind, uint32_t flags,
                         uint16_t a, uint16_t b, uint16_t c)
 {
     a = flush(a, kind, flags);
@@ -101,8 +101,9 @@ static void run_half(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
     const uint64_t *rc = inst->s[2] != NO_REGISTER ? row(warp, inst->s[2]) : ra;
     uint64_t *rd = out_row(warp, inst->d[0]);
     bool pair = inst->type == T_F16X2 || inst->type == T_BF16X2;
-    const struct kind *kind = inst->type == T_F16 || inst->type == T_F16X2 ? &halves : &bfloats;
-    enum operation operation = (enum operation)inst->mode;
+    const struct half_kind *kind =
+        inst->type == T_F16 || inst->type == T_F16X2 ? &halves : &bfloats;
+    enum half_operation operation = (enum half_operation)inst->mode;
     FOR_LANES(mask, {
         uint64_t a = ra[lane], b = rb[lane], c = rc[lane];
         uint64_t result =

@@ -179,7 +179,7 @@ static void run_in_rounds(struct fth_ptx_run *run, struct fth_ptx_cluster *clust
 
 /* Instructions per turn if the observer has a `time` callback and several warps can run. Long
  * enough to keep the overhead low; short enough that the accesses of the warps interleave in the
- * caches as on a GPU. Heuristic. */
+ * caches as on a GPU. Chosen, not derived. */
 #define SHORT_TURN 8u
 
 /* Returns the warp with the lowest time that can run, or NULL. *alone is true if no other warp can

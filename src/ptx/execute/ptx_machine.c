@@ -11,7 +11,7 @@
 static const char operation[] = "allocate device memory";
 
 /* Minimum size in bytes of an allocation that is backed by mmap, which takes host memory only for
- * the pages that are written. Heuristic. */
+ * the pages that are written. Chosen, not derived. */
 #define MIN_MAPPING ((uint64_t)1 << 20)
 /* Size in bytes of a GPU page. Large allocations are aligned to it, as by the CUDA driver. */
 #define LARGE_PAGE ((uint64_t)2 << 20)

@@ -210,7 +210,7 @@ void fth_ptx_remove_fragment(struct fth_ptx_warp *warp, uint32_t index);
 uint32_t fth_ptx_alive_lanes(const struct fth_ptx_warp *warp);
 /* The number of instructions that a warp runs before the next warp has its turn. A thread that
  * spins sees the writes of other warps after about this many instructions of its own warp.
- * Heuristic. */
+ * Chosen, not derived. */
 #define WARP_TURN 20000u
 /* Runs the warp for about `turn` instructions, or until it waits or ends. Returns true if it issued
  * any instruction. Sets warp->blocked if all its fragments wait. */

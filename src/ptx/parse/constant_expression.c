@@ -15,7 +15,7 @@ static const struct {
     {"||", 1}, {"&&", 2}, {"|", 3}, {"^", 4}, {"&", 5}, {"==", 6}, {"!=", 6}, {"<=", 7}, {">=", 7},
     {"<<", 8}, {">>", 8}, {"<", 7}, {">", 7}, {"+", 9}, {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10},
 };
-/* Maximum depth of the recursion, which protects the stack. Heuristic. */
+/* Maximum depth of the recursion, which protects the stack. Chosen, not derived. */
 enum { MAX_DEPTH = 64 };
 
 /* Returns the index of the operator at the current token, or -1. The lexer returns an operator of

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Limits that reject nonsensical files before they exhaust the host's memory: 64 GiB per variable,
- * and 100,000 registers and as many predicates per function. Heuristic. */
+ * and 100,000 registers and as many predicates per function. Chosen, not derived. */
 #define MAX_VARIABLE_BYTES ((uint64_t)1 << 36)
 #define MAX_REGISTERS 100000u
 

@@ -87,8 +87,8 @@ static bool finish(struct fth_ptx_parser *parser)
         if (!function->has_body)
             function->builtin = fth_ptx_find_builtin(function->name);
     }
-    /* Dynamic shared memory is aligned to 128 bytes. Heuristic: this is more than any PTX type
-     * needs. Limitation: a larger .align has no effect here. */
+    /* Dynamic shared memory is aligned to 128 bytes. Chosen, not derived: this is more than any PTX
+     * type needs. Limitation: a larger .align has no effect here. */
     module->dynamic_shared = fth_ptx_align_up(end, 128);
     for (size_t i = 0; i < module->function_count; i++) {
         struct fth_ptx_function *function = &module->functions[i];

@@ -42,8 +42,8 @@ struct fth_ptx_label_use {
     uint32_t inst;    /* otherwise, the index of the branch; code can still move in memory */
 };
 
-/* The size of the hash table and the maximum depth of nested braces. Heuristic; compilers nest a
- * few levels at most. */
+/* The size of the hash table and the maximum depth of nested braces. Chosen, not derived; compilers
+ * nest a few levels at most. */
 enum { BUCKETS = 1024, MAX_SCOPE_DEPTH = 64 };
 
 struct fth_ptx_parser {

@@ -48,7 +48,8 @@ static const char *format_number(const char *name, double number, bool human_rea
 /* Appends the value of an attribute and, if `human_readable`, its interval. */
 static void put_value(const struct fth_attribute *a, bool human_readable, struct fth_buffer *out)
 {
-    enum { MAX_ITEMS = 8, MAX_COLUMNS = 60 }; /* limits of human-readable cells; heuristic */
+    /* Limits of human-readable cells, which keep a row short. Chosen, not derived. */
+    enum { MAX_ITEMS = 8, MAX_COLUMNS = 60 };
     char number[40];
     switch (a->kind) {
     case FTH_NUMBER:

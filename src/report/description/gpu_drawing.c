@@ -122,9 +122,9 @@ static struct fth_block element_box(const struct fth_gpu_view *view, struct fth_
 
 /* Where the box of an element is drawn: in the box of the SM; below that box (other elements,
  * except the L2 and memory); or at the bottom, with the full width (L2 and memory). */
-enum place { IN_SM, BELOW_SM, AT_BOTTOM };
+enum box_place { IN_SM, BELOW_SM, AT_BOTTOM };
 
-static enum place element_place(const struct fth_gpu_view *view, const char *name)
+static enum box_place element_place(const struct fth_gpu_view *view, const char *name)
 {
     const char *scope = fth_view_scope(view, name);
     if (fth_view_classes(name) & (FTH_CLASS_L2 | FTH_CLASS_MEMORY))
@@ -135,7 +135,7 @@ static enum place element_place(const struct fth_gpu_view *view, const char *nam
 /* Draws the boxes of all elements of a place, as many per row as fit. Those at the bottom have the
  * full width, so there is one per row. */
 static struct fth_block place_boxes(const struct fth_gpu_view *view, struct fth_drawing *drawing,
-                                    enum place place, size_t width)
+                                    enum box_place place, size_t width)
 {
     size_t used = 0;
     struct fth_block *boxes = fth_arena_array(&drawing->arena, view->count + 1, sizeof *boxes);

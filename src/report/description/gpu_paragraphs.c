@@ -184,9 +184,9 @@ static void other_words(const struct fth_gpu_view *view, const char *element,
            width = fth_view_number(view, element, "bank_bytes");
     double conflict = fth_view_number(view, element, "conflict_cycles");
     if (!isnan(partitions))
-        fth_buffer_format(words, "%.0f partitions; ", partitions);
+        fth_buffer_format(words, "%.0f partition%s; ", partitions, partitions == 1 ? "" : "s");
     if (!isnan(slices))
-        fth_buffer_format(words, "%.0f slices; ", slices);
+        fth_buffer_format(words, "%.0f slice%s; ", slices, slices == 1 ? "" : "s");
     by_sm_words(view, element, words);
     double cold = fth_view_number(view, element, "cold_latency_cycles");
     if (!isnan(cold))

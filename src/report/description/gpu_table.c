@@ -19,11 +19,11 @@ static const struct {
     [CONFIDENCE] = {"Conf.", 6, false},
 };
 
-struct row {
+struct table_row {
     char cells[COLUMNS][64];
 };
 
-static void put_row(const struct fth_gpu_view *view, const struct row *row)
+static void put_row(const struct fth_gpu_view *view, const struct table_row *row)
 {
     struct fth_buffer line = {0};
     for (int c = 0; c < COLUMNS; c++) {
@@ -163,7 +163,7 @@ static void far_row(const struct fth_gpu_view *view, const char *element)
     double cycles = fth_view_number(view, element, "far_latency_cycles");
     if (isnan(cycles))
         return;
-    struct row row = {{""}};
+    struct table_row row = {{""}};
     snprintf(row.cells[ELEMENT], 64, "  far");
     fth_view_time(cycles, row.cells[LATENCY], 64);
     put_row(view, &row);
@@ -171,7 +171,7 @@ static void far_row(const struct fth_gpu_view *view, const char *element)
 
 static void element_row(const struct fth_gpu_view *view, const char *element)
 {
-    struct row row = {{""}};
+    struct table_row row = {{""}};
     bool tlb = fth_view_classes(element) & FTH_CLASS_TLB;
     const char *scope = fth_view_scope(view, element);
     double per_sm = fth_view_number(view, element, "per_sm");
@@ -197,7 +197,7 @@ static void element_row(const struct fth_gpu_view *view, const char *element)
 
 void fth_view_table(const struct fth_gpu_view *view)
 {
-    struct row head;
+    struct table_row head;
     for (int c = 0; c < COLUMNS; c++)
         snprintf(head.cells[c], 64, "%s", columns[c].head);
     if (view->options->colour)

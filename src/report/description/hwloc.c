@@ -172,12 +172,12 @@ static const char *const figures[] = {"size_bytes",
                                       NULL};
 
 /* The kinds of caches, with hwloc's numbers. */
-enum kind { UNIFIED, DATA, INSTRUCTION };
+enum cache_contents { UNIFIED, DATA, INSTRUCTION };
 
 /* Begins a cache object for an element or, if `parts` is more than 1, for one of its equal parts.
  * Returns false, and writes nothing, if the size is unknown. */
-static bool begin_cache(struct tree *tree, const char *element, enum kind kind, double parts,
-                        const struct pus *pus)
+static bool begin_cache(struct tree *tree, const char *element, enum cache_contents kind,
+                        double parts, const struct pus *pus)
 {
     const int depth = strcmp(element, "l2") == 0 ? 2 : 1;
     double size = fth_gpu_number(tree->gpu, element, "size_bytes", NAN);

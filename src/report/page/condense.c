@@ -7,8 +7,8 @@
 
 /* A cache size is kept if it is SIZE_STEP times the last kept size, which is an eighth of an
  * octave, or if at least 1/PARTS of the accesses hit at this size but not at the last one. Curves
- * with at most PARTS distances are kept as they are. Heuristic values, which leave a few hundred
- * points per curve. */
+ * with at most PARTS distances are kept as they are. The values are chosen, not derived; they leave
+ * a few hundred points per curve. */
 static const double SIZE_STEP = 1.09;
 enum { PARTS = 256 };
 

@@ -89,12 +89,21 @@ static void put_count(struct fth_cells *cells, uint64_t number)
     fth_cells_put(cells, NULL, (double)number);
 }
 
+/* Returns what the column "launches" shows: the number of launches of a kernel or, if each launch
+ * has a row, the index of the launch, from 1. A kernel with one launch has no row for its launch. */
+static uint64_t launches_of(const struct fth_model_row *row, enum fth_model_view view)
+{
+    if (view != FTH_MODEL_VIEW_LAUNCHES)
+        return row->launches;
+    return (row->launch == SIZE_MAX ? row->last_launch : row->launch) + 1;
+}
+
 static void put_row(struct fth_cells *cells, const struct fth_model_row *row,
-                    const struct fth_model_params *params)
+                    enum fth_model_view view, const struct fth_model_params *params)
 {
     const uint64_t off = sum(row->bypassed.sectors);
     fth_cells_put(cells, row->kernel, 0);
-    put_count(cells, row->launch == SIZE_MAX ? row->launches : row->launch + 1);
+    put_count(cells, launches_of(row, view));
     put_count(cells, row->l1_bytes);
     put_count(cells, row->blocks_at_once);
     put_count(cells, row->l1.sectors[FTH_TRACE_READ]);
@@ -259,7 +268,7 @@ static struct fth_table make_table(struct fth_cells *cells, enum fth_model_view 
             else if (view == FTH_MODEL_VIEW_PROFILE)
                 put_profile(cells, row);
             else
-                put_row(cells, row, params);
+                put_row(cells, row, view, params);
         }
     table.cells = cells->items;
     table.row_count = cells->failed ? 0 : cells->count / table.column_count;

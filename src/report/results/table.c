@@ -24,8 +24,8 @@ static const char *cell_text(const struct fth_table *table, size_t index, bool u
 void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
                     struct fth_buffer *out)
 {
-    /* MAX_WIDTH: longer texts are cut, except in the last column (heuristic). MAX_COLUMNS: further
-     * columns are not shown; no table of fathom has more. */
+    /* MAX_WIDTH: longer texts are cut, except in the last column (chosen, not derived).
+     * MAX_COLUMNS: further columns are not shown; no table of fathom has more. */
     enum { MAX_WIDTH = 60, MAX_COLUMNS = 32 };
     size_t width[MAX_COLUMNS];
     size_t count = table->column_count < MAX_COLUMNS ? table->column_count : MAX_COLUMNS;

@@ -1,9 +1,9 @@
 /* Encodes the accesses of a frame as bytes, and decodes them.
  *
  * A frame is a sequence of at most 8,192 accesses of one launch, sorted by access number, block and
- * warp (write.c). The access number is the index of an access within its warp, from 0. The frame
- * has a header (struct fth_frame) with its launch, its run (a sorted part of the file), and the
- * ranges of blocks and access numbers that occur in it.
+ * warp (trace_writer.c). The access number is the index of an access within its warp, from 0. The
+ * frame has a header (struct fth_frame) with its launch, its run (a sorted part of the file), and
+ * the ranges of blocks and access numbers that occur in it.
  *
  * The warps of a kernel mostly execute the same instructions on neighbouring addresses. An access
  * is therefore encoded as its difference from a prediction: the position (access number, block,
@@ -45,7 +45,7 @@ enum { LANES = 32 };
 /* The largest valid tag, with all fields present, and a value that is never a valid tag. */
 enum { MAX_TAG = TAG_POSITION | TAG_INSTRUCTION | TAG_LANES | TAG_DELTA, INVALID_TAG = 0xff };
 /* Longest text, such as a kernel's name, that a reader accepts, in bytes. A longer one counts as
- * damage. Heuristic. */
+ * damage. Chosen, not derived: it bounds the memory that a damaged length can claim. */
 enum { MAX_TEXT_BYTES = 65536 };
 
 /* ---- records in memory ---- */
@@ -190,7 +190,7 @@ const char *fth_get_text(struct fth_bytes *bytes, struct fth_arena *arena)
     }
     char *text = fth_arena_alloc(arena, (size_t)size + 1); /* zeroed, so the text is terminated */
     if (!text) {
-        bytes->failed = true;
+        bytes->failed = bytes->no_memory = true;
         return NULL;
     }
     memcpy(text, bytes->at, (size_t)size);
@@ -393,7 +393,7 @@ enum fth_status fth_frame_decoder_begin(struct fth_frame_decoder *decoder, const
                                         size_t size, struct fth_frame *frame,
                                         struct fth_error *error)
 {
-    decoder->bytes = (struct fth_bytes){data, (const unsigned char *)data + size, false};
+    decoder->bytes = (struct fth_bytes){.at = data, .end = (const unsigned char *)data + size};
     fth_get_frame_header(&decoder->bytes, &decoder->frame);
     if (decoder->bytes.failed)
         return fth_fail(error, FTH_INVALID, "read trace", NULL,

@@ -61,26 +61,28 @@ struct fth_container_writer {
     struct fth_buffer part; /* the part being written; kept to reuse its memory */
 };
 
-enum fth_status fth_container_create(const char *path, struct fth_container_writer **out,
-                                     struct fth_error *error)
+enum fth_status fth_container_create(struct fth_atomic_file *file,
+                                     struct fth_container_writer **out, struct fth_error *error)
 {
     *out = NULL;
     struct fth_container_writer *writer = calloc(1, sizeof *writer);
-    if (!writer)
-        return fth_no_memory(error, "write trace", path);
-    enum fth_status status = fth_atomic_open(path, &writer->file, error);
-    writer->zstd = ZSTD_createCCtx();
-    if (status == FTH_OK && !writer->zstd)
-        status = fth_no_memory(error, "write trace", path);
-    if (status == FTH_OK)
-        status = fth_atomic_write(writer->file, FTH_TRACE_MAGIC, sizeof FTH_TRACE_MAGIC - 1, error);
-    writer->at = sizeof FTH_TRACE_MAGIC - 1;
-    if (status != FTH_OK) {
-        fth_container_abort(writer);
-        return status;
+    enum fth_status status = FTH_NO_MEMORY;
+    if (!writer) {
+        fth_atomic_abort(file);
+        return fth_no_memory(error, "write trace", NULL);
     }
-    *out = writer;
-    return FTH_OK;
+    writer->file = file;
+    writer->at = sizeof FTH_TRACE_MAGIC - 1;
+    writer->zstd = ZSTD_createCCtx();
+    if (writer->zstd)
+        status = fth_atomic_write(file, FTH_TRACE_MAGIC, sizeof FTH_TRACE_MAGIC - 1, error);
+    else
+        fth_no_memory(error, "write trace", NULL);
+    if (status == FTH_OK)
+        *out = writer;
+    else
+        fth_container_abort(writer);
+    return status;
 }
 
 enum fth_status fth_container_put(struct fth_container_writer *writer, enum fth_part type,
@@ -216,28 +218,39 @@ enum fth_status fth_container_open_memory(const void *data, size_t size, struct 
     return finish_open(container, out, error);
 }
 
-enum fth_status fth_container_open(const char *path, struct fth_container **out,
-                                   struct fth_error *error)
+/* Opens a container on `fd`, of which it takes ownership. `fd` is negative if opening the file has
+ * failed with `errno`. */
+static enum fth_status open_on(int fd, const char *path, struct fth_container **out,
+                               struct fth_error *error)
 {
+    const off_t end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+    const int cause = errno;
     *out = NULL;
     struct fth_container *container = calloc(1, sizeof *container);
     char *copy = strdup(path);
-    if (!container || !copy) {
+    if (!container || !copy || end < 0) {
         free(container);
         free(copy);
-        return fth_no_memory(error, "read trace", path);
+        if (fd >= 0)
+            close(fd);
+        return end < 0 ? fth_fail(error, cause == ENOENT ? FTH_NOT_FOUND : FTH_IO, "read trace",
+                                  path, "%s", strerror(cause))
+                       : fth_no_memory(error, "read trace", path);
     }
-    container->path = copy;
-    container->fd = open(path, O_RDONLY | O_CLOEXEC);
-    off_t end = container->fd < 0 ? -1 : lseek(container->fd, 0, SEEK_END);
-    if (end < 0) {
-        enum fth_status status = errno == ENOENT ? FTH_NOT_FOUND : FTH_IO;
-        fth_fail(error, status, "read trace", path, "%s", strerror(errno));
-        fth_container_close(container);
-        return status;
-    }
-    container->bytes = (uint64_t)end;
+    *container = (struct fth_container){.fd = fd, .bytes = (uint64_t)end, .path = copy};
     return finish_open(container, out, error);
+}
+
+enum fth_status fth_container_open(const char *path, struct fth_container **out,
+                                   struct fth_error *error)
+{
+    return open_on(open(path, O_RDONLY | O_CLOEXEC), path, out, error);
+}
+
+enum fth_status fth_container_attach(int fd, const char *name, struct fth_container **out,
+                                     struct fth_error *error)
+{
+    return open_on(fcntl(fd, F_DUPFD_CLOEXEC, 0), name, out, error);
 }
 
 void fth_container_close(struct fth_container *container)

@@ -50,6 +50,8 @@ static enum fth_status get_launch(struct fth_trace *trace, struct fth_bytes *byt
          * refused below. Multiplying with such dimensions could overflow. */
         threads *= launch.block[i] <= 1024 ? launch.block[i] : 0;
     }
+    if (bytes->no_memory)
+        return fth_no_memory(error, "read trace", fth_container_path(trace->container));
     if (bytes->failed || threads == 0 || threads > 1024)
         return refuse(trace, "the file is damaged: a launch has no valid header", error);
     if (!fth_grow((void **)&trace->launches, trace->launch_count, &trace->launch_capacity,
@@ -127,7 +129,36 @@ static struct fth_bytes bytes_of(const struct fth_buffer *content)
 {
     static const unsigned char none[1];
     const unsigned char *data = content->data ? (const unsigned char *)content->data : none;
-    return (struct fth_bytes){data, data + content->size, false};
+    return (struct fth_bytes){.at = data, .end = data + content->size};
+}
+
+/* Reads the contents of the index: launches, instructions and frame headers. */
+static enum fth_status get_index(struct fth_trace *trace, struct fth_bytes *bytes,
+                                 struct fth_error *error)
+{
+    uint64_t offset = 0, count = fth_get_varint(bytes);
+    for (uint64_t i = 0; i < count; i++) {
+        FTH_TRY(get_launch(trace, bytes, error));
+        FTH_TRY(get_totals(trace, bytes, error));
+    }
+    count = fth_get_varint(bytes);
+    for (uint64_t i = 0; i < count; i++)
+        FTH_TRY(get_instruction(trace, bytes, error));
+    count = fth_get_varint(bytes);
+    for (uint64_t i = 0; i < count; i++) {
+        struct fth_frame frame;
+        fth_get_frame_header(bytes, &frame);
+        offset += fth_get_varint(bytes); /* stored as the difference to the previous frame */
+        frame.offset = offset;
+        if (bytes->failed)
+            return refuse(trace, "the file is damaged: the index is incomplete", error);
+        FTH_TRY(add_frame(trace, &frame, error));
+    }
+    for (size_t i = 0; i < trace->launch_count; i++)
+        get_shared_bytes(&trace->launches[i], bytes);
+    if (bytes->failed || bytes->at != bytes->end)
+        return refuse(trace, "the file is damaged: the index is malformed", error);
+    return FTH_OK;
 }
 
 static enum fth_status read_index(struct fth_trace *trace, struct fth_error *error)
@@ -139,29 +170,10 @@ static enum fth_status read_index(struct fth_trace *trace, struct fth_error *err
         trace->container, fth_container_index(trace->container), &type, &content, &next, error);
     if (status == FTH_UNAVAILABLE || (status == FTH_OK && type != FTH_PART_INDEX))
         status = refuse(trace, "the file is damaged: the index is not at its offset", error);
-    struct fth_bytes bytes = bytes_of(&content);
-    uint64_t count = status == FTH_OK ? fth_get_varint(&bytes) : 0, offset = 0;
-    for (uint64_t i = 0; i < count && status == FTH_OK; i++) {
-        status = get_launch(trace, &bytes, error);
-        if (status == FTH_OK)
-            status = get_totals(trace, &bytes, error);
+    if (status == FTH_OK) {
+        struct fth_bytes bytes = bytes_of(&content);
+        status = get_index(trace, &bytes, error);
     }
-    count = status == FTH_OK ? fth_get_varint(&bytes) : 0;
-    for (uint64_t i = 0; i < count && status == FTH_OK; i++)
-        status = get_instruction(trace, &bytes, error);
-    count = status == FTH_OK ? fth_get_varint(&bytes) : 0;
-    for (uint64_t i = 0; i < count && status == FTH_OK; i++) {
-        struct fth_frame frame;
-        fth_get_frame_header(&bytes, &frame);
-        offset += fth_get_varint(&bytes); /* stored as the difference to the previous frame */
-        frame.offset = offset;
-        status = bytes.failed ? refuse(trace, "the file is damaged: the index is incomplete", error)
-                              : add_frame(trace, &frame, error);
-    }
-    for (size_t i = 0; i < trace->launch_count && status == FTH_OK; i++)
-        get_shared_bytes(&trace->launches[i], &bytes);
-    if (status == FTH_OK && (bytes.failed || bytes.at != bytes.end))
-        status = refuse(trace, "the file is damaged: the index is malformed", error);
     fth_buffer_fini(&content);
     return status;
 }
@@ -301,8 +313,17 @@ enum fth_status fth_trace_open(const char *path, struct fth_trace **out, struct 
 {
     struct fth_container *container;
     *out = NULL;
-    enum fth_status status = fth_container_open(path, &container, error);
-    return status == FTH_OK ? open_container(container, out, error) : status;
+    FTH_TRY(fth_container_open(path, &container, error));
+    return open_container(container, out, error);
+}
+
+enum fth_status fth_trace_attach(int fd, const char *name, struct fth_trace **out,
+                                 struct fth_error *error)
+{
+    struct fth_container *container;
+    *out = NULL;
+    FTH_TRY(fth_container_attach(fd, name, &container, error));
+    return open_container(container, out, error);
 }
 
 enum fth_status fth_trace_open_memory(const void *data, size_t size, struct fth_trace **out,
@@ -310,8 +331,8 @@ enum fth_status fth_trace_open_memory(const void *data, size_t size, struct fth_
 {
     struct fth_container *container;
     *out = NULL;
-    enum fth_status status = fth_container_open_memory(data, size, &container, error);
-    return status == FTH_OK ? open_container(container, out, error) : status;
+    FTH_TRY(fth_container_open_memory(data, size, &container, error));
+    return open_container(container, out, error);
 }
 
 void fth_trace_close(struct fth_trace *trace)
@@ -445,14 +466,13 @@ static enum fth_status begin_frame(const struct fth_trace_cursor *cursor, struct
                                                &run->content, &next, error);
     if (status == FTH_UNAVAILABLE || (status == FTH_OK && type != FTH_PART_FRAME))
         return refuse(cursor->trace, "the file is damaged: a frame is not at its offset", error);
-    if (status == FTH_OK)
-        status = fth_frame_decoder_begin(run->decoder, run->content.data, run->content.size, &frame,
-                                         error);
-    if (status == FTH_OK && (frame.launch != expected->launch || frame.run != expected->run ||
-                             frame.count != expected->count))
-        status =
-            refuse(cursor->trace, "the file is damaged: a frame differs from the index", error);
-    return status;
+    FTH_TRY(status);
+    FTH_TRY(
+        fth_frame_decoder_begin(run->decoder, run->content.data, run->content.size, &frame, error));
+    if (frame.launch != expected->launch || frame.run != expected->run ||
+        frame.count != expected->count)
+        return refuse(cursor->trace, "the file is damaged: a frame differs from the index", error);
+    return FTH_OK;
 }
 
 /* Returns whether the access is in the requested blocks. */
@@ -515,11 +535,27 @@ static enum fth_status find_runs(struct fth_trace_cursor *cursor, size_t launch,
             return fth_no_memory(error, "read trace", NULL);
         struct run *run = &cursor->runs[cursor->run_count++];
         *run = (struct run){.frame = i, .last_frame = end};
-        enum fth_status status =
-            fth_frame_decoder_create(trace->instruction_count, warps, &run->decoder, error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(fth_frame_decoder_create(trace->instruction_count, warps, &run->decoder, error));
     }
+    return FTH_OK;
+}
+
+/* Moves each run to its first access, and builds the heap. */
+static enum fth_status begin_runs(struct fth_trace_cursor *cursor, struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    cursor->heap = calloc(cursor->run_count + 1, sizeof *cursor->heap);
+    if (!cursor->heap)
+        return fth_no_memory(error, "read trace", NULL);
+    for (size_t i = 0; i < cursor->run_count; i++) {
+        FTH_TRY(begin_frame(cursor, &cursor->runs[i], error));
+        if (run_next(cursor, &cursor->runs[i], &status, error))
+            cursor->heap[cursor->heap_count++] = i;
+        FTH_TRY(status);
+    }
+    for (size_t i = cursor->heap_count; i-- > 0;)
+        sift_down(cursor, i);
+    restore_heap(cursor);
     return FTH_OK;
 }
 
@@ -536,19 +572,8 @@ enum fth_status fth_trace_cursor_open(const struct fth_trace *trace, size_t laun
         return fth_no_memory(error, "read trace", NULL);
     *cursor = (struct fth_trace_cursor){.trace = trace, .first = first, .last = last};
     enum fth_status status = find_runs(cursor, launch, error);
-    cursor->heap = calloc(cursor->run_count + 1, sizeof *cursor->heap);
-    if (!cursor->heap) {
-        fth_trace_cursor_close(cursor);
-        return status == FTH_OK ? fth_no_memory(error, "read trace", NULL) : status;
-    }
-    for (size_t i = 0; i < cursor->run_count && status == FTH_OK; i++) {
-        status = begin_frame(cursor, &cursor->runs[i], error);
-        if (status == FTH_OK && run_next(cursor, &cursor->runs[i], &status, error))
-            cursor->heap[cursor->heap_count++] = i;
-    }
-    for (size_t i = cursor->heap_count; i-- > 0;)
-        sift_down(cursor, i);
-    restore_heap(cursor);
+    if (status == FTH_OK)
+        status = begin_runs(cursor, error);
     if (status == FTH_OK)
         *out = cursor;
     else

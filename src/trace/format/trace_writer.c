@@ -10,7 +10,7 @@
 /* Accesses per run, accesses per frame, and pool entries (address differences of irregular
  * accesses) at which a run is written early. Runs are large so that a reader has few runs to merge.
  * Frames are small because a reader holds one frame per run: 10^9 accesses make 4,000 runs, and
- * 4,000 frames take at most some hundred megabytes. */
+ * 4,000 frames take at most some hundred megabytes. Chosen within these limits, not derived. */
 enum { RUN_ACCESSES = 1 << 18, FRAME_ACCESSES = 1 << 13, RUN_POOL_ENTRIES = 1 << 22 };
 
 struct launch {
@@ -41,19 +41,40 @@ struct fth_trace_writer {
     struct fth_buffer scratch; /* content of the part being written */
 };
 
+/* Creates a writer to `file`, of which it takes ownership. */
+static enum fth_status create_writer(struct fth_atomic_file *file, struct fth_trace_writer **out,
+                                     struct fth_error *error)
+{
+    struct fth_trace_writer *writer = calloc(1, sizeof *writer);
+    *out = NULL;
+    if (!writer) {
+        fth_atomic_abort(file);
+        return fth_no_memory(error, "write trace", NULL);
+    }
+    enum fth_status status = fth_container_create(file, &writer->file, error);
+    if (status == FTH_OK)
+        *out = writer;
+    else
+        fth_trace_writer_abort(writer);
+    return status;
+}
+
 enum fth_status fth_trace_writer_create(const char *path, struct fth_trace_writer **out,
                                         struct fth_error *error)
 {
+    struct fth_atomic_file *file;
     *out = NULL;
-    struct fth_trace_writer *writer = calloc(1, sizeof *writer);
-    if (!writer)
-        return fth_no_memory(error, "write trace", NULL);
-    enum fth_status status = fth_container_create(path, &writer->file, error);
-    if (status != FTH_OK)
-        fth_trace_writer_abort(writer);
-    else
-        *out = writer;
-    return status;
+    FTH_TRY(fth_atomic_open(path, &file, error));
+    return create_writer(file, out, error);
+}
+
+enum fth_status fth_trace_writer_attach(int fd, const char *name, struct fth_trace_writer **out,
+                                        struct fth_error *error)
+{
+    struct fth_atomic_file *file;
+    *out = NULL;
+    FTH_TRY(fth_atomic_attach(fd, name, &file, error));
+    return create_writer(file, out, error);
 }
 
 void fth_trace_writer_abort(struct fth_trace_writer *writer)
@@ -203,8 +224,8 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
 {
     static const enum key keys[] = {KEY_WARP, KEY_BLOCK, KEY_NUMBER};
     const struct fth_records *run = &writer->run;
-    /* Maximum range of a key for the counting sort. Heuristic: keeps the counters in proportion to
-     * the number of accesses. */
+    /* Maximum range of a key for the counting sort. Chosen, not derived: keeps the counters in
+     * proportion to the number of accesses. */
     size_t max_values = 4 * run->count + 1024;
     if (run->count > writer->order_capacity) {
         free(writer->order);
@@ -285,19 +306,16 @@ static enum fth_status write_frame(struct fth_trace_writer *writer, const uint32
     if (frame.last_number >= launch->header.longest)
         launch->header.longest = frame.last_number + 1;
     launch->header.accesses += count;
-    enum fth_status status = number_instructions(writer, order, count, error);
+    FTH_TRY(number_instructions(writer, order, count, error));
     writer->scratch.size = 0;
-    if (status == FTH_OK)
-        status = fth_frame_encode(run, order, &frame, launch->warps, writer->ids,
-                                  writer->instruction_count, &writer->scratch, error);
-    if (status == FTH_OK)
-        status = put(writer, FTH_PART_FRAME, &frame.offset, error);
-    if (status == FTH_OK && !fth_grow((void **)&writer->frames, writer->frame_count,
-                                      &writer->frame_capacity, sizeof frame))
-        status = fth_no_memory(error, "write trace", NULL);
-    if (status == FTH_OK)
-        writer->frames[writer->frame_count++] = frame;
-    return status;
+    FTH_TRY(fth_frame_encode(run, order, &frame, launch->warps, writer->ids,
+                             writer->instruction_count, &writer->scratch, error));
+    FTH_TRY(put(writer, FTH_PART_FRAME, &frame.offset, error));
+    if (!fth_grow((void **)&writer->frames, writer->frame_count, &writer->frame_capacity,
+                  sizeof frame))
+        return fth_no_memory(error, "write trace", NULL);
+    writer->frames[writer->frame_count++] = frame;
+    return FTH_OK;
 }
 
 /* Sorts and writes the current run, if it is not empty, and starts a new one. */
@@ -320,9 +338,8 @@ static enum fth_status flush_run(struct fth_trace_writer *writer, struct fth_err
 enum fth_status fth_trace_writer_add(struct fth_trace_writer *writer,
                                      const struct fth_records *records, struct fth_error *error)
 {
-    if (writer->run.count + records->count > RUN_ACCESSES) {
+    if (writer->run.count + records->count > RUN_ACCESSES)
         FTH_TRY(flush_run(writer, error));
-    }
     if (!fth_records_append(&writer->run, records))
         return fth_no_memory(error, "write trace", NULL);
     return writer->run.count >= RUN_ACCESSES || writer->run.pool_count >= RUN_POOL_ENTRIES
@@ -333,7 +350,7 @@ enum fth_status fth_trace_writer_add(struct fth_trace_writer *writer,
 enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
                                      const struct fth_trace_launch *totals, struct fth_error *error)
 {
-    enum fth_status status = flush_run(writer, error);
+    FTH_TRY(flush_run(writer, error));
     struct fth_trace_launch *launch = &writer->launches[writer->launch_count - 1].header;
     launch->shared = totals->shared;
     launch->local = totals->local;
@@ -343,7 +360,7 @@ enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
     writer->scratch.size = 0;
     fth_put_totals(launch, &writer->scratch);
     fth_put_varint(launch->shared_bytes + 1, &writer->scratch);
-    return status == FTH_OK ? put(writer, FTH_PART_LAUNCH_END, NULL, error) : status;
+    return put(writer, FTH_PART_LAUNCH_END, NULL, error);
 }
 
 enum fth_status fth_trace_writer_commit(struct fth_trace_writer *writer, struct fth_error *error)

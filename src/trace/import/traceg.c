@@ -285,13 +285,16 @@ static enum fth_status read_line(struct traceg *traceg, char *line)
                : refuse(traceg, "an instruction before the first 'thread block' line");
 }
 
-enum fth_status fth_traceg_import(const char *from, struct fth_trace_writer *writer,
+enum fth_status fth_traceg_import(const struct fth_trace_input *input,
+                                  struct fth_trace_writer *writer, const struct fth_log *log,
                                   struct fth_error *error)
 {
-    struct traceg traceg = {
-        .path = from, .writer = writer, .totals = {.shared_bytes = UINT64_MAX}, .error = error};
+    struct traceg traceg = {.path = input->name,
+                            .writer = writer,
+                            .totals = {.shared_bytes = UINT64_MAX},
+                            .error = error};
     char *line;
-    enum fth_status status = fth_lines_open(from, &traceg.lines, error);
+    enum fth_status status = fth_lines_open(input, log, &traceg.lines, error);
     while (status == FTH_OK) {
         status = fth_lines_next(traceg.lines, &line, error);
         if (status != FTH_OK || !line)

@@ -1,5 +1,4 @@
-/* Imports traces of other tools (docs/traces.md). This file reads traces in text form; traceg.c
- * reads those of Accel-Sim. A line of a text trace is one tuple of the RDGC paper (M. Kiani and
+/* Imports traces in text form (docs/traces.md). A line is one tuple of the RDGC paper (M. Kiani and
  * A. Rajabzadeh, "RDGC: A Reuse Distance-Based Approach to GPU Cache Performance Analysis"). A
  * tuple with five fields is an access of a thread, one with more fields an access of a warp.
  */
@@ -18,9 +17,8 @@
  *           are active
  *     ADD   address of each active lane, in bytes
  *
- * Blanks, commas, braces and parentheses separate the fields. Numbers are decimal, hexadecimal with
- * 0x, or octal with a leading 0. The first line that is not empty must not start with a comma or a
- * parenthesis; otherwise the format is not recognised.
+ * Blanks, commas, braces and parentheses separate the fields. Numbers are decimal, also with leading
+ * zeros, or hexadecimal with 0x.
  *
  * Lines that start with # are comments, except the following, which `fathom trace --dump` writes.
  * Their numbers are always decimal.
@@ -39,119 +37,29 @@
 /* clang-format on */
 #include "trace/trace.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- lines ---- */
-
-struct fth_lines {
-    struct fth_zreader *reader;
-    struct fth_buffer line;
-    char chunk[1 << 16];
-    size_t at, size; /* next byte and number of bytes in the chunk */
-    size_t number;   /* of the line that was returned last, from 1 */
-    bool end;
-};
-
-/* Maximum length of a line. A tuple with 32 addresses has less than a thousand bytes. */
-#define MAX_LINE_BYTES ((size_t)1 << 16)
-_Static_assert(MAX_LINE_BYTES == 65536, "the message of fth_lines_next states this limit");
-
-enum fth_status fth_lines_open(const char *path, struct fth_lines **out, struct fth_error *error)
-{
-    *out = calloc(1, sizeof **out);
-    if (!*out)
-        return fth_no_memory(error, "read", path);
-    enum fth_status status = fth_zreader_open(path, &(*out)->reader, error);
-    if (status != FTH_OK) {
-        free(*out);
-        *out = NULL;
-    }
-    return status;
-}
-
-enum fth_status fth_lines_next(struct fth_lines *lines, char **line, struct fth_error *error)
-{
-    lines->line.size = 0;
-    *line = NULL;
-    for (;;) {
-        if (lines->at == lines->size && !lines->end) {
-            FTH_TRY(fth_zreader_read(lines->reader, lines->chunk, sizeof lines->chunk, &lines->size,
-                                     error));
-            lines->at = 0;
-            lines->end = lines->size == 0;
-        }
-        const char *from = lines->chunk + lines->at;
-        const char *feed = memchr(from, '\n', lines->size - lines->at);
-        size_t size = feed ? (size_t)(feed - from) : lines->size - lines->at;
-        fth_buffer_append(&lines->line, from, size);
-        lines->at += size + (feed ? 1 : 0);
-        if (lines->line.failed)
-            return fth_no_memory(error, "read trace", NULL);
-        if (lines->line.size > MAX_LINE_BYTES)
-            return fth_fail(error, FTH_INVALID, "read trace", NULL,
-                            "line %zu is longer than 65536 bytes", lines->number + 1);
-        if (feed || (lines->end && lines->line.size > 0))
-            break;
-        if (lines->end)
-            return FTH_OK;
-    }
-    lines->number++;
-    fth_buffer_text(&lines->line, ""); /* allocates memory also for an empty line */
-    *line = lines->line.data;
-    return *line ? FTH_OK : fth_no_memory(error, "read trace", NULL);
-}
-
-size_t fth_lines_number(const struct fth_lines *lines)
-{
-    return lines->number;
-}
-
-void fth_lines_close(struct fth_lines *lines)
-{
-    if (!lines)
-        return;
-    fth_zreader_close(lines->reader);
-    fth_buffer_fini(&lines->line);
-    free(lines);
-}
-
-const char *fth_text_after(const char *text, const char *beginning)
-{
-    size_t size = strlen(beginning);
-    return strncmp(text, beginning, size) == 0 ? text + size : NULL;
-}
-
-bool fth_text_numbers(const char *text, int base, uint64_t max, size_t count, uint64_t *numbers)
-{
-    for (size_t i = 0; i < count; i++) {
-        char *end;
-        text += strspn(text, " \t,(");
-        errno = 0;
-        numbers[i] = strtoull(text, &end, base);
-        if (end == text || *text == '-' || errno || numbers[i] > max)
-            return false;
-        text = end;
-    }
-    return true;
-}
 
 /* ---- collecting the accesses of a launch ---- */
 
 /* The access of one thread: a tuple of a thread, or one lane of a tuple of a warp. */
 struct thread_access {
     uint64_t number, block, address;
+    /* Which access of the warp it belongs to, if the warp has several with this number and this
+     * instruction. For a tuple of a warp: the line. For a tuple of a thread: the line while the
+     * launch is read; then how many earlier tuples the same thread has (number_repetitions). */
+    uint64_t record;
     uint32_t warp, lane, instruction;
+    bool of_warp; /* from a tuple of a warp */
 };
 
 /* The numbers of instructions in '# instruction' lines must be below this limit, which bounds the
- * size of the array `declared`. Heuristic. */
+ * size of the array `declared`. Chosen, not derived: kernels have far fewer memory instructions. */
 enum { MAX_INSTRUCTIONS = 1 << 16 };
 
 struct import {
-    const char *path; /* of the text file that is imported */
+    const char *path; /* of the text file that is imported, for messages */
     struct fth_lines *lines;
     struct fth_trace_writer *writer;
     struct thread_access *accesses;
@@ -172,27 +80,61 @@ static enum fth_status refuse(struct import *import, const char *cause)
                     fth_lines_number(import->lines), cause);
 }
 
-/* Sorts the lanes of each warp access next to each other, in ascending order. The order of the warp
- * accesses among each other does not matter: the writer sorts them by access number, block and warp
- * (write.c). */
-static int by_access(const void *a, const void *b)
+/* Compares what the accesses of one warp that are combined have in common. */
+static int compare_origins(const struct thread_access *one, const struct thread_access *other)
 {
-    const struct thread_access *one = a, *other = b;
     const uint64_t keys[][2] = {{one->block, other->block},
                                 {one->number, other->number},
                                 {one->warp, other->warp},
                                 {one->instruction, other->instruction},
-                                {one->lane, other->lane}};
+                                {one->of_warp, other->of_warp}};
     for (size_t i = 0; i < FTH_COUNT(keys); i++)
         if (keys[i][0] != keys[i][1])
             return keys[i][0] < keys[i][1] ? -1 : 1;
     return 0;
 }
 
+/* Sorts the tuples of each thread next to each other, in the order of their lines. */
+static int by_thread(const void *a, const void *b)
+{
+    const struct thread_access *one = a, *other = b;
+    const int origin = compare_origins(one, other);
+    if (origin || one->lane != other->lane)
+        return origin ? origin : one->lane < other->lane ? -1 : 1;
+    return one->record < other->record ? -1 : one->record > other->record;
+}
+
+/* Sorts the lanes of each warp access next to each other, in ascending order. The order of the warp
+ * accesses among each other does not matter: the writer sorts them by access number, block and warp
+ * (trace_writer.c). */
+static int by_access(const void *a, const void *b)
+{
+    const struct thread_access *one = a, *other = b;
+    const int origin = compare_origins(one, other);
+    if (origin || one->record != other->record)
+        return origin ? origin : one->record < other->record ? -1 : 1;
+    return one->lane < other->lane ? -1 : one->lane > other->lane;
+}
+
 static bool same_access(const struct thread_access *a, const struct thread_access *b)
 {
-    return a->block == b->block && a->number == b->number && a->warp == b->warp &&
-           a->instruction == b->instruction;
+    return compare_origins(a, b) == 0 && a->record == b->record;
+}
+
+/* Sets `record` of the tuples of threads: the first tuples of all threads of a warp with the same
+ * number and instruction form one access, their second tuples another one, and so on. */
+static void number_repetitions(struct import *import)
+{
+    uint64_t repetitions = 0;
+    for (size_t i = 0; i < import->count; i++) {
+        struct thread_access *access = &import->accesses[i];
+        if (access->of_warp)
+            continue;
+        const bool again =
+            i > 0 && access[-1].lane == access->lane && compare_origins(&access[-1], access) == 0;
+        repetitions = again ? repetitions + 1 : 0;
+        access->record = repetitions;
+    }
 }
 
 /* If the text states no grid or block, chooses the smallest one that contains all accesses. */
@@ -226,12 +168,7 @@ static enum fth_status write_accesses(struct import *import)
         uint64_t addresses[32];
         size_t count = 0;
         for (end = i; end < import->count && same_access(first, &import->accesses[end]); end++) {
-            uint32_t lane = 1u << import->accesses[end].lane;
-            /* A thread that occurs again starts another record. The accesses are sorted by lane, so
-             * the lanes 0 0 1 1 become three records: {0}, {0, 1}, {1}. */
-            if (record.mask & lane)
-                break;
-            record.mask |= lane;
+            record.mask |= 1u << import->accesses[end].lane;
             addresses[count++] = import->accesses[end].address;
         }
         if (record.warp >= warps) {
@@ -256,22 +193,22 @@ static enum fth_status end_launch(struct import *import)
     if (!import->has_content)
         return FTH_OK;
     infer_shape(import);
-    if (import->count)
+    if (import->count) {
+        qsort(import->accesses, import->count, sizeof *import->accesses, by_thread);
+        number_repetitions(import);
         qsort(import->accesses, import->count, sizeof *import->accesses, by_access);
-    enum fth_status status =
-        fth_trace_writer_begin(import->writer, import->kernel[0] ? import->kernel : "kernel",
-                               import->grid, import->block, import->error);
-    if (status == FTH_OK)
-        status = write_accesses(import);
-    if (status == FTH_OK)
-        status = fth_trace_writer_end(
-            import->writer, &(struct fth_trace_launch){.shared_bytes = UINT64_MAX}, import->error);
+    }
+    FTH_TRY(fth_trace_writer_begin(import->writer, import->kernel[0] ? import->kernel : "kernel",
+                                   import->grid, import->block, import->error));
+    FTH_TRY(write_accesses(import));
+    FTH_TRY(fth_trace_writer_end(
+        import->writer, &(struct fth_trace_launch){.shared_bytes = UINT64_MAX}, import->error));
     import->count = 0;
     import->has_content = false;
     import->kernel[0] = '\0';
     memset(import->grid, 0, sizeof import->grid);
     memset(import->block, 0, sizeof import->block);
-    return status;
+    return FTH_OK;
 }
 
 /* ---- tuples ---- */
@@ -289,16 +226,6 @@ static char *next_word(char **at)
     return word;
 }
 
-/* Parses a decimal, octal (leading 0) or hexadecimal (0x) number. Returns false if the text is
- * anything else or contains more. */
-static bool parse_integer(const char *text, uint64_t *number)
-{
-    char *end;
-    errno = 0;
-    *number = strtoull(text, &end, 0);
-    return end != text && !*end && !errno && *text != '-';
-}
-
 /* Parses the field S. *number is the number that the writer assigned to the instruction. */
 static enum fth_status find_instruction(struct import *import, const char *word, uint32_t *number)
 {
@@ -313,7 +240,7 @@ static enum fth_status find_instruction(struct import *import, const char *word,
     default: return refuse(import, "S must be R, W, A, 0 or 1");
     }
     if (word[1] == ':') {
-        if (!parse_integer(word + 2, &index) || index >= import->declared_count)
+        if (!fth_text_integer(word + 2, &index) || index >= import->declared_count)
             return refuse(import, "no '# instruction' line describes this instruction");
         enum fth_trace_access_kind kind = instruction.kind;
         instruction = import->declared[index];
@@ -345,14 +272,15 @@ static enum fth_status read_warp(struct import *import, struct thread_access acc
     char *slash = strchr(words[0], '/');
     if (slash)
         *slash = '\0';
-    if (!parse_integer(words[0], &threads) || threads < 1 || threads > 32 || count != threads + 1)
+    if (!fth_text_integer(words[0], &threads) || threads < 1 || threads > 32 ||
+        count != threads + 1)
         return refuse(import, "NT must be from 1 to 32 and equal to the number of addresses");
-    if (slash && (!parse_integer(slash + 1, &mask) || mask > UINT32_MAX ||
+    if (slash && (!fth_text_integer(slash + 1, &mask) || mask > UINT32_MAX ||
                   (uint64_t)__builtin_popcountll(mask) != threads))
         return refuse(import, "the mask after NT must have NT bits set");
     for (size_t i = 1; i < count; i++, mask &= mask - 1) {
         access.lane = (uint32_t)__builtin_ctzll(mask);
-        if (!parse_integer(words[i], &access.address))
+        if (!fth_text_integer(words[i], &access.address))
             return refuse(import, "invalid address");
         FTH_TRY(add_access(import, &access));
     }
@@ -365,26 +293,28 @@ static enum fth_status read_tuple(struct import *import, char *line)
     char *words[MAX_WORDS];
     size_t count = 0;
     uint64_t who; /* TID or WID */
-    struct thread_access access = {0};
+    struct thread_access access = {.record = fth_lines_number(import->lines)};
     for (char *word; count < MAX_WORDS && (word = next_word(&line));)
         words[count++] = word;
     if (count == 0)
         return FTH_OK;
-    if (count < 5 || !parse_integer(words[0], &access.number) ||
-        !parse_integer(words[1], &access.block) || !parse_integer(words[2], &who))
+    if (count < 5 || !fth_text_integer(words[0], &access.number) ||
+        !fth_text_integer(words[1], &access.block) || !fth_text_integer(words[2], &who))
         return refuse(import, "expected AN BID TID S ADD or AN BID WID S NT ADD...");
-    if (access.block > UINT32_MAX || who >= (count == 5 ? 1024 : 32))
+    /* BID + 1 blocks must be a valid grid. */
+    if (access.block >= UINT32_MAX || who >= (count == 5 ? 1024 : 32))
         return refuse(import,
-                      "out of range: BID must be below 2^32, TID below 1024 and WID below 32");
+                      "out of range: BID must be below 2^32 - 1, TID below 1024 and WID below 32");
     FTH_TRY(find_instruction(import, words[3], &access.instruction));
     if (count > 5) {
+        access.of_warp = true;
         access.warp = (uint32_t)who;
         return read_warp(import, access, words + 4, count - 4);
     }
     access.warp = (uint32_t)(who / 32);
     access.lane = (uint32_t)(who % 32);
-    return parse_integer(words[4], &access.address) ? add_access(import, &access)
-                                                    : refuse(import, "invalid address");
+    return fth_text_integer(words[4], &access.address) ? add_access(import, &access)
+                                                       : refuse(import, "invalid address");
 }
 
 /* ---- comments with information about the launch ---- */
@@ -456,12 +386,13 @@ static enum fth_status read_comment(struct import *import, char *text)
     return FTH_OK;
 }
 
-static enum fth_status import_text(const char *from, struct fth_trace_writer *writer,
-                                   struct fth_error *error)
+enum fth_status fth_tuples_import(const struct fth_trace_input *input,
+                                  struct fth_trace_writer *writer, const struct fth_log *log,
+                                  struct fth_error *error)
 {
-    struct import import = {.path = from, .writer = writer, .error = error};
+    struct import import = {.path = input->name, .writer = writer, .error = error};
     char *line;
-    enum fth_status status = fth_lines_open(from, &import.lines, error);
+    enum fth_status status = fth_lines_open(input, log, &import.lines, error);
     while (status == FTH_OK) {
         status = fth_lines_next(import.lines, &line, error);
         if (status != FTH_OK || !line)
@@ -474,51 +405,5 @@ static enum fth_status import_text(const char *from, struct fth_trace_writer *wr
     fth_lines_close(import.lines);
     free(import.accesses);
     free(import.declared);
-    return status;
-}
-
-/* ---- file formats ---- */
-
-enum fth_trace_kind fth_trace_recognise(const char *path)
-{
-    struct fth_lines *lines = NULL;
-    char *line = NULL;
-    struct fth_container *container = NULL;
-    if (fth_container_open(path, &container, NULL) == FTH_OK) {
-        fth_container_close(container);
-        return FTH_TRACE_OWN;
-    }
-    enum fth_trace_kind kind = FTH_TRACE_NONE;
-    enum fth_status status = fth_lines_open(path, &lines, NULL);
-    do
-        status = status == FTH_OK ? fth_lines_next(lines, &line, NULL) : status;
-    while (status == FTH_OK && line && !line[strspn(line, " \t\r")]);
-    /* A .traceg file of Accel-Sim starts with a header line such as "-kernel name = …". The first
-     * line of a text trace must be a comment, or a tuple that starts with a number or a brace. */
-    if (status == FTH_OK && line)
-        kind = line[0] == '-'                                      ? FTH_TRACE_TRACEG
-               : strchr("#{0123456789", line[strspn(line, " \t")]) ? FTH_TRACE_TEXT
-                                                                   : FTH_TRACE_NONE;
-    fth_lines_close(lines);
-    return kind;
-}
-
-enum fth_status fth_trace_import(const char *from, const char *path, struct fth_error *error)
-{
-    struct fth_trace_writer *writer;
-    struct fth_lines *lines;
-    /* Opened only to report a file that cannot be opened: fth_trace_recognise reports no error. */
-    FTH_TRY(fth_lines_open(from, &lines, error));
-    fth_lines_close(lines);
-    enum fth_trace_kind kind = fth_trace_recognise(from);
-    if (kind != FTH_TRACE_TEXT && kind != FTH_TRACE_TRACEG)
-        return fth_fail(error, FTH_INVALID, "read trace", from,
-                        "unknown format: the first line is neither a tuple nor a .traceg header");
-    FTH_TRY(fth_trace_writer_create(path, &writer, error));
-    enum fth_status status = kind == FTH_TRACE_TEXT ? import_text(from, writer, error)
-                                                    : fth_traceg_import(from, writer, error);
-    if (status == FTH_OK)
-        return fth_trace_writer_commit(writer, error);
-    fth_trace_writer_abort(writer);
     return status;
 }

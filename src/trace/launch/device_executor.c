@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds after which a launch is considered hung. Heuristic: many times the duration of the
+/* Seconds after which a launch is considered hung. Chosen: many times the duration of the
  * longest workload in examples/, and about as long as a user would wait. */
 #define MAX_LAUNCH_S 600.0
-/* Maximum size of a PTX file. The PTX of very large sources has some megabytes. */
+/* Maximum size of a PTX file in bytes. Chosen: the PTX of very large sources has some megabytes. */
 #define MAX_PTX_BYTES ((size_t)256 << 20)
 
 struct device {
@@ -57,18 +57,17 @@ static enum fth_status launch_timed(struct device *device, const struct fth_mach
                                     struct fth_error *error)
 {
     double ns = NAN;
-    enum fth_status status =
-        device->timed ? device->ops->mark(device->machine, false, error) : FTH_OK;
-    if (status == FTH_OK)
-        status = device->ops->launch(device->machine, launch, error);
-    if (status == FTH_OK && device->timed)
-        status = device->ops->mark(device->machine, true, error);
-    if (status == FTH_OK)
-        status = device->ops->wait(device->machine, MAX_LAUNCH_S, error);
-    if (status == FTH_OK && device->timed)
-        status = device->ops->marked_ns(device->machine, &ns, error);
+    device->seconds = NAN;
+    if (device->timed)
+        FTH_TRY(device->ops->mark(device->machine, false, error));
+    FTH_TRY(device->ops->launch(device->machine, launch, error));
+    if (device->timed)
+        FTH_TRY(device->ops->mark(device->machine, true, error));
+    FTH_TRY(device->ops->wait(device->machine, MAX_LAUNCH_S, error));
+    if (device->timed)
+        FTH_TRY(device->ops->marked_ns(device->machine, &ns, error));
     device->seconds = ns / 1e9;
-    return status;
+    return FTH_OK;
 }
 
 static enum fth_status device_run(void *context, const struct fth_launch_step *step,

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Maximum size of a file with contents, 64 GiB. Heuristic. */
+/* Maximum size of a file with contents in bytes: that of the largest buffer of bytes
+ * (launch_build.c). */
 #define MAX_FILE_BYTES ((size_t)1 << 36)
 
 /* Returns the bits of one random element. Only the low element->bytes bytes are meaningful. */

@@ -3,15 +3,16 @@
  */
 /* clang-format off */
 /*
- *   scalar.c       number types (f32, s32, ...) and their values as text
- *   expression.c   arithmetic such as "N*N/32" and "(i % 7) / 7"
- *   launch.c       launches, buffers and arguments as given on the command line
- *   launch_file.c  the same from a launch file
- *   fill.c         initial contents of buffers
- *   execute.c      runs the launches in order
- *   engine.c       executor: the PTX engine
- *   device.c       executor: a GPU or a simulated GPU
- *   verify.c       compares buffers with their expected contents
+ *   scalar.c             number types (f32, s32, ...) and their values as text
+ *   launch_expression.c  arithmetic such as "N*N/32" and "(i % 7) / 7"
+ *   launch_open.c        opens a launch file or a PTX file, and checks which options apply to it
+ *   launch_build.c       launches, buffers and arguments as given on the command line
+ *   launch_file.c        the same from a launch file
+ *   fill.c               initial contents of buffers
+ *   launch_run.c         runs the launches in order
+ *   engine_executor.c    executor: the PTX engine
+ *   device_executor.c    executor: a GPU or a simulated GPU
+ *   verify.c             compares buffers with their expected contents
  */
 /* clang-format on */
 #ifndef FTH_TRACE_LAUNCH_H
@@ -44,13 +45,13 @@ double fth_scalar_to_double(const struct fth_scalar_type *element, const void *b
 void fth_scalar_format(const struct fth_scalar_type *element, const void *bytes,
                        struct fth_buffer *out);
 
-/* ---- expression.c ---- */
+/* ---- launch_expression.c ---- */
 
 struct fth_variable {
     const char *name;
     double value;
 };
-/* Maximum number of variables: the index `i`, the sizes and the loop variables. Heuristic: launch
+/* Maximum number of variables: the index `i`, the sizes and the loop variables. Chosen: launch
  * files have a handful of them. */
 enum { FTH_MAX_VARIABLES = 64 };
 /* The names that an expression may use. */
@@ -102,7 +103,7 @@ struct fth_executor {
     double (*seconds)(void *context);
 };
 
-/* ---- engine.c ---- */
+/* ---- engine_executor.c ---- */
 
 /* Opens the PTX engine as an executor. The module and the observer are borrowed. The observer is
  * notified of all kernels that run; it may be NULL. */
@@ -111,7 +112,7 @@ FTH_MUST_USE enum fth_status fth_engine_open(const struct fth_ptx_module *module
                                              struct fth_executor *executor,
                                              struct fth_error *error);
 
-/* ---- device.c ---- */
+/* ---- device_executor.c ---- */
 
 /* Opens a device as an executor. `id` is a device name such as "cuda:0". The device compiles the
  * PTX file itself. */
@@ -120,7 +121,7 @@ FTH_MUST_USE enum fth_status fth_device_executor_open(const char *id, const char
                                                       struct fth_executor *executor,
                                                       struct fth_error *error);
 
-/* ---- launch.c ---- */
+/* ---- launch_build.c ---- */
 
 /* The initial contents of a buffer. */
 enum fth_fill {
@@ -192,11 +193,20 @@ struct fth_launch {
 /* Creates a launch without buffers and steps. */
 FTH_MUST_USE enum fth_status fth_launch_new(const char *path, uint64_t seed,
                                             struct fth_launch **launch, struct fth_error *error);
-/* Finds a kernel of the module by its name; with NULL, the only kernel. Returns NULL, and an error
- * that lists the kernels of the module, if there is no such kernel. */
-const struct fth_ptx_kernel *fth_launch_find_kernel(const struct fth_launch *launch,
-                                                    const char *name, struct fth_error *error);
-/* Checks the number and the sizes of the arguments against the parameters of the kernel. */
+/* Like fth_launch_create, for PTX that is in memory. `path` is used in messages. */
+FTH_MUST_USE enum fth_status fth_launch_create_text(const char *path, const char *text, size_t size,
+                                                    const char *kernel, uint64_t seed,
+                                                    struct fth_launch **launch,
+                                                    struct fth_error *error);
+/* Finds a kernel of the module by its name; with NULL, the only kernel. FTH_NOT_FOUND: there is no
+ * such kernel, or there are several; the error lists the kernels of the module. FTH_INVALID: the
+ * module has no kernel. */
+FTH_MUST_USE enum fth_status fth_launch_find_kernel(const struct fth_launch *launch,
+                                                    const char *name,
+                                                    const struct fth_ptx_kernel **kernel,
+                                                    struct fth_error *error);
+/* Checks the number and the sizes of the arguments against the parameters of the kernel, and the
+ * height of the block (z). */
 FTH_MUST_USE enum fth_status fth_step_check(const struct fth_launch_step *step,
                                             struct fth_error *error);
 /* fth_grow with an error message. */
@@ -218,7 +228,30 @@ FTH_MUST_USE enum fth_status fth_launch_parse_argument(struct fth_launch *launch
  * memory is exhausted. */
 const char *fth_launch_resolve_path(struct fth_launch *launch, const char *path);
 
+/* ---- launch_open.c ---- */
+
+struct fth_trace_input;
+/* fth_launch_open for an input that is open already, which must not be a trace. */
+FTH_MUST_USE enum fth_status fth_launch_open_input(const struct fth_trace_input *input,
+                                                   const struct fth_launch_options *options,
+                                                   struct fth_launch **launch,
+                                                   struct fth_error *error);
+
+/* ---- trace_recorder.c ---- */
+
+struct fth_trace_writer;
+/* Runs a launch and writes its accesses. Commits the writer, or discards it after a failure. */
+FTH_MUST_USE enum fth_status fth_launch_trace_to(struct fth_launch *launch,
+                                                 struct fth_trace_writer *writer,
+                                                 const struct fth_run_options *options,
+                                                 struct fth_launch_totals *totals,
+                                                 struct fth_error *error);
+
 /* ---- launch_file.c ---- */
+
+/* Maximum size of a launch file in bytes. It bounds the memory that reading a file takes. Chosen:
+ * the examples have a few kilobytes. */
+#define FTH_MAX_LAUNCH_FILE_BYTES ((size_t)16 * 1024 * 1024)
 
 /* Like fth_launch_read, for a launch file that is in memory. `path` is used in messages and to
  * resolve relative paths. */
@@ -227,7 +260,7 @@ FTH_MUST_USE enum fth_status fth_launch_read_text(const char *path, const char *
                                                   struct fth_launch **launch,
                                                   struct fth_error *error);
 
-/* ---- execute.c ---- */
+/* ---- launch_run.c ---- */
 
 /* Fills the buffers and runs all steps on an executor. The launch takes ownership of the executor,
  * also on failure, and keeps it open so that the buffers can be read. */

@@ -12,8 +12,8 @@
  * Launch files describe buffers in the same way, without "ptr:"; their arguments refer to buffers
  * by name.
  */
-#include "trace/launch/launch.h"
 #include "base/json.h"
+#include "trace/launch/launch.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -21,35 +21,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum number of elements of a buffer. Heuristic: 64 GiB of bytes. */
+/* Maximum number of elements of a buffer. Chosen, not derived: 64 GiB of bytes, more than most
+ * hosts have; it keeps sizes in bytes far below 2^64. */
 #define MAX_ELEMENTS ((uint64_t)1 << 36)
 
 static const char operation[] = "read argument";
 
 /* ---- kernels ---- */
 
-const struct fth_ptx_kernel *fth_launch_find_kernel(const struct fth_launch *launch,
-                                                    const char *name, struct fth_error *error)
+enum fth_status fth_launch_find_kernel(const struct fth_launch *launch, const char *name,
+                                       const struct fth_ptx_kernel **kernel,
+                                       struct fth_error *error)
 {
-    const struct fth_ptx_kernel *first = fth_ptx_kernel_at(launch->module, 0), *each;
-    if (!first) {
-        fth_fail(error, FTH_INVALID, "read PTX", launch->path,
-                 "the file contains no kernel (.entry)");
-        return NULL;
-    }
+    const struct fth_ptx_kernel *each;
+    *kernel = fth_ptx_kernel_at(launch->module, 0);
+    if (!*kernel)
+        return fth_fail(error, FTH_INVALID, "read PTX", launch->path,
+                        "the file contains no kernel (.entry)");
     if (!name && !fth_ptx_kernel_at(launch->module, 1))
-        return first;
-    const struct fth_ptx_kernel *found = name ? fth_ptx_kernel(launch->module, name) : NULL;
-    if (found)
-        return found;
+        return FTH_OK;
+    *kernel = name ? fth_ptx_kernel(launch->module, name) : NULL;
+    if (*kernel)
+        return FTH_OK;
     char names[256] = "";
     for (size_t i = 0; (each = fth_ptx_kernel_at(launch->module, i)); i++) {
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", each->name);
     }
-    fth_fail(error, FTH_NOT_FOUND, "find kernel", name ? name : "",
-             "choose one of the kernels of the file: %s", names);
-    return NULL;
+    return fth_fail(error, FTH_NOT_FOUND, "find kernel", name ? name : "",
+                    "choose one of the kernels of the file: %s", names);
 }
 
 /* Lists the parameters of the kernel for a message: "u64 of 8 bytes, u32 of 4 bytes". */
@@ -81,6 +81,12 @@ enum fth_status fth_step_check(const struct fth_launch_step *step, struct fth_er
                             "argument %zu has %u bytes, but the kernel takes %s", i + 1, bytes,
                             wanted);
     }
+    /* The PTX engine and the driver check the number of threads and the grid. Only the driver
+     * checks this limit, which all GPUs have (CUDA C++ Programming Guide, "Compute Capabilities").
+     */
+    if (step->block[2] > 64)
+        return fth_fail(error, FTH_INVALID, "launch kernel", kernel->name,
+                        "%u threads per block along z exceed the limit of 64", step->block[2]);
     return FTH_OK;
 }
 
@@ -111,20 +117,22 @@ enum fth_status fth_launch_new(const char *path, uint64_t seed, struct fth_launc
     return fth_no_memory(error, "read launch", path);
 }
 
-enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t seed,
-                                  struct fth_launch **out, struct fth_error *error)
+/* Creates a launch with one step. Takes ownership of the module. */
+static enum fth_status create_launch(const char *path, struct fth_ptx_module *module,
+                                     const char *kernel, uint64_t seed, struct fth_launch **out,
+                                     struct fth_error *error)
 {
     struct fth_launch *launch = NULL;
+    struct fth_launch_step step = {.grid = {1, 1, 1}, .block = {32, 1, 1}};
     *out = NULL;
     enum fth_status status = fth_launch_new(path, seed, &launch, error);
-    if (!launch)
+    if (status != FTH_OK) {
+        fth_ptx_destroy(module);
         return status;
+    }
+    launch->module = module;
     launch->ptx_path = launch->path;
-    status = fth_ptx_read_file(path, &launch->module, error);
-    const struct fth_ptx_kernel *found =
-        status == FTH_OK ? fth_launch_find_kernel(launch, kernel, error) : NULL;
-    if (status == FTH_OK && !found)
-        status = fth_ptx_kernel_at(launch->module, 0) ? FTH_NOT_FOUND : FTH_INVALID;
+    status = fth_launch_find_kernel(launch, kernel, &step.kernel, error);
     if (status == FTH_OK)
         status = fth_launch_grow((void **)&launch->steps, 0, &launch->step_capacity,
                                  sizeof *launch->steps, error);
@@ -132,10 +140,28 @@ enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t
         fth_launch_destroy(launch);
         return status;
     }
-    launch->steps[launch->step_count++] =
-        (struct fth_launch_step){.kernel = found, .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    launch->steps[launch->step_count++] = step;
     *out = launch;
     return FTH_OK;
+}
+
+enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t seed,
+                                  struct fth_launch **out, struct fth_error *error)
+{
+    struct fth_ptx_module *module;
+    *out = NULL;
+    FTH_TRY(fth_ptx_read_file(path, &module, error));
+    return create_launch(path, module, kernel, seed, out, error);
+}
+
+enum fth_status fth_launch_create_text(const char *path, const char *text, size_t size,
+                                       const char *kernel, uint64_t seed, struct fth_launch **out,
+                                       struct fth_error *error)
+{
+    struct fth_ptx_module *module;
+    *out = NULL;
+    FTH_TRY(fth_ptx_read_text(path, text, size, &module, error));
+    return create_launch(path, module, kernel, seed, out, error);
 }
 
 void fth_launch_destroy(struct fth_launch *launch)
@@ -205,18 +231,28 @@ enum fth_status fth_launch_evaluate(const struct fth_launch *launch, const char 
     return evaluate(launch, text, strlen(text), value, error);
 }
 
-/* Parses "1024]" or "N*N]" and moves *text to the bracket. Returns false if the value is not an
- * integer from 1 to MAX_ELEMENTS. */
-static bool parse_count(const struct fth_launch *launch, const char **text, uint64_t *count)
+/* Parses "1024]" or "N*N]" and moves *at to the bracket. `text` is the whole argument, for
+ * messages.
+ */
+static enum fth_status parse_count(const struct fth_launch *launch, const char *text,
+                                   const char **at, uint64_t *count, struct fth_error *error)
 {
-    size_t size = strcspn(*text, "]");
-    double value;
-    if ((*text)[size] != ']' || evaluate(launch, *text, size, &value, NULL) != FTH_OK ||
-        !(value >= 1) || value > (double)MAX_ELEMENTS || value != floor(value))
-        return false;
+    static const char expected[] = "expected the number of elements in brackets, such as [1024] or "
+                                   "[N*N]: an integer from 1 to "
+                                   "2^36";
+    const size_t size = strcspn(*at, "]");
+    double value = 0;
+    struct fth_error why = FTH_NO_ERROR;
+    const bool closed = (*at)[size] == ']';
+    if (closed && evaluate(launch, *at, size, &value, &why) == FTH_NO_MEMORY)
+        return fth_error_move(error, &why);
+    if (why.status != FTH_OK)
+        return fth_fail(error, FTH_INVALID, operation, text, "%s: %s", expected, why.cause);
+    if (!closed || !(value >= 1) || value > (double)MAX_ELEMENTS || value != floor(value))
+        return fth_fail(error, FTH_INVALID, operation, text, "%s", expected);
     *count = (uint64_t)value;
-    *text += size;
-    return true;
+    *at += size;
+    return FTH_OK;
 }
 
 /* Parses what follows "random": nothing or "(LOW,HIGH)". */
@@ -233,18 +269,17 @@ static enum fth_status parse_random(const struct fth_launch *launch, const char 
         return fth_fail(error, FTH_INVALID, operation, contents,
                         "expected random or random(LOW,HIGH), such as random(-1,1)");
     buffer->whole_range = false;
-    enum fth_status status = evaluate(launch, contents + 1, low - 1, &buffer->low, error);
-    if (status == FTH_OK)
-        status = evaluate(launch, contents + low + 1, high - 1, &buffer->high, error);
-    if (status == FTH_OK && !(buffer->low <= buffer->high))
-        status =
-            fth_fail(error, FTH_INVALID, operation, contents, "LOW must not be greater than HIGH");
-    if (status == FTH_OK && !buffer->element->is_float &&
+    FTH_TRY(evaluate(launch, contents + 1, low - 1, &buffer->low, error));
+    FTH_TRY(evaluate(launch, contents + low + 1, high - 1, &buffer->high, error));
+    if (!(buffer->low <= buffer->high))
+        return fth_fail(error, FTH_INVALID, operation, contents,
+                        "LOW must not be greater than HIGH");
+    if (!buffer->element->is_float &&
         (ceil(buffer->low) > floor(buffer->high) || fabs(buffer->low) > FTH_JSON_MAX_NUMBER ||
          fabs(buffer->high) > FTH_JSON_MAX_NUMBER))
-        status = fth_fail(error, FTH_INVALID, operation, contents,
-                          "no integer lies between LOW and HIGH, or one of them exceeds 2^53");
-    return status;
+        return fth_fail(error, FTH_INVALID, operation, contents,
+                        "no integer lies between LOW and HIGH, or one of them exceeds 2^53");
+    return FTH_OK;
 }
 
 /* Parses the contents, which follow "=". `text` is the whole argument, for messages. */
@@ -265,6 +300,8 @@ static enum fth_status parse_fill(struct fth_launch *launch, const char *text, c
     struct fth_error why = FTH_NO_ERROR;
     if (fth_expression_create(contents, &launch->scope, &buffer->expression, &why) == FTH_OK)
         return FTH_OK;
+    if (why.status == FTH_NO_MEMORY)
+        return fth_error_move(error, &why);
     return fth_fail(error, FTH_INVALID, operation, text,
                     "'%s' is not zero, iota, random, random(LOW,HIGH), file:PATH, a number or an "
                     "expression of i: %s",
@@ -290,56 +327,66 @@ const char *fth_launch_resolve_path(struct fth_launch *launch, const char *path)
     return resolve_path(launch, path, true);
 }
 
-enum fth_status fth_launch_add_buffer(struct fth_launch *launch, const char *name, const char *text,
-                                      struct fth_error *error)
+/* Sets the file of a buffer. `open`: the brackets are empty, and the buffer gets as many elements
+ * as the file holds. `text` is the whole argument, for messages. */
+static enum fth_status use_file(struct fth_launch *launch, const char *text, const char *path,
+                                bool open, struct fth_launch_buffer *buffer,
+                                struct fth_error *error)
+{
+    uint64_t holds = 0;
+    buffer->fill = FTH_FILL_FILE;
+    buffer->path = resolve_path(launch, path, buffer->name != NULL);
+    if (!buffer->path)
+        return fth_no_memory(error, operation, text);
+    FTH_TRY(fth_launch_count_file(buffer->path, buffer->element, &holds, error));
+    if (open)
+        buffer->count = holds;
+    if (holds == 0 || holds < buffer->count)
+        return fth_fail(error, FTH_INVALID, operation, text,
+                        "the file holds only %llu elements of this type",
+                        (unsigned long long)holds);
+    return FTH_OK;
+}
+
+/* Parses the text of a buffer: its type, count and contents. */
+static enum fth_status parse_buffer(struct fth_launch *launch, const char *text,
+                                    struct fth_launch_buffer *buffer, struct fth_error *error)
 {
     const char *type = strncmp(text, "ptr:", 4) == 0 ? text + 4 : text;
     size_t size = strcspn(type, "[");
-    struct fth_launch_buffer buffer = {.name = name, .element = fth_scalar_type_find(type, size)};
-    if (!buffer.element)
+    buffer->element = fth_scalar_type_find(type, size);
+    if (!buffer->element)
         return fth_fail(
             error, FTH_INVALID, operation, text,
             "unknown type; expected a buffer such as f32[1024]=random (types: u8 to u64, "
             "s8 to s64, f32, f64)");
-    const char *at = type + size;
-    bool open = strncmp(at, "[]", 2) == 0;
-    if (*at++ != '[' || (!open && !parse_count(launch, &at, &buffer.count)))
-        return fth_fail(error, FTH_INVALID, operation, text,
-                        "expected the number of elements in brackets, such as [1024] or [N*N]: an "
-                        "integer from 1 to 2^36");
+    /* Without a bracket, `at` is the end of the text, and parse_count reports the missing count. */
+    const char *at = type + size + (type[size] == '[');
+    const bool open = type[size] == '[' && *at == ']';
+    if (!open)
+        FTH_TRY(parse_count(launch, text, &at, &buffer->count, error));
     at += 1;
     if (*at && *at != '=')
         return fth_fail(error, FTH_INVALID, operation, text,
                         "unexpected '%s' after the count; the contents follow '='", at);
     const char *contents = *at == '=' ? at + 1 : "zero";
-    enum fth_status status = FTH_OK;
-    if (strncmp(contents, "file:", 5) == 0) {
-        uint64_t holds = 0;
-        buffer.fill = FTH_FILL_FILE;
-        buffer.path = resolve_path(launch, contents + 5, name != NULL);
-        if (!buffer.path)
-            return fth_no_memory(error, operation, text);
-        status = fth_launch_count_file(buffer.path, buffer.element, &holds, error);
-        if (open)
-            buffer.count = holds;
-        if (status == FTH_OK && (holds == 0 || holds < buffer.count))
-            status = fth_fail(error, FTH_INVALID, operation, text,
-                              "the file holds only %llu elements of this type",
-                              (unsigned long long)holds);
-    } else if (open) {
-        status = fth_fail(error, FTH_INVALID, operation, text,
-                          "the brackets may be empty only with =file:PATH; give a count");
-    } else {
-        status = parse_fill(launch, text, contents, &buffer, error);
-    }
-    if (status == FTH_OK)
-        status = fth_launch_grow((void **)&launch->buffers, launch->buffer_count,
-                                 &launch->buffer_capacity, sizeof *launch->buffers, error);
-    if (status == FTH_OK)
-        launch->buffers[launch->buffer_count++] = buffer;
-    else
-        fth_expression_destroy(buffer.expression);
-    return status;
+    if (strncmp(contents, "file:", 5) == 0)
+        return use_file(launch, text, contents + 5, open, buffer, error);
+    if (open)
+        return fth_fail(error, FTH_INVALID, operation, text,
+                        "the brackets may be empty only with =file:PATH; give a count");
+    return parse_fill(launch, text, contents, buffer, error);
+}
+
+enum fth_status fth_launch_add_buffer(struct fth_launch *launch, const char *name, const char *text,
+                                      struct fth_error *error)
+{
+    struct fth_launch_buffer buffer = {.name = name};
+    FTH_TRY(fth_launch_grow((void **)&launch->buffers, launch->buffer_count,
+                            &launch->buffer_capacity, sizeof *launch->buffers, error));
+    FTH_TRY(parse_buffer(launch, text, &buffer, error));
+    launch->buffers[launch->buffer_count++] = buffer;
+    return FTH_OK;
 }
 
 /* ---- arguments ---- */
@@ -353,12 +400,16 @@ static enum fth_status parse_scalar(const struct fth_launch *launch, const char 
         return fth_fail(error, FTH_INVALID, operation, text,
                         "unknown type or buffer; expected i32:5, f32:1.5, ptr:f32[1024]=random "
                         "(command line) or the name of a buffer (launch file)");
+    const char *number = text + size + 1;
     double value = 0;
-    if (text[size] == ':' &&
-        (fth_scalar_parse(argument->element, text + size + 1, &argument->bits) ||
-         (fth_launch_evaluate(launch, text + size + 1, &value, NULL) == FTH_OK &&
-          fth_scalar_from_double(argument->element, value, &argument->bits))))
+    if (text[size] == ':' && fth_scalar_parse(argument->element, number, &argument->bits))
         return FTH_OK;
+    struct fth_error why = FTH_NO_ERROR;
+    if (text[size] == ':' && fth_launch_evaluate(launch, number, &value, &why) == FTH_OK &&
+        fth_scalar_from_double(argument->element, value, &argument->bits))
+        return FTH_OK;
+    if (why.status == FTH_NO_MEMORY)
+        return fth_error_move(error, &why);
     return fth_fail(error, FTH_INVALID, operation, text,
                     "the value is not a number of type %s or is out of range",
                     argument->element->name);
@@ -403,23 +454,17 @@ enum fth_status fth_launch_argument(struct fth_launch *launch, const char *text,
 {
     struct fth_launch_argument argument = {0};
     struct fth_launch_step *step = &launch->steps[0];
-    enum fth_status status =
-        fth_launch_grow((void **)&launch->arguments, launch->argument_count,
-                        &launch->argument_capacity, sizeof *launch->arguments, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_launch_grow((void **)&launch->arguments, launch->argument_count,
+                            &launch->argument_capacity, sizeof *launch->arguments, error));
+    step->arguments = launch->arguments; /* which may have moved */
     if (strncmp(text, "ptr:", 4) == 0 && fth_scalar_type_find(text + 4, strcspn(text + 4, "["))) {
-        status = fth_launch_add_buffer(launch, NULL, text, error);
-        if (status == FTH_OK) {
-            argument.buffer = launch->buffer_count - 1;
-            launch->buffers[argument.buffer].number = launch->argument_count + 1;
-        }
+        FTH_TRY(fth_launch_add_buffer(launch, NULL, text, error));
+        argument.buffer = launch->buffer_count - 1;
+        launch->buffers[argument.buffer].number = launch->argument_count + 1;
     } else {
-        status = parse_scalar(launch, text, &argument, error);
+        FTH_TRY(parse_scalar(launch, text, &argument, error));
     }
-    if (status == FTH_OK)
-        launch->arguments[launch->argument_count++] = argument;
-    step->arguments = launch->arguments;
+    launch->arguments[launch->argument_count++] = argument;
     step->argument_count = launch->argument_count;
-    return status;
+    return FTH_OK;
 }

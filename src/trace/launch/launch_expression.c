@@ -37,8 +37,8 @@ static const struct {
 };
 
 /* Limits of an expression: the number of operations, and the depth of nested parentheses, function
- * calls and signs. Heuristic. Each operation pushes one value, so a stack of MAX_OPERATIONS values
- * always suffices. */
+ * calls and signs. Chosen, not derived: real expressions have a few. Each operation pushes one
+ * value, so a stack of MAX_OPERATIONS values always suffices. */
 enum { MAX_OPERATIONS = 64, MAX_DEPTH = 32 };
 
 struct postfix_item {

@@ -9,13 +9,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Maximum size of a launch file. Heuristic: the examples have a few kilobytes. */
-#define MAX_LAUNCH_FILE_BYTES ((size_t)16 * 1024 * 1024)
-
 /* MAX_STEPS is the maximum number of launches in a file. MAX_ITERATIONS is the maximum number of
  * loop iterations, summed over all loops of the file. MAX_LOOP_DEPTH is the maximum nesting of
- * loops. Heuristic: they limit the memory and time that a small file with large loops can cost. */
+ * loops. Chosen, not derived: they limit the memory and time that a small file with large loops can
+ * cost. */
 enum { MAX_STEPS = 1 << 16, MAX_ITERATIONS = 1 << 16, MAX_LOOP_DEPTH = 8 };
+/* Maximum of "shared", in bytes: far above the shared memory of any GPU, so that the conversion to
+ * an integer cannot overflow. */
+enum { MAX_SHARED_BYTES = 1 << 30 };
 _Static_assert(MAX_ITERATIONS == 65536 && MAX_LOOP_DEPTH == 8,
                "messages of read_loop state these limits");
 
@@ -96,10 +97,10 @@ static enum fth_status read_member(struct reader *reader, const json_t *object, 
 static enum fth_status read_integer(struct reader *reader, const json_t *value, double min,
                                     double max, double *number)
 {
-    enum fth_status status = read_number(reader, value, number);
-    if (status == FTH_OK && (*number != floor(*number) || !(*number >= min) || !(*number <= max)))
-        status = refuse(reader, "%.9g is not an integer from %.9g to %.9g", *number, min, max);
-    return status;
+    FTH_TRY(read_number(reader, value, number));
+    if (*number != floor(*number) || !(*number >= min) || !(*number <= max))
+        return refuse(reader, "%.9g is not an integer from %.9g to %.9g", *number, min, max);
+    return FTH_OK;
 }
 
 /* ---- sizes ---- */
@@ -143,7 +144,6 @@ static enum fth_status read_sizes(struct reader *reader, const char *const *sett
     const json_t *object = json_object_get(reader->root, "sizes");
     const char *key;
     json_t *value;
-    enum fth_status status = FTH_OK;
     size_t back = fth_json_path_key(&reader->path, "sizes");
     if (object && !json_is_object(object))
         return refuse(reader, "expected an object");
@@ -157,14 +157,11 @@ static enum fth_status read_sizes(struct reader *reader, const char *const *sett
                           "'%s' cannot be the name of a size; use an identifier that is not in use",
                           key);
         size_t inner = fth_json_path_key(&reader->path, key);
-        status = given ? add_context(reader, fth_launch_evaluate(reader->launch, given, &number,
-                                                                 reader->error))
-                       : read_number(reader, value, &number);
+        FTH_TRY(given ? add_context(reader, fth_launch_evaluate(reader->launch, given, &number,
+                                                                reader->error))
+                      : read_number(reader, value, &number));
         fth_json_path_back(&reader->path, inner);
-        if (status == FTH_OK)
-            status = add_variable(reader, key, number);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(add_variable(reader, key, number));
     }
     fth_json_path_back(&reader->path, back);
     for (size_t i = 0; i < count; i++) {
@@ -200,10 +197,9 @@ static enum fth_status read_buffers(struct reader *reader)
         char *name = fth_arena_text(&reader->launch->arena, key);
         if (!name)
             return fth_no_memory(reader->error, operation, reader->launch->path);
-        enum fth_status status =
-            fth_launch_add_buffer(reader->launch, name, json_string_value(value), reader->error);
-        if (status != FTH_OK)
-            return add_context(reader, status);
+        FTH_TRY(
+            add_context(reader, fth_launch_add_buffer(reader->launch, name,
+                                                      json_string_value(value), reader->error)));
         fth_json_path_back(&reader->path, inner);
     }
     fth_json_path_back(&reader->path, back);
@@ -224,12 +220,9 @@ static enum fth_status read_shape(struct reader *reader, const json_t *object, c
         return refuse(reader, "expected one to three numbers");
     for (size_t i = 0; i < 3; i++) {
         double number = 1;
-        enum fth_status status = FTH_OK;
         if (i < count)
-            status = read_integer(reader, json_is_array(value) ? json_array_get(value, i) : value,
-                                  1, max, &number);
-        if (status != FTH_OK)
-            return status;
+            FTH_TRY(read_integer(reader, json_is_array(value) ? json_array_get(value, i) : value, 1,
+                                 max, &number));
         shape[i] = (uint32_t)number;
     }
     fth_json_path_back(&reader->path, back);
@@ -253,10 +246,9 @@ static enum fth_status read_arguments(struct reader *reader, const json_t *objec
         size_t inner = fth_json_path_index(&reader->path, i);
         if (!json_is_string(value))
             return refuse(reader, "expected a string: a buffer, or a number such as \"i32:N\"");
-        enum fth_status status = fth_launch_parse_argument(reader->launch, json_string_value(value),
-                                                           &arguments[i], reader->error);
-        if (status != FTH_OK)
-            return add_context(reader, status);
+        FTH_TRY(
+            add_context(reader, fth_launch_parse_argument(reader->launch, json_string_value(value),
+                                                          &arguments[i], reader->error)));
         fth_json_path_back(&reader->path, inner);
     }
     step->arguments = arguments;
@@ -276,35 +268,27 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
     const json_t *kernel = json_object_get(object, "kernel");
     if (kernel && !json_is_string(kernel))
         return refuse(reader, "\"kernel\" must be a string");
-    step.kernel =
-        fth_launch_find_kernel(launch, kernel ? json_string_value(kernel) : NULL, reader->error);
-    if (!step.kernel)
-        return add_context(reader, FTH_NOT_FOUND);
+    FTH_TRY(add_context(reader,
+                        fth_launch_find_kernel(launch, kernel ? json_string_value(kernel) : NULL,
+                                               &step.kernel, reader->error)));
     /* Each dimension of the grid and of the block is checked here against the maximum of CUDA along
      * x. The maxima of the grid along y and z, which are smaller, and the maximum number of threads
-     * per block are checked when the step runs. Limitation: CUDA allows only 64 threads per block
-     * along z, but fathom does not check this. 2^30 bytes of shared memory are a heuristic limit,
-     * far above that of any GPU. A fraction of a byte is ignored. */
-    enum fth_status status = read_shape(reader, object, "grid", 0x7fffffff, step.grid);
-    if (status == FTH_OK)
-        status = read_shape(reader, object, "block", 1024, step.block);
-    if (status == FTH_OK)
-        status = read_member(reader, object, "shared", 0, &shared);
-    if (status == FTH_OK && (!(shared >= 0) || shared > 1 << 30))
-        return refuse(reader, "\"shared\" is %.9g; expected 0 to 2^30 bytes", shared);
+     * per block are checked when the step runs. */
+    FTH_TRY(read_shape(reader, object, "grid", 0x7fffffff, step.grid));
+    FTH_TRY(read_shape(reader, object, "block", 1024, step.block));
+    FTH_TRY(read_member(reader, object, "shared", 0, &shared));
+    if (!(shared >= 0) || shared > MAX_SHARED_BYTES || shared != floor(shared))
+        return refuse(reader, "\"shared\" is %.9g; expected a whole number of bytes from 0 to 2^30",
+                      shared);
     step.shared_bytes = (size_t)shared;
-    if (status == FTH_OK)
-        status = read_arguments(reader, object, &step);
-    if (status == FTH_OK) /* checks the number and the sizes of the arguments */
-        status = add_context(reader, fth_step_check(&step, reader->error));
-    if (status == FTH_OK && launch->step_count == MAX_STEPS)
+    FTH_TRY(read_arguments(reader, object, &step));
+    FTH_TRY(add_context(reader, fth_step_check(&step, reader->error)));
+    if (launch->step_count == MAX_STEPS)
         return refuse(reader, "the file has more than %d launches", MAX_STEPS);
-    if (status == FTH_OK)
-        status = fth_launch_grow((void **)&launch->steps, launch->step_count,
-                                 &launch->step_capacity, sizeof step, reader->error);
-    if (status == FTH_OK)
-        launch->steps[launch->step_count++] = step;
-    return status;
+    FTH_TRY(fth_launch_grow((void **)&launch->steps, launch->step_count, &launch->step_capacity,
+                            sizeof step, reader->error));
+    launch->steps[launch->step_count++] = step;
+    return FTH_OK;
 }
 
 static enum fth_status read_steps(struct reader *reader, const json_t *object);
@@ -325,16 +309,14 @@ static enum fth_status read_loop(struct reader *reader, const json_t *object)
             "\"for\" must be the name of the loop variable, an identifier that is not in use");
     if (reader->loop_depth == MAX_LOOP_DEPTH)
         return refuse(reader, "more than 8 nested loops");
-    enum fth_status status = read_member(reader, object, "from", 0, &from);
-    if (status == FTH_OK)
-        status = read_member(reader, object, "to", NAN, &to);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(read_member(reader, object, "from", 0, &from));
+    FTH_TRY(read_member(reader, object, "to", NAN, &to));
     if (isnan(to) || !(to - from <= MAX_ITERATIONS))
         return refuse(reader, "\"to\" is missing, or the loop has more than 65536 iterations");
-    status = add_variable(reader, json_string_value(name), from);
+    FTH_TRY(add_variable(reader, json_string_value(name), from));
     struct fth_scope *scope = &reader->launch->scope;
     size_t variable = scope->count - 1;
+    enum fth_status status = FTH_OK;
     reader->loop_depth++;
     for (double t = from; t < to && status == FTH_OK; t++) {
         scope->variables[variable].value = t;
@@ -359,10 +341,7 @@ static enum fth_status read_steps(struct reader *reader, const json_t *object)
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *each = json_array_get(list, i);
         size_t inner = fth_json_path_index(&reader->path, i);
-        enum fth_status status =
-            json_object_get(each, "for") ? read_loop(reader, each) : read_step(reader, each);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(json_object_get(each, "for") ? read_loop(reader, each) : read_step(reader, each));
         fth_json_path_back(&reader->path, inner);
     }
     fth_json_path_back(&reader->path, back);
@@ -408,28 +387,23 @@ static enum fth_status read_expectation(struct reader *reader, const json_t *obj
             break;
     if (expected.buffer == launch->buffer_count)
         return refuse(reader, "\"buffer\" must name one of the buffers");
-    enum fth_status status = matches_sizes(reader, object, &matches);
-    if (status != FTH_OK || !matches)
-        return status;
+    FTH_TRY(matches_sizes(reader, object, &matches));
+    if (!matches)
+        return FTH_OK;
     const char *file = json_string_value(json_object_get(object, "file"));
     expected.path = file ? fth_launch_resolve_path(launch, file) : NULL;
     if (file && !expected.path)
         return fth_no_memory(reader->error, operation, launch->path);
     if (!file && (!json_object_get(object, "sum") || !json_object_get(object, "moment")))
         return refuse(reader, "expected \"file\", or both \"sum\" and \"moment\"");
-    status = read_member(reader, object, "sum", 0, &expected.sum);
-    if (status == FTH_OK)
-        status = read_member(reader, object, "moment", 0, &expected.moment);
-    if (status == FTH_OK)
-        status = read_member(reader, object, "relative", 0, &expected.relative);
-    if (status == FTH_OK)
-        status = read_member(reader, object, "absolute", 0, &expected.absolute);
-    if (status == FTH_OK)
-        status = fth_launch_grow((void **)&launch->expectations, launch->expectation_count,
-                                 &launch->expectation_capacity, sizeof expected, reader->error);
-    if (status == FTH_OK)
-        launch->expectations[launch->expectation_count++] = expected;
-    return status;
+    FTH_TRY(read_member(reader, object, "sum", 0, &expected.sum));
+    FTH_TRY(read_member(reader, object, "moment", 0, &expected.moment));
+    FTH_TRY(read_member(reader, object, "relative", 0, &expected.relative));
+    FTH_TRY(read_member(reader, object, "absolute", 0, &expected.absolute));
+    FTH_TRY(fth_launch_grow((void **)&launch->expectations, launch->expectation_count,
+                            &launch->expectation_capacity, sizeof expected, reader->error));
+    launch->expectations[launch->expectation_count++] = expected;
+    return FTH_OK;
 }
 
 static enum fth_status read_expectations(struct reader *reader)
@@ -472,19 +446,15 @@ static enum fth_status read_document(struct reader *reader, const char *const *s
     if (!stated || strcmp(stated, schema) != 0)
         return refuse(reader, "\"schema\" must be \"%s\"", schema);
     double seed = 1;
-    enum fth_status status = read_member(reader, reader->root, "seed", 1, &seed);
-    if (status == FTH_OK && (!(seed >= 0) || seed > FTH_JSON_MAX_NUMBER))
+    FTH_TRY(read_member(reader, reader->root, "seed", 1, &seed));
+    if (!(seed >= 0) || seed > FTH_JSON_MAX_NUMBER || seed != floor(seed))
         return refuse(reader, "\"seed\" must be an integer from 0 to 2^53");
-    reader->launch->seed = (uint64_t)seed; /* without the fraction, if there is one */
-    if (status == FTH_OK)
-        status = read_module(reader);
-    if (status == FTH_OK)
-        status = read_sizes(reader, settings, count);
-    if (status == FTH_OK)
-        status = read_buffers(reader);
-    if (status == FTH_OK)
-        status = read_steps(reader, reader->root);
-    return status == FTH_OK ? read_expectations(reader) : status;
+    reader->launch->seed = (uint64_t)seed;
+    FTH_TRY(read_module(reader));
+    FTH_TRY(read_sizes(reader, settings, count));
+    FTH_TRY(read_buffers(reader));
+    FTH_TRY(read_steps(reader, reader->root));
+    return read_expectations(reader);
 }
 
 enum fth_status fth_launch_read_text(const char *path, const char *text, size_t size,
@@ -517,7 +487,7 @@ enum fth_status fth_launch_read(const char *path, const char *const *sizes, size
 {
     struct fth_buffer content = {0};
     *out = NULL;
-    enum fth_status status = fth_file_read(path, MAX_LAUNCH_FILE_BYTES, &content, error);
+    enum fth_status status = fth_file_read(path, FTH_MAX_LAUNCH_FILE_BYTES, &content, error);
     if (status == FTH_OK)
         status =
             fth_launch_read_text(path, content.data, content.size, sizes, size_count, out, error);

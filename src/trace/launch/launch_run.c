@@ -51,11 +51,11 @@ static enum fth_status run_step(struct fth_launch *launch, const struct fth_laun
                                 struct fth_launch_totals *totals, struct fth_error *error)
 {
     const struct fth_ptx_kernel *kernel = step->kernel;
+    FTH_TRY(fth_step_check(step, error));
     uint8_t *packed = calloc(1, kernel->parameter_bytes + 8);
     if (!packed)
         return fth_no_memory(error, "launch kernel", kernel->name);
-    enum fth_status status = fth_step_check(step, error);
-    for (size_t i = 0; i < step->argument_count && status == FTH_OK; i++) {
+    for (size_t i = 0; i < step->argument_count; i++) {
         const struct fth_launch_argument *argument = &step->arguments[i];
         uint64_t value = argument->bits;
         if (!argument->element) {
@@ -65,9 +65,8 @@ static enum fth_status run_step(struct fth_launch *launch, const struct fth_laun
         memcpy(packed + kernel->parameters[i].offset, &value,
                argument->element ? argument->element->bytes : sizeof value);
     }
-    if (status == FTH_OK)
-        status = launch->executor.run(launch->executor.context, step, packed,
-                                      kernel->parameter_bytes, options, totals, error);
+    enum fth_status status = launch->executor.run(launch->executor.context, step, packed,
+                                                  kernel->parameter_bytes, options, totals, error);
     free(packed);
     return status;
 }
@@ -109,14 +108,10 @@ enum fth_status fth_launch_run(struct fth_launch *launch, const struct fth_run_o
     struct fth_run_options known;
     struct fth_executor executor;
     FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
-    options = &known;
-    const char *device = options->device;
-    enum fth_status status =
-        device ? fth_device_executor_open(device, launch->ptx_path, options->log, &executor, error)
-               : fth_engine_open(launch->module, NULL, &executor, error);
-    if (status == FTH_OK)
-        status = fth_launch_run_on(launch, &executor, options, totals, error);
-    return status;
+    FTH_TRY(known.device ? fth_device_executor_open(known.device, launch->ptx_path, known.log,
+                                                    &executor, error)
+                         : fth_engine_open(launch->module, NULL, &executor, error));
+    return fth_launch_run_on(launch, &executor, &known, totals, error);
 }
 
 double fth_launch_seconds(const struct fth_launch *launch, size_t step)

@@ -1,9 +1,8 @@
 /* The number types of buffers and arguments, and conversions of their values between text, bits and
  * double. */
 #include "trace/launch/launch.h"
+#include "trace/trace.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,18 +38,15 @@ static uint64_t float_to_bits(double value, unsigned bytes)
 
 bool fth_scalar_parse(const struct fth_scalar_type *element, const char *text, uint64_t *bits)
 {
-    char *end;
-    errno = 0;
     if (element->is_float) {
+        char *end;
         double value = fth_strtod(text, &end);
         *bits = float_to_bits(value, element->bytes);
         return end != text && *end == '\0';
     }
     bool negative = *text == '-';
-    if (!isdigit((unsigned char)text[negative]))
-        return false;
-    uint64_t magnitude = strtoull(text + negative, &end, 0);
-    if (*end || errno)
+    uint64_t magnitude;
+    if (!fth_text_integer(text + negative, &magnitude))
         return false;
     uint64_t max = UINT64_MAX >> (64 - 8 * element->bytes);
     bool fits = negative ? element->is_signed && magnitude <= max / 2 + 1 : magnitude <= max;

@@ -16,6 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Maximum size of a file with expected values in bytes: that of the largest buffer (fill.c). */
+#define MAX_EXPECTED_BYTES ((size_t)1 << 36)
+
 /* Neumaier's compensated sum: for 16 million values of the same sign, its error is below a relative
  * tolerance of 1e-12. */
 struct sum {
@@ -98,21 +101,25 @@ static enum fth_status verify_buffer(const struct fth_launch *launch,
     const struct fth_launch_buffer *buffer = &launch->buffers[expected->buffer];
     struct fth_launch_view view;
     struct fth_buffer wanted = {0};
-    void *values = NULL;
+    void *values;
     verdict->buffer = buffer->name;
-    enum fth_status status = fth_launch_values(launch, buffer->name, &view, &values, error);
+    FTH_TRY(fth_launch_values(launch, buffer->name, &view, &values, error));
+    enum fth_status status = FTH_OK;
     size_t bytes = (size_t)(buffer->count * buffer->element->bytes);
-    if (status == FTH_OK && expected->path) {
-        status = fth_file_read(expected->path, (size_t)1 << 36, &wanted, error);
-        if (status == FTH_OK && wanted.size != bytes)
-            status = fth_fail(error, FTH_INVALID, "read", expected->path,
-                              "the file has %zu bytes, but the buffer '%s' has %zu", wanted.size,
-                              buffer->name, bytes);
-        if (status == FTH_OK)
-            check_elements(buffer, values, (const uint8_t *)wanted.data, expected, verdict);
-    } else if (status == FTH_OK) {
+    if (!expected->path) {
         check_digest(buffer, values, expected, verdict);
+        goto out;
     }
+    status = fth_file_read(expected->path, MAX_EXPECTED_BYTES, &wanted, error);
+    if (status != FTH_OK)
+        goto out;
+    if (wanted.size == bytes)
+        check_elements(buffer, values, (const uint8_t *)wanted.data, expected, verdict);
+    else
+        status = fth_fail(error, FTH_INVALID, "read", expected->path,
+                          "the file has %zu bytes, but the buffer '%s' has %zu", wanted.size,
+                          buffer->name, bytes);
+out:
     fth_buffer_fini(&wanted);
     free(values);
     return status;

@@ -14,6 +14,9 @@ ask fathom gpus v
 ask fathom gpus --f
 ask fathom gpus --format ''
 ask fathom gpus --format = j
+ask fathom --format ''
+ask fathom model --format ''
+ask fathom trace -o r
 ask fathom help c
 ask fathom completion z
 ask fathom topo --device ''
@@ -35,3 +38,4 @@ END
 bash ask.bash
 fathom completion; echo $?
 fathom completion zs; echo $?
+fathom completion ksh; echo $?

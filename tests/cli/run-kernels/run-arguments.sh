@@ -18,4 +18,7 @@ try --block 32,32,32,32
 try --show many
 try --shared 12X
 try -b 2048 -a i32:1 -a f32:1 -a 'ptr:f32[4]' -a 'ptr:f32[4]'
+try -b 1,1,65 -a i32:1 -a f32:1 -a 'ptr:f32[4]' -a 'ptr:f32[4]'
+# Leading zeros do not make a number octal.
+try --show 010 -a i32:010 -a f32:1 -a 'ptr:f32[011]=1' -a 'ptr:f32[011]=iota' --seed 08
 fathom run "$FATHOM_ROOT/tests/kernels/warps/barriers.ptx"; echo $?

@@ -3,8 +3,8 @@
  * every output format. */
 #include "base/json.h"
 #include "bench/bench.h"
-#include "benches.h"
 #include "device/sim/sim.h"
+#include "run_bench.h"
 
 #include <jansson.h>
 
@@ -145,6 +145,25 @@ static void reports_unknown_benches(void **state)
     fth_device_close(device);
 }
 
+/* Benches read the causes of errors, which they report with their results, also if the caller does
+ * not want the error. The recording lacks the requests of this bench. */
+static void a_bench_needs_no_error(void **state)
+{
+    (void)state;
+    struct fth_device *device = NULL;
+    struct fth_bench *bench = NULL;
+    const char *name = "global";
+    const struct fth_bench_options options = FTH_BENCH_OPTIONS(.names = &name, .count = 1);
+    assert_int_equal(fth_device_open("replay:" FTH_SOURCE_ROOT
+                                     "/tests/replay/bench-caches-h200.zst",
+                                     NULL, &device, NULL),
+                     FTH_OK);
+    assert_int_equal(fth_bench_create(device, &options, &bench, NULL), FTH_OK);
+    assert_true(series_of(bench, "global")->missing_count > 0);
+    fth_bench_destroy(bench);
+    fth_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +172,7 @@ int main(void)
         cmocka_unit_test(throughput_reaches_but_does_not_exceed_the_cores),
         cmocka_unit_test(every_point_is_in_the_json_and_csv_output),
         cmocka_unit_test(reports_unknown_benches),
+        cmocka_unit_test(a_bench_needs_no_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * on simulated GPUs. The truth is the description of a small GPU and, for GPUs of the catalogue,
  * the tables of Mei and Chu ("Dissecting GPU Memory Hierarchy through Microbenchmarking", 2017). */
 #include "bench/bench.h"
-#include "benches.h"
+#include "run_bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,10 +5,9 @@
 #include "device/recording.h"
 #include "device/sim/sim.h"
 #include "failing.h"
+#include "folder.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* A GPU with one SM, an L1, TLBs and limited bandwidths, whose parts are allocated when they are
  * first used. */
@@ -135,7 +134,7 @@ static enum fth_status replay(struct fth_error *error)
     struct fth_request request = fth_request_make(-1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG,
                     (struct fth_chain){.stride_bytes = 128, .count = 2}, 1);
-    enum fth_status status = fth_backend_replay.open("device_memory.rec", NULL, &device, error);
+    enum fth_status status = fth_backend_replay.open("test.rec", NULL, &device, error);
     if (status == FTH_OK)
         status = fth_device_measure(device, &request, 1, &samples, error);
     fth_samples_fini(&samples);
@@ -149,7 +148,7 @@ static void a_recording_needs_every_allocation(void **state)
     (void)state;
     struct fth_buffer content = {0};
     make_recording(&content);
-    FILE *file = fopen("device_memory.rec", "wb");
+    FILE *file = fopen("test.rec", "wb");
     assert_true(file && fwrite(content.data, 1, content.size, file) == content.size);
     assert_int_equal(fclose(file), 0);
     size_t number = 0;
@@ -166,7 +165,6 @@ static void a_recording_needs_every_allocation(void **state)
                      error.cause);
     } while (failed);
     assert_true(number > 10);
-    remove("device_memory.rec");
     fth_buffer_fini(&content);
 }
 
@@ -176,5 +174,5 @@ int main(void)
         cmocka_unit_test(a_simulated_gpu_needs_every_allocation),
         cmocka_unit_test(a_recording_needs_every_allocation),
     };
-    return cmocka_run_group_tests_name("device memory", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("device memory", tests, enter_folder, leave_folder);
 }

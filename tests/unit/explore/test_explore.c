@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -26,11 +27,18 @@ static struct fth_exploration *create(void)
     return exploration;
 }
 
+/* Adds a launch file with one size, such as "N=64". */
+static void add_launch(struct fth_exploration *exploration, const char *path, const char *size)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    const struct fth_launch_options options = FTH_LAUNCH_OPTIONS(.sizes = &size, .size_count = 1);
+    if (fth_explore_trace(exploration, path, &options, NULL, &error) != FTH_OK)
+        fail_msg("%s: %s", path, error.cause);
+}
+
 static void add_trace(struct fth_exploration *exploration)
 {
-    static const char *const sizes[] = {"N=64"};
-    struct fth_error error = FTH_NO_ERROR;
-    assert_int_equal(fth_explore_trace(exploration, LAUNCH, sizes, 1, NULL, &error), FTH_OK);
+    add_launch(exploration, LAUNCH, "N=64");
 }
 
 static void vary(struct fth_exploration *exploration, const char *text)
@@ -106,6 +114,53 @@ static void identity_depends_on_the_settings(void **state)
     }
     assert_true(identities[0] == identities[1]);
     assert_true(identities[0] != identities[2]);
+}
+
+/* Returns the name of the input of a point. */
+static const char *input_of(const struct fth_exploration *exploration, size_t number)
+{
+    struct fth_point point;
+    fth_point_at(exploration, number, &point);
+    return point.input->name;
+}
+
+/* Traces with the same file name are the same only if their contents are. */
+static void traces_with_the_same_file_name_are_distinguished(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/fathom-test-explore-XXXXXX", paths[2][64], copy[64];
+    struct fth_exploration *exploration = create();
+    struct fth_error error = FTH_NO_ERROR;
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < 2; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/%d", folder, i);
+        assert_int_equal(mkdir(paths[i], 0777), 0);
+        snprintf(paths[i], sizeof paths[i], "%s/%d/t.txt", folder, i);
+        assert_int_equal(fth_file_write(paths[i], i ? "0 0 0 R 4\n1 0 0 R 8\n" : "0 0 0 R 4\n",
+                                        i ? 20 : 10, NULL),
+                         FTH_OK);
+    }
+    snprintf(copy, sizeof copy, "%s/./0/t.txt", folder);
+    assert_int_equal(fth_explore_trace(exploration, paths[0], NULL, NULL, &error), FTH_OK);
+    assert_int_equal(fth_explore_trace(exploration, paths[1], NULL, NULL, &error), FTH_OK);
+    assert_int_equal(fth_explore_trace(exploration, copy, NULL, NULL, &error), FTH_OK);
+    add_launch(exploration, LAUNCH, "N=64");
+    add_launch(exploration, LAUNCH, "N=32");
+    add_launch(exploration, LAUNCH, "N=64");
+    assert_int_equal(exploration->input_count, 4);
+    assert_int_equal(fth_plan_complete(exploration, &error), FTH_OK);
+    static const char *const names[] = {"t.txt",     "t.txt#2",     "t.txt",
+                                        "atax.json", "atax.json#2", "atax.json"};
+    assert_int_equal(exploration->points, FTH_COUNT(names));
+    for (size_t i = 0; i < FTH_COUNT(names); i++)
+        assert_string_equal(input_of(exploration, i), names[i]);
+    fth_explore_destroy(exploration);
+    for (int i = 0; i < 2; i++) {
+        unlink(paths[i]);
+        *strrchr(paths[i], '/') = '\0';
+        rmdir(paths[i]);
+    }
+    rmdir(folder);
 }
 
 static const char *const variables[] = {
@@ -304,121 +359,132 @@ static void compare_lines(const struct fth_exploration *exploration, const char 
     assert_int_equal(*line, '\0');
 }
 
-/* Sharing work between points does not change their results. Each case is one exploration. */
+/* An exploration whose points share work. */
+struct sharing_case {
+    const char *workload, *size;
+    const char *set[3], *vary[3];
+    bool l1_off;
+    bool one_pass;      /* some L1s that differ only in their ways run in one pass */
+    bool some_separate; /* and some points must still run separately */
+};
+
+static const struct sharing_case sharing_cases[] = {
+    /* Points that share the reading of the trace, the L1s or the requests to the L2. */
+    {"atax",
+     "N=96",
+     {"gpu.sms=3"},
+     {"l1.line_bytes=32,128", "l2.size_bytes=64K,256K", "l2.line_bytes=64,128"},
+     true,
+     false,
+     false},
+    {"mvt",
+     "N=96",
+     {"gpu.sms=3", "l2.sides=2"},
+     {"l1.policy=lru,random", "l2.joins=none;0,0,1", "l2.latency=1;a2"},
+     true,
+     false,
+     false},
+    {"2dconv",
+     "N=64",
+     {"gpu.sms=3", "gpu.max_warps=16"},
+     {"gpu.mapping=rr,rand,shuffle", "gpu.seed=1,2", "l2.policy=lru,fifo"},
+     true,
+     false,
+     false},
+    {"corr",
+     "N=48",
+     {"gpu.sms=4"},
+     {"l1.bypass=off,won,rwon", "l2.partitions+l2.banks=1+1,2+2", "l2.mshr_size=1,32"},
+     true,
+     false,
+     false},
+    /* Rounds in which the L2 has a single request. */
+    {"corr",
+     "N=96",
+     {"gpu.sms=8", "gpu.max_blocks=8"},
+     {"l1.bypass=won", "l2.size_bytes=128K,1M", "l2.partitions+l2.banks=1+1,4+2"},
+     true,
+     false,
+     false},
+    /* L1s in one pass, with 16 sets of 1 to 9 ways; then with 4 sets. */
+    {"atax",
+     "N=96",
+     {"l1.bypass=won", "l1.sets=16", "gpu.sms=3"},
+     {"l1.size_bytes=2K,4K,6K,8K,18K", "l1.sector_bytes=0,32", "l1.latency=1;a2"},
+     true,
+     true,
+     false},
+    {"gramschm",
+     "N=32",
+     {"l1.bypass=won", "l1.sets=16", "l1.sector_bytes=0"},
+     {"l1.size_bytes=2K,4K,6K,8K,18K", "l1.merged=hit,miss", "l1.ports=1,2,3"},
+     false,
+     true,
+     false},
+    {"nw",
+     "N=64",
+     {"l1.bypass=won", "l1.sets=16", "l1.sector_bytes=0"},
+     {"l1.size_bytes=2K,4K,6K,8K,18K", "l1.latency=1;a4;40", "l1.index=mod,prime"},
+     false,
+     true,
+     true},
+    {"2mm",
+     "N=48",
+     {"l1.bypass=won", "l1.sets=4", "l1.sector_bytes=0"},
+     {"l1.size_bytes=512,1K,2K,4K,8K", "l1.mshr_size=0,1,2,32", "l1.mshr_merges=0,1"},
+     false,
+     true,
+     true},
+    /* Never in one pass: written lines stay in the L1 (off), or all accesses bypass it
+     * (rwon). */
+    {"atax",
+     "N=96",
+     {"l1.sets=16", "l1.sector_bytes=0"},
+     {"l1.size_bytes=2K,4K,8K", "l1.bypass=off,rwon", "l1.policy=lru,fifo"},
+     false,
+     false,
+     false},
+};
+
+/* Creates the exploration of a case, without running it. */
+static struct fth_exploration *create_case(const struct sharing_case *each)
+{
+    struct fth_exploration *exploration = create();
+    struct fth_error error = FTH_NO_ERROR;
+    char path[300];
+    snprintf(path, sizeof path, FTH_SOURCE_ROOT "/examples/workloads/%s.json", each->workload);
+    for (size_t k = 0; k < 3 && each->set[k]; k++) {
+        char name[40];
+        const char *equals = strchr(each->set[k], '=');
+        snprintf(name, sizeof name, "%.*s", (int)(equals - each->set[k]), each->set[k]);
+        assert_int_equal(fth_explore_set(exploration, name, equals + 1, &error), FTH_OK);
+    }
+    if (strncmp(each->vary[0], "l1.size_bytes", 13) == 0)
+        assert_int_equal(fth_explore_set(exploration, "l1.ways", "0", &error), FTH_OK);
+    add_launch(exploration, path, each->size);
+    for (size_t k = 0; k < 3; k++)
+        vary(exploration, each->vary[k]);
+    fth_explore_scope(exploration, each->l1_off);
+    return exploration;
+}
+
+/* Sharing work between points does not change their results. */
 static void sharing_work_does_not_change_results(void **state)
 {
     (void)state;
-    static const struct {
-        const char *workload, *size;
-        const char *set[3], *vary[3];
-        bool l1_off;
-        bool one_pass;      /* some L1s that differ only in their ways run in one pass */
-        bool some_separate; /* and some points must still run separately */
-    } cases[] = {
-        /* Points that share the reading of the trace, the L1s or the requests to the L2. */
-        {"atax",
-         "N=96",
-         {"gpu.sms=3"},
-         {"l1.line_bytes=32,128", "l2.size_bytes=64K,256K", "l2.line_bytes=64,128"},
-         true,
-         false,
-         false},
-        {"mvt",
-         "N=96",
-         {"gpu.sms=3", "l2.sides=2"},
-         {"l1.policy=lru,random", "l2.joins=none;0,0,1", "l2.latency=1;a2"},
-         true,
-         false,
-         false},
-        {"2dconv",
-         "N=64",
-         {"gpu.sms=3", "gpu.max_warps=16"},
-         {"gpu.mapping=rr,rand,shuffle", "gpu.seed=1,2", "l2.policy=lru,fifo"},
-         true,
-         false,
-         false},
-        {"corr",
-         "N=48",
-         {"gpu.sms=4"},
-         {"l1.bypass=off,won,rwon", "l2.partitions+l2.banks=1+1,2+2", "l2.mshr_size=1,32"},
-         true,
-         false,
-         false},
-        /* Rounds in which the L2 has a single request. */
-        {"corr",
-         "N=96",
-         {"gpu.sms=8", "gpu.max_blocks=8"},
-         {"l1.bypass=won", "l2.size_bytes=128K,1M", "l2.partitions+l2.banks=1+1,4+2"},
-         true,
-         false,
-         false},
-        /* L1s in one pass, with 16 sets of 1 to 9 ways; then with 4 sets. */
-        {"atax",
-         "N=96",
-         {"l1.bypass=won", "l1.sets=16", "gpu.sms=3"},
-         {"l1.size_bytes=2K,4K,6K,8K,18K", "l1.sector_bytes=0,32", "l1.latency=1;a2"},
-         true,
-         true,
-         false},
-        {"gramschm",
-         "N=32",
-         {"l1.bypass=won", "l1.sets=16", "l1.sector_bytes=0"},
-         {"l1.size_bytes=2K,4K,6K,8K,18K", "l1.merged=hit,miss", "l1.ports=1,2,3"},
-         false,
-         true,
-         false},
-        {"nw",
-         "N=64",
-         {"l1.bypass=won", "l1.sets=16", "l1.sector_bytes=0"},
-         {"l1.size_bytes=2K,4K,6K,8K,18K", "l1.latency=1;a4;40", "l1.index=mod,prime"},
-         false,
-         true,
-         true},
-        {"2mm",
-         "N=48",
-         {"l1.bypass=won", "l1.sets=4", "l1.sector_bytes=0"},
-         {"l1.size_bytes=512,1K,2K,4K,8K", "l1.mshr_size=0,1,2,32", "l1.mshr_merges=0,1"},
-         false,
-         true,
-         true},
-        /* Never in one pass: written lines stay in the L1 (off), or all accesses bypass it
-         * (rwon). */
-        {"atax",
-         "N=96",
-         {"l1.sets=16", "l1.sector_bytes=0"},
-         {"l1.size_bytes=2K,4K,8K", "l1.bypass=off,rwon", "l1.policy=lru,fifo"},
-         false,
-         false,
-         false},
-    };
-    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
-        struct fth_exploration *exploration = create();
+    for (size_t i = 0; i < FTH_COUNT(sharing_cases); i++) {
+        const struct sharing_case *each = &sharing_cases[i];
+        struct fth_exploration *exploration = create_case(each);
         struct fth_explore_outcome outcome;
         struct fth_error error = FTH_NO_ERROR;
-        char path[300];
-        snprintf(path, sizeof path, FTH_SOURCE_ROOT "/examples/workloads/%s.json",
-                 cases[i].workload);
-        for (size_t k = 0; k < 3 && cases[i].set[k]; k++) {
-            char name[40];
-            const char *equals = strchr(cases[i].set[k], '=');
-            snprintf(name, sizeof name, "%.*s", (int)(equals - cases[i].set[k]), cases[i].set[k]);
-            assert_int_equal(fth_explore_set(exploration, name, equals + 1, &error), FTH_OK);
-        }
-        if (strncmp(cases[i].vary[0], "l1.size_bytes", 13) == 0)
-            assert_int_equal(fth_explore_set(exploration, "l1.ways", "0", &error), FTH_OK);
-        assert_int_equal(fth_explore_trace(exploration, path, &cases[i].size, 1, NULL, &error),
-                         FTH_OK);
-        for (size_t k = 0; k < 3; k++)
-            vary(exploration, cases[i].vary[k]);
-        fth_explore_scope(exploration, cases[i].l1_off);
         assert_int_equal(
             fth_explore_run(exploration,
                             &(struct fth_explore_options)FTH_EXPLORE_OPTIONS(.threads = 1),
                             &outcome, &error),
             FTH_OK);
         compare_lines(exploration, outcome.text);
-        assert_int_equal(outcome.l1_one_pass > 0, cases[i].one_pass);
-        if (cases[i].some_separate)
+        assert_int_equal(outcome.l1_one_pass > 0, each->one_pass);
+        if (each->some_separate)
             assert_true(outcome.l1_one_pass < outcome.jobs);
         fth_free(outcome.text);
         fth_explore_destroy(exploration);
@@ -430,15 +496,11 @@ static void sharing_work_does_not_change_results(void **state)
 static void every_mapping_runs_all_blocks(void **state)
 {
     (void)state;
-    static const char *const sizes[] = {"N=256"};
     static const char *const mappings[] = {"rr", "bpart2", "rand", "shuffle", "0,1,1"};
     struct fth_exploration *exploration = create();
     struct fth_error error = FTH_NO_ERROR;
     uint64_t requests = 0;
-    assert_int_equal(fth_explore_trace(exploration,
-                                       FTH_SOURCE_ROOT "/examples/workloads/2dconv.json", sizes, 1,
-                                       NULL, &error),
-                     FTH_OK);
+    add_launch(exploration, FTH_SOURCE_ROOT "/examples/workloads/2dconv.json", "N=256");
     for (size_t i = 0; i < FTH_COUNT(mappings); i++) {
         struct fth_model_params *params = NULL;
         struct fth_model_result *result = NULL;
@@ -479,6 +541,7 @@ int main(void)
         cmocka_unit_test(equal_points_share_a_job),
         cmocka_unit_test(rejects_malformed_parameters),
         cmocka_unit_test(identity_depends_on_the_settings),
+        cmocka_unit_test(traces_with_the_same_file_name_are_distinguished),
         cmocka_unit_test(finds_the_shard_from_the_environment),
         cmocka_unit_test(parses_shards_and_names_their_files),
         cmocka_unit_test(damaged_lines_are_not_read_as_points),

@@ -28,74 +28,74 @@ static struct fth_ptx_module *read_valid(const char *text)
 #define ADD "add.s32 %r0, %r1, 1; "
 #define ADDS ADD ADD ADD ADD ADD
 
+/* Texts that are rejected, with parts of the cause and of the excerpt. */
+static const struct {
+    const char *text, *cause, *excerpt;
+} rejected[] = {
+    {"", "line 1: a PTX file must begin with .version", "^"},
+    {"garbage", "a PTX file must begin with .version", "  garbage\n  ^"},
+    {".version 7.0\n.target sm_70\n.address_size 32\n", "only 64-bit addresses",
+     "  .address_size 32\n                ^"},
+    {HEAD "/* a comment", "line 4: unterminated comment", "/* a comment\n  ^"},
+    {KERNEL("wgmma.fence.sync.aligned;"), "line 6: '.fence' of 'wgmma.fence.sync.aligned'",
+     "  wgmma.fence.sync.aligned;\n        ^"},
+    {KERNEL("   frob.u32 %r1, %r2;"), "line 6: 'frob.u32' with these operands",
+     "  frob.u32 %r1, %r2;\n  ^"},
+    {KERNEL("add.s32 %r1, %r2;"), "'add.s32' with these operands", "^"},
+    {KERNEL("add.s32 %r1, %r2, %r3, %r4;"), "'add.s32' with these operands", "^"},
+    {KERNEL("add.s32 %p1, %r2, %r3;"), "'add.s32' with these operands", "^"},
+    {KERNEL("mov.v4.b64 %rd1, %rd2;"), "'mov.v4.b64' is not supported", "^"},
+    {KERNEL("mov.b64 %rd1, {%r1, %r2, %r3};"), "'mov.b64' with these operands", "^"},
+    {KERNEL("add.s32 5, %r2, %r3;"), "the destination must be a register", "  add.s32 5"},
+    {KERNEL("add.s32 %r1, %r2, %r99;"), "'%r99' is not declared",
+     "  add.s32 %r1, %r2, %r99;\n                    ^"},
+    {KERNEL("ld.global.v4.u32 {%r1, %r2}, [%rd1];"),
+     "the vector has 2 elements; this instruction takes 4",
+     "  ld.global.v4.u32 {%r1, %r2}, [%rd1];\n                   ^"},
+    {KERNEL("ld.global.u32 {%r1, %r2}, [%rd1];"),
+     "the vector has 2 elements; this instruction takes 1", "^"},
+    {KERNEL("st.global.u32 [%rd1], {%r1, %r2};"),
+     "the vector has 2 elements; this instruction takes 1", "^"},
+    {KERNEL("ld.global.v2.u32 %r1, [%rd1];"), "expected a vector of 2 elements in braces", "^"},
+    {KERNEL("cvt.rn.satfinite.f16x2.f32 %r1, %f1, %f2;"), "'.satfinite' of", "^"},
+    {KERNEL("bra nowhere;"), "label 'nowhere' is not defined", "  bra nowhere;\n      ^"},
+    {KERNEL("x:\nret;\nx: ret;\nret;\n"), "line 8: duplicate label", "  x: ret;\n  ^"},
+    {KERNEL(".reg .b32 %r<3>;"), "'%r' is declared twice", "^"},
+    {KERNEL("@%r1 ret;"), "expected a predicate register as the guard", "^"},
+    {KERNEL("call nothing;"), "expected a declared function or a register", "^"},
+    {HEAD ".func (.reg .b32 r) f() { mov.u32 r, 1; ret; }\n.entry k() { call (5), f, (); ret; }",
+     "a result must be a register or a .param variable", "call (5), f, ();"},
+    /* Sixteen instructions fill the code array, so that one more would move it. */
+    {HEAD ".func (.reg .b32 r) f() { mov.u32 r, 1; ret; }\n"
+          ".entry k() { .reg .b32 %r<2>; " ADDS ADDS ADDS "call (%tid.x), f, (); ret; }",
+     "a result must be a register or a .param variable", "call (%tid.x), f, ();"},
+    {KERNEL("mov.u32 %r1, 12ab;"), "invalid number", "^"},
+    {KERNEL("add.s32 %r1, %r2, 1"), "expected ';'", "^"},
+    {HEAD ".extern .func (.param .b64 r) malloc(.param .b64 a);\n"
+          ".entry k() { .param .b64 a; .param .b64 r; call (r), malloc, (a); ret; }",
+     "line 5: 'malloc' is called, but this file does not define it",
+     "call (r), malloc, (a); ret; }\n                                                       ^"},
+    {HEAD ".extern .global .u32 other;\n", "external variables are not supported", "^"},
+    {HEAD ".global .b8 big[99999999999999];\n", "expected an integer of at most 68719476736", "^"},
+    {HEAD ".global .u32 a[2] = {1, 2, 3};\n", "more initial values than the variable has elements",
+     "^"},
+    {HEAD ".frob x;\n", "expected a module directive", "  .frob x;\n  ^"},
+    {HEAD ".entry k() { .reg .b32 %r<99999999>; }", "expected an integer of at most", "^"},
+    {HEAD ".entry k() {", "expected", ""},
+    {HEAD ".entry k() { ret; }\n.entry k() { ret; }", "function 'k' already has a body", "^"},
+};
+
 static void rejects_ptx_that_cannot_be_executed(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text, *cause, *excerpt;
-    } rows[] = {
-        {"", "line 1: a PTX file must begin with .version", "^"},
-        {"garbage", "a PTX file must begin with .version", "  garbage\n  ^"},
-        {".version 7.0\n.target sm_70\n.address_size 32\n", "only 64-bit addresses",
-         "  .address_size 32\n                ^"},
-        {HEAD "/* a comment", "line 4: unterminated comment", "/* a comment\n  ^"},
-        {KERNEL("wgmma.fence.sync.aligned;"), "line 6: '.fence' of 'wgmma.fence.sync.aligned'",
-         "  wgmma.fence.sync.aligned;\n        ^"},
-        {KERNEL("   frob.u32 %r1, %r2;"), "line 6: 'frob.u32' with these operands",
-         "  frob.u32 %r1, %r2;\n  ^"},
-        {KERNEL("add.s32 %r1, %r2;"), "'add.s32' with these operands", "^"},
-        {KERNEL("add.s32 %r1, %r2, %r3, %r4;"), "'add.s32' with these operands", "^"},
-        {KERNEL("add.s32 %p1, %r2, %r3;"), "'add.s32' with these operands", "^"},
-        {KERNEL("mov.v4.b64 %rd1, %rd2;"), "'mov.v4.b64' is not supported", "^"},
-        {KERNEL("mov.b64 %rd1, {%r1, %r2, %r3};"), "'mov.b64' with these operands", "^"},
-        {KERNEL("add.s32 5, %r2, %r3;"), "the destination must be a register", "  add.s32 5"},
-        {KERNEL("add.s32 %r1, %r2, %r99;"), "'%r99' is not declared",
-         "  add.s32 %r1, %r2, %r99;\n                    ^"},
-        {KERNEL("ld.global.v4.u32 {%r1, %r2}, [%rd1];"),
-         "the vector has 2 elements; this instruction takes 4",
-         "  ld.global.v4.u32 {%r1, %r2}, [%rd1];\n                   ^"},
-        {KERNEL("ld.global.u32 {%r1, %r2}, [%rd1];"),
-         "the vector has 2 elements; this instruction takes 1", "^"},
-        {KERNEL("st.global.u32 [%rd1], {%r1, %r2};"),
-         "the vector has 2 elements; this instruction takes 1", "^"},
-        {KERNEL("ld.global.v2.u32 %r1, [%rd1];"), "expected a vector of 2 elements in braces", "^"},
-        {KERNEL("cvt.rn.satfinite.f16x2.f32 %r1, %f1, %f2;"), "'.satfinite' of", "^"},
-        {KERNEL("bra nowhere;"), "label 'nowhere' is not defined", "  bra nowhere;\n      ^"},
-        {KERNEL("x:\nret;\nx: ret;\nret;\n"), "line 8: duplicate label", "  x: ret;\n  ^"},
-        {KERNEL(".reg .b32 %r<3>;"), "'%r' is declared twice", "^"},
-        {KERNEL("@%r1 ret;"), "expected a predicate register as the guard", "^"},
-        {KERNEL("call nothing;"), "expected a declared function or a register", "^"},
-        {HEAD
-         ".func (.reg .b32 r) f() { mov.u32 r, 1; ret; }\n.entry k() { call (5), f, (); ret; }",
-         "a result must be a register or a .param variable", "call (5), f, ();"},
-        /* Sixteen instructions fill the code array, so that one more would move it. */
-        {HEAD ".func (.reg .b32 r) f() { mov.u32 r, 1; ret; }\n"
-              ".entry k() { .reg .b32 %r<2>; " ADDS ADDS ADDS "call (%tid.x), f, (); ret; }",
-         "a result must be a register or a .param variable", "call (%tid.x), f, ();"},
-        {KERNEL("mov.u32 %r1, 12ab;"), "invalid number", "^"},
-        {KERNEL("add.s32 %r1, %r2, 1"), "expected ';'", "^"},
-        {HEAD ".extern .func (.param .b64 r) malloc(.param .b64 a);\n"
-              ".entry k() { .param .b64 a; .param .b64 r; call (r), malloc, (a); ret; }",
-         "line 5: 'malloc' is called, but this file does not define it",
-         "call (r), malloc, (a); ret; }\n                                                       ^"},
-        {HEAD ".extern .global .u32 other;\n", "external variables are not supported", "^"},
-        {HEAD ".global .b8 big[99999999999999];\n", "expected an integer of at most 68719476736",
-         "^"},
-        {HEAD ".global .u32 a[2] = {1, 2, 3};\n",
-         "more initial values than the variable has elements", "^"},
-        {HEAD ".frob x;\n", "expected a module directive", "  .frob x;\n  ^"},
-        {HEAD ".entry k() { .reg .b32 %r<99999999>; }", "expected an integer of at most", "^"},
-        {HEAD ".entry k() {", "expected", ""},
-        {HEAD ".entry k() { ret; }\n.entry k() { ret; }", "function 'k' already has a body", "^"},
-    };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < FTH_COUNT(rejected); i++) {
         struct fth_ptx_module *module = NULL;
         struct fth_error error = NO_ERROR;
-        if (fth_ptx_read_text("test.ptx", rows[i].text, strlen(rows[i].text), &module, &error) ==
-            FTH_OK)
-            fail_msg("accepted: %s", rows[i].text);
-        assert_contains(error.cause, rows[i].cause);
-        assert_contains(error.excerpt, rows[i].excerpt);
+        if (fth_ptx_read_text("test.ptx", rejected[i].text, strlen(rejected[i].text), &module,
+                              &error) == FTH_OK)
+            fail_msg("accepted: %s", rejected[i].text);
+        assert_contains(error.cause, rejected[i].cause);
+        assert_contains(error.excerpt, rejected[i].excerpt);
         assert_null(module);
     }
 }

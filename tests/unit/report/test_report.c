@@ -317,6 +317,18 @@ static void reports_unknown_formats(void **state)
     fth_gpu_destroy(gpu);
 }
 
+static void invalid_points_leave_no_text(void **state)
+{
+    (void)state;
+    char before[] = "", *text = before;
+    size_t size = 1;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_report_points("json", "no points", 9, NULL, &text, &size, &error),
+                     FTH_INVALID);
+    assert_null(text);
+    assert_int_equal(size, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +343,7 @@ int main(void)
         cmocka_unit_test(csv_quotes_commas_and_quotation_marks),
         cmocka_unit_test(tables_are_written_in_every_format),
         cmocka_unit_test(reports_unknown_formats),
+        cmocka_unit_test(invalid_points_leave_no_text),
     };
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }

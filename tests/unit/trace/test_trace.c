@@ -1,5 +1,5 @@
 /* Tests of trace/: expressions of launch files, traces of the example workloads, reading back what
- * was written, damaged and truncated files, and the import of other trace formats.
+ * was written, and damaged and truncated files. test_trace_input.c tests the inputs.
  *
  * Formulas that follow from the algorithm of each kernel give the expected counts of
  * the workloads. */
@@ -490,142 +490,6 @@ static void a_failed_launch_leaves_no_trace_file(void **state)
     fth_launch_destroy(launch);
 }
 
-/* ---- import ---- */
-
-/* Imports a trace from text. Returns NULL if the import fails. */
-static struct fth_trace *import(const char *text, struct fth_error *error)
-{
-    static const char from[] = "from.txt", to[] = "to.trace";
-    struct fth_trace *trace = NULL;
-    write_plain(from, text, strlen(text));
-    if (fth_trace_import(from, to, error) == FTH_OK && fth_trace_open(to, &trace, error) != FTH_OK)
-        fail_with(error);
-    return trace;
-}
-
-/* Returns the next access, or NULL at the end. */
-static const struct fth_trace_access *next(struct fth_trace_cursor *cursor)
-{
-    const struct fth_trace_access *access;
-    struct fth_error error = FTH_NO_ERROR;
-    if (fth_trace_next(cursor, &access, &error) != FTH_OK)
-        fail_with(&error);
-    return access;
-}
-
-static void imports_tuples(void **state)
-{
-    (void)state;
-    /* First single threads: threads 33, 1 and 0 of block 1, out of order. Then two lanes of a warp
-     * in one line. */
-    struct fth_error error = FTH_NO_ERROR;
-    struct fth_trace *trace = import("1, 1, 33, 1, 0x2000\n"
-                                     "{0, 1, 1, 0, 260}\n"
-                                     "0 1 0 0 256\n"
-                                     "# a remark\n\n"
-                                     "0 0 1 R 2/0x5 0x10 0x20\n",
-                                     &error);
-    struct fth_trace_cursor *cursor;
-    if (!trace)
-        fail_with(&error);
-    const struct fth_trace_launch *head = fth_trace_launch_at(trace, 0);
-    assert_int_equal(head->grid[0], 2);
-    assert_int_equal(head->block[0], 35);
-    assert_int_equal(head->longest, 2);
-    assert_int_equal(head->accesses, 3);
-    assert_int_equal(fth_trace_cursor_open(trace, 0, 0, 9, &cursor, NULL), FTH_OK);
-    const struct fth_trace_access *access = next(cursor);
-    assert_int_equal(access->block, 0);
-    assert_int_equal(access->warp, 1);
-    assert_int_equal(access->mask, 5);
-    assert_int_equal(access->addresses[1], 0x20);
-    access = next(cursor);
-    assert_int_equal(access->block, 1);
-    assert_int_equal(access->mask, 3);
-    assert_int_equal(access->addresses[0], 256);
-    assert_int_equal(access->addresses[1], 260);
-    access = next(cursor);
-    assert_int_equal(access->number, 1);
-    assert_int_equal(access->warp, 1);
-    assert_int_equal(access->mask, 2);
-    assert_int_equal(fth_trace_instruction_at(trace, access->instruction)->kind, FTH_TRACE_WRITE);
-    assert_null(next(cursor));
-    fth_trace_cursor_close(cursor);
-    fth_trace_close(trace);
-    static const char *const wrong[] = {
-        "0 0 0 R\n",           "0 0 2000 R 4\n",          "0 0 0 X 4\n",   "0 0 0 R 2 0x10\n",
-        "0 0 0 R:7 4\n",       "0 0 0 R 2/0x1 1 2\n",     "0 a 0 R 4\n",   "# block 2000 1 1\n",
-        "# grid 1\n0 0 0 R 4", "# instruction 1 bytes\n", "0 0 40 R 1 2\n"};
-    for (size_t i = 0; i < FTH_COUNT(wrong); i++) {
-        error = FTH_NO_ERROR;
-        assert_null(import(wrong[i], &error));
-        assert_contains(error.cause, "line 1");
-    }
-}
-
-static void imports_accel_sim_traces(void **state)
-{
-    (void)state;
-    static const char text[] =
-        "-kernel name = _Z3addPf\n-kernel id = 1\n-grid dim = (2,2,1)\n-block dim = (64,1,1)\n"
-        "-shmem = 0\n-nregs = 10\n-binary version = 70\n-cuda stream id = 0\n"
-        "-shmem base_addr = 0x00007f5800000000\n-local mem base_addr = 0x00007f5802000000\n"
-        "-nvbit version = 1.5.5\n-accelsim tracer version = 3\n\n"
-        "#traces format = PC mask dest_num [reg_dests] opcode src_num [reg_srcs] mem_width\n\n"
-        "#BEGIN_TB\n\nthread block = 1,1,0\n\nwarp = 0\ninsts = 5\n"
-        "0000 ffffffff 1 R1 IMAD.MOV.U32 2 R255 R255 0\n"
-        "0010 ffffffff 1 R4 LDG.E.64.SYS 1 R2 8 1 0x7f5890000000 8\n"
-        "0020 0000000f 1 R4 LDS.U 1 R2 4 1 0x40 4\n"
-        "0030 0000000f 0 STG.E.SYS 2 R2 R4 4 2 0x7f5890001000 4 -8 4 \n"
-        "0040 ffffffff 0 EXIT 0 0\n"
-        "\nwarp = 1\ninsts = 3\n"
-        "0050 80000001 1 R0 ATOM.E.ADD 2 R2 R4 4 0 0x7f5890000000 0x7f5890000100\n"
-        "0060 00000001 1 R0 LD.E.SYS 1 R2 4 1 0x7f5800000010 0\n"
-        "0070 00000001 1 R0 LD.E.SYS 1 R2 4 1 0x7f5890000040 0\n"
-        "\n#END_TB\n";
-    struct fth_error error = FTH_NO_ERROR;
-    struct fth_trace *trace = import(text, &error);
-    struct fth_trace_cursor *cursor;
-    if (!trace)
-        fail_with(&error);
-    const struct fth_trace_launch *head = fth_trace_launch_at(trace, 0);
-    assert_string_equal(head->kernel, "_Z3addPf");
-    assert_int_equal(head->grid[1], 2);
-    assert_int_equal(head->accesses, 4);
-    assert_int_equal(head->shared, 2);
-    assert_int_equal(fth_trace_cursor_open(trace, 0, 3, 3, &cursor, NULL), FTH_OK);
-    const struct fth_trace_access *access = next(cursor);
-    assert_int_equal(access->threads, 32);
-    assert_int_equal(access->addresses[31], 0x7f5890000000 + 248);
-    assert_int_equal(fth_trace_instruction_at(trace, access->instruction)->bytes, 8);
-    assert_int_equal(fth_trace_instruction_at(trace, access->instruction)->line, 0x10);
-    access = next(cursor);
-    assert_int_equal(access->warp, 1);
-    assert_int_equal(access->mask, 0x80000001);
-    assert_int_equal(access->addresses[1], 0x7f5890000100);
-    assert_int_equal(fth_trace_instruction_at(trace, access->instruction)->kind, FTH_TRACE_ATOMIC);
-    access = next(cursor);
-    assert_int_equal(access->number, 1);
-    assert_int_equal(access->warp, 0);
-    assert_int_equal(access->threads, 4);
-    assert_int_equal(access->addresses[2], 0x7f5890001000 + 4 - 8);
-    assert_int_equal(next(cursor)->addresses[0], 0x7f5890000040);
-    assert_null(next(cursor));
-    fth_trace_cursor_close(cursor);
-    fth_trace_close(trace);
-    static const char *const wrong[] = {
-        "-kernel name = k\n", "-grid dim = (1,1,1)\nthread block = 0,0,0\n",
-        "-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-accelsim tracer version = 3\n"
-        "thread block = 0,0,0\nwarp = 1\n",
-        "-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-accelsim tracer version = 3\n"
-        "thread block = 0,0,0\nwarp = 0\n0010 f 1 R4 LDG.E 1 R2 4 0 0x10\n"};
-    for (size_t i = 0; i < FTH_COUNT(wrong); i++) {
-        error = FTH_NO_ERROR;
-        assert_null(import(wrong[i], &error));
-        assert_contains(error.cause, "line");
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -638,8 +502,6 @@ int main(void)
         cmocka_unit_test(detects_every_flipped_bit),
         cmocka_unit_test(reads_the_whole_frames_of_truncated_files),
         cmocka_unit_test(a_failed_launch_leaves_no_trace_file),
-        cmocka_unit_test(imports_tuples),
-        cmocka_unit_test(imports_accel_sim_traces),
     };
     return cmocka_run_group_tests_name("trace", tests, enter_folder, leave_folder);
 }

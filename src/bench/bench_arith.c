@@ -50,14 +50,11 @@ static enum fth_status find_throughput(const struct fth_bench_run *run,
     plan.operate.threads = max_rate < 1024 ? (uint32_t)max_rate : 1024;
     plan.operate.sms = run->quick ? 1 : 0;
     plan.operate.passes = run->quick ? 1 : PASSES;
-    enum fth_status status = FTH_OK;
     for (uint32_t chains = run->quick ? 4 : 1; chains <= (run->quick ? 4 : FTH_MAX_CHAINS);
          chains *= 2) {
         struct fth_figure cycles;
         plan.operate.chains = chains;
-        status = fth_probe_operate(&run->prober, &plan, &cycles, error);
-        if (status != FTH_OK)
-            break;
+        FTH_TRY(fth_probe_operate(&run->prober, &plan, &cycles, error));
         const double per_cycle =
             plan.operate.threads * fth_operation_results(operation) / cycles.value;
         if (cycles.value > 0 && !(per_cycle <= cells[PER_CYCLE].number)) {
@@ -68,7 +65,7 @@ static enum fth_status find_throughput(const struct fth_bench_run *run,
             cells[CLOCK].number = cycles.clock_mhz;
         }
     }
-    return status;
+    return FTH_OK;
 }
 
 /* Refuses an impossible rate. An SM has four schedulers, each of which issues for 32 lanes per
@@ -86,6 +83,18 @@ static enum fth_status check_rate(const struct fth_bench_run *run, enum fth_oper
                     max_rate);
 }
 
+/* Measures the latency and the throughput, and fills their cells. */
+static enum fth_status fill_cells(const struct fth_bench_run *run, enum fth_operation operation,
+                                  struct fth_cell *cells, struct fth_error *error)
+{
+    const struct fth_operate_plan plan = plan_for(run, operation);
+    struct fth_figure latency;
+    FTH_TRY(fth_probe_operate(&run->prober, &plan, &latency, error));
+    cells[LATENCY].number = round(100 * latency.value) / 100;
+    FTH_TRY(find_throughput(run, operation, cells, error));
+    return check_rate(run, operation, cells[PER_CYCLE].number, error);
+}
+
 static enum fth_status measure(const struct fth_bench_run *run, enum fth_operation operation,
                                struct fth_error *error)
 {
@@ -93,15 +102,7 @@ static enum fth_status measure(const struct fth_bench_run *run, enum fth_operati
     for (size_t i = 0; i < COLUMNS; i++)
         cells[i] = (struct fth_cell){.number = NAN};
     cells[OPERATION].text = fth_operation_title(operation);
-    const struct fth_operate_plan plan = plan_for(run, operation);
-    struct fth_figure latency;
-    enum fth_status status = fth_probe_operate(&run->prober, &plan, &latency, error);
-    if (status == FTH_OK)
-        cells[LATENCY].number = round(100 * latency.value) / 100;
-    if (status == FTH_OK)
-        status = find_throughput(run, operation, cells, error);
-    if (status == FTH_OK)
-        status = check_rate(run, operation, cells[PER_CYCLE].number, error);
+    enum fth_status status = fill_cells(run, operation, cells, error);
     if (status != FTH_OK)
         return fth_bench_keep_failure(run->bench, fth_operation_title(operation), status, error);
     cells[PER_CYCLE].number = round(100 * cells[PER_CYCLE].number) / 100;
@@ -129,13 +130,11 @@ static enum fth_status note_theory(const struct fth_bench_run *run, struct fth_e
 
 enum fth_status fth_bench_arith(const struct fth_bench_run *run, struct fth_error *error)
 {
-    enum fth_status status =
-        fth_bench_add_series(run->bench, "arith", "Arithmetic", columns, COLUMNS, error);
-    for (int i = FIRST; i <= LAST && status == FTH_OK; i++) {
-        status = fth_bench_progress(run, fth_operation_title((enum fth_operation)i),
-                                    (double)(i - FIRST) / (LAST - FIRST + 1), error);
-        if (status == FTH_OK)
-            status = measure(run, (enum fth_operation)i, error);
+    FTH_TRY(fth_bench_add_series(run->bench, "arith", "Arithmetic", columns, COLUMNS, error));
+    for (int i = FIRST; i <= LAST; i++) {
+        FTH_TRY(fth_bench_progress(run, fth_operation_title((enum fth_operation)i),
+                                   (double)(i - FIRST) / (LAST - FIRST + 1), error));
+        FTH_TRY(measure(run, (enum fth_operation)i, error));
     }
-    return status == FTH_OK ? note_theory(run, error) : status;
+    return note_theory(run, error);
 }

@@ -101,32 +101,30 @@ static enum fth_status note_kernel(const struct fth_stream_work *work, size_t ke
 static enum fth_status note_kernels(const struct fth_stream_work *work, struct fth_error *error)
 {
     struct fth_bench *bench = work->run->bench;
-    enum fth_status status = fth_stream_add_series(bench, error);
-    for (size_t i = 0; i < KERNELS && status == FTH_OK; i++)
-        status = note_kernel(work, i, error);
-    if (status == FTH_OK && !isnan(work->run->memory_limit))
-        status = fth_bench_add_figure(bench, "theoretical_gb_per_s",
-                                      rounded(work->run->memory_limit / 1e9, 10), "GB/s",
-                                      "memory clock x 2 x bus width", error);
+    FTH_TRY(fth_stream_add_series(bench, error));
+    for (size_t i = 0; i < KERNELS; i++)
+        FTH_TRY(note_kernel(work, i, error));
+    if (!isnan(work->run->memory_limit))
+        FTH_TRY(fth_bench_add_figure(bench, "theoretical_gb_per_s",
+                                     rounded(work->run->memory_limit / 1e9, 10), "GB/s",
+                                     "memory clock x 2 x bus width", error));
     char note[200];
     fth_format(note, sizeof note,
                "simulated GPU: only arrays of %.4g MiB, not cached at the beginning, one launch "
                "configuration; use --thorough for all",
                (double)work->sizes[0] / (1 << 20));
-    return status == FTH_OK && work->run->quick ? fth_bench_add_missing(bench, note, error)
-                                                : status;
+    return work->run->quick ? fth_bench_add_missing(bench, note, error) : FTH_OK;
 }
 
 static enum fth_status note_sizes(const struct fth_stream_work *work, struct fth_error *error)
 {
     struct fth_bench *bench = work->run->bench;
-    enum fth_status status =
-        fth_bench_add_series(bench, "stream.sizes", "STREAM: GB/s by the size of an array (MiB)",
-                             size_columns, FTH_COUNT(size_columns), error);
-    if (status == FTH_OK)
-        fth_bench_show_grid(bench, 0, 1, 2);
+    FTH_TRY(fth_bench_add_series(bench, "stream.sizes",
+                                 "STREAM: GB/s by the size of an array (MiB)", size_columns,
+                                 FTH_COUNT(size_columns), error));
+    fth_bench_show_grid(bench, 0, 1, 2);
     for (size_t i = 0; i < work->size_count; i++)
-        for (size_t kernel = 0; kernel < KERNELS && status == FTH_OK; kernel++) {
+        for (size_t kernel = 0; kernel < KERNELS; kernel++) {
             const struct fth_stream_point *point = &work->points[i][kernel];
             const struct fth_cell cells[] = {
                 {.number = (double)point->bytes / (1 << 20)},
@@ -136,22 +134,21 @@ static enum fth_status note_sizes(const struct fth_stream_work *work, struct fth
                 {.number = rounded(100 * (point->best - point->worst) / point->best, 100)},
             };
             if (!isnan(point->best))
-                status = fth_bench_add_row(bench, cells, error);
+                FTH_TRY(fth_bench_add_row(bench, cells, error));
         }
-    return status;
+    return FTH_OK;
 }
 
 static enum fth_status note_threads(const struct fth_stream_work *work, struct fth_error *error)
 {
     struct fth_bench *bench = work->run->bench;
-    enum fth_status status = fth_bench_add_series(bench, "stream.threads",
-                                                  "STREAM: GB/s by threads per block, with as many "
-                                                  "blocks as an SM holds",
-                                                  thread_columns, FTH_COUNT(thread_columns), error);
-    if (status == FTH_OK)
-        fth_bench_show_grid(bench, 0, 1, 2);
+    FTH_TRY(fth_bench_add_series(bench, "stream.threads",
+                                 "STREAM: GB/s by threads per block, with as many blocks as an SM "
+                                 "holds",
+                                 thread_columns, FTH_COUNT(thread_columns), error));
+    fth_bench_show_grid(bench, 0, 1, 2);
     for (size_t i = 0; i < FTH_COUNT(work->threads); i++)
-        for (size_t kernel = 0; kernel < KERNELS && status == FTH_OK; kernel++) {
+        for (size_t kernel = 0; kernel < KERNELS; kernel++) {
             const struct fth_stream_point *point = &work->threads[i][kernel];
             const struct fth_cell cells[] = {
                 {.number = (double)(1u << i)},
@@ -160,20 +157,20 @@ static enum fth_status note_threads(const struct fth_stream_work *work, struct f
                 {.number = point->blocks},
             };
             if (!isnan(point->best))
-                status = fth_bench_add_row(bench, cells, error);
+                FTH_TRY(fth_bench_add_row(bench, cells, error));
         }
-    return status;
+    return FTH_OK;
 }
 
 /* The copy against the driver's copy of the same size; the two were measured alternately. */
 static enum fth_status note_driver(const struct fth_stream_work *work, struct fth_error *error)
 {
     struct fth_bench *bench = work->run->bench;
-    enum fth_status status = fth_bench_add_series(
-        bench, "stream.driver", "STREAM: COPY fp32 against the driver's copy of the same size",
-        driver_columns, FTH_COUNT(driver_columns), error);
+    FTH_TRY(fth_bench_add_series(bench, "stream.driver",
+                                 "STREAM: COPY fp32 against the driver's copy of the same size",
+                                 driver_columns, FTH_COUNT(driver_columns), error));
     double largest = NAN, min = NAN;
-    for (size_t i = 0; i < work->size_count && status == FTH_OK; i++) {
+    for (size_t i = 0; i < work->size_count; i++) {
         const struct fth_stream_point *copy = &work->points[i][0],
                                       *driver = &work->points[i][DRIVER];
         const double ratio = copy->best / driver->best;
@@ -190,30 +187,27 @@ static enum fth_status note_driver(const struct fth_stream_work *work, struct ft
             largest = ratio;
             min = fmin(min, ratio);
         }
-        status = fth_bench_add_row(bench, cells, error);
+        FTH_TRY(fth_bench_add_row(bench, cells, error));
     }
-    if (status == FTH_OK && !isnan(largest))
-        status = fth_bench_add_figure(bench, "copy_of_driver_copy", rounded(largest, 10000), "",
-                                      "best COPY fp32 / driver's best copy from device to "
-                                      "device, of the largest size",
-                                      error);
-    if (status == FTH_OK && !isnan(min))
-        status = fth_bench_add_figure(
+    if (!isnan(largest))
+        FTH_TRY(fth_bench_add_figure(bench, "copy_of_driver_copy", rounded(largest, 10000), "",
+                                     "best COPY fp32 / driver's best copy from device to device, "
+                                     "of the largest size",
+                                     error));
+    if (!isnan(min))
+        FTH_TRY(fth_bench_add_figure(
             bench, "least_copy_of_driver_copy", rounded(min, 10000), "",
-            "minimum of these ratios over all sizes whose two arrays together are at "
-            "least four times L2",
-            error);
-    if (status == FTH_OK && work->reasons[DRIVER][0])
-        status = fth_bench_add_missing(bench, work->reasons[DRIVER], error);
-    return status;
+            "minimum of these ratios over all sizes whose two arrays together are at least four "
+            "times L2",
+            error));
+    return work->reasons[DRIVER][0] ? fth_bench_add_missing(bench, work->reasons[DRIVER], error)
+                                    : FTH_OK;
 }
 
 enum fth_status fth_stream_add_tables(const struct fth_stream_work *work, struct fth_error *error)
 {
-    enum fth_status status = note_kernels(work, error);
-    if (status == FTH_OK)
-        status = note_driver(work, error);
-    if (status == FTH_OK)
-        status = note_sizes(work, error);
-    return status == FTH_OK ? note_threads(work, error) : status;
+    FTH_TRY(note_kernels(work, error));
+    FTH_TRY(note_driver(work, error));
+    FTH_TRY(note_sizes(work, error));
+    return note_threads(work, error);
 }

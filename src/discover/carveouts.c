@@ -12,23 +12,6 @@ static const double max_difference = 0.02;
  * far longer. Heuristic. */
 static const double max_disturbed_difference = 0.25;
 
-/* Writes an attribute that is a list of numbers. */
-static enum fth_status note_list(struct fth_discovery *discovery, const char *element,
-                                 const char *name, const double *numbers, size_t count,
-                                 enum fth_source source, size_t samples, const char *method,
-                                 struct fth_error *error)
-{
-    struct fth_gpu_section *section;
-    enum fth_status status = fth_note_section(discovery->gpu, element, &section, error);
-    struct fth_attribute attribute = fth_attribute_make(name, FTH_NUMBERS);
-    attribute.numbers = (double *)numbers;
-    attribute.count = count;
-    attribute.source = source;
-    attribute.method = method;
-    attribute.samples = (double)samples;
-    return status == FTH_OK ? fth_gpu_set(discovery->gpu, section, &attribute, error) : status;
-}
-
 static enum fth_status note_carveouts(struct fth_discovery *discovery,
                                       const struct fth_carveouts *found, struct fth_error *error)
 {
@@ -40,19 +23,26 @@ static enum fth_status note_carveouts(struct fth_discovery *discovery,
         shared[i] = (double)found->items[i].shared_bytes;
         l1[i] = (double)found->items[i].l1_bytes;
     }
-    enum fth_status status =
-        note_list(discovery, "shared", "carveout_bytes", shared, found->count, FTH_SOURCE_DERIVED,
-                  found->samples,
-                  "the multiple of 4 KiB between the last percentage that yields this size of L1 "
-                  "and the next",
-                  error);
-    if (status == FTH_OK)
-        status = note_list(discovery, "l1", "carveout_size_bytes", l1, found->count,
-                           FTH_SOURCE_MEASURED, found->samples,
-                           "the largest footprint without a miss in repeated walks, under each of "
-                           "shared.carveout_bytes",
-                           error);
-    return status;
+    FTH_TRY(fth_note(discovery->gpu,
+                     &(struct fth_note){.element = "shared",
+                                        .attribute = "carveout_bytes",
+                                        .numbers = shared,
+                                        .count = found->count,
+                                        .source = FTH_SOURCE_DERIVED,
+                                        .samples = found->samples,
+                                        .method = "the multiple of 4 KiB between the last "
+                                                  "percentage that yields this size of L1 and the "
+                                                  "next"},
+                     error));
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = "l1",
+                                       .attribute = "carveout_size_bytes",
+                                       .numbers = l1,
+                                       .count = found->count,
+                                       .samples = found->samples,
+                                       .method = "the largest footprint without a miss in repeated "
+                                                 "walks, under each of shared.carveout_bytes"},
+                    error);
 }
 
 static enum fth_status find_carveouts(struct fth_discovery *discovery, struct fth_error *error)
@@ -113,14 +103,11 @@ static enum fth_status check_shared(struct fth_discovery *discovery, struct fth_
     }
     struct fth_attribute checked = *reported;
     checked.note = note;
-    return fth_gpu_set(discovery->gpu, fth_gpu_section(discovery->gpu, "shared"), &checked, error);
+    return fth_note_attribute(discovery->gpu, "shared", &checked, error);
 }
 
 enum fth_status fth_discover_carveouts(struct fth_discovery *discovery, struct fth_error *error)
 {
-    if (!fth_discovery_wants(discovery, "shared"))
-        return FTH_OK;
-    fth_log_progress(discovery->prober.log, "carve-out", 0.42);
-    enum fth_status status = check_shared(discovery, error);
-    return status == FTH_OK ? find_carveouts(discovery, error) : status;
+    FTH_TRY(check_shared(discovery, error));
+    return find_carveouts(discovery, error);
 }

@@ -1,4 +1,4 @@
-/* Adding results of benches to the GPU's description, and a quick estimate of the L1's capacity for
+/* Adding a bandwidth to the GPU's description, and a quick estimate of the L1's capacity for
  * benches that need it. */
 #include "bench/bench.h"
 #include "discover/discover.h"
@@ -6,17 +6,10 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { LINE = 128, PASSES = 2, FOOTPRINTS = 8 };
+enum { LINE = 128, /* stride in bytes */ PASSES = 2 /* of the warm-up */, FOOTPRINTS = 8 };
 /* A footprint fits into the L1 if its cycles per load are at most this many times those of the
  * smallest footprint. Heuristic. */
 static const double fit_tolerance = 1.1;
-
-enum fth_status fth_bench_describe(const struct fth_bench_run *run, const char *element,
-                                   const char *attribute, double value, size_t samples,
-                                   const char *method, struct fth_error *error)
-{
-    return fth_note_count(run->described, element, attribute, value, samples, method, error);
-}
 
 enum fth_status fth_bench_add_bandwidth(const struct fth_bench_run *run,
                                         enum fth_bandwidth_target target, const char *key,
@@ -28,22 +21,20 @@ enum fth_status fth_bench_add_bandwidth(const struct fth_bench_run *run,
         fth_probe_bandwidth(&run->prober, run->gpu, target, false, &found, error);
     if (status != FTH_OK)
         return fth_bench_keep_failure(run->bench, key, status, error);
-    status = fth_note_rate(run->described, target, &found, error);
+    FTH_TRY(fth_note_rate(run->described, target, &found, error));
     snprintf(name, sizeof name, "%s_tb_per_s", key);
-    if (status == FTH_OK)
-        status =
-            fth_bench_add_figure(run->bench, name, round(found.bytes_per_s / 1e9) / 1e3, "TB/s",
-                                 "all SMs at once, best launch configuration and repeat", error);
+    FTH_TRY(fth_bench_add_figure(run->bench, name, round(found.bytes_per_s / 1e9) / 1e3, "TB/s",
+                                 "all SMs at once, best launch configuration and repeat", error));
     const double clock_mhz = isfinite(found.clock_mhz)
                                  ? found.clock_mhz
                                  : fth_gpu_number(run->gpu, "device", "clock_mhz", NAN);
     const double theory = bytes_per_cycle * (double)run->prober.sms * clock_mhz * 1e6;
     snprintf(name, sizeof name, "%s_of_theory", key);
     fth_format(method, sizeof method, "relative to %.4g bytes per cycle and SM", bytes_per_cycle);
-    if (status == FTH_OK && isfinite(theory))
-        status = fth_bench_add_figure(
-            run->bench, name, round(1000 * found.bytes_per_s / theory) / 1000, "", method, error);
-    return status;
+    return isfinite(theory) ? fth_bench_add_figure(run->bench, name,
+                                                   round(1000 * found.bytes_per_s / theory) / 1000,
+                                                   "", method, error)
+                            : FTH_OK;
 }
 
 enum fth_status fth_bench_l1_bytes(const struct fth_bench_run *run, uint64_t *bytes,

@@ -1,6 +1,6 @@
 /* Helpers for tests of benches: run one bench on one device, and find its series and figures. */
-#ifndef FTH_TESTS_BENCHES_H
-#define FTH_TESTS_BENCHES_H
+#ifndef FTH_TESTS_RUN_BENCH_H
+#define FTH_TESTS_RUN_BENCH_H
 
 #include "check.h"
 

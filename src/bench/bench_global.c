@@ -120,11 +120,12 @@ static enum fth_status measure(struct work *work, uint32_t ctas, uint32_t thread
     struct fth_durations durations;
     enum fth_status status =
         time_copy(work, &point, point.bytes, quick, quick ? 1 : REPEATS, &durations, error);
-    point.best = 2e9 * (double)point.bytes / durations.best_ns;
-    point.median = 2e9 * (double)point.bytes / durations.median_ns;
-    point.in_flight_bytes = in_flight_bytes(work, &point);
-    if (status == FTH_OK)
+    if (status == FTH_OK) {
+        point.best = 2e9 * (double)point.bytes / durations.best_ns;
+        point.median = 2e9 * (double)point.bytes / durations.median_ns;
+        point.in_flight_bytes = in_flight_bytes(work, &point);
         status = fth_bench_check_rate(work->run, point.best, error);
+    }
     if (status == FTH_OK)
         work->points[work->count++] = point;
     if (status != FTH_UNSUPPORTED && status != FTH_UNAVAILABLE && status != FTH_INCONCLUSIVE)
@@ -166,8 +167,7 @@ static enum fth_status measure_points(struct work *work, struct fth_error *error
     const size_t cta_count = quick ? FTH_COUNT(quick_ctas_per_8_sms) : FTH_COUNT(ctas_per_8_sms);
     const size_t thread_count = quick ? FTH_COUNT(quick_thread_counts) : FTH_COUNT(thread_counts);
     const size_t all = FTH_COUNT(ilps) * cta_count * thread_count;
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < all && status == FTH_OK; i++) {
+    for (size_t i = 0; i < all; i++) {
         const size_t reverse = all - 1 - i;
         const uint32_t ilp = (uint32_t)(reverse / cta_count / thread_count);
         const uint32_t threads = thread_list[reverse % thread_count];
@@ -175,12 +175,11 @@ static enum fth_status measure_points(struct work *work, struct fth_error *error
                             (double)work->run->prober.sms / 8;
         if (threads > max || ctas < 1 || (quick && !ilps[ilp].quick))
             continue;
-        status = fth_bench_progress(work->run, "copies of global memory", (double)i / (double)all,
-                                    error);
-        if (status == FTH_OK)
-            status = measure(work, (uint32_t)ctas, threads, ilp, error);
+        FTH_TRY(fth_bench_progress(work->run, "copies of global memory", (double)i / (double)all,
+                                   error));
+        FTH_TRY(measure(work, (uint32_t)ctas, threads, ilp, error));
     }
-    return status;
+    return FTH_OK;
 }
 
 /* ---- the tables ---- */
@@ -234,22 +233,21 @@ static enum fth_status note_summary(const struct work *work, struct fth_error *e
         {"  for the maximum (KiB)", best->best / 2 * work->latency_ns / 1e9 / 1024},
         {"In flight at 95 % of maximum (KiB)", needed->in_flight_bytes / 1024},
     };
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(rows) && status == FTH_OK; i++)
-        status = add(work, rows[i].quantity, rows[i].value, error);
-    if (status == FTH_OK && !isnan(work->run->memory_limit))
-        status = fth_bench_add_figure(work->run->bench, "efficiency",
-                                      round(1e4 * best->best / work->run->memory_limit) / 1e4, "",
-                                      "maximum throughput / (memory clock x 2 x bus width)", error);
-    if (status == FTH_OK && !isnan(work->latency_ns))
-        status = fth_bench_add_figure(
+    for (size_t i = 0; i < FTH_COUNT(rows); i++)
+        FTH_TRY(add(work, rows[i].quantity, rows[i].value, error));
+    if (!isnan(work->run->memory_limit))
+        FTH_TRY(fth_bench_add_figure(work->run->bench, "efficiency",
+                                     round(1e4 * best->best / work->run->memory_limit) / 1e4, "",
+                                     "maximum throughput / (memory clock x 2 x bus width)", error));
+    if (!isnan(work->latency_ns))
+        FTH_TRY(fth_bench_add_figure(
             work->run->bench, "needed_of_little",
             round(100 * needed->in_flight_bytes / (best->best / 2 * work->latency_ns / 1e9)) / 100,
             "",
             "minimum bytes in flight for 95 % of the maximum throughput / (half of the maximum x "
             "latency)",
-            error);
-    return status;
+            error));
+    return FTH_OK;
 }
 
 static enum fth_status note_ilp(const struct work *work, uint32_t ilp, struct fth_error *error)
@@ -258,16 +256,14 @@ static enum fth_status note_ilp(const struct work *work, uint32_t ilp, struct ft
     snprintf(title, sizeof title, "Global memory: GB/s of copies by CTAs and threads, %s at a time",
              ilps[ilp].title);
     bool added = false;
-    enum fth_status status = FTH_OK;
-    for (size_t left = work->count; left > 0 && status == FTH_OK; left--) {
+    for (size_t left = work->count; left > 0; left--) {
         const struct point *point = &work->points[left - 1];
         if (point->ilp != ilp)
             continue;
         if (!added) {
-            status = fth_bench_add_series(work->run->bench, ilps[ilp].name, title, point_columns,
-                                          FTH_COUNT(point_columns), error);
-            if (status == FTH_OK)
-                fth_bench_show_grid(work->run->bench, 0, 1, 2);
+            FTH_TRY(fth_bench_add_series(work->run->bench, ilps[ilp].name, title, point_columns,
+                                         FTH_COUNT(point_columns), error));
+            fth_bench_show_grid(work->run->bench, 0, 1, 2);
             added = true;
         }
         const struct fth_cell cells[] = {
@@ -278,10 +274,9 @@ static enum fth_status note_ilp(const struct work *work, uint32_t ilp, struct ft
             {.number = point->in_flight_bytes},
             {.number = (double)point->bytes / (1 << 20)},
         };
-        if (status == FTH_OK)
-            status = fth_bench_add_row(work->run->bench, cells, error);
+        FTH_TRY(fth_bench_add_row(work->run->bench, cells, error));
     }
-    return status;
+    return FTH_OK;
 }
 
 /* Adds the number of points that failed and the reason of the first failure. */
@@ -292,36 +287,38 @@ static enum fth_status note_failures(const struct work *work, struct fth_error *
     return work->failures ? fth_bench_add_missing(work->run->bench, text, error) : FTH_OK;
 }
 
+/* Adds the tables of the points that were measured. */
+static enum fth_status note_all(const struct work *work, struct fth_error *error)
+{
+    FTH_TRY(note_summary(work, error));
+    FTH_TRY(note_failures(work, error));
+    if (work->run->quick)
+        FTH_TRY(fth_bench_add_missing(work->run->bench,
+                                      "simulated GPU: fewer CTAs, sizes and ILPs, and copies of 1 "
+                                      "to 8 MiB; use --thorough for all",
+                                      error));
+    for (uint32_t i = 0; i < FTH_COUNT(ilps); i++)
+        FTH_TRY(note_ilp(work, i, error));
+    return FTH_OK;
+}
+
+/* After an interruption, the complete points are still reported. */
 static enum fth_status measure_all(struct work *work, struct fth_error *error)
 {
     struct fth_bench *bench = work->run->bench;
-    enum fth_status status =
-        fth_bench_add_series(bench, "global", "Global memory: theoretical and achieved bandwidth",
-                             columns, FTH_COUNT(columns), error);
+    FTH_TRY(fth_bench_add_series(bench, "global",
+                                 "Global memory: theoretical and achieved bandwidth", columns,
+                                 FTH_COUNT(columns), error));
     work->latency_ns = NAN;
-    if (status == FTH_OK)
-        status = measure_points(work, error);
+    enum fth_status status = measure_points(work, error);
     if (status == FTH_OK)
         status = find_latency(work, error);
-    /* After an interruption, the complete points are still reported. */
-    const bool interrupted = status == FTH_INTERRUPTED;
-    if (interrupted) {
-        status = fth_bench_add_missing(bench, "interrupted: points are missing", NULL);
-        error = NULL;
+    if (status == FTH_INTERRUPTED) {
+        if (fth_bench_add_missing(bench, "interrupted: points are missing", NULL) == FTH_OK)
+            (void)note_all(work, NULL); /* without memory, tables are missing */
+        return status;
     }
-    if (status == FTH_OK)
-        status = note_summary(work, error);
-    if (status == FTH_OK)
-        status = note_failures(work, error);
-    if (status == FTH_OK && work->run->quick)
-        status =
-            fth_bench_add_missing(bench,
-                                  "simulated GPU: fewer CTAs, sizes and ILPs, and copies of 1 to 8 "
-                                  "MiB; use --thorough for all",
-                                  error);
-    for (uint32_t i = 0; i < FTH_COUNT(ilps) && status == FTH_OK; i++)
-        status = note_ilp(work, i, error);
-    return interrupted ? FTH_INTERRUPTED : status;
+    return status == FTH_OK ? note_all(work, error) : status;
 }
 
 enum fth_status fth_bench_global(const struct fth_bench_run *run, struct fth_error *error)

@@ -6,7 +6,13 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { REPEATS = 5, SMALL_REPEATS = 200, SMALL_BYTES = 4, MAX_PEERS = 16, MAX_GENERATION = 6 };
+enum {
+    REPEATS = 5,         /* timed copies of each size; these two are chosen, not derived */
+    SMALL_REPEATS = 200, /* of the smallest copy, whose time varies more */
+    SMALL_BYTES = 4,     /* the smallest copy: one word */
+    MAX_PEERS = 16,      /* limits the time; chosen, not derived */
+    MAX_GENERATION = 6   /* of PCI Express */
+};
 static const uint64_t sizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20};
 
 struct direction {
@@ -99,17 +105,17 @@ static enum fth_status measure_sizes(struct work *work, const struct direction *
                                      uint32_t peer, const char *title, struct fth_durations *large,
                                      struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(sizes) && status == FTH_OK; i++) {
+    for (size_t i = 0; i < FTH_COUNT(sizes); i++) {
         struct fth_durations found;
-        status = time_transfer(work->run, direction, peer, sizes[i], REPEATS, &found, error);
+        enum fth_status status =
+            time_transfer(work->run, direction, peer, sizes[i], REPEATS, &found, error);
         if (status == FTH_INCONCLUSIVE && i > 0) {
             char what[64];
             fth_format(what, sizeof what, "%s, %.4g MiB", title, (double)sizes[i] / (1 << 20));
             return fth_bench_keep_failure(work->run->bench, what, status, error);
         }
         if (status != FTH_OK)
-            break;
+            return status;
         const double moved = (double)sizes[i] * direction->ways;
         struct point *point = &work->points[work->point_count++];
         *point = (struct point){.number = (double)work->direction_count,
@@ -119,7 +125,7 @@ static enum fth_status measure_sizes(struct work *work, const struct direction *
         snprintf(point->title, sizeof point->title, "%s", title);
         *large = found;
     }
-    return status;
+    return FTH_OK;
 }
 
 /* Measures one direction with all sizes. Sets *unavailable if the device cannot do it. */
@@ -166,12 +172,11 @@ static enum fth_status note_sizes(const struct work *work, struct fth_error *err
 {
     if (!work->point_count)
         return FTH_OK;
-    enum fth_status status = fth_bench_add_series(work->run->bench, "link.sizes",
-                                                  "Link: GB/s by the size of a copy (KiB)",
-                                                  size_columns, FTH_COUNT(size_columns), error);
-    if (status == FTH_OK)
-        fth_bench_show_grid(work->run->bench, 0, 1, 2);
-    for (size_t i = 0; i < work->point_count && status == FTH_OK; i++) {
+    FTH_TRY(fth_bench_add_series(work->run->bench, "link.sizes",
+                                 "Link: GB/s by the size of a copy (KiB)", size_columns,
+                                 FTH_COUNT(size_columns), error));
+    fth_bench_show_grid(work->run->bench, 0, 1, 2);
+    for (size_t i = 0; i < work->point_count; i++) {
         const struct point *point = &work->points[i];
         const struct fth_cell cells[] = {
             {.number = (double)point->bytes / 1024},
@@ -179,9 +184,28 @@ static enum fth_status note_sizes(const struct work *work, struct fth_error *err
             {.number = round(1000 * point->best) / 1000},
             {.number = round(1000 * point->median) / 1000},
         };
-        status = fth_bench_add_row(work->run->bench, cells, error);
+        FTH_TRY(fth_bench_add_row(work->run->bench, cells, error));
     }
-    return status;
+    return FTH_OK;
+}
+
+/* Measures all directions, and then all other GPUs until one is missing. */
+static enum fth_status measure_all(struct work *work, struct fth_error *error)
+{
+    const struct fth_bench_run *run = work->run;
+    const size_t all = FTH_COUNT(directions) + 1;
+    bool unavailable = false;
+    for (size_t i = 0; i < FTH_COUNT(directions); i++) {
+        FTH_TRY(fth_bench_progress(run, directions[i].title, (double)i / (double)all, error));
+        FTH_TRY(measure(work, &directions[i], 0, &unavailable, error));
+    }
+    unavailable = false;
+    for (uint32_t peer = 0; peer < MAX_PEERS && !unavailable; peer++)
+        for (size_t i = 0; i < FTH_COUNT(peers) && !unavailable; i++) {
+            FTH_TRY(fth_bench_progress(run, peers[i].title, 1 - 1.0 / (double)all, error));
+            FTH_TRY(measure(work, &peers[i], peer, &unavailable, error));
+        }
+    return FTH_OK;
 }
 
 enum fth_status fth_bench_link(const struct fth_bench_run *run, struct fth_error *error)
@@ -189,28 +213,17 @@ enum fth_status fth_bench_link(const struct fth_bench_run *run, struct fth_error
     static const struct work none;
     struct work work = none;
     work.run = run;
-    bool unavailable = false;
-    enum fth_status status = fth_bench_add_series(
-        run->bench, "link", "Link: copies by the driver, and latency of 4 bytes", columns,
-        FTH_COUNT(columns), error);
-    const size_t all = FTH_COUNT(directions) + 1;
-    for (size_t i = 0; i < FTH_COUNT(directions) && status == FTH_OK; i++) {
-        status = fth_bench_progress(run, directions[i].title, (double)i / (double)all, error);
-        if (status == FTH_OK)
-            status = measure(&work, &directions[i], 0, &unavailable, error);
-    }
-    unavailable = false;
-    for (uint32_t peer = 0; peer < MAX_PEERS && !unavailable && status == FTH_OK; peer++)
-        for (size_t i = 0; i < FTH_COUNT(peers) && !unavailable && status == FTH_OK; i++) {
-            status = fth_bench_progress(run, peers[i].title, 1 - 1.0 / (double)all, error);
-            if (status == FTH_OK)
-                status = measure(&work, &peers[i], peer, &unavailable, error);
-        }
-    const double limit = link_limit(run->gpu);
+    FTH_TRY(fth_bench_add_series(run->bench, "link",
+                                 "Link: copies by the driver, and latency of 4 bytes", columns,
+                                 FTH_COUNT(columns), error));
+    enum fth_status status = measure_all(&work, error);
     if (status == FTH_INTERRUPTED) /* The complete points are still reported. */
         return note_sizes(&work, NULL) == FTH_NO_MEMORY ? FTH_NO_MEMORY : status;
-    if (status == FTH_OK && !isnan(limit))
-        status = fth_bench_add_figure(run->bench, "pcie_gb_per_s", round(limit / 1e7) / 100, "GB/s",
-                                      "PCI Express generation and lanes, one direction", error);
-    return status == FTH_OK ? note_sizes(&work, error) : status;
+    if (status != FTH_OK)
+        return status;
+    const double limit = link_limit(run->gpu);
+    if (!isnan(limit))
+        FTH_TRY(fth_bench_add_figure(run->bench, "pcie_gb_per_s", round(limit / 1e7) / 100, "GB/s",
+                                     "PCI Express generation and lanes, one direction", error));
+    return note_sizes(&work, error);
 }

@@ -141,9 +141,9 @@ static enum fth_status find_overhead(const struct fth_bench_run *run, enum fth_p
     }
     struct fth_answers answers = {0};
     struct fth_summary less, more;
-    enum fth_status status = fth_ask(&run->prober, requests, 2, &answers, error);
-    if (status == FTH_OK)
-        status = fth_summary_u32(answers.items[0].cycles, answers.items[0].count, &less, error);
+    FTH_TRY(fth_ask(&run->prober, requests, 2, &answers, error));
+    enum fth_status status =
+        fth_summary_u32(answers.items[0].cycles, answers.items[0].count, &less, error);
     if (status == FTH_OK)
         status = fth_summary_u32(answers.items[1].cycles, answers.items[1].count, &more, error);
     if (status == FTH_OK)
@@ -201,6 +201,21 @@ static enum fth_status note_point(const struct fth_bench_run *run, const struct 
     return fth_bench_add_row(run->bench, cells, error);
 }
 
+/* Measures one point of a curve and adds it. */
+static enum fth_status trace_point(const struct fth_bench_run *run, const struct curve *curve,
+                                   uint64_t footprint_bytes, double overhead_cycles,
+                                   struct fth_error *error)
+{
+    const struct fth_request request = make_request(run, curve, footprint_bytes);
+    struct fth_answers answers = {0};
+    FTH_TRY(fth_ask(&run->prober, &request, 1, &answers, error));
+    enum fth_status status = note_point(run, curve, footprint_bytes,
+                                        &request.chase.steps[request.chase.step_count - 1].chain,
+                                        &answers.items[0], overhead_cycles, error);
+    fth_answers_fini(&answers);
+    return status;
+}
+
 /* Measures one curve. Footprints that are inconclusive are skipped; the reason of the first one is
  * reported. */
 static enum fth_status trace_curve(const struct fth_bench_run *run, const struct curve *curve,
@@ -208,61 +223,49 @@ static enum fth_status trace_curve(const struct fth_bench_run *run, const struct
                                    struct fth_error *error)
 {
     double overhead = 0;
-    enum fth_status status = find_overhead(run, curve->path, &overhead, error);
     bool reported = false;
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+    FTH_TRY(find_overhead(run, curve->path, &overhead, error));
+    for (size_t i = 0; i < count; i++) {
         if (curve->stride_bytes > footprints[i] / 2 ||
             (run->quick && curve->path == FTH_PATH_CA && (double)footprints[i] > quick_l1_bytes))
             continue;
-        const struct fth_request request = make_request(run, curve, footprints[i]);
-        struct fth_answers answers = {0};
-        status = fth_bench_progress(run, curve->name,
-                                    from + (to - from) * (double)i / (double)count, error);
-        if (status == FTH_OK)
-            status = fth_ask(&run->prober, &request, 1, &answers, error);
-        if (status == FTH_OK)
-            status = note_point(run, curve, footprints[i],
-                                &request.chase.steps[request.chase.step_count - 1].chain,
-                                &answers.items[0], overhead, error);
-        else if (status == FTH_INCONCLUSIVE && !reported) {
-            reported = true;
-            status = fth_bench_keep_failure(run->bench, curve->name, status, error);
-        } else if (status == FTH_INCONCLUSIVE) {
-            status = FTH_OK;
-            if (error)
-                *error = FTH_NO_ERROR;
-        }
-        fth_answers_fini(&answers);
+        FTH_TRY(fth_bench_progress(run, curve->name, from + (to - from) * (double)i / (double)count,
+                                   error));
+        enum fth_status status = trace_point(run, curve, footprints[i], overhead, error);
+        if (status != FTH_OK && status != FTH_INCONCLUSIVE)
+            return status;
+        if (status == FTH_INCONCLUSIVE && !reported)
+            FTH_TRY(fth_bench_keep_failure(run->bench, curve->name, status, error));
+        else if (status == FTH_INCONCLUSIVE && error)
+            *error = FTH_NO_ERROR;
+        reported = reported || status == FTH_INCONCLUSIVE;
     }
-    return status;
+    return FTH_OK;
 }
 
 static enum fth_status trace_curves(const struct fth_bench_run *run, bool drawn,
                                     const uint64_t *footprints, size_t count,
                                     struct fth_error *error)
 {
-    enum fth_status status = fth_bench_add_series(run->bench, drawn ? "latency" : "latency.strides",
-                                                  drawn ? "Latency in cycles by footprint"
-                                                        : "Latency by footprint, other strides",
-                                                  columns, FTH_COUNT(columns), error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_bench_add_series(run->bench, drawn ? "latency" : "latency.strides",
+                                 drawn ? "Latency in cycles by footprint"
+                                       : "Latency by footprint, other strides",
+                                 columns, FTH_COUNT(columns), error));
     fth_bench_hide_table(run->bench);
     if (drawn)
         fth_bench_show_plot(run->bench, 3, 4, 0);
     const double part = 0.9 / CURVES;
-    for (size_t i = 0; i < FTH_COUNT(curves) && status == FTH_OK; i++)
+    for (size_t i = 0; i < FTH_COUNT(curves); i++)
         if (curves[i].drawn == drawn && !(run->quick && !drawn))
-            status = trace_curve(run, &curves[i], footprints, count, part * (double)i,
-                                 part * (double)(i + 1), error);
-    if (status == FTH_OK && run->quick)
-        status =
-            fth_bench_add_missing(run->bench,
-                                  drawn ? "simulated GPU: through L1 only up to 1 MiB, and fewer "
-                                          "footprints otherwise; use --thorough for all"
-                                        : "simulated GPU: measured only with --thorough",
-                                  error);
-    return status;
+            FTH_TRY(trace_curve(run, &curves[i], footprints, count, part * (double)i,
+                                part * (double)(i + 1), error));
+    if (!run->quick)
+        return FTH_OK;
+    return fth_bench_add_missing(run->bench,
+                                 drawn ? "simulated GPU: through L1 only up to 1 MiB, and fewer "
+                                         "footprints otherwise; use --thorough for all"
+                                       : "simulated GPU: measured only with --thorough",
+                                 error);
 }
 
 /* ---- shared memory with bank conflicts against L2 ---- */
@@ -295,20 +298,18 @@ static enum fth_status compare_with_l2(const struct fth_bench_run *run, struct f
 {
     static const uint32_t all_threads[] = {32, 256, 1024};
     const double max = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
-    enum fth_status status = fth_bench_add_series(
+    FTH_TRY(fth_bench_add_series(
         run->bench, "latency.conflict",
         "Shared memory with conflicts against L2: cycles per 8-byte load, by threads and stride",
-        conflict_columns, FTH_COUNT(conflict_columns), error);
+        conflict_columns, FTH_COUNT(conflict_columns), error));
     bool missing = false;
     double slowest = 0, fastest = INFINITY;
-    for (size_t i = 0; i < FTH_COUNT(all_threads) && status == FTH_OK; i++) {
-        status = fth_bench_progress(run, "shared memory against L2", 0.9 + 0.03 * (double)i, error);
-        for (uint32_t stride = 1; stride <= 32 && status == FTH_OK && all_threads[i] <= max;
-             stride *= 2) {
+    for (size_t i = 0; i < FTH_COUNT(all_threads); i++) {
+        FTH_TRY(fth_bench_progress(run, "shared memory against L2", 0.9 + 0.03 * (double)i, error));
+        for (uint32_t stride = 1; stride <= 32 && all_threads[i] <= max; stride *= 2) {
             double shared = NAN, l2 = NAN;
-            status = load_cycles(run, FTH_LOAD_SHARED_8, all_threads[i], stride, &shared, error);
-            if (status == FTH_OK)
-                status = load_cycles(run, FTH_LOAD_L2, all_threads[i], stride, &l2, error);
+            FTH_TRY(load_cycles(run, FTH_LOAD_SHARED_8, all_threads[i], stride, &shared, error));
+            FTH_TRY(load_cycles(run, FTH_LOAD_L2, all_threads[i], stride, &l2, error));
             const struct fth_cell cells[] = {{.number = all_threads[i]},
                                              {.number = stride},
                                              {.number = round(10 * shared) / 10},
@@ -317,18 +318,17 @@ static enum fth_status compare_with_l2(const struct fth_bench_run *run, struct f
             missing = missing || isnan(shared);
             slowest = shared > slowest ? shared : slowest;
             fastest = l2 < fastest ? l2 : fastest;
-            if (status == FTH_OK)
-                status = fth_bench_add_row(run->bench, cells, error);
+            FTH_TRY(fth_bench_add_row(run->bench, cells, error));
         }
     }
-    if (status == FTH_OK && missing)
-        status = fth_bench_add_missing(
-            run->bench, "empty cells: they need more shared memory than a block can have", error);
-    if (status == FTH_OK && slowest > 0 && isfinite(fastest))
-        status = fth_bench_add_figure(
+    if (missing)
+        FTH_TRY(fth_bench_add_missing(
+            run->bench, "empty cells: they need more shared memory than a block can have", error));
+    if (slowest > 0 && isfinite(fastest))
+        FTH_TRY(fth_bench_add_figure(
             run->bench, "worst_shared_over_best_l2", round(100 * slowest / fastest) / 100, "",
-            "slowest load from shared memory / fastest load from L2", error);
-    return status;
+            "slowest load from shared memory / fastest load from L2", error));
+    return FTH_OK;
 }
 
 enum fth_status fth_bench_latency(const struct fth_bench_run *run, struct fth_error *error)

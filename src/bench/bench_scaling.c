@@ -214,28 +214,27 @@ static enum fth_status sweep_threads(const struct fth_bench_run *run, const stru
     double rates[MAX_POINTS];
     const size_t count = choose_blocks(run, blocks);
     const double max_threads = fth_gpu_number(run->gpu, "device", "max_threads_per_sm", 1024);
-    enum fth_status status = FTH_OK;
     size_t done = 0;
-    for (; done < count && status == FTH_OK; done++) {
+    for (; done < count; done++) {
         const uint64_t per_sm = (blocks[done] + run->prober.sms - 1) / run->prober.sms;
         if ((double)(per_sm * threads) > max_threads) {
             char reason[96];
             snprintf(reason, sizeof reason,
                      "%u threads, more than %u blocks: not all can be resident", threads,
                      blocks[done ? done - 1 : 0]);
-            status = fth_bench_add_missing(run->bench, reason, error);
+            FTH_TRY(fth_bench_add_missing(run->bench, reason, error));
             break;
         }
         const struct fth_request request = make_request(run, sweep, blocks[done], threads);
-        status = measure(run, request, &rates[done], error);
+        enum fth_status status = measure(run, request, &rates[done], error);
         if (status != FTH_OK)
             return fth_bench_keep_failure(run->bench, level_names[sweep->level], status, error);
         const struct fth_cell cells[] = {{.number = blocks[done]},
                                          {.number = threads},
                                          {.number = round(rates[done] / 1e7) / 100}};
-        status = fth_bench_add_row(run->bench, cells, error);
+        FTH_TRY(fth_bench_add_row(run->bench, cells, error));
     }
-    return status == FTH_OK ? note_knee(run, threads, blocks, rates, done, error) : status;
+    return note_knee(run, threads, blocks, rates, done, error);
 }
 
 /* Returns the widest vector, in bytes, with which the array is still large enough to give every
@@ -262,22 +261,21 @@ static enum fth_status sweep_level(const struct fth_bench_run *run, const struct
              sweep->level == IN_MEMORY ? "not cached"
                                        : fth_size_format((double)sweep->footprint_bytes, size, 40),
              sweep->level == IN_L1 ? " per SM" : "");
-    enum fth_status status =
-        fth_bench_add_series(run->bench, name, title, columns, FTH_COUNT(columns), error);
-    if (status == FTH_OK)
-        fth_bench_show_grid(run->bench, 0, 1, 2);
-    if (status == FTH_OK && sweep->footprint_bytes == 0)
+    FTH_TRY(fth_bench_add_series(run->bench, name, title, columns, FTH_COUNT(columns), error));
+    fth_bench_show_grid(run->bench, 0, 1, 2);
+    if (sweep->footprint_bytes == 0)
         return fth_bench_add_missing(run->bench, "global loads are not cached in L1", error);
-    for (size_t i = 0; i < FTH_COUNT(all_threads) && status == FTH_OK; i++) {
-        status = fth_bench_progress(run, title, 0.25 * (int)sweep->level + 0.08 * (double)i, error);
-        if (status == FTH_OK && !(run->quick && all_threads[i] == 256))
-            status = sweep_threads(run, sweep, all_threads[i], error);
+    for (size_t i = 0; i < FTH_COUNT(all_threads); i++) {
+        FTH_TRY(fth_bench_progress(run, title, 0.25 * (int)sweep->level + 0.08 * (double)i, error));
+        if (!(run->quick && all_threads[i] == 256))
+            FTH_TRY(sweep_threads(run, sweep, all_threads[i], error));
     }
-    if (status == FTH_OK && run->quick)
-        status = fth_bench_add_missing(
-            run->bench, "simulated GPU: fewer points and shorter streams; use --thorough for all",
-            error);
-    return status;
+    return run->quick ? fth_bench_add_missing(
+                            run->bench,
+                            "simulated GPU: fewer points and shorter streams; use --thorough for "
+                            "all",
+                            error)
+                      : FTH_OK;
 }
 
 /* ---- L2 reads by one SM or by many SMs per line ---- */
@@ -355,11 +353,9 @@ static enum fth_status tabulate_sharing(const struct fth_bench_run *run, uint64_
     static const double parts[] = {0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.667};
     static const uint32_t all_threads[] = {256, 512, 1024};
     const double l2 = fth_gpu_number(run->gpu, "l2", "size_bytes", NAN);
-    enum fth_status status = fth_bench_add_series(
-        run->bench, "scaling.sharing", "L2 reads in GB/s: lines read by one SM, and by many",
-        sharing_columns, FTH_COUNT(sharing_columns), error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_bench_add_series(run->bench, "scaling.sharing",
+                                 "L2 reads in GB/s: lines read by one SM, and by many",
+                                 sharing_columns, FTH_COUNT(sharing_columns), error));
     if (run->quick || !isfinite(l2) || run->prober.sms < 2)
         return fth_bench_add_missing(run->bench,
                                      run->quick
@@ -367,32 +363,31 @@ static enum fth_status tabulate_sharing(const struct fth_bench_run *run, uint64_
                                          : "the size of L2 is unknown, or there is only one SM",
                                      error);
     double own_min = INFINITY, shared_min = INFINITY;
-    for (size_t i = 0; i < FTH_COUNT(parts) && status == FTH_OK; i++) {
+    for (size_t i = 0; i < FTH_COUNT(parts); i++) {
         const uint64_t footprint = (uint64_t)(parts[i] * l2) / LINE * LINE;
         double own = 0, shared = 0;
-        status =
-            fth_bench_progress(run, "L2, lines that SMs share", 0.75 + 0.02 * (double)i, error);
+        FTH_TRY(
+            fth_bench_progress(run, "L2, lines that SMs share", 0.75 + 0.02 * (double)i, error));
         /* The quarter that an SM reads must be at least four times its L1. */
-        for (size_t k = 0; k < FTH_COUNT(all_threads) && status == FTH_OK; k++)
+        for (size_t k = 0; k < FTH_COUNT(all_threads); k++)
             if (footprint / 4 >= 4 * l1_bytes)
-                status = compare_sharing(run, footprint, all_threads[k], &own, &shared, error);
+                FTH_TRY(compare_sharing(run, footprint, all_threads[k], &own, &shared, error));
         own_min = own > 0 ? fmin(own_min, own) : own_min;
         shared_min = shared > 0 ? fmin(shared_min, shared) : shared_min;
     }
-    if (status == FTH_OK && isfinite(own_min))
-        status =
-            fth_bench_add_figure(run->bench, "own_tb_per_s", round(own_min / 1e9) / 1e3, "TB/s",
-                                 "past L1, each line read by one SM; best launch of each "
-                                 "footprint, minimum over the footprints",
-                                 error);
-    if (status == FTH_OK && isfinite(shared_min))
-        status = fth_bench_add_figure(
+    if (isfinite(own_min))
+        FTH_TRY(fth_bench_add_figure(run->bench, "own_tb_per_s", round(own_min / 1e9) / 1e3, "TB/s",
+                                     "past L1, each line read by one SM; best launch of each "
+                                     "footprint, minimum over the footprints",
+                                     error));
+    if (isfinite(shared_min))
+        FTH_TRY(fth_bench_add_figure(
             run->bench, "shared_tb_per_s", round(shared_min / 1e9) / 1e3, "TB/s",
             "past L1, each line read by a quarter of the SMs, which start "
             "at least as far apart as the bytes they have in flight; observed by the SMs: "
             "requests can join before L2",
-            error);
-    return status;
+            error));
+    return FTH_OK;
 }
 
 /* Measures the bandwidth of the L1. The probe reads the L1's size from the description, so if it is
@@ -402,12 +397,14 @@ static enum fth_status note_l1_rate(const struct fth_bench_run *run, uint64_t l1
 {
     static const double sm_bytes_per_cycle = 128; /* 32 lanes of 4 bytes */
     const bool known = fth_gpu_attribute(run->gpu, "l1", "size_bytes") != NULL;
+    const struct fth_note estimate = {.element = "l1",
+                                      .attribute = "size_bytes",
+                                      .number = (double)l1_bytes,
+                                      .method = "at least"};
+    if (!known)
+        FTH_TRY(fth_note(run->described, &estimate, error));
     enum fth_status status =
-        known ? FTH_OK
-              : fth_bench_describe(run, "l1", "size_bytes", (double)l1_bytes, 0, "at least", error);
-    if (status == FTH_OK)
-        status = fth_bench_add_bandwidth(run, FTH_BANDWIDTH_L1_READ, "l1_read", sm_bytes_per_cycle,
-                                         error);
+        fth_bench_add_bandwidth(run, FTH_BANDWIDTH_L1_READ, "l1_read", sm_bytes_per_cycle, error);
     if (!known)
         fth_note_remove(run->described, "l1", "size_bytes");
     return status;
@@ -422,19 +419,17 @@ enum fth_status fth_bench_scaling(const struct fth_bench_run *run, struct fth_er
     struct sweep sweep = {.level = IN_L1,
                           .footprint_bytes = l1 * 3 / 4,
                           .vector_bytes = vector_for(run, l1, MAX_PER_SM)};
-    enum fth_status status = sweep_level(run, &sweep, error);
-    if (status == FTH_OK && l1)
-        status = note_l1_rate(run, l1, error);
+    FTH_TRY(sweep_level(run, &sweep, error));
+    if (l1)
+        FTH_TRY(note_l1_rate(run, l1, error));
     /* 30 % of the L2 fit into one of two partitions, including copies of lines from the other. */
     sweep = (struct sweep){.level = IN_L2, .footprint_bytes = (uint64_t)(0.3 * l2)};
     sweep.vector_bytes = vector_for(run, sweep.footprint_bytes, max);
     if (run->quick)
         sweep.footprint_bytes = (uint64_t)fmin((double)sweep.footprint_bytes, max / 2.0 * 512 * 16);
-    if (status == FTH_OK)
-        status = sweep_level(run, &sweep, error);
-    sweep = (struct sweep){.level = IN_MEMORY, .footprint_bytes = 1, .vector_bytes = 16};
+    FTH_TRY(sweep_level(run, &sweep, error));
+    sweep = (struct sweep){.level = IN_MEMORY, .footprint_bytes = 1};
     sweep.vector_bytes = vector_for(run, UINT64_MAX, max);
-    if (status == FTH_OK)
-        status = sweep_level(run, &sweep, error);
-    return status == FTH_OK ? tabulate_sharing(run, l1, error) : status;
+    FTH_TRY(sweep_level(run, &sweep, error));
+    return tabulate_sharing(run, l1, error);
 }

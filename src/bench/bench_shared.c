@@ -6,6 +6,7 @@
  * The time of an SM is from the start of its first block to the end of its last. Throughput is the
  * slope between two numbers of rounds, so that the overhead at the start and end cancels out. */
 #include "bench/bench.h"
+#include "discover/discover.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -128,10 +129,9 @@ static enum fth_status note_point(const struct fth_bench_run *run, const struct 
 static enum fth_status sweep_kind(const struct fth_bench_run *run, const struct kind *kind,
                                   struct sweep *sweep, double from, struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
-    for (uint32_t threads = WARP; threads <= 1024 && status == FTH_OK; threads *= 2) {
-        status = fth_bench_progress(run, "shared memory", from + log2(threads / 32.0) / 12, error);
-        for (uint32_t i = 0; i < MAX_BLOCKS * kind->ilp_count && status == FTH_OK; i++) {
+    for (uint32_t threads = WARP; threads <= 1024; threads *= 2) {
+        FTH_TRY(fth_bench_progress(run, "shared memory", from + log2(threads / 32.0) / 12, error));
+        for (uint32_t i = 0; i < MAX_BLOCKS * kind->ilp_count; i++) {
             struct point point = {.word_bytes = fth_operation_bytes(kind->operation),
                                   .threads = threads,
                                   .blocks = i / (uint32_t)kind->ilp_count + 1,
@@ -139,15 +139,15 @@ static enum fth_status sweep_kind(const struct fth_bench_run *run, const struct 
             point.warps = threads / WARP * point.blocks;
             if (!fits(run, &point) || !is_selected(run, threads, point.blocks, point.ilp))
                 continue;
-            status = measure(run, kind->operation, sweep, &point, error);
+            enum fth_status status = measure(run, kind->operation, sweep, &point, error);
             if (status != FTH_OK)
                 return fth_bench_keep_failure(run->bench, fth_operation_title(kind->operation),
                                               status, error);
-            status = note_point(run, &point, error);
+            FTH_TRY(note_point(run, &point, error));
             sweep->points[sweep->count++] = point;
         }
     }
-    return status;
+    return FTH_OK;
 }
 
 static const struct point *best_of(const struct sweep *sweep)
@@ -168,12 +168,11 @@ static enum fth_status tabulate_peaks(const struct fth_bench_run *run, const str
     snprintf(name, sizeof name, "shared.peak%u", word_bytes);
     snprintf(title, sizeof title,
              "Shared memory: GB/s per SM by active warps and ILP, words of %u bytes", word_bytes);
-    enum fth_status status =
-        fth_bench_add_series(run->bench, name, title, peak_columns, FTH_COUNT(peak_columns), error);
-    if (status == FTH_OK)
-        fth_bench_show_grid(run->bench, 0, 1, 2);
+    FTH_TRY(fth_bench_add_series(run->bench, name, title, peak_columns, FTH_COUNT(peak_columns),
+                                 error));
+    fth_bench_show_grid(run->bench, 0, 1, 2);
     for (uint32_t warps = 1; warps <= MAX_WARPS; warps++)
-        for (uint32_t ilp = 1; ilp <= FTH_MAX_CHAINS && status == FTH_OK; ilp++) {
+        for (uint32_t ilp = 1; ilp <= FTH_MAX_CHAINS; ilp++) {
             double max = 0;
             for (size_t i = 0; i < sweep->count; i++) {
                 const struct point *point = &sweep->points[i];
@@ -183,9 +182,9 @@ static enum fth_status tabulate_peaks(const struct fth_bench_run *run, const str
             const struct fth_cell cells[] = {
                 {.number = warps}, {.number = ilp}, {.number = round(max / 1e7) / 100}};
             if (max > 0)
-                status = fth_bench_add_row(run->bench, cells, error);
+                FTH_TRY(fth_bench_add_row(run->bench, cells, error));
         }
-    return status;
+    return FTH_OK;
 }
 
 /* Returns the bytes that a bank delivers per cycle; NAN: unknown. On Fermi, a bank needs two core
@@ -220,31 +219,36 @@ static enum fth_status summarize(const struct fth_bench_run *run, const struct s
                 {"  CTAs per SM", best ? (double)best->blocks : NAN},
                 {"  ILP", best ? (double)best->ilp : NAN},
                 {"  bytes per word", best ? (double)best->word_bytes : NAN}};
-    enum fth_status status = fth_bench_add_series(
-        run->bench, "shared.theory", "Theoretical and achieved throughput of shared memory",
-        summary_columns, FTH_COUNT(summary_columns), error);
-    for (size_t i = 0; i < FTH_COUNT(rows) && status == FTH_OK; i++) {
+    FTH_TRY(fth_bench_add_series(run->bench, "shared.theory",
+                                 "Theoretical and achieved throughput of shared memory",
+                                 summary_columns, FTH_COUNT(summary_columns), error));
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const struct fth_cell cells[] = {{.text = rows[i].quantity, .number = NAN},
                                          {.number = rows[i].value}};
-        status = fth_bench_add_row(run->bench, cells, error);
+        FTH_TRY(fth_bench_add_row(run->bench, cells, error));
     }
-    if (status == FTH_OK && part > tolerance)
+    if (part > tolerance)
         return fth_bench_add_missing(
             run->bench, "not trustworthy: measured more than the banks can deliver", error);
-    if (status == FTH_OK && isfinite(part))
-        status = fth_bench_add_figure(run->bench, "copy_of_theory", round(1000 * part) / 1000, "",
-                                      "best copy / (banks x width x clock)", error);
-    if (status == FTH_OK && best)
-        status = fth_bench_describe(run, "shared", "copy_bytes_per_s",
-                                    round(best->bytes_per_s / 1e8) * 1e8 * (double)run->prober.sms,
-                                    sweep->count, "best copy per SM x number of SMs", error);
+    if (isfinite(part))
+        FTH_TRY(fth_bench_add_figure(run->bench, "copy_of_theory", round(1000 * part) / 1000, "",
+                                     "best copy / (banks x width x clock)", error));
+    if (best)
+        FTH_TRY(fth_note(run->described,
+                         &(struct fth_note){.element = "shared",
+                                            .attribute = "copy_bytes_per_s",
+                                            .number = round(best->bytes_per_s / 1e8) * 1e8 *
+                                                      (double)run->prober.sms,
+                                            .samples = sweep->count,
+                                            .method = "best copy per SM x number of SMs"},
+                         error));
     /* Little's law: the bytes in flight are the latency times the throughput. */
-    if (status == FTH_OK && isfinite(bank))
-        status = fth_bench_add_figure(run->bench, "warps_needed",
-                                      round(banks->first_cycles * bank * banks->banks / (4 * WARP)),
-                                      "warps",
-                                      "with ILP 1, by Little's law: latency x W_SM / 128 B", error);
-    return status;
+    if (isfinite(bank))
+        FTH_TRY(fth_bench_add_figure(run->bench, "warps_needed",
+                                     round(banks->first_cycles * bank * banks->banks / (4 * WARP)),
+                                     "warps", "with ILP 1, by Little's law: latency x W_SM / 128 B",
+                                     error));
+    return FTH_OK;
 }
 
 /* Measures reads and writes separately, in vectors of 16 bytes. */
@@ -255,42 +259,43 @@ static enum fth_status note_rates(const struct fth_bench_run *run, const struct 
         enum fth_bandwidth_target target;
         const char *key;
     } rates[] = {{FTH_BANDWIDTH_SHARED_READ, "read"}, {FTH_BANDWIDTH_SHARED_WRITE, "write"}};
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(rates) && status == FTH_OK; i++)
-        status = fth_bench_add_bandwidth(run, rates[i].target, rates[i].key,
-                                         bank_bytes(run, banks) * banks->banks, error);
-    return status;
+    for (size_t i = 0; i < FTH_COUNT(rates); i++)
+        FTH_TRY(fth_bench_add_bandwidth(run, rates[i].target, rates[i].key,
+                                        bank_bytes(run, banks) * banks->banks, error));
+    return FTH_OK;
+}
+
+/* Measures all points, which `sweep` has space for, and adds the tables. */
+static enum fth_status measure_all(const struct fth_bench_run *run, struct sweep *sweep,
+                                   struct fth_error *error)
+{
+    FTH_TRY(fth_bench_add_series(run->bench, "shared.points",
+                                 "Shared memory: copies of every shape", point_columns,
+                                 FTH_COUNT(point_columns), error));
+    fth_bench_hide_table(run->bench);
+    for (size_t i = 0; i < FTH_COUNT(kinds); i++)
+        FTH_TRY(sweep_kind(run, &kinds[i], sweep, 0.45 * (double)i, error));
+    if (run->quick)
+        FTH_TRY(fth_bench_add_missing(
+            run->bench, "simulated GPU: one SM, and fewer shapes; use --thorough for all", error));
+    struct fth_banks banks = {0};
+    enum fth_status status = fth_probe_banks(&run->prober, &banks, error);
+    if (status != FTH_OK)
+        FTH_TRY(fth_bench_keep_failure(run->bench, "banks", status, error));
+    FTH_TRY(summarize(run, sweep, &banks, error));
+    FTH_TRY(note_rates(run, &banks, error));
+    for (size_t i = 0; i < FTH_COUNT(kinds); i++)
+        FTH_TRY(tabulate_peaks(run, sweep, fth_operation_bytes(kinds[i].operation), error));
+    return FTH_OK;
 }
 
 enum fth_status fth_bench_shared(const struct fth_bench_run *run, struct fth_error *error)
 {
     struct sweep sweep = {.clock_mhz = NAN};
-    struct fth_banks banks = {0};
     sweep.points = calloc((size_t)MAX_BLOCKS * 6 * 2 * FTH_MAX_CHAINS, sizeof *sweep.points);
     if (!sweep.points)
         return fth_no_memory(error, "measure", NULL);
-    enum fth_status status =
-        fth_bench_add_series(run->bench, "shared.points", "Shared memory: copies of every shape",
-                             point_columns, FTH_COUNT(point_columns), error);
-    if (status == FTH_OK)
-        fth_bench_hide_table(run->bench);
-    for (size_t i = 0; i < FTH_COUNT(kinds) && status == FTH_OK; i++)
-        status = sweep_kind(run, &kinds[i], &sweep, 0.45 * (double)i, error);
-    if (status == FTH_OK && run->quick)
-        status = fth_bench_add_missing(
-            run->bench, "simulated GPU: one SM, and fewer shapes; use --thorough for all", error);
-    if (status == FTH_OK) {
-        struct fth_error fault = FTH_NO_ERROR;
-        status = fth_probe_banks(&run->prober, &banks, &fault);
-        if (status != FTH_OK)
-            status = fth_bench_keep_failure(run->bench, "banks", status, &fault);
-    }
-    if (status == FTH_OK)
-        status = summarize(run, &sweep, &banks, error);
-    if (status == FTH_OK)
-        status = note_rates(run, &banks, error);
-    for (size_t i = 0; i < FTH_COUNT(kinds) && status == FTH_OK; i++)
-        status = tabulate_peaks(run, &sweep, fth_operation_bytes(kinds[i].operation), error);
+    enum fth_status status = measure_all(run, &sweep, error);
     free(sweep.points);
     return status;
 }

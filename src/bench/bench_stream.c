@@ -289,24 +289,22 @@ static enum fth_status measure_copies(struct fth_stream_work *work, size_t size,
     }
     /* One of the two cannot be measured, so measure them separately. */
     *error = FTH_NO_ERROR;
-    status = measure_driver(work, size, error);
-    return status == FTH_OK ? measure_kernel(work, COPY, size, error) : status;
+    FTH_TRY(measure_driver(work, size, error));
+    return measure_kernel(work, COPY, size, error);
 }
 
 /* Measures all kernels for each size, the largest size first. */
 static enum fth_status measure_sizes(struct fth_stream_work *work, struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
-    for (size_t left = work->size_count; left > 0 && status == FTH_OK; left--) {
+    for (size_t left = work->size_count; left > 0; left--) {
         const size_t size = left - 1;
-        status = fth_bench_progress(work->run, "STREAM, by size",
-                                    1 - 0.5 * (double)left / (double)work->size_count, error);
-        if (status == FTH_OK)
-            status = measure_copies(work, size, error);
-        for (size_t i = COPY + 1; i < KERNELS && status == FTH_OK; i++)
-            status = measure_kernel(work, i, size, error);
+        FTH_TRY(fth_bench_progress(work->run, "STREAM, by size",
+                                   1 - 0.5 * (double)left / (double)work->size_count, error));
+        FTH_TRY(measure_copies(work, size, error));
+        for (size_t i = COPY + 1; i < KERNELS; i++)
+            FTH_TRY(measure_kernel(work, i, size, error));
     }
-    return status;
+    return FTH_OK;
 }
 
 /* Reports that not even the smallest arrays fit into memory. */
@@ -315,25 +313,20 @@ static enum fth_status give_up(struct fth_stream_work *work, enum fth_status sta
 {
     struct fth_error fault = *error;
     *error = FTH_NO_ERROR;
-    enum fth_status added = fth_stream_add_series(work->run->bench, error);
-    if (added != FTH_OK)
-        return added;
+    FTH_TRY(fth_stream_add_series(work->run->bench, error));
     *error = fault;
     return fth_bench_keep_failure(work->run->bench, "arrays of 1 MiB", status, error);
 }
 
 static enum fth_status measure_kernels(struct fth_stream_work *work, struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < KERNELS && status == FTH_OK; i++) {
-        status = fth_bench_progress(work->run, fth_stream_kernels[i].title,
-                                    0.5 * (double)i / KERNELS, error);
-        if (status == FTH_OK)
-            status = try_threads(work, i, error);
-        if (status == FTH_OK)
-            status = find_shape(work, i, error);
+    for (size_t i = 0; i < KERNELS; i++) {
+        FTH_TRY(fth_bench_progress(work->run, fth_stream_kernels[i].title,
+                                   0.5 * (double)i / KERNELS, error));
+        FTH_TRY(try_threads(work, i, error));
+        FTH_TRY(find_shape(work, i, error));
     }
-    return status == FTH_OK ? measure_sizes(work, error) : status;
+    return measure_sizes(work, error);
 }
 
 /* Marks all points as not measured. */

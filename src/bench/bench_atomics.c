@@ -64,11 +64,11 @@ enum fth_status fth_bench_atomics(const struct fth_bench_run *run, struct fth_er
     static const struct {
         uint32_t sms, threads;
     } sizes[] = {{1, 1}, {1, 32}, {1, 1024}, {0, 256}};
-    enum fth_status status = fth_bench_add_series(run->bench, "atomics", "Atomic operations",
-                                                  columns, FTH_COUNT(columns), error);
+    FTH_TRY(fth_bench_add_series(run->bench, "atomics", "Atomic operations", columns,
+                                 FTH_COUNT(columns), error));
     const double max_threads = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
     const size_t all = 2 * FTH_COUNT(operations) * FTH_COUNT(sizes);
-    for (size_t i = 0; i < all && status == FTH_OK; i++) {
+    for (size_t i = 0; i < all; i++) {
         const size_t size = i % FTH_COUNT(sizes);
         struct shape shape = {operations[i / FTH_COUNT(sizes) / 2], i / FTH_COUNT(sizes) % 2 == 1,
                               sizes[size].sms, sizes[size].threads};
@@ -78,10 +78,9 @@ enum fth_status fth_bench_atomics(const struct fth_bench_run *run, struct fth_er
          * too long. */
         if (shape.sms == 0 && (fth_operation_in_shared(shape.operation) || run->quick))
             continue;
-        status = fth_bench_progress(run, fth_operation_title(shape.operation),
-                                    (double)i / (double)all, error);
-        if (status == FTH_OK)
-            status = measure(run, &shape, error);
+        FTH_TRY(fth_bench_progress(run, fth_operation_title(shape.operation),
+                                   (double)i / (double)all, error));
+        FTH_TRY(measure(run, &shape, error));
     }
-    return status;
+    return FTH_OK;
 }

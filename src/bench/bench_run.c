@@ -243,15 +243,36 @@ static enum fth_status run_selected(struct fth_bench_run *run,
     double all = 0, done = 0;
     for (size_t i = 0; i < FTH_COUNT(benches); i++)
         all += is_selected(options, benches[i].name) ? benches[i].weight : 0;
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(benches) && status == FTH_OK; i++) {
+    for (size_t i = 0; i < FTH_COUNT(benches); i++) {
         if (!is_selected(options, benches[i].name))
             continue;
         run->from = done / all;
         done += benches[i].weight;
         run->to = done / all;
-        status = benches[i].function(run, error);
+        FTH_TRY(benches[i].function(run, error));
     }
+    return FTH_OK;
+}
+
+/* Reads what the driver reports, and runs the selected benches. */
+static enum fth_status fill(struct fth_bench *bench, struct fth_device *device,
+                            const struct fth_bench_options *options, struct fth_error *error)
+{
+    FTH_TRY(fth_gpu_create(&bench->gpu, error));
+    FTH_TRY(fth_device_describe(device, bench->gpu, error));
+    const char *backend = fth_gpu_text(bench->gpu, "device", "backend");
+    struct fth_bench_run run = {
+        .prober = {.device = device,
+                   .log = options->log,
+                   .sms = (size_t)fth_gpu_number(bench->gpu, "device", "sms", 1)},
+        .gpu = bench->gpu,
+        .described = bench->gpu,
+        .bench = bench,
+        .memory_limit = fth_memory_limit(bench->gpu),
+        .l2_bytes = (uint64_t)fth_gpu_number(bench->gpu, "l2", "size_bytes", 128 << 20),
+        .quick = backend && strcmp(backend, "simulated") == 0 && !options->thorough,
+    };
+    enum fth_status status = run_selected(&run, options, error);
     fth_log_progress(options->log, "done", 1);
     return status;
 }
@@ -259,6 +280,9 @@ static enum fth_status run_selected(struct fth_bench_run *run,
 enum fth_status fth_bench_create(struct fth_device *device, const struct fth_bench_options *options,
                                  struct fth_bench **out, struct fth_error *error)
 {
+    struct fth_error ignored = FTH_NO_ERROR;
+    if (!error) /* benches read the cause of an error, to report it with their results */
+        error = &ignored;
     struct fth_bench_options known;
     *out = NULL;
     FTH_TRY(fth_options_read("fth_bench_options", options, &known, sizeof known, error));
@@ -268,24 +292,7 @@ enum fth_status fth_bench_create(struct fth_device *device, const struct fth_ben
     struct fth_bench *bench = calloc(1, sizeof *bench);
     if (!bench)
         return fth_no_memory(error, "store results", NULL);
-    enum fth_status status = fth_gpu_create(&bench->gpu, error);
-    if (status == FTH_OK)
-        status = fth_device_describe(device, bench->gpu, error);
-    if (status == FTH_OK) {
-        const char *backend = fth_gpu_text(bench->gpu, "device", "backend");
-        struct fth_bench_run run = {
-            .prober = {.device = device,
-                       .log = options->log,
-                       .sms = (size_t)fth_gpu_number(bench->gpu, "device", "sms", 1)},
-            .gpu = bench->gpu,
-            .described = bench->gpu,
-            .bench = bench,
-            .memory_limit = fth_memory_limit(bench->gpu),
-            .l2_bytes = (uint64_t)fth_gpu_number(bench->gpu, "l2", "size_bytes", 128 << 20),
-            .quick = backend && strcmp(backend, "simulated") == 0 && !options->thorough,
-        };
-        status = run_selected(&run, options, error);
-    }
+    enum fth_status status = fill(bench, device, options, error);
     if (status == FTH_OK || status == FTH_INTERRUPTED)
         *out = bench;
     else

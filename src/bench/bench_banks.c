@@ -2,6 +2,7 @@
  * between them, for words of 4 and 8 bytes (Tables I and II of Qiu, Jo and Goswami,
  * "Microbenchmarking NVIDIA GPUs", measured on an RTX 2060). */
 #include "bench/bench.h"
+#include "discover/discover.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -52,28 +53,25 @@ static enum fth_status tabulate(const struct fth_bench_run *run, unsigned word_b
     snprintf(name, sizeof name, "banks.%u", word_bytes);
     snprintf(title, sizeof title,
              "Shared memory: cycles per load of %u bytes, by threads and stride", word_bytes);
-    enum fth_status status =
-        fth_bench_add_series(run->bench, name, title, columns, FTH_COUNT(columns), error);
-    if (status == FTH_OK)
-        fth_bench_show_grid(run->bench, 0, 1, 2);
+    FTH_TRY(fth_bench_add_series(run->bench, name, title, columns, FTH_COUNT(columns), error));
+    fth_bench_show_grid(run->bench, 0, 1, 2);
     const double max_threads = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
     bool missing = false;
-    for (uint32_t threads = 1; threads <= max_threads && status == FTH_OK; threads *= 2) {
-        status = fth_bench_progress(run, "bank conflicts", from + log2(threads) / 33, error);
-        for (uint32_t stride = 1; stride <= MAX_STRIDE && status == FTH_OK; stride *= 2) {
+    for (uint32_t threads = 1; threads <= max_threads; threads *= 2) {
+        FTH_TRY(fth_bench_progress(run, "bank conflicts", from + log2(threads) / 33, error));
+        for (uint32_t stride = 1; stride <= MAX_STRIDE; stride *= 2) {
             double cycles;
-            status = latency(run, word_bytes, threads, stride, &cycles, error);
+            FTH_TRY(latency(run, word_bytes, threads, stride, &cycles, error));
             missing = missing || isnan(cycles);
             const struct fth_cell cells[] = {
                 {.number = threads}, {.number = stride}, {.number = cycles}};
-            if (status == FTH_OK)
-                status = fth_bench_add_row(run->bench, cells, error);
+            FTH_TRY(fth_bench_add_row(run->bench, cells, error));
         }
     }
-    if (status == FTH_OK && missing)
-        status = fth_bench_add_missing(
-            run->bench, "empty cells: they need more shared memory than a block can have", error);
-    return status;
+    return missing ? fth_bench_add_missing(
+                         run->bench,
+                         "empty cells: they need more shared memory than a block can have", error)
+                   : FTH_OK;
 }
 
 /* Adds the properties of the banks to the series and to the description. */
@@ -93,17 +91,20 @@ static enum fth_status note_banks(const struct fth_bench_run *run, const struct 
         {"latency_cycles", "cycles", "dependent loads of adjacent words by one warp",
          round(100 * banks->first_cycles) / 100},
     };
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(rows) && status == FTH_OK; i++) {
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         if (rows[i].value == 0) /* not found */
             continue;
-        status = fth_bench_add_figure(run->bench, rows[i].name, rows[i].value, rows[i].unit,
-                                      rows[i].method, error);
-        if (status == FTH_OK)
-            status = fth_bench_describe(run, "shared", rows[i].name, rows[i].value, banks->samples,
-                                        rows[i].method, error);
+        FTH_TRY(fth_bench_add_figure(run->bench, rows[i].name, rows[i].value, rows[i].unit,
+                                     rows[i].method, error));
+        FTH_TRY(fth_note(run->described,
+                         &(struct fth_note){.element = "shared",
+                                            .attribute = rows[i].name,
+                                            .number = rows[i].value,
+                                            .samples = banks->samples,
+                                            .method = rows[i].method},
+                         error));
     }
-    return status;
+    return FTH_OK;
 }
 
 /* The latency of one warp by the number of lanes that use the same bank, and the properties of the
@@ -111,23 +112,21 @@ static enum fth_status note_banks(const struct fth_bench_run *run, const struct 
 static enum fth_status tabulate_ways(const struct fth_bench_run *run, struct fth_error *error)
 {
     struct fth_banks banks;
-    enum fth_status status =
-        fth_bench_add_series(run->bench, "banks.ways", "Shared memory: cycles per load by conflict",
-                             ways_columns, FTH_COUNT(ways_columns), error);
-    if (status == FTH_OK)
-        status = fth_probe_banks(&run->prober, &banks, error);
+    FTH_TRY(fth_bench_add_series(run->bench, "banks.ways",
+                                 "Shared memory: cycles per load by conflict", ways_columns,
+                                 FTH_COUNT(ways_columns), error));
+    enum fth_status status = fth_probe_banks(&run->prober, &banks, error);
     if (status != FTH_OK)
         return fth_bench_keep_failure(run->bench, "banks", status, error);
     const uint32_t words =
         banks.bank_bytes > 4 ? banks.bank_bytes / 4 : 1; /* 4-byte words per bank */
-    for (uint32_t ways = 1; ways <= WARP && status == FTH_OK; ways *= 2) {
+    for (uint32_t ways = 1; ways <= WARP; ways *= 2) {
         double cycles;
-        status = latency(run, 4, WARP, ways * banks.banks / WARP * words, &cycles, error);
+        FTH_TRY(latency(run, 4, WARP, ways * banks.banks / WARP * words, &cycles, error));
         const struct fth_cell cells[] = {{.number = ways}, {.number = cycles}};
-        if (status == FTH_OK)
-            status = fth_bench_add_row(run->bench, cells, error);
+        FTH_TRY(fth_bench_add_row(run->bench, cells, error));
     }
-    return status == FTH_OK ? note_banks(run, &banks, error) : status;
+    return note_banks(run, &banks, error);
 }
 
 enum fth_status fth_bench_banks(const struct fth_bench_run *run, struct fth_error *error)
