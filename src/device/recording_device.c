@@ -8,10 +8,10 @@
 #include <string.h>
 
 /* The zstd compression level. Recordings are written once and kept, so size matters more than the
- * time to compress them. Heuristic. */
+ * time to compress them. Chosen, not derived. */
 enum { COMPRESSION_LEVEL = 9 };
 
-struct recorder {
+struct device_recorder {
     const struct fth_device_ops *inner;
     void *inner_state;
     struct fth_zwriter *writer; /* NULL once finished or failed */
@@ -23,14 +23,14 @@ struct recorder {
 };
 
 /* Stops recording after a write error. Measuring continues. */
-static void give_up(struct recorder *recorder)
+static void give_up(struct device_recorder *recorder)
 {
     fth_zwriter_abort(recorder->writer);
     recorder->writer = NULL;
 }
 
 /* Writes the current entry to the file. */
-static void flush(struct recorder *recorder)
+static void flush(struct device_recorder *recorder)
 {
     struct fth_buffer *bytes = &recorder->bytes;
     if (recorder->writer && (bytes->failed || recorder->key.failed)) {
@@ -50,7 +50,7 @@ static void flush(struct recorder *recorder)
  * read back is noticed now. */
 static enum fth_status describe(void *state, struct fth_gpu *gpu, struct fth_error *error)
 {
-    struct recorder *recorder = state;
+    struct device_recorder *recorder = state;
     struct fth_gpu *described = NULL, *read_back = NULL;
     char *text = NULL;
     size_t size = 0;
@@ -82,7 +82,7 @@ out:
 static enum fth_status measure(void *state, const struct fth_request *requests, size_t count,
                                struct fth_samples *samples, struct fth_error *error)
 {
-    struct recorder *recorder = state;
+    struct device_recorder *recorder = state;
     FTH_TRY(recorder->inner->measure(recorder->inner_state, requests, count, samples, error));
     for (size_t i = 0; i < count && recorder->writer; i++) {
         recorder->key.size = 0;
@@ -97,7 +97,7 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
 
 static enum fth_status finish(void *state, struct fth_error *error)
 {
-    struct recorder *recorder = state;
+    struct device_recorder *recorder = state;
     enum fth_status status = FTH_OK;
     if (recorder->writer) {
         fth_recording_put_end(recorder->entries, recorder->checksum, &recorder->bytes);
@@ -116,7 +116,7 @@ static enum fth_status finish(void *state, struct fth_error *error)
     return status;
 }
 
-static void destroy(struct recorder *recorder)
+static void destroy(struct device_recorder *recorder)
 {
     fth_zwriter_abort(recorder->writer);
     fth_buffer_fini(&recorder->bytes);
@@ -126,7 +126,7 @@ static void destroy(struct recorder *recorder)
 
 static void close_recorder(void *state)
 {
-    struct recorder *recorder = state;
+    struct device_recorder *recorder = state;
     recorder->inner->close(recorder->inner_state);
     destroy(recorder);
 }
@@ -138,7 +138,7 @@ enum fth_status fth_device_record(struct fth_device *device, const char *path,
 {
     if (device->ops == &recorder_ops)
         return fth_fail(error, FTH_INVALID, "record", device->id, "it is already being recorded");
-    struct recorder *recorder = calloc(1, sizeof *recorder);
+    struct device_recorder *recorder = calloc(1, sizeof *recorder);
     if (!recorder)
         return fth_no_memory(error, "record", device->id);
     recorder->inner = device->ops;

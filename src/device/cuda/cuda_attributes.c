@@ -10,7 +10,7 @@
  * "yes"/"no". */
 enum kind { NUMBER, KHZ, REGISTERS, FLAG };
 
-struct row {
+struct attribute_row {
     int attribute; /* CUdevice_attribute, from the driver's documentation */
     const char *method;
     const char *section, *name;
@@ -22,7 +22,7 @@ struct row {
         number, "CU_DEVICE_ATTRIBUTE_" attribute, section, name, kind                              \
     }
 
-static const struct row rows[] = {
+static const struct attribute_row rows[] = {
     ROW(16, "MULTIPROCESSOR_COUNT", "device", "sms", NUMBER),
     ROW(10, "WARP_SIZE", "device", "warp_size", NUMBER),
     ROW(13, "CLOCK_RATE", "device", "clock_mhz", KHZ),
@@ -164,7 +164,7 @@ enum fth_status fth_cuda_set_text(struct fth_gpu *gpu, const char *section, cons
 }
 
 static enum fth_status describe_row(const struct fth_cuda *cuda, fth_cu_device device,
-                                    const struct row *row, struct fth_gpu *gpu,
+                                    const struct attribute_row *row, struct fth_gpu *gpu,
                                     struct fth_error *error)
 {
     int value = 0;

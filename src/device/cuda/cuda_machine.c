@@ -18,12 +18,12 @@
 #include <time.h>
 
 /* Some functions of the driver, such as cuMemcpyDtoH, first wait for all queued work. Before
- * calling one, this file waits for that work itself, for at most this many seconds. Heuristic:
+ * calling one, this file waits for that work itself, for at most this many seconds. Chosen:
  * longer than any sequence of queued launches should take, and still short for a user who waits. */
 #define IMPLICIT_WAIT_LIMIT_S 60.0
 /* A short launch completes within about 10 us, so a wait first polls for SPIN_S seconds. It then
  * sleeps between polls. The sleeps start at FIRST_SLEEP_S and double up to MAX_SLEEP_S, which is
- * too short for a user to notice. The values are heuristic. */
+ * too short for a user to notice. Chosen, not derived. */
 #define SPIN_S 200e-6
 #define FIRST_SLEEP_S 20e-6
 #define MAX_SLEEP_S 2e-3
@@ -47,7 +47,7 @@ struct machine {
     char lost[256];  /* why the machine is lost; empty if it is not */
 };
 
-struct kernel {
+struct cuda_kernel {
     char *name;
     fth_cu_function function;
     int carveout_percent; /* the current setting; -1: the driver's choice */
@@ -55,7 +55,7 @@ struct kernel {
 
 struct fth_machine_module {
     fth_cu_module module;
-    struct kernel *kernels; /* handles of the kernels that have been launched */
+    struct cuda_kernel *kernels; /* handles of the kernels that have been launched */
     size_t count, capacity;
 };
 
@@ -287,7 +287,7 @@ static void texture_free(void *user, uint64_t handle)
 
 /* Finds a kernel's handle, which is looked up only once. */
 static enum fth_status find_kernel(const struct machine *machine, struct fth_machine_module *module,
-                                   const char *name, struct kernel **kernel,
+                                   const char *name, struct cuda_kernel **kernel,
                                    struct fth_error *error)
 {
     for (size_t i = 0; i < module->count; i++)
@@ -295,7 +295,7 @@ static enum fth_status find_kernel(const struct machine *machine, struct fth_mac
             *kernel = &module->kernels[i];
             return FTH_OK;
         }
-    struct kernel made = {.carveout_percent = -1};
+    struct cuda_kernel made = {.carveout_percent = -1};
     void *kernels = module->kernels;
     if (!fth_grow(&kernels, module->count, &module->capacity, sizeof made))
         return fth_no_memory(error, "launch", name);
@@ -315,7 +315,7 @@ static enum fth_status launch_kernel(struct machine *machine,
 {
     if (launch->shared_bytes > UINT32_MAX)
         return fth_fail(error, FTH_INVALID, "launch", launch->kernel, "too much shared memory");
-    struct kernel *kernel = NULL;
+    struct cuda_kernel *kernel = NULL;
     FTH_TRY(find_kernel(machine, launch->module, launch->kernel, &kernel, error));
     if (launch->carveout_percent != kernel->carveout_percent) {
         FTH_TRY(

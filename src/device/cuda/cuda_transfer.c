@@ -14,7 +14,7 @@ enum { NON_BLOCKING = 1 };
 enum { SENT_BYTE = 0x5a, INITIAL_BYTE = 0xa5, MAX_REGION_BYTES = 1 << 16, REGIONS = 3 };
 
 /* One direction of a transfer. A transfer has one or two directions, which run at the same time. */
-struct direction {
+struct transfer_direction {
     void *stream;
     void *host;
     bool pinned; /* `host` is pinned memory */
@@ -23,13 +23,13 @@ struct direction {
     bool outgoing; /* away from this GPU */
 };
 
-struct job {
+struct transfer_job {
     const struct fth_cuda *cuda;
     const struct fth_transfer *transfer;
     fth_cu_context own_context, peer_context;
     fth_cu_device peer_device;
     bool retained, direct;
-    struct direction directions[2];
+    struct transfer_direction directions[2];
     size_t count;
 };
 
@@ -46,8 +46,8 @@ static bool has_peer(const struct fth_transfer *transfer)
 
 /* ---- memory ---- */
 
-static enum fth_status alloc_host(const struct job *job, struct direction *direction,
-                                  struct fth_error *error)
+static enum fth_status alloc_host(const struct transfer_job *job,
+                                  struct transfer_direction *direction, struct fth_error *error)
 {
     const size_t bytes = (size_t)job->transfer->bytes;
     direction->pinned = job->transfer->pinned;
@@ -60,7 +60,7 @@ static enum fth_status alloc_host(const struct job *job, struct direction *direc
                : fth_fail(error, FTH_NO_MEMORY, "transfer", NULL, "no memory for %zu bytes", bytes);
 }
 
-static void free_host(const struct job *job, const struct direction *direction)
+static void free_host(const struct transfer_job *job, const struct transfer_direction *direction)
 {
     if (direction->host && direction->pinned)
         job->cuda->host_free(direction->host);
@@ -69,7 +69,7 @@ static void free_host(const struct job *job, const struct direction *direction)
 }
 
 /* Allocates memory of the GPU that `context` belongs to, and fills it with `byte`. */
-static enum fth_status alloc_device(const struct job *job, fth_cu_context context,
+static enum fth_status alloc_device(const struct transfer_job *job, fth_cu_context context,
                                     unsigned char byte, uint64_t *address, struct fth_error *error)
 {
     const size_t bytes = (size_t)job->transfer->bytes;
@@ -87,8 +87,8 @@ static enum fth_status alloc_device(const struct job *job, fth_cu_context contex
 }
 
 /* Allocates and fills the memory of both ends. */
-static enum fth_status alloc_ends(const struct job *job, struct direction *direction,
-                                  struct fth_error *error)
+static enum fth_status alloc_ends(const struct transfer_job *job,
+                                  struct transfer_direction *direction, struct fth_error *error)
 {
     const unsigned char own = direction->outgoing ? SENT_BYTE : INITIAL_BYTE;
     const unsigned char other = direction->outgoing ? INITIAL_BYTE : SENT_BYTE;
@@ -102,8 +102,8 @@ static enum fth_status alloc_ends(const struct job *job, struct direction *direc
 }
 
 /* FTH_UNAVAILABLE: there is not enough memory for the data of the transfer. */
-static enum fth_status open_direction(const struct job *job, struct direction *direction,
-                                      struct fth_error *error)
+static enum fth_status open_direction(const struct transfer_job *job,
+                                      struct transfer_direction *direction, struct fth_error *error)
 {
     struct fth_error fault = FTH_NO_ERROR;
     FTH_TRY(check(job->cuda, job->cuda->stream_create(&direction->stream, NON_BLOCKING),
@@ -115,7 +115,7 @@ static enum fth_status open_direction(const struct job *job, struct direction *d
     return fth_error_move(error, &fault);
 }
 
-static void close_direction(const struct job *job, struct direction *direction)
+static void close_direction(const struct transfer_job *job, struct transfer_direction *direction)
 {
     if (direction->stream)
         job->cuda->stream_destroy(direction->stream);
@@ -131,7 +131,7 @@ static void close_direction(const struct job *job, struct direction *direction)
 
 /* Opens the other GPU: `transfer->peer` is its index among all GPUs but this one. Sets job->direct
  * if each of the two GPUs can access the memory of the other. */
-static enum fth_status open_peer(struct job *job, int ordinal, struct fth_error *error)
+static enum fth_status open_peer(struct transfer_job *job, int ordinal, struct fth_error *error)
 {
     const struct fth_cuda *cuda = job->cuda;
     const int number = (int)job->transfer->peer + ((int)job->transfer->peer >= ordinal);
@@ -162,8 +162,8 @@ static enum fth_status open_peer(struct job *job, int ordinal, struct fth_error 
 
 /* ---- copying ---- */
 
-static enum fth_status start(const struct job *job, const struct direction *direction,
-                             struct fth_error *error)
+static enum fth_status start(const struct transfer_job *job,
+                             const struct transfer_direction *direction, struct fth_error *error)
 {
     const struct fth_cuda *cuda = job->cuda;
     const size_t bytes = (size_t)job->transfer->bytes;
@@ -189,7 +189,8 @@ static enum fth_status start(const struct job *job, const struct direction *dire
                                        "cuMemcpyHtoDAsync", error);
 }
 
-static enum fth_status copy_once(const struct job *job, uint32_t *ns, struct fth_error *error)
+static enum fth_status copy_once(const struct transfer_job *job, uint32_t *ns,
+                                 struct fth_error *error)
 {
     struct timespec from, to;
     clock_gettime(CLOCK_MONOTONIC, &from);
@@ -210,7 +211,8 @@ static enum fth_status copy_once(const struct job *job, uint32_t *ns, struct fth
 }
 
 /* Adds the number of wrong bytes in the checked regions of the destination to *wrong. */
-static enum fth_status count_wrong_bytes(const struct job *job, const struct direction *direction,
+static enum fth_status count_wrong_bytes(const struct transfer_job *job,
+                                         const struct transfer_direction *direction,
                                          uint32_t *wrong, struct fth_error *error)
 {
     static unsigned char const none = 0;
@@ -263,7 +265,7 @@ enum fth_status fth_cuda_transfer(const struct fth_cuda *cuda, int ordinal, fth_
                                   const struct fth_transfer *transfer, uint32_t *samples,
                                   struct fth_error *error)
 {
-    struct job job = {.cuda = cuda, .transfer = transfer, .own_context = context};
+    struct transfer_job job = {.cuda = cuda, .transfer = transfer, .own_context = context};
     const bool both = transfer->kind == FTH_TRANSFER_BOTH || transfer->kind == FTH_TRANSFER_PEERS;
     const bool in = transfer->kind == FTH_TRANSFER_TO_DEVICE;
     enum fth_status status = check_supported(cuda, transfer, error);

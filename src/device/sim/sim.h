@@ -169,7 +169,8 @@ FTH_MUST_USE enum fth_status fth_sim_transfer(const struct fth_sim_host_link *li
 
 /* Length in cycles of the time intervals ("buckets") in which a port counts transfers. A launch
  * starts at the beginning of a bucket. Otherwise the measured time of a stream would depend on its
- * position in the bucket. Heuristic. */
+ * position in the bucket. Chosen, not derived: shorter buckets cost more time to simulate, longer
+ * ones make waiting times coarser. */
 #define FTH_SIM_BUCKET_CYCLES 256
 
 /* A resource with limited bandwidth. Transfers may be added in any order of time. */

@@ -64,14 +64,14 @@ static uint32_t home_of(const struct fth_sim_plan *plan, uint64_t address)
 }
 
 /* Bytes that an access moves between L2 and memory. */
-struct traffic {
+struct l2_traffic {
     uint64_t fetched, written;
 };
 
 /* Reads bytes within one line. Returns the latency and adds the bytes fetched from memory to
  * `traffic`. */
 static int64_t read_line(struct fth_sim_l2 *l2, uint32_t near, uint64_t address, uint64_t bytes,
-                         struct traffic *traffic)
+                         struct l2_traffic *traffic)
 {
     const struct fth_sim_plan *plan = l2->plan;
     uint32_t home = home_of(plan, address);
@@ -87,7 +87,7 @@ static int64_t read_line(struct fth_sim_l2 *l2, uint32_t near, uint64_t address,
  * L2 and memory. */
 static int64_t wait_for_bandwidth(struct fth_sim_l2 *l2, uint32_t sm, int64_t time,
                                   uint64_t read_bytes, uint64_t written_bytes,
-                                  struct traffic traffic)
+                                  struct l2_traffic traffic)
 {
     const struct fth_sim_plan *plan = l2->plan;
     struct fth_sim_l2_ports *link = &l2->ports[sm];
@@ -107,7 +107,7 @@ int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, ui
      * memory, as on an H200. */
     const uint64_t sector = plan->l2.sector_bytes, line_bytes = plan->l2.line_bytes;
     uint64_t end = (address + bytes + sector - 1) & ~(sector - 1);
-    struct traffic traffic = {0};
+    struct l2_traffic traffic = {0};
     int64_t latency = 0;
     for (uint64_t at = address & ~(sector - 1); at < end;) {
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
@@ -140,7 +140,7 @@ int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, u
 {
     const struct fth_sim_plan *plan = l2->plan;
     uint64_t end = address + bytes, line_bytes = plan->l2.line_bytes;
-    struct traffic traffic = {0};
+    struct l2_traffic traffic = {0};
     int64_t latency = plan->l2_latency;
     for (uint64_t at = address; at < end;) {
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
@@ -161,7 +161,7 @@ int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, 
     uint32_t home = home_of(plan, address);
     bool near = home == sm % plan->partitions;
     uint64_t from = address, missing = bytes;
-    struct traffic traffic = {0};
+    struct l2_traffic traffic = {0};
     bool hit = fth_sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing);
     traffic.fetched = hit ? 0 : missing;
     traffic.written = write_line(l2, home, address, bytes);

@@ -2,7 +2,8 @@
  * long. The same seed produces the same noise. */
 #include "device/sim/sim.h"
 
-#define OUTLIER_FACTOR 10 /* latency of an outlier relative to an undisturbed load; heuristic */
+#define OUTLIER_FACTOR                                                                             \
+    10 /* latency of an outlier relative to an undisturbed load; chosen, not derived */
 
 void fth_sim_noise_init(struct fth_sim_noise *noise, const struct fth_sim_plan *plan)
 {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Typical values. Heuristic. Instruction caches have no latency; their time per instruction
- * (cycles_per_instruction) is set in fill_levels(). */
+/* Typical values; chosen, not derived. Instruction caches have no latency; their time per
+ * instruction (cycles_per_instruction) is set in fill_levels(). */
 static const struct {
     const char *name;
     double size_bytes, line_bytes, latency_cycles;
@@ -46,9 +46,11 @@ static const struct {
 /* Address bits 12 to 35; their parity selects the home of a line if there are two partitions
  * (sim_l2.c has the rule for more). Some of them are above the bits that select the set, so the
  * lines of each home are spread over all sets. With bit 12 alone, which is also one of the bits
- * that select the set, the lines of a home would be in only half of the sets. Heuristic. */
+ * that select the set, the lines of a home would be in only half of the sets. Chosen, not derived.
+ */
 #define DEFAULT_HOME_MASK 0xffffff000
-/* If the description lists no carve-outs, they are the multiples of this, in bytes. Heuristic. */
+/* If the description lists no carve-outs, they are the multiples of this, in bytes. Chosen,
+ * not derived. */
 #define CARVEOUT_STEP 8192
 /* Cycles to activate a page table: "hundreds or even thousands" (Mei and Chu 2017). */
 #define DEFAULT_PAGE_TABLE_SWITCH_CYCLES 1000
@@ -66,7 +68,7 @@ static const struct {
 #define MAX_BANKS 1024 /* maximum that conflict_degree() in sim_path.c supports */
 #define MAX_SECTORS 64 /* sectors per line, one bit each in a 64-bit word of cache/ */
 
-/* TLBs. Typical values. Heuristic. */
+/* TLBs. Typical values; chosen, not derived. */
 static const struct {
     const char *name;
     double entries, penalty_cycles;
@@ -76,12 +78,13 @@ static const struct {
 /* ---- reading the description ---- */
 
 /* Elements that share storage. An attribute that one of them lacks is taken from the others. */
-struct group {
+struct storage_group {
     const struct fth_gpu *gpu;
     const char *names[FTH_SIM_ELEMENTS + 1]; /* ends with NULL */
 };
 
-static double group_number(const struct group *group, const char *attribute, double fallback)
+static double group_number(const struct storage_group *group, const char *attribute,
+                           double fallback)
 {
     for (size_t i = 0; group->names[i]; i++) {
         double number = fth_gpu_number(group->gpu, group->names[i], attribute, NAN);
@@ -91,7 +94,8 @@ static double group_number(const struct group *group, const char *attribute, dou
     return fallback;
 }
 
-static const struct fth_attribute *group_attribute(const struct group *group, const char *name)
+static const struct fth_attribute *group_attribute(const struct storage_group *group,
+                                                   const char *name)
 {
     for (size_t i = 0; group->names[i]; i++) {
         const struct fth_attribute *found = fth_gpu_attribute(group->gpu, group->names[i], name);
@@ -145,7 +149,7 @@ static struct fth_sim_rates rates_of(const struct fth_gpu *gpu, const struct fth
     return rates;
 }
 
-static enum fth_sim_scope scope_of(const struct group *group, enum fth_sim_scope fallback)
+static enum fth_sim_scope scope_of(const struct storage_group *group, enum fth_sim_scope fallback)
 {
     const struct fth_attribute *scope = group_attribute(group, "scope");
     return !scope                            ? fallback
@@ -189,7 +193,7 @@ static const uint64_t *copy_counts(struct fth_sim_plan *plan, const struct fth_a
  *      sets as the largest power of two that divides the lines;
  *   4. default_sets, halved until it divides the lines.
  * Returns false if memory is exhausted. */
-static bool fill_sets(struct fth_sim_plan *plan, const struct group *group,
+static bool fill_sets(struct fth_sim_plan *plan, const struct storage_group *group,
                       struct fth_sim_shape *shape, uint64_t lines, uint64_t default_sets,
                       uint64_t default_ways)
 {
@@ -230,7 +234,7 @@ static bool fill_sets(struct fth_sim_plan *plan, const struct group *group,
  * uses address bits within a line is replaced by "mod". The policy "weighted" is replaced by "lru"
  * if there is not one weight per way or if the sets differ in their ways. Returns false if memory
  * is exhausted. */
-static bool fill_policy(struct fth_sim_plan *plan, const struct group *group,
+static bool fill_policy(struct fth_sim_plan *plan, const struct storage_group *group,
                         struct fth_sim_shape *shape)
 {
     const struct fth_attribute *index = group_attribute(group, "index");
@@ -265,7 +269,7 @@ static bool fill_policy(struct fth_sim_plan *plan, const struct group *group,
  * line size, it is default_line, halved until it divides the size. Returns false if memory is
  * exhausted.
  */
-static bool fill_shape(struct fth_sim_plan *plan, const struct group *group,
+static bool fill_shape(struct fth_sim_plan *plan, const struct storage_group *group,
                        struct fth_sim_shape *shape, uint64_t size_bytes, double default_line,
                        uint64_t default_sets, uint64_t default_ways)
 {
@@ -364,7 +368,7 @@ static bool fill_levels(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
             level->array = array_of[level->array];
             continue;
         }
-        struct group group = {.gpu = gpu};
+        struct storage_group group = {.gpu = gpu};
         size_t members = 0;
         for (unsigned k = i; k < FTH_SIM_ELEMENTS; k++)
             if (plan->levels[k].present && plan->levels[k].array == i)
@@ -517,7 +521,7 @@ uint64_t fth_sim_plan_l1_bytes(const struct fth_sim_plan *plan, int carveout_per
 
 static bool fill_l2(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
-    struct group group = {.gpu = gpu, .names = {"l2", NULL}};
+    struct storage_group group = {.gpu = gpu, .names = {"l2", NULL}};
     double size = group_number(&group, "size_bytes", DEFAULT_L2_BYTES);
     plan->partitions = (uint32_t)fmin(group_number(&group, "partitions", 1), MAX_PARTITIONS);
     plan->home_mask = (uint64_t)group_number(&group, "home_mask", DEFAULT_HOME_MASK);
@@ -548,7 +552,7 @@ static bool fill_l2(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 /* Returns the number of entries of a TLB, from the first of these that the description has:
  * `set_ways`; `sets` together with `ways`; `entries`; `reach_bytes`. If it has none of them,
  * returns `fallback`. */
-static uint64_t count_entries(const struct group *group, uint64_t page, double fallback)
+static uint64_t count_entries(const struct storage_group *group, uint64_t page, double fallback)
 {
     const struct fth_attribute *list = group_attribute(group, "set_ways");
     if (list) {
@@ -568,7 +572,7 @@ static uint64_t count_entries(const struct group *group, uint64_t page, double f
 static bool fill_tlbs(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
     for (unsigned i = 0; i < FTH_SIM_TLBS; i++) {
-        struct group group = {.gpu = gpu, .names = {tlb_defaults[i].name, NULL}};
+        struct storage_group group = {.gpu = gpu, .names = {tlb_defaults[i].name, NULL}};
         if (!has_element(gpu, tlb_defaults[i].name))
             continue;
         struct fth_sim_shape *shape = &plan->tlbs[i].shape;

@@ -14,9 +14,10 @@
 /* Time from the issue of an arithmetic instruction to the issue of one that uses its result, as on
  * Volta and later GPUs. */
 #define ALU_LATENCY (4 * FTH_SIM_CYCLE)
-/* Maximum number of instructions that fetch is ahead of issue. Heuristic. */
+/* Maximum number of instructions that fetch is ahead of issue. Chosen, not derived. */
 #define FETCH_AHEAD 16
-/* Time between two launches in microseconds. Heuristic. */
+/* Time between two launches in microseconds. Chosen, not derived: the order of magnitude of a
+ * launch through the driver. */
 #define LAUNCH_GAP_US 3
 /* log2 of the buckets of the ports of an SM: 2^13 buckets of 256 cycles cover 2 million cycles. */
 #define SM_RING_BITS 13
