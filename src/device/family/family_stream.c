@@ -434,14 +434,21 @@ static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered
 
 /* ---- running ---- */
 
-/* Any work on the GPU can change the contents of the L2. */
+/* After the arrays have moved, the L2 holds nothing of them. What it holds is still of the kind of
+ * the last stream. */
+static void forget_arrays(struct stream_state *state)
+{
+    state->pool.next = state->resident_bytes = 0;
+    state->last_was_cold = false;
+}
+
+/* The work of another family leaves data of an unknown kind in the L2. */
 static void disturb_stream(void *memory, unsigned what)
 {
     struct stream_state *state = memory;
     if (!(what & FTH_DISTURBS_L2))
         return;
-    state->pool.next = state->resident_bytes = 0;
-    state->last_was_cold = false;
+    forget_arrays(state);
     state->last_kind = FTH_STREAM_KINDS;
 }
 
@@ -500,7 +507,7 @@ static enum fth_status reserve(const struct stream_run *run, struct fth_error *e
     enum fth_status status =
         fth_pool_grow(run->runner, &state->pool, run->lowered->stream.pool_bytes, error);
     if (state->pool.bytes != old)
-        disturb_stream(state, FTH_DISTURBS_L2);
+        forget_arrays(state);
     return status;
 }
 
