@@ -30,6 +30,12 @@ enum {
     LEAD_HOPS = 32,
     STEPS_PER_GROUP = 2, /* one to walk, one to time */
     GROUPS_PER_REQUEST = FTH_MAX_STEPS / STEPS_PER_GROUP,
+    /* A chain has at most MAX_LOADS loads, to limit the time. It also has at most 1/L2_PART as many
+     * loads as the L2 has lines, so that all lines stay in the L2, although they may be unevenly
+     * distributed over its sets. Chosen, not derived. */
+    MAX_LOADS = 8192,
+    L2_PART = 16,
+    L2_LINE_BYTES = 128 /* the largest line of an L2 in the catalogue */
 };
 
 /* An excess of more than this multiple of the baseline is an outlier: no TLB miss takes that long.
@@ -146,6 +152,11 @@ unsigned fth_page_passes(uint64_t count, unsigned wanted)
 {
     uint64_t max = FTH_MAX_PAGE_SAMPLES / count;
     return max > wanted ? wanted : max > 2 ? (unsigned)max - 1 : 1;
+}
+
+uint64_t fth_tlb_max_loads(uint64_t l2_bytes)
+{
+    return FTH_MIN(l2_bytes / L2_LINE_BYTES / L2_PART, MAX_LOADS);
 }
 
 /* ---- baselines ---- */

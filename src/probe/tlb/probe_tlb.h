@@ -1,12 +1,15 @@
 /* probe/tlb/: the TLBs.
  *
- *   pages.c        loads of one line per page, and the cost of each translation
- *   tlb_step.c     which of these loads missed a TLB level
- *   tlb_levels.c   levels, page sizes, penalties
- *   tlb_entries.c  entries of a level
- *   tlb_sets.c     sets and ways of a level
- *   tlb_policy.c   replacement policy of a level
- *   spectrum.c     latency of each combination of cache and TLB hit or miss
+ *   pages.c           loads of one line per page, and the cost of each translation
+ *   tlb_step.c        which of these loads missed a TLB level
+ *   tlb_levels.c      the search for levels, one after the other
+ *   tlb_candidates.c  the next step in the cost of translations, a candidate for a level
+ *   tlb_page_size.c   page size of a candidate
+ *   tlb_entries.c     entries of a level
+ *   tlb_penalty.c     miss penalty of a level
+ *   tlb_sets.c        sets and ways of a level
+ *   tlb_policy.c      replacement policy of a level
+ *   spectrum.c        latency of each combination of cache and TLB hit or miss
  *
  * Terms in these files:
  *   position   index of a load within its chain, from 0
@@ -21,6 +24,35 @@
 #define FTH_PROBE_TLB_H
 
 #include "probe/probe.h"
+
+/* ---- constants of several files ---- */
+
+enum {
+    /* Bytes that are added to strides that are powers of two, two 128-byte lines. Without them, all
+     * lines of a chain would fall into the same set of the L2. */
+    FTH_TLB_SKEW_BYTES = 256,
+    /* Cycles: the smallest penalty that the probes look for. Chosen, not derived: on an H200,
+     * repeated loads of one line differ by 2.6 cycles. */
+    FTH_TLB_MIN_RISE = 3,
+    /* Range of page sizes, in bytes, that the probes can find. Chosen: it includes 2 MiB (Mei and
+     * Chu 2017, Table 5) to 32 MiB (the second level of a P100 and of an H200) with a margin. */
+    FTH_TLB_MIN_PAGE = 64 << 10,
+    FTH_TLB_MAX_PAGE = 64 << 20,
+    /* Timed passes of a walk. A walk over more than FTH_TLB_MANY_LOADS loads gives enough samples
+     * with FTH_TLB_FEW_PASSES. Chosen, not derived: five passes tolerate two disturbed ones, three
+     * tolerate one. */
+    FTH_TLB_PASSES = 5,
+    FTH_TLB_FEW_PASSES = 3,
+    FTH_TLB_MANY_LOADS = 512,
+    /* Warm-up passes per page of a walk if different pages miss in each pass: with random
+     * replacement, it takes many passes until all pages that fit are resident. Chosen by
+     * experiment. */
+    FTH_TLB_RANDOM_WARM_PASSES = 4,
+    /* A load is inconsistent if its page has the opposite outcome (hit or miss) in most passes. The
+     * same pages are considered to miss in each pass if there are more than this many times as many
+     * misses as inconsistent loads. Chosen, not derived. */
+    FTH_TLB_INCONSISTENT_PART = 10
+};
 
 /* ---- pages.c ---- */
 
@@ -80,6 +112,8 @@ void fth_page_walks_fini(struct fth_page_walk *walks, size_t count);
 /* The number of passes for a walk of `count` loads: `wanted`, or fewer so that all samples fit
  * (FTH_MAX_PAGE_SAMPLES). */
 unsigned fth_page_passes(uint64_t count, unsigned wanted);
+/* The maximum number of loads of a chain, such that all its lines stay in an L2 of `l2_bytes`. */
+uint64_t fth_tlb_max_loads(uint64_t l2_bytes);
 
 /* ---- tlb_step.c ---- */
 
@@ -147,8 +181,16 @@ struct fth_tlbs {
     size_t count;
     size_t samples;
 };
-/* Input, state and result of the search for the entries of a level (tlb_entries.c), on a chain
- * whose stride is the page size. */
+/* Finds all TLB levels. Allocates at most `max_bytes` of device memory; `l2_bytes` is the size of
+ * the L2. `tlbs` contains the levels that were found, whatever the status. */
+FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t max_bytes,
+                                            uint64_t l2_bytes, struct fth_tlbs *tlbs,
+                                            struct fth_error *error);
+
+/* ---- tlb_entries.c ---- */
+
+/* Input, state and result of the search for the entries of a level, on a chain whose stride is the
+ * page size. */
 struct fth_tlb_search {
     struct fth_pages *pages;
     struct fth_tlb_step *step;
@@ -167,11 +209,77 @@ FTH_MUST_USE enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
                                                   const struct fth_tlb_step *before,
                                                   struct fth_tlb_level *level,
                                                   struct fth_error *error);
-/* Finds all TLB levels. Allocates at most `max_bytes` of device memory; `l2_bytes` is the size of
- * the L2. `tlbs` contains the levels that were found, whatever the status. */
-FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t max_bytes,
-                                            uint64_t l2_bytes, struct fth_tlbs *tlbs,
-                                            struct fth_error *error);
+
+/* ---- shared by tlb_levels.c, tlb_candidates.c, tlb_page_size.c and tlb_penalty.c ---- */
+
+/* What the search for levels knows so far. */
+struct fth_tlb_survey {
+    const struct fth_prober *prober;
+    uint64_t max_bytes, max_loads; /* limits of every chain: memory and number of loads */
+    struct fth_page_noise noise;
+    struct fth_tlb_step first_step; /* of the first level; miss_excess 0: not known yet */
+    uint64_t first_max_loads; /* upper bound for the loads whose pages the first level holds */
+    uint64_t first_page, first_entries; /* of the first level; 0: not known */
+    size_t level_count;                 /* levels found so far */
+    bool periodic;           /* the same pages miss in every pass, in all levels found so far */
+    double first_load_extra; /* cycles that the first load of a walk takes longer than others */
+    size_t samples;          /* number of samples that were taken on chains closed so far */
+};
+/* A possible level. On a chain with this stride, a walk over `fitting_loads` loads does not show
+ * the step, and a walk over `onset_loads` loads does. */
+struct fth_tlb_candidate {
+    bool found;
+    uint64_t stride_bytes, fitting_loads, onset_loads;
+    struct fth_tlb_step step;
+};
+/* Where a level begins to miss, at a stride of one page. */
+struct fth_tlb_onset {
+    uint64_t pages; /* smallest number of pages with misses; 0: unknown */
+    /* Number of loads with the excess of such a miss, over all passes of a walk over twice as many
+     * pages. If single loads do not distinguish hit and miss, it is the number of loads of the
+     * chain whose mean excess is that of such a miss. */
+    size_t misses;
+};
+
+/* In tlb_candidates.c. Opens a chain of at most `max_loads` loads, within the limits of the survey.
+ * Close it with fth_tlb_close_chain, which counts its samples, also after a failure. */
+FTH_MUST_USE enum fth_status fth_tlb_open_chain(const struct fth_tlb_survey *survey,
+                                                uint64_t stride_bytes, uint64_t max_loads,
+                                                struct fth_pages *pages, struct fth_error *error);
+void fth_tlb_close_chain(struct fth_tlb_survey *survey, struct fth_pages *pages);
+/* Adds to the survey what the first step, or the level that was found last, implies for further
+ * walks. `spread` is the chain on which the first step was found. */
+void fth_tlb_survey_first_step(struct fth_tlb_survey *survey,
+                               const struct fth_tlb_candidate *candidate,
+                               const struct fth_pages *spread);
+void fth_tlb_survey_level(struct fth_tlb_survey *survey, const struct fth_tlbs *tlbs);
+/* Chooses the groups in which baselines are measured, for walks that examine a candidate. Where the
+ * candidate's level holds many more loads than the first one, they are miss groups: so large that
+ * all their loads miss the first level and hit the candidate's. Otherwise they are hit groups. */
+FTH_MUST_USE enum fth_status fth_tlb_choose_groups(const struct fth_tlb_survey *survey,
+                                                   const struct fth_tlb_candidate *candidate,
+                                                   struct fth_pages *pages,
+                                                   struct fth_error *error);
+/* Finds the next step above `hit_excess`: makes the walk longer until two consecutive walks show a
+ * step. candidate->found is false where none does. FTH_INCONCLUSIVE: even the shortest walk shows a
+ * step; candidate->found is true then. */
+FTH_MUST_USE enum fth_status fth_tlb_find_candidate(struct fth_tlb_survey *survey,
+                                                    struct fth_pages *pages, double hit_excess,
+                                                    struct fth_tlb_candidate *candidate,
+                                                    struct fth_error *error);
+/* In tlb_page_size.c. Finds the page size. Where none is found, level->page_bytes stays 0 and
+ * `doubt` tells why. Replaces the step of the candidate where a lower one is found. */
+FTH_MUST_USE enum fth_status fth_tlb_find_page(struct fth_tlb_survey *survey,
+                                               struct fth_tlb_candidate *candidate,
+                                               struct fth_tlb_level *level,
+                                               struct fth_error *error);
+/* In tlb_penalty.c. Finds the penalty of a level and its interval, once search->onset is known.
+ * Sets `onset`, and corrects the entries of a direct-mapped first level. */
+FTH_MUST_USE enum fth_status fth_tlb_find_penalty(const struct fth_tlb_survey *survey,
+                                                  const struct fth_tlb_search *search,
+                                                  struct fth_tlb_level *level,
+                                                  struct fth_tlb_onset *onset,
+                                                  struct fth_error *error);
 
 /* ---- tlb_sets.c ---- */
 
@@ -234,7 +342,7 @@ void fth_tlb_sets_fini(struct fth_tlb_sets *sets);
 FTH_MUST_USE enum fth_status fth_tlb_slope(const struct fth_tlb_miss_point *miss_curve,
                                            size_t count, double *slope, struct fth_error *error);
 
-/* ---- shared by tlb_sets.c and tlb_policy.c, for no other file ---- */
+/* ---- shared by tlb_sets.c and tlb_policy.c ---- */
 
 struct fth_tlb_study {
     const struct fth_prober *prober;

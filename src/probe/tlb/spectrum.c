@@ -27,14 +27,12 @@
 #include <stdlib.h>
 
 enum {
-    SKEW = 256,        /* bytes by which strides exceed a power of two, to use all sets of the L2 */
     MAX_FEW_PAGES = 8, /* pages of the last phase; every TLB holds them */
     REPEATS = 5,
     NEAR_LINES = 63, /* lines of the phase with near lines */
     NEAR_ARRAY = 7,
-    NEAR_STRIDE = 4096 + SKEW,
+    NEAR_STRIDE = 4096 + FTH_TLB_SKEW_BYTES,
     OTHER_LINE = 64 << 10, /* twice the distance in bytes of the two lines of a page */
-    MIN_RISE = 3,          /* cycles: smaller differences are not a pattern; as in tlb_levels.c */
     HITS_PART = 4,         /* one in HITS_PART loads must be a hit in find_hits() */
     MAX_STRIDE = 32 << 20  /* bytes, that of Mei and Chu */
 };
@@ -237,7 +235,7 @@ static enum fth_status evaluate_first_touch(const struct study *study,
     if (status != FTH_OK)
         return status;
     size_t switches = split_switches(study->scratch, count, typical, &distance);
-    spectrum->page_table_bytes = distance * (study->stride - SKEW);
+    spectrum->page_table_bytes = distance * (study->stride - FTH_TLB_SKEW_BYTES);
     spectrum->patterns[FTH_PATTERN_SWITCH].presence = switches ? FTH_PRESENT : FTH_ABSENT;
     status = summarize(study, study->scratch, count - switches, cold_quantile(study),
                        &spectrum->patterns[FTH_PATTERN_COLD_MISS].cycles, error);
@@ -249,7 +247,7 @@ static enum fth_status evaluate_first_touch(const struct study *study,
 
 static enum fth_presence presence_of(double difference)
 {
-    return difference > MIN_RISE ? FTH_PRESENT : FTH_ABSENT;
+    return difference > FTH_TLB_MIN_RISE ? FTH_PRESENT : FTH_ABSENT;
 }
 
 /* Finds the cycles of L1 hits in P3, where the L1 lost lines. At most a few pages can still be in
@@ -258,7 +256,7 @@ static enum fth_presence presence_of(double difference)
 static enum fth_status find_hits(const struct study *study, struct fth_spectrum *spectrum,
                                  struct fth_error *error)
 {
-    const double max = spectrum->patterns[FTH_PATTERN_HIT].cycles.value + MIN_RISE;
+    const double max = spectrum->patterns[FTH_PATTERN_HIT].cycles.value + FTH_TLB_MIN_RISE;
     const size_t count = (size_t)study->counts[PHASE_AGAIN] - 1;
     size_t hits = 0;
     enum fth_status status = gather(study, PHASE_AGAIN, error);
@@ -319,9 +317,10 @@ static enum fth_status evaluate(const struct study *study, struct fth_spectrum *
 static uint64_t choose_stride(const struct fth_spectrum_plan *plan, uint64_t count)
 {
     uint64_t stride = MAX_STRIDE > plan->page_bytes ? MAX_STRIDE : plan->page_bytes;
-    while (stride > plan->page_bytes && (count + 1) * (stride + SKEW) > plan->max_bytes)
+    while (stride > plan->page_bytes &&
+           (count + 1) * (stride + FTH_TLB_SKEW_BYTES) > plan->max_bytes)
         stride /= 2;
-    return (count + 1) * (stride + SKEW) > plan->max_bytes ? 0 : stride;
+    return (count + 1) * (stride + FTH_TLB_SKEW_BYTES) > plan->max_bytes ? 0 : stride;
 }
 
 enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
@@ -346,7 +345,7 @@ enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
                         : cached < twice
                             ? "the cache holds fewer lines than twice the entries of the first TLB"
                             : "too little device memory");
-    study.stride = stride + SKEW;
+    study.stride = stride + FTH_TLB_SKEW_BYTES;
     spectrum->stride_bytes = stride;
     struct fth_request requests[2 * REPEATS];
     for (size_t i = 0; i < FTH_COUNT(requests); i++)

@@ -27,12 +27,6 @@
 #include <stdlib.h>
 
 enum {
-    SKEW = 256, /* bytes by which strides are larger than the page; see tlb_levels.c */
-    /* As in tlb_levels.c, a chain has at most MAX_LOADS loads. It also has at most 1/L2_PART as
-     * many loads as the L2 has lines, so that all lines stay in the L2. Heuristics. */
-    MAX_LOADS = 8192,
-    L2_PART = 16,
-    LINE_BYTES = 128, /* of a line of the L2 */
     /* If a TLB has more than MANY_PAGES entries, the sets come from the slope of the curve instead
      * of from its steps. Walks over more than MANY_PAGES pages have fewer passes. Heuristic. */
     MANY_PAGES = 512,
@@ -44,9 +38,6 @@ enum {
     BATCH = 16,           /* walks that are measured at a time */
     MAX_RANDOM_SETS = 16, /* maximum sets of a TLB whose misses are not periodic */
     MAX_ROUNDS = 64,      /* maximum walks to find all pages that ever miss */
-    /* A walk over n pages has WARM_PASSES * n warm-up passes: with random replacement, it takes
-     * many passes until all pages that fit are resident. As RANDOM_WARM_PASSES of tlb_entries.c. */
-    WARM_PASSES = 4,
     /* Standard deviations by which a single miss must exceed a hit. The same value as
      * for a step in tlb_step.c, where it is CLEAR + 1. */
     MIN_CLEAR = 6,
@@ -93,7 +84,7 @@ static enum fth_status classify_misses(struct fth_tlb_study *study, uint64_t few
         .count = FTH_MIN(entries + entries / 2 + 1, study->pages.max_loads), .passes = PASSES};
     FTH_TRY(fth_pages_walk(&study->pages, &walk, 1, error));
     const struct fth_page_misses misses = fth_tlb_step_count_misses(&walk, &study->step);
-    study->periodic = misses.inconsistent_loads * 10 < misses.missed_loads;
+    study->periodic = misses.inconsistent_loads * FTH_TLB_INCONSISTENT_PART < misses.missed_loads;
     fth_page_walks_fini(&walk, 1);
     return FTH_OK;
 }
@@ -304,7 +295,7 @@ static enum fth_status count_ever_missed(struct fth_tlb_study *study, uint64_t p
     for (unsigned round = 0;
          round < MAX_ROUNDS && (double)misses.count < enough && status == FTH_OK; round++) {
         struct fth_page_walk walk = {.count = pages,
-                                     .warm_passes = WARM_PASSES * pages,
+                                     .warm_passes = FTH_TLB_RANDOM_WARM_PASSES * pages,
                                      .passes = fth_page_passes(pages, FTH_MAX_PAGE_PASSES)};
         status = fth_pages_walk(&study->pages, &walk, 1, error);
         if (status != FTH_OK)
@@ -597,9 +588,8 @@ static enum fth_status study_level(const struct fth_prober *prober,
         study.inner_entries += plan->tlbs->levels[i].entries;
     }
     study.step.miss_excess = study.step.hit_excess + level->penalty_cycles;
-    const uint64_t stride = level->page_bytes + SKEW;
-    uint64_t max = FTH_MIN(FTH_MIN(plan->l2_bytes / LINE_BYTES / L2_PART, MAX_LOADS),
-                           plan->max_bytes / stride - 1);
+    const uint64_t stride = level->page_bytes + FTH_TLB_SKEW_BYTES;
+    const uint64_t max = FTH_MIN(fth_tlb_max_loads(plan->l2_bytes), plan->max_bytes / stride - 1);
     /* The miss curve needs up to twice as many pages as there are entries. The further pages allow
      * choose_first() to choose another first page. Their number is a heuristic. */
     enum fth_status status =
