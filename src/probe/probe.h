@@ -67,6 +67,12 @@ struct fth_figure {
 
 /* ---- chance.c ---- */
 
+/* Resamples of every bootstrap. Chosen: the confidence then has a resolution of 0.5 %. */
+enum { FTH_BOOTSTRAP_DRAWS = 200 };
+/* Computes the mean of the values and its 90 % bootstrap interval. */
+FTH_MUST_USE enum fth_status fth_mean_interval(const double *values, size_t count,
+                                               struct fth_interval *interval,
+                                               struct fth_error *error);
 /* Returns the fraction of bootstrap resamples of the values whose median differs from that of the
  * values by at most `tolerance`, estimated by Laplace's rule; NAN without values.
  * fth_cycles_agreement uses a tolerance of 0.5 cycles or 0.5 %, whichever is larger. */
@@ -75,7 +81,7 @@ double fth_cycles_agreement(const double *values, size_t count);
 /* Returns the probability that a normally distributed estimate of the value is off by at most 0.5
  * cycles or 0.5 %, whichever is larger. From `low` to `high` is the 90 % bootstrap interval of the
  * estimate, from which its standard deviation is computed. (These are not the percentiles of the
- * samples in struct fth_figure.) The result is at most 0.995, the resolution of 200 resamples. */
+ * samples in struct fth_figure.) The result is at most 0.995, the resolution of the resamples. */
 double fth_latency_confidence(double value, double low, double high);
 /* Computes the latency of a plateau of timed hops (a hop is one load of a chain): the mean of the
  * samples near the median (fth_core_mean_u32), minus the overhead of timing a hop. */

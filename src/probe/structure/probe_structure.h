@@ -58,9 +58,11 @@ void fth_evictions_fini(struct fth_evictions *evictions);
  * Fails with FTH_INCONCLUSIVE if no candidate explains the evictions. */
 FTH_MUST_USE enum fth_status fth_mapping_fit(const struct fth_evictions *evictions,
                                              struct fth_mapping *mapping, struct fth_error *error);
-/* Whether the mapping explains `eviction` as well as all of `evictions`. */
-bool fth_mapping_explains(const struct fth_mapping *mapping, const struct fth_evictions *evictions,
-                          const struct fth_eviction *eviction);
+/* Sets *explains to whether the mapping explains `eviction` as well as all of `evictions`. */
+FTH_MUST_USE enum fth_status fth_mapping_explains(const struct fth_mapping *mapping,
+                                                  const struct fth_evictions *evictions,
+                                                  const struct fth_eviction *eviction,
+                                                  bool *explains, struct fth_error *error);
 /* Writes the name that a description uses for the mapping, and returns true. If descriptions have
  * no name for it, writes a readable formula and returns false. `equal_sets`: all sets have the same
  * number of ways. */
@@ -192,9 +194,9 @@ FTH_MUST_USE enum fth_status fth_probe_overflow(const struct fth_prober *prober,
 enum {
     FTH_SETS_MIN_EVICTING = 24, /* lines that evict another one: more than the address bits that a
                                    hash can use (16 bits of line index in 2 MiB of 32-byte lines) */
-    FTH_SETS_MAX_TESTED = 64,   /* sets that are tested one by one. Heuristic: limits the time. */
+    FTH_SETS_MAX_TESTED = 64,   /* sets that are tested one by one. Chosen to limit the time. */
     /* Maximum number of loads spent on showing that a cache has only one set, or that a set is not
-     * smaller than assumed. Heuristic: limits the time. */
+     * smaller than assumed. Chosen to limit the time. */
     FTH_SETS_MAX_HOPS = 1000000
 };
 

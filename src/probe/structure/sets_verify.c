@@ -20,6 +20,7 @@ enum {
     /* Timed passes of a chain if lines are lost whenever a step starts. With one line too many, a
      * pass of an H200's L1 can have no miss, in about one of ten cases. */
     SINGLE_STEP_PASSES = 6,
+    START_PART = 4, /* chains over many sets start in the first quarter of the array. Chosen. */
     STRIDE_VARIANTS = 3, /* different strides that are tried for the chains of a set. Chosen. */
     /* A chain that certainly overflows a set, if sets have different numbers of ways: this many
      * times the ways of one set, and as many lines more. Chosen, not derived; bisect() detects that
@@ -27,6 +28,10 @@ enum {
     OVERFLOW_FACTOR = 8,
     OVERFLOW_LINES = 16
 };
+
+/* Strides of chains over many sets, in lines: powers of two, and numbers that are not, so that
+ * index functions of either kind spread them differently. Chosen. */
+static const uint64_t chain_strides[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 32, 33, 64, 128, 256};
 
 /* A chain of lines that must fit with `ways` lines and overflow with one more. */
 struct test {
@@ -339,9 +344,12 @@ static enum fth_status test_by_evictions(struct fth_sets_work *work, uint64_t wa
     FTH_TRY(fth_sets_try_more(work, &count, error));
     struct fth_evictions all = work->evictions;
     all.count = before;
-    for (size_t i = before; i < work->evictions.count; i++)
-        explained +=
-            fth_mapping_explains(&work->structure->mapping, &all, &work->evictions.items[i]);
+    for (size_t i = before; i < work->evictions.count; i++) {
+        bool explains;
+        FTH_TRY(fth_mapping_explains(&work->structure->mapping, &all, &work->evictions.items[i],
+                                     &explains, error));
+        explained += explains;
+    }
     if (explained < count)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "the mapping that was found does not explain %zu of %zu further lines",
@@ -351,51 +359,55 @@ static enum fth_status test_by_evictions(struct fth_sets_work *work, uint64_t wa
 }
 
 /* Returns the length of the longest chain from `line` on, with `stride`, that fits according to the
- * mapping and the ways. Returns 0 if one line more would exceed the array or the known bits. */
+ * mapping and the ways. Returns 0 if one line more would exceed the array or the known bits.
+ * `lines` has one entry per set, for the lines of the chain in each set. */
 static uint64_t longest_chain(const struct fth_sets_work *work, const uint64_t *ways, uint64_t line,
-                              uint64_t stride)
+                              uint64_t stride, uint64_t *lines)
 {
     const struct fth_mapping *mapping = &work->structure->mapping;
     uint64_t limit = work->limit, count = 0;
     if (mapping->kind == FTH_MAPPING_LINEAR && limit > (uint64_t)1 << mapping->bits)
         limit = (uint64_t)1 << mapping->bits;
-    uint64_t *lines = calloc(fth_mapping_sets(mapping), sizeof *lines);
-    while (lines && line + (count + 1) * stride < limit) {
+    memset(lines, 0, fth_mapping_sets(mapping) * sizeof *lines);
+    while (line + (count + 1) * stride < limit) {
         uint64_t set = fth_mapping_set(mapping, line + count * stride);
         if (lines[set]++ == ways[set])
             break;
         count++;
     }
-    bool ends = line + (count + 1) * stride < limit;
-    free(lines);
-    return ends ? count : 0;
+    return line + (count + 1) * stride < limit ? count : 0;
 }
 
 /* Plans chains over many sets. The number of lines that fit differs between strides, and a mapping
  * with too many or too few sets predicts a wrong number for at least one of them. Folded and
- * round-robin mappings are skipped: there, the number depends on the address of each array. Returns
- * the number of chains. */
-static size_t plan_chains(struct fth_sets_work *work, const uint64_t *ways, struct test *tests)
+ * round-robin mappings are skipped: there, the number depends on the address of each array. *count
+ * receives the number of chains. */
+static enum fth_status plan_chains(struct fth_sets_work *work, const uint64_t *ways,
+                                   struct test *tests, size_t *count, struct fth_error *error)
 {
-    static const uint64_t strides[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 32, 33, 64, 128, 256};
     const struct fth_mapping *mapping = &work->structure->mapping;
-    uint64_t sets = fth_mapping_sets(mapping), line = 0;
-    size_t count = 0;
+    const uint64_t sets = fth_mapping_sets(mapping);
     bool equal = true;
+    *count = 0;
     for (uint64_t set = 1; set < sets; set++)
         equal = equal && ways[set] == ways[0];
     if (mapping->kind == FTH_MAPPING_FOLD || mapping->kind == FTH_MAPPING_ROUND_ROBIN)
-        return 0;
+        return FTH_OK;
+    uint64_t *lines = calloc(sets, sizeof *lines);
+    if (!lines)
+        return fth_no_memory(error, operation, NULL);
     /* If the sets differ, start at random lines. Otherwise the smallest set would always be the
      * first to overflow. */
-    for (size_t i = 0; i < FTH_COUNT(strides) * (equal ? 1 : sets) && count < MAX_CHAINS; i++) {
-        line = equal ? 0 : fth_rng_below(&work->rng, work->limit / 4);
-        uint64_t stride = strides[i % FTH_COUNT(strides)];
-        uint64_t longest = longest_chain(work, ways, line, stride);
+    for (size_t i = 0; i < FTH_COUNT(chain_strides) * (equal ? 1 : sets) && *count < MAX_CHAINS;
+         i++) {
+        const uint64_t line = equal ? 0 : fth_rng_below(&work->rng, work->limit / START_PART);
+        const uint64_t stride = chain_strides[i % FTH_COUNT(chain_strides)];
+        const uint64_t longest = longest_chain(work, ways, line, stride, lines);
         if (longest)
-            tests[count++] = (struct test){0, line, stride, longest, false, false};
+            tests[(*count)++] = (struct test){0, line, stride, longest, false, false};
     }
-    return count;
+    free(lines);
+    return FTH_OK;
 }
 
 /* Fills in the sets and ways of the structure. */
@@ -484,7 +496,8 @@ static enum fth_status judge_sets(const struct verification *verification, struc
 static enum fth_status test_chains(const struct verification *verification, struct fth_error *error)
 {
     struct test chains[MAX_CHAINS];
-    const size_t count = plan_chains(verification->work, verification->ways, chains);
+    size_t count;
+    FTH_TRY(plan_chains(verification->work, verification->ways, chains, &count, error));
     if (count)
         FTH_TRY(run_tests(verification->work, chains, count, error));
     const size_t passed = count_passed(chains, count);

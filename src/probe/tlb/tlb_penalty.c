@@ -17,11 +17,8 @@ static const char operation[] = "find TLBs";
 
 enum {
     WALK_FACTOR = 2, /* the walk covers this many times the onset: pages 0, N and 2N are in it */
-    MIN_SEEMING_HITS = 2, /* pages that must seem to hit in a direct-mapped level: N and 2N */
-    RESAMPLES = 200       /* of the bootstrap; as in chance.c */
+    MIN_SEEMING_HITS = 2 /* pages that must seem to hit in a direct-mapped level: N and 2N */
 };
-/* Level of the bootstrap interval of the penalty, as for all figures. */
-static const double interval_level = 0.9;
 /* Tolerance with which an excess is too low by the first level's penalty: this fraction of the
  * penalty, and at most FTH_TLB_MIN_RISE cycles. Chosen, not derived. */
 static const double shortfall_tolerance = 0.25;
@@ -145,8 +142,7 @@ enum fth_status fth_tlb_find_penalty(const struct fth_tlb_survey *survey,
         goto out;
     found = collect_penalties(survey, search, &walk, range, typical, penalties);
     if (found >= 2)
-        status = fth_bootstrap_interval(penalties, found, FTH_STATISTIC_MEAN, interval_level,
-                                        RESAMPLES, 1, &interval, error);
+        status = fth_mean_interval(penalties, found, &interval, error);
     if (status != FTH_OK)
         goto out;
     level->penalty_cycles = interval.estimate;
