@@ -18,29 +18,45 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const char operation[] = "find instruction caches";
+
+/* ---- the curve ---- */
+
 enum {
-    WARM_PASSES = 3,        /* more than one, for caches whose policy is not LRU */
-    TIMED_PASSES = 5,       /* odd, so that the median is one of the passes */
-    LENGTHS_PER_OCTAVE = 8, /* lengths per doubling, from DENSE_INSTRUCTIONS on */
+    WARM_PASSES = 3,        /* more than one, for caches whose policy is not LRU. Chosen. */
+    TIMED_PASSES = 5,       /* odd, so that the median is one of the passes. Chosen. */
+    LENGTHS_PER_OCTAVE = 8, /* lengths per doubling, from DENSE_INSTRUCTIONS on. Chosen. */
     /* Below this, every multiple of FTH_FETCH_BLOCK is measured. The first MIN_POINTS lengths give
      * the fixed cost of a pass. */
     DENSE_INSTRUCTIONS = 8 * FTH_FETCH_BLOCK,
     MIN_INSTRUCTIONS = 2 * FTH_FETCH_BLOCK, /* shortest code that can be part of a plateau */
-    MAX_POINTS = 80,                        /* lengths of a curve */
-    MIN_POINTS = 3,                         /* lengths of a plateau */
+    MAX_POINTS = 80 /* maximum lengths of a curve; measure_curve() needs 48 */
+};
+
+/* ---- plateaus ---- */
+
+enum {
+    MIN_POINTS = 3,  /* lengths of a plateau. Chosen: two are always on a line. */
+    MIN_SEGMENT = 2, /* lengths between two change points. Chosen. */
+    MAX_PLATEAUS = MAX_POINTS / 2 + 1
 };
 /* Smallest step of the curve that is looked for. This and the next two are differences of the
- * logarithm of the cycles per instruction: 0.02 is 2 %. Heuristics. */
+ * logarithm of the cycles per instruction: 0.02 is 2 %. Chosen, not derived. */
 static const double resolution = 0.02;
 /* Neighbouring parts of the curve that differ by less than same_level are one plateau. A part whose
- * values differ by max_rise or more is not a plateau. */
+ * values differ by max_rise or more is not a plateau. Chosen, not derived. */
 static const double same_level = 0.08, max_rise = 0.05;
-/* Two rates (cycles per instruction) that differ by at most this fraction count as the same. */
+/* Two rates (cycles per instruction) that differ by at most this fraction count as the same.
+ * Chosen: the resolution of the curve. */
 static const double same_rate = 0.02;
+
+/* ---- edges ---- */
+
 /* A pass is slower than the line of its plateau if it exceeds it by more than the largest of: these
  * cycles, this fraction of the line, and this multiple of the plateau's median deviation from the
- * line. Heuristics. */
+ * line. Chosen, not derived. */
 static const double slow_cycles = 4, slow_fraction = 0.002, slow_deviations = 6;
+enum { CONFIRMATIONS = 3 }; /* repeats on each side of an edge. Chosen. */
 
 /* A length of code and the median cycles of a pass. */
 struct point {
@@ -69,7 +85,7 @@ struct plateau {
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
-    return fth_no_memory(error, "find instruction caches", NULL);
+    return fth_no_memory(error, operation, NULL);
 }
 
 /* Measures code of these lengths and adds the points to the curve. */
@@ -190,24 +206,24 @@ static enum fth_status find_plateaus(const struct curve *curve, struct plateau *
     double rates[MAX_POINTS] = {0}, penalty;
     struct line first = {0};
     size_t from = 0;
-    enum fth_status status = fit(curve->points, MIN_POINTS, &first, error);
+    FTH_TRY(fit(curve->points, MIN_POINTS, &first, error));
     while (from < curve->count && curve->points[from].instructions < MIN_INSTRUCTIONS)
         from++;
-    for (size_t i = from; i < curve->count && status == FTH_OK; i++) {
+    for (size_t i = from; i < curve->count; i++) {
         double cycles = curve->points[i].cycles - first.start;
         if (!(cycles > 0))
-            return fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
+            return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                             "%llu instructions take no longer than an empty pass",
                             (unsigned long long)curve->points[i].instructions);
         rates[i] = log(cycles / (double)curve->points[i].instructions);
     }
     struct fth_changes changes = {0};
-    if (status == FTH_OK)
-        status = fth_change_penalty(rates + from, curve->count - from, resolution, &penalty, error);
-    if (status == FTH_OK)
-        status = fth_changes_find(rates + from, curve->count - from, 2, penalty, &changes, error);
+    const size_t points = curve->count - from;
+    FTH_TRY(fth_change_penalty(rates + from, points, resolution, &penalty, error));
+    FTH_TRY(fth_changes_find(rates + from, points, MIN_SEGMENT, penalty, &changes, error));
+    enum fth_status status = FTH_OK;
     *count = 0;
-    for (size_t i = 0; i <= changes.count && status == FTH_OK; i++) {
+    for (size_t i = 0; i <= changes.count; i++) {
         struct plateau part = {.from = from + (i ? changes.items[i - 1].index : 0),
                                .to = i < changes.count ? from + changes.items[i].index
                                                        : curve->count};
@@ -244,15 +260,16 @@ static enum fth_status confirm(const struct fth_prober *prober, const struct lin
                                uint64_t fits, uint64_t misses, struct fth_fetch_level *level,
                                struct fth_error *error)
 {
-    const uint64_t lengths[] = {fits, misses, fits, misses, fits, misses};
+    uint64_t lengths[2 * CONFIRMATIONS];
     struct curve again = {0};
     unsigned same = 0;
-    enum fth_status status = measure(prober, lengths, FTH_COUNT(lengths), &again, error);
+    for (size_t i = 0; i < FTH_COUNT(lengths); i++)
+        lengths[i] = i % 2 ? misses : fits;
+    FTH_TRY(measure(prober, lengths, FTH_COUNT(lengths), &again, error));
     for (size_t i = 0; i < again.count; i++)
         same += is_fast(line, &again.points[i]) == (i % 2 == 0);
-    const size_t tries = FTH_COUNT(lengths);
-    level->confidence = (same + 1.0) / ((double)tries + 2);
-    return status;
+    level->confidence = (same + 1.0) / (2 * CONFIRMATIONS + 2.0);
+    return FTH_OK;
 }
 
 /* Measures every length from one point to the other, both included. If there are more than
@@ -333,25 +350,23 @@ static enum fth_status set_cycles(const struct curve *curve, const struct platea
         rates[count++] =
             (curve->points[i].cycles - plateau->line.start) / (double)curve->points[i].instructions;
     struct fth_summary summary;
-    enum fth_status status = fth_summary_f64(rates, count, &summary, error);
-    if (status == FTH_OK)
-        *cycles = (struct fth_figure){
-            .value = plateau->line.slope,
-            .low = summary.p05,
-            .high = summary.p95,
-            .samples = count * TIMED_PASSES,
-            .clock_mhz = curve->clock_mhz,
-            .confidence = fth_agreement(rates, count, same_rate * plateau->line.slope)};
-    return status;
+    FTH_TRY(fth_summary_f64(rates, count, &summary, error));
+    *cycles = (struct fth_figure){.value = plateau->line.slope,
+                                  .low = summary.p05,
+                                  .high = summary.p95,
+                                  .samples = count * TIMED_PASSES,
+                                  .clock_mhz = curve->clock_mhz,
+                                  .confidence =
+                                      fth_agreement(rates, count, same_rate * plateau->line.slope)};
+    return FTH_OK;
 }
 
 static enum fth_status ask_code_size(const struct fth_prober *prober, struct fth_code_size *code,
                                      struct fth_error *error)
 {
     struct fth_gpu *gpu = NULL;
-    enum fth_status status = fth_gpu_create(&gpu, error);
-    if (status == FTH_OK)
-        status = fth_device_describe(prober->device, gpu, error);
+    FTH_TRY(fth_gpu_create(&gpu, error));
+    enum fth_status status = fth_device_describe(prober->device, gpu, error);
     if (status == FTH_OK)
         *code = fth_gpu_code_size(gpu);
     fth_gpu_destroy(gpu);
@@ -362,29 +377,27 @@ enum fth_status fth_probe_fetch(const struct fth_prober *prober, struct fth_fetc
                                 struct fth_error *error)
 {
     struct curve curve = {0};
-    struct plateau plateaus[MAX_POINTS / 2 + 1];
+    struct plateau plateaus[MAX_PLATEAUS];
     size_t count = 0;
     *levels = (struct fth_fetch_levels){0};
-    enum fth_status status = ask_code_size(prober, &levels->code, error);
+    FTH_TRY(ask_code_size(prober, &levels->code, error));
     levels->longest_bytes = bytes_of(levels, FTH_MAX_FETCH);
-    if (status == FTH_OK)
-        status = measure_curve(prober, &curve, error);
-    if (status == FTH_OK)
-        status = find_plateaus(&curve, plateaus, &count, error);
-    if (status == FTH_OK && count == 0)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
-                          "the cycles per instruction have no plateau");
-    if (status == FTH_OK && count > FTH_MAX_FETCH_LEVELS)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
-                          "found %zu plateaus, more than there can be cache levels", count);
+    FTH_TRY(measure_curve(prober, &curve, error));
+    FTH_TRY(find_plateaus(&curve, plateaus, &count, error));
+    if (count == 0)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "the cycles per instruction have no plateau");
+    if (count > FTH_MAX_FETCH_LEVELS)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "found %zu plateaus, more than there can be cache levels", count);
     levels->samples = curve.samples;
-    const struct point *longest = &curve.points[curve.count ? curve.count - 1 : 0];
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+    const struct point *longest = &curve.points[curve.count - 1];
+    for (size_t i = 0; i < count; i++) {
         const struct plateau *inner = &plateaus[i], *outer = i + 1 < count ? inner + 1 : NULL;
-        status = set_cycles(&curve, inner, &levels->items[i].cycles, error);
-        if (status == FTH_OK && (outer || !is_fast(&inner->line, longest)))
-            status = find_edge(prober, &curve, inner, outer, levels, &levels->items[i], error);
+        FTH_TRY(set_cycles(&curve, inner, &levels->items[i].cycles, error));
+        if (outer || !is_fast(&inner->line, longest))
+            FTH_TRY(find_edge(prober, &curve, inner, outer, levels, &levels->items[i], error));
     }
-    levels->count = status == FTH_OK ? count : 0;
-    return status;
+    levels->count = count;
+    return FTH_OK;
 }
