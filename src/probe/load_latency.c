@@ -21,7 +21,7 @@ enum {
     OVERHEAD_PASSES = 3
 };
 /* Passes over one chain are steady if their 5th and 95th percentiles differ by at most 1 % of the
- * median plus 8 cycles. Heuristic: if one load in 100 takes ten times as long, passes of 256 loads
+ * median plus 8 cycles. Chosen: if one load in 100 takes ten times as long, passes of 256 loads
  * are off by 9 %. */
 static const double steady_fraction = 0.01, steady_cycles = 8;
 
