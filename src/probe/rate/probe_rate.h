@@ -132,7 +132,6 @@ struct fth_banks {
     unsigned bank_bytes;    /* 0: not found */
     double first_cycles;    /* latency of a load without conflict */
     double conflict_cycles; /* added by every further word of the same bank */
-    double residual_cycles; /* root mean square distance of the latencies from the fitted line */
     size_t samples;
 };
 FTH_MUST_USE enum fth_status fth_probe_banks(const struct fth_prober *prober,

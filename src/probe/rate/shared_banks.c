@@ -86,7 +86,6 @@ static void fit(const double *cycles, struct fth_banks *found)
             best = error;
             found->banks = banks;
             found->conflict_cycles = slope;
-            found->residual_cycles = sqrt(error / STRIDES);
         }
     }
 }

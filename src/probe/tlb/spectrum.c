@@ -48,7 +48,8 @@ enum {
 
 enum {
     HITS_PART = 4, /* one in HITS_PART loads must be a hit in find_hits(). Chosen. */
-    /* Of the distances between first touches of page tables, 3/4 must be equal. Chosen. */
+    /* Fraction of the distances between first touches of page tables that must be equal: 3/4.
+     * Chosen. */
     SAME_NUMERATOR = 3,
     SAME_DENOMINATOR = 4
 };

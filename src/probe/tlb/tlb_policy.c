@@ -27,10 +27,12 @@ enum {
     MIN_ENTRIES = 4, /* entries below which the experiment has too few pages */
     PREPARING_PART =
         4, /* pages that fill the sets before: at least this part of the entries, + 1 */
-    OVERLOOKED_PART = 4, /* one miss in so many may be overlooked, if single loads do not show it */
-    MIN_TREE = 4,        /* range of the ways of a tree pseudo-LRU set: two ways are LRU, */
-    MAX_TREE = 64,       /* and more than 64 are considered implausible */
-    LINE_BYTES = 4       /* line of the simulated set; its size does not matter */
+    /* One miss in OVERLOOKED_PART may be overlooked, if single loads do not distinguish hit and
+     * miss. Chosen. */
+    OVERLOOKED_PART = 4,
+    MIN_TREE = 4,  /* range of the ways of a tree pseudo-LRU set: two ways are LRU, */
+    MAX_TREE = 64, /* and more than 64 are considered implausible */
+    LINE_BYTES = 4 /* line of the simulated set; its size does not matter */
 };
 /* Minimum distance between the patterns of two policies that can be distinguished; see
  * pattern_distance(). Chosen, not derived. */
