@@ -25,6 +25,7 @@
 
 /* ---- ask.c ---- */
 
+/* The device that probes measure, and how. */
 struct fth_prober {
     struct fth_device *device;
     const struct fth_log *log; /* may be NULL */
@@ -44,11 +45,13 @@ struct fth_answers {
 FTH_MUST_USE enum fth_status fth_ask(const struct fth_prober *prober,
                                      const struct fth_request *requests, size_t count,
                                      struct fth_answers *answers, struct fth_error *error);
+/* Frees the samples. */
 void fth_answers_fini(struct fth_answers *answers);
 
-/* Returns a request without steps, for any SM. fth_request_add appends one step; a request has at
- * most FTH_MAX_STEPS. carveout_percent -1: the driver chooses the carve-out. */
+/* Returns a request without steps, for any SM. carveout_percent -1: the driver chooses the
+ * carve-out. */
 struct fth_request fth_request_make(int carveout_percent);
+/* Appends one step to the request, which has at most FTH_MAX_STEPS. */
 void fth_request_add(struct fth_request *request, enum fth_step_kind kind, enum fth_path path,
                      struct fth_chain chain, uint64_t passes);
 
@@ -74,9 +77,9 @@ FTH_MUST_USE enum fth_status fth_mean_interval(const double *values, size_t coun
                                                struct fth_interval *interval,
                                                struct fth_error *error);
 /* Returns the fraction of bootstrap resamples of the values whose median differs from that of the
- * values by at most `tolerance`, estimated by Laplace's rule; NAN without values.
- * fth_cycles_agreement uses a tolerance of 0.5 cycles or 0.5 %, whichever is larger. */
+ * values by at most `tolerance`, estimated by Laplace's rule; NAN without values. */
 double fth_agreement(const double *values, size_t count, double tolerance);
+/* Returns the same with a tolerance of 0.5 cycles or 0.5 %, whichever is larger. */
 double fth_cycles_agreement(const double *values, size_t count);
 /* Returns the probability that a normally distributed estimate of the value is off by at most 0.5
  * cycles or 0.5 %, whichever is larger. From `low` to `high` is the 90 % bootstrap interval of the
@@ -104,10 +107,7 @@ unsigned fth_majority(const unsigned *counts, unsigned size);
 
 /* ---- load_latency.c ---- */
 
-/* Measures the cycles of one load that hits, as the slope between whole passes over two chains of
- * different length: the fixed cost of a pass is the same in both and cancels out. The longer chain
- * must fit into the cache. If passes of the same length differ too much, the measurement is
- * disturbed; then single loads are timed instead, and the figure is marked `disturbed`. */
+/* The two chains whose loads are timed. The longer one must fit into the cache. */
 struct fth_latency_plan {
     enum fth_path path;
     int carveout_percent;
@@ -116,6 +116,10 @@ struct fth_latency_plan {
     bool every_sm;                    /* measure on all SMs and take the median; otherwise on one */
     double *by_sm; /* with every_sm: receives the latency of each SM; may be NULL */
 };
+/* Measures the cycles of one load that hits, as the slope between whole passes over two chains of
+ * different length: the fixed cost of a pass is the same in both and cancels out. If passes of the
+ * same length differ too much, the measurement is disturbed; then single loads are timed instead,
+ * and the figure is marked `disturbed`. */
 FTH_MUST_USE enum fth_status fth_probe_latency(const struct fth_prober *prober,
                                                const struct fth_latency_plan *plan,
                                                struct fth_figure *cycles, struct fth_error *error);

@@ -64,8 +64,7 @@ enum {
     /* Parts that the hops of L1.5 are divided into, for the confidence; TIMED_PASSES in
      * load_latency.c is the same number. */
     HOP_PARTS = 15,
-    MIN_L15_BYTES =
-        16384, /* in a smaller L1.5, the code of the walk may evict constants. Chosen. */
+    MIN_L15_BYTES = 16384, /* in a smaller L1.5, the code of the walk may evict constants */
     /* Footprints for the latency and the size of L1.5, relative to the size of L1: at least
      * MIN_BEYOND_L1 times as large, and MANY_L1 times if L1.5 holds as much. L1 holds almost
      * nothing of them. Chosen. */

@@ -73,7 +73,7 @@ struct fth_pages {
     size_t samples; /* taken so far */
 };
 enum {
-    FTH_MAX_PAGE_PASSES = 16,
+    FTH_MAX_PAGE_PASSES = 16, /* maximum number of evaluated passes of a walk. Chosen. */
     /* Maximum number of samples of a walk: as many as fit in front of the chain (in
      * FTH_HEADER_BYTES bytes, together with the tables of the launch). More would occupy pages of
      * their own. */
@@ -92,10 +92,11 @@ struct fth_page_walk {
     uint32_t *cycles; /* [passes][count] as timed */
 };
 /* Allocates memory for a chain of `max_loads` loads, or of fewer where memory is short.
- * FTH_INCONCLUSIVE: there is not enough memory for 4 loads. Close `pages` also after a failure. */
+ * FTH_INCONCLUSIVE: there is not enough memory for 4 loads. */
 FTH_MUST_USE enum fth_status fth_pages_open(const struct fth_prober *prober, uint64_t stride_bytes,
                                             uint64_t max_loads, struct fth_pages *pages,
                                             struct fth_error *error);
+/* Frees the baselines. Close `pages` also after fth_pages_open has failed. */
 void fth_pages_close(struct fth_pages *pages);
 /* Reports that a walk over `count` loads has no TLB misses. Baselines are then measured in groups
  * of half as many loads. */
@@ -108,6 +109,7 @@ void fth_pages_use_miss_groups(struct fth_pages *pages, uint64_t count, double c
  * After success, the caller finishes them with fth_page_walks_fini. */
 FTH_MUST_USE enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *walks,
                                             size_t count, struct fth_error *error);
+/* Frees the samples of the walks. */
 void fth_page_walks_fini(struct fth_page_walk *walks, size_t count);
 /* The number of passes for a walk of `count` loads: `wanted`, or fewer so that all samples fit
  * (FTH_MAX_PAGE_SAMPLES). */
@@ -146,6 +148,7 @@ struct fth_page_misses {
     uint64_t missed_pages;        /* positions that miss in most passes */
     uint64_t inconsistent_loads;  /* loads that differ from most passes at their position */
 };
+/* Counts the misses of a level in a walk. */
 struct fth_page_misses fth_tlb_step_count_misses(const struct fth_page_walk *walk,
                                                  const struct fth_tlb_step *step);
 /* Whether a walk over `count` loads has more misses than the false miss rate explains: its pages
@@ -162,7 +165,9 @@ bool fth_tlb_step_missed(const struct fth_page_walk *walk, const struct fth_tlb_
 
 /* ---- tlb_levels.c ---- */
 
+/* Maximum number of levels that are looked for. The GPUs of the catalogue have at most two. */
 enum { FTH_MAX_TLBS = 3 };
+/* One TLB level. */
 struct fth_tlb_level {
     uint64_t page_bytes; /* 0: not found; `doubt` tells why. Then `entries` is 0, too */
     double page_confidence;
@@ -176,6 +181,7 @@ struct fth_tlb_level {
     bool unsettled;    /* the entries were not found, but another attempt may find them */
     const char *doubt; /* why a value is missing, a constant string; NULL: none is */
 };
+/* All levels that were found. */
 struct fth_tlbs {
     struct fth_tlb_level levels[FTH_MAX_TLBS]; /* the first is looked up first */
     size_t count;
@@ -242,16 +248,19 @@ struct fth_tlb_onset {
 };
 
 /* In tlb_candidates.c. Opens a chain of at most `max_loads` loads, within the limits of the survey.
- * Close it with fth_tlb_close_chain, which counts its samples, also after a failure. */
+ */
 FTH_MUST_USE enum fth_status fth_tlb_open_chain(const struct fth_tlb_survey *survey,
                                                 uint64_t stride_bytes, uint64_t max_loads,
                                                 struct fth_pages *pages, struct fth_error *error);
+/* Adds the samples of the chain to those of the survey, and frees it. Call it also after
+ * fth_tlb_open_chain has failed. */
 void fth_tlb_close_chain(struct fth_tlb_survey *survey, struct fth_pages *pages);
-/* Adds to the survey what the first step, or the level that was found last, implies for further
- * walks. `spread` is the chain on which the first step was found. */
+/* Adds to the survey what the first step implies for further walks. `spread` is the chain on which
+ * it was found. */
 void fth_tlb_survey_first_step(struct fth_tlb_survey *survey,
                                const struct fth_tlb_candidate *candidate,
                                const struct fth_pages *spread);
+/* Adds to the survey what the level that was found last implies for further walks. */
 void fth_tlb_survey_level(struct fth_tlb_survey *survey, const struct fth_tlbs *tlbs);
 /* Chooses the groups in which baselines are measured, for walks that examine a candidate. Where the
  * candidate's level holds many more loads than the first one, they are miss groups: so large that
@@ -295,7 +304,9 @@ struct fth_tlb_sets_plan {
 struct fth_tlb_miss_point {
     uint64_t pages, missed;
 };
+/* Maximum points of a miss curve, and maximum number of different set sizes. */
 enum { FTH_MAX_MISS_POINTS = 1024, FTH_MAX_SET_SIZES = 4 };
+/* The replacement policy of a level. */
 enum fth_tlb_policy {
     FTH_TLB_POLICY_UNKNOWN,
     FTH_TLB_LRU,
@@ -305,6 +316,7 @@ enum fth_tlb_policy {
     FTH_TLB_NOT_PERIODIC, /* different pages miss in each pass; it may be random or not */
     FTH_TLB_OTHER         /* the same pages miss in each pass, but fewer than with LRU or FIFO */
 };
+/* The sets and the policy of a level. */
 struct fth_tlb_sets {
     /* `sets` sets have `ways` ways each, the largest first. None: not found; `doubt` tells why. */
     struct {
@@ -330,11 +342,12 @@ struct fth_tlb_sets {
     size_t samples;
     const char *doubt; /* why there are no sets, a constant string; NULL: there are */
 };
-/* Finish `sets` with fth_tlb_sets_fini, whatever the status. FTH_INCONCLUSIVE: the page size or the
- * entries of the level are unknown. */
+/* Finds the sets, the ways and the policy of a level. Finish `sets` with fth_tlb_sets_fini,
+ * whatever the status. FTH_INCONCLUSIVE: the page size or the entries of the level are unknown. */
 FTH_MUST_USE enum fth_status fth_probe_tlb_sets(const struct fth_prober *prober,
                                                 const struct fth_tlb_sets_plan *plan,
                                                 struct fth_tlb_sets *sets, struct fth_error *error);
+/* Frees the series and the miss curve. */
 void fth_tlb_sets_fini(struct fth_tlb_sets *sets);
 /* Misses that each additional page causes while not all sets overflow yet: the median of the slopes
  * between neighbouring points. The curve of a hashed TLB is flat at first, because some sets
@@ -344,6 +357,7 @@ FTH_MUST_USE enum fth_status fth_tlb_slope(const struct fth_tlb_miss_point *miss
 
 /* ---- shared by tlb_sets.c and tlb_policy.c ---- */
 
+/* The state of one measurement of a level. */
 struct fth_tlb_study {
     const struct fth_prober *prober;
     const struct fth_tlb_sets_plan *plan;
@@ -379,7 +393,9 @@ enum fth_pattern {
     FTH_PATTERN_SWITCH,        /* P6: as P5, and the page table is not active */
     FTH_PATTERNS
 };
+/* Whether a GPU has a pattern. */
 enum fth_presence { FTH_PRESENCE_UNKNOWN, FTH_ABSENT, FTH_PRESENT };
+/* What is known about the cache and the TLBs before the patterns are measured. */
 struct fth_spectrum_plan {
     enum fth_path path;      /* CA or CG */
     int carveout_percent;    /* of shared memory */
@@ -390,6 +406,7 @@ struct fth_spectrum_plan {
     uint64_t cached_lines; /* lines that the cache certainly holds; 0: more than there are pages */
     uint64_t max_bytes;
 };
+/* The latency of each pattern. */
 struct fth_spectrum {
     struct {
         /* Absent: the pattern takes no longer than the one before it, so the GPU does not have it
@@ -401,7 +418,8 @@ struct fth_spectrum {
     uint64_t stride_bytes;     /* of the chain, without the 256 bytes that are added to it */
     size_t samples;
 };
-/* FTH_INCONCLUSIVE: the first TLB is unknown, or the cache or the memory is too small. */
+/* Measures the latency of each pattern. FTH_INCONCLUSIVE: the first TLB is unknown, or the cache or
+ * the memory is too small. */
 FTH_MUST_USE enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
                                                 const struct fth_spectrum_plan *plan,
                                                 struct fth_spectrum *spectrum,

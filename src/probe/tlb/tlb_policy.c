@@ -25,8 +25,9 @@ enum {
      * again. */
     MIN_INNER_RATIO = 3,
     MIN_ENTRIES = 4, /* entries below which the experiment has too few pages */
-    PREPARING_PART =
-        4, /* pages that fill the sets before: at least this part of the entries, + 1 */
+    /* The pages that fill the sets before the experiment must be at least this part of the entries,
+     * plus 1. Chosen, not derived. */
+    PREPARING_PART = 4,
     /* One miss in OVERLOOKED_PART may be overlooked, if single loads do not distinguish hit and
      * miss. Chosen. */
     OVERLOOKED_PART = 4,
