@@ -22,7 +22,6 @@
 #include "probe/rate/probe_rate.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- caches of an SM ---- */
@@ -63,50 +62,25 @@ static const double max_medians = 2;
 static const char operation[] = "measure fingerprint";
 
 /* Indices of the features that every GPU has; those of the SMs follow. Changing the order or the
- * meaning requires a new FTH_FEATURES_VERSION. */
+ * meaning requires a new FTH_FEATURES_VERSION. docs/fingerprints.md names them all. */
 enum {
-    CLOCK_RATIO,
-    L1,
+    CLOCK_RATIO, /* measured clock of the SMs, relative to the nominal one */
+    L1,          /* cycles of a hit; likewise the next four */
     READONLY,
     TEXTURE,
     CONSTANT,
     SHARED,
-    MEMORY_LOW,
-    MEMORY_HIGH,
-    STREAM_COPY,
+    MEMORY_LOW,  /* mean cycles of the faster half of loads from memory */
+    MEMORY_HIGH, /* and of the slower half */
+    STREAM_COPY, /* nanoseconds per word; likewise the next three */
     STREAM_MUL,
     STREAM_ADD,
     STREAM_TRIAD,
-    L2,
-    FIRST_SM
+    L2,      /* median over the SMs of the cycles of a hit */
+    FIRST_SM /* cycles of a hit in L2 from each SM, relative to that median */
 };
 /* Version 1 had three features instead of the four streams: read, write and copy by one warp. */
 enum { V1_STREAMS = 3, V1_L2 = STREAM_COPY + V1_STREAMS, V1_FIRST_SM };
-
-static const char *const names[FIRST_SM] = {
-    [CLOCK_RATIO] = "clock_ratio",
-    [L1] = "l1_cycles",
-    [READONLY] = "readonly_cycles",
-    [TEXTURE] = "texture_cycles",
-    [CONSTANT] = "constant_cycles",
-    [SHARED] = "shared_cycles",
-    [MEMORY_LOW] = "memory_low_cycles",
-    [MEMORY_HIGH] = "memory_high_cycles",
-    [STREAM_COPY] = "stream_copy_ns",
-    [STREAM_MUL] = "stream_mul_ns",
-    [STREAM_ADD] = "stream_add_ns",
-    [STREAM_TRIAD] = "stream_triad_ns",
-    [L2] = "l2_cycles",
-};
-
-const char *fth_feature_name(size_t index, char name[FTH_FEATURE_NAME_BYTES])
-{
-    if (index < FIRST_SM)
-        snprintf(name, FTH_FEATURE_NAME_BYTES, "%s", names[index]);
-    else
-        snprintf(name, FTH_FEATURE_NAME_BYTES, "l2_sm_%zu", index - FIRST_SM);
-    return name;
-}
 
 size_t fth_feature_count(const struct fth_prober *prober)
 {

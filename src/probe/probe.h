@@ -158,9 +158,7 @@ FTH_MUST_USE enum fth_status fth_probe_timing(const struct fth_prober *prober,
 
 /* The version defines the meaning of each index in the array of features. A changed meaning
  * requires a new version. */
-enum { FTH_FEATURES_VERSION = 2, FTH_FEATURE_NAME_BYTES = 32 };
-/* Writes the name of a feature to `name` and returns it. */
-const char *fth_feature_name(size_t index, char name[FTH_FEATURE_NAME_BYTES]);
+enum { FTH_FEATURES_VERSION = 2 };
 /* Returns the number of features of a device, which depends on its number of SMs. */
 size_t fth_feature_count(const struct fth_prober *prober);
 /* Returns the weight of a feature when two GPUs with `count` features are compared. */

@@ -91,7 +91,7 @@ enum {
 static const double min_full_miss = 0.999;
 
 /* The bracket of the edge, and what distinguishes misses from disturbances. */
-struct edge {
+struct capacity_edge {
     uint64_t fits;         /* largest footprint known to fit, in strides */
     uint64_t misses;       /* smallest footprint known to have misses, in strides; 0: none found */
     bool disturbed;        /* some hits are slow */
@@ -100,7 +100,7 @@ struct edge {
     double like_miss_rate; /* fraction of hits that take between low and high */
 };
 
-struct search {
+struct capacity_search {
     const struct fth_prober *prober;
     const struct fth_capacity_plan *plan;
     struct fth_capacity *capacity;
@@ -109,7 +109,7 @@ struct search {
 
 /* Returns the number of passes to evaluate over a chain of `count` hops, so that the misses of one
  * line too many clearly exceed the expected number of disturbances. */
-static unsigned passes_for(const struct edge *edge, uint64_t count)
+static unsigned passes_for(const struct capacity_edge *edge, uint64_t count)
 {
     if (!edge->disturbed)
         return 1;
@@ -170,7 +170,8 @@ static uint64_t clipped_sum(const uint64_t *counts, unsigned passes)
 
 /* Counts the slow hops of the evaluated passes; pass 0 of the samples is skipped. */
 static struct slow_hops count_slow(const struct fth_samples *samples, uint64_t positions,
-                                   unsigned passes, double threshold, const struct edge *edge)
+                                   unsigned passes, double threshold,
+                                   const struct capacity_edge *edge)
 {
     uint64_t all[MAX_PASSES] = {0}, like_miss[MAX_PASSES] = {0};
     struct slow_hops slow_hops = {.positions = positions, .passes = passes};
@@ -201,7 +202,7 @@ static double persistent_rate(double rate, unsigned passes)
 }
 
 /* Whether a walk had misses, that is, more slow hops than disturbances explain. */
-static bool has_misses(struct slow_hops slow_hops, const struct edge *edge)
+static bool has_misses(struct slow_hops slow_hops, const struct capacity_edge *edge)
 {
     if (!edge->disturbed)
         return slow_hops.all > 0;
@@ -216,7 +217,7 @@ static bool has_misses(struct slow_hops slow_hops, const struct edge *edge)
 enum miss_criterion { ANY_MISS, ALL_MISS };
 
 static bool meets_criterion(enum miss_criterion what, struct slow_hops slow_hops,
-                            const struct edge *edge)
+                            const struct capacity_edge *edge)
 {
     return what == ANY_MISS
                ? has_misses(slow_hops, edge)
@@ -226,8 +227,8 @@ static bool meets_criterion(enum miss_criterion what, struct slow_hops slow_hops
 /* ---- disturbances ---- */
 
 /* Fills in the range of miss latencies from the plan or, if it has none, from first loads. */
-static enum fth_status find_miss_cycles(const struct search *search, struct edge *edge,
-                                        struct fth_error *error)
+static enum fth_status find_miss_cycles(const struct capacity_search *search,
+                                        struct capacity_edge *edge, struct fth_error *error)
 {
     const struct fth_capacity_plan *plan = search->plan;
     edge->low = plan->miss_low_cycles;
@@ -262,8 +263,8 @@ static enum fth_status find_miss_cycles(const struct search *search, struct edge
 
 /* Measures how often a hop is slow in the smallest footprint, which should fit. Sets *fits to false
  * if most hops are slow, that is, if it does not fit. */
-static enum fth_status find_rates(const struct search *search, struct edge *edge, bool *fits,
-                                  struct fth_error *error)
+static enum fth_status find_rates(const struct capacity_search *search, struct capacity_edge *edge,
+                                  bool *fits, struct fth_error *error)
 {
     const struct fth_capacity_plan *plan = search->plan;
     const uint64_t positions = plan->smallest_bytes / plan->stride_bytes;
@@ -298,9 +299,9 @@ static enum fth_status find_rates(const struct search *search, struct edge *edge
 /* ---- the search ---- */
 
 /* Walks footprints of `counts` strides, in ascending order, and narrows the bracket of the edge. */
-static enum fth_status try_counts(const struct search *search, const uint64_t *counts, size_t count,
-                                  enum miss_criterion what, struct edge *edge,
-                                  struct fth_error *error)
+static enum fth_status try_counts(const struct capacity_search *search, const uint64_t *counts,
+                                  size_t count, enum miss_criterion what,
+                                  struct capacity_edge *edge, struct fth_error *error)
 {
     struct fth_request requests[MAX_BATCH] = {{0}};
     for (size_t i = 0; i < count; i++)
@@ -323,7 +324,7 @@ static enum fth_status try_counts(const struct search *search, const uint64_t *c
 
 /* Fills `counts` with at most MAX_CUTS footprints that divide the bracket evenly, and returns their
  * number. */
-static size_t cut(const struct edge *edge, uint64_t *counts)
+static size_t cut(const struct capacity_edge *edge, uint64_t *counts)
 {
     uint64_t width = edge->misses - edge->fits, cuts = width - 1 < MAX_CUTS ? width - 1 : MAX_CUTS;
     for (uint64_t i = 0; i < cuts; i++)
@@ -333,7 +334,7 @@ static size_t cut(const struct edge *edge, uint64_t *counts)
 
 /* Doubles the footprint from the smallest one on, several per batch, until one has misses. Then
  * divides the bracket until it is one stride wide. */
-static enum fth_status find_edge(const struct search *search, struct edge *edge,
+static enum fth_status find_edge(const struct capacity_search *search, struct capacity_edge *edge,
                                  struct fth_error *error)
 {
     const struct fth_capacity_plan *plan = search->plan;
@@ -357,8 +358,8 @@ static enum fth_status find_edge(const struct search *search, struct edge *edge,
 
 /* Repeats the walks on both sides of the edge. The confidence is the fraction that agrees with the
  * edge, by Laplace's rule. */
-static enum fth_status confirm(const struct search *search, const struct edge *edge,
-                               struct fth_error *error)
+static enum fth_status confirm(const struct capacity_search *search,
+                               const struct capacity_edge *edge, struct fth_error *error)
 {
     struct fth_request requests[2 * THOROUGH_REPEATS];
     const size_t asked = search->prober->thorough ? 2 * THOROUGH_REPEATS : 2 * REPEATS;
@@ -384,10 +385,10 @@ static enum fth_status confirm(const struct search *search, const struct edge *e
 /* ---- further evidence ---- */
 
 /* Finds the smallest footprint without a hit, between the first one with a miss and twice that. */
-static enum fth_status find_full_miss(const struct search *search, const struct edge *edge,
-                                      struct fth_error *error)
+static enum fth_status find_full_miss(const struct capacity_search *search,
+                                      const struct capacity_edge *edge, struct fth_error *error)
 {
-    struct edge partial = *edge;
+    struct capacity_edge partial = *edge;
     partial.misses = 0;
     uint64_t high = 2 * edge->misses;
     FTH_TRY(try_counts(search, &high, 1, ALL_MISS, &partial, error));
@@ -402,8 +403,8 @@ static enum fth_status find_full_miss(const struct search *search, const struct 
 
 /* Walks a quarter more than fits, then walks back, and counts the lines that are still resident.
  * The result is the maximum over several repeats. */
-static enum fth_status find_resident(const struct search *search, const struct edge *edge,
-                                     struct fth_error *error)
+static enum fth_status find_resident(const struct capacity_search *search,
+                                     const struct capacity_edge *edge, struct fth_error *error)
 {
     const struct fth_capacity_plan *plan = search->plan;
     struct fth_capacity *capacity = search->capacity;
@@ -438,7 +439,7 @@ static enum fth_status find_resident(const struct search *search, const struct e
 
 /* Searches the edge once and fills in fits_bytes, misses_bytes and confidence. If disturbances show
  * up that were not known before, starts again with the methods that tolerate them. */
-static enum fth_status search_once(const struct search *search, struct edge *edge,
+static enum fth_status search_once(const struct capacity_search *search, struct capacity_edge *edge,
                                    struct fth_error *error)
 {
     bool fits = true;
@@ -465,9 +466,10 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                    struct fth_capacity *capacity, struct fth_error *error)
 {
     *capacity = (struct fth_capacity){.confidence = NAN};
-    const struct search search = {prober, plan, capacity,
-                                  sqrt(plan->hit_cycles * plan->miss_cycles)};
-    struct edge edge = {.disturbed = plan->disturbed, .low = search.threshold, .high = INFINITY};
+    const struct capacity_search search = {prober, plan, capacity,
+                                           sqrt(plan->hit_cycles * plan->miss_cycles)};
+    struct capacity_edge edge = {
+        .disturbed = plan->disturbed, .low = search.threshold, .high = INFINITY};
     FTH_TRY(search_once(&search, &edge, error));
     /* A single slow hop ends the search too early if no disturbances were seen before. Low
      * confidence reveals this; then search again and assume disturbances. */

@@ -112,7 +112,7 @@ static const double two_agree_confidence = 0.75;
 static const double min_evicted_share = 0.25, same_sum = 0.05, same_cache = 0.1;
 
 /* Intermediate results. The times of hops are in cycles and include the overhead of timing. */
-struct study {
+struct constant_study {
     const struct fth_prober *prober;
     struct fth_constants *found;
     double l1_hop, l15_hop, l2_hop;     /* l15_hop NAN: there is no L1.5 */
@@ -147,7 +147,7 @@ static struct fth_chain words(uint64_t bytes)
 
 /* Sets the ranges of the hops of L1.5 and of L2. With them, capacity.c distinguishes misses from
  * hops that are slow because of a disturbance. */
-static void find_ranges(struct study *study, const struct fth_clusters *clusters)
+static void find_ranges(struct constant_study *study, const struct fth_clusters *clusters)
 {
     study->l15_low = study->l15_high = 0;
     for (size_t i = 1; i < clusters->count; i++) {
@@ -164,7 +164,7 @@ static void find_ranges(struct study *study, const struct fth_clusters *clusters
 /* Finds the levels from the plateaus of the hops. The first plateau is L1. L1.5 is the one with the
  * most hops among the other plateaus below max_l2_fraction of the L2's latency, if there are any.
  * The threshold between two levels is the geometric mean of their hops, as in capacity.c. */
-static enum fth_status find_levels(struct study *study, const uint32_t *hops, size_t count,
+static enum fth_status find_levels(struct constant_study *study, const uint32_t *hops, size_t count,
                                    struct fth_error *error)
 {
     const struct fth_cluster_options options = {.min_share = plateau_min_share,
@@ -223,15 +223,15 @@ static void find_line_size(const uint32_t *hops, double threshold,
     cache->line_confidence = (same + 1.0) / (REPEATS + 2.0);
 }
 
-static bool is_l15(const struct study *study, uint32_t cycles)
+static bool is_l15(const struct constant_study *study, uint32_t cycles)
 {
     return cycles > study->l1_threshold && cycles <= study->l15_threshold;
 }
 
 /* Computes the latency of L1.5 from single hops that hit it. They are divided into parts, and the
  * confidence expresses how well the means of the parts agree. */
-static enum fth_status set_l15_latency(struct study *study, const uint32_t *hops, size_t count,
-                                       struct fth_error *error)
+static enum fth_status set_l15_latency(struct constant_study *study, const uint32_t *hops,
+                                       size_t count, struct fth_error *error)
 {
     double mean, values[HOP_PARTS];
     struct fth_summary summary;
@@ -252,8 +252,8 @@ static enum fth_status set_l15_latency(struct study *study, const uint32_t *hops
 
 /* Finds the latency of L1.5 from all hops of the footprints that hit it. Hop 0 is skipped: its time
  * includes the fetch of the code that does the timing. */
-static enum fth_status find_l15_hops(struct study *study, const struct fth_answers *answers,
-                                     struct fth_error *error)
+static enum fth_status find_l15_hops(struct constant_study *study,
+                                     const struct fth_answers *answers, struct fth_error *error)
 {
     uint32_t *hops = calloc(MAX_FOOTPRINT_HOPS, sizeof *hops);
     size_t count = 0;
@@ -270,7 +270,7 @@ static enum fth_status find_l15_hops(struct study *study, const struct fth_answe
 
 /* Returns the fraction of slow hops among those that must hit L1 because the previous hop was in
  * the same line. */
-static double find_slow_rate(const struct study *study, const struct fth_answers *answers)
+static double find_slow_rate(const struct constant_study *study, const struct fth_answers *answers)
 {
     const uint64_t line = study->found->l1.line_bytes / WORD_BYTES;
     uint64_t slow = 0, all = 0;
@@ -303,7 +303,7 @@ static size_t median_hops(const struct fth_answers *answers, uint32_t *hops)
 
 /* Times first walks over the whole bank, and walks over growing footprints after a warm-up. Finds
  * levels, lines, the latency of L1.5 and the rate of disturbances. */
-static enum fth_status measure_levels(struct study *study, struct fth_error *error)
+static enum fth_status measure_levels(struct constant_study *study, struct fth_error *error)
 {
     struct fth_request requests[REPEATS + FOOTPRINTS];
     struct fth_constants *found = study->found;
@@ -351,7 +351,7 @@ static uint64_t l1_stride(const struct fth_constants *found)
     return found->l1.line_bytes ? found->l1.line_bytes : WORD_BYTES;
 }
 
-static enum fth_status find_l1_latency(struct study *study, struct fth_error *error)
+static enum fth_status find_l1_latency(struct constant_study *study, struct fth_error *error)
 {
     struct fth_figure *cycles = &study->found->l1.cycles;
     FTH_TRY(fth_probe_latency(study->prober, &l1_plan, cycles, error));
@@ -361,7 +361,7 @@ static enum fth_status find_l1_latency(struct study *study, struct fth_error *er
     return FTH_OK;
 }
 
-static enum fth_status find_l1(struct study *study, struct fth_error *error)
+static enum fth_status find_l1(struct constant_study *study, struct fth_error *error)
 {
     struct fth_constant_cache *l1 = &study->found->l1;
     const uint64_t stride = l1_stride(study->found), lines = MIN_LINES * stride;
@@ -382,8 +382,8 @@ static enum fth_status find_l1(struct study *study, struct fth_error *error)
 
 /* Finds out whether every load of repeated walks over `bytes`, far more than L1 holds, misses L1.
  * This need not be so if L1 does not replace the least recently used line. */
-static enum fth_status always_misses_l1(const struct study *study, uint64_t bytes, bool *yes,
-                                        struct fth_error *error)
+static enum fth_status always_misses_l1(const struct constant_study *study, uint64_t bytes,
+                                        bool *yes, struct fth_error *error)
 {
     const uint64_t stride = l1_stride(study->found);
     struct fth_chain chain = {.stride_bytes = stride, .count = bytes / stride};
@@ -402,7 +402,7 @@ static enum fth_status always_misses_l1(const struct study *study, uint64_t byte
 /* Measures the latency of L1.5 with whole passes over two footprints that are far larger than L1
  * and fit into L1.5. This is more precise than single hops. If it is not possible, the latency from
  * single hops (find_l15_hops) stays. */
-static enum fth_status find_l15_latency(const struct study *study, struct fth_error *error)
+static enum fth_status find_l15_latency(const struct constant_study *study, struct fth_error *error)
 {
     const struct fth_constant_cache *l1 = &study->found->l1;
     struct fth_constant_cache *l15 = &study->found->l15;
@@ -428,7 +428,7 @@ static enum fth_status find_l15_latency(const struct study *study, struct fth_er
     return all_miss ? fth_probe_latency(study->prober, &plan, &l15->cycles, error) : FTH_OK;
 }
 
-static enum fth_status find_l15(struct study *study, struct fth_error *error)
+static enum fth_status find_l15(struct constant_study *study, struct fth_error *error)
 {
     struct fth_constant_cache *l15 = &study->found->l15;
     const uint64_t stride = l1_stride(study->found);
@@ -454,7 +454,7 @@ static enum fth_status find_l15(struct study *study, struct fth_error *error)
 
 /* For `bytes` of constants: the longest code (in instructions) after which all constants hit, and
  * the shortest that evicts some; 0: none. */
-struct edge {
+struct code_edge {
     uint64_t bytes, fits, evicts;
 };
 
@@ -462,7 +462,7 @@ struct edge {
  * hops. The samples of a request are the times of the CODE_PASSES passes of the code, then those of
  * the hops over the constants. The first hop does not count because the code that times it is
  * fetched then. */
-static enum fth_status count_evicted(const struct study *study, uint64_t bytes,
+static enum fth_status count_evicted(const struct constant_study *study, uint64_t bytes,
                                      const uint64_t *lengths, size_t count, uint64_t *evicted,
                                      struct fth_error *error)
 {
@@ -510,7 +510,7 @@ static enum fth_status count_evicted(const struct study *study, uint64_t bytes,
 /* Finds the edge: tries lengths of code that double. Then tries up to MAX_CUTS lengths between
  * `fits` and `evicts`, again and again, until these differ by one FTH_FETCH_BLOCK of instructions.
  * `max_evicted` receives the number of lines that the longest code evicts. */
-static enum fth_status find_code_edge(const struct study *study, struct edge *edge,
+static enum fth_status find_code_edge(const struct constant_study *study, struct code_edge *edge,
                                       uint64_t *max_evicted, struct fth_error *error)
 {
     uint64_t lengths[MAX_TRIES], evicted[MAX_TRIES];
@@ -539,7 +539,7 @@ static enum fth_status find_code_edge(const struct study *study, struct edge *ed
 }
 
 /* Returns the bytes of constants and code that fit together. */
-static double sum_of(const struct edge *edge, const struct fth_code_size *code)
+static double sum_of(const struct code_edge *edge, const struct fth_code_size *code)
 {
     return (double)edge->bytes +
            (double)edge->fits * (double)code->bytes / (double)code->instructions;
@@ -563,12 +563,12 @@ static int find_level(const struct fth_fetch_levels *code, double bytes)
 /* Finds out whether L1.5 shares its storage with code: with two amounts of constants, the sum of
  * constants and code that fits must be the same. The result stays FTH_SHARING_UNKNOWN if L1.5 is
  * too small for the test or if the sums differ. */
-static enum fth_status find_sharing(struct study *study, const struct fth_fetch_levels *code,
-                                    struct fth_error *error)
+static enum fth_status find_sharing(struct constant_study *study,
+                                    const struct fth_fetch_levels *code, struct fth_error *error)
 {
     struct fth_constants *found = study->found;
     struct fth_capacity *capacity = &found->l15.capacity;
-    struct edge more = {.bytes = BANK_BYTES / 2}, less;
+    struct code_edge more = {.bytes = BANK_BYTES / 2}, less;
     while (more.bytes > capacity->fits_bytes / 2)
         more.bytes /= 2;
     /* Constants that are in L1 would hit even if L1.5 has evicted them. So there must be more
@@ -617,7 +617,7 @@ enum fth_status fth_probe_constants(const struct fth_prober *prober,
                                     struct fth_constants *constants, struct fth_error *error)
 {
     *constants = (struct fth_constants){.code_level = -1};
-    struct study study = {.prober = prober, .found = constants};
+    struct constant_study study = {.prober = prober, .found = constants};
     struct fth_figure l2;
     FTH_TRY(find_l1_latency(&study, error));
     FTH_TRY(fth_probe_latency(prober, &l2_plan, &l2, error));

@@ -59,13 +59,13 @@ static const double slow_cycles = 4, slow_fraction = 0.002, slow_deviations = 6;
 enum { CONFIRMATIONS = 3 }; /* repeats on each side of an edge. Chosen. */
 
 /* A length of code and the median cycles of a pass. */
-struct point {
+struct rate_point {
     uint64_t instructions;
     double cycles;
 };
 
-struct curve {
-    struct point points[MAX_POINTS];
+struct rate_curve {
+    struct rate_point points[MAX_POINTS];
     size_t count;
     size_t samples;
     double clock_mhz;
@@ -90,7 +90,7 @@ static enum fth_status out_of_memory(struct fth_error *error)
 
 /* Measures code of these lengths and adds the points to the curve. */
 static enum fth_status measure(const struct fth_prober *prober, const uint64_t *lengths,
-                               size_t count, struct curve *curve, struct fth_error *error)
+                               size_t count, struct rate_curve *curve, struct fth_error *error)
 {
     struct fth_request *requests = calloc(count, sizeof *requests);
     if (!requests)
@@ -109,7 +109,7 @@ static enum fth_status measure(const struct fth_prober *prober, const uint64_t *
             fth_summary_u32(answers.items[i].cycles + WARM_PASSES, TIMED_PASSES, &summary, error);
         if (status != FTH_OK)
             break;
-        curve->points[curve->count++] = (struct point){lengths[i], summary.median};
+        curve->points[curve->count++] = (struct rate_point){lengths[i], summary.median};
         curve->samples += TIMED_PASSES;
         curve->clock_mhz = answers.items[i].clock_mhz;
     }
@@ -118,7 +118,7 @@ static enum fth_status measure(const struct fth_prober *prober, const uint64_t *
     return status;
 }
 
-static enum fth_status measure_curve(const struct fth_prober *prober, struct curve *curve,
+static enum fth_status measure_curve(const struct fth_prober *prober, struct rate_curve *curve,
                                      struct fth_error *error)
 {
     uint64_t lengths[MAX_POINTS];
@@ -151,7 +151,7 @@ static double tolerance(const struct line *line, uint64_t instructions)
 
 /* Fits a line: its slope is the median of the slopes between any two points (Theil 1950, Sen 1968),
  * which is robust against a few points that belong to an edge. */
-static enum fth_status fit(const struct point *points, size_t count, struct line *line,
+static enum fth_status fit(const struct rate_point *points, size_t count, struct line *line,
                            struct fth_error *error)
 {
     double *values = calloc(count * count, sizeof *values);
@@ -200,7 +200,7 @@ static void add_plateau(const double *rates, struct plateau part, struct plateau
 
 /* Finds the plateaus of the curve and their lines. Lengths below MIN_INSTRUCTIONS are ignored
  * because the fixed cost of a pass dominates them. */
-static enum fth_status find_plateaus(const struct curve *curve, struct plateau *plateaus,
+static enum fth_status find_plateaus(const struct rate_curve *curve, struct plateau *plateaus,
                                      size_t *count, struct fth_error *error)
 {
     double rates[MAX_POINTS] = {0}, penalty;
@@ -241,14 +241,14 @@ static enum fth_status find_plateaus(const struct curve *curve, struct plateau *
 /* ---- edges ---- */
 
 /* Returns whether the pass is as fast as the plateau of the line. */
-static bool is_fast(const struct line *line, const struct point *point)
+static bool is_fast(const struct line *line, const struct rate_point *point)
 {
     return point->cycles <=
            predict(line, point->instructions) + tolerance(line, point->instructions);
 }
 
 /* Returns whether the pass is as slow as the plateau of the line. */
-static bool is_full(const struct line *line, const struct point *point)
+static bool is_full(const struct line *line, const struct rate_point *point)
 {
     return point->cycles >=
            predict(line, point->instructions) - tolerance(line, point->instructions);
@@ -261,7 +261,7 @@ static enum fth_status confirm(const struct fth_prober *prober, const struct lin
                                struct fth_error *error)
 {
     uint64_t lengths[2 * CONFIRMATIONS];
-    struct curve again = {0};
+    struct rate_curve again = {0};
     unsigned same = 0;
     for (size_t i = 0; i < FTH_COUNT(lengths); i++)
         lengths[i] = i % 2 ? misses : fits;
@@ -274,9 +274,9 @@ static enum fth_status confirm(const struct fth_prober *prober, const struct lin
 
 /* Measures every length from one point to the other, both included. If there are more than
  * MAX_POINTS, the spacing is a larger multiple of FTH_FETCH_BLOCK. */
-static enum fth_status measure_between(const struct fth_prober *prober, const struct point *low,
-                                       const struct point *high, struct curve *between,
-                                       struct fth_error *error)
+static enum fth_status measure_between(const struct fth_prober *prober,
+                                       const struct rate_point *low, const struct rate_point *high,
+                                       struct rate_curve *between, struct fth_error *error)
 {
     uint64_t lengths[MAX_POINTS];
     size_t count = 0;
@@ -286,7 +286,7 @@ static enum fth_status measure_between(const struct fth_prober *prober, const st
     for (uint64_t n = first; n < last; n += step)
         lengths[count++] = n;
     lengths[count++] = last;
-    *between = (struct curve){0};
+    *between = (struct rate_curve){0};
     return measure(prober, lengths, count, between, error);
 }
 
@@ -297,17 +297,17 @@ static uint64_t bytes_of(const struct fth_fetch_levels *levels, uint64_t instruc
 
 /* Finds the edge between a plateau and the next one. If code becomes slower without reaching a next
  * plateau (`outer` NULL), finds only where this begins. */
-static enum fth_status find_edge(const struct fth_prober *prober, const struct curve *curve,
+static enum fth_status find_edge(const struct fth_prober *prober, const struct rate_curve *curve,
                                  const struct plateau *inner, const struct plateau *outer,
                                  struct fth_fetch_levels *levels, struct fth_fetch_level *level,
                                  struct fth_error *error)
 {
-    const struct point *points = curve->points;
+    const struct rate_point *points = curve->points;
     /* The first point of the outer plateau counts as slow in any case. */
     size_t fast = (outer ? outer->from : curve->count - 1) - 1;
     while (fast > inner->from && !is_fast(&inner->line, &points[fast]))
         fast--;
-    struct curve between;
+    struct rate_curve between;
     enum fth_status status =
         measure_between(prober, &points[fast], &points[fast + 1], &between, error);
     if (status != FTH_OK)
@@ -341,7 +341,7 @@ static enum fth_status find_edge(const struct fth_prober *prober, const struct c
 /* ---- the probe ---- */
 
 /* Sets the cycles per instruction of a plateau. */
-static enum fth_status set_cycles(const struct curve *curve, const struct plateau *plateau,
+static enum fth_status set_cycles(const struct rate_curve *curve, const struct plateau *plateau,
                                   struct fth_figure *cycles, struct fth_error *error)
 {
     double rates[MAX_POINTS];
@@ -376,7 +376,7 @@ static enum fth_status ask_code_size(const struct fth_prober *prober, struct fth
 enum fth_status fth_probe_fetch(const struct fth_prober *prober, struct fth_fetch_levels *levels,
                                 struct fth_error *error)
 {
-    struct curve curve = {0};
+    struct rate_curve curve = {0};
     struct plateau plateaus[MAX_PLATEAUS];
     size_t count = 0;
     *levels = (struct fth_fetch_levels){0};
@@ -391,7 +391,7 @@ enum fth_status fth_probe_fetch(const struct fth_prober *prober, struct fth_fetc
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "found %zu plateaus, more than there can be cache levels", count);
     levels->samples = curve.samples;
-    const struct point *longest = &curve.points[curve.count - 1];
+    const struct rate_point *longest = &curve.points[curve.count - 1];
     for (size_t i = 0; i < count; i++) {
         const struct plateau *inner = &plateaus[i], *outer = i + 1 < count ? inner + 1 : NULL;
         FTH_TRY(set_cycles(&curve, inner, &levels->items[i].cycles, error));

@@ -167,7 +167,7 @@ const char *fth_bandwidth_attribute(enum fth_bandwidth_target target)
 
 /* ---- requests ---- */
 
-struct search {
+struct bandwidth_search {
     const struct fth_prober *prober;
     const struct fth_gpu *known;
     enum fth_bandwidth_target target;
@@ -186,7 +186,7 @@ struct search {
     size_t pairs;
 };
 
-static bool in_memory(const struct search *search)
+static bool in_memory(const struct bandwidth_search *search)
 {
     return targets[search->target].place == IN_MEMORY;
 }
@@ -194,7 +194,8 @@ static bool in_memory(const struct search *search)
 /* Returns the bytes that all threads of an SM access in one iteration. With blocks_per_sm 0 (sweeps
  * only), the SM holds as many blocks as fit. All lanes of a warp load the same constant, so the
  * warp accesses one vector and not 32. */
-static uint64_t unit_bytes(const struct search *search, const struct fth_stream_shape *shape)
+static uint64_t unit_bytes(const struct bandwidth_search *search,
+                           const struct fth_stream_shape *shape)
 {
     const uint64_t threads_per_vector =
         targets[search->target].path == FTH_PATH_CONSTANT ? WARP_LANES : 1;
@@ -215,7 +216,7 @@ static uint64_t round_up(uint64_t number, uint64_t unit)
 
 /* Returns a sweep over arrays in memory that are in no cache, with at least `sm_bytes` of each
  * array per SM. */
-static struct fth_request make_sweep(const struct search *search,
+static struct fth_request make_sweep(const struct bandwidth_search *search,
                                      const struct fth_stream_shape *shape, uint64_t sm_bytes)
 {
     static const enum fth_sweep_kind kinds[FTH_STREAM_KINDS] = {[FTH_STREAM_READ] = FTH_SWEEP_READ,
@@ -231,7 +232,7 @@ static struct fth_request make_sweep(const struct search *search,
 
 /* Returns a stream of this shape that moves about `sm_bytes` per SM. Every thread moves the same
  * number of bytes, so that none finishes before the others. */
-static struct fth_request make_request(const struct search *search,
+static struct fth_request make_request(const struct bandwidth_search *search,
                                        const struct fth_stream_shape *shape, uint64_t sm_bytes)
 {
     if (in_memory(search))
@@ -264,7 +265,7 @@ static struct fth_request make_request(const struct search *search,
 }
 
 /* Returns the bytes that a stream or sweep moves in total. */
-static double moved_bytes(const struct search *search, const struct fth_request *request)
+static double moved_bytes(const struct bandwidth_search *search, const struct fth_request *request)
 {
     const struct fth_stream *stream = &request->stream;
     if (in_memory(search))
@@ -281,8 +282,9 @@ static double moved_bytes(const struct search *search, const struct fth_request 
 enum { STREAM_NS = 0, STREAM_TICK = 2, SWEEP_NS = 0, SWEEP_WRONG = 1 };
 
 /* Executes the requests and stores the nanoseconds of each. */
-static enum fth_status ask(struct search *search, const struct fth_request *requests, size_t count,
-                           double *ns, struct fth_bandwidth *bandwidth, struct fth_error *error)
+static enum fth_status ask(struct bandwidth_search *search, const struct fth_request *requests,
+                           size_t count, double *ns, struct fth_bandwidth *bandwidth,
+                           struct fth_error *error)
 {
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(search->prober, requests, count, &answers, error);
@@ -305,7 +307,7 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
 /* Finds the best shape. Runs `tries` streams of each shape; the rate of a shape is that of its
  * fastest stream. A later shape replaces an earlier one only if its rate is higher by the factor
  * min_gain. `bytes_per_ns` receives the rate of the best shape. */
-static enum fth_status find_shape(struct search *search, size_t tries, uint64_t sm_bytes,
+static enum fth_status find_shape(struct bandwidth_search *search, size_t tries, uint64_t sm_bytes,
                                   struct fth_bandwidth *bandwidth, double *bytes_per_ns,
                                   struct fth_error *error)
 {
@@ -331,7 +333,7 @@ static enum fth_status find_shape(struct search *search, size_t tries, uint64_t 
 
 /* Makes the streams longer, so that the times of a long and a short one differ by min_ticks.
  * Returns false if they are already long enough or cannot be longer. */
-static bool lengthen(struct search *search, const struct fth_bandwidth *bandwidth,
+static bool lengthen(struct bandwidth_search *search, const struct fth_bandwidth *bandwidth,
                      double bytes_per_ns)
 {
     const struct fth_request request = make_request(search, &bandwidth->shape, search->sm_bytes);
@@ -355,7 +357,7 @@ static double half_quartile_range(const double *sorted, size_t count)
 
 /* Measures further pairs of streams of the best shape. `more_bytes` receives the number of bytes by
  * which a long stream exceeds a short one. */
-static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *bandwidth,
+static enum fth_status ask_pairs(struct bandwidth_search *search, struct fth_bandwidth *bandwidth,
                                  double *more_bytes, struct fth_error *error)
 {
     /* The first request is a warm-up: it fetches the instructions, and it replaces what another
@@ -385,7 +387,7 @@ static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *ba
 
 /* Measures one round: pairs of streams of the best shape. `spread` receives the relative spread of
  * the times; NAN if long streams took no longer than short ones. */
-static enum fth_status measure(struct search *search, struct fth_bandwidth *bandwidth,
+static enum fth_status measure(struct bandwidth_search *search, struct fth_bandwidth *bandwidth,
                                double *spread, struct fth_error *error)
 {
     const size_t max_pairs = search->thorough    ? MAX_PAIRS
@@ -433,7 +435,7 @@ double fth_memory_limit(const struct fth_gpu *known)
 /* Returns the maximum possible bandwidth in bytes/s; NAN if unknown. An SM loads or stores at most
  * one word of 4 bytes per lane of a warp and cycle, whatever the level. On Kepler, the words of
  * shared memory have 8 bytes; for simplicity, the limit is then doubled for all levels. */
-static double theoretical_limit(const struct search *search, double clock_mhz)
+static double theoretical_limit(const struct bandwidth_search *search, double clock_mhz)
 {
     const struct fth_gpu *known = search->known;
     if (in_memory(search))
@@ -448,8 +450,9 @@ static double theoretical_limit(const struct search *search, double clock_mhz)
 
 /* Fails if the result varies too much or exceeds the theoretical limit. The spread is NAN if long
  * streams took no longer than short ones. */
-static enum fth_status judge(const struct search *search, const struct fth_bandwidth *bandwidth,
-                             double spread, struct fth_error *error)
+static enum fth_status judge(const struct bandwidth_search *search,
+                             const struct fth_bandwidth *bandwidth, double spread,
+                             struct fth_error *error)
 {
     const char *element = targets[search->target].element;
     if (isnan(bandwidth->bytes_per_s) || isnan(spread) || spread > max_spread)
@@ -468,7 +471,7 @@ static enum fth_status judge(const struct search *search, const struct fth_bandw
 /* ---- the probe ---- */
 
 /* Finds the space for the arrays, and the first and maximum length of streams. */
-static void find_sizes(struct search *search)
+static void find_sizes(struct bandwidth_search *search)
 {
     const struct fth_gpu *known = search->known;
     const char *element = targets[search->target].element;
@@ -513,7 +516,7 @@ static void find_sizes(struct search *search)
 /* Finds the resolution of the timer with a stream on one SM. Sweeps over memory are timed by the
  * driver's events and do not report it. Their resolution is assumed to be the same, because on an
  * H200 both timers advance by 32 ns. */
-static enum fth_status find_tick(struct search *search, struct fth_error *error)
+static enum fth_status find_tick(struct bandwidth_search *search, struct fth_error *error)
 {
     enum { THREADS = 32, VECTOR = 16 };
     struct fth_answers answers = {0};
@@ -536,7 +539,7 @@ static enum fth_status find_tick(struct search *search, struct fth_error *error)
 
 /* Returns whether the GPU supports hints to L2 about which data to keep: tries the shortest sweep
  * with hints. */
-static bool has_hints(const struct search *search)
+static bool has_hints(const struct bandwidth_search *search)
 {
     static const struct fth_stream_shape hinted = {0, 256, 16, 1, true};
     struct fth_answers answers = {0};
@@ -547,7 +550,7 @@ static bool has_hints(const struct search *search)
 }
 
 /* Selects the shapes of sweeps over memory that this GPU can run. */
-static void select_sweep_shapes(struct search *search)
+static void select_sweep_shapes(struct bandwidth_search *search)
 {
     size_t all, default_count;
     const struct fth_stream_shape *list = fth_sweep_shapes(&all, &default_count);
@@ -567,7 +570,7 @@ static void select_sweep_shapes(struct search *search)
 }
 
 /* Selects those of cache_shapes whose blocks all run at the same time and whose arrays fit. */
-static void select_stream_shapes(struct search *search)
+static void select_stream_shapes(struct bandwidth_search *search)
 {
     const size_t count = search->thorough ? FTH_COUNT(cache_shapes) : DEFAULT_CACHE_SHAPES;
     for (size_t i = 0; i < count; i++) {
@@ -591,8 +594,8 @@ static void select_stream_shapes(struct search *search)
 /* Finds the best shape with short streams, and again with longer ones if the timer requires them.
  * For memory, the best shape shows only in long streams: the time of short ones depends mainly on
  * how soon the blocks start. */
-static enum fth_status choose_shape(struct search *search, struct fth_bandwidth *bandwidth,
-                                    struct fth_error *error)
+static enum fth_status choose_shape(struct bandwidth_search *search,
+                                    struct fth_bandwidth *bandwidth, struct fth_error *error)
 {
     double bytes_per_ns = 0;
     if (in_memory(search))
@@ -607,8 +610,9 @@ static enum fth_status choose_shape(struct search *search, struct fth_bandwidth 
 }
 
 /* Measures the best shape in rounds, and keeps the round with the least spread. */
-static enum fth_status measure_rounds(struct search *search, struct fth_bandwidth *bandwidth,
-                                      double *spread, struct fth_error *error)
+static enum fth_status measure_rounds(struct bandwidth_search *search,
+                                      struct fth_bandwidth *bandwidth, double *spread,
+                                      struct fth_error *error)
 {
     const double target = search->thorough ? thorough_target_spread : target_spread;
     struct fth_bandwidth last = *bandwidth;
@@ -632,13 +636,14 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
                                     enum fth_bandwidth_target target, bool thorough,
                                     struct fth_bandwidth *bandwidth, struct fth_error *error)
 {
-    struct search search = {.prober = prober,
-                            .known = known,
-                            .target = target,
-                            .thorough = thorough,
-                            .sms = at_least_one(prober->sms),
-                            .threads_per_sm = (uint64_t)fth_gpu_number(
-                                known, "device", "max_threads_per_sm", min_threads_per_sm)};
+    struct bandwidth_search search = {
+        .prober = prober,
+        .known = known,
+        .target = target,
+        .thorough = thorough,
+        .sms = at_least_one(prober->sms),
+        .threads_per_sm =
+            (uint64_t)fth_gpu_number(known, "device", "max_threads_per_sm", min_threads_per_sm)};
     *bandwidth = (struct fth_bandwidth){.clock_mhz = NAN};
     find_sizes(&search);
     if (in_memory(&search))

@@ -39,7 +39,7 @@ enum {
 };
 
 /* The slopes (cycles per load) of all passes of several targets. */
-struct pool {
+struct slope_pool {
     double *slopes;
     double *medians; /* for each slope, the median of its target */
     size_t count;
@@ -73,7 +73,7 @@ static enum fth_status median_of(const struct fth_samples *samples, double *medi
  * of the passes, from the means of undisturbed passes. A slope far from its target's median is
  * disturbed and is not added. */
 static enum fth_status add_target(const struct fth_samples *less, const struct fth_samples *more,
-                                  bool steady, struct pool *pool, struct fth_figure *figure,
+                                  bool steady, struct slope_pool *pool, struct fth_figure *figure,
                                   struct fth_error *error)
 {
     double *slopes = pool->slopes + pool->count;
@@ -99,8 +99,8 @@ static enum fth_status add_target(const struct fth_samples *less, const struct f
 
 /* Measures all targets of clusters of one size. */
 static enum fth_status ask_size(const struct fth_prober *prober, uint32_t size, bool steady,
-                                struct fth_cluster_latency *latency, struct pool *own,
-                                struct pool *others, struct fth_error *error)
+                                struct fth_cluster_latency *latency, struct slope_pool *own,
+                                struct slope_pool *others, struct fth_error *error)
 {
     struct fth_request requests[2 * FTH_CLUSTER_TARGETS];
     for (uint32_t i = 0; i < 2 * size; i++) {
@@ -128,7 +128,7 @@ static enum fth_status ask_size(const struct fth_prober *prober, uint32_t size, 
 }
 
 /* Computes the figure of plateau `index` of the pool. */
-static enum fth_status plateau(const struct pool *pool, const struct fth_clusters *clusters,
+static enum fth_status plateau(const struct slope_pool *pool, const struct fth_clusters *clusters,
                                size_t index, double clock_mhz, struct fth_figure *figure,
                                struct fth_error *error)
 {
@@ -158,7 +158,7 @@ static enum fth_status plateau(const struct pool *pool, const struct fth_cluster
 }
 
 /* Decides on near and far blocks from the slopes of all targets. */
-static enum fth_status decide(const struct pool *own, const struct pool *others,
+static enum fth_status decide(const struct slope_pool *own, const struct slope_pool *others,
                               struct fth_cluster_latency *latency, struct fth_error *error)
 {
     const double clock_mhz = latency->targets[0].cycles.clock_mhz;
@@ -174,8 +174,8 @@ static enum fth_status decide(const struct pool *own, const struct pool *others,
 
 /* Measures clusters of all sizes. */
 static enum fth_status ask_all(const struct fth_prober *prober, bool steady,
-                               struct fth_cluster_latency *latency, struct pool *own,
-                               struct pool *others, struct fth_error *error)
+                               struct fth_cluster_latency *latency, struct slope_pool *own,
+                               struct slope_pool *others, struct fth_error *error)
 {
     static const uint32_t sizes[] = {2, 4, 8}; /* 8: the largest portable size */
     own->count = others->count = latency->target_count = 0;
@@ -208,10 +208,10 @@ enum fth_status fth_probe_cluster(const struct fth_prober *prober,
 {
     const size_t max_slopes = (size_t)FTH_CLUSTER_TARGETS * TIMED_PASSES;
     *latency = (struct fth_cluster_latency){.far_cycles = {.value = NAN}};
-    struct pool own = {.slopes = calloc(max_slopes, sizeof *own.slopes),
-                       .medians = calloc(max_slopes, sizeof *own.medians)};
-    struct pool others = {.slopes = calloc(max_slopes, sizeof *others.slopes),
-                          .medians = calloc(max_slopes, sizeof *others.medians)};
+    struct slope_pool own = {.slopes = calloc(max_slopes, sizeof *own.slopes),
+                             .medians = calloc(max_slopes, sizeof *own.medians)};
+    struct slope_pool others = {.slopes = calloc(max_slopes, sizeof *others.slopes),
+                                .medians = calloc(max_slopes, sizeof *others.medians)};
     enum fth_status status = FTH_OK;
     if (!own.slopes || !others.slopes || !own.medians || !others.medians) {
         status = fth_no_memory(error, operation, NULL);

@@ -77,7 +77,7 @@ void fth_replacement_fini(struct fth_replacement *replacement)
 }
 
 /* The state of one call of fth_probe_policy. */
-struct work {
+struct policy_work {
     const struct fth_prober *prober;
     const struct fth_cache_plan *plan;
     struct fth_chain chain; /* lines of one set, as many as it has ways */
@@ -87,7 +87,7 @@ struct work {
 
 /* Returns a chain of `count` lines of the set from index `first` on. The indices may exceed the
  * ways: the lines that follow the chain are in the same set. */
-static struct fth_chain set_lines(const struct work *work, uint64_t first, uint64_t count)
+static struct fth_chain set_lines(const struct policy_work *work, uint64_t first, uint64_t count)
 {
     struct fth_chain chain = work->chain;
     chain.start_bytes += first * chain.stride_bytes;
@@ -95,14 +95,14 @@ static struct fth_chain set_lines(const struct work *work, uint64_t first, uint6
     return chain;
 }
 
-static struct fth_request make_request(const struct work *work)
+static struct fth_request make_request(const struct policy_work *work)
 {
     struct fth_request request = fth_request_make(work->plan->carveout_percent);
     request.alone = work->plan->alone;
     return request;
 }
 
-static bool is_slow(const struct work *work, uint32_t cycles)
+static bool is_slow(const struct policy_work *work, uint32_t cycles)
 {
     return cycles > work->plan->threshold_cycles;
 }
@@ -112,7 +112,7 @@ static bool is_slow(const struct work *work, uint32_t cycles)
 /* Makes script `number`: fill the set, use some of its lines again, once or several times, load one
  * more line, and find by timing which lines are resident. The scripts 0 and 1 distinguish LRU, FIFO
  * and LFU. The others are random, and also use some lines again after the additional line. */
-static struct fth_request make_script(const struct work *work, unsigned number)
+static struct fth_request make_script(const struct policy_work *work, unsigned number)
 {
     struct fth_request request = make_request(work);
     const enum fth_path path = work->plan->path;
@@ -148,7 +148,7 @@ static struct fth_request make_script(const struct work *work, unsigned number)
 
 /* Adds to *wrong the number of timed loads of a script for which the simulated policy predicts a
  * hit and the device missed, or vice versa. */
-static enum fth_status count_wrong(const struct work *work, const char *policy,
+static enum fth_status count_wrong(const struct policy_work *work, const char *policy,
                                    const struct fth_request *script,
                                    const struct fth_samples *samples, size_t *wrong,
                                    struct fth_error *error)
@@ -194,7 +194,8 @@ static void take_medians(struct fth_samples *a, const struct fth_samples *b,
 
 /* Runs all scripts and selects the one policy that predicts every load. `copies`: runs of each
  * script, 1 or COPIES. Fails with FTH_INCONCLUSIVE if no policy or more than one predicts all. */
-static enum fth_status run_scripts(struct work *work, unsigned copies, struct fth_error *error)
+static enum fth_status run_scripts(struct policy_work *work, unsigned copies,
+                                   struct fth_error *error)
 {
     /* "plru" must be the last: it is left out for some numbers of ways. */
     static const char *const policies[] = {"lru", "fifo", "lfu", "plru"};
@@ -319,7 +320,7 @@ static void track_series(struct tracked_set *tracked_set, uint32_t ways, const b
 }
 
 /* Tracks a simulated set that chooses victims at random, with the given weights per way. */
-static enum fth_status track_simulated(const struct work *work, const double *weights,
+static enum fth_status track_simulated(const struct policy_work *work, const double *weights,
                                        uint64_t hops, struct tracked_set *tracked_set,
                                        struct fth_error *error)
 {
@@ -348,8 +349,9 @@ static enum fth_status track_simulated(const struct work *work, const double *we
 
 /* Sets *consistent to whether the distances between misses have the same distribution as those of a
  * simulated set that chooses its victims at random with the same weights. */
-static enum fth_status compare_distances(const struct work *work, const struct tracked_set *seen,
-                                         uint64_t hops, bool *consistent, struct fth_error *error)
+static enum fth_status compare_distances(const struct policy_work *work,
+                                         const struct tracked_set *seen, uint64_t hops,
+                                         bool *consistent, struct fth_error *error)
 {
     struct tracked_set simulated;
     struct fth_ks test = {.p = 0};
@@ -373,7 +375,7 @@ out:
 }
 
 /* Walks ways + 1 lines in `parts` requests of `passes` passes each, and tracks all of them. */
-static enum fth_status track_long_walk(struct work *work, uint64_t passes, size_t parts,
+static enum fth_status track_long_walk(struct policy_work *work, uint64_t passes, size_t parts,
                                        struct tracked_set *tracked_set, struct fth_error *error)
 {
     struct fth_request requests[MAX_PARTS];
@@ -418,8 +420,9 @@ static struct division divide_walk(uint64_t count, uint64_t misses_per_pass)
 
 /* Decides between `random` and `weighted`, from `total` replacements. The confidence is one minus
  * the assumed probability of a wrong decision: the limit of the G-test for `weighted`. */
-static enum fth_status decide_weights(struct work *work, const struct tracked_set *tracked_set,
-                                      uint64_t total, struct fth_error *error)
+static enum fth_status decide_weights(struct policy_work *work,
+                                      const struct tracked_set *tracked_set, uint64_t total,
+                                      struct fth_error *error)
 {
     struct fth_replacement *found = work->found;
     const double p_uniform = fth_uniform_p_value(tracked_set->counts, work->ways, total);
@@ -440,7 +443,7 @@ static enum fth_status decide_weights(struct work *work, const struct tracked_se
 }
 
 /* Counts the replacements per way in a long walk, and finds out whether they are random. */
-static enum fth_status count_replacements(struct work *work, uint64_t misses_per_pass,
+static enum fth_status count_replacements(struct policy_work *work, uint64_t misses_per_pass,
                                           struct fth_error *error)
 {
     struct fth_replacement *found = work->found;
@@ -475,7 +478,7 @@ out:
 
 /* Times OBSERVED_PASSES passes over ways + 1 lines. Fills in `periodic` and the mean number of
  * misses per pass. */
-static enum fth_status observe_overflow(struct work *work, uint64_t *misses_per_pass,
+static enum fth_status observe_overflow(struct policy_work *work, uint64_t *misses_per_pass,
                                         struct fth_error *error)
 {
     uint64_t count = (uint64_t)work->ways + 1, misses = 0;
@@ -509,11 +512,11 @@ enum fth_status fth_probe_policy(const struct fth_prober *prober, const struct f
                                  struct fth_replacement *replacement, struct fth_error *error)
 {
     *replacement = (struct fth_replacement){.ways = one_set->count, .confidence = NAN};
-    struct work work = {.prober = prober,
-                        .plan = plan,
-                        .chain = *one_set,
-                        .ways = (uint32_t)one_set->count,
-                        .found = replacement};
+    struct policy_work work = {.prober = prober,
+                               .plan = plan,
+                               .chain = *one_set,
+                               .ways = (uint32_t)one_set->count,
+                               .found = replacement};
     uint64_t misses = 0;
     if (work.ways < 2)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,

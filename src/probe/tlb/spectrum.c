@@ -66,7 +66,7 @@ static const enum phase phase_of[FTH_PATTERNS] = {[FTH_PATTERN_HIT] = PHASE_FEW,
                                                   [FTH_PATTERN_HIT_MISS_BOTH] = PHASE_AGAIN,
                                                   [FTH_PATTERN_COLD] = PHASE_NEAR};
 
-struct study {
+struct spectrum_study {
     const struct fth_spectrum_plan *plan;
     uint64_t stride;
     uint64_t many;           /* number of pages that is more than any TLB holds */
@@ -85,7 +85,8 @@ static struct fth_chain near_lines(uint64_t start_bytes)
 }
 
 /* Adds a walk over other lines of the first `count` pages that bypasses the L1. */
-static void add_pages(const struct study *study, struct fth_request *request, uint64_t count)
+static void add_pages(const struct spectrum_study *study, struct fth_request *request,
+                      uint64_t count)
 {
     const struct fth_chain other_lines = {.array = FTH_FIRST_HEADER_ARRAY,
                                           .start_bytes = OTHER_LINE / 2,
@@ -95,7 +96,8 @@ static void add_pages(const struct study *study, struct fth_request *request, ui
 }
 
 /* Adds the timed step of a phase, except that of the near lines. */
-static void time_lines(const struct study *study, struct fth_request *request, enum phase phase)
+static void time_lines(const struct spectrum_study *study, struct fth_request *request,
+                       enum phase phase)
 {
     const struct fth_chain lines = {.array = FTH_FIRST_HEADER_ARRAY,
                                     .stride_bytes = study->stride,
@@ -105,7 +107,7 @@ static void time_lines(const struct study *study, struct fth_request *request, e
                     phase == PHASE_FEW ? 2 : 1);
 }
 
-static struct fth_request make_request(const struct study *study)
+static struct fth_request make_request(const struct spectrum_study *study)
 {
     struct fth_request request = fth_request_make(study->plan->carveout_percent);
     request.alone = request.cold = true;
@@ -122,7 +124,7 @@ static struct fth_request make_request(const struct study *study)
 }
 
 /* A request that runs before each repeat, so that the TLBs hold none of the first pages. */
-static struct fth_request make_reset(const struct study *study)
+static struct fth_request make_reset(const struct spectrum_study *study)
 {
     struct fth_request request = fth_request_make(study->plan->carveout_percent);
     request.alone = true;
@@ -133,8 +135,8 @@ static struct fth_request make_reset(const struct study *study)
 }
 
 /* The median over the repeats of one hop of a phase. */
-static enum fth_status median_at(const struct study *study, enum phase phase, uint64_t place,
-                                 double *median, struct fth_error *error)
+static enum fth_status median_at(const struct spectrum_study *study, enum phase phase,
+                                 uint64_t place, double *median, struct fth_error *error)
 {
     uint64_t before = phase == PHASE_FEW ? study->counts[PHASE_FEW] : 0;
     double column[REPEATS];
@@ -146,15 +148,16 @@ static enum fth_status median_at(const struct study *study, enum phase phase, ui
 }
 
 /* Stores the medians over the repeats of the hops 1 to count - 1 of a phase in the scratch. */
-static enum fth_status gather(const struct study *study, enum phase phase, struct fth_error *error)
+static enum fth_status gather(const struct spectrum_study *study, enum phase phase,
+                              struct fth_error *error)
 {
     for (uint64_t i = 1; i < study->counts[phase]; i++)
         FTH_TRY(median_at(study, phase, i, &study->scratch[i - 1], error));
     return FTH_OK;
 }
 
-static enum fth_status summarize(const struct study *study, const double *values, size_t count,
-                                 double quantile, struct fth_figure *figure,
+static enum fth_status summarize(const struct spectrum_study *study, const double *values,
+                                 size_t count, double quantile, struct fth_figure *figure,
                                  struct fth_error *error)
 {
     struct fth_summary summary;
@@ -171,7 +174,7 @@ static enum fth_status summarize(const struct study *study, const double *values
 
 /* The quantile of loads from memory. Where half of the lines come from far memory, the lower
  * quartile is the median of near memory. */
-static double cold_quantile(const struct study *study)
+static double cold_quantile(const struct spectrum_study *study)
 {
     return study->plan->two_homes ? 0.25 : 0.5;
 }
@@ -179,9 +182,10 @@ static double cold_quantile(const struct study *study)
 /* How many cycles longer lines take in one pattern than in another: the median over the same lines
  * in the L2. All lines of an L1 take equally long, and it may lose a few; there the difference of
  * the figures is used. */
-static enum fth_status compare(const struct study *study, const struct fth_spectrum *spectrum,
-                               enum fth_pattern more_pattern, enum fth_pattern less_pattern,
-                               double *difference, struct fth_error *error)
+static enum fth_status compare(const struct spectrum_study *study,
+                               const struct fth_spectrum *spectrum, enum fth_pattern more_pattern,
+                               enum fth_pattern less_pattern, double *difference,
+                               struct fth_error *error)
 {
     if (study->plan->path == FTH_PATH_CA) {
         *difference = spectrum->patterns[more_pattern].cycles.value -
@@ -231,7 +235,7 @@ static size_t split_switches(double *values, size_t count, double typical, doubl
 }
 
 /* Evaluates P5 and P6. */
-static enum fth_status evaluate_first_touch(const struct study *study,
+static enum fth_status evaluate_first_touch(const struct spectrum_study *study,
                                             struct fth_spectrum *spectrum, struct fth_error *error)
 {
     const size_t count = (size_t)study->counts[PHASE_FIRST_TOUCH] - 1;
@@ -262,7 +266,7 @@ static enum fth_presence presence_of(double difference)
 /* Finds the cycles of L1 hits in P3, where the L1 lost lines. At most a few pages can still be in
  * the first TLB. If more lines than twice its entries take no longer than in P1, they were hits
  * that needed no translation. */
-static enum fth_status find_hits(const struct study *study, struct fth_spectrum *spectrum,
+static enum fth_status find_hits(const struct spectrum_study *study, struct fth_spectrum *spectrum,
                                  struct fth_error *error)
 {
     const double max = spectrum->patterns[FTH_PATTERN_HIT].cycles.value + FTH_TLB_MIN_RISE;
@@ -278,7 +282,7 @@ static enum fth_status find_hits(const struct study *study, struct fth_spectrum 
                      &spectrum->patterns[FTH_PATTERN_HIT_MISS_BOTH].cycles, error);
 }
 
-static enum fth_status evaluate(const struct study *study, struct fth_spectrum *spectrum,
+static enum fth_status evaluate(const struct spectrum_study *study, struct fth_spectrum *spectrum,
                                 struct fth_error *error)
 {
     for (int i = FTH_PATTERN_HIT; i <= FTH_PATTERN_COLD; i++) {
@@ -338,7 +342,7 @@ enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
     many = many > twice ? many : twice;
     const uint64_t cached =
         plan->cached_lines && plan->cached_lines < many ? plan->cached_lines : many;
-    struct study study = {
+    struct spectrum_study study = {
         .plan = plan, .many = many, .counts = {cached, cached, twice, NEAR_LINES, few}};
     const uint64_t stride = choose_stride(plan, many);
     if (few < 2 || cached < twice || stride < (uint64_t)2 * OTHER_LINE)

@@ -418,7 +418,7 @@ static enum fth_status find_miss_rise(struct fth_tlb_search *search, uint64_t ma
 }
 
 /* What the miss curve tells about the sets. */
-struct curve {
+struct curve_signs {
     /* Typical rise of the misses directly above the onset, when one more set overflows; 0: none was
      * seen. */
     uint64_t miss_rise;
@@ -458,7 +458,7 @@ static bool is_conclusive(const struct ballot *ballot, const struct fth_tlb_leve
  * call, level->entries is the number that follows from the pages that fit. Where the votes are not
  * conclusive, level->entries becomes 0 and `doubt` is set; `unsettled` is set, too, because another
  * attempt may find the entries. */
-static enum fth_status count_entries(struct fth_tlb_search *search, struct curve curve,
+static enum fth_status count_entries(struct fth_tlb_search *search, struct curve_signs curve,
                                      struct fth_tlb_level *level, struct fth_error *error)
 {
     const uint64_t max = search->pages->max_loads;
@@ -622,8 +622,8 @@ static enum fth_status count_resident_pages(struct fth_tlb_search *search, bool 
     FTH_TRY(measure_curve(search, search->onset, misses, points, error));
     if (misses[0] + SPARED_PAGES >= search->onset)
         return FTH_OK; /* one set: all pages miss at once */
-    const struct curve curve = {.miss_rise = typical_rise(misses, points),
-                                .even = even && is_regular(misses, search->onset, points)};
+    const struct curve_signs curve = {.miss_rise = typical_rise(misses, points),
+                                      .even = even && is_regular(misses, search->onset, points)};
     return count_entries(search, curve, level, error);
 }
 
