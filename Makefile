@@ -1,4 +1,5 @@
-# A thin front end for Meson and Ninja. `make run` and `make test` first install missing packages.
+# A thin front end for Meson and Ninja. Most targets first install the packages that they need and that are missing, which
+# needs root rights or sudo without a password; without them, they print what to run.
 #
 #   make            build build/fathom           make sanitize   run the tests under ASan and UBSan
 #   make run        build and run it             make lint       check format, wording and code
@@ -28,9 +29,15 @@ tests: $(BUILD)/build.ninja
 	@meson configure $(BUILD) -Dtests=true
 	@ninja -C $(BUILD)
 
+# Prints one line per step, and then what fathom prints. The output of the steps is in $(BUILD)/run.log.
 run:
-	@scripts/install-deps build
-	@$(MAKE) --no-print-directory all
+	@mkdir -p $(BUILD)
+	@: >$(BUILD)/run.log
+	@scripts/install-deps --log $(BUILD)/run.log build >&2
+	@[ -f $(BUILD)/build.ninja ] || scripts/step $(BUILD)/run.log 'configuring $(BUILD)' \
+	  $(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@scripts/step $(BUILD)/run.log 'compiling $(BUILD)/fathom' ninja -C $(BUILD)
+	@echo 'running $(BUILD)/fathom' >&2
 	@$(BUILD)/fathom
 
 test:

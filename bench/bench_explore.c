@@ -53,7 +53,7 @@ static struct fth_exploration *make_exploration(const char *trace, const char *c
     struct fth_exploration *exploration = NULL;
     if (fth_model_params_create(NULL, &params, &error) != FTH_OK ||
         fth_explore_create(params, &exploration, &error) != FTH_OK ||
-        fth_explore_trace(exploration, trace, NULL, 0, NULL, &error) != FTH_OK)
+        fth_explore_trace(exploration, trace, NULL, NULL, &error) != FTH_OK)
         fail(&error);
     for (; *settings; settings += 2)
         if (fth_explore_set(exploration, settings[0], settings[1], &error) != FTH_OK)
@@ -71,8 +71,9 @@ static double run(struct fth_exploration *exploration, unsigned threads,
 {
     struct fth_error error = FTH_NO_ERROR;
     const double spent = processor_seconds();
-    if (fth_explore_run(exploration, &(struct fth_explore_options){.threads = threads}, outcome,
-                        &error) != FTH_OK)
+    if (fth_explore_run(exploration,
+                        &(struct fth_explore_options)FTH_EXPLORE_OPTIONS(.threads = threads),
+                        outcome, &error) != FTH_OK)
         fail(&error);
     return processor_seconds() - spent;
 }

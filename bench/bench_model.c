@@ -83,8 +83,8 @@ static void measure(const char *root, const char *name, double paper)
         fail(name, &error);
     const double counting = seconds_since(start);
     start = clock();
-    if (fth_model_run(trace, params, &(struct fth_model_options){.threads = 1}, &result, &error) !=
-        FTH_OK)
+    if (fth_model_run(trace, params, &(struct fth_model_options)FTH_MODEL_OPTIONS(.threads = 1),
+                      &result, &error) != FTH_OK)
         fail(name, &error);
     const double spent = seconds_since(start);
     double sectors = 0;

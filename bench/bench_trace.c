@@ -49,7 +49,7 @@ static void measure(const char *folder, const char *name, const char *size, cons
     struct fth_launch *launch;
     struct fth_trace *trace;
     struct fth_error error = FTH_NO_ERROR;
-    const struct fth_run_options one = {.threads = 1};
+    const struct fth_run_options one = FTH_RUN_OPTIONS(.threads = 1);
     char file[512];
     snprintf(file, sizeof file, "%s/%s.json", folder, name);
     if (fth_launch_read(file, &size, 1, &launch, &error) != FTH_OK)

@@ -2,11 +2,11 @@
  * the man page and the shell completions all read the same tables, so they cannot contradict each
  * other.
  *
- *   main.c     list of commands, dispatch               options.c     parser, shared options
- *   help.c     help for the terminal                    man.c         man page
- *   output.c   results, errors, progress, exit codes    device.c      opening the device
- *   launch.c   kernel launches                          parameters.c  cache model parameters
- *   cmd_*.c    one command each
+ *   main.c        list of commands, dispatch         options.c     parser, shared options
+ *   help.c        help for the terminal              man.c         man page
+ *   cli_output.c  results, errors, progress, codes   cli_device.c  opening the device
+ *   cli_launch.c  options for launches               parameters.c  cache model parameters
+ *   commands/     one command each
  */
 #ifndef FATHOM_CLI_H
 #define FATHOM_CLI_H
@@ -43,6 +43,7 @@ struct cli_example {
     const char *caption;
 };
 
+/* Maximum number of options and of positional arguments on a command line. Chosen, not derived. */
 enum { CLI_MAX_OPTIONS = 96, CLI_MAX_ARGUMENTS = 4096 };
 
 /* The parsed command line: options with their values, and positional arguments (`words`). All
@@ -108,6 +109,9 @@ const char *cli_value(const struct cli_arguments *arguments, const struct cli_op
 /* ---- parameters.c ---- */
 
 extern const struct cli_option cli_option_gpu, cli_option_threads;
+/* Parses --threads. Leaves *threads unchanged if it was not given. Returns false after a message if
+ * its value is not a whole number. */
+bool cli_parse_threads(const struct cli_arguments *arguments, unsigned *threads);
 /* Creates the model parameters of the GPU that --gpu names, or default parameters without --gpu.
  * The caller destroys them. On failure it prints an error and returns the exit code. */
 int cli_read_parameters(const struct cli_arguments *arguments, struct fth_model_params **params);
@@ -119,20 +123,37 @@ typedef enum fth_status cli_setter(void *context, const char *name, const char *
 int cli_apply_settings(const struct cli_arguments *arguments, const struct cli_option *option,
                        const char *example, cli_setter *set, void *context);
 
-/* ---- launch.c ---- */
+/* ---- cli_launch.c ---- */
 
 /* Options of the commands that launch kernels. */
 extern const struct cli_option cli_option_entry, cli_option_grid, cli_option_block,
     cli_option_shared, cli_option_arg, cli_option_seed, cli_option_set;
-/* Creates the launch that the first positional argument (a PTX file or a launch file) and the
- * options above describe. The caller destroys it. On failure it prints an error, sets *launch to
- * NULL and returns the exit code. */
-int cli_open_launch(const struct cli_arguments *arguments, struct fth_launch **launch);
-/* Parses the value of the option as a whole number. Leaves *number unchanged if the option was not
- * given. Returns false after a message if the value is not a whole number. */
+/* Those of them that apply to PTX files, for the option table of a command. */
+#define CLI_KERNEL_OPTIONS                                                                         \
+    &cli_option_entry, &cli_option_grid, &cli_option_block, &cli_option_shared, &cli_option_arg,   \
+        &cli_option_seed
+
+/* The values of these options. `options` points to the other members. */
+struct cli_launch_values {
+    struct fth_launch_options options;
+    uint64_t seed;
+    const char *sizes[CLI_MAX_OPTIONS], *arguments[CLI_MAX_OPTIONS];
+};
+/* Reads the options above. `set` is the command's option --set: cli_option_set, or another one that
+ * also sets parameters of the model, whose names contain a dot. On failure it prints an error and
+ * returns the exit code. */
+int cli_read_launch_options(const struct cli_arguments *arguments, const struct cli_option *set,
+                            struct cli_launch_values *values);
+/* Obtains the trace of the first positional argument with fth_trace_obtain; `output` and `traced`
+ * are those of struct fth_trace_options and may be NULL. The caller closes the trace. On failure it
+ * prints an error and returns the exit code. */
+int cli_obtain_trace(const struct cli_arguments *arguments, const struct cli_option *set,
+                     const char *output, struct fth_launch **traced, struct fth_trace **trace);
+/* Parses the value of the option as a whole number: decimal, or hexadecimal with 0x. Leaves *number
+ * unchanged if the option was not given. Returns false after a message if the value is not a whole
+ * number. */
 bool cli_parse_whole_number(const struct cli_arguments *arguments, const struct cli_option *option,
                             uint64_t *number);
-bool cli_ends_with(const char *text, const char *end);
 
 /* ---- help.c, man.c ---- */
 
@@ -141,16 +162,19 @@ void cli_print_help(const struct cli_command *command);
 const char *cli_exit_meaning(size_t index, int *code);
 void cli_print_man(void);
 
-/* ---- device.c ---- */
+/* ---- cli_device.c ---- */
 
-/* Opens the device that --device names. Without --device, opens the first GPU or, if the machine
- * has none, the simulated H200. Starts recording if --record was given. On failure it prints an
- * error and returns the exit code. */
+/* Opens the device that --device names, or the library's default device. Starts recording if
+ * --record was given. On failure it prints an error and returns the exit code. */
 int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device);
 /* Returns whether a word names a device (cuda:, sim: or replay:) rather than a GPU of the catalogue
  * or a file. */
 bool cli_is_device_id(const char *word_kind);
-/* Opens the device with this id. On failure it prints an error and returns the exit code. */
+/* Prepares the process for opening the device with this id: the driver shows a MIG slice only if
+ * CUDA_VISIBLE_DEVICES names it. On failure it prints an error and returns the exit code. */
+int cli_prepare_device(const char *id);
+/* Opens the device with this id; NULL: the library's default device. On failure it prints an error
+ * and returns the exit code. */
 int cli_open_device_id(const char *id, struct fth_device **device);
 /* Returns CLI_DONE if there is an element of this name. Otherwise returns CLI_USAGE after a message
  * that suggests the nearest name or lists all names. */
@@ -161,10 +185,12 @@ int cli_check_element(const char *name);
 /* Returns the name of an action of 'fathom fingerprint'; NULL past the last one. */
 const char *cli_fingerprint_action(size_t index);
 
-/* ---- output.c ---- */
+/* ---- cli_output.c ---- */
 
 /* Prints "fathom: MESSAGE" and a newline on stderr. */
 void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints that memory is exhausted, and returns the exit code for it. */
+int cli_no_memory(void);
 /* Prints the error on stderr and returns the exit code for it. */
 int cli_fail(const struct fth_error *error);
 /* Returns the exit code of a command that measures: `result` if `status` is FTH_OK. Otherwise it
@@ -175,7 +201,7 @@ int cli_finish_measurement(int result, enum fth_status status, const struct fth_
 /* From now on, the first SIGINT (Ctrl-C) or SIGTERM makes the library stop and return what is
  * complete. The same signal a second time ends the program at once. */
 void cli_catch_interrupts(void);
-/* Prints the warnings of the library on stderr, and its progress if stderr is a terminal. */
+/* Prints the messages of the library on stderr, and its progress if stderr is a terminal. */
 extern const struct fth_log cli_log;
 /* From now on, measures how long each stage takes whose progress the library reports. The times are
  * printed on stderr after the last stage. */

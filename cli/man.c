@@ -96,6 +96,8 @@ void cli_print_man(void)
     put("Additional folders in which to look for the CUDA driver, libcuda.so.1.\n");
     printf(".TP\nCUDA_VISIBLE_DEVICES\n");
     put("Selects and orders the GPUs that the CUDA driver shows to fathom.\n");
+    printf(".TP\nTMPDIR\n");
+    put("Folder for temporary traces, which have no name there (default: /tmp).\n");
     printf(".TP\nLC_ALL, LC_CTYPE, LANG\n");
     put("If the character set is not UTF-8, drawings use ASCII characters.\n");
     section("EXAMPLES");

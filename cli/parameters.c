@@ -10,12 +10,27 @@ const struct cli_option cli_option_gpu = {
 const struct cli_option cli_option_threads = {"threads", 0, "N", CLI_WORD_NONE,
                                               "host threads to use (default: one per core)"};
 
+bool cli_parse_threads(const struct cli_arguments *arguments, unsigned *threads)
+{
+    enum { MAX_THREADS = 1024 }; /* Chosen: more than the cores of any machine. */
+    uint64_t number = *threads;
+    if (!cli_parse_whole_number(arguments, &cli_option_threads, &number))
+        return false;
+    *threads = number < MAX_THREADS ? (unsigned)number : MAX_THREADS;
+    return true;
+}
+
 int cli_read_parameters(const struct cli_arguments *arguments, struct fth_model_params **params)
 {
     const char *name = cli_value(arguments, &cli_option_gpu);
     struct fth_catalogue *catalogue = NULL;
     struct fth_gpu *gpu = NULL;
     struct fth_error error = FTH_NO_ERROR;
+    for (size_t i = 0; name && strcmp(name, "-") == 0 && i < arguments->word_count; i++)
+        if (strcmp(arguments->words[i], "-") == 0) {
+            cli_message("standard input cannot be both the description (--gpu -) and the trace");
+            return CLI_USAGE;
+        }
     enum fth_status status = fth_catalogue_open(&catalogue, &error);
     if (status == FTH_OK && name)
         status = fth_catalogue_read(catalogue, name, &cli_log, &gpu, &error);

@@ -34,23 +34,21 @@ _fathom()
     [ "${COMP_WORDS[at]}" = = ] && at=$((at - 1))
     prev=${COMP_WORDS[at]}
     [ "$COMP_CWORD" -gt 1 ] && command=${COMP_WORDS[1]}
-    case $prev in
-    --device) _fathom_device; return ;;
-    --format) COMPREPLY=($(compgen -W 'text json csv hwloc mt4g' -- "$cur")); return ;;
-    --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --only) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers'; return ;;
-    --record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --series) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --format) COMPREPLY=($(compgen -W 'text json csv' -- "$cur")); return ;;
-    --describe) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --fleet) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --on) _fathom_device; return ;;
-    --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --gpu) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")); return ;;
-    --file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --output | -o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    [[ $command == -* ]] && command=
+    case $command:$prev in
+    *:--device) _fathom_device; return ;;
+    :--format | topo:--format | dissect:--format | gpus:--format) COMPREPLY=($(compgen -W 'text json csv hwloc mt4g' -- "$cur")); return ;;
+    *:--output | *:-o) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--only) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers'; return ;;
+    *:--record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--series) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    bench:--format | devices:--format | compare:--format | fingerprint:--format | run:--format | trace:--format | model:--format | explore:--format | merge:--format) COMPREPLY=($(compgen -W 'text json csv' -- "$cur")); return ;;
+    *:--describe) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--fleet) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--on) _fathom_device; return ;;
+    *:--gpu) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")); return ;;
+    *:--file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     esac
     case $command in
     topo)
@@ -105,12 +103,12 @@ _fathom()
         esac ;;
     model)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --threads --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --entry -e --grid -g --block -b --shared --arg -a --seed --threads --json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     explore)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --shard --threads --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --entry -e --grid -g --block -b --shared --arg -a --seed --shard --threads --json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     merge)

@@ -6,6 +6,8 @@
  *   json.h      parsing JSON, with paths       json_write.c  writing JSON
  *   file.c      atomic writes, whole reads     zstream.c     zstd-compressed files
  *   dl.c        functions of shared objects    version.c     the version of the library
+ *   locale.c    numbers with a decimal point
+ *   caller_options.c   options that can grow
  */
 #ifndef FTH_BASE_H
 #define FTH_BASE_H
@@ -79,6 +81,15 @@ void fth_log_progress(const struct fth_log *log, const char *what, double fracti
 /* Returns false if there is no callback. */
 bool fth_log_interrupted(const struct fth_log *log);
 
+/* ---- caller_options.c ---- */
+
+/* Copies options that a caller of the library passed (`given`; NULL: all are 0) to `known`, a
+ * struct of `known_size` bytes that begins with its size. Members that the caller does not know are
+ * 0 in the copy. `name` is the name of the struct. FTH_INVALID: the size is 0, or the caller has
+ * set members that this version of the library does not know. */
+FTH_MUST_USE enum fth_status fth_options_read(const char *name, const void *given, void *known,
+                                              size_t known_size, struct fth_error *error);
+
 /* ---- arena.c: allocations that are freed together ---- */
 
 struct fth_arena {
@@ -140,6 +151,14 @@ uint64_t fth_rng_below(struct fth_rng *rng, uint64_t bound);
 /* Returns a uniform number in [0, 1). */
 double fth_rng_unit(struct fth_rng *rng);
 
+/* ---- locale.c: independent of the locale of the process ---- */
+
+/* As strtod, snprintf and vsnprintf, but the decimal separator is always a point. The library uses
+ * these for every number that can have a fraction. */
+double fth_strtod(const char *text, char **end);
+FTH_PRINTF(3, 4) int fth_format(char *text, size_t size, const char *format, ...);
+FTH_PRINTF(3, 0) int fth_vformat(char *text, size_t size, const char *format, va_list arguments);
+
 /* ---- text.c ---- */
 
 /* Writes a size as "512 B", "32 KiB", "24.5 MiB" or "140 GiB", rounded to at most two decimals,
@@ -200,12 +219,27 @@ FTH_MUST_USE enum fth_status fth_atomic_commit(struct fth_atomic_file *file,
                                                struct fth_error *error);
 /* Deletes the temporary file and frees `file`, which may be NULL. */
 void fth_atomic_abort(struct fth_atomic_file *file);
+/* Like fth_atomic_open, for a file that is open already, which is written directly. `fd` stays the
+ * caller's. `name` is used in messages. */
+FTH_MUST_USE enum fth_status fth_atomic_attach(int fd, const char *name,
+                                               struct fth_atomic_file **file,
+                                               struct fth_error *error);
+/* Opens a new file without a name in $TMPDIR, or in /tmp, for reading and writing. The system frees
+ * its space when it is closed, also if the process is killed. The caller closes *fd. */
+FTH_MUST_USE enum fth_status fth_temporary_open(int *fd, struct fth_error *error);
+/* Returns whether `path` exists and is a regular file, unlike a pipe, a device or a folder. */
+bool fth_file_is_regular(const char *path);
 
 /* Appends a whole file to `content`; "-" is standard input. A file compressed with zstd is
  * decompressed. FTH_INVALID: there are more than `limit` bytes, or the compressed data is damaged.
  * FTH_NOT_FOUND: there is no such file. */
 FTH_MUST_USE enum fth_status fth_file_read(const char *path, size_t limit,
                                            struct fth_buffer *content, struct fth_error *error);
+/* Like fth_file_read, for a file that is open already, from its current position. `fd` stays the
+ * caller's. `name` is used in messages. */
+FTH_MUST_USE enum fth_status fth_file_read_open(int fd, const char *name, size_t limit,
+                                                struct fth_buffer *content,
+                                                struct fth_error *error);
 
 /* ---- zstream.c ---- */
 
@@ -215,6 +249,11 @@ struct fth_zreader;
 /* Opens a file; "-" is standard input. A file without zstd's magic number is read as it is. */
 FTH_MUST_USE enum fth_status fth_zreader_open(const char *path, struct fth_zreader **reader,
                                               struct fth_error *error);
+/* Reads a file that is open already, from its current position. `fd` stays the caller's. `name` is
+ * used in messages. */
+FTH_MUST_USE enum fth_status fth_zreader_attach(int fd, const char *name,
+                                                struct fth_zreader **reader,
+                                                struct fth_error *error);
 /* Reads at most `size` bytes; *got is 0 at the end. FTH_INVALID: a frame is truncated or damaged.
  */
 FTH_MUST_USE enum fth_status fth_zreader_read(struct fth_zreader *reader, void *data, size_t size,

@@ -52,12 +52,12 @@ void fth_buffer_format(struct fth_buffer *buffer, const char *format, ...)
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    int size = vsnprintf(NULL, 0, format, arguments);
+    int size = fth_vformat(NULL, 0, format, arguments);
     va_end(arguments);
     if (size < 0)
         buffer->failed = true;
     else if (fth_buffer_reserve(buffer, (size_t)size)) {
-        vsnprintf(buffer->data + buffer->size, (size_t)size + 1, format, again);
+        fth_vformat(buffer->data + buffer->size, (size_t)size + 1, format, again);
         buffer->size += (size_t)size;
     }
     va_end(again);

@@ -23,7 +23,7 @@ enum fth_status fth_fail(struct fth_error *error, enum fth_status status, const 
     snprintf(error->argument, sizeof error->argument, "%s", argument ? argument : "");
     va_list arguments;
     va_start(arguments, cause);
-    vsnprintf(error->cause, sizeof error->cause, cause, arguments);
+    fth_vformat(error->cause, sizeof error->cause, cause, arguments);
     va_end(arguments);
     make_printable(error->operation);
     make_printable(error->argument);
@@ -50,7 +50,7 @@ void fth_error_context(struct fth_error *error, const char *context, ...)
     char front[sizeof error->cause];
     va_list arguments;
     va_start(arguments, context);
-    vsnprintf(front, sizeof front, context, arguments);
+    fth_vformat(front, sizeof front, context, arguments);
     va_end(arguments);
     make_printable(front);
 

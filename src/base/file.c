@@ -66,10 +66,8 @@ enum fth_status fth_atomic_open(const char *path, struct fth_atomic_file **out,
 {
     *out = NULL;
     struct fth_atomic_file *file = calloc(1, sizeof *file);
-    if (!file) {
-        fth_no_memory(error, write_operation, path);
-        return FTH_NO_MEMORY;
-    }
+    if (!file)
+        return fth_no_memory(error, write_operation, path);
     file->fd = -1;
     if (strcmp(path, "-") == 0) {
         file->path = strdup("standard output");
@@ -84,15 +82,60 @@ enum fth_status fth_atomic_open(const char *path, struct fth_atomic_file **out,
         else if (file->path)
             file->fd = open_temporary(file->path, &file->temporary_path);
     }
-    if (file->fd < 0) {
-        fth_fail(error, FTH_IO, write_operation, path, "%s", strerror(errno));
-        free(file->temporary_path);
-        free(file->path);
+    if (file->fd < 0 || !file->path) {
+        enum fth_status status =
+            file->fd >= 0 || errno == ENOMEM
+                ? fth_no_memory(error, write_operation, path)
+                : fth_fail(error, FTH_IO, write_operation, path, "%s", strerror(errno));
+        free(file->temporary_path); /* there is no such file */
+        file->temporary_path = NULL;
+        fth_atomic_abort(file);
+        return status;
+    }
+    *out = file;
+    return FTH_OK;
+}
+
+enum fth_status fth_atomic_attach(int fd, const char *name, struct fth_atomic_file **out,
+                                  struct fth_error *error)
+{
+    *out = NULL;
+    struct fth_atomic_file *file = calloc(1, sizeof *file);
+    char *path = strdup(name);
+    if (!file || !path) {
         free(file);
+        free(path);
+        return fth_no_memory(error, write_operation, name);
+    }
+    *file = (struct fth_atomic_file){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .path = path};
+    if (file->fd < 0) {
+        fth_fail(error, FTH_IO, write_operation, name, "%s", strerror(errno));
+        fth_atomic_abort(file);
         return FTH_IO;
     }
     *out = file;
     return FTH_OK;
+}
+
+enum fth_status fth_temporary_open(int *fd, struct fth_error *error)
+{
+    char path[PATH_MAX];
+    const char *folder = getenv("TMPDIR");
+    if (!folder || !*folder)
+        folder = "/tmp";
+    snprintf(path, sizeof path, "%s/fathom-XXXXXX", folder);
+    *fd = mkostemp(path, O_CLOEXEC);
+    if (*fd < 0)
+        return fth_fail(error, FTH_IO, "create a temporary file in", folder,
+                        "%s; set TMPDIR to a writable folder", strerror(errno));
+    unlink(path);
+    return FTH_OK;
+}
+
+bool fth_file_is_regular(const char *path)
+{
+    struct statx info;
+    return statx(AT_FDCWD, path, 0, STATX_TYPE, &info) == 0 && S_ISREG(info.stx_mode);
 }
 
 enum fth_status fth_atomic_write(struct fth_atomic_file *file, const void *data, size_t size,
@@ -168,16 +211,16 @@ enum fth_status fth_file_write(const char *path, const void *data, size_t size,
     return status;
 }
 
-enum fth_status fth_file_read(const char *path, size_t limit, struct fth_buffer *content,
-                              struct fth_error *error)
+/* Reads all that is left, and closes the reader. */
+static enum fth_status read_all(struct fth_zreader *reader, const char *name, size_t limit,
+                                struct fth_buffer *content, struct fth_error *error)
 {
-    struct fth_zreader *reader = NULL;
-    enum fth_status status = fth_zreader_open(path, &reader, error);
+    enum fth_status status = FTH_OK;
     while (status == FTH_OK) {
         enum { CHUNK = 64 * 1024 };
         size_t got = 0;
         if (!fth_buffer_reserve(content, CHUNK)) {
-            status = fth_no_memory(error, "read", path);
+            status = fth_no_memory(error, "read", name);
             break;
         }
         status = fth_zreader_read(reader, content->data + content->size, CHUNK, &got, error);
@@ -187,11 +230,27 @@ enum fth_status fth_file_read(const char *path, size_t limit, struct fth_buffer 
         content->data[content->size] = '\0';
         if (content->size > limit) {
             char text[32];
-            status = fth_fail(error, FTH_INVALID, "read",
-                              strcmp(path, "-") == 0 ? "standard input" : path, "larger than %s",
+            status = fth_fail(error, FTH_INVALID, "read", name, "larger than %s",
                               fth_size_format((double)limit, text, sizeof text));
         }
     }
     fth_zreader_close(reader);
     return status;
+}
+
+enum fth_status fth_file_read(const char *path, size_t limit, struct fth_buffer *content,
+                              struct fth_error *error)
+{
+    struct fth_zreader *reader = NULL;
+    FTH_TRY(fth_zreader_open(path, &reader, error));
+    return read_all(reader, strcmp(path, "-") == 0 ? "standard input" : path, limit, content,
+                    error);
+}
+
+enum fth_status fth_file_read_open(int fd, const char *name, size_t limit,
+                                   struct fth_buffer *content, struct fth_error *error)
+{
+    struct fth_zreader *reader = NULL;
+    FTH_TRY(fth_zreader_attach(fd, name, &reader, error));
+    return read_all(reader, name, limit, content, error);
 }

@@ -46,7 +46,7 @@ enum fth_status fth_json_refuse(struct fth_error *error, const char *operation, 
     va_list arguments;
     char text[256];
     va_start(arguments, reason);
-    vsnprintf(text, sizeof text, reason, arguments);
+    fth_vformat(text, sizeof text, reason, arguments);
     va_end(arguments);
     return fth_fail(error, FTH_INVALID, operation, name, "%s: %s", fth_json_path_text(path), text);
 }
@@ -104,13 +104,37 @@ void fth_json_path_at(const char *text, size_t size, size_t offset, struct fth_j
     }
 }
 
+/* Parses the text. If that fails, returns NULL, and `fault` has the error that jansson reports. */
+static json_t *try_to_parse(const char *text, size_t size, json_error_t *fault)
+{
+    *fault = (json_error_t){.line = -1};
+    return json_loadb(text, size, JSON_REJECT_DUPLICATES, fault);
+}
+
+/* Whether jansson has found a fault in the text. Without memory, it often reports no error; the
+ * line is then -1. */
+static bool is_fault_of_text(const json_error_t *fault)
+{
+    return fault->line >= 0 && json_error_code(fault) != json_error_out_of_memory;
+}
+
 enum fth_status fth_json_parse(const char *name, const char *text, size_t size, json_t **root,
                                struct fth_error *error)
 {
-    json_error_t fault;
-    *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &fault);
+    json_error_t fault, again;
+    *root = try_to_parse(text, size, &fault);
     if (*root)
         return FTH_OK;
+    if (!is_fault_of_text(&fault))
+        return fth_no_memory(error, "read JSON", name);
+    /* jansson 2.14 reports a string for which there is no memory as an invalid token. Only a text
+     * that is not JSON fails a second time at the same position. Without memory, the second attempt
+     * fails at its first allocation, and jansson reports no error. */
+    *root = try_to_parse(text, size, &again);
+    if (*root)
+        return FTH_OK;
+    if (!is_fault_of_text(&again) || fault.position != again.position)
+        return fth_no_memory(error, "read JSON", name);
     struct fth_json_path path;
     /* The position is just behind the faulty token. The token itself is excluded, because it may be
      * a bracket that closes the object or list in question. */

@@ -15,14 +15,10 @@ const char *fth_number_format(double number, char *text, size_t size)
         return text;
     }
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, size, "%.*g", digits, number);
-        if (strtod(text, NULL) == number)
+        fth_format(text, size, "%.*g", digits, number);
+        if (fth_strtod(text, NULL) == number)
             break;
     }
-    /* JSON requires a point as the decimal separator, whatever the locale of the program is. */
-    for (char *at = text; *at; at++)
-        if (!strchr("0123456789+-eE", *at))
-            *at = '.';
     return text;
 }
 

@@ -10,7 +10,7 @@ void fth_log_message(const struct fth_log *log, enum fth_level level, const char
     char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    fth_vformat(text, sizeof text, format, arguments);
     va_end(arguments);
     log->message(log->user, level, text);
 }

@@ -42,21 +42,26 @@ static enum fth_status refill(struct fth_zreader *reader, size_t min_bytes, stru
     return FTH_OK;
 }
 
-enum fth_status fth_zreader_open(const char *path, struct fth_zreader **out,
-                                 struct fth_error *error)
+/* Creates a reader of `fd`, of which it takes ownership. `fd` is negative if opening the file has
+ * failed with `errno`. `path` is used in the message about this, `name` in all later ones. */
+static enum fth_status create_reader(int fd, const char *path, const char *name,
+                                     struct fth_zreader **out, struct fth_error *error)
 {
     static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+    const int cause = errno;
     *out = NULL;
     struct fth_zreader *reader = calloc(1, sizeof *reader);
-    if (!reader)
+    if (!reader) {
+        if (fd >= 0)
+            close(fd);
         return fth_no_memory(error, "read", path);
-    bool standard_input = strcmp(path, "-") == 0;
-    reader->path = strdup(standard_input ? "standard input" : path);
-    reader->fd = standard_input ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    }
+    reader->fd = fd;
+    reader->path = strdup(name);
     enum fth_status status = FTH_OK;
-    if (reader->fd < 0)
-        status = fth_fail(error, errno == ENOENT ? FTH_NOT_FOUND : FTH_IO, "read", path, "%s",
-                          strerror(errno));
+    if (fd < 0)
+        status = fth_fail(error, cause == ENOENT ? FTH_NOT_FOUND : FTH_IO, "read", path, "%s",
+                          strerror(cause));
     else if (!reader->path)
         status = fth_no_memory(error, "read", path);
     if (status == FTH_OK)
@@ -74,6 +79,20 @@ enum fth_status fth_zreader_open(const char *path, struct fth_zreader **out,
     }
     *out = reader;
     return FTH_OK;
+}
+
+enum fth_status fth_zreader_open(const char *path, struct fth_zreader **out,
+                                 struct fth_error *error)
+{
+    if (strcmp(path, "-") == 0)
+        return create_reader(dup(STDIN_FILENO), path, "standard input", out, error);
+    return create_reader(open(path, O_RDONLY | O_CLOEXEC), path, path, out, error);
+}
+
+enum fth_status fth_zreader_attach(int fd, const char *name, struct fth_zreader **out,
+                                   struct fth_error *error)
+{
+    return create_reader(fcntl(fd, F_DUPFD_CLOEXEC, 0), name, name, out, error);
 }
 
 enum fth_status fth_zreader_read(struct fth_zreader *reader, void *data, size_t size, size_t *got,

@@ -2,14 +2,18 @@
  * experiments, has the device run them, and produces tables with every measured point and the
  * figures derived from them.
  *
- *   bench.c    the list of benches, and the storage of their results
- *   arith.c    arithmetic             banks.c    shared memory under bank conflicts
- *   atomics.c  atomic operations      global.c   memory by CTAs, their size and ILP
- *   stream.c   STREAM's kernels       stream_tables.c  their tables
- *   link.c     copies between host and GPU, and between GPUs
- *   shared.c   throughput of shared memory
- *   scaling.c  bandwidth of caches by the number of blocks
- *   latency.c  latency by footprint   describe.c results for the GPU's description
+ *   bench_run.c            the list of benches, and the storage of their results
+ *   bench_arith.c          arithmetic
+ *   bench_atomics.c        atomic operations
+ *   bench_banks.c          shared memory under bank conflicts
+ *   bench_global.c         memory by CTAs, their size and ILP
+ *   bench_latency.c        latency by footprint
+ *   bench_link.c           copies between host and GPU, and between GPUs
+ *   bench_scaling.c        bandwidth of caches by the number of blocks
+ *   bench_shared.c         throughput of shared memory
+ *   bench_stream.c         STREAM's kernels
+ *   bench_stream_tables.c  their tables
+ *   bench_describe.c       bandwidths for the GPU's description
  */
 #ifndef FTH_BENCH_H
 #define FTH_BENCH_H
@@ -20,7 +24,7 @@
 struct fth_bench_run {
     struct fth_prober prober;
     const struct fth_gpu *gpu; /* what the driver reports, and what earlier benches measured */
-    struct fth_gpu *described; /* the same document, for adding results (describe.c) */
+    struct fth_gpu *described; /* the same document, for adding results */
     struct fth_bench *bench;
     double memory_limit; /* theoretical bandwidth of memory in bytes per second; NAN: unknown */
     uint64_t l2_bytes;
@@ -70,13 +74,8 @@ FTH_MUST_USE enum fth_status fth_bench_keep_failure(struct fth_bench *bench, con
                                                     enum fth_status status,
                                                     struct fth_error *error);
 
-/* ---- describe.c ---- */
+/* ---- bench_describe.c ---- */
 
-/* Adds a measured number to the GPU's description. */
-FTH_MUST_USE enum fth_status fth_bench_describe(const struct fth_bench_run *run,
-                                                const char *element, const char *attribute,
-                                                double value, size_t samples, const char *method,
-                                                struct fth_error *error);
 /* Measures a bandwidth. Adds it to the description and, as the figure `key`_tb_per_s, to the last
  * series. The figure `key`_of_theory is its ratio to `bytes_per_cycle` per SM (NAN: unknown). */
 FTH_MUST_USE enum fth_status fth_bench_add_bandwidth(const struct fth_bench_run *run,
@@ -89,7 +88,7 @@ FTH_MUST_USE enum fth_status fth_bench_add_bandwidth(const struct fth_bench_run 
 FTH_MUST_USE enum fth_status fth_bench_l1_bytes(const struct fth_bench_run *run, uint64_t *bytes,
                                                 struct fth_error *error);
 
-/* ---- stream.c, stream_tables.c ---- */
+/* ---- bench_stream.c, bench_stream_tables.c ---- */
 
 enum { FTH_STREAM_KERNELS = 10, FTH_STREAM_DRIVER = FTH_STREAM_KERNELS, FTH_STREAM_SIZES = 40 };
 extern const struct fth_stream_kernel {

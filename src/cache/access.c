@@ -126,13 +126,6 @@ bool fth_cache_invalidate(struct fth_cache *cache, uint64_t address, uint64_t *d
     return result.evicted;
 }
 
-uint32_t fth_cache_way(const struct fth_cache *cache, uint64_t address)
-{
-    uint64_t line = address >> cache->line_shift;
-    uint32_t set = fth_index_set(&cache->index, line), slot = fth_lookup_find(cache, set, line);
-    return slot == FTH_NO_SLOT ? FTH_NO_WAY : slot - fth_set_first(cache, set);
-}
-
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address)
 {
     return fth_index_set(&cache->index, address >> cache->line_shift);

@@ -28,7 +28,7 @@ static enum fth_status refuse(struct fth_error *error, const char *member, const
     char text[sizeof error->cause];
     va_list arguments;
     va_start(arguments, cause);
-    vsnprintf(text, sizeof text, cause, arguments);
+    fth_vformat(text, sizeof text, cause, arguments);
     va_end(arguments);
     return fth_fail(error, FTH_INVALID, "build a cache", member, "%s", text);
 }
@@ -157,46 +157,44 @@ static bool allocate(struct fth_cache *cache)
     return cache->narrow_sets != NULL;
 }
 
+/* Fills a cache that is all zeros. The configuration has been checked. */
+static enum fth_status init_cache(struct fth_cache *cache, const struct fth_cache_config *config,
+                                  const struct fth_policy *policy, struct fth_error *error)
+{
+    const uint64_t sector_bytes = config->sector_bytes ? config->sector_bytes : config->line_bytes;
+    cache->policy = policy;
+    cache->write = write_policies[config->write];
+    cache->seed = config->seed;
+    cache->distances = config->distances;
+    cache->line_shift = log2_of(config->line_bytes);
+    cache->sector_shift = log2_of(sector_bytes);
+    if (!lay_out(cache, config) || !allocate(cache))
+        return fth_no_memory(error, "build a cache", NULL);
+    FTH_TRY(fth_index_init(&cache->index, config->index ? config->index : "mod", cache->line_shift,
+                           cache->first, cache->sets, &cache->arena, error));
+    FTH_TRY(policy->init(cache, config, error));
+    fth_cache_reset(cache);
+    return FTH_OK;
+}
+
 enum fth_status fth_cache_create(const struct fth_cache_config *config, struct fth_cache **cache,
                                  struct fth_error *error)
 {
+    const struct fth_policy *policy = NULL;
     *cache = NULL;
-    enum fth_status status = check_line(config, error);
-    if (status != FTH_OK || (status = check_sets(config, error)) != FTH_OK)
-        return status;
-    const struct fth_policy *policy =
-        fth_policy_find(config->policy ? config->policy : "lru", error);
-    if (!policy)
-        return FTH_INVALID;
-    if ((status = check_policy(config, policy, error)) != FTH_OK)
-        return status;
-
+    FTH_TRY(check_line(config, error));
+    FTH_TRY(check_sets(config, error));
+    FTH_TRY(fth_policy_find(config->policy ? config->policy : "lru", &policy, error));
+    FTH_TRY(check_policy(config, policy, error));
     struct fth_cache *made = calloc(1, sizeof *made);
     if (!made)
         return fth_no_memory(error, "build a cache", NULL);
-    uint64_t sector_bytes = config->sector_bytes ? config->sector_bytes : config->line_bytes;
-    made->policy = policy;
-    made->write = write_policies[config->write];
-    made->seed = config->seed;
-    made->distances = config->distances;
-    made->line_shift = log2_of(config->line_bytes);
-    made->sector_shift = log2_of(sector_bytes);
-    made->all_sectors = ~(uint64_t)0 >> (MAX_SECTORS - config->line_bytes / sector_bytes);
-    if (!lay_out(made, config) || !allocate(made))
-        status = fth_fail(error, FTH_NO_MEMORY, "build a cache", NULL, "out of memory for %u lines",
-                          made->slots);
+    const enum fth_status status = init_cache(made, config, policy, error);
     if (status == FTH_OK)
-        status = fth_index_init(&made->index, config->index ? config->index : "mod",
-                                made->line_shift, made->first, made->sets, &made->arena, error);
-    if (status == FTH_OK)
-        status = policy->init(made, config, error);
-    if (status != FTH_OK) {
+        *cache = made;
+    else
         fth_cache_destroy(made);
-        return status;
-    }
-    fth_cache_reset(made);
-    *cache = made;
-    return FTH_OK;
+    return status;
 }
 
 void fth_cache_destroy(struct fth_cache *cache)
@@ -216,7 +214,6 @@ void fth_cache_clear(struct fth_cache *cache)
         if (!counted || cache->narrow_sets[set].count)
             empty_slots(cache, cache->first[set], cache->first[set + 1]);
     memcpy(cache->first_free, cache->first, cache->sets * sizeof *cache->first);
-    cache->held = 0;
     fth_lookup_clear(cache);
     if (cache->policy->clear)
         cache->policy->clear(cache);
@@ -227,14 +224,4 @@ void fth_cache_reset(struct fth_cache *cache)
     fth_cache_clear(cache);
     if (cache->policy->reset)
         cache->policy->reset(cache);
-}
-
-size_t fth_cache_held(const struct fth_cache *cache)
-{
-    return cache->held;
-}
-
-size_t fth_cache_capacity(const struct fth_cache *cache)
-{
-    return cache->slots;
 }

@@ -1,10 +1,9 @@
 /* cache/: simulates which lines and sectors a cache holds. It models neither data nor timing.
  *
- *   cache.c   creates a cache from its configuration   access.c  reads, writes, invalidation
- *   index.c   maps a line to a set                     batch.c   long streams of whole-line reads
- *   lookup.c  finds the way that holds a line          packed.c  as batch.c, with 16-bit tags
- *   slot.c    allocates and frees ways, marks bytes    order.c   a list of ways per set
- *   policy.c  finds a replacement policy by name
+ *   cache.c        creates a cache from its configuration   access.c  reads, writes, invalidation
+ *   index.c        maps a line to a set                     lookup.c  finds the way of a line
+ *   slot.c         allocates and frees ways, marks bytes    order.c   a list of ways per set
+ *   replacement.c  finds a replacement policy by name
  *   replacement policies, one per file: lru.c, fifo.c, lfu.c, plru.c, random.c, weighted.c
  *   write policies, one per file:       write_evict.c, write_through.c, write_back.c
  *
@@ -150,19 +149,6 @@ enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t a
  * does not hold it. `dirty` (may be NULL) receives the dirty sectors that are lost. */
 bool fth_cache_invalidate(struct fth_cache *cache, uint64_t address, uint64_t *dirty);
 
-/* Reads `count` whole lines, given by their numbers (address / line_bytes), in order. Returns the
- * number of hits. Bit i % 64 of hit_bits[i / 64] is set if read i is a hit; `hit_bits` may be NULL.
- * This is equivalent to fth_cache_access for each line, but faster. It does not report evictions,
- * and lines of an LRU cache may be in other ways of their sets afterwards. */
-uint64_t fth_cache_read_lines(struct fth_cache *cache, const uint64_t *lines, size_t count,
-                              uint64_t *hit_bits);
-
-/* Returns the number of lines in the cache. */
-size_t fth_cache_held(const struct fth_cache *cache);
-/* Returns the maximum number of lines. */
-size_t fth_cache_capacity(const struct fth_cache *cache);
-/* Returns the way of the line of an address, or FTH_NO_WAY if the cache does not hold it. */
-uint32_t fth_cache_way(const struct fth_cache *cache, uint64_t address);
 /* Returns the set of an address. */
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address);
 
@@ -293,12 +279,10 @@ struct fth_cache {
     uint64_t seed;
     unsigned line_shift;
     unsigned sector_shift;
-    uint64_t all_sectors; /* mask of all sectors of a line */
     uint32_t sets;
     uint32_t slots;
     uint32_t min_ways, max_ways;
     uint32_t uniform_ways; /* ways of every set; 0 if they differ */
-    uint32_t held;         /* number of lines in the cache */
     bool distances;
 
     uint32_t *first;      /* [sets + 1] first slot of each set; the last element is `slots` */
@@ -343,8 +327,8 @@ struct fth_policy {
 
 extern const struct fth_policy fth_policy_lru, fth_policy_fifo, fth_policy_lfu, fth_policy_plru,
     fth_policy_random, fth_policy_weighted;
-/* Returns NULL and sets the error if there is no policy of this name. */
-const struct fth_policy *fth_policy_find(const char *name, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_policy_find(const char *name, const struct fth_policy **policy,
+                                             struct fth_error *error);
 
 /* The part of a line that one access touches. */
 struct fth_access_range {
@@ -408,15 +392,6 @@ static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t s
     return FTH_NO_SLOT;
 }
 
-/* ---- packed.c ---- */
-
-/* Reads lines until one of them cannot be represented by a 16-bit tag (see packed.c). Returns the
- * number of lines that were read, which is a multiple of 64; it can be 0. `held` is an array with
- * the line number in each slot, or FTH_NO_LINE; within a set, the newest line comes first. The
- * function updates it. Adds the hits to *hits. */
-size_t fth_packed_run(const struct fth_cache *cache, uint64_t *held, const uint64_t *lines,
-                      size_t count, uint64_t *hit_bits, uint64_t *hits);
-
 /* ---- slot.c ---- */
 
 /* Places the line, without valid sectors, in the first free way of its set. If no way is free, it
@@ -443,8 +418,6 @@ void fth_order_remove(struct fth_cache *cache, uint32_t set, uint32_t slot);
 void fth_order_move_to_front(struct fth_cache *cache, uint32_t set, uint32_t slot);
 /* Returns the oldest slot and makes it the newest one. */
 uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set);
-/* Writes the slots of a narrow set to `slots`, newest first, and returns their number. */
-uint32_t fth_order_list(const struct fth_cache *cache, uint32_t set, uint32_t *slots);
 
 /* ---- order.c: inline functions ---- */
 

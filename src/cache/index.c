@@ -69,8 +69,7 @@ static enum fth_status init_round_robin(struct fth_index *index, const uint32_t 
     uint32_t slots = first[sets];
     uint32_t *round_robin = fth_arena_array(arena, slots, sizeof *round_robin);
     if (!round_robin)
-        return fth_fail(error, FTH_NO_MEMORY, "build a cache", "index", "out of memory for %u ways",
-                        slots);
+        return fth_no_memory(error, "build a cache", "index");
     uint32_t filled = 0;
     for (uint32_t round = 0; filled < slots; round++)
         for (uint32_t set = 0; set < sets; set++)

@@ -19,10 +19,7 @@ static enum fth_status init(struct fth_cache *cache, const struct fth_cache_conf
     (void)config;
     cache->policy_state = fth_arena_alloc(
         &cache->arena, sizeof(struct lfu) + (size_t)cache->slots * sizeof(struct use));
-    return cache->policy_state
-               ? FTH_OK
-               : fth_fail(error, FTH_NO_MEMORY, "build a cache", "policy",
-                          "out of memory for the use counts of %u lines", cache->slots);
+    return cache->policy_state ? FTH_OK : fth_no_memory(error, "build a cache", "policy");
 }
 
 static void clear(struct fth_cache *cache)

@@ -72,8 +72,7 @@ enum fth_status fth_order_init(struct fth_cache *cache, struct fth_error *error)
 {
     return cache->narrow_sets || allocate_wide_sets(cache)
                ? FTH_OK
-               : fth_fail(error, FTH_NO_MEMORY, "build a cache", "policy",
-                          "out of memory for the replacement order of %u lines", cache->slots);
+               : fth_no_memory(error, "build a cache", "policy");
 }
 
 void fth_order_clear(struct fth_cache *cache)
@@ -139,12 +138,4 @@ uint32_t fth_order_victim(struct fth_cache *cache, uint32_t set)
     const uint32_t way = narrow->order >> 4 * (narrow->count - 1) & 15;
     fth_narrow_move_to_front(narrow, way);
     return fth_set_first(cache, set) + way;
-}
-
-uint32_t fth_order_list(const struct fth_cache *cache, uint32_t set, uint32_t *slots)
-{
-    const struct fth_narrow_set *narrow = &cache->narrow_sets[set];
-    for (uint32_t i = 0; i < narrow->count; i++)
-        slots[i] = fth_set_first(cache, set) + (narrow->order >> 4 * i & 15);
-    return narrow->count;
 }

@@ -55,10 +55,8 @@ uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
         slot = cache->policy->victim(cache, set);
         report_eviction(cache, slot, result);
         fth_lookup_remove(cache, slot);
-    } else {
-        cache->held++;
-        if (cache->policy->added)
-            cache->policy->added(cache, set, slot);
+    } else if (cache->policy->added) {
+        cache->policy->added(cache, set, slot);
     }
     cache->lines[slot].number = line;
     cache->lines[slot].valid = 0;
@@ -78,7 +76,6 @@ void fth_slot_free(struct fth_cache *cache, uint32_t set, uint32_t slot,
     if (cache->policy->removed)
         cache->policy->removed(cache, set, slot);
     cache->lines[slot].number = FTH_NO_LINE;
-    cache->held--;
     if (slot < cache->first_free[set])
         cache->first_free[set] = slot;
 }

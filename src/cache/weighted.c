@@ -28,8 +28,7 @@ static enum fth_status init(struct fth_cache *cache, const struct fth_cache_conf
     struct weighted *weighted =
         fth_arena_alloc(&cache->arena, sizeof *weighted + ways * sizeof weighted->cumulative[0]);
     if (!weighted)
-        return fth_fail(error, FTH_NO_MEMORY, "build a cache", "policy",
-                        "out of memory for %u weights", ways);
+        return fth_no_memory(error, "build a cache", "policy");
     double sum = 0;
     for (uint32_t way = 0; way < ways; way++) {
         double weight = config->way_weights[way];

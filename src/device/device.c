@@ -30,14 +30,30 @@ enum fth_status fth_device_list(void (*each)(void *user, const struct fth_device
     return FTH_OK;
 }
 
-/* Opens the first real GPU. If that fails, other than by an interrupt or for lack of host memory,
- * opens the default simulated GPU. */
+static void note_gpu(void *user, const struct fth_device_info *device)
+{
+    bool *found = user;
+    *found = *found || device->id;
+}
+
+/* Opens the first real GPU. If the computer has none (no driver, or a driver that reports no GPU),
+ * opens the default simulated GPU and reports it. A GPU that is present but does not work is an
+ * error: figures of a simulated GPU must not be taken for its figures. */
 static enum fth_status open_default(const struct fth_log *log, struct fth_device **device,
                                     struct fth_error *error)
 {
-    enum fth_status status = fth_backend_cuda.open("0", log, device, NULL);
-    if (status == FTH_OK || status == FTH_NO_MEMORY || status == FTH_INTERRUPTED)
-        return status;
+    struct fth_error fault = FTH_NO_ERROR;
+    bool found = false;
+    enum fth_status status = fth_backend_cuda.open("0", log, device, &fault);
+    if (status == FTH_OK)
+        return FTH_OK;
+    if (status == FTH_NO_MEMORY || status == FTH_INTERRUPTED ||
+        fth_device_list(note_gpu, &found, NULL) != FTH_OK || found)
+        return fth_error_move(error, &fault);
+    char text[sizeof fault];
+    fth_log_message(log, FTH_LOG_INFO, "no GPU found (%s)",
+                    fth_error_text(&fault, text, sizeof text));
+    fth_log_message(log, FTH_LOG_INFO, "using the simulated GPU %s instead", default_id);
     return fth_device_open(default_id, log, device, error);
 }
 

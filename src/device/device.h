@@ -2,18 +2,19 @@
  * samples. A device is a real GPU, a simulated GPU or a recording. The interface hides which one it
  * is: the caller sees only what a driver would report and what the experiments measure.
  *
- *   device.c    the registry of backends; opens a device by its id
- *   request.c   validates requests and writes their canonical text
- *   batch.c     executes chase requests: memory, chains, launches with one request per SM; works on
- *               any machine (machine.h)
- *   layout.c    allocates and builds the pointer chains in GPU memory
- *   family.h    the families of experiments other than the chase: fetch.c, stream.c, cluster.c,
- *               operate.c, sweep.c, transfer.c; pool.c holds the memory of their arrays
- *   record.c    a device that records the answers of another device
- *   replay.c    a device that answers from a recording
- *   recording.c the file format of recordings
- *   cuda/       NVIDIA GPUs, through the CUDA driver
- *   sim/        simulated GPUs
+ *   device.c            the registry of backends; opens a device by its id
+ *   request.c           builds and validates requests, writes and reads their canonical text
+ *   request_text.c      reads the parts of the text
+ *   runner.c            a device on top of any machine (machine.h): executes the requests of a
+ *                       batch; runner.h lists its files
+ *   lowered.h           how a given GPU executes a request, computed once per request
+ *   recording.c         the file format of recordings
+ *   recording_device.c  a device that records the answers of another device
+ *   replay_device.c     a device that answers from a recording
+ *   chase/              the chase family: pointer chases; chase.h lists its files
+ *   family/             the other families of experiments, one file each; family.h lists them
+ *   cuda/               NVIDIA GPUs, through the CUDA driver
+ *   sim/                simulated GPUs
  */
 #ifndef FTH_DEVICE_H
 #define FTH_DEVICE_H
@@ -25,7 +26,7 @@
 
 /* The kind of experiment. The member of struct fth_request that describes it is in backquotes. */
 enum fth_family {
-    FTH_FAMILY_CHASE,    /* `steps`: pointer chases by one lane at a time */
+    FTH_FAMILY_CHASE,    /* `chase`: pointer chases by one lane at a time */
     FTH_FAMILY_FETCH,    /* `fetch`: straight-line code of a given length, for instruction caches */
     FTH_FAMILY_STREAM,   /* `stream`: bandwidth, timed inside the kernel */
     FTH_FAMILY_CLUSTER,  /* `cluster`: a pointer chase in another SM's shared memory */
@@ -36,8 +37,8 @@ enum fth_family {
 };
 
 /* Arrays with the number FTH_FIRST_HEADER_ARRAY or above have a header: FTH_HEADER_BYTES directly
- * in front of the array. Where a launch's tables, request and samples fit into the header, batch.c
- * puts them there, so that they occupy no further page while a probe measures TLBs. */
+ * in front of the array. Where a launch's tables, request and samples fit into the header, the
+ * device puts them there, so that they occupy no further page while a probe measures TLBs. */
 enum { FTH_FIRST_HEADER_ARRAY = 8, FTH_HEADER_BYTES = 128 << 10 };
 
 /* A pointer chain: `count` elements, `stride_bytes` apart. The first one lies `start_bytes` after
@@ -84,6 +85,18 @@ struct fth_step {
     unsigned warp; /* index of the warp in the block */
     bool reverse;  /* walk from the last element to the first (only where the chain's step is 1) */
     uint64_t passes; /* traversals of the whole chain, at least 1 */
+};
+
+/* Maximum number of steps in a request, and of warps in a block (1024 threads). */
+enum { FTH_MAX_STEPS = 8, FTH_MAX_WARPS = 32 };
+
+/* The steps of a chase request, which run one after the other in one block on one SM. The samples
+ * are those of the timed steps, in order. */
+struct fth_chase {
+    struct fth_step steps[FTH_MAX_STEPS];
+    size_t step_count;
+    bool too_many; /* fth_request_add was called for more than FTH_MAX_STEPS steps: the steps
+                      beyond are missing, and fth_request_check refuses the request */
 };
 
 /* Executes the first `instructions` (a multiple of FTH_FETCH_BLOCK) of one long piece of
@@ -193,39 +206,46 @@ struct fth_transfer {
 /* The kind as it appears in the canonical text, such as "to-device". */
 const char *fth_transfer_kind_name(enum fth_transfer_kind kind);
 
-/* Maximum number of steps in a request, and of warps in a block (1024 threads). */
-enum { FTH_MAX_STEPS = 8, FTH_MAX_WARPS = 32 };
 /* Value of fth_request.sm: the device chooses the SM. */
 #define FTH_ANY_SM UINT32_MAX
 
-/* One experiment. A request of the chase family executes its steps one after the other in one block
- * on one SM; its samples are those of its timed steps, in order. For the other families, the device
- * reads only the member named after the family and the members from `sm` on. */
+/* One experiment. `family` tells which member of the union is in use. */
 struct fth_request {
     enum fth_family family;
-    struct fth_step steps[FTH_MAX_STEPS];
-    size_t step_count;
-    struct fth_fetch fetch;
-    struct fth_stream stream;
-    struct fth_cluster_chase cluster;
-    struct fth_operate operate;
-    struct fth_sweep sweep;
-    struct fth_transfer transfer;
     uint32_t sm;          /* index of the SM, in the order of %smid, or FTH_ANY_SM */
     int carveout_percent; /* requested shared memory in percent of its maximum; -1: the
                              driver's choice */
     bool alone;           /* no other request runs on the GPU at the same time */
     bool cold;            /* the L2 holds none of the data at the start (implies alone) */
+    union {
+        struct fth_chase chase; /* first and largest: an initialiser without it zeroes them all */
+        struct fth_fetch fetch;
+        struct fth_stream stream;
+        struct fth_cluster_chase cluster;
+        struct fth_operate operate;
+        struct fth_sweep sweep;
+        struct fth_transfer transfer;
+    };
 };
 
+/* Returns a chase request without steps, for any SM. For another family, set `family` and its
+ * member. carveout_percent -1: the driver chooses the carve-out. */
+struct fth_request fth_request_make(int carveout_percent);
+/* Appends a step to a chase request. If the request already has FTH_MAX_STEPS, it becomes invalid:
+ * a device refuses it (fth_request_check). */
+void fth_request_add(struct fth_request *request, enum fth_step_kind kind, enum fth_path path,
+                     struct fth_chain chain, uint64_t passes);
 /* Validates one request. FTH_INVALID: the error's argument is the name of the wrong member. */
 FTH_MUST_USE enum fth_status fth_request_check(const struct fth_request *request,
                                                struct fth_error *error);
 /* Appends the request's canonical text (docs/recording.md), one line without the newline. Two
  * requests have the same text exactly if they are equal. */
 void fth_request_write(const struct fth_request *request, struct fth_buffer *text);
-/* The request's first step other than FTH_STEP_TOUCH that uses the array, or NULL. */
-const struct fth_step *fth_request_walk(const struct fth_request *request, unsigned array);
+/* Reads the canonical text of a valid request. Members that the text does not name have their
+ * default values. FTH_INVALID: it is not exactly what fth_request_write writes for a valid request.
+ */
+FTH_MUST_USE enum fth_status fth_request_read(const char *text, size_t size,
+                                              struct fth_request *request, struct fth_error *error);
 /* The number of samples that the answer to the request has; UINT64_MAX on overflow. */
 uint64_t fth_request_samples(const struct fth_request *request);
 

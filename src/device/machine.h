@@ -1,6 +1,6 @@
-/* A machine: the operations that batch.c needs of a GPU, namely memory, modules and launches. cuda/
- * implements them with the CUDA driver, sim/ with the PTX engine. All code above this interface is
- * the same for both. */
+/* A machine: the operations that runner.c and the families need of a GPU, namely memory, modules
+ * and launches. cuda/ implements them with the CUDA driver, sim/ with the PTX engine. All code
+ * above this interface is the same for both. */
 #ifndef FTH_MACHINE_H
 #define FTH_MACHINE_H
 
@@ -95,8 +95,8 @@ FTH_MUST_USE enum fth_status fth_machine_open(const char *id, const struct fth_l
 
 /* Creates a device that executes requests on a machine. It takes ownership of the machine; on
  * failure the machine is closed. */
-FTH_MUST_USE enum fth_status fth_batch_device(const char *id, const struct fth_machine_ops *ops,
-                                              void *machine, const struct fth_log *log,
-                                              struct fth_device **device, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_runner_device(const char *id, const struct fth_machine_ops *ops,
+                                               void *machine, const struct fth_log *log,
+                                               struct fth_device **device, struct fth_error *error);
 
 #endif

@@ -1,7 +1,7 @@
-/* The file format fathom-recording/1 (docs/recording.md), which record.c writes and replay.c reads:
- * a text header, the descriptions and answers of a device in order, and an end marker that shows
- * that the file is complete. The functions here convert to and from bytes in memory; record.c
- * compresses and stores them. */
+/* The file format fathom-recording/1 (docs/recording.md), which recording_device.c writes and
+ * replay_device.c reads: a text header, the descriptions and answers of a device in order, and an
+ * end marker that shows that the file is complete. The functions here convert to and from bytes in
+ * memory; recording_device.c compresses and stores them. */
 #ifndef FTH_RECORDING_H
 #define FTH_RECORDING_H
 

@@ -1,50 +1,47 @@
-/* Validates requests, counts their samples and writes their canonical text. A recording uses the
- * text as the key of an answer. Example:
- *
- *   walk ca 0:128x2048 passes 2; time-hops ca 0:128x2048; carveout 0; alone
- *
- * The text has one part per step: "KIND PATH ARRAY[+START]:STRIDExCOUNT", followed by the members
- * that do not have their default value ("step 7", "warp 3", "reverse", "passes 2"). Then follow the
- * members of the whole request that do not have their default value ("sm 5", "carveout 50",
- * "alone", "cold"). "cold" implies "alone", which is then left out. */
-#include "device/family.h"
+/* Requests of all families: building, validating, lowering and counting samples, and the canonical
+ * text. A recording uses the text as the key of an answer. The families do the work; the parts that
+ * they have in common are here. */
+#include "device/family/family.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Maximum offset of the end of a chain, in bytes. The constant bank and linear textures (2^27
- * texels of 4 bytes) have these limits in CUDA. The limits of shared and global memory are larger
- * than those of any GPU. */
-#define CONSTANT_BYTES (UINT64_C(64) << 10)
-#define SHARED_BYTES (UINT64_C(1) << 20)
-#define TEXTURE_BYTES (UINT64_C(4) << 27)
-#define GLOBAL_BYTES (UINT64_C(1) << 46)
-/* Maximum number of samples in an answer; docs/recording.md has the same limit. */
-#define MAX_SAMPLES (UINT64_C(1) << 28)
+static const char operation[] = "check request", reading[] = "read request";
+/* Maximum number of bytes of a request's text in a message. */
+#define MAX_SHOWN_BYTES ((size_t)280)
 
-static const char operation[] = "check request";
-
-static const char *const kind_names[] = {
-    [FTH_STEP_WALK] = "walk",
-    [FTH_STEP_TIME_PASS] = "time-pass",
-    [FTH_STEP_TIME_HOPS] = "time-hops",
-    [FTH_STEP_TOUCH] = "touch",
-    [FTH_STEP_TIME_CLOCK] = "time-clock",
-    [FTH_STEP_TIME_SINK] = "time-sink",
+static const struct fth_family_ops *const families[FTH_FAMILY_COUNT] = {
+    [FTH_FAMILY_CHASE] = &fth_family_chase,       [FTH_FAMILY_FETCH] = &fth_family_fetch,
+    [FTH_FAMILY_STREAM] = &fth_family_stream,     [FTH_FAMILY_CLUSTER] = &fth_family_cluster,
+    [FTH_FAMILY_OPERATE] = &fth_family_operate,   [FTH_FAMILY_SWEEP] = &fth_family_sweep,
+    [FTH_FAMILY_TRANSFER] = &fth_family_transfer,
 };
 
-static const char *kind_name(enum fth_step_kind kind)
+const struct fth_family_ops *fth_family_of(enum fth_family family)
 {
-    return (unsigned)kind < FTH_COUNT(kind_names) ? kind_names[kind] : "?";
+    return families[family];
 }
 
-uint64_t fth_chain_step(const struct fth_chain *chain)
+/* ---- construction ---- */
+
+struct fth_request fth_request_make(int carveout_percent)
 {
-    return chain->step ? chain->step : 1;
+    return (struct fth_request){.sm = FTH_ANY_SM, .carveout_percent = carveout_percent};
 }
 
-/* ---- check ---- */
+void fth_request_add(struct fth_request *request, enum fth_step_kind kind, enum fth_path path,
+                     struct fth_chain chain, uint64_t passes)
+{
+    struct fth_chase *chase = &request->chase;
+    if (chase->step_count < FTH_MAX_STEPS)
+        chase->steps[chase->step_count++] =
+            (struct fth_step){.kind = kind, .path = path, .chain = chain, .passes = passes};
+    else
+        chase->too_many = true;
+}
+
+/* ---- validation and lowering ---- */
 
 enum fth_status fth_check_carveout(const struct fth_request *request, struct fth_error *error)
 {
@@ -54,287 +51,105 @@ enum fth_status fth_check_carveout(const struct fth_request *request, struct fth
                     "%d is neither -1 nor in the range 0 to 100", request->carveout_percent);
 }
 
-/* The kind of memory that an array lies in. */
-enum memory { MEMORY_GLOBAL, MEMORY_TEXTURE, MEMORY_CONSTANT, MEMORY_SHARED };
-
-static const struct {
-    const char *name;
-    uint64_t bytes;         /* maximum offset of the end of a chain */
-    uint64_t element_bytes; /* size of a link: a pointer, or the index of a texel */
-} memories[] = {
-    [MEMORY_GLOBAL] = {"global memory", GLOBAL_BYTES, 8},
-    [MEMORY_TEXTURE] = {"a texture", TEXTURE_BYTES, 4},
-    [MEMORY_CONSTANT] = {"the constant bank", CONSTANT_BYTES, 8},
-    [MEMORY_SHARED] = {"shared memory", SHARED_BYTES, 8},
-};
-
-static enum memory memory_of(enum fth_path path)
-{
-    switch (path) {
-    case FTH_PATH_TEXTURE: return MEMORY_TEXTURE;
-    case FTH_PATH_CONSTANT: return MEMORY_CONSTANT;
-    case FTH_PATH_SHARED: return MEMORY_SHARED;
-    default: return MEMORY_GLOBAL;
-    }
-}
-
-/* In a chain that is walked in reverse, each element has a second link, to the previous element. */
-static uint64_t element_bytes(const struct fth_step *step)
-{
-    return memories[memory_of(step->path)].element_bytes * (step->reverse ? 2 : 1);
-}
-
-uint64_t fth_gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* Reports a fault in a member of step `index`. */
-FTH_PRINTF(4, 5)
-static enum fth_status fail_step(struct fth_error *error, size_t index, const char *member,
-                                 const char *cause, ...)
-{
-    char where[64], text[256];
-    snprintf(where, sizeof where, "steps[%zu].%s", index, member);
-    va_list arguments;
-    va_start(arguments, cause);
-    vsnprintf(text, sizeof text, cause, arguments);
-    va_end(arguments);
-    return fth_fail(error, FTH_INVALID, operation, where, "%s", text);
-}
-
-static enum fth_status check_chain(const struct fth_step *step, size_t index,
-                                   struct fth_error *error)
-{
-    const struct fth_chain *chain = &step->chain;
-    enum memory memory = memory_of(step->path);
-    uint64_t element = element_bytes(step), max = memories[memory].bytes;
-    if (chain->stride_bytes < element)
-        return fail_step(error, index, "chain.stride_bytes",
-                         "%" PRIu64 " is less than the %" PRIu64 " bytes of an element",
-                         chain->stride_bytes, element);
-    if (chain->stride_bytes % element)
-        return fail_step(error, index, "chain.stride_bytes",
-                         "%" PRIu64 " is not a multiple of the %" PRIu64 " bytes of an element",
-                         chain->stride_bytes, element);
-    if (chain->start_bytes % element)
-        return fail_step(error, index, "chain.start_bytes",
-                         "%" PRIu64 " is not a multiple of the %" PRIu64 " bytes of an element",
-                         chain->start_bytes, element);
-    if (chain->count == 0)
-        return fail_step(error, index, "chain.count", "a chain must have at least one element");
-    if (chain->start_bytes > max || chain->count > (max - chain->start_bytes) / chain->stride_bytes)
-        return fail_step(error, index, "chain.count",
-                         "%" PRIu64 " elements with a stride of %" PRIu64
-                         " bytes from offset %" PRIu64 " extend beyond the %" PRIu64 " bytes of %s",
-                         chain->count, chain->stride_bytes, chain->start_bytes, max,
-                         memories[memory].name);
-    if (fth_gcd(fth_chain_step(chain), chain->count) != 1)
-        return fail_step(error, index, "chain.step",
-                         "the step %" PRIu64 " and the count %" PRIu64 " have a common factor",
-                         chain->step, chain->count);
-    if (step->reverse && fth_chain_step(chain) != 1)
-        return fail_step(error, index, "reverse",
-                         "only chains in memory order (step 1) can be walked in reverse");
-    return FTH_OK;
-}
-
-/* Whether the step measures the cost of timing itself. */
-static bool is_overhead(const struct fth_step *step)
-{
-    return step->kind == FTH_STEP_TIME_CLOCK || step->kind == FTH_STEP_TIME_SINK;
-}
-
-static bool is_timed(const struct fth_step *step)
-{
-    return step->kind == FTH_STEP_TIME_PASS || step->kind == FTH_STEP_TIME_HOPS ||
-           is_overhead(step);
-}
-
-const struct fth_step *fth_request_walk(const struct fth_request *request, unsigned array)
-{
-    for (size_t i = 0; i < request->step_count && i < FTH_MAX_STEPS; i++)
-        if (request->steps[i].kind != FTH_STEP_TOUCH && request->steps[i].chain.array == array)
-            return &request->steps[i];
-    return NULL;
-}
-
-static enum fth_status check_step(const struct fth_step *step, size_t index,
-                                  struct fth_error *error)
-{
-    if ((unsigned)step->kind >= FTH_COUNT(kind_names))
-        return fail_step(error, index, "kind", "%u is not a kind of step", (unsigned)step->kind);
-    if ((unsigned)step->path >= FTH_PATH_COUNT)
-        return fail_step(error, index, "path", "%u is not a path", (unsigned)step->path);
-    if (step->warp >= FTH_MAX_WARPS)
-        return fail_step(error, index, "warp", "index %u is too large; a block has %d warps",
-                         step->warp, FTH_MAX_WARPS);
-    if (step->passes == 0)
-        return fail_step(error, index, "passes", "a step must have at least one pass");
-    if (step->kind == FTH_STEP_TOUCH && step->path != FTH_PATH_CG)
-        return fail_step(error, index, "path", "touch steps must use the path cg");
-    if (is_overhead(step) && (step->path != FTH_PATH_CG || step->passes != 1))
-        return fail_step(error, index, step->path != FTH_PATH_CG ? "path" : "passes",
-                         "time-clock and time-sink steps must use the path cg and one pass");
-    return check_chain(step, index, error);
-}
-
-static bool overlap(const struct fth_chain *a, const struct fth_chain *b)
-{
-    return a->start_bytes < b->start_bytes + b->stride_bytes * b->count &&
-           b->start_bytes < a->start_bytes + a->stride_bytes * a->count;
-}
-
-/* Checks that two chains in the same array do not need different values in the same word. */
-static enum fth_status check_pair(const struct fth_step *first, const struct fth_step *second,
-                                  size_t index, struct fth_error *error)
-{
-    const struct fth_chain *a = &first->chain, *b = &second->chain;
-    enum memory memory_a = memory_of(first->path), memory_b = memory_of(second->path);
-    if (a->array != b->array)
-        return FTH_OK;
-    if (memory_a != memory_b)
-        return fail_step(error, index, "chain.array", "array %u is used in %s and in %s", b->array,
-                         memories[memory_a].name, memories[memory_b].name);
-    if (first->kind == FTH_STEP_TOUCH || second->kind == FTH_STEP_TOUCH)
-        return FTH_OK; /* a touch uses no links */
-    if (a->stride_bytes != b->stride_bytes)
-        return fail_step(error, index, "chain.stride_bytes",
-                         "array %u already has a chain with a stride of %" PRIu64, b->array,
-                         a->stride_bytes);
-    if (fth_chain_step(a) != fth_chain_step(b))
-        return fail_step(error, index, "chain.step",
-                         "array %u already has a chain with a step of %" PRIu64, b->array,
-                         fth_chain_step(a));
-    if (!overlap(a, b))
-        return FTH_OK;
-    /* Unless a chain is in memory order, its links depend on its start and count. */
-    if (fth_chain_step(a) != 1 && (a->start_bytes != b->start_bytes || a->count != b->count))
-        return fail_step(error, index, "chain.step",
-                         "two different chains with a step other than 1 overlap in array %u",
-                         b->array);
-    /* Distance from an element of a to the next element of b; the distance from there to the next
-     * element of a is the rest of the stride. */
-    uint64_t stride = a->stride_bytes, from_a = b->start_bytes % stride;
-    from_a = (from_a + stride - a->start_bytes % stride) % stride;
-    if (from_a && (from_a < element_bytes(first) || stride - from_a < element_bytes(second)))
-        return fail_step(error, index, "chain.start_bytes",
-                         "elements of two chains partly overlap in array %u", b->array);
-    return FTH_OK;
-}
-
-const struct fth_family_ops *fth_family_of(enum fth_family family)
-{
-    switch (family) {
-    case FTH_FAMILY_FETCH: return &fth_family_fetch;
-    case FTH_FAMILY_STREAM: return &fth_family_stream;
-    case FTH_FAMILY_CLUSTER: return &fth_family_cluster;
-    case FTH_FAMILY_OPERATE: return &fth_family_operate;
-    case FTH_FAMILY_SWEEP: return &fth_family_sweep;
-    case FTH_FAMILY_TRANSFER: return &fth_family_transfer;
-    default: return NULL;
-    }
-}
-
 enum fth_status fth_request_check(const struct fth_request *request, struct fth_error *error)
 {
     if ((unsigned)request->family >= FTH_FAMILY_COUNT)
         return fth_fail(error, FTH_INVALID, operation, "family", "%d is not a family",
                         request->family);
-    if (fth_family_of(request->family))
-        return fth_family_of(request->family)->check(request, error);
-    if (request->step_count == 0 || request->step_count > FTH_MAX_STEPS)
-        return fth_fail(error, FTH_INVALID, operation, "step_count",
-                        "%zu is not in the range 1 to %d", request->step_count, FTH_MAX_STEPS);
-    bool timed = false;
-    for (size_t i = 0; i < request->step_count; i++) {
-        const struct fth_step *step = &request->steps[i];
-        enum fth_status status = check_step(step, i, error);
-        for (size_t j = 0; status == FTH_OK && j < i; j++)
-            status = check_pair(&request->steps[j], step, i, error);
-        if (status != FTH_OK)
-            return status;
-        timed = timed || is_timed(step);
-        if (step->kind == FTH_STEP_TOUCH && !fth_request_walk(request, step->chain.array))
-            return fail_step(error, i, "chain.array", "array %u is touched, but no step walks it",
-                             step->chain.array);
-    }
-    if (!timed)
-        return fth_fail(error, FTH_INVALID, operation, "steps", "at least one step must be timed");
-    uint64_t samples = fth_request_samples(request);
-    if (samples > MAX_SAMPLES)
-        return fth_fail(error, FTH_INVALID, operation, "steps",
-                        "%" PRIu64 " samples exceed the maximum of %" PRIu64, samples, MAX_SAMPLES);
-    return fth_check_carveout(request, error);
-}
-
-/* The number of samples of a step; UINT64_MAX on overflow. */
-static uint64_t step_samples(const struct fth_step *step)
-{
-    if (step->kind == FTH_STEP_TIME_PASS)
-        return step->passes;
-    if (step->kind != FTH_STEP_TIME_HOPS && !is_overhead(step))
-        return 0;
-    uint64_t count = step->chain.count;
-    return count && step->passes > UINT64_MAX / count ? UINT64_MAX : step->passes * count;
+    return families[request->family]->check(request, error);
 }
 
 uint64_t fth_request_samples(const struct fth_request *request)
 {
-    if (fth_family_of(request->family))
-        return fth_family_of(request->family)->samples(request);
-    uint64_t samples = 0;
-    for (size_t i = 0; i < request->step_count; i++) {
-        uint64_t more = step_samples(&request->steps[i]);
-        samples = more > UINT64_MAX - samples ? UINT64_MAX : samples + more;
-    }
-    return samples;
+    return families[request->family]->samples(request);
+}
+
+enum fth_status fth_request_lower(const struct fth_runner *runner,
+                                  const struct fth_request *request, struct fth_lowered *lowered,
+                                  struct fth_error *error)
+{
+    const struct fth_family_ops *family = families[request->family];
+    *lowered = (struct fth_lowered){.request = request, .sample_count = family->samples(request)};
+    if (runner->facts.capability < family->min_capability)
+        return fth_fail(error, FTH_UNSUPPORTED, "run experiments", NULL, "%s", family->too_old);
+    return family->lower(runner, lowered, error);
+}
+
+struct fth_machine_launch fth_lowered_launch(const struct fth_lowered *lowered)
+{
+    return (struct fth_machine_launch){.blocks = lowered->blocks,
+                                       .threads = lowered->threads,
+                                       .cluster = lowered->cluster,
+                                       .shared_bytes = lowered->shared_bytes,
+                                       .carveout_percent = lowered->request->carveout_percent};
 }
 
 /* ---- text ---- */
 
-static void write_step(const struct fth_step *step, struct fth_buffer *text)
+void fth_request_write_options(const struct fth_request *request, struct fth_buffer *text)
 {
-    const struct fth_chain *chain = &step->chain;
-    fth_buffer_format(text, "%s %s %u", kind_name(step->kind), fth_path_name(step->path),
-                      chain->array);
-    if (chain->start_bytes)
-        fth_buffer_format(text, "+%" PRIu64, chain->start_bytes);
-    fth_buffer_format(text, ":%" PRIu64 "x%" PRIu64, chain->stride_bytes, chain->count);
-    if (fth_chain_step(chain) != 1)
-        fth_buffer_format(text, " step %" PRIu64, chain->step);
-    if (step->warp)
-        fth_buffer_format(text, " warp %u", step->warp);
-    if (step->reverse)
-        fth_buffer_text(text, " reverse");
-    if (step->passes != 1)
-        fth_buffer_format(text, " passes %" PRIu64, step->passes);
-}
-
-void fth_request_write(const struct fth_request *request, struct fth_buffer *text)
-{
-    if (fth_family_of(request->family)) {
-        fth_family_of(request->family)->write(request, text);
-        return;
-    }
-    for (size_t i = 0; i < request->step_count; i++) {
-        if (i > 0)
-            fth_buffer_text(text, "; ");
-        write_step(&request->steps[i], text);
-    }
     if (request->sm != FTH_ANY_SM)
         fth_buffer_format(text, "; sm %" PRIu32, request->sm);
     if (request->carveout_percent != -1)
         fth_buffer_format(text, "; carveout %d", request->carveout_percent);
     if (request->cold)
         fth_buffer_text(text, "; cold");
-    else if (request->alone)
-        fth_buffer_text(text, "; alone");
+}
+
+void fth_request_write(const struct fth_request *request, struct fth_buffer *text)
+{
+    families[request->family]->write(request, text);
+}
+
+/* Reads the options of the whole request. */
+static bool read_options(struct fth_scanner *scanner, struct fth_request *request)
+{
+    uint64_t carveout = 0;
+    if (!fth_scan_option_u32(scanner, "; sm ", &request->sm))
+        return false;
+    if (fth_scan(scanner, "; carveout ")) {
+        if (!fth_scan_number(scanner, 100, &carveout))
+            return false;
+        request->carveout_percent = (int)carveout;
+    }
+    request->cold = fth_scan(scanner, "; cold");
+    request->alone = fth_scan(scanner, "; alone");
+    return scanner->at == scanner->end;
+}
+
+/* Reads the whole text. On failure, the scanner stops near the unexpected text. */
+static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
+{
+    for (enum fth_family i = 0; i < FTH_FAMILY_COUNT; i++)
+        if (families[i]->word && fth_scan_name(scanner, families[i]->word)) {
+            request->family = i;
+            if (!fth_scan(scanner, " "))
+                return false;
+        }
+    return families[request->family]->read(scanner, request) && read_options(scanner, request);
+}
+
+/* The text of a request is unique, so writing what was read shows whether it was canonical. */
+enum fth_status fth_request_read(const char *text, size_t size, struct fth_request *request,
+                                 struct fth_error *error)
+{
+    struct fth_scanner scanner = {text, text + size};
+    struct fth_buffer canonical = {0};
+    *request = fth_request_make(-1);
+    if (!read_text(&scanner, request))
+        return fth_fail(error, FTH_INVALID, reading, NULL,
+                        "unexpected text after %zu bytes of: %.*s", (size_t)(scanner.at - text),
+                        (int)FTH_MIN(size, MAX_SHOWN_BYTES), text);
+    FTH_TRY(fth_request_check(request, error));
+    fth_request_write(request, &canonical);
+    enum fth_status status = FTH_OK;
+    if (canonical.failed)
+        status = fth_no_memory(error, reading, NULL);
+    else if (canonical.size != size || memcmp(canonical.data, text, size) != 0)
+        status = fth_fail(error, FTH_INVALID, reading, NULL, "the canonical form is: %.*s",
+                          (int)FTH_MIN(canonical.size, MAX_SHOWN_BYTES), canonical.data);
+    fth_buffer_fini(&canonical);
+    return status;
 }
 
 /* ---- samples ---- */

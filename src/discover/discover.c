@@ -4,12 +4,96 @@
 
 #include <string.h>
 
-/* Latencies come first, because all other stages need them to distinguish hits from misses. */
-static fth_stage *const stages[] = {
-    fth_discover_l2_latency, fth_discover_sm,     fth_discover_shared, fth_discover_carveouts,
-    fth_discover_constants,  fth_discover_memory, fth_discover_l2,     fth_discover_tlbs,
-    fth_discover_cold,       fth_discover_rates,  fth_discover_gates,
+/* Latencies come first, because all other stages need them to distinguish hits from misses. The
+ * fractions only serve the display of the progress; they were chosen, not derived. */
+static const struct fth_stage stages[] = {
+    {.name = "L2 latency",
+     .fraction = 0.05,
+     .elements = {"l2"},
+     .always = true,
+     .run = fth_discover_l2_latency},
+    {.name = "data caches of an SM",
+     .fraction = 0.1,
+     .elements = {"l1", "texture", "readonly"},
+     .own_steps = true,
+     .run = fth_discover_sm},
+    {.name = "shared memory",
+     .fraction = 0.4,
+     .elements = {"shared", "cluster_shared"},
+     .run = fth_discover_shared},
+    {.name = "carve-out", .fraction = 0.42, .elements = {"shared"}, .run = fth_discover_carveouts},
+    {.name = "instruction caches", /* its second step is the constant caches */
+     .fraction = 0.45,
+     .elements = {"constant_l1", "constant_l15", "instruction_l0", "instruction_l1",
+                  "instruction_l15"},
+     .run = fth_discover_constants},
+    {.name = "memory latency",
+     .fraction = 0.6,
+     .elements = {"memory"},
+     .always = true,
+     .run = fth_discover_memory},
+    {.name = "L2", .fraction = 0.7, .elements = {"l2"}, .run = fth_discover_l2},
+    {.name = "TLBs",
+     .fraction = 0.8,
+     .elements = {"tlb_l1", "tlb_l2", "tlb_l3"},
+     .run = fth_discover_tlbs},
+    {.name = "memory latency with cold TLBs",
+     .fraction = 0.85,
+     .elements = {"memory"},
+     .own_steps = true,
+     .run = fth_discover_cold},
+    {.name = "bandwidth",
+     .fraction = 0.85,
+     .always = true,
+     .own_steps = true,
+     .run = fth_discover_rates},
+    {.name = "plausibility",
+     .fraction = 0.99,
+     .always = true,
+     .own_steps = true,
+     .run = fth_discover_gates},
 };
+
+const struct fth_stage *fth_discovery_stage(size_t index)
+{
+    return index < FTH_COUNT(stages) ? &stages[index] : NULL;
+}
+
+void fth_discovery_report_step(const struct fth_discovery *discovery, const char *what, double part)
+{
+    fth_log_progress(discovery->prober.log, what,
+                     discovery->from + part * (discovery->to - discovery->from));
+}
+
+enum fth_status fth_discovery_check_interrupt(const struct fth_discovery *discovery,
+                                              struct fth_error *error)
+{
+    return fth_log_interrupted(discovery->prober.log)
+               ? fth_fail(error, FTH_INTERRUPTED, "measure", NULL, "interrupted")
+               : FTH_OK;
+}
+
+/* Whether an element of the stage is to be measured. */
+static bool wants_stage(const struct fth_discovery *discovery, const struct fth_stage *stage)
+{
+    bool wanted = stage->always;
+    for (size_t i = 0; i < FTH_STAGE_ELEMENTS && stage->elements[i]; i++)
+        wanted = wanted || fth_discovery_wants(discovery, stage->elements[i]);
+    return wanted;
+}
+
+enum fth_status fth_discovery_run_stage(struct fth_discovery *discovery,
+                                        const struct fth_stage *stage, struct fth_error *error)
+{
+    if (!wants_stage(discovery, stage))
+        return FTH_OK;
+    FTH_TRY(fth_discovery_check_interrupt(discovery, error));
+    discovery->from = stage->fraction;
+    discovery->to = stage < &stages[FTH_COUNT(stages) - 1] ? stage[1].fraction : 1;
+    if (!stage->own_steps)
+        fth_discovery_report_step(discovery, stage->name, 0);
+    return stage->run(discovery, error);
+}
 
 bool fth_discovery_wants(const struct fth_discovery *discovery, const char *element)
 {
@@ -43,30 +127,33 @@ static enum fth_status check_only(const char *only, struct fth_error *error)
     return FTH_OK;
 }
 
+/* Checks the options, and creates a description with what the driver reports. */
+static enum fth_status begin(struct fth_discovery *discovery,
+                             const struct fth_discover_options *options, struct fth_error *error)
+{
+    FTH_TRY(check_only(options->only, error));
+    FTH_TRY(fth_gpu_create(&discovery->gpu, error));
+    FTH_TRY(fth_device_describe(discovery->prober.device, discovery->gpu, error));
+    const double sms = fth_gpu_number(discovery->gpu, "device", "sms", 1);
+    const char *backend = fth_gpu_text(discovery->gpu, "device", "backend");
+    discovery->only = options->only;
+    discovery->prober.log = options->log;
+    discovery->prober.sms = sms >= 1 ? (size_t)sms : 1;
+    discovery->prober.thorough = options->thorough;
+    discovery->simulated = backend && strcmp(backend, "simulated") == 0;
+    /* Simulating every access of a stream takes long, so it must be requested. */
+    if (discovery->simulated && !options->thorough)
+        discovery->no_bandwidth = true;
+    return FTH_OK;
+}
+
 enum fth_status fth_discovery_run(struct fth_discovery *discovery,
                                   const struct fth_discover_options *options,
                                   struct fth_error *error)
 {
-    struct fth_device *device = discovery->prober.device;
-    discovery->prober.log = options->log;
-    discovery->only = options->only;
-    enum fth_status status = check_only(options->only, error);
-    if (status == FTH_OK)
-        status = fth_gpu_create(&discovery->gpu, error);
-    if (status == FTH_OK)
-        status = fth_device_describe(device, discovery->gpu, error);
-    if (status == FTH_OK) {
-        const struct fth_attribute *sms = fth_gpu_attribute(discovery->gpu, "device", "sms");
-        discovery->prober.sms = sms && sms->number >= 1 ? (size_t)sms->number : 1;
-        discovery->prober.thorough = options->thorough;
-        /* Simulating every access of a stream takes long, so it must be requested. */
-        const char *backend = fth_gpu_text(discovery->gpu, "device", "backend");
-        discovery->simulated = backend && strcmp(backend, "simulated") == 0;
-        if (discovery->simulated && !options->thorough)
-            discovery->no_bandwidth = true;
-    }
+    enum fth_status status = begin(discovery, options, error);
     for (size_t i = 0; i < FTH_COUNT(stages) && status == FTH_OK; i++)
-        status = stages[i](discovery, error);
+        status = fth_discovery_run_stage(discovery, &stages[i], error);
     if (status != FTH_OK && status != FTH_INTERRUPTED) {
         fth_gpu_destroy(discovery->gpu);
         discovery->gpu = NULL;
@@ -74,11 +161,33 @@ enum fth_status fth_discovery_run(struct fth_discovery *discovery,
     return status;
 }
 
+/* Writes a reason for each TLB level that the user named and that was not found. */
+static enum fth_status note_absent_tlbs(const struct fth_discovery *discovery,
+                                        struct fth_error *error)
+{
+    for (size_t i = 0; i < FTH_TLB_ELEMENTS && discovery->only; i++) {
+        const char *element = fth_tlb_elements[i];
+        if (fth_discovery_wants(discovery, element) &&
+            !fth_gpu_find_section(discovery->gpu, element))
+            FTH_TRY(fth_note_unknown(discovery->gpu, element, "entries", "this level was not found",
+                                     error));
+    }
+    return FTH_OK;
+}
+
 enum fth_status fth_discover(struct fth_device *device, const struct fth_discover_options *options,
                              struct fth_gpu **gpu, struct fth_error *error)
 {
+    struct fth_discover_options known;
     struct fth_discovery discovery = {.prober = {.device = device}};
+    *gpu = NULL;
+    FTH_TRY(fth_options_read("fth_discover_options", options, &known, sizeof known, error));
+    options = &known;
     enum fth_status status = fth_discovery_run(&discovery, options, error);
+    if (status == FTH_OK && (status = note_absent_tlbs(&discovery, error)) != FTH_OK) {
+        fth_gpu_destroy(discovery.gpu);
+        discovery.gpu = NULL;
+    }
     fth_log_progress(options->log, "done", 1);
     *gpu = discovery.gpu;
     return status;

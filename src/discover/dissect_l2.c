@@ -1,5 +1,5 @@
-/* Further figures of the L2 for 'fathom dissect' (probe/l2/l2map.c): the home partitions of lines, the
- * near partition of each SM, prefetching, and whether evictions are repeatable. */
+/* Further figures of the L2 for 'fathom dissect' (probe/l2/l2map.c): the home partitions of lines,
+ * the near partition of each SM, prefetching, and whether evictions are repeatable. */
 #include "discover/discover.h"
 #include "probe/l2/probe_l2.h"
 
@@ -26,10 +26,7 @@ static enum fth_status make_plan(struct fth_discovery *discovery, struct fth_l2_
     const double overhead = discovery->l2_overhead_cycles;
     const double far_l2 = fth_gpu_number(gpu, "l2", "far_latency_cycles", NAN);
     struct fth_figure near = {.value = NAN, .low = NAN}, far = {.value = NAN};
-    enum fth_status status =
-        fth_probe_memory_latency(&discovery->prober, overhead, &near, &far, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_probe_memory_latency(&discovery->prober, overhead, &near, &far, error));
     const double size = fth_gpu_number(gpu, "l2", "size_bytes", 0);
     const double line =
         fth_gpu_number(gpu, "l2", "line_bytes", fth_gpu_number(gpu, "l2", "sector_bytes", 128));
@@ -72,17 +69,16 @@ static enum fth_status find_homes(struct fth_discovery *discovery,
         snprintf(reason, sizeof reason, "no address bit changes the home");
     if (found.mixed || found.unknown || !found.mask)
         return fth_note_unknown(discovery->gpu, "l2", "home_mask", reason, error);
-    const struct fth_note note = {.element = "l2",
-                                  .attribute = "home_mask",
-                                  .value = (double)found.mask,
-                                  .low = NAN,
-                                  .high = NAN,
-                                  .confidence = NAN,
-                                  .samples = found.samples,
-                                  .method = method,
-                                  .note = "bits from 21 on are not known: 2 MiB pages need not be "
-                                          "physically contiguous"};
-    return fth_note_number(discovery->gpu, &note, error);
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = "l2",
+                                       .attribute = "home_mask",
+                                       .number = (double)found.mask,
+                                       .samples = found.samples,
+                                       .method = method,
+                                       .note =
+                                           "bits from 21 on are not known: 2 MiB pages need not be "
+                                           "physically contiguous"},
+                    error);
 }
 
 /* Writes the near partition of each SM: 0 for that of SM 0, 1 for the other. `numbers` is a buffer
@@ -102,8 +98,15 @@ static enum fth_status note_sides(struct fth_gpu *gpu, const enum fth_relation *
              doubtful, sms);
     if (doubtful)
         return fth_note_unknown(gpu, "l2", "partition_by_sm", reason, error);
-    return fth_note_numbers(gpu, "l2", "partition_by_sm", numbers, sms, NAN, samples,
-                            "the homes of the same lines as seen from each SM", error);
+    return fth_note(gpu,
+                    &(struct fth_note){.element = "l2",
+                                       .attribute = "partition_by_sm",
+                                       .numbers = numbers,
+                                       .count = sms,
+                                       .samples = samples,
+                                       .method = "the homes of the same lines as seen from each "
+                                                 "SM"},
+                    error);
 }
 
 static enum fth_status find_sides(struct fth_discovery *discovery,
@@ -139,20 +142,18 @@ static enum fth_status find_prefetch(struct fth_discovery *discovery,
     enum fth_status status = fth_probe_prefetch(&discovery->prober, plan, &part, &samples, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, "l2", "prefetched_part", status, error);
-    const struct fth_note note = {
-        .element = "l2",
-        .attribute = "prefetched_part",
-        .value = round(1000 * part) / 1000,
-        .low = NAN,
-        .high = NAN,
-        .confidence = NAN,
-        .samples = samples,
-        .method =
-            "share of the loads of a first walk, one per line after a flush, that memory does "
-            "not serve",
-        .note = part > min_prefetched_fraction ? "memory delivers more than is requested"
-                                               : "nothing is prefetched"};
-    return fth_note_number(discovery->gpu, &note, error);
+    return fth_note(
+        discovery->gpu,
+        &(struct fth_note){.element = "l2",
+                           .attribute = "prefetched_part",
+                           .number = round(1000 * part) / 1000,
+                           .samples = samples,
+                           .method = "share of the loads of a first walk, one per line after a "
+                                     "flush, that memory does not serve",
+                           .note = part > min_prefetched_fraction
+                                       ? "memory delivers more than is requested"
+                                       : "nothing is prefetched"},
+        error);
 }
 
 static enum fth_status find_order(struct fth_discovery *discovery,
@@ -169,15 +170,19 @@ static enum fth_status find_order(struct fth_discovery *discovery,
         snprintf(method, sizeof method,
                  "at every footprint, either all lines were evicted or none, in every repetition");
     else
-        snprintf(
+        fth_format(
             method, sizeof method,
             "whether a repetition evicts the same lines: agreement beyond chance %.2f, median of "
             "five footprints",
             agreement);
     if (agreement < min_ordered_kappa && agreement > max_random_kappa)
         return fth_note_unknown(discovery->gpu, "l2", "periodic", method, error);
-    return fth_note_text(discovery->gpu, "l2", "periodic",
-                         agreement <= max_random_kappa ? "no" : "yes", method, error);
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = "l2",
+                                       .attribute = "periodic",
+                                       .text = agreement <= max_random_kappa ? "no" : "yes",
+                                       .method = method},
+                    error);
 }
 
 enum fth_status fth_dissect_l2_map(struct fth_discovery *discovery, struct fth_error *error)
@@ -186,12 +191,10 @@ enum fth_status fth_dissect_l2_map(struct fth_discovery *discovery, struct fth_e
     enum fth_status status = make_plan(discovery, &plan, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, "l2", "prefetched_part", status, error);
-    const bool two_partitions = fth_gpu_number(discovery->gpu, "l2", "partitions", 1) == 2;
-    if (two_partitions)
-        status = find_homes(discovery, &plan, error);
-    if (status == FTH_OK && two_partitions)
-        status = find_sides(discovery, &plan, error);
-    if (status == FTH_OK)
-        status = find_prefetch(discovery, &plan, error);
-    return status == FTH_OK ? find_order(discovery, &plan, error) : status;
+    if (fth_gpu_number(discovery->gpu, "l2", "partitions", 1) == 2) {
+        FTH_TRY(find_homes(discovery, &plan, error));
+        FTH_TRY(find_sides(discovery, &plan, error));
+    }
+    FTH_TRY(find_prefetch(discovery, &plan, error));
+    return find_order(discovery, &plan, error);
 }

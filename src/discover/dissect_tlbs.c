@@ -9,16 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fraction of device memory that the probes may allocate, as in tlbs.c. */
-static const double max_memory_fraction = 0.7;
 /* Maximum number of walks in the description. The first ones show the overflow of small sets, and
  * the last one, which is always kept, shows that all pages miss. */
 enum { MAX_WALKS = 48 };
 /* Maximum length of set_ways, and of pages in the experiment for the spectrum: any L2 holds one
  * line of each. */
 enum { MAX_SETS = 256, MAX_PAGES = 6000 };
-
-static const char *const names[FTH_MAX_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
 
 static const char sets_method[] =
     "number of pages that miss as pages are added one by one: all pages of each overflowing set";
@@ -35,13 +31,14 @@ static uint64_t read_count(const struct fth_gpu *gpu, const char *element, const
 static void read_levels(const struct fth_gpu *gpu, struct fth_tlbs *tlbs)
 {
     *tlbs = (struct fth_tlbs){.count = 0};
-    for (size_t i = 0; i < FTH_MAX_TLBS && fth_gpu_attribute_count(gpu, names[i]); i++) {
+    for (size_t i = 0; i < FTH_MAX_TLBS && fth_gpu_attribute_count(gpu, fth_tlb_elements[i]); i++) {
         struct fth_tlb_level *level = &tlbs->levels[tlbs->count++];
-        const struct fth_attribute *entries = fth_gpu_attribute(gpu, names[i], "entries");
-        level->page_bytes = read_count(gpu, names[i], "page_bytes");
+        const struct fth_attribute *entries =
+            fth_gpu_attribute(gpu, fth_tlb_elements[i], "entries");
+        level->page_bytes = read_count(gpu, fth_tlb_elements[i], "page_bytes");
         level->entries = level->page_bytes && entries ? (uint64_t)entries->number : 0;
         level->entries_confidence = entries ? entries->confidence : 0;
-        level->penalty_cycles = fth_gpu_number(gpu, names[i], "miss_penalty_cycles", 0);
+        level->penalty_cycles = fth_gpu_number(gpu, fth_tlb_elements[i], "miss_penalty_cycles", 0);
     }
 }
 
@@ -58,13 +55,22 @@ static enum fth_status note_ways(struct fth_gpu *gpu, const char *name,
             ways[count++] = (double)found->set_sizes[i].ways;
         sets += found->set_sizes[i].sets;
     }
-    FTH_TRY(fth_note_value(gpu, name, "sets", (double)sets, found->confidence, found->samples,
-                           sets_method, error));
-    if (found->set_size_count == 1)
-        return fth_note_value(gpu, name, "ways", (double)found->set_sizes[0].ways,
-                              found->confidence, found->samples, sets_method, error);
-    return fth_note_numbers(gpu, name, "set_ways", ways, count, found->confidence, found->samples,
-                            sets_method, error);
+    struct fth_note note = {.element = name,
+                            .attribute = "sets",
+                            .number = (double)sets,
+                            .confidence = &found->confidence,
+                            .samples = found->samples,
+                            .method = sets_method};
+    FTH_TRY(fth_note(gpu, &note, error));
+    if (found->set_size_count == 1) {
+        note.attribute = "ways";
+        note.number = (double)found->set_sizes[0].ways;
+    } else {
+        note.attribute = "set_ways";
+        note.numbers = ways;
+        note.count = count;
+    }
+    return fth_note(gpu, &note, error);
 }
 
 /* Writes the number of pages and of misses of each walk over more pages than fit. */
@@ -81,16 +87,24 @@ static enum fth_status note_miss_curve(struct fth_gpu *gpu, const char *name,
         pages[count] = (double)found->miss_curve[i].pages;
         missed[count++] = (double)found->miss_curve[i].missed;
     }
-    enum fth_status status =
-        fth_note_numbers(gpu, name, "overflow_pages", pages, count, NAN, found->samples,
-                         "number of pages of each walk", error);
-    return status == FTH_OK
-               ? fth_note_numbers(gpu, name, "overflow_missed", missed, count, NAN, found->samples,
-                                  found->policy == FTH_TLB_NOT_PERIODIC
-                                      ? "pages that missed in any pass"
-                                      : "pages that missed in most passes",
-                                  error)
-               : status;
+    FTH_TRY(fth_note(gpu,
+                     &(struct fth_note){.element = name,
+                                        .attribute = "overflow_pages",
+                                        .numbers = pages,
+                                        .count = count,
+                                        .samples = found->samples,
+                                        .method = "number of pages of each walk"},
+                     error));
+    return fth_note(gpu,
+                    &(struct fth_note){.element = name,
+                                       .attribute = "overflow_missed",
+                                       .numbers = missed,
+                                       .count = count,
+                                       .samples = found->samples,
+                                       .method = found->policy == FTH_TLB_NOT_PERIODIC
+                                                     ? "pages that missed in any pass"
+                                                     : "pages that missed in most passes"},
+                    error);
 }
 
 static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
@@ -110,11 +124,13 @@ static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
                 : "the evicted page could not be identified: there is too little memory, or the "
                   "previous level holds too many of the pages",
             error);
-    enum fth_status status =
-        fth_note_text(gpu, name, "periodic", unsteady ? "no" : "yes",
-                      "whether the same pages miss in every pass over more pages than fit", error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_note(gpu,
+                     &(struct fth_note){.element = name,
+                                        .attribute = "periodic",
+                                        .text = unsteady ? "no" : "yes",
+                                        .method = "whether the same pages miss in every pass over "
+                                                  "more pages than fit"},
+                     error));
     if (unsteady && !random)
         return fth_note_unknown(
             gpu, name, "policy",
@@ -126,29 +142,27 @@ static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
                                 "the same pages miss in each pass over more pages than fit, but "
                                 "fewer pages per set than with LRU or FIFO",
                                 error);
-    struct fth_gpu_section *section;
-    struct fth_attribute policy = fth_attribute_make("policy", FTH_TEXT);
-    policy.text = random                          ? "random"
-                  : found->policy == FTH_TLB_PLRU ? "plru"
-                  : found->policy == FTH_TLB_FIFO ? "fifo"
-                                                  : "lru";
-    policy.source = FTH_SOURCE_MEASURED;
-    policy.confidence = found->policy_confidence;
-    policy.method = random ? random_method : method;
-    status = fth_note_section(gpu, name, &section, error);
-    return status == FTH_OK ? fth_gpu_set(gpu, section, &policy, error) : status;
+    return fth_note(gpu,
+                    &(struct fth_note){.element = name,
+                                       .attribute = "policy",
+                                       .text = random                          ? "random"
+                                               : found->policy == FTH_TLB_PLRU ? "plru"
+                                               : found->policy == FTH_TLB_FIFO ? "fifo"
+                                                                               : "lru",
+                                       .confidence = &found->policy_confidence,
+                                       .method = random ? random_method : method},
+                    error);
 }
 
 static enum fth_status note_sets(struct fth_gpu *gpu, const char *name,
                                  const struct fth_tlb_sets *found, struct fth_error *error)
 {
-    enum fth_status status = note_miss_curve(gpu, name, found, error);
-    if (status == FTH_OK && found->set_size_count)
-        status = note_ways(gpu, name, found, error);
-    else if (status == FTH_OK)
-        status =
-            fth_note_unknown(gpu, name, "sets", found->doubt ? found->doubt : "not found", error);
-    return status == FTH_OK ? note_policy(gpu, name, found, error) : status;
+    FTH_TRY(note_miss_curve(gpu, name, found, error));
+    FTH_TRY(found->set_size_count
+                ? note_ways(gpu, name, found, error)
+                : fth_note_unknown(gpu, name, "sets", found->doubt ? found->doubt : "not found",
+                                   error));
+    return note_policy(gpu, name, found, error);
 }
 
 /* Writes the reason why a level cannot be dissected. */
@@ -161,8 +175,8 @@ static enum fth_status note_missing(struct fth_gpu *gpu, const char *name, struc
     else
         snprintf(reason, sizeof reason, "its number of entries is not known%s%s", why ? ": " : "",
                  why ? why : "");
-    enum fth_status status = fth_note_unknown(gpu, name, "sets", reason, error);
-    return status == FTH_OK ? fth_note_unknown(gpu, name, "policy", reason, error) : status;
+    FTH_TRY(fth_note_unknown(gpu, name, "sets", reason, error));
+    return fth_note_unknown(gpu, name, "policy", reason, error);
 }
 
 /* Passes the loads of the series to the callback, if the caller has set one. */
@@ -191,14 +205,15 @@ static enum fth_status find_sets(struct fth_discovery *discovery,
         .tlbs = tlbs,
         .level_index = level_index,
         .max_bytes =
-            (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * max_memory_fraction),
+            (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * fth_walked_memory_fraction),
         .l2_bytes = (uint64_t)fth_gpu_number(gpu, "l2", "size_bytes", 1 << 20)};
     enum fth_status status = fth_probe_tlb_sets(&discovery->prober, &plan, &found, error);
     if (status == FTH_OK) {
-        report_series(options, names[level_index], tlbs->levels[level_index].page_bytes, &found);
-        status = note_sets(gpu, names[level_index], &found, error);
+        report_series(options, fth_tlb_elements[level_index], tlbs->levels[level_index].page_bytes,
+                      &found);
+        status = note_sets(gpu, fth_tlb_elements[level_index], &found, error);
     } else {
-        status = fth_note_failure(gpu, names[level_index], "sets", status, error);
+        status = fth_note_failure(gpu, fth_tlb_elements[level_index], "sets", status, error);
     }
     fth_tlb_sets_fini(&found);
     return status;
@@ -223,13 +238,23 @@ static enum fth_status note_patterns(struct fth_gpu *gpu, const char *element,
         if (found->patterns[i].presence != FTH_PRESENT)
             continue;
         present[count] = words[i];
-        cycles[count++] = round(10 * (found->patterns[i].cycles.value - overhead)) / 10;
+        cycles[count++] = fth_round_to_tenth(found->patterns[i].cycles.value - overhead);
     }
-    enum fth_status status =
-        fth_note_texts(gpu, element, "spectrum_patterns", present, count, NAN, method, error);
-    return status == FTH_OK ? fth_note_numbers(gpu, element, "spectrum_cycles", cycles, count, NAN,
-                                               found->samples, method, error)
-                            : status;
+    FTH_TRY(fth_note(gpu,
+                     &(struct fth_note){.element = element,
+                                        .attribute = "spectrum_patterns",
+                                        .texts = present,
+                                        .count = count,
+                                        .method = method},
+                     error));
+    return fth_note(gpu,
+                    &(struct fth_note){.element = element,
+                                       .attribute = "spectrum_cycles",
+                                       .numbers = cycles,
+                                       .count = count,
+                                       .samples = found->samples,
+                                       .method = method},
+                    error);
 }
 
 /* Writes whether L1 is addressed virtually. It is if TLB misses do not slow down hits in L1. */
@@ -239,19 +264,26 @@ static enum fth_status note_addressing(struct fth_gpu *gpu, const struct fth_spe
     const enum fth_presence one = found->patterns[FTH_PATTERN_HIT_MISS].presence;
     const enum fth_presence both = found->patterns[FTH_PATTERN_HIT_MISS_BOTH].presence;
     const bool virtual = one == FTH_ABSENT && both != FTH_PRESENT;
-    enum fth_status status = FTH_OK;
     if (one == FTH_PRESENT)
-        status = fth_note_count(gpu, "l1", "tlb_miss_cycles",
-                                round(10 * (found->patterns[FTH_PATTERN_HIT_MISS].cycles.value -
-                                            found->patterns[FTH_PATTERN_HIT].cycles.value)) /
-                                    10,
-                                found->samples, "latency of P2 minus latency of P1", error);
-    if (status != FTH_OK)
-        return status;
-    return fth_note_text(gpu, "l1", "addressing", virtual ? "virtual" : "physical",
-                         virtual ? "a hit takes the same time whether or not a TLB has its page"
-                                 : "a hit takes longer if the first TLB does not have its page",
-                         error);
+        FTH_TRY(fth_note(gpu,
+                         &(struct fth_note){.element = "l1",
+                                            .attribute = "tlb_miss_cycles",
+                                            .number = fth_round_to_tenth(
+                                                found->patterns[FTH_PATTERN_HIT_MISS].cycles.value -
+                                                found->patterns[FTH_PATTERN_HIT].cycles.value),
+                                            .samples = found->samples,
+                                            .method = "latency of P2 minus latency of P1"},
+                         error));
+    return fth_note(gpu,
+                    &(struct fth_note){.element = "l1",
+                                       .attribute = "addressing",
+                                       .text = virtual ? "virtual" : "physical",
+                                       .method = virtual
+                                                     ? "a hit takes the same time whether or not a "
+                                                       "TLB has its page"
+                                                     : "a hit takes longer if the first TLB does "
+                                                       "not have its page"},
+                    error);
 }
 
 static enum fth_status note_page_table(struct fth_gpu *gpu, const struct fth_spectrum *found,
@@ -263,12 +295,15 @@ static enum fth_status note_page_table(struct fth_gpu *gpu, const struct fth_spe
         return FTH_OK;
     const double more = found->patterns[FTH_PATTERN_SWITCH].cycles.value -
                         found->patterns[FTH_PATTERN_COLD_MISS].cycles.value;
-    enum fth_status status =
-        fth_note_count(gpu, "memory", "page_table_bytes", (double)found->page_table_bytes,
-                       found->samples, method, error);
-    return status == FTH_OK ? fth_note_count(gpu, "memory", "page_table_switch_cycles",
-                                             round(10 * more) / 10, found->samples, method, error)
-                            : status;
+    struct fth_note note = {.element = "memory",
+                            .attribute = "page_table_bytes",
+                            .number = (double)found->page_table_bytes,
+                            .samples = found->samples,
+                            .method = method};
+    FTH_TRY(fth_note(gpu, &note, error));
+    note.attribute = "page_table_switch_cycles";
+    note.number = fth_round_to_tenth(more);
+    return fth_note(gpu, &note, error);
 }
 
 /* Returns half of the lines of L1: they fit even if they are distributed unevenly over the sets. */
@@ -289,7 +324,7 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
     const uint64_t page =
         two && second->page_bytes > first->page_bytes ? second->page_bytes : first->page_bytes;
     const uint64_t max =
-        (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * max_memory_fraction);
+        (uint64_t)(fth_gpu_number(gpu, "memory", "size_bytes", 0) * fth_walked_memory_fraction);
     /* If the number of entries of the second TLB is not known, use as many pages as memory has. */
     const uint64_t max_pages = FTH_MIN(max / page * 3 / 4, MAX_PAGES);
     const struct fth_spectrum_plan plan = {.path = path,
@@ -311,15 +346,32 @@ static enum fth_status find_spectrum(struct fth_discovery *discovery, const stru
         found.patterns[FTH_PATTERN_HIT_MISS_BOTH].presence != FTH_PRESENT)
         return fth_note_unknown(gpu, element, "spectrum_cycles",
                                 "even all available memory does not exceed the second TLB", error);
-    status = note_patterns(gpu, element, &found, discovery->l2_overhead_cycles, error);
-    if (status == FTH_OK && path == FTH_PATH_CA)
-        status = note_addressing(gpu, &found, error);
-    if (status == FTH_OK && path == FTH_PATH_CG)
-        status = note_page_table(gpu, &found, error);
-    return status;
+    FTH_TRY(note_patterns(gpu, element, &found, discovery->l2_overhead_cycles, error));
+    return path == FTH_PATH_CA ? note_addressing(gpu, &found, error)
+                               : note_page_table(gpu, &found, error);
 }
 
 /* ---- all levels ---- */
+
+/* Measures the sets and the policy of each level that is to be dissected. *any is true if there is
+ * one. */
+static enum fth_status dissect_levels(struct fth_discovery *discovery,
+                                      const struct fth_dissect_options *options,
+                                      const struct fth_tlbs *tlbs, bool *any,
+                                      struct fth_error *error)
+{
+    for (size_t i = 0; i < FTH_MAX_TLBS; i++) {
+        if (!fth_discovery_wants(discovery, fth_tlb_elements[i]))
+            continue;
+        *any = true;
+        FTH_TRY(fth_discovery_check_interrupt(discovery, error));
+        if (i < tlbs->count && tlbs->levels[i].entries)
+            FTH_TRY(find_sets(discovery, options, tlbs, i, error));
+        else if (i < tlbs->count || discovery->only)
+            FTH_TRY(note_missing(discovery->gpu, fth_tlb_elements[i], error));
+    }
+    return FTH_OK;
+}
 
 enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
                                  const struct fth_dissect_options *options, struct fth_error *error)
@@ -327,28 +379,18 @@ enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
     struct fth_tlbs tlbs;
     struct fth_gpu *gpu = discovery->gpu;
     bool any = false;
-    enum fth_status status = FTH_OK;
     read_levels(gpu, &tlbs);
-    for (size_t i = 0; i < FTH_MAX_TLBS && status == FTH_OK; i++) {
-        if (!fth_discovery_wants(discovery, names[i]))
-            continue;
-        any = true;
-        if (i < tlbs.count && tlbs.levels[i].entries)
-            status = find_sets(discovery, options, &tlbs, i, error);
-        else if (i < tlbs.count || discovery->only)
-            status = note_missing(gpu, names[i], error);
-    }
+    FTH_TRY(dissect_levels(discovery, options, &tlbs, &any, error));
     if (!any || tlbs.count == 0 || tlbs.levels[0].entries == 0)
-        return status;
+        return FTH_OK;
     struct fth_figure near = {.value = NAN, .low = NAN}, far = {.value = NAN};
-    if (status == FTH_OK)
-        status = fth_probe_memory_latency(&discovery->prober, discovery->l2_overhead_cycles, &near,
-                                          &far, error);
-    const bool two = isfinite(far.value);
+    enum fth_status status = fth_probe_memory_latency(
+        &discovery->prober, discovery->l2_overhead_cycles, &near, &far, error);
     if (status != FTH_OK)
         return fth_note_failure(gpu, "l2", "spectrum_cycles", status, error);
-    status = find_spectrum(discovery, &tlbs, "l2", FTH_PATH_CG, two, error);
-    if (status == FTH_OK && fth_gpu_attribute(gpu, "l1", "size_bytes"))
-        status = find_spectrum(discovery, &tlbs, "l1", FTH_PATH_CA, two, error);
-    return status;
+    const bool two = isfinite(far.value);
+    FTH_TRY(find_spectrum(discovery, &tlbs, "l2", FTH_PATH_CG, two, error));
+    return fth_gpu_attribute(gpu, "l1", "size_bytes")
+               ? find_spectrum(discovery, &tlbs, "l1", FTH_PATH_CA, two, error)
+               : FTH_OK;
 }

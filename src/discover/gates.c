@@ -37,23 +37,9 @@ static const char *const data_caches[] = {"l1", "texture", "readonly"};
  * error of latencies in cycles or ns, which are rounded to tenths. */
 static const double max_clock_difference = 0.02, rounding_error = 0.05;
 
-/* The stage that measures each element again. */
-static const struct {
-    const char *element;
-    fth_stage *stage;
-} measured_by[] = {
-    {"l1", fth_discover_sm},
-    {"texture", fth_discover_sm},
-    {"readonly", fth_discover_sm},
-    {"constant_l1", fth_discover_constants},
-    {"constant_l15", fth_discover_constants},
-    {"instruction_l0", fth_discover_constants},
-    {"instruction_l1", fth_discover_constants},
-    {"instruction_l15", fth_discover_constants},
-    {"shared", fth_discover_shared},
-    {"l2", fth_discover_l2_latency},
-    {"memory", fth_discover_memory},
-};
+/* The elements whose latencies are known in cycles and in nanoseconds. */
+static const char *const timed[] = {"l1",           "texture", "readonly", "constant_l1",
+                                    "constant_l15", "shared",  "l2",       "memory"};
 
 /* ---- failures ---- */
 
@@ -78,7 +64,7 @@ static void add_failure(struct failures *failures, const char *element, const ch
     *failure = (struct failure){.element = element, .attribute = attribute, .other = other};
     va_list arguments;
     va_start(arguments, reason);
-    vsnprintf(failure->reason, sizeof failure->reason, reason, arguments);
+    fth_vformat(failure->reason, sizeof failure->reason, reason, arguments);
     va_end(arguments);
 }
 
@@ -143,18 +129,18 @@ static double clock_of(const struct fth_gpu *gpu, const char *element, double *t
 /* Compares the clock of every latency with the median of all. */
 static void check_clock(const struct fth_gpu *gpu, struct failures *failures)
 {
-    double clocks_mhz[FTH_COUNT(measured_by)], tolerance, median_mhz;
+    double clocks_mhz[FTH_COUNT(timed)], tolerance, median_mhz;
     size_t count = 0;
-    for (size_t i = 0; i < FTH_COUNT(measured_by); i++) {
-        clocks_mhz[count] = clock_of(gpu, measured_by[i].element, &tolerance);
+    for (size_t i = 0; i < FTH_COUNT(timed); i++) {
+        clocks_mhz[count] = clock_of(gpu, timed[i], &tolerance);
         count += isfinite(clocks_mhz[count]) ? 1 : 0;
     }
     if (count == 0 || fth_quantile_f64(clocks_mhz, count, 0.5, &median_mhz, NULL) != FTH_OK)
         return;
-    for (size_t i = 0; i < FTH_COUNT(measured_by); i++) {
-        const double clock_mhz = clock_of(gpu, measured_by[i].element, &tolerance);
+    for (size_t i = 0; i < FTH_COUNT(timed); i++) {
+        const double clock_mhz = clock_of(gpu, timed[i], &tolerance);
         if (fabs(clock_mhz / median_mhz - 1) > max_clock_difference + tolerance)
-            add_failure(failures, measured_by[i].element, "latency_ns", NULL,
+            add_failure(failures, timed[i], "latency_ns", NULL,
                         "measured at %.0f MHz, but most other latencies at %.0f", clock_mhz,
                         median_mhz);
     }
@@ -170,11 +156,14 @@ static void check(const struct fth_gpu *gpu, struct failures *failures)
 
 /* ---- handling failures ---- */
 
-static fth_stage *stage_of(const char *element)
+/* Returns the stage that measures the latency and size of an element; NULL if `element` is NULL. */
+static const struct fth_stage *stage_of(const char *element)
 {
-    for (size_t i = 0; element && i < FTH_COUNT(measured_by); i++)
-        if (strcmp(measured_by[i].element, element) == 0)
-            return measured_by[i].stage;
+    const struct fth_stage *stage;
+    for (size_t i = 0; element && (stage = fth_discovery_stage(i)); i++)
+        for (size_t k = 0; k < FTH_STAGE_ELEMENTS && stage->elements[k]; k++)
+            if (strcmp(stage->elements[k], element) == 0)
+                return stage;
     return NULL;
 }
 
@@ -182,42 +171,38 @@ static fth_stage *stage_of(const char *element)
 static enum fth_status measure_again(struct fth_discovery *discovery,
                                      const struct failures *failures, struct fth_error *error)
 {
-    static fth_stage *const order[] = {fth_discover_l2_latency, fth_discover_sm,
-                                       fth_discover_shared, fth_discover_constants,
-                                       fth_discover_memory};
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(order) && status == FTH_OK; i++) {
+    const struct fth_stage *stage;
+    for (size_t i = 0; (stage = fth_discovery_stage(i)); i++) {
         bool failed = false;
         for (size_t k = 0; k < failures->count; k++)
-            failed = failed || stage_of(failures->items[k].element) == order[i] ||
-                     stage_of(failures->items[k].other) == order[i];
+            failed = failed || stage_of(failures->items[k].element) == stage ||
+                     stage_of(failures->items[k].other) == stage;
         if (failed)
-            status = order[i](discovery, error);
+            FTH_TRY(fth_discovery_run_stage(discovery, stage, error));
     }
-    return status;
+    return FTH_OK;
 }
 
 enum fth_status fth_discover_gates(struct fth_discovery *discovery, struct fth_error *error)
 {
     struct failures failures;
-    enum fth_status status = FTH_OK;
     check(discovery->gpu, &failures);
     for (size_t i = 0; i < failures.count; i++)
         fth_log_message(discovery->prober.log, FTH_LOG_WARNING, "%s.%s: %s; measuring again",
                         failures.items[i].element, failures.items[i].attribute,
                         failures.items[i].reason);
     if (failures.count) {
-        status = measure_again(discovery, &failures, error);
+        FTH_TRY(measure_again(discovery, &failures, error));
         check(discovery->gpu, &failures);
     }
-    for (size_t i = 0; i < failures.count && status == FTH_OK; i++) {
+    for (size_t i = 0; i < failures.count; i++) {
         const struct failure *failure = &failures.items[i];
         fth_log_message(discovery->prober.log, FTH_LOG_WARNING, "%s.%s: %s", failure->element,
                         failure->attribute, failure->reason);
-        status = fth_note_unknown(discovery->gpu, failure->element, failure->attribute,
-                                  failure->reason, error);
-        if (status == FTH_OK && strcmp(failure->attribute, "latency_cycles") == 0)
+        FTH_TRY(fth_note_unknown(discovery->gpu, failure->element, failure->attribute,
+                                 failure->reason, error));
+        if (strcmp(failure->attribute, "latency_cycles") == 0)
             fth_note_remove(discovery->gpu, failure->element, "latency_ns");
     }
-    return status;
+    return FTH_OK;
 }

@@ -1,7 +1,6 @@
 /* Measures the L2 and device memory. */
 #include "discover/discover.h"
 #include "probe/l2/probe_l2.h"
-#include "probe/tlb/probe_tlb.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,22 +20,27 @@ static const struct fth_latency_plan l2_array = {
     .every_sm = true,
 };
 
-/* Writes the L2 latency of each SM. */
-static enum fth_status note_by_sm(struct fth_discovery *discovery, double *by_sm,
-                                  struct fth_error *error)
+/* Writes the latency of the L2, for all SMs together and for each SM. */
+static enum fth_status note_l2_latency(struct fth_discovery *discovery, double *by_sm,
+                                       struct fth_error *error)
 {
-    struct fth_gpu_section *section;
-    FTH_TRY(fth_note_section(discovery->gpu, "l2", &section, error));
+    const struct fth_figure *l2 = &discovery->l2;
+    FTH_TRY(fth_note(
+        discovery->gpu,
+        &(struct fth_note){
+            .element = "l2", .attribute = "latency_cycles", .figure = l2, .method = pass_method},
+        error));
     for (size_t i = 0; i < discovery->prober.sms; i++)
-        by_sm[i] = round(by_sm[i] * 10) / 10;
-    struct fth_attribute list = fth_attribute_make("latency_by_sm_cycles", FTH_NUMBERS);
-    list.numbers = by_sm;
-    list.count = discovery->prober.sms;
-    list.source = FTH_SOURCE_MEASURED;
-    list.method = fth_pass_method;
-    list.samples = (double)discovery->l2.samples;
-    list.confidence = discovery->l2.confidence > 0 ? discovery->l2.confidence : NAN;
-    return fth_gpu_set(discovery->gpu, section, &list, error);
+        by_sm[i] = fth_round_to_tenth(by_sm[i]);
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = "l2",
+                                       .attribute = "latency_by_sm_cycles",
+                                       .numbers = by_sm,
+                                       .count = discovery->prober.sms,
+                                       .confidence = l2->confidence > 0 ? &l2->confidence : NULL,
+                                       .samples = l2->samples,
+                                       .method = fth_pass_method},
+                    error);
 }
 
 enum fth_status fth_discover_l2_latency(struct fth_discovery *discovery, struct fth_error *error)
@@ -47,7 +51,6 @@ enum fth_status fth_discover_l2_latency(struct fth_discovery *discovery, struct 
     all.by_sm = calloc(discovery->prober.sms, sizeof *all.by_sm);
     if (!all.by_sm)
         return fth_no_memory(error, "find latency", NULL);
-    fth_log_progress(discovery->prober.log, "L2 latency", 0.05);
     enum fth_status status = fth_probe_latency(&discovery->prober, &all, &discovery->l2, error);
     /* The timing overhead is measured on one SM and needs the latency of that SM. */
     if (status == FTH_OK)
@@ -56,10 +59,7 @@ enum fth_status fth_discover_l2_latency(struct fth_discovery *discovery, struct 
         status = fth_probe_overhead(&discovery->prober, &one, l2.value,
                                     &discovery->l2_overhead_cycles, error);
     if (status == FTH_OK && fth_discovery_wants(discovery, "l2"))
-        status = fth_note_latency(discovery->gpu, "l2", "latency_cycles", &discovery->l2,
-                                  pass_method, error);
-    if (status == FTH_OK && fth_discovery_wants(discovery, "l2"))
-        status = note_by_sm(discovery, all.by_sm, error);
+        status = note_l2_latency(discovery, all.by_sm, error);
     free(all.by_sm);
     return status;
 }
@@ -67,20 +67,33 @@ enum fth_status fth_discover_l2_latency(struct fth_discovery *discovery, struct 
 enum fth_status fth_discover_memory(struct fth_discovery *discovery, struct fth_error *error)
 {
     struct fth_figure far;
-    fth_log_progress(discovery->prober.log, "memory latency", 0.6);
-    enum fth_status status = fth_probe_memory_latency(
-        &discovery->prober, discovery->l2_overhead_cycles, &discovery->memory, &far, error);
-    if (status != FTH_OK || !fth_discovery_wants(discovery, "memory"))
-        return status;
-    status = fth_note_latency(discovery->gpu, "memory", "latency_cycles", &discovery->memory,
-                              hop_method, error);
-    if (status == FTH_OK && isfinite(far.value))
-        status = fth_note_latency(discovery->gpu, "memory", "far_latency_cycles", &far, hop_method,
-                                  error);
-    return status;
+    FTH_TRY(fth_probe_memory_latency(&discovery->prober, discovery->l2_overhead_cycles,
+                                     &discovery->memory, &far, error));
+    if (!fth_discovery_wants(discovery, "memory"))
+        return FTH_OK;
+    struct fth_note note = {.element = "memory",
+                            .attribute = "latency_cycles",
+                            .figure = &discovery->memory,
+                            .method = hop_method};
+    FTH_TRY(fth_note(discovery->gpu, &note, error));
+    note.attribute = "far_latency_cycles";
+    note.figure = &far;
+    return isfinite(far.value) ? fth_note(discovery->gpu, &note, error) : FTH_OK;
 }
 
 /* ---- memory with cold TLBs ---- */
+
+/* Bytes added to the page as the stride of a cold walk, so that its lines use several L2 sets.
+ * Chosen, not derived. */
+enum { COLD_SKEW_BYTES = 256 };
+/* A cold walk covers this many times the reach of the TLBs, and further pages for TLBs of a short
+ * reach. More would only take longer. */
+static const double cold_reaches = 4;
+enum { COLD_EXTRA_PAGES = 512, MAX_COLD_PAGES = 1 << 16 };
+/* It must cover at least this many times the reach, so that most loads miss all TLBs, and have at
+ * least as many loads as their plateaus need. The four limits are chosen, not derived. */
+static const double min_cold_reaches = 1.2;
+enum { MIN_COLD_PAGES = 64 };
 
 /* Chooses the stride and the number of loads, one per page, of a walk that exceeds the reach of all
  * TLBs that were found, within the memory that may be allocated. Returns false and sets *reason if
@@ -88,33 +101,30 @@ enum fth_status fth_discover_memory(struct fth_discovery *discovery, struct fth_
 static bool choose_cold_walk(const struct fth_gpu *gpu, uint64_t *stride, uint64_t *count,
                              const char **reason)
 {
-    static const char *const names[FTH_MAX_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
-    const uint64_t skew = 256; /* bytes added to the stride, so that lines use several L2 sets */
-    const uint64_t min_count = 512, max_count = 1 << 16;
     double page = 0, reach = 0;
-    for (size_t i = 0; i < FTH_MAX_TLBS; i++) {
-        const struct fth_attribute *reach_attribute =
-            fth_gpu_attribute(gpu, names[i], "reach_bytes");
-        const struct fth_attribute *page_attribute = fth_gpu_attribute(gpu, names[i], "page_bytes");
-        if (fth_gpu_find_section(gpu, names[i]) && !(reach_attribute && page_attribute)) {
+    for (size_t i = 0; i < FTH_TLB_ELEMENTS; i++) {
+        const char *element = fth_tlb_elements[i];
+        const double level_reach = fth_gpu_number(gpu, element, "reach_bytes", NAN);
+        const double level_page = fth_gpu_number(gpu, element, "page_bytes", NAN);
+        if (!fth_gpu_find_section(gpu, element))
+            continue;
+        if (isnan(level_reach) || isnan(level_page)) {
             *reason = "the reach of a TLB is not known";
             return false;
         }
-        reach = reach_attribute ? fmax(reach, reach_attribute->number) : reach;
-        page = page_attribute ? fmax(page, page_attribute->number) : page;
+        reach = fmax(reach, level_reach);
+        page = fmax(page, level_page);
     }
     *reason = "no TLB was found";
     if (page <= 0)
         return false;
-    const struct fth_attribute *memory = fth_gpu_attribute(gpu, "memory", "size_bytes");
-    *stride = (uint64_t)page + skew;
-    *count = (uint64_t)(memory ? 0.7 * memory->number : 0) / *stride;
-    /* Four times the reach is enough; more would only take longer. */
-    const uint64_t sufficient_count = min_count + (uint64_t)(4 * reach / page);
-    *count = *count < sufficient_count ? *count : sufficient_count;
-    *count = *count < max_count ? *count : max_count;
+    const double memory = fth_gpu_number(gpu, "memory", "size_bytes", 0);
+    *stride = (uint64_t)page + COLD_SKEW_BYTES;
+    *count = (uint64_t)(fth_walked_memory_fraction * memory) / *stride;
+    *count = FTH_MIN(*count, COLD_EXTRA_PAGES + (uint64_t)(cold_reaches * reach / page));
+    *count = FTH_MIN(*count, MAX_COLD_PAGES);
     *reason = "memory is too small to exceed the reach of the TLBs";
-    return (double)*count * page > 1.2 * reach && *count >= 64;
+    return (double)*count * page > min_cold_reaches * reach && *count >= MIN_COLD_PAGES;
 }
 
 enum fth_status fth_discover_cold(struct fth_discovery *discovery, struct fth_error *error)
@@ -128,7 +138,7 @@ enum fth_status fth_discover_cold(struct fth_discovery *discovery, struct fth_er
         return FTH_OK;
     if (!choose_cold_walk(discovery->gpu, &stride, &count, &reason))
         return fth_note_unknown(discovery->gpu, "memory", "cold_latency_cycles", reason, error);
-    fth_log_progress(discovery->prober.log, "memory latency with cold TLBs", 0.85);
+    fth_discovery_report_step(discovery, "memory latency with cold TLBs", 0);
     struct fth_figure cold = {.value = NAN};
     enum fth_status status = fth_probe_cold_latency(
         &discovery->prober, discovery->l2_overhead_cycles, stride, count, &cold, error);
@@ -138,30 +148,15 @@ enum fth_status fth_discover_cold(struct fth_discovery *discovery, struct fth_er
     if (cold.value < discovery->memory.value)
         return fth_note_unknown(discovery->gpu, "memory", "cold_latency_cycles",
                                 "measured as lower than with warm TLBs", error);
-    return fth_note_latency(discovery->gpu, "memory", "cold_latency_cycles", &cold, method, error);
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = "memory",
+                                       .attribute = "cold_latency_cycles",
+                                       .figure = &cold,
+                                       .method = method},
+                    error);
 }
 
 /* ---- L2 ---- */
-
-/* Writes the decision or, if there is none, the reason under "unknown". `reason` may be NULL. */
-static enum fth_status note_decision(struct fth_discovery *discovery, const char *attribute,
-                                     const struct fth_decision *decision, size_t samples,
-                                     const char *method, const char *note, const char *reason,
-                                     struct fth_error *error)
-{
-    const struct fth_note made = {.element = "l2",
-                                  .attribute = attribute,
-                                  .value = (double)decision->value,
-                                  .low = NAN,
-                                  .high = NAN,
-                                  .confidence = round(1000 * decision->confidence) / 1000,
-                                  .samples = samples,
-                                  .method = method,
-                                  .note = note};
-    if (decision->value)
-        return fth_note_number(discovery->gpu, &made, error);
-    return reason ? fth_note_unknown(discovery->gpu, "l2", attribute, reason, error) : FTH_OK;
-}
 
 /* Whether all lines were evicted by a footprint smaller than the size that the driver reports. No
  * policy does that, so something else must have used the L2. */
@@ -173,7 +168,7 @@ static bool evicts_too_early(const struct fth_l2_found *found,
 }
 
 /* Warns if the size that the driver reports does not match the footprints at which lines are
- * evicted. The tolerance of 20 % is a heuristic. */
+ * evicted. The tolerance of 20 % is chosen, not derived. */
 static void check_size(struct fth_discovery *discovery, double driver_size,
                        const struct fth_l2_found *found)
 {
@@ -188,25 +183,35 @@ static void check_size(struct fth_discovery *discovery, double driver_size,
             driver_size);
 }
 
-/* `early`: lines were evicted too early for full_miss_bytes to be valid. */
+/* Returns a note on the partitions, written to `text`, or NULL. */
+static const char *partitions_note(const struct fth_l2_found *found, char *text, size_t size)
+{
+    if (found->partitions.value > 1 && found->near_onset.value && found->near_full_miss.value)
+        fth_format(text, size,
+                   "all lines stay in the near partition up to %.1f MiB, none from %.1f MiB on",
+                   (double)found->near_onset.value / 1048576,
+                   (double)found->near_full_miss.value / 1048576);
+    else if (found->evicts_early)
+        snprintf(text, size, "lines are evicted before other memory is accessed");
+    else
+        return NULL;
+    return text;
+}
+
+/* Writes the figures that were found, or the reasons why they were not. `early`: lines were evicted
+ * too early for full_miss_bytes to be valid. */
 static enum fth_status note_found(struct fth_discovery *discovery, const struct fth_l2_found *found,
                                   bool early, struct fth_error *error)
 {
     static const struct fth_decision none;
     static const char footprint_note[] =
         "for this allocation: other pages may be distributed over the sets more or less evenly";
-    char near_note[128] = "";
-    if (found->evicts_early)
-        snprintf(near_note, sizeof near_note, "lines are evicted before other memory is accessed");
-    if (found->partitions.value > 1 && found->near_onset.value && found->near_full_miss.value)
-        snprintf(near_note, sizeof near_note,
-                 "all lines stay in the near partition up to %.1f MiB, none from %.1f MiB on",
-                 (double)found->near_onset.value / 1048576,
-                 (double)found->near_full_miss.value / 1048576);
+    char near_note[128];
     const struct {
         const char *attribute;
         const struct fth_decision *decision;
-        const char *method, *note, *reason;
+        const char *method, *note;
+        const char *reason; /* if there is no decision; NULL: none is written */
     } rows[] = {
         {"size_bytes", &found->size, "the smallest footprint that evicts all lines", NULL, NULL},
         {"line_bytes", &found->line,
@@ -221,7 +226,8 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
         {"partitions", &found->partitions,
          "share of lines found neither in the near partition nor in memory after accesses to more "
          "than half the size",
-         near_note[0] ? near_note : NULL, "the evictions match neither one partition nor two"},
+         partitions_note(found, near_note, sizeof near_note),
+         "the evictions match neither one partition nor two"},
         {"onset_bytes", &found->onset,
          "the largest of seven footprints around the size after which all lines were in L2",
          footprint_note, NULL},
@@ -230,23 +236,29 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
          footprint_note,
          early ? "all lines were evicted by a footprint smaller than the L2" : NULL},
     };
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(rows) && status == FTH_OK; i++)
-        status = note_decision(discovery, rows[i].attribute, rows[i].decision, found->samples,
-                               rows[i].method, rows[i].note, rows[i].reason, error);
-    if (status == FTH_OK && found->partitions.value > 1)
-        status = fth_note_latency(discovery->gpu, "l2", "far_latency_cycles", &found->far_latency,
-                                  hop_method, error);
-    return status;
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        const double confidence = round(1000 * rows[i].decision->confidence) / 1000;
+        const struct fth_note note = {.element = "l2",
+                                      .attribute = rows[i].attribute,
+                                      .number = (double)rows[i].decision->value,
+                                      .confidence = &confidence,
+                                      .samples = found->samples,
+                                      .method = rows[i].method,
+                                      .note = rows[i].note};
+        if (rows[i].decision->value)
+            FTH_TRY(fth_note(discovery->gpu, &note, error));
+        else if (rows[i].reason)
+            FTH_TRY(
+                fth_note_unknown(discovery->gpu, "l2", rows[i].attribute, rows[i].reason, error));
+    }
+    return FTH_OK;
 }
 
 enum fth_status fth_discover_l2(struct fth_discovery *discovery, struct fth_error *error)
 {
-    if (!fth_discovery_wants(discovery, "l2"))
-        return FTH_OK;
-    fth_log_progress(discovery->prober.log, "L2", 0.7);
-    const struct fth_attribute *size = fth_gpu_attribute(discovery->gpu, "l2", "size_bytes");
-    const struct fth_attribute *memory = fth_gpu_attribute(discovery->gpu, "memory", "size_bytes");
+    struct fth_gpu *gpu = discovery->gpu;
+    const struct fth_attribute *size = fth_gpu_attribute(gpu, "l2", "size_bytes");
+    const struct fth_attribute *memory = fth_gpu_attribute(gpu, "memory", "size_bytes");
     const struct fth_l2_plan plan = {.size_bytes = size ? (uint64_t)size->number : 0,
                                      .max_bytes = memory ? (uint64_t)memory->number / 4
                                                          : (uint64_t)256 << 20,
@@ -258,9 +270,16 @@ enum fth_status fth_discover_l2(struct fth_discovery *discovery, struct fth_erro
     if (status == FTH_OK && evicts_too_early(&found, size)) /* something else may use the L2 */
         status = fth_probe_l2(&discovery->prober, &plan, &found, error);
     if (status != FTH_OK)
-        return fth_note_failure(discovery->gpu, "l2", size ? "line_bytes" : "size_bytes", status,
-                                error);
+        return fth_note_failure(gpu, "l2", size ? "line_bytes" : "size_bytes", status, error);
     if (size)
         check_size(discovery, size->number, &found);
-    return note_found(discovery, &found, evicts_too_early(&found, size), error);
+    FTH_TRY(note_found(discovery, &found, evicts_too_early(&found, size), error));
+    if (found.partitions.value <= 1)
+        return FTH_OK;
+    return fth_note(gpu,
+                    &(struct fth_note){.element = "l2",
+                                       .attribute = "far_latency_cycles",
+                                       .figure = &found.far_latency,
+                                       .method = hop_method},
+                    error);
 }

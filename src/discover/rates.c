@@ -1,5 +1,5 @@
-/* Measures the bandwidth of each level. This is the last stage, because it needs the sizes of the
- * caches to choose footprints. */
+/* Measures the bandwidth of each level. This is the last stage that measures, because it needs the
+ * sizes of the caches to choose footprints. */
 #include "discover/discover.h"
 
 #include <math.h>
@@ -58,26 +58,23 @@ enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target tar
     const double unit = pow(10, floor(log10(found->bytes_per_s)) - 3);
     const double best = round(found->bytes_per_s / unit) * unit;
     const double median = round(found->median_bytes_per_s / unit) * unit;
-    return fth_note_number(gpu,
-                           &(struct fth_note){.element = fth_bandwidth_element(target),
-                                              .attribute = fth_bandwidth_attribute(target),
-                                              .value = best,
-                                              .low = fmin(best, median),
-                                              .high = fmax(best, median),
-                                              .confidence = NAN,
-                                              .samples = found->samples,
-                                              .method = "all SMs at once; the best repeat of the "
-                                                        "best launch shape; the median of its "
-                                                        "repeats is the other end of the interval",
-                                              .note = note},
-                           error);
+    return fth_note(
+        gpu,
+        &(struct fth_note){.element = fth_bandwidth_element(target),
+                           .attribute = fth_bandwidth_attribute(target),
+                           .number = best,
+                           .interval = (const double[]){fmin(best, median), fmax(best, median)},
+                           .samples = found->samples,
+                           .method = "all SMs at once; the best repeat of the best "
+                                     "launch shape; the median of its repeats is the "
+                                     "other end of the interval",
+                           .note = note},
+        error);
 }
 
 enum fth_status fth_discover_rates(struct fth_discovery *discovery, struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
-    for (int i = 0; i < FTH_BANDWIDTH_TARGETS && status == FTH_OK && !discovery->no_bandwidth;
-         i++) {
+    for (int i = 0; i < FTH_BANDWIDTH_TARGETS && !discovery->no_bandwidth; i++) {
         enum fth_bandwidth_target target = (enum fth_bandwidth_target)i;
         const char *element = fth_bandwidth_element(target);
         /* Skip caches that were not found. */
@@ -86,8 +83,8 @@ enum fth_status fth_discover_rates(struct fth_discovery *discovery, struct fth_e
             continue;
         char what[48];
         snprintf(what, sizeof what, "bandwidth of %s", element);
-        fth_log_progress(discovery->prober.log, what, 0.85 + 0.14 * i / FTH_BANDWIDTH_TARGETS);
-        status = find_rate(discovery, target, error);
+        fth_discovery_report_step(discovery, what, (double)i / FTH_BANDWIDTH_TARGETS);
+        FTH_TRY(find_rate(discovery, target, error));
     }
-    return status;
+    return FTH_OK;
 }

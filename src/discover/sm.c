@@ -11,6 +11,11 @@
 /* A path is cached in the SM if the latency of its loads is at most this fraction of L2's.
  * Heuristic. */
 static const double max_cached_fraction = 0.9;
+/* The range in bytes in which the size of a cache is searched. It includes all data caches in
+ * data/gpus, which have 12 to 241 KiB. Chosen, not derived. */
+static const uint64_t min_cache_bytes = 4096, max_cache_bytes = 512 << 10;
+/* Stride of walks if the sector is not known: the smallest sector of the GPUs in data/gpus. */
+static const uint64_t default_stride_bytes = 32;
 static const char fit_method[] = "the largest footprint without a miss in repeated walks";
 
 struct cache {
@@ -41,12 +46,9 @@ static enum fth_status find_latency(struct fth_discovery *discovery, struct cach
                                     struct fth_error *error)
 {
     const struct fth_latency_plan plan = latency_plan(cache->path);
-    enum fth_status status = fth_probe_latency(&discovery->prober, &plan, &cache->latency, error);
-    if (status == FTH_OK)
-        status = fth_probe_overhead(&discovery->prober, &plan, cache->latency.value,
-                                    &cache->overhead_cycles, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_probe_latency(&discovery->prober, &plan, &cache->latency, error));
+    FTH_TRY(fth_probe_overhead(&discovery->prober, &plan, cache->latency.value,
+                               &cache->overhead_cycles, error));
     cache->latency.note =
         fth_note_agreement(discovery, cache->latency.value, cache->overhead_cycles, cache->note);
     cache->present = cache->latency.value <= max_cached_fraction * discovery->l2.value;
@@ -63,32 +65,35 @@ static enum fth_status find_latency(struct fth_discovery *discovery, struct cach
 static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
                                      const struct fth_capacity *capacity, struct fth_error *error)
 {
-    const struct fth_note size = {.element = element,
-                                  .attribute = "size_bytes",
-                                  .value = (double)capacity->fits_bytes,
-                                  .low = (double)capacity->fits_bytes,
-                                  .high = (double)capacity->misses_bytes,
-                                  .confidence = capacity->confidence,
-                                  .samples = capacity->samples,
-                                  .method = fit_method,
-                                  .note = capacity->resident_bytes < capacity->fits_bytes
-                                              ? "a reverse walk hits fewer lines than fit: the "
-                                                "policy does not always evict the oldest line"
-                                              : NULL};
-    enum fth_status status = fth_note_number(gpu, &size, error);
-    if (status == FTH_OK)
-        status = fth_note_count(gpu, element, "onset_bytes", (double)capacity->misses_bytes,
-                                capacity->samples, "the smallest footprint with misses", error);
-    if (status == FTH_OK && capacity->resident_bytes)
-        status = fth_note_count(gpu, element, "resident_bytes", (double)capacity->resident_bytes,
-                                capacity->samples,
-                                "bytes that a reverse walk hits after a walk over 1.25 times the "
-                                "size; maximum of several",
-                                error);
-    if (status == FTH_OK && capacity->full_miss_bytes)
-        status = fth_note_count(gpu, element, "full_miss_bytes", (double)capacity->full_miss_bytes,
-                                capacity->samples, "the smallest footprint without a hit", error);
-    return status;
+    const struct fth_note notes[] = {
+        {.attribute = "size_bytes",
+         .number = (double)capacity->fits_bytes,
+         .interval = (const double[]){(double)capacity->fits_bytes, (double)capacity->misses_bytes},
+         .confidence = &capacity->confidence,
+         .method = fit_method,
+         .note = capacity->resident_bytes < capacity->fits_bytes
+                     ? "a reverse walk hits fewer lines than fit: the policy does not always evict "
+                       "the oldest line"
+                     : NULL},
+        {.attribute = "onset_bytes",
+         .number = (double)capacity->misses_bytes,
+         .method = "the smallest footprint with misses"},
+        {.attribute = "resident_bytes",
+         .number = (double)capacity->resident_bytes,
+         .method = "bytes that a reverse walk hits after a walk over 1.25 times the size; maximum "
+                   "of several"},
+        {.attribute = "full_miss_bytes",
+         .number = (double)capacity->full_miss_bytes,
+         .method = "the smallest footprint without a hit"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(notes); i++) {
+        struct fth_note note = notes[i];
+        note.element = element;
+        note.samples = capacity->samples;
+        if (note.number > 0) /* 0: not found */
+            FTH_TRY(fth_note(gpu, &note, error));
+    }
+    return FTH_OK;
 }
 
 /* Measures the size under the largest carve-out, and writes it if it differs. */
@@ -105,17 +110,17 @@ static enum fth_status find_default_size(struct fth_discovery *discovery, struct
                                 error);
     if (capacity.misses_bytes == 0 || capacity.fits_bytes == cache->walker.bytes)
         return FTH_OK;
-    return fth_note_number(discovery->gpu,
-                           &(struct fth_note){.element = cache->element,
-                                              .attribute = "default_size_bytes",
-                                              .value = (double)capacity.fits_bytes,
-                                              .low = (double)capacity.fits_bytes,
-                                              .high = (double)capacity.misses_bytes,
-                                              .confidence = capacity.confidence,
-                                              .samples = capacity.samples,
-                                              .method = fit_method,
-                                              .note = "under the largest carve-out"},
-                           error);
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = cache->element,
+                                       .attribute = "default_size_bytes",
+                                       .number = (double)capacity.fits_bytes,
+                                       .interval = (const double[]){(double)capacity.fits_bytes,
+                                                                    (double)capacity.misses_bytes},
+                                       .confidence = &capacity.confidence,
+                                       .samples = capacity.samples,
+                                       .method = fit_method,
+                                       .note = "under the largest carve-out"},
+                    error);
 }
 
 static enum fth_status find_line(struct fth_discovery *discovery, struct cache *cache,
@@ -132,53 +137,101 @@ static enum fth_status find_line(struct fth_discovery *discovery, struct cache *
         fth_probe_line_bytes(&discovery->prober, &plan, cache->walker.stride_bytes, &line, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, cache->element, "line_bytes", status, error);
-    return fth_note_value(discovery->gpu, cache->element, "line_bytes", (double)line.bytes,
-                          line.confidence, line.samples, "bytes that a full cache evicts together",
-                          error);
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = cache->element,
+                                       .attribute = "line_bytes",
+                                       .number = (double)line.bytes,
+                                       .confidence = &line.confidence,
+                                       .samples = line.samples,
+                                       .method = "bytes that a full cache evicts together"},
+                    error);
+}
+
+/* Measures the sector. *bytes is 0 if it was not found. */
+static enum fth_status find_sector(struct fth_discovery *discovery, const struct cache *cache,
+                                   uint64_t *bytes, struct fth_error *error)
+{
+    const struct fth_line_plan plan = {.path = cache->path,
+                                       .carveout_percent = 0,
+                                       .threshold_cycles = cache->walker.threshold_cycles};
+    struct fth_length fetch = {0};
+    enum fth_status status = fth_probe_fetch_bytes(&discovery->prober, &plan, &fetch, error);
+    *bytes = fetch.bytes;
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, cache->element, "sector_bytes", status, error);
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = cache->element,
+                                       .attribute = "sector_bytes",
+                                       .number = (double)fetch.bytes,
+                                       .confidence = &fetch.confidence,
+                                       .samples = fetch.samples,
+                                       .method = "distance between the misses of a first walk"},
+                    error);
 }
 
 static enum fth_status find_structure(struct fth_discovery *discovery, struct cache *cache,
                                       struct fth_error *error)
 {
     struct fth_gpu *gpu = discovery->gpu;
-    const struct fth_line_plan first = {.path = cache->path,
-                                        .carveout_percent = 0,
-                                        .threshold_cycles = cache->walker.threshold_cycles};
-    struct fth_length fetch;
-    enum fth_status status = fth_probe_fetch_bytes(&discovery->prober, &first, &fetch, error);
-    if (status == FTH_OK)
-        status = fth_note_value(gpu, cache->element, "sector_bytes", (double)fetch.bytes,
-                                fetch.confidence, fetch.samples,
-                                "distance between the misses of a first walk", error);
-    else
-        status = fth_note_failure(gpu, cache->element, "sector_bytes", status, error);
-    cache->walker.stride_bytes = fetch.bytes ? fetch.bytes : 32;
+    uint64_t sector_bytes = 0;
+    FTH_TRY(find_sector(discovery, cache, &sector_bytes, error));
+    cache->walker.stride_bytes = sector_bytes ? sector_bytes : default_stride_bytes;
     const struct fth_capacity_plan plan = {
         .path = cache->path,
         .carveout_percent = 0,
         .stride_bytes = cache->walker.stride_bytes,
-        .smallest_bytes = 4096,
-        .largest_bytes = 512 << 10,
+        .smallest_bytes = min_cache_bytes,
+        .largest_bytes = max_cache_bytes,
         .hit_cycles = cache->latency.value + cache->overhead_cycles,
         .miss_cycles = discovery->l2.value + cache->overhead_cycles,
         .evidence = true,
         .disturbed = cache->latency.disturbed,
     };
     struct fth_capacity capacity = {0};
-    if (status == FTH_OK)
-        status = fth_probe_capacity(&discovery->prober, &plan, &capacity, error);
+    enum fth_status status = fth_probe_capacity(&discovery->prober, &plan, &capacity, error);
     if (status != FTH_OK)
         return fth_note_failure(gpu, cache->element, "size_bytes", status, error);
     if (capacity.misses_bytes == 0)
         return fth_note_unknown(gpu, cache->element, "size_bytes",
                                 "no footprint up to 512 KiB had a miss", error);
     cache->walker.bytes = capacity.fits_bytes;
-    status = note_capacity(gpu, cache->element, &capacity, error);
+    FTH_TRY(note_capacity(gpu, cache->element, &capacity, error));
+    FTH_TRY(find_default_size(discovery, cache, plan, error));
+    return sector_bytes ? find_line(discovery, cache, &capacity, error) : FTH_OK;
+}
+
+enum fth_status fth_discover_instances(struct fth_discovery *discovery, const char *element,
+                                       const struct fth_walker *walker, struct fth_error *error)
+{
+    struct fth_gpu *gpu = discovery->gpu;
+    struct fth_instances found;
+    enum fth_status status = fth_probe_instances(&discovery->prober, walker, &found, error);
     if (status == FTH_OK)
-        status = find_default_size(discovery, cache, plan, error);
-    if (status == FTH_OK && fetch.bytes)
-        status = find_line(discovery, cache, &capacity, error);
-    return status;
+        status = fth_note(
+            gpu,
+            &(struct fth_note){.element = element,
+                               .attribute = "per_sm",
+                               .number = found.count,
+                               .confidence = &found.confidence,
+                               .samples = found.samples,
+                               .method = "which warps of a full block evict lines that the first "
+                                         "one loaded"},
+            error);
+    else
+        status = fth_note_failure(gpu, element, "per_sm", status, error);
+    if (status != FTH_OK)
+        return status;
+    /* The fraction for each warp, rounded to a thousandth. */
+    for (size_t i = 0; i < FTH_MAX_WARPS; i++)
+        found.disturbed[i] = round(1000 * found.disturbed[i]) / 1000;
+    return fth_note(gpu,
+                    &(struct fth_note){.element = element,
+                                       .attribute = "disturbed_by_warp",
+                                       .numbers = found.disturbed,
+                                       .count = FTH_MAX_WARPS,
+                                       .method = "share of the first warp's lines that each warp "
+                                                 "evicted"},
+                    error);
 }
 
 /* ---- sharing ---- */
@@ -204,22 +257,20 @@ static enum fth_status copy_structure(struct fth_discovery *discovery, const str
     static const char *const copied[] = {
         "size_bytes", "default_size_bytes", "onset_bytes", "resident_bytes",   "full_miss_bytes",
         "line_bytes", "sector_bytes",       "per_sm",      "disturbed_by_warp"};
-    struct fth_gpu_section *section;
-    enum fth_status status = fth_note_section(discovery->gpu, to->element, &section, error);
-    for (size_t i = 0; i < FTH_COUNT(copied) && status == FTH_OK; i++) {
+    char note[96];
+    snprintf(note, sizeof note, "shares storage with %s, where it was measured", from->element);
+    to->walker.bytes = from->walker.bytes;
+    to->walker.stride_bytes = from->walker.stride_bytes;
+    for (size_t i = 0; i < FTH_COUNT(copied); i++) {
         const struct fth_attribute *attribute =
             fth_gpu_attribute(discovery->gpu, from->element, copied[i]);
         if (!attribute)
             continue;
         struct fth_attribute copy = *attribute;
-        char note[96];
-        snprintf(note, sizeof note, "shares storage with %s, where it was measured", from->element);
         copy.note = note;
-        status = fth_gpu_set(discovery->gpu, section, &copy, error);
+        FTH_TRY(fth_note_attribute(discovery->gpu, to->element, &copy, error));
     }
-    to->walker.bytes = from->walker.bytes;
-    to->walker.stride_bytes = from->walker.stride_bytes;
-    return status;
+    return FTH_OK;
 }
 
 static enum fth_status note_sharing(struct fth_discovery *discovery, const struct cache *caches,
@@ -237,42 +288,47 @@ static enum fth_status note_sharing(struct fth_discovery *discovery, const struc
         fth_note_remove(discovery->gpu, caches[index].element, "shared_with");
         return FTH_OK;
     }
-    return fth_note_texts(discovery->gpu, caches[index].element, "shared_with", names, count,
-                          share_confidence, "loads on either path evict lines loaded on the other",
-                          error);
+    return fth_note(discovery->gpu,
+                    &(struct fth_note){.element = caches[index].element,
+                                       .attribute = "shared_with",
+                                       .texts = names,
+                                       .count = count,
+                                       .confidence = &share_confidence,
+                                       .method = "loads on either path evict lines loaded on the "
+                                                 "other"},
+                    error);
 }
 
 static enum fth_status find_cache(struct fth_discovery *discovery, struct cache *caches,
                                   size_t index, struct fth_error *error)
 {
     struct cache *cache = &caches[index];
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < index && status == FTH_OK; i++) {
+    for (size_t i = 0; i < index; i++) {
         struct fth_sharing_found found;
         if (!caches[i].present || caches[i].walker.bytes == 0)
             continue;
-        status = find_sharing(discovery, &caches[i], cache, &found, error);
+        FTH_TRY(find_sharing(discovery, &caches[i], cache, &found, error));
         cache->shares[i] = caches[i].shares[index] = found.sharing == FTH_SHARING_YES;
         cache->share_confidence[i] = caches[i].share_confidence[index] = found.confidence;
-        if (status == FTH_OK && found.sharing == FTH_SHARING_UNKNOWN)
-            status = fth_note_unknown(discovery->gpu, cache->element, "shared_with",
-                                      "only one path evicts lines of the other, or only some of "
-                                      "them",
-                                      error);
+        if (found.sharing == FTH_SHARING_UNKNOWN)
+            FTH_TRY(fth_note_unknown(
+                discovery->gpu, cache->element, "shared_with",
+                "only one path evicts lines of the other, or only some of them", error));
         if (found.sharing == FTH_SHARING_YES && !cache->same_as)
             cache->same_as = &caches[i];
     }
-    if (status == FTH_OK)
-        status = fth_note_latency(discovery->gpu, cache->element, "latency_cycles", &cache->latency,
-                                  fth_pass_method, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_note(discovery->gpu,
+                     &(struct fth_note){.element = cache->element,
+                                        .attribute = "latency_cycles",
+                                        .figure = &cache->latency,
+                                        .method = fth_pass_method},
+                     error));
     if (cache->same_as)
         return copy_structure(discovery, cache->same_as, cache, error);
-    status = find_structure(discovery, cache, error);
-    if (status == FTH_OK && cache->walker.bytes)
-        status = fth_note_instances(discovery, cache->element, &cache->walker, error);
-    return status;
+    FTH_TRY(find_structure(discovery, cache, error));
+    return cache->walker.bytes
+               ? fth_discover_instances(discovery, cache->element, &cache->walker, error)
+               : FTH_OK;
 }
 
 enum fth_status fth_discover_sm(struct fth_discovery *discovery, struct fth_error *error)
@@ -280,29 +336,27 @@ enum fth_status fth_discover_sm(struct fth_discovery *discovery, struct fth_erro
     struct cache caches[CACHES] = {{.element = "l1", .path = FTH_PATH_CA},
                                    {.element = "texture", .path = FTH_PATH_TEXTURE},
                                    {.element = "readonly", .path = FTH_PATH_READONLY}};
-    enum fth_status status = FTH_OK;
     /* The read-only path exists since compute capability 3.5. */
     const struct fth_attribute *capability =
         fth_gpu_attribute(discovery->gpu, "device", "compute_capability");
-    bool has_readonly = !capability || !capability->text || strtod(capability->text, NULL) >= 3.5;
-    for (size_t i = 0; i < CACHES && status == FTH_OK; i++) {
+    bool has_readonly =
+        !capability || !capability->text || fth_strtod(capability->text, NULL) >= 3.5;
+    for (size_t i = 0; i < CACHES; i++) {
         struct cache *cache = &caches[i];
         if (!fth_discovery_wants(discovery, cache->element) ||
             (cache->path == FTH_PATH_READONLY && !has_readonly))
             continue;
-        fth_log_progress(discovery->prober.log, cache->element, 0.1 + 0.1 * (double)i);
-        status = find_latency(discovery, cache, error);
-        if (status != FTH_OK)
-            break;
+        fth_discovery_report_step(discovery, cache->element, (double)i / CACHES);
+        FTH_TRY(find_latency(discovery, cache, error));
         if (cache->present)
-            status = find_cache(discovery, caches, i, error);
+            FTH_TRY(find_cache(discovery, caches, i, error));
         else
-            status = fth_note_unknown(discovery->gpu, cache->element, "size_bytes",
-                                      "loads on this path are not cached in the SM: they take as "
-                                      "long as from L2",
-                                      error);
+            FTH_TRY(fth_note_unknown(discovery->gpu, cache->element, "size_bytes",
+                                     "loads on this path are not cached in the SM: they take as "
+                                     "long as from L2",
+                                     error));
     }
-    for (size_t i = 0; i < CACHES && status == FTH_OK; i++)
-        status = note_sharing(discovery, caches, i, error);
-    return status;
+    for (size_t i = 0; i < CACHES; i++)
+        FTH_TRY(note_sharing(discovery, caches, i, error));
+    return FTH_OK;
 }

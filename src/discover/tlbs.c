@@ -4,8 +4,10 @@
 
 #include <math.h>
 
-/* Fraction of device memory that the probes may allocate. Heuristic. */
-static const double max_memory_fraction = 0.7;
+const char *const fth_tlb_elements[FTH_TLB_ELEMENTS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
+_Static_assert(FTH_TLB_ELEMENTS == (int)FTH_MAX_TLBS, "one element per level");
+/* Leaves memory to the driver and to other programs. Chosen, not derived. */
+const double fth_walked_memory_fraction = 0.7;
 /* Minimum confidence of a figure. Below it, at least two of ten repeats disagree. */
 static const double min_confidence = 0.8;
 /* Confidence level of the intervals of penalties. */
@@ -18,17 +20,12 @@ static const char disturbed_reason[] = "repeated measurements disagree: somethin
 static enum fth_status note_if_confident(struct fth_gpu *gpu, const struct fth_note *note,
                                          const char *doubt, struct fth_error *error)
 {
-    if (note->value <= 0)
+    if (note->number <= 0)
         return fth_note_unknown(gpu, note->element, note->attribute, doubt ? doubt : "not found",
                                 error);
-    if (note->confidence < min_confidence)
+    if (*note->confidence < min_confidence)
         return fth_note_unknown(gpu, note->element, note->attribute, disturbed_reason, error);
-    return fth_note_number(gpu, note, error);
-}
-
-static double round_to_tenth(double value)
-{
-    return round(10 * value) / 10;
+    return fth_note(gpu, note, error);
 }
 
 static enum fth_status note_level(struct fth_gpu *gpu, const char *name,
@@ -39,40 +36,40 @@ static enum fth_status note_level(struct fth_gpu *gpu, const char *name,
     const double lower_confidence = fmin(level->page_confidence, level->entries_confidence);
     const struct fth_note notes[] = {
         {.attribute = "page_bytes",
-         .value = page,
-         .confidence = level->page_confidence,
+         .number = page,
+         .confidence = &level->page_confidence,
          .method = "the smallest stride at which neighbouring loads both miss"},
         {.attribute = "entries",
-         .value = entries,
-         .confidence = lower_confidence,
+         .number = entries,
+         .confidence = &lower_confidence,
          .method = "the largest number of pages that can be walked without a miss"},
         {.attribute = "reach_bytes",
-         .value = entries * page,
-         .confidence = lower_confidence,
+         .number = entries * page,
+         .confidence = &lower_confidence,
          .method = "entries x page_bytes"},
     };
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(notes) && status == FTH_OK; i++) {
+    for (size_t i = 0; i < FTH_COUNT(notes); i++) {
         struct fth_note note = notes[i];
         note.element = name;
-        note.low = note.high = NAN;
         note.samples = samples;
-        status = note_if_confident(gpu, &note, level->doubt, error);
+        FTH_TRY(note_if_confident(gpu, &note, level->doubt, error));
     }
-    const struct fth_note penalty = {
-        .element = name,
-        .attribute = "miss_penalty_cycles",
-        .value = round_to_tenth(level->penalty_cycles),
-        .low = round_to_tenth(level->penalty_low),
-        .high = round_to_tenth(level->penalty_high),
-        .confidence = isnan(level->penalty_low) ? NAN : penalty_interval_level,
-        .samples = samples,
-        .method = "extra cycles of loads, one line per page, compared with the same lines while "
-                  "their pages are in the TLB; mean and its interval"};
-    if (status == FTH_OK && level->page_bytes == 0) /* the level may not exist */
-        return fth_note_unknown(gpu, name, penalty.attribute,
+    if (level->page_bytes == 0) /* the level may not exist */
+        return fth_note_unknown(gpu, name, "miss_penalty_cycles",
                                 level->doubt ? level->doubt : "not found", error);
-    return status == FTH_OK ? fth_note_number(gpu, &penalty, error) : status;
+    return fth_note(
+        gpu,
+        &(struct fth_note){
+            .element = name,
+            .attribute = "miss_penalty_cycles",
+            .number = fth_round_to_tenth(level->penalty_cycles),
+            .interval = (const double[]){fth_round_to_tenth(level->penalty_low),
+                                         fth_round_to_tenth(level->penalty_high)},
+            .confidence = isnan(level->penalty_low) ? NULL : &penalty_interval_level,
+            .samples = samples,
+            .method = "extra cycles of loads, one line per page, compared with the same lines "
+                      "while their pages are in the TLB; mean and its interval"},
+        error);
 }
 
 /* Whether all repeats agree. Otherwise it is worth measuring again. */
@@ -86,26 +83,24 @@ static bool is_settled(const struct fth_tlbs *tlbs)
     return true;
 }
 
+/* All levels are measured together, because a level is only visible behind the previous ones. */
 enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_error *error)
 {
-    static const char *const names[FTH_MAX_TLBS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
     const struct fth_attribute *memory = fth_gpu_attribute(discovery->gpu, "memory", "size_bytes");
-    if (!memory ||
-        !(fth_discovery_wants(discovery, names[0]) || fth_discovery_wants(discovery, names[1])))
+    if (!memory)
         return FTH_OK;
-    fth_log_progress(discovery->prober.log, "TLBs", 0.8);
     const struct fth_attribute *l2 = fth_gpu_attribute(discovery->gpu, "l2", "size_bytes");
     struct fth_tlbs tlbs = {.count = 0};
     struct fth_gpu *gpu = discovery->gpu;
     const uint64_t l2_bytes = l2 ? (uint64_t)l2->number : 1 << 20;
-    const uint64_t max_bytes = (uint64_t)(memory->number * max_memory_fraction);
+    const uint64_t max_bytes = (uint64_t)(memory->number * fth_walked_memory_fraction);
     enum fth_status status = fth_probe_tlbs(&discovery->prober, max_bytes, l2_bytes, &tlbs, error);
     if (status == FTH_OK && !is_settled(&tlbs))
         status = fth_probe_tlbs(&discovery->prober, max_bytes, l2_bytes, &tlbs, error);
     if (status != FTH_OK)
-        status = fth_note_failure(gpu, names[tlbs.count < FTH_MAX_TLBS ? tlbs.count : 0],
-                                  "reach_bytes", status, error);
-    for (size_t i = 0; i < tlbs.count && i < FTH_MAX_TLBS && status == FTH_OK; i++)
-        status = note_level(gpu, names[i], &tlbs.levels[i], tlbs.samples, error);
-    return status;
+        FTH_TRY(fth_note_failure(gpu, fth_tlb_elements[tlbs.count < FTH_MAX_TLBS ? tlbs.count : 0],
+                                 "reach_bytes", status, error));
+    for (size_t i = 0; i < tlbs.count && i < FTH_MAX_TLBS; i++)
+        FTH_TRY(note_level(gpu, fth_tlb_elements[i], &tlbs.levels[i], tlbs.samples, error));
+    return FTH_OK;
 }

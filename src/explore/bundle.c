@@ -10,11 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum number of jobs per bundle. Heuristic. */
+/* Maximum number of jobs per bundle. Chosen, not derived: a process that is killed loses no more
+ * than these per thread. */
 enum { MAX_JOBS = 16 };
-/* Work of a bundle: requested lines times jobs. 2^28 take about 20 seconds (docs/explore.md). */
+/* Maximum work of a bundle: requested lines times jobs. Chosen: 2^28 take about 20 seconds
+ * (docs/explore.md). */
 static const uint64_t max_work = UINT64_C(1) << 28;
-/* Cache lines that the models of a bundle hold in memory, about 300 MB. */
+/* Maximum number of cache lines that the models of a bundle hold in memory. Chosen: about 300 MB.
+ */
 static const uint64_t max_lines = UINT64_C(1) << 22;
 
 /* What the grouping needs to know about a job. */

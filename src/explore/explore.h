@@ -1,11 +1,15 @@
 /* explore/: runs the cache model for many parameter values, over one or several traces, on all
  * cores of one machine or of many (docs/explore.md).
  *
- *   plan.c    studies, and the numbering of their points
- *   spec.c    studies from a file or a preset      input.c   the traces, and their checksums
- *   shard.c   the share of one process             line.c    a point as a line of JSON, and back
- *   output.c  the file of finished points          run.c     the threads that run the models
- *   merge.c   joins the files of all shards        bundle.c  jobs that are run together
+ *   study_plan.c   studies, and the numbering of their points
+ *   spec.c         studies from a file or a preset
+ *   input.c        the traces, and their checksums
+ *   shard.c        the share of one process
+ *   point_line.c   a point as a line of JSON, and back
+ *   points_file.c  the file of finished points
+ *   bundle.c       jobs that are run together
+ *   explore_run.c  the threads that run the models
+ *   merge.c        joins the files of all shards
  *
  * A *study* is a grid: a list of traces and, for each parameter that varies, a list of values. A
  * *point* is one combination of these: a trace, possibly limited to one kernel, and one value for
@@ -21,7 +25,7 @@
 extern const struct fth_embedded fth_embedded_presets[];
 extern const size_t fth_embedded_preset_count;
 
-/* ---- plan.c ---- */
+/* ---- study_plan.c ---- */
 
 /* A parameter that does not vary, and its value. */
 struct fth_explore_setting {
@@ -38,9 +42,8 @@ struct fth_axis {
 
 /* A trace of the exploration. */
 struct fth_input {
-    const char *name; /* file name without the folder */
-    char *path;       /* of the trace file */
-    bool temporary;   /* the trace file is deleted by fth_input_close */
+    const char *name; /* file name without the folder; unique in the exploration */
+    const char *key;  /* path and launch options, to find an input that was opened before */
     struct fth_trace *trace;
     uint64_t accesses; /* number of accesses of warps */
     uint64_t content;  /* checksum of all accesses and launches */
@@ -49,7 +52,6 @@ struct fth_input {
 
 struct fth_study {
     const char *name;
-    const char *kernel;   /* not used; see `kernels` */
     bool l1_off;          /* also count the L2 as if the L1 were off */
     size_t *inputs;       /* [input_count] indices of the exploration's inputs */
     const char **kernels; /* [input_count] the only kernel to model; NULL: all */
@@ -89,7 +91,8 @@ struct fth_point {
     size_t values[16]; /* index of the value of each axis */
 };
 
-/* Limits of an exploration. Heuristic; the second one is also the limit for shards. */
+/* Maximum number of axes of a study and of points of an exploration, which is also that of shards.
+ * Chosen, not derived: they bound the memory that a plan takes. */
 enum { FTH_MAX_AXES = 16, FTH_MAX_POINTS = 1 << 22 };
 
 /* Adds an empty study. Returns NULL without memory. The pointer is valid until the next call. */
@@ -127,15 +130,15 @@ void fth_value_part(const char *text, size_t part, char *out, size_t size);
 
 /* ---- input.c ---- */
 
-/* Returns in *number the index of the input with this file name, which is opened on first use.
- * `sizes` are definitions for launch files, such as "N=256". */
+/* Returns in *number the index of the input that fth_trace_obtain makes of the path and the
+ * options, which may be NULL. The same path with the same options is opened only once. */
 FTH_MUST_USE enum fth_status fth_input_open(struct fth_exploration *exploration, const char *path,
-                                            const char *const *sizes, size_t size_count,
+                                            const struct fth_launch_options *options,
                                             const struct fth_log *log, size_t *number,
                                             struct fth_error *error);
 void fth_input_close(struct fth_input *input);
 
-/* ---- line.c ---- */
+/* ---- point_line.c ---- */
 
 /* Continues the checksum `start` over some bytes. A checksum begins with FTH_LINE_START. */
 uint64_t fth_line_checksum(const void *data, size_t size, uint64_t start);
@@ -158,7 +161,7 @@ void fth_line_describe(struct fth_buffer *out, const struct fth_exploration *exp
 /* Returns the number of the point in a verified line; SIZE_MAX: it is not the line of a point. */
 size_t fth_line_point(const char *line, size_t size);
 
-/* ---- output.c ---- */
+/* ---- points_file.c ---- */
 
 /* A file of points that was read. */
 struct fth_points {
@@ -221,7 +224,7 @@ FTH_MUST_USE enum fth_status fth_explore_bundles(const struct fth_exploration *e
                                                  struct fth_bundle **bundles, size_t *bundle_count,
                                                  struct fth_error *error);
 
-/* ---- run.c ---- */
+/* ---- explore_run.c ---- */
 
 /* Returns the jobs of a shard that have points missing in the output. The caller frees them. */
 FTH_MUST_USE enum fth_status fth_explore_jobs(const struct fth_exploration *exploration,

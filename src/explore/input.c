@@ -1,49 +1,12 @@
-/* The traces of an exploration. Launch files and traces of other tools are first converted to a
- * temporary trace file, which is deleted with the exploration. A checksum over all accesses
- * identifies each trace, so that results from several machines are merged only if they used the
- * same traces. */
+/* The traces of an exploration. A checksum over all accesses identifies each trace, so that results
+ * from several machines are merged only if they used the same traces. */
 #include "explore/explore.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char operation[] = "explore";
-
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t size = strlen(text), tail = strlen(end);
-    return size >= tail && strcmp(text + size - tail, end) == 0;
-}
-
-static enum fth_status make_temporary(char *path, size_t size, struct fth_error *error)
-{
-    const char *folder = getenv("TMPDIR");
-    snprintf(path, size, "%s/fathom-explore-XXXXXX", folder && *folder ? folder : "/tmp");
-    const int fd = mkstemp(path);
-    if (fd < 0)
-        return fth_fail(
-            error, FTH_IO, operation, path,
-            "cannot create a temporary file for the trace; set TMPDIR to another folder");
-    close(fd);
-    return FTH_OK;
-}
-
-/* Converts a launch file or a trace of another tool to a trace file. */
-static enum fth_status make_trace(const char *from, const char *to, const char *const *sizes,
-                                  size_t size_count, const struct fth_log *log,
-                                  struct fth_error *error)
-{
-    struct fth_launch *launch = NULL;
-    if (!ends_with(from, ".json"))
-        return fth_trace_import(from, to, error);
-    enum fth_status status = fth_launch_read(from, sizes, size_count, &launch, error);
-    if (status == FTH_OK)
-        status = fth_launch_trace(launch, to, &(struct fth_run_options){.log = log}, NULL, error);
-    fth_launch_destroy(launch);
-    return status;
-}
 
 static uint64_t mix(uint64_t state, uint64_t number)
 {
@@ -71,76 +34,149 @@ static uint64_t count_lines(const struct fth_trace_access *access)
     return lines;
 }
 
-/* Reads the whole trace: counts accesses and lines, and computes the checksum. */
-static enum fth_status scan_trace(struct fth_input *input, struct fth_error *error)
+static enum fth_status scan_launch(struct fth_input *input, size_t index, uint64_t *state,
+                                   struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
+    const struct fth_trace_launch *launch = fth_trace_launch_at(input->trace, index);
+    struct fth_trace_cursor *cursor = NULL;
+    const struct fth_trace_access *access = NULL;
+    input->accesses += launch->accesses;
+    for (int k = 0; k < 3; k++)
+        *state = mix(*state, (uint64_t)launch->grid[k] << 32 | launch->block[k]);
+    *state = mix(*state, launch->shared_bytes);
+    *state = mix(*state, fth_line_checksum(launch->kernel, strlen(launch->kernel), *state));
+    enum fth_status status =
+        fth_trace_cursor_open(input->trace, index, 0, UINT64_MAX, &cursor, error);
+    while (status == FTH_OK) {
+        status = fth_trace_next(cursor, &access, error);
+        if (status != FTH_OK || !access)
+            break;
+        *state = mix_access(*state, access);
+        input->lines[index] += count_lines(access);
+    }
+    fth_trace_cursor_close(cursor);
+    return status;
+}
+
+/* Reads the whole trace: counts accesses and lines, and computes the checksum. */
+static enum fth_status scan_trace(struct fth_input *input, const struct fth_log *log,
+                                  struct fth_error *error)
+{
     uint64_t state = FTH_LINE_START;
     input->lines = calloc(fth_trace_launch_count(input->trace) + 1, sizeof *input->lines);
     if (!input->lines)
         return fth_no_memory(error, operation, NULL);
-    for (size_t i = 0; i < fth_trace_launch_count(input->trace) && status == FTH_OK; i++) {
-        const struct fth_trace_launch *launch = fth_trace_launch_at(input->trace, i);
-        struct fth_trace_cursor *cursor = NULL;
-        const struct fth_trace_access *access = NULL;
-        input->accesses += launch->accesses;
-        for (int k = 0; k < 3; k++)
-            state = mix(state, (uint64_t)launch->grid[k] << 32 | launch->block[k]);
-        state = mix(state, launch->shared_bytes);
-        state = mix(state, fth_line_checksum(launch->kernel, strlen(launch->kernel), state));
-        status = fth_trace_cursor_open(input->trace, i, 0, UINT64_MAX, &cursor, error);
-        while (status == FTH_OK) {
-            status = fth_trace_next(cursor, &access, error);
-            if (status != FTH_OK || !access)
-                break;
-            state = mix_access(state, access);
-            input->lines[i] += count_lines(access);
-        }
-        fth_trace_cursor_close(cursor);
+    for (size_t i = 0; i < fth_trace_launch_count(input->trace); i++) {
+        if (fth_log_interrupted(log))
+            return fth_fail(error, FTH_INTERRUPTED, operation, NULL, "interrupted");
+        FTH_TRY(scan_launch(input, i, &state, error));
     }
     input->content = state;
-    return status;
+    return FTH_OK;
+}
+
+/* Writes everything that determines the contents of an input: its path and the options. */
+static void put_key(struct fth_buffer *key, const char *path,
+                    const struct fth_launch_options *options)
+{
+    fth_buffer_text(key, path);
+    for (size_t i = 0; i < options->size_count; i++)
+        fth_buffer_format(key, "\nset %s", options->sizes[i]);
+    for (size_t i = 0; i < options->argument_count; i++)
+        fth_buffer_format(key, "\narg %s", options->arguments[i]);
+    if (options->kernel)
+        fth_buffer_format(key, "\nentry %s", options->kernel);
+    if (options->seed)
+        fth_buffer_format(key, "\nseed %llu", (unsigned long long)*options->seed);
+    for (int i = 0; i < 3; i++)
+        fth_buffer_format(key, "\n%u %u", options->grid[i], options->block[i]);
+    fth_buffer_format(key, "\n%zu", options->shared_bytes);
+}
+
+/* Opens the trace and reads it once. The caller closes the input, also after a failure. */
+static enum fth_status load(struct fth_input *input, const char *path,
+                            const struct fth_launch_options *options, const struct fth_log *log,
+                            struct fth_error *error)
+{
+    const struct fth_trace_options trace = FTH_TRACE_OPTIONS(.launch = options, .log = log);
+    FTH_TRY(fth_trace_obtain(path, &trace, &input->trace, error));
+    if (fth_trace_truncated(input->trace))
+        return fth_fail(error, FTH_INVALID, operation, path,
+                        "the trace is incomplete; only 'fathom model' accepts incomplete traces");
+    return scan_trace(input, log, error);
+}
+
+static const struct fth_input *find_name(const struct fth_exploration *exploration,
+                                         const char *name)
+{
+    for (size_t i = 0; i < exploration->input_count; i++)
+        if (strcmp(exploration->inputs[i].name, name) == 0)
+            return &exploration->inputs[i];
+    return NULL;
+}
+
+/* Adds a loaded input, of which the exploration takes ownership. Its name is its file name, with a
+ * number if another input has this name. An input with the same file name and the same contents as
+ * an earlier one, such as a copy in another folder, is that one. */
+static enum fth_status add_input(struct fth_exploration *exploration, struct fth_input *input,
+                                 const char *path, const char *key, size_t *number,
+                                 struct fth_error *error)
+{
+    const char *slash = strrchr(path, '/');
+    const char *file = strcmp(path, "-") == 0 ? "standard input" : slash ? slash + 1 : path;
+    char name[4096];
+    snprintf(name, sizeof name, "%s", file);
+    const struct fth_input *other;
+    for (size_t i = 2; (other = find_name(exploration, name)); i++) {
+        *number = (size_t)(other - exploration->inputs);
+        if (other->content == input->content && other->accesses == input->accesses) {
+            fth_input_close(input);
+            return FTH_OK;
+        }
+        snprintf(name, sizeof name, "%.4000s#%zu", file, i);
+    }
+    input->name = fth_arena_text(&exploration->arena, name);
+    input->key = fth_arena_text(&exploration->arena, key);
+    if (!input->name || !input->key ||
+        !fth_grow((void **)&exploration->inputs, exploration->input_count,
+                  &exploration->input_capacity, sizeof *exploration->inputs)) {
+        fth_input_close(input);
+        return fth_no_memory(error, operation, path);
+    }
+    *number = exploration->input_count++;
+    exploration->inputs[*number] = *input;
+    return FTH_OK;
 }
 
 enum fth_status fth_input_open(struct fth_exploration *exploration, const char *path,
-                               const char *const *sizes, size_t size_count,
-                               const struct fth_log *log, size_t *number, struct fth_error *error)
+                               const struct fth_launch_options *given, const struct fth_log *log,
+                               size_t *number, struct fth_error *error)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    for (*number = 0; *number < exploration->input_count; ++*number)
-        if (strcmp(exploration->inputs[*number].name, name) == 0)
-            return FTH_OK;
-    if (!fth_grow((void **)&exploration->inputs, exploration->input_count,
-                  &exploration->input_capacity, sizeof *exploration->inputs))
-        return fth_no_memory(error, operation, NULL);
-    struct fth_input *input = &exploration->inputs[exploration->input_count++];
-    *input = (struct fth_input){.name = fth_arena_text(&exploration->arena, name)};
-    char temporary[512] = "";
-    enum fth_status status = input->name ? FTH_OK : fth_no_memory(error, operation, NULL);
-    input->temporary = ends_with(path, ".json") || fth_trace_recognise(path) != FTH_TRACE_OWN;
-    if (status == FTH_OK && input->temporary)
-        status = make_temporary(temporary, sizeof temporary, error);
-    if (status == FTH_OK) {
-        input->path = strdup(input->temporary ? temporary : path);
-        if (!input->path)
-            status = fth_no_memory(error, operation, NULL);
+    struct fth_launch_options options;
+    struct fth_buffer key = {0};
+    struct fth_input input = {0};
+    enum fth_status status = FTH_OK;
+    FTH_TRY(fth_options_read("fth_launch_options", given, &options, sizeof options, error));
+    put_key(&key, path, &options);
+    if (key.failed) {
+        status = fth_no_memory(error, operation, path);
+        goto out;
     }
-    if (status == FTH_OK && input->temporary)
-        status = make_trace(path, temporary, sizes, size_count, log, error);
+    for (*number = 0; *number < exploration->input_count; ++*number)
+        if (strcmp(exploration->inputs[*number].key, key.data) == 0)
+            goto out;
+    status = load(&input, path, given, log, error);
     if (status == FTH_OK)
-        status = fth_trace_open(input->path, &input->trace, error);
-    if (status == FTH_OK && fth_trace_truncated(input->trace))
-        status = fth_fail(error, FTH_INVALID, operation, path,
-                          "the trace is incomplete; only 'fathom model' accepts incomplete traces");
-    return status == FTH_OK ? scan_trace(input, error) : status;
+        status = add_input(exploration, &input, path, key.data, number, error);
+    else
+        fth_input_close(&input);
+out:
+    fth_buffer_fini(&key);
+    return status;
 }
 
 void fth_input_close(struct fth_input *input)
 {
     fth_trace_close(input->trace);
-    if (input->temporary && input->path)
-        unlink(input->path);
-    free(input->path);
     free(input->lines);
 }

@@ -141,23 +141,22 @@ enum fth_status fth_points_join(struct fth_points *parts, const char *const *pat
 {
     struct merging merging = {.parts = parts, .count = count};
     struct fth_buffer out = {0};
-    enum fth_status status = check_same_exploration(&merging, paths, error);
-    if (status == FTH_OK) {
-        warn(&merging, paths, log);
-        status = find_points(&merging, paths, error);
-    }
+    FTH_TRY(check_same_exploration(&merging, paths, error));
+    warn(&merging, paths, log);
+    enum fth_status status = find_points(&merging, paths, error);
     if (status == FTH_OK && !partial)
         status = check_complete(&merging, error);
-    if (status == FTH_OK) {
-        put_header(&merging.parts[0], &out);
-        for (size_t p = 0; p < merging.parts[0].header_points; p++) {
-            if (merging.part_of[p] == SIZE_MAX)
-                continue;
-            const struct fth_points *part = &merging.parts[merging.part_of[p]];
-            fth_buffer_append(&out, part->text.data + part->at[p], part->size[p] + 1);
-        }
-        status = fth_buffer_take(&out, text, size, error);
+    if (status != FTH_OK)
+        goto out;
+    put_header(&merging.parts[0], &out);
+    for (size_t p = 0; p < merging.parts[0].header_points; p++) {
+        if (merging.part_of[p] == SIZE_MAX)
+            continue;
+        const struct fth_points *part = &merging.parts[merging.part_of[p]];
+        fth_buffer_append(&out, part->text.data + part->at[p], part->size[p] + 1);
     }
+    status = fth_buffer_take(&out, text, size, error);
+out:
     fth_buffer_fini(&out);
     free(merging.part_of);
     return status;
@@ -167,19 +166,19 @@ enum fth_status fth_merge(const char *const *paths, size_t count, bool partial,
                           const struct fth_log *log, char **text, size_t *size,
                           struct fth_error *error)
 {
-    struct fth_points *parts = calloc(count ? count : 1, sizeof *parts);
     enum fth_status status = FTH_OK;
     size_t read = 0;
     *text = NULL;
     *size = 0;
+    if (count == 0)
+        return fth_fail(error, FTH_INVALID, operation, NULL, "no files to merge");
+    struct fth_points *parts = calloc(count, sizeof *parts);
     if (!parts)
         return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         status = fth_points_read(paths[i], &parts[i], error);
         read += status == FTH_OK;
     }
-    if (status == FTH_OK && count == 0)
-        status = fth_fail(error, FTH_INVALID, operation, NULL, "no files to merge");
     if (status == FTH_OK)
         status = fth_points_join(parts, paths, count, partial, log, text, size, error);
     for (size_t i = 0; i < read; i++)

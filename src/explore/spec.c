@@ -21,8 +21,7 @@ static const char operation[] = "read exploration";
 struct reader {
     struct fth_exploration *exploration;
     const char *name, *folder;
-    const char *const *sizes;
-    size_t size_count;
+    struct fth_launch_options launch; /* the sizes of launch files */
     const struct fth_log *log;
     struct fth_error *error;
 };
@@ -47,25 +46,21 @@ static enum fth_status read_settings(const struct reader *reader, json_t *settin
 {
     const char *name;
     json_t *value;
-    enum fth_status status = FTH_OK;
     if (settings && !json_is_object(settings))
         return refuse(reader, "set", "must be an object");
     json_object_foreach (settings, name, value) {
         char text[128];
         if (!value_text(value, text, sizeof text))
             return refuse(reader, name, "must be a string or a number");
-        status = fth_study_set(reader->exploration, study, name, text, reader->error);
-        if (status != FTH_OK)
-            break;
+        FTH_TRY(fth_study_set(reader->exploration, study, name, text, reader->error));
     }
-    return status;
+    return FTH_OK;
 }
 
 static enum fth_status read_axes(const struct reader *reader, json_t *vary, struct fth_study *study)
 {
     const char *names;
     json_t *list, *value;
-    enum fth_status status = FTH_OK;
     if (vary && !json_is_object(vary))
         return refuse(reader, "vary", "must be an object");
     json_object_foreach (vary, names, list) {
@@ -79,12 +74,10 @@ static enum fth_status read_axes(const struct reader *reader, json_t *vary, stru
             if (!value_text(value, texts[i], sizeof texts[i]))
                 return refuse(reader, names, "its values must be strings or numbers");
         }
-        status = fth_study_vary(reader->exploration, study, names, values, json_array_size(list),
-                                reader->error);
-        if (status != FTH_OK)
-            break;
+        FTH_TRY(fth_study_vary(reader->exploration, study, names, values, json_array_size(list),
+                               reader->error));
     }
-    return status;
+    return FTH_OK;
 }
 
 /* Opens a trace and adds it to a study; `text` is "2mm.json" or, with a kernel, "atax.json rows".
@@ -98,12 +91,10 @@ static enum fth_status read_trace(const struct reader *reader, const char *text,
     size_t number;
     snprintf(path, sizeof path, "%s%s%.*s", *text == '/' ? "" : reader->folder,
              *text == '/' ? "" : "/", size, text);
-    enum fth_status status =
-        fth_input_open(reader->exploration, path, reader->sizes, reader->size_count, reader->log,
-                       &number, reader->error);
-    return status == FTH_OK ? fth_study_input(reader->exploration, study, number,
-                                              blank ? blank + 1 : NULL, reader->error)
-                            : status;
+    FTH_TRY(fth_input_open(reader->exploration, path, &reader->launch, reader->log, &number,
+                           reader->error));
+    return fth_study_input(reader->exploration, study, number, blank ? blank + 1 : NULL,
+                           reader->error);
 }
 
 static enum fth_status read_study(const struct reader *reader, json_t *object, json_t *common)
@@ -127,26 +118,23 @@ static enum fth_status read_study(const struct reader *reader, json_t *object, j
     if (!study)
         return fth_no_memory(reader->error, operation, reader->name);
     study->l1_off = json_is_true(json_object_get(object, "l1_off"));
-    enum fth_status status = read_settings(reader, common, study);
-    if (status == FTH_OK)
-        status = read_settings(reader, json_object_get(object, "set"), study);
-    if (status == FTH_OK)
-        status = read_axes(reader, json_object_get(object, "vary"), study);
+    FTH_TRY(read_settings(reader, common, study));
+    FTH_TRY(read_settings(reader, json_object_get(object, "set"), study));
+    FTH_TRY(read_axes(reader, json_object_get(object, "vary"), study));
     json_array_foreach (traces, i, trace) {
-        if (status == FTH_OK)
-            status = json_is_string(trace) ? read_trace(reader, json_string_value(trace), study)
-                                           : refuse(reader, name, "traces must be strings");
+        if (!json_is_string(trace))
+            return refuse(reader, name, "traces must be strings");
+        FTH_TRY(read_trace(reader, json_string_value(trace), study));
     }
-    return status;
+    return FTH_OK;
 }
 
 static enum fth_status read_text(const struct reader *reader, const char *text, size_t size)
 {
     json_t *root = NULL, *study;
     size_t i;
-    enum fth_status status = fth_json_parse(reader->name, text, size, &root, reader->error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_json_parse(reader->name, text, size, &root, reader->error));
+    enum fth_status status = FTH_OK;
     const char *schema = json_string_value(json_object_get(root, "schema"));
     json_t *studies = json_object_get(root, "studies");
     if (!schema || strcmp(schema, "fathom-exploration/1") != 0)
@@ -161,6 +149,12 @@ static enum fth_status read_text(const struct reader *reader, const char *text, 
     return status;
 }
 
+/* The launch options of all traces of a file or preset: only sizes of launch files. */
+static struct fth_launch_options sizes_only(const char *const *sizes, size_t count)
+{
+    return (struct fth_launch_options)FTH_LAUNCH_OPTIONS(.sizes = sizes, .size_count = count);
+}
+
 enum fth_status fth_explore_read(struct fth_exploration *exploration, const char *path,
                                  const char *const *sizes, size_t size_count,
                                  const struct fth_log *log, struct fth_error *error)
@@ -169,7 +163,8 @@ enum fth_status fth_explore_read(struct fth_exploration *exploration, const char
     char folder[4096];
     const char *slash = strrchr(path, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    const struct reader reader = {exploration, path, folder, sizes, size_count, log, error};
+    const struct reader reader = {exploration, path, folder, sizes_only(sizes, size_count),
+                                  log,         error};
     enum fth_status status = fth_file_read(path, 1 << 24, &content, error);
     if (status == FTH_OK)
         status = read_text(&reader, content.data ? content.data : "", content.size);
@@ -181,7 +176,8 @@ enum fth_status fth_explore_preset(struct fth_exploration *exploration, const ch
                                    const char *folder, const char *const *sizes, size_t size_count,
                                    const struct fth_log *log, struct fth_error *error)
 {
-    const struct reader reader = {exploration, name, folder, sizes, size_count, log, error};
+    const struct reader reader = {exploration, name, folder, sizes_only(sizes, size_count),
+                                  log,         error};
     for (size_t i = 0; i < fth_embedded_preset_count; i++)
         if (strcmp(fth_embedded_presets[i].name, name) == 0)
             return read_text(&reader, fth_embedded_presets[i].data, fth_embedded_presets[i].size);

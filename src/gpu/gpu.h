@@ -1,10 +1,12 @@
 /* gpu/: GPU descriptions, fathom-gpu/1 documents (docs/gpu-description.md).
  *
- *   schema.c     the elements and attributes that exist
- *   gpu.c        a description in memory
- *   read.c       reads a description from JSON         write.c    writes it as JSON
- *   validate.c   checks values and their relations     compare.c  finds differences between two
- *   catalogue.c  the descriptions that come with fathom
+ *   schema.c       the elements and attributes that exist
+ *   gpu.c          a description in memory
+ *   gpu_read.c     reads a description from JSON
+ *   gpu_write.c    writes it as JSON
+ *   validate.c     checks values and their relations
+ *   gpu_compare.c  finds differences between two descriptions
+ *   catalogue.c    the descriptions that come with fathom
  */
 #ifndef FTH_GPU_H
 #define FTH_GPU_H
@@ -151,7 +153,14 @@ struct fth_code_size {
 };
 struct fth_code_size fth_gpu_code_size(const struct fth_gpu *gpu);
 
-/* ---- compare.c ---- */
+/* ---- validate.c ---- */
+
+/* Does what fth_gpu_validate does. An error reports `operation` and `argument`, which may be NULL.
+ */
+FTH_MUST_USE enum fth_status fth_gpu_check(const struct fth_gpu *gpu, const char *operation,
+                                           const char *argument, struct fth_error *error);
+
+/* ---- gpu_compare.c ---- */
 
 /* Returns whether two attributes agree: the intervals of numbers overlap, or texts or lists are
  * equal (lists of texts: in any order). */

@@ -220,9 +220,10 @@ const struct fth_attribute_def *fth_schema_attribute_at(size_t index)
 const struct fth_attribute_def *fth_schema_attribute(const char *section, const char *name)
 {
     const struct fth_element_def *where = find_section(section);
-    for (size_t i = 0; where && i < FTH_COUNT(attributes); i++)
-        if (attributes[i].classes & where->classes && strcmp(attributes[i].name, name) == 0)
-            return &attributes[i];
+    const struct fth_attribute_def *def;
+    for (size_t i = 0; where && (def = fth_schema_attribute_at(i)); i++)
+        if (def->classes & where->classes && strcmp(def->name, name) == 0)
+            return def;
     return NULL;
 }
 
@@ -231,9 +232,10 @@ const char *fth_schema_suggest_attribute(const char *section, const char *name)
     const char *names[FTH_COUNT(attributes)];
     size_t count = 0;
     const struct fth_element_def *where = find_section(section);
-    for (size_t i = 0; where && i < FTH_COUNT(attributes); i++)
-        if (attributes[i].classes & where->classes)
-            names[count++] = attributes[i].name;
+    const struct fth_attribute_def *def;
+    for (size_t i = 0; where && (def = fth_schema_attribute_at(i)); i++)
+        if (def->classes & where->classes)
+            names[count++] = def->name;
     return fth_suggest(name, names, count);
 }
 

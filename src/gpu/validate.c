@@ -13,6 +13,7 @@
 struct check {
     const struct fth_gpu *gpu;
     const struct fth_gpu_section *section;
+    const char *operation, *argument; /* for errors */
     struct fth_error *error;
 };
 
@@ -25,11 +26,11 @@ static enum fth_status refuse(const struct check *check, const char *attribute, 
     char text[256];
     va_list arguments;
     va_start(arguments, reason);
-    vsnprintf(text, sizeof text, reason, arguments);
+    fth_vformat(text, sizeof text, reason, arguments);
     va_end(arguments);
     fth_gpu_path(check->gpu, check->section, attribute, &path);
-    return fth_fail(check->error, FTH_INVALID, "check GPU description", NULL, "%s: %s", path.text,
-                    text);
+    return fth_fail(check->error, FTH_INVALID, check->operation, check->argument, "%s: %s",
+                    path.text, text);
 }
 
 /* Returns the value of an attribute of the section; NAN if it is absent. */
@@ -305,22 +306,18 @@ static enum fth_status check_relations(const struct check *check)
         {false, "write_bytes_per_s", "peak_bytes_per_s"},
         {false, "copy_bytes_per_s", "peak_bytes_per_s"},
     };
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(pairs) && status == FTH_OK; i++)
-        status = pairs[i].divides ? check_divides(check, pairs[i].part, pairs[i].whole)
-                                  : check_order(check, pairs[i].part, pairs[i].whole);
-    if (status == FTH_OK)
-        status = check_structure(check);
-    if (status == FTH_OK)
-        status = check_replacement(check);
-    if (status == FTH_OK)
-        status = check_lists(check);
-    return status;
+    for (size_t i = 0; i < FTH_COUNT(pairs); i++)
+        FTH_TRY(pairs[i].divides ? check_divides(check, pairs[i].part, pairs[i].whole)
+                                 : check_order(check, pairs[i].part, pairs[i].whole));
+    FTH_TRY(check_structure(check));
+    FTH_TRY(check_replacement(check));
+    return check_lists(check);
 }
 
 /* ---- relations between sections ---- */
 
-/* Checks that there is one L1 size per carve-out. */
+/* Checks that the carve-outs are in ascending order, on which the model relies, and that there is
+ * one L1 size per carve-out. */
 static enum fth_status check_carveouts(const struct check *check)
 {
     const char *self = check->section->name;
@@ -328,6 +325,10 @@ static enum fth_status check_carveouts(const struct check *check)
         fth_gpu_attribute(check->gpu, self, "carveout_size_bytes");
     const struct fth_attribute *sizes = fth_gpu_attribute(check->gpu, "shared", "carveout_bytes");
     const size_t count = sizes ? sizes->count : 0;
+    for (size_t i = 1; strcmp(self, "shared") == 0 && i < count; i++)
+        if (sizes->numbers[i] <= sizes->numbers[i - 1])
+            return refuse(check, "carveout_bytes", "not in ascending order: %.0f follows %.0f",
+                          sizes->numbers[i], sizes->numbers[i - 1]);
     if (l1_sizes && l1_sizes->count != count)
         return refuse(check, "carveout_size_bytes",
                       "has length %zu, but elements.shared.carveout_bytes has length %zu",
@@ -363,44 +364,49 @@ static enum fth_status check_sharing(const struct check *check)
     return FTH_OK;
 }
 
-static enum fth_status check_section(const struct check *check)
+static enum fth_status check_attribute(const struct check *check,
+                                       const struct fth_attribute *attribute)
 {
-    const struct fth_gpu_section *section = check->section;
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < section->count && status == FTH_OK; i++) {
-        const struct fth_attribute *a = &section->attributes[i];
-        const struct fth_attribute_def *def = fth_schema_attribute(section->name, a->name);
-        if (!def)
-            continue;
-        if (a->kind != def->kind)
-            return refuse(check, a->name, "has the wrong type");
-        if (fth_gpu_unknown(check->gpu, section->name, a->name))
-            return refuse(check, a->name, "has a value and is also in \"unknown\"");
-        status = check_value(check, a, def);
-        if (status == FTH_OK)
-            status = check_provenance(check, a);
-    }
-    if (status == FTH_OK)
-        status = check_relations(check);
-    if (status == FTH_OK)
-        status = check_sharing(check);
-    if (status == FTH_OK)
-        status = check_carveouts(check);
-    return status;
+    const char *section = check->section->name;
+    const struct fth_attribute_def *def = fth_schema_attribute(section, attribute->name);
+    if (!def)
+        return FTH_OK;
+    if (attribute->kind != def->kind)
+        return refuse(check, attribute->name, "has the wrong type");
+    if (fth_gpu_unknown(check->gpu, section, attribute->name))
+        return refuse(check, attribute->name, "has a value and is also in \"unknown\"");
+    FTH_TRY(check_value(check, attribute, def));
+    return check_provenance(check, attribute);
+}
+
+static enum fth_status check_section(struct check *check, const struct fth_gpu_section *section)
+{
+    check->section = section;
+    for (size_t i = 0; i < section->count; i++)
+        FTH_TRY(check_attribute(check, &section->attributes[i]));
+    FTH_TRY(check_relations(check));
+    FTH_TRY(check_sharing(check));
+    return check_carveouts(check);
+}
+
+enum fth_status fth_gpu_check(const struct fth_gpu *gpu, const char *operation,
+                              const char *argument, struct fth_error *error)
+{
+    struct check check = {.gpu = gpu,
+                          .section = &gpu->device,
+                          .operation = operation,
+                          .argument = argument,
+                          .error = error};
+    if (!fth_gpu_text(gpu, "device", "name"))
+        return refuse(&check, "name", "missing");
+    FTH_TRY(check_section(&check, &gpu->device));
+    FTH_TRY(check_section(&check, &gpu->noise));
+    for (size_t i = 0; i < gpu->element_count; i++)
+        FTH_TRY(check_section(&check, &gpu->elements[i]));
+    return FTH_OK;
 }
 
 enum fth_status fth_gpu_validate(const struct fth_gpu *gpu, struct fth_error *error)
 {
-    struct check check = {gpu, &gpu->device, error};
-    if (!fth_gpu_text(gpu, "device", "name"))
-        return refuse(&check, "name", "missing");
-    enum fth_status status = check_section(&check);
-    check.section = &gpu->noise;
-    if (status == FTH_OK)
-        status = check_section(&check);
-    for (size_t i = 0; i < gpu->element_count && status == FTH_OK; i++) {
-        check.section = &gpu->elements[i];
-        status = check_section(&check);
-    }
-    return status;
+    return fth_gpu_check(gpu, "check GPU description", NULL, error);
 }

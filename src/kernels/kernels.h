@@ -2,9 +2,9 @@
  * embedded at build time. The functions here fill in the templates. They do not know whether the
  * CUDA driver or the PTX engine runs the result.
  *
- *   kernels.c  experiments.ptx with walk.ptx, cluster.ptx, fetch.ptx, stream.ptx
- *   operate.c  operate.ptx
- *   sweep.c    sweep.ptx, pattern.ptx
+ *   kernels.c         experiments.ptx with walk.ptx, cluster.ptx, fetch.ptx, stream.ptx
+ *   kernel_operate.c  operate.ptx
+ *   kernel_sweep.c    sweep.ptx, pattern.ptx
  */
 #ifndef FTH_KERNELS_H
 #define FTH_KERNELS_H
@@ -85,7 +85,7 @@ FTH_MUST_USE enum fth_status fth_kernels_fetch(uint64_t instructions, struct fth
 /* ---- streams ---- */
 
 /* The number of vectors that a lane has in flight, and the maximum number of cycles that blocks
- * wait for each other before they are timed. Heuristic. */
+ * wait for each other before they are timed. Chosen, not derived. */
 enum { FTH_STREAM_UNROLL = 4, FTH_STREAM_MAX_WAIT_CYCLES = 200000 };
 
 /* The kinds of streams. Writes and copies exist only for the paths CG and SHARED, texture reads
@@ -107,7 +107,7 @@ void fth_kernels_stream_name(const struct fth_stream_code *code, char name[32]);
 FTH_MUST_USE enum fth_status fth_kernels_stream(const struct fth_stream_code *code,
                                                 struct fth_buffer *out, struct fth_error *error);
 
-/* ---- operate.c ---- */
+/* ---- kernel_operate.c ---- */
 
 /* The operations that operate.ptx can repeat. */
 enum fth_operation {
@@ -173,7 +173,7 @@ unsigned fth_operation_round(enum fth_operation operation, unsigned chains);
 FTH_MUST_USE enum fth_status fth_kernels_operate(enum fth_operation operation, unsigned chains,
                                                  struct fth_buffer *out, struct fth_error *error);
 
-/* ---- sweep.c ---- */
+/* ---- kernel_sweep.c ---- */
 
 /* STREAM's kernels (McCalpin): COPY z = x, MUL z = s x, ADD z = x + y, TRIAD z = x + s y; READ only
  * reads x, WRITE only writes z = s. */

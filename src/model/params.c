@@ -489,7 +489,7 @@ static bool parse_number(const struct row *row, const char *text, double *number
         *number = (double)bytes;
         return true;
     }
-    *number = row->kind == REAL ? strtod(text, &end) : (double)strtoull(text, &end, 0);
+    *number = row->kind == REAL ? fth_strtod(text, &end) : (double)strtoull(text, &end, 0);
     return row->kind != BYTES && end != text && !*end && !errno && *text != '-' &&
            isfinite(*number);
 }

@@ -55,6 +55,7 @@ bool fth_row_add(struct fth_model_row *row, const struct fth_model_row *from)
     row->l2_steps += from->l2_steps;
     row->l1_fails += from->l1_fails;
     row->l2_fails += from->l2_fails;
+    row->last_launch = from->launch;
     row->l1_bytes = from->l1_bytes;
     row->blocks_at_once = from->blocks_at_once;
     for (int i = 0; i < 2; i++)

@@ -414,8 +414,7 @@ enum fth_status fth_work_create(const struct fth_trace *trace,
         return fth_no_memory(error, "model caches", NULL);
     work->trace = trace;
     work->params = params;
-    if (options)
-        work->options = *options;
+    work->options = *options;
     for (size_t i = 0; i < fth_trace_launch_count(trace); i++)
         work->total += is_selected(work, i) ? fth_trace_launch_at(trace, i)->accesses : 0;
     const enum fth_status status = fth_work_init(work, error);
@@ -439,8 +438,11 @@ enum fth_status fth_model_run(const struct fth_trace *trace, const struct fth_mo
                               const struct fth_model_options *options,
                               struct fth_model_result **result, struct fth_error *error)
 {
+    struct fth_model_options known;
     struct fth_model_work *work = NULL;
     *result = NULL;
+    FTH_TRY(fth_options_read("fth_model_options", options, &known, sizeof known, error));
+    options = &known;
     enum fth_status status = fth_work_create(trace, params, options, &work, error);
     if (!work)
         return status;

@@ -38,11 +38,11 @@ static bool parse_latency(const char *text, double *latency_fixed, double *laten
         *latency_per_busy = *latency_fixed / 8; /* A1 = (1, 0.125) to A4 = (8, 1), Section 5.1 */
         return true;
     }
-    *latency_fixed = strtod(text, &end);
+    *latency_fixed = fth_strtod(text, &end);
     if (end == text)
         return false;
     if (*end == ',')
-        *latency_per_busy = strtod(end + 1, &end);
+        *latency_per_busy = fth_strtod(end + 1, &end);
     return !*end && *latency_fixed >= 1 && *latency_fixed <= 1e6 && *latency_per_busy >= 0 &&
            *latency_per_busy <= 1e6;
 }

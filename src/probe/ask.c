@@ -1,4 +1,4 @@
-/* Executes a batch of requests on the device of a prober, and builds requests. */
+/* Executes a batch of requests on the device of a prober. */
 #include "probe/probe.h"
 
 #include <stdlib.h>
@@ -6,6 +6,9 @@
 enum fth_status fth_ask(const struct fth_prober *prober, const struct fth_request *requests,
                         size_t count, struct fth_answers *answers, struct fth_error *error)
 {
+    *answers = (struct fth_answers){NULL, 0};
+    if (fth_log_interrupted(prober->log))
+        return fth_fail(error, FTH_INTERRUPTED, "run experiments", NULL, "interrupted");
     *answers = (struct fth_answers){calloc(count, sizeof *answers->items), count};
     if (!answers->items)
         return fth_no_memory(error, "measure", NULL);
@@ -33,16 +36,4 @@ void fth_answers_fini(struct fth_answers *answers)
         fth_samples_fini(&answers->items[i]);
     free(answers->items);
     *answers = (struct fth_answers){NULL, 0};
-}
-
-struct fth_request fth_request_make(int carveout_percent)
-{
-    return (struct fth_request){.sm = FTH_ANY_SM, .carveout_percent = carveout_percent};
-}
-
-void fth_request_add(struct fth_request *request, enum fth_step_kind kind, enum fth_path path,
-                     struct fth_chain chain, uint64_t passes)
-{
-    request->steps[request->step_count++] =
-        (struct fth_step){.kind = kind, .path = path, .chain = chain, .passes = passes};
 }

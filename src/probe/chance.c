@@ -69,8 +69,8 @@ double fth_latency_confidence(double value, double low, double high)
 enum fth_status fth_mean_interval(const double *values, size_t count, struct fth_interval *interval,
                                   struct fth_error *error)
 {
-    return fth_bootstrap_interval(values, count, FTH_STATISTIC_MEAN, interval_level,
-                                  FTH_BOOTSTRAP_DRAWS, 1, interval, error);
+    return fth_bootstrap_interval(values, count, interval_level, FTH_BOOTSTRAP_DRAWS, 1, interval,
+                                  error);
 }
 
 /* The confidence is computed from the samples that fth_core_mean_u32 averages. */

@@ -41,19 +41,13 @@ struct fth_answers {
 
 /* Executes the requests on the device. On success the caller owns `answers` and frees it with
  * fth_answers_fini. Fails if any request failed. The status is FTH_INCONCLUSIVE if the device could
- * not execute the request (for example, too little memory) but can execute others. */
+ * not execute the request (for example, too little memory) but can execute others. FTH_INTERRUPTED:
+ * the log of the prober asks to stop. */
 FTH_MUST_USE enum fth_status fth_ask(const struct fth_prober *prober,
                                      const struct fth_request *requests, size_t count,
                                      struct fth_answers *answers, struct fth_error *error);
 /* Frees the samples. */
 void fth_answers_fini(struct fth_answers *answers);
-
-/* Returns a request without steps, for any SM. carveout_percent -1: the driver chooses the
- * carve-out. */
-struct fth_request fth_request_make(int carveout_percent);
-/* Appends one step to the request, which has at most FTH_MAX_STEPS. */
-void fth_request_add(struct fth_request *request, enum fth_step_kind kind, enum fth_path path,
-                     struct fth_chain chain, uint64_t passes);
 
 /* A measured figure with its provenance. */
 struct fth_figure {

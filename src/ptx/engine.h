@@ -1,4 +1,4 @@
-/* The internal data structures of ptx/: parsed modules, and warps during execution.
+/* The internal data structures of ptx/ that parsing and execution share: instructions and modules.
  *
  * A register is a row of 32 lanes with 64 bits each, whatever its type. An instruction reads as
  * many of the low bits as its own type has. Immediates are rows as well, in a pool that belongs to
@@ -43,7 +43,7 @@ enum { MAX_CLUSTER_BLOCKS = 16 };
 
 /* ---- types and modifiers ---- */
 
-enum type {
+enum fth_ptx_type {
     T_NONE,
     T_B8,
     T_B16,
@@ -69,14 +69,17 @@ enum type {
     T_PRED
 };
 
-unsigned type_bytes(enum type type);
-bool type_is_signed(enum type type);
-bool type_is_float(enum type type);    /* f16, bf16, f32, f64, and the pairs of 16-bit floats */
-const char *type_name(enum type type); /* "u32"; "" for T_NONE */
+/* Returns the type that a text such as ".u32" or "u32" names, or T_NONE. */
+enum fth_ptx_type fth_ptx_type_find(const char *text, size_t size);
+unsigned fth_ptx_type_bytes(enum fth_ptx_type type);
+bool fth_ptx_type_is_signed(enum fth_ptx_type type);
+bool fth_ptx_type_is_float(
+    enum fth_ptx_type type); /* f16, bf16, f32, f64, and the pairs of 16-bit floats */
+const char *fth_ptx_type_name(enum fth_ptx_type type); /* "u32"; "" for T_NONE */
 
-enum rounding { R_NONE, R_RN, R_RZ, R_RM, R_RP, R_RNI, R_RZI, R_RMI, R_RPI, R_RNA };
+enum fth_ptx_rounding { R_NONE, R_RN, R_RZ, R_RM, R_RP, R_RNI, R_RZI, R_RMI, R_RPI, R_RNA };
 
-enum comparison {
+enum fth_ptx_comparison {
     C_NONE,
     C_EQ,
     C_NE,
@@ -100,11 +103,23 @@ enum comparison {
 
 /* How two predicates, or the predicates of all threads (bar.red), are combined. B_POPC counts the
  * threads whose predicate is true; only bar.red has it. */
-enum boolean { B_NONE, B_AND, B_OR, B_XOR, B_POPC };
+enum fth_ptx_boolean { B_NONE, B_AND, B_OR, B_XOR, B_POPC };
 
-enum atomic_op { A_NONE, A_ADD, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
+enum fth_ptx_atomic_op {
+    A_NONE,
+    A_ADD,
+    A_MIN,
+    A_MAX,
+    A_INC,
+    A_DEC,
+    A_AND,
+    A_OR,
+    A_XOR,
+    A_EXCH,
+    A_CAS
+};
 
-enum flag {
+enum fth_ptx_flag {
     F_LO = 1 << 0,
     F_HI = 1 << 1,
     F_WIDE = 1 << 2,
@@ -137,15 +152,16 @@ enum flag {
 
 /* ---- instructions ---- */
 
-struct warp;
-struct inst;
+struct fth_ptx_warp;
+struct fth_ptx_inst;
 
 /* Executes an instruction for the lanes of the mask. The mask is not empty. */
-typedef void run_function(struct warp *warp, const struct inst *inst, uint32_t mask);
+typedef void fth_ptx_run_function(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                                  uint32_t mask);
 
-/* Instructions that flow.c handles itself, because they change the control flow or wait for other
- * threads. All others are K_NONE. */
-enum control {
+/* Instructions that divergence.c handles itself, because they change the control flow or wait for
+ * other threads. All others are K_NONE. */
+enum fth_ptx_control {
     K_NONE,
     K_BRANCH,
     K_BRANCH_TABLE,
@@ -161,7 +177,7 @@ enum control {
 };
 
 /* Instead of the index of a row: the operand is absent, or discarded (`_`), or, in struct
- * slot, in parameter memory. */
+ * fth_ptx_slot, in parameter memory. */
 #define NO_REGISTER INT32_MIN
 
 /* A decoded instruction. assemble.c decides where its operands are stored. Rows are in d[] and s[].
@@ -174,10 +190,11 @@ enum control {
  *   other sources   `predicate` and `negated` (selp, vote); at most one
  *   guard           `guard` and `guard_negated`
  */
-struct inst {
-    run_function *run;
-    run_function *inner; /* the function that run_rounded calls with the rounding mode set */
-    const char *opcode;  /* as in the text */
+struct fth_ptx_inst {
+    fth_ptx_run_function *run;
+    fth_ptx_run_function
+        *inner;         /* the function that fth_ptx_run_rounded calls with the rounding mode set */
+    const char *opcode; /* as in the text */
     uint8_t control;
     uint8_t type, type2; /* the types in the opcode, in their order: for cvt, destination and
                           * source; T_NONE: absent */
@@ -190,7 +207,7 @@ struct inst {
     bool negated;                   /* `predicate` is negated */
     bool result_is_predicate;       /* d[0] and d[1] are predicates */
     uint8_t predicate_source_count; /* this many elements at the start of s[] are predicates */
-    uint32_t flags;                 /* enum flag */
+    uint32_t flags;                 /* enum fth_ptx_flag */
     uint32_t guard;                 /* index of the predicate, if `guarded` */
     int32_t d[4];                   /* destination rows or predicates; NO_REGISTER: none */
     int32_t s[6];                   /* source rows or predicates; NO_REGISTER: none. s[0] is the
@@ -211,7 +228,7 @@ struct inst {
 /* ---- modules ---- */
 
 /* A variable in memory. */
-struct variable {
+struct fth_ptx_variable {
     const char *name;
     enum fth_ptx_space space;
     uint64_t address; /* in its space; for LOCAL and PARAM, the offset in the frame */
@@ -221,33 +238,35 @@ struct variable {
 };
 
 /* A parameter or result of a call, on the side of the caller or of the callee. */
-struct slot {
+struct fth_ptx_slot {
     int32_t row;     /* a register or immediate; NO_REGISTER: in parameter memory */
     uint64_t offset; /* in the frame's parameter memory */
     uint64_t bytes;
 };
 
-struct call_site {
+struct fth_ptx_call_site {
     uint32_t function; /* index; UINT32_MAX: an indirect call */
+    uint32_t line;     /* of the function's name in the text of the module, */
+    const char *text;  /* and its position there, for errors */
     size_t argument_count, result_count;
-    struct slot *arguments, *results; /* in the caller's frame */
+    struct fth_ptx_slot *arguments, *results; /* in the caller's frame */
 };
 
 /* The labels of a .branchtargets list, as instruction indices. */
-struct branch_table {
+struct fth_ptx_branch_table {
     size_t count;
     uint32_t *targets;
 };
 
 /* Functions of the CUDA runtime that a kernel can call although the module does not define them. */
-enum builtin { BUILTIN_NONE, BUILTIN_PRINTF, BUILTIN_ASSERT };
+enum fth_ptx_builtin { BUILTIN_NONE, BUILTIN_PRINTF, BUILTIN_ASSERT };
 
-struct function {
+struct fth_ptx_function {
     const char *name;
     bool is_kernel, has_body;
-    enum builtin builtin;
+    enum fth_ptx_builtin builtin;
     struct fth_ptx_kernel kernel;
-    struct inst *code;
+    struct fth_ptx_inst *code;
     size_t code_count, code_capacity;
     uint32_t register_count, predicate_count;
     uint32_t operand_count; /* register_count + predicate_count; see struct fth_ptx_operands */
@@ -255,7 +274,7 @@ struct function {
     uint64_t param_bytes;   /* per thread and activation: parameters and results of the function and
                              * of its calls */
     uint64_t shared_end;    /* end of the static shared variables that are declared in its body */
-    struct slot *arguments, *results; /* empty for a kernel; see `kernel` */
+    struct fth_ptx_slot *arguments, *results; /* empty for a kernel; see `kernel` */
     size_t argument_count, result_count;
 };
 
@@ -263,9 +282,9 @@ struct fth_ptx_module {
     struct fth_arena arena;
     const char *name;
     char *text;
-    struct function *functions;
+    struct fth_ptx_function *functions;
     size_t function_count, function_capacity;
-    struct variable *variables; /* global and constant ones */
+    struct fth_ptx_variable *variables; /* global and constant ones */
     size_t variable_count, variable_capacity;
     uint64_t global_end;     /* end address of the variables */
     uint64_t code_bytes;     /* see fth_ptx_code_bytes */
@@ -273,250 +292,48 @@ struct fth_ptx_module {
     uint64_t dynamic_shared; /* address of dynamic shared memory */
     uint64_t (*pool)[LANES]; /* rows of immediates */
     size_t pool_count, pool_capacity;
-    struct call_site *calls;
+    struct fth_ptx_call_site *calls;
     size_t call_count, call_capacity;
-    struct branch_table *tables;
+    struct fth_ptx_branch_table *tables;
     size_t table_count, table_capacity;
 };
-
-/* ---- machines ---- */
-
-/* A range of device memory: one variable, or the result of fth_ptx_alloc. */
-struct allocation {
-    uint64_t base, bytes;
-    uint8_t *host;
-    size_t mapped_bytes; /* size of the mmap'ed host memory; 0: from calloc */
-    bool is_constant;
-    const struct fth_ptx_machine *owner; /* of a variable; NULL for fth_ptx_alloc */
-};
-
-struct texture {
-    uint64_t address, texels; /* 0 texels: freed */
-    enum fth_ptx_texel texel_format;
-    unsigned channels;
-};
-
-struct memory {
-    size_t users;                   /* number of machines */
-    struct allocation *allocations; /* sorted by base */
-    size_t allocation_count, allocation_capacity;
-    struct texture *textures;
-    size_t texture_count, texture_capacity;
-};
-
-struct fth_ptx_machine {
-    const struct fth_ptx_module *module; /* NULL: only memory */
-    struct memory *memory;
-};
-
-/* Returns the allocation that contains the address, or NULL. */
-const struct allocation *find_allocation(const struct memory *memory, uint64_t address);
-
-/* ---- execution ---- */
-
-/* One activation of a function by some lanes of a warp. */
-struct frame {
-    const struct function *function;
-    struct frame *caller;
-    uint32_t return_pc;    /* in the caller */
-    uint32_t call;         /* index of the call site that created this frame */
-    uint32_t depth;        /* 0 for the kernel */
-    uint32_t live;         /* lanes that have not returned */
-    uint32_t operand_base; /* see struct fth_ptx_issue */
-    uint64_t local_base;   /* offset of its variables in the local memory of each thread */
-    uint64_t *rows;        /* [register][lane] */
-    uint32_t *predicates;
-    uint8_t *params; /* [lane][param_bytes] */
-};
-
-enum fragment_state {
-    RUNNING,
-    AT_BARRIER,        /* waits at a barrier of the block */
-    AT_SYNC,           /* waits at a K_CONVERGE instruction */
-    AT_WARP_SYNC,      /* waits at a bar.warp.sync */
-    AT_CLUSTER_BARRIER /* waits at the barrier of the cluster */
-};
-
-/* Lanes of a warp that are at the same instruction of the same frame. A warp that has not diverged
- * consists of one fragment. */
-struct fragment {
-    uint32_t pc, mask;
-    enum fragment_state state;
-    uint32_t barrier;         /* AT_BARRIER: index of the barrier */
-    uint32_t barrier_threads; /* AT_BARRIER: expected number of threads; 0: the whole block */
-    uint32_t awaited; /* AT_SYNC: missing lanes; AT_WARP_SYNC: all lanes of the member mask */
-    struct frame *frame;
-};
-
-/* Blocks that run at the same time. Without clusters, each block is a cluster of its own. */
-struct cluster {
-    struct block *blocks;
-    uint32_t count;
-    uint32_t phase;         /* number of times that its barrier has completed */
-    bool arrived;           /* a thread has arrived at the barrier in this phase */
-    bool unchecked_arrival; /* a thread has arrived since the last call of release_cluster */
-};
-
-enum { MAX_BARRIERS = 16 }; /* per block, as in PTX */
-
-struct block {
-    struct run *run;
-    struct cluster *cluster;
-    uint64_t index;
-    uint32_t xyz[3];
-    uint32_t rank; /* in the cluster */
-    uint32_t sm;
-    uint8_t *shared;       /* NULL until the first access; see reserve_shared */
-    uint64_t shared_bytes; /* 0 until the first access */
-    struct warp *warps;
-    uint32_t warp_count;
-    uint64_t clock; /* number of instructions issued; the value of %clock if the observer has no
-                     * `clock` callback */
-    uint64_t arrived[MAX_BARRIERS]; /* threads that bar.arrive has counted, per barrier */
-    uint32_t active_barriers;       /* bit mask of the barriers with waiting or arrived threads */
-};
-
-struct warp {
-    /* The state of the current fragment, for the functions that execute instructions. */
-    uint64_t *rows;
-    uint32_t *predicates;
-    const uint64_t (*pool)[LANES];
-    struct frame *frame;
-    uint32_t pc, mask;
-
-    struct block *block;
-    uint32_t index;
-    uint32_t existing_lanes;  /* all 32 except in the last warp of a block */
-    uint32_t carry;           /* the carry flag of the condition code register, one bit per lane */
-    uint32_t cluster_arrived; /* lanes that have arrived at the cluster barrier in this phase */
-    struct fragment fragments[LANES];
-    uint32_t fragment_count, current;
-    uint64_t instructions, thread_instructions;
-    uint8_t *local;                           /* [lane][local_bytes] */
-    uint64_t local_bytes;                     /* per thread, for all frames together */
-    const struct allocation *last_allocation; /* the allocation of the last access */
-    bool failed;
-    bool blocked; /* all fragments wait */
-    int64_t time; /* from the observer's `time` callback, if it has one, in its unit; updated after
-                   * the warp has run and after barriers. The warp with the lowest time runs next.
-                   */
-    struct fth_ptx_issue issue; /* passed to the observer; `who` is set when the block starts */
-};
-
-/* One launch during its execution. */
-struct run {
-    struct fth_ptx_machine *machine;
-    const struct fth_ptx_module *module;
-    const struct function *kernel;
-    const struct fth_ptx_launch *launch;
-    const struct fth_ptx_observer *observer;
-    uint32_t grid[3];    /* blocks in each dimension */
-    uint32_t threads[3]; /* of a block, in each dimension */
-    uint32_t cluster[3], cluster_blocks;
-    uint64_t block_count, cluster_count, threads_per_block;
-    const uint8_t *arguments;
-    uint64_t shared_bytes;
-    /* Shared by the host threads. */
-    uint64_t next_cluster;
-    bool stop;
-    uint64_t warp_instructions, thread_instructions;
-    void *lock; /* pthread_mutex_t */
-    struct fth_error *error;
-    enum fth_status status;
-};
-
-static inline const uint64_t *row(const struct warp *warp, int32_t index)
-{
-    return index >= 0 ? warp->rows + (size_t)index * LANES : warp->pool[~index];
-}
-
-static inline uint64_t *out_row(struct warp *warp, int32_t index)
-{
-    return warp->rows + (size_t)index * LANES;
-}
-
-/* Returns the index of the lowest lane in a mask that is not 0. */
-static inline int first_lane(uint32_t mask)
-{
-    return __builtin_ctz(mask);
-}
-
-/* Stops the launch with the error "line N (OPCODE), block (x,y,z), thread (x,y,z): CAUSE", unless
- * it already has one. */
-FTH_PRINTF(4, 5)
-void warp_fault(struct warp *warp, const struct inst *inst, int lane, const char *cause, ...);
-/* Stops the launch with FTH_NO_MEMORY, unless it already has an error. */
-void out_of_memory(struct run *run);
-/* Makes all host threads stop the execution of the launch. */
-void stop_run(struct run *run);
-
-/* ---- flow.c ---- */
-
-/* Creates a frame with zeroed registers. Returns NULL, and stops the launch, when out of memory. */
-struct frame *frame_create(struct warp *warp, const struct function *function,
-                           struct frame *caller);
-/* Enlarges the warp's local memory so that it includes that of the frame. The contents are kept.
- * Returns false, and stops the launch, when out of memory. */
-bool reserve_local(struct warp *warp, const struct frame *frame);
-/* Returns the lanes that have not exited. */
-uint32_t alive_lanes(const struct warp *warp);
-/* Ends lanes of `fragment`, which must be the current fragment of the warp. Frees frames without
- * lanes, and removes an empty fragment. */
-void do_exit(struct warp *warp, struct fragment *fragment, uint32_t lanes);
-/* The number of instructions that a warp runs before the next warp has its turn. A thread that
- * spins sees the writes of other warps after about this many instructions of its own warp.
- * Heuristic. */
-#define WARP_TURN 20000u
-/* Runs the warp for about `turn` instructions, or until it waits or ends. Returns true if it issued
- * any instruction. */
-bool run_warp(struct warp *warp, uint64_t turn);
-
-/* ---- launch.c, barrier.c ---- */
-
-/* Allocates the block's shared memory, at its first access. Returns false, and stops the launch,
- * when out of memory. */
-bool reserve_shared(struct block *block);
-/* Releases the threads at all barriers of the block that are complete. Returns true if there was
- * one. */
-bool release_barriers(struct block *block);
-/* The same for the barrier of the cluster. */
-bool release_cluster(struct cluster *cluster);
-/* Notifies the observer that threads of the warp have arrived at the cluster barrier or, if
- * `waited`, continue after it. */
-void notify_cluster_barrier(struct warp *warp, uint32_t phase, bool waited);
-/* Stops the launch because no warp of the cluster can continue. The error names a waiting thread
- * and what it waits for. */
-void report_deadlock(struct cluster *cluster);
-
-/* ---- operands.c ---- */
-
-/* Sets `operands` of every instruction of the function. `code_offset` is the offset of the
- * function's code in the code of the module, in bytes. Returns false when out of memory. */
-bool find_operands(struct fth_ptx_module *module, struct function *function, uint64_t code_offset);
 
 /* ---- execute_*.c: the choice of the function that executes an instruction ---- */
 
 /* Each sets inst->run (and inst->control) from the opcode without modifiers (`base`), the types,
  * the flags and the operands. Returns false if its file does not implement the instruction. */
-bool select_integer(struct inst *inst, const char *base);
-bool select_float(struct inst *inst, const char *base);
-bool select_half(struct inst *inst, const char *base); /* called by select_float */
-bool select_convert(struct inst *inst, const char *base);
-bool select_memory(struct inst *inst, const char *base);
-bool select_warp(struct inst *inst, const char *base);
+bool fth_ptx_select_move(struct fth_ptx_inst *inst, const char *base);
+bool fth_ptx_select_integer(struct fth_ptx_inst *inst, const char *base);
+bool fth_ptx_select_bits(struct fth_ptx_inst *inst, const char *base);
+bool fth_ptx_select_float(struct fth_ptx_inst *inst, const char *base);
+/* For f16, bf16 and pairs of them; fth_ptx_select_float calls it. */
+bool fth_ptx_select_half(struct fth_ptx_inst *inst, const char *base);
+bool fth_ptx_select_convert(struct fth_ptx_inst *inst, const char *base);
+bool fth_ptx_select_memory(struct fth_ptx_inst *inst, const char *base);
+bool fth_ptx_select_atomic(struct fth_ptx_inst *inst, const char *base);
+bool fth_ptx_select_address(struct fth_ptx_inst *inst, const char *base);
+bool fth_ptx_select_warp(struct fth_ptx_inst *inst, const char *base);
 
-/* ---- module.c ---- */
+/* ---- special.c ---- */
+
+/* Returns the number of a special register such as %tid.x, or -1. */
+int fth_ptx_special_register(const char *name, size_t size);
+/* Reads the special register with the number inst->mode. */
+fth_ptx_run_function fth_ptx_run_special;
+
+/* ---- calls.c ---- */
 
 /* Returns true if the arguments (or results) of a call match those of the function: the same
  * number, each in a register on both sides, or in parameter memory with the same size. */
-bool slots_match(const struct slot *a, size_t a_count, const struct slot *b, size_t b_count);
+bool fth_ptx_slots_match(const struct fth_ptx_slot *a, size_t a_count, const struct fth_ptx_slot *b,
+                         size_t b_count);
 
 /* ---- half.c ---- */
 
-double half_to_double(uint16_t half);
-double bfloat_to_double(uint16_t bfloat);
+double fth_ptx_half_to_double(uint16_t half);
+double fth_ptx_bfloat_to_double(uint16_t bfloat);
 /* Convert to 16 bits with a single rounding: R_RN, R_RM or R_RP; all others round toward zero. */
-uint16_t half_from_double(double value, enum rounding rounding);
-uint16_t bfloat_from_double(double value, enum rounding rounding);
+uint16_t fth_ptx_half_from_double(double value, enum fth_ptx_rounding rounding);
+uint16_t fth_ptx_bfloat_from_double(double value, enum fth_ptx_rounding rounding);
 
 #endif

@@ -2,7 +2,7 @@
  * bf16 in double: its 53 significant bits hold sums and products exactly, or closely enough that
  * rounding a second time, to 16 bits, still gives the correctly rounded result (see fused_odd in
  * execute_half.c). */
-#include "ptx/execute.h"
+#include "ptx/engine.h"
 
 #include <math.h>
 
@@ -30,7 +30,8 @@ static double to_double(uint16_t bits, const struct format *format)
 
 /* Rounds a value to the format: R_RN to nearest even, R_RM down, R_RP up, all others toward zero.
  * A NaN becomes 0x7fff. */
-static uint16_t from_double(double value, enum rounding rounding, const struct format *format)
+static uint16_t from_double(double value, enum fth_ptx_rounding rounding,
+                            const struct format *format)
 {
     unsigned fraction_bits = format->fraction_bits;
     unsigned exponent_mask = (1u << (15 - fraction_bits)) - 1;
@@ -67,22 +68,22 @@ static uint16_t from_double(double value, enum rounding rounding, const struct f
     return (uint16_t)(sign | bits);
 }
 
-double half_to_double(uint16_t half)
+double fth_ptx_half_to_double(uint16_t half)
 {
     return to_double(half, &half_format);
 }
 
-double bfloat_to_double(uint16_t bfloat)
+double fth_ptx_bfloat_to_double(uint16_t bfloat)
 {
     return to_double(bfloat, &bfloat_format);
 }
 
-uint16_t half_from_double(double value, enum rounding rounding)
+uint16_t fth_ptx_half_from_double(double value, enum fth_ptx_rounding rounding)
 {
     return from_double(value, rounding, &half_format);
 }
 
-uint16_t bfloat_from_double(double value, enum rounding rounding)
+uint16_t fth_ptx_bfloat_from_double(double value, enum fth_ptx_rounding rounding)
 {
     return from_double(value, rounding, &bfloat_format);
 }

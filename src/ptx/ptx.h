@@ -6,15 +6,19 @@
  * GPU is an observer that computes the time of each instruction; the trace recorder is an observer
  * that writes every access to a file. The engine itself has no notion of time.
  *
- *   Parsing                                          Execution
- *   lexer.c       tokens, errors with a caret        machine.c    memory, symbols, textures
- *   module.c      directives and functions           launch.c     checks, blocks, host threads
- *   names.c       scopes, symbols, labels            flow.c       divergence, calls, convergence
- *   data.c        types, variables, registers        barrier.c    barriers of blocks and clusters
- *   assemble.c    one instruction, its operands      execute_*.c  the instructions
- *   modifiers.c   the words after an opcode          half.c       f16 and bf16
- *   expression.c  constant expressions
- *   operands.c    registers read and written
+ * engine.h has the data structures that parsing and execution share: instructions and modules.
+ * types.c has the types, half.c the formats f16 and bf16.
+ *
+ *   parse/                                           execute/
+ *   lexer.c       tokens, errors with a caret        ptx_machine.c  memory, symbols, textures
+ *   module.c      directives and functions           ptx_launch.c   checks, blocks, host threads
+ *   names.c       scopes, symbols, labels            divergence.c   fragments of a warp
+ *   data.c        variables, registers               calls.c        frames, calls and returns
+ *   assemble.c    one instruction                    barrier.c      barriers of blocks, clusters
+ *   operand.c     its operands                       execute_*.c    the instructions
+ *   modifiers.c   the words after an opcode          address.c      the memory of an access
+ *   operands.c    registers read and written         special.c      special registers
+ *   constant_expression.c  constant expressions
  */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H

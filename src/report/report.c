@@ -57,19 +57,20 @@ enum fth_status fth_report_check(const char *format, enum fth_report_subject sub
     return find(format, subject, error) ? FTH_OK : FTH_INVALID;
 }
 
-static const struct fth_report_options plain = {.utf8 = false};
-
 enum fth_status fth_report_gpu(const char *format, const struct fth_gpu *gpu,
                                const struct fth_report_options *options, char **text, size_t *size,
                                struct fth_error *error)
 {
+    struct fth_report_options known;
     *text = NULL;
     *size = 0;
+    FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
+    options = &known;
     const struct fth_report_writer *writer = find(format, FTH_REPORT_GPU, error);
     if (!writer)
         return FTH_INVALID;
     struct fth_buffer out = {0};
-    enum fth_status status = writer->gpu(gpu, options ? options : &plain, &out, error);
+    enum fth_status status = writer->gpu(gpu, options, &out, error);
     if (status == FTH_OK)
         status = fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
@@ -80,13 +81,16 @@ enum fth_status fth_report_table(const char *format, const struct fth_table *tab
                                  const struct fth_report_options *options, char **text,
                                  size_t *size, struct fth_error *error)
 {
+    struct fth_report_options known;
     *text = NULL;
     *size = 0;
+    FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
+    options = &known;
     const struct fth_report_writer *writer = find(format, FTH_REPORT_TABLE, error);
     if (!writer)
         return FTH_INVALID;
     struct fth_buffer out = {0};
-    writer->table(table, options ? options : &plain, &out);
+    writer->table(table, options, &out);
     enum fth_status status = fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
     return status;

@@ -1,19 +1,25 @@
 /* report/: writes descriptions and results as text, JSON, CSV, HTML, and in the formats of other
  * tools. report.c lists the formats of descriptions; each is one struct fth_report_writer.
  *
- *   text.c        a description for the terminal       json.c      fathom-gpu/1 documents, tables
- *   draw.c        nested boxes                         csv.c       one attribute per row, tables
- *   table.c       a table for the terminal             plot.c      a plot for the terminal
- *   bench.c       results of benches                   model.c     results of the cache model
- *   dissection.c  sets, ways, index, policy            findings.c  other results of dissection
- *   comparison.c  differences between descriptions     explore.c   table of explored points
- *   hwloc.c       XML for the hwloc tools              mt4g.c      JSON with the keys of mt4g
- *   html.c        a page with charts; its scripts are in html/
+ *   description/                                       results/
+ *   gpu_text.c        a description for the terminal   table.c          a table for the terminal
+ *   gpu_drawing.c     its elements as boxes            plot.c           a plot for the terminal
+ *   gpu_table.c       its main figures                 bench_results.c  results of benches
+ *   gpu_paragraphs.c  structure, sources, unknowns     model_results.c  results of the cache model
+ *   draw.c            nested boxes                     points_table.c   points of an exploration
+ *   json.c            fathom-gpu/1 documents, tables   dissection.c     sets, ways, index, policy
+ *   csv.c             one attribute per row, tables    findings.c       other results of dissection
+ *   hwloc.c           XML for the hwloc tools
+ *   mt4g.c            JSON with the keys of mt4g
+ *   comparison.c      differences between descriptions
  *
- * html.c embeds documents in the page. These files convert other inputs to such documents:
+ * page/html.c writes a page with charts; its scripts are in html/. It embeds documents in the page.
+ * These files convert other inputs to such documents:
  *
- *   evidence.c    latency curves of a recording        points.c    points of an exploration
- *   condense.c    shortens a model run                 series.c    loads of a dissection
+ *   evidence.c         latency curves of a recording
+ *   points_document.c  points of an exploration
+ *   series_document.c  loads of a dissection
+ *   condense.c         shortens a model run
  */
 #ifndef FTH_REPORT_H
 #define FTH_REPORT_H
@@ -50,7 +56,7 @@ void fth_csv_cell(struct fth_buffer *out, const char *text, bool last);
 FTH_MUST_USE enum fth_status fth_evidence_read(const char *path, struct fth_buffer *content,
                                                json_t **root, struct fth_error *error);
 
-/* ---- points.c ---- */
+/* ---- points_document.c ---- */
 
 /* Returns whether a text begins like a file of points ('fathom explore -o'). */
 bool fth_is_exploration(const struct fth_buffer *content);
@@ -60,11 +66,13 @@ bool fth_is_exploration(const struct fth_buffer *content);
 FTH_MUST_USE enum fth_status fth_exploration_read(const char *path, struct fth_buffer *content,
                                                   const struct fth_log *log, json_t **root,
                                                   struct fth_error *error);
-/* Makes the same document from the output of 'fathom explore --json', which is a list of such rows
- * without a header. Takes ownership of `list`. Returns NULL if `list` is not such a list. */
+/* Returns whether a list is the output of 'fathom explore --json': such rows without a header. */
+bool fth_is_exploration_list(const json_t *list);
+/* Makes the same document from such a list. Takes ownership of `list`. Returns NULL when out of
+ * memory. */
 json_t *fth_exploration_from_list(json_t *list);
 
-/* ---- series.c ---- */
+/* ---- series_document.c ---- */
 
 /* Returns whether a text begins like the output of 'fathom dissect --series'. */
 bool fth_is_series(const struct fth_buffer *content);
@@ -76,8 +84,9 @@ FTH_MUST_USE enum fth_status fth_series_read(const char *path, const struct fth_
 
 /* ---- condense.c ---- */
 
-/* Removes from a fathom-model/1 document what the page does not show. */
-void fth_model_condense(json_t *model);
+/* Removes from a fathom-model/1 document what the page does not show. Returns false when out of
+ * memory. */
+bool fth_model_condense(json_t *model);
 
 /* ---- html.c ---- */
 

@@ -56,16 +56,14 @@ static double effective(size_t m, size_t n)
 }
 
 /* Returns P(D >= distance / (m n)). tie_end[k] is true if the first k values of the pooled sample
- * do not end within a run of equal values; NULL means that there are no ties. `row` is scratch
- * space for n + 1 values. */
+ * do not end within a run of equal values. `row` is scratch space for n + 1 values. */
 static double exact_tail(size_t m, size_t n, uint64_t distance, const bool *tie_end, double *row)
 {
     for (size_t i = 0; i <= m; i++) {
         for (size_t j = 0; j <= n; j++) {
             uint64_t right = (uint64_t)i * n;
             uint64_t up = (uint64_t)j * m;
-            bool outside =
-                (right > up ? right - up : up - right) >= distance && (!tie_end || tie_end[i + j]);
+            bool outside = (right > up ? right - up : up - right) >= distance && tie_end[i + j];
             double from_left = i > 0 ? (double)i / (double)(i + j) * row[j] : 0;
             double from_below = j > 0 ? (double)j / (double)(i + j) * row[j - 1] : 0;
             row[j] = outside ? 1 : from_left + from_below;
@@ -98,21 +96,14 @@ static uint64_t largest_distance(const double *a, size_t m, const double *b, siz
     return largest;
 }
 
-static enum fth_status check_counts(size_t m, size_t n, struct fth_error *error)
+enum fth_status fth_ks_test(const double *a, size_t m, const double *b, size_t n,
+                            struct fth_ks *result, struct fth_error *error)
 {
     if (m == 0 || n == 0)
         return fth_fail(error, FTH_INVALID, OPERATION, NULL, "no values");
     if (m > UINT32_MAX || n > UINT32_MAX)
         return fth_fail(error, FTH_INVALID, OPERATION, NULL, "more than 2^32 - 1 values");
-    return FTH_OK;
-}
-
-enum fth_status fth_ks_test(const double *a, size_t m, const double *b, size_t n,
-                            struct fth_ks *result, struct fth_error *error)
-{
-    enum fth_status status = check_counts(m, n, error);
-    if (status != FTH_OK)
-        return status;
+    enum fth_status status = FTH_OK;
     bool exact = (uint64_t)m * n <= EXACT_LIMIT;
     double *sorted_a = NULL, *sorted_b = NULL, *row = NULL;
     bool *tie_end = NULL;
@@ -141,61 +132,4 @@ out:
     free(row);
     free(tie_end);
     return status;
-}
-
-/* Returns the lambda whose tail is alpha, by bisection: the tail decreases with lambda. */
-static double kolmogorov_quantile(double alpha)
-{
-    double low = 0, high = 20;
-    for (int i = 0; i < 60; i++) {
-        double middle = (low + high) / 2;
-        if (fth_kolmogorov_tail(middle) > alpha)
-            low = middle;
-        else
-            high = middle;
-    }
-    return high;
-}
-
-enum fth_status fth_ks_critical(size_t m, size_t n, double alpha, double *critical,
-                                struct fth_error *error)
-{
-    FTH_TRY(check_counts(m, n, error));
-    if (!(alpha > 0 && alpha < 1))
-        return fth_fail(error, FTH_INVALID, OPERATION, "alpha", "%g is not between 0 and 1", alpha);
-    uint64_t steps = (uint64_t)m * n;
-    if (steps > EXACT_LIMIT) {
-        *critical = kolmogorov_quantile(alpha) / effective(m, n);
-        return FTH_OK;
-    }
-    double *row = calloc(n + 1, sizeof *row);
-    if (!row)
-        return fth_no_memory(error, OPERATION, NULL);
-    /* `low` is not significant; `high` is significant, or larger than any possible distance. */
-    uint64_t low = 0, high = steps + 1;
-    while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2;
-        if (exact_tail(m, n, middle, NULL, row) <= alpha)
-            high = middle;
-        else
-            low = middle;
-    }
-    /* `high` is not necessarily a distance that can occur. Testing against it has the same outcome
-     * as testing against the next larger distance that can occur. */
-    *critical = high > steps ? INFINITY : (double)high / (double)steps;
-    free(row);
-    return FTH_OK;
-}
-
-enum fth_status fth_change_test(const double *series, size_t count, size_t index, size_t candidates,
-                                struct fth_ks *result, struct fth_error *error)
-{
-    if (index == 0 || index >= count)
-        return fth_fail(error, FTH_INVALID, "test a change point", "index",
-                        "%zu leaves one side of the %zu values empty", index, count);
-    struct fth_ks ks = {0};
-    FTH_TRY(fth_ks_test(series, index, series + index, count - index, &ks, error));
-    ks.p = fmin(ks.p * (double)(candidates > 0 ? candidates : 1), 1);
-    *result = ks;
-    return FTH_OK;
 }

@@ -1,9 +1,9 @@
-/* To which of several known classes is a feature vector most similar? This is the nearest-centroid
- * classifier with normalised features. The centroid of a class is the mean of its examples. The
- * unit of a feature is the standard deviation of the examples from the centroid of their class,
- * over all classes (R. O. Duda, P. E. Hart and D. G. Stork, "Pattern Classification", 2001, 4.6 for
- * the minimum-distance classifier and 2.6.2 for the common deviation). If no class has two
- * examples, the unit is the standard deviation of all examples.
+/* How similar is a feature vector to each of several known classes? The answers are the distances
+ * of the nearest-centroid classifier with normalised features. The centroid of a class is the mean
+ * of its examples. The unit of a feature is the standard deviation of the examples from the
+ * centroid of their class, over all classes (R. O. Duda, P. E. Hart and D. G. Stork, "Pattern
+ * Classification", 2001, 4.6 for the minimum-distance classifier and 2.6.2 for the common
+ * deviation). If no class has two examples, the unit is the standard deviation of all examples.
  *
  * A feature may be unknown (NAN). The distance is the root mean square over the features that are
  * known on both sides, so an unknown feature favours no class.
@@ -153,11 +153,9 @@ void fth_nearest_destroy(struct fth_nearest *nearest)
     free(nearest);
 }
 
-double fth_nearest_distance(const struct fth_nearest *nearest, size_t class, const double *features,
-                            size_t *compared)
+double fth_nearest_distance(const struct fth_nearest *nearest, size_t class, const double *features)
 {
     double sum = 0, weights = 0;
-    size_t known = 0;
     for (size_t i = 0; i < nearest->features; i++) {
         double centroid = nearest->centroid[class * nearest->features + i];
         if (isnan(centroid) || isnan(features[i]))
@@ -165,39 +163,6 @@ double fth_nearest_distance(const struct fth_nearest *nearest, size_t class, con
         double difference = (features[i] - nearest->center[i]) / nearest->unit[i] - centroid;
         sum += nearest->weight[i] * difference * difference;
         weights += nearest->weight[i];
-        known++;
     }
-    if (compared)
-        *compared = known;
     return weights > 0 ? sqrt(sum / weights) : INFINITY;
-}
-
-enum fth_status fth_nearest_classify(const struct fth_nearest *nearest, const double *features,
-                                     struct fth_nearest_match *match, struct fth_error *error)
-{
-    struct fth_nearest_match best = {.class = nearest->classes,
-                                     .distance = INFINITY,
-                                     .next_class = nearest->classes,
-                                     .next_distance = INFINITY};
-    for (size_t class = 0; class < nearest->classes; class ++) {
-        size_t compared;
-        double distance = fth_nearest_distance(nearest, class, features, &compared);
-        if (distance < best.distance) {
-            best.next_class = best.class;
-            best.next_distance = best.distance;
-            best.class = class;
-            best.distance = distance;
-            best.compared = compared;
-        } else if (distance < best.next_distance) {
-            best.next_class = class;
-            best.next_distance = distance;
-        }
-    }
-    if (best.class == nearest->classes)
-        return fth_fail(error, FTH_INCONCLUSIVE, "classify features", NULL,
-                        "no feature is known both here and in an example");
-    double sum = best.distance + best.next_distance;
-    best.margin = isinf(sum) ? 1 : sum > 0 ? (best.next_distance - best.distance) / sum : 0;
-    *match = best;
-    return FTH_OK;
 }

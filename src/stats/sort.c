@@ -78,24 +78,20 @@ enum fth_status fth_check_f64(const double *values, size_t count, const char *op
     return FTH_OK;
 }
 
-/* Allocates space for `count` values and the same amount of scratch space for sorting them. */
-static double *allocate_with_scratch(size_t count, const char *operation, struct fth_error *error)
+/* Allocates space for `count` values and the same amount of scratch space for sorting them. Returns
+ * NULL without memory. */
+static double *allocate_with_scratch(size_t count)
 {
-    double *values =
-        count <= SIZE_MAX / 2 / sizeof(double) ? malloc(2 * count * sizeof *values) : NULL;
-    if (!values)
-        (void)fth_fail(error, FTH_NO_MEMORY, operation, NULL, "out of memory for %zu values",
-                       count);
-    return values;
+    return count <= SIZE_MAX / 2 / sizeof(double) ? malloc(2 * count * sizeof(double)) : NULL;
 }
 
 enum fth_status fth_sorted_f64(const double *values, size_t count, const char *operation,
                                double **sorted, struct fth_error *error)
 {
     FTH_TRY(fth_check_f64(values, count, operation, error));
-    double *copy = allocate_with_scratch(count, operation, error);
+    double *copy = allocate_with_scratch(count);
     if (!copy)
-        return FTH_NO_MEMORY;
+        return fth_no_memory(error, operation, NULL);
     memcpy(copy, values, count * sizeof *copy);
     fth_sort_f64(copy, copy + count, count);
     *sorted = copy;
@@ -107,9 +103,9 @@ enum fth_status fth_sorted_u32(const uint32_t *values, size_t count, const char 
 {
     if (count == 0)
         return fth_fail(error, FTH_INVALID, operation, NULL, "no values");
-    double *copy = allocate_with_scratch(count, operation, error);
+    double *copy = allocate_with_scratch(count);
     if (!copy)
-        return FTH_NO_MEMORY;
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < count; i++)
         copy[i] = values[i];
     fth_sort_f64(copy, copy + count, count);

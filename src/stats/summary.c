@@ -123,47 +123,11 @@ enum fth_status fth_core_mean_u32(const uint32_t *samples, size_t count, double 
     return FTH_OK;
 }
 
-enum fth_status fth_trimmed_mean_f64(const double *samples, size_t count, double share,
-                                     double *result, struct fth_error *error)
-{
-    if (!(share >= 0 && share < 0.5))
-        return fth_fail(error, FTH_INVALID, OPERATION, "share",
-                        "%g is not at least 0 and below 0.5", share);
-    double *sorted = NULL;
-    enum fth_status status = fth_sorted_f64(samples, count, OPERATION, &sorted, error);
-    if (status == FTH_OK) {
-        size_t cut = (size_t)(share * (double)count);
-        *result = mean(sorted + cut, count - 2 * cut);
-    }
-    free(sorted);
-    return status;
-}
-
-enum fth_status fth_mode_u32(const uint32_t *samples, size_t count, struct fth_mode *mode,
-                             struct fth_error *error)
-{
-    double *sorted = NULL;
-    FTH_TRY(fth_sorted_u32(samples, count, OPERATION, &sorted, error));
-    struct fth_mode best = {0, 0};
-    for (size_t i = 0, end; i < count; i = end) {
-        for (end = i + 1; end < count && sorted[end] == sorted[i];)
-            end++;
-        if (end - i > best.count)
-            best = (struct fth_mode){(uint32_t)sorted[i], end - i};
-    }
-    *mode = best;
-    free(sorted);
-    return FTH_OK;
-}
-
 enum fth_status fth_clean_mean_u32(const uint32_t *samples, size_t count, double *mean,
                                    struct fth_error *error)
 {
     double *sorted = NULL, sum = 0;
-    enum fth_status status =
-        fth_sorted_u32(samples, count, "compute an undisturbed mean", &sorted, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_sorted_u32(samples, count, "compute an undisturbed mean", &sorted, error));
     const double quartile = fth_quantile_sorted(sorted, count, 0.25);
     const double below = quartile - fth_quantile_sorted(sorted, count, 0.05);
     size_t kept = 0;

@@ -1,5 +1,5 @@
 /* Which modes does a distribution have if they are wide and touch each other, as the latencies of
- * near and far memory do? cluster.c separates groups only at an empty gap. This file splits at a
+ * near and far memory do? plateaus.c separates groups only at an empty gap. This file splits at a
  * valley: a point where the density is less than a quarter of the lower of the highest peaks on its
  * two sides.
  *
@@ -88,40 +88,43 @@ static void split(const struct histogram *histogram, size_t from, size_t to, dou
     split(histogram, valley + 1, to, min_samples, clusters);
 }
 
+/* Computes the figures of each mode from the sorted samples and the thresholds. */
+static void describe_modes(const double *sorted, size_t count, struct fth_clusters *clusters)
+{
+    size_t begin = 0;
+    for (size_t i = 0; i < clusters->count; i++) {
+        size_t end = begin;
+        while (end < count && (i + 1 == clusters->count || sorted[end] <= clusters->thresholds[i]))
+            end++;
+        const double *mode = sorted + begin;
+        size_t size = end - begin;
+        clusters->items[i] = (struct fth_cluster){.count = size,
+                                                  .share = (double)size / (double)count,
+                                                  .median = fth_quantile_sorted(mode, size, 0.5),
+                                                  .min = mode[0],
+                                                  .max = mode[size - 1],
+                                                  .p05 = fth_quantile_sorted(mode, size, 0.05),
+                                                  .p95 = fth_quantile_sorted(mode, size, 0.95)};
+        begin = end;
+    }
+}
+
 enum fth_status fth_modes_u32(const uint32_t *samples, size_t count, double min_share,
                               struct fth_clusters *clusters, struct fth_error *error)
 {
-    double *sorted = NULL;
+    double *sorted = NULL, scratch[FTH_COUNT(clusters->thresholds)];
+    FTH_TRY(fth_sorted_u32(samples, count, operation, &sorted, error));
     struct histogram *histogram = calloc(1, sizeof *histogram);
-    if (!histogram)
+    if (!histogram) {
+        free(sorted);
         return fth_no_memory(error, operation, NULL);
-    enum fth_status status = fth_sorted_u32(samples, count, operation, &sorted, error);
-    if (status == FTH_OK) {
-        *clusters = (struct fth_clusters){.count = 1, .fence = INFINITY};
-        make_histogram(sorted, count, histogram);
-        split(histogram, 0, histogram->count, min_share * (double)count, clusters);
-        double scratch[FTH_COUNT(clusters->thresholds)];
-        fth_sort_f64(clusters->thresholds, scratch, clusters->count - 1);
-        size_t begin = 0;
-        for (size_t i = 0; i < clusters->count; i++) {
-            size_t end = begin;
-            while (end < count &&
-                   (i + 1 == clusters->count || sorted[end] <= clusters->thresholds[i]))
-                end++;
-            const double *mode = sorted + begin;
-            size_t size = end - begin;
-            clusters->items[i] =
-                (struct fth_cluster){.count = size,
-                                     .share = (double)size / (double)count,
-                                     .median = fth_quantile_sorted(mode, size, 0.5),
-                                     .min = mode[0],
-                                     .max = mode[size - 1],
-                                     .p05 = fth_quantile_sorted(mode, size, 0.05),
-                                     .p95 = fth_quantile_sorted(mode, size, 0.95)};
-            begin = end;
-        }
     }
+    *clusters = (struct fth_clusters){.count = 1, .fence = INFINITY};
+    make_histogram(sorted, count, histogram);
+    split(histogram, 0, histogram->count, min_share * (double)count, clusters);
+    fth_sort_f64(clusters->thresholds, scratch, clusters->count - 1);
+    describe_modes(sorted, count, clusters);
     free(sorted);
     free(histogram);
-    return status;
+    return FTH_OK;
 }

@@ -136,9 +136,8 @@ static enum fth_status query_number(struct fth_store *store, const char *sql, in
                                     struct fth_error *error)
 {
     sqlite3_stmt *statement = NULL;
-    enum fth_status status = fth_store_prepare(store, operation, sql, &statement, error);
-    if (status == FTH_OK)
-        status = fth_store_step(store, operation, statement, NULL, number, error);
+    FTH_TRY(fth_store_prepare(store, operation, sql, &statement, error));
+    enum fth_status status = fth_store_step(store, operation, statement, NULL, number, error);
     sqlite3_finalize(statement);
     return status;
 }
@@ -151,13 +150,9 @@ static enum fth_status find_version(struct fth_store *store, int64_t *version,
                                     struct fth_error *error)
 {
     int64_t application = 0, tables = 0;
-    enum fth_status status = query_number(store, "PRAGMA application_id", &application, error);
-    if (status == FTH_OK)
-        status = query_number(store, "PRAGMA user_version", version, error);
-    if (status == FTH_OK)
-        status = query_number(store, "SELECT count(*) FROM sqlite_master", &tables, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(query_number(store, "PRAGMA application_id", &application, error));
+    FTH_TRY(query_number(store, "PRAGMA user_version", version, error));
+    FTH_TRY(query_number(store, "SELECT count(*) FROM sqlite_master", &tables, error));
     const bool is_new = application == 0 && *version == 0 && tables == 0;
     if (application != APPLICATION_ID && !is_new)
         return fth_fail(error, FTH_INVALID, operation, store->path,

@@ -12,6 +12,11 @@ static const char schema[] = "fathom-fingerprints/1";
 
 /* Largest document that is imported. A store with a thousand GPUs takes about 20 MB. */
 static const size_t max_document_bytes = (size_t)256 << 20;
+/* Latest time of a run: the end of the year 9999, beyond which dates have five digits. */
+#define MAX_TIME INT64_C(253402300799)
+/* Highest version of features that is accepted. Chosen, not derived: it rejects damaged documents.
+ */
+enum { MAX_VERSION = 1000000 };
 
 /* ---- export ---- */
 
@@ -49,23 +54,24 @@ enum fth_status fth_store_export(struct fth_store *store, char **text, size_t *s
                                  struct fth_error *error)
 {
     struct fth_runs runs = {.items = NULL};
-    struct fth_buffer out = {0};
-    struct fth_json_writer writer = {.out = &out};
+    struct fth_buffer document = {0};
+    struct fth_json_writer writer = {.out = &document};
     *text = NULL;
     enum fth_status status = fth_store_read(store, export_operation, &runs, error);
-    if (status == FTH_OK) {
-        fth_json_begin(&writer, '{', false);
-        write_text(&writer, "schema", schema);
-        fth_json_key(&writer, "runs");
-        fth_json_begin(&writer, '[', false);
-        for (size_t i = 0; i < runs.count; i++)
-            write_run(&writer, &runs.items[i]);
-        fth_json_end(&writer, ']');
-        fth_json_end(&writer, '}');
-        fth_buffer_text(&out, "\n");
-        status = fth_buffer_take(&out, text, size, error);
-    }
-    fth_buffer_fini(&out);
+    if (status != FTH_OK)
+        goto out;
+    fth_json_begin(&writer, '{', false);
+    write_text(&writer, "schema", schema);
+    fth_json_key(&writer, "runs");
+    fth_json_begin(&writer, '[', false);
+    for (size_t i = 0; i < runs.count; i++)
+        write_run(&writer, &runs.items[i]);
+    fth_json_end(&writer, ']');
+    fth_json_end(&writer, '}');
+    fth_buffer_text(&document, "\n");
+    status = fth_buffer_take(&document, text, size, error);
+out:
+    fth_buffer_fini(&document);
     fth_runs_fini(&runs);
     return status;
 }
@@ -112,6 +118,14 @@ static enum fth_status read_whole(const struct location *location, const json_t 
     return FTH_OK;
 }
 
+static enum fth_status check_name(const struct location *location, const char *name)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    if (fth_store_check_name(name, &error) == FTH_INVALID)
+        return refuse(location, "name", "must be 1 to 64 bytes of printable text");
+    return fth_error_move(location->error, &error);
+}
+
 /* Keys that fathom makes have 32 hexadecimal digits. Other keys are accepted if they have a plain
  * form. */
 static enum fth_status check_key(const struct location *location, const char *key)
@@ -131,28 +145,18 @@ static enum fth_status read_run(const struct location *location, const json_t *o
         return fth_no_memory(location->error, import_operation, location->document);
     if (!json_is_object(object))
         return refuse(location, "", "must be an object");
-    enum fth_status status = read_text(location, object, "name", true, runs, &run->name);
-    if (status == FTH_OK && fth_store_check_name(run->name, NULL) != FTH_OK)
-        status = refuse(location, "name", "must be 1 to 64 bytes of printable text");
-    if (status == FTH_OK)
-        status = read_text(location, object, "key", true, runs, &run->key);
-    if (status == FTH_OK && run->key)
-        status = check_key(location, run->key);
-    if (status == FTH_OK)
-        status = read_text(location, object, "device", false, runs, &run->device);
-    if (status == FTH_OK)
-        status = read_text(location, object, "uuid", false, runs, &run->uuid);
-    if (status == FTH_OK)
-        status = read_text(location, object, "driver", false, runs, &run->driver);
-    if (status == FTH_OK) /* the year 9999 */
-        status = read_whole(location, object, "time", INT64_C(253402300799), &run->time);
-    if (status == FTH_OK)
-        status = read_whole(location, object, "version", 1000000, &version);
+    FTH_TRY(read_text(location, object, "name", true, runs, &run->name));
+    FTH_TRY(check_name(location, run->name));
+    FTH_TRY(read_text(location, object, "key", true, runs, &run->key));
+    FTH_TRY(check_key(location, run->key));
+    FTH_TRY(read_text(location, object, "device", false, runs, &run->device));
+    FTH_TRY(read_text(location, object, "uuid", false, runs, &run->uuid));
+    FTH_TRY(read_text(location, object, "driver", false, runs, &run->driver));
+    FTH_TRY(read_whole(location, object, "time", MAX_TIME, &run->time));
+    FTH_TRY(read_whole(location, object, "version", MAX_VERSION, &version));
     run->version = (unsigned)version;
-    if (status == FTH_OK)
-        status = fth_features_read(json_object_get(object, "features"), import_operation,
-                                   location->document, runs, run, location->error);
-    return status;
+    return fth_features_read(json_object_get(object, "features"), import_operation,
+                             location->document, runs, run, location->error);
 }
 
 enum fth_status fth_exchange_read(const char *name, const char *text, size_t size,
@@ -160,9 +164,8 @@ enum fth_status fth_exchange_read(const char *name, const char *text, size_t siz
 {
     json_t *root = NULL;
     struct location location = {.document = name, .error = error};
-    enum fth_status status = fth_json_parse(name, text, size, &root, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_json_parse(name, text, size, &root, error));
+    enum fth_status status = FTH_OK;
     const char *found = json_string_value(json_object_get(root, "schema"));
     const json_t *list = json_object_get(root, "runs");
     fth_json_path_key(&location.path, "runs");
@@ -188,21 +191,23 @@ enum fth_status fth_store_import(struct fth_store *store, const char *path, size
     size_t count = 0;
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
     enum fth_status status = fth_file_read(path, max_document_bytes, &content, error);
-    if (status == FTH_OK)
-        status =
-            fth_exchange_read(name, content.data ? content.data : "", content.size, &runs, error);
-    if (status == FTH_OK)
-        status = fth_store_begin(store, import_operation, error);
-    if (status == FTH_OK) {
-        for (size_t i = 0; i < runs.count && status == FTH_OK; i++) {
-            bool is_new = false;
-            status = fth_store_add(store, import_operation, &runs.items[i], &is_new, error);
-            count += is_new;
-        }
-        status = fth_store_end(store, import_operation, status, error);
+    if (status != FTH_OK)
+        goto out;
+    status = fth_exchange_read(name, content.data ? content.data : "", content.size, &runs, error);
+    if (status != FTH_OK)
+        goto out;
+    status = fth_store_begin(store, import_operation, error);
+    if (status != FTH_OK)
+        goto out;
+    for (size_t i = 0; i < runs.count && status == FTH_OK; i++) {
+        bool is_new = false;
+        status = fth_store_add(store, import_operation, &runs.items[i], &is_new, error);
+        count += is_new;
     }
+    status = fth_store_end(store, import_operation, status, error);
     if (status == FTH_OK && added)
         *added = count;
+out:
     fth_runs_fini(&runs);
     fth_buffer_fini(&content);
     return status;

@@ -10,7 +10,8 @@
 #include <time.h>
 
 static const char enroll_operation[] = "enroll", forget_operation[] = "forget";
-/* Limits of what is accepted from users and files. Heuristic; an H200 has 145 features. */
+/* Limits of what is accepted from users and files. Chosen, not derived; an H200 has 145 features.
+ */
 enum { MAX_NAME_BYTES = 64, MAX_FEATURES = 4096 };
 
 /* ---- lists of runs ---- */
@@ -146,13 +147,17 @@ enum fth_status fth_store_read(struct fth_store *store, const char *operation,
 
 enum fth_status fth_store_check_name(const char *name, struct fth_error *error)
 {
+    static const char operation[] = "name a GPU";
     const size_t size = strlen(name);
     struct fth_buffer plain = {0};
     fth_text_append(&plain, name, SIZE_MAX, "");
+    const bool failed = plain.failed;
     const bool is_plain = plain.data && strcmp(plain.data, name) == 0;
     fth_buffer_fini(&plain);
+    if (failed)
+        return fth_no_memory(error, operation, name);
     if (size == 0 || size > MAX_NAME_BYTES || !is_plain)
-        return fth_fail(error, FTH_INVALID, "name a GPU", name,
+        return fth_fail(error, FTH_INVALID, operation, name,
                         "a name must be 1 to %d bytes of printable text", MAX_NAME_BYTES);
     return FTH_OK;
 }
@@ -170,12 +175,10 @@ static enum fth_status query(struct fth_store *store, const char *operation, con
                              struct fth_error *error)
 {
     sqlite3_stmt *statement = NULL;
-    enum fth_status status = fth_store_prepare(store, operation, sql, &statement, error);
-    if (status == FTH_OK) {
-        for (int i = 0; i < 3 && i < sqlite3_bind_parameter_count(statement); i++)
-            bind(statement, i + 1, texts[i]);
-        status = fth_store_step(store, operation, statement, found, number, error);
-    }
+    FTH_TRY(fth_store_prepare(store, operation, sql, &statement, error));
+    for (int i = 0; i < 3 && i < sqlite3_bind_parameter_count(statement); i++)
+        bind(statement, i + 1, texts[i]);
+    enum fth_status status = fth_store_step(store, operation, statement, found, number, error);
     sqlite3_finalize(statement);
     return status;
 }
@@ -186,13 +189,11 @@ static enum fth_status check_gpu(struct fth_store *store, const char *operation,
                                  const struct fth_run *run, struct fth_error *error)
 {
     sqlite3_stmt *statement = NULL;
-    enum fth_status status =
-        fth_store_prepare(store, operation,
-                          "SELECT name, device, uuid FROM gpu WHERE (name = ?1 AND"
-                          " (device <> ?2 OR uuid <> ?3)) OR (name <> ?1 AND uuid = ?3)",
-                          &statement, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_store_prepare(store, operation,
+                              "SELECT name, device, uuid FROM gpu WHERE (name = ?1 AND"
+                              " (device <> ?2 OR uuid <> ?3)) OR (name <> ?1 AND uuid = ?3)",
+                              &statement, error));
+    enum fth_status status = FTH_OK;
     bind(statement, 1, run->name);
     bind(statement, 2, run->device);
     bind(statement, 3, run->uuid);
@@ -239,22 +240,25 @@ static enum fth_status insert(struct fth_store *store, const char *operation,
     struct fth_buffer features = {0};
     sqlite3_stmt *statement = NULL;
     fth_features_write(run->features, run->count, &features);
-    enum fth_status status =
-        features.failed
-            ? fth_no_memory(error, operation, store->path)
-            : fth_store_prepare(store, operation,
-                                "INSERT INTO run (gpu, key, driver, time, version, features) VALUES"
-                                " (?1, coalesce(?2, lower(hex(randomblob(16)))), ?3, ?4, ?5, ?6)",
-                                &statement, error);
-    if (status == FTH_OK) {
-        sqlite3_bind_int64(statement, 1, gpu);
-        bind(statement, 2, run->key);
-        bind(statement, 3, run->driver);
-        sqlite3_bind_int64(statement, 4, run->time);
-        sqlite3_bind_int64(statement, 5, run->version);
-        bind(statement, 6, features.data);
-        status = fth_store_step(store, operation, statement, NULL, NULL, error);
+    enum fth_status status = FTH_OK;
+    if (features.failed) {
+        status = fth_no_memory(error, operation, store->path);
+        goto out;
     }
+    status = fth_store_prepare(store, operation,
+                               "INSERT INTO run (gpu, key, driver, time, version, features) VALUES"
+                               " (?1, coalesce(?2, lower(hex(randomblob(16)))), ?3, ?4, ?5, ?6)",
+                               &statement, error);
+    if (status != FTH_OK)
+        goto out;
+    sqlite3_bind_int64(statement, 1, gpu);
+    bind(statement, 2, run->key);
+    bind(statement, 3, run->driver);
+    sqlite3_bind_int64(statement, 4, run->time);
+    sqlite3_bind_int64(statement, 5, run->version);
+    bind(statement, 6, features.data);
+    status = fth_store_step(store, operation, statement, NULL, NULL, error);
+out:
     sqlite3_finalize(statement);
     fth_buffer_fini(&features);
     return status;
@@ -265,15 +269,15 @@ enum fth_status fth_store_add(struct fth_store *store, const char *operation,
 {
     bool found = false;
     int64_t gpu = 0;
-    enum fth_status status = FTH_OK;
+    *added = false;
     if (run->key)
-        status = query(store, operation, "SELECT 1 FROM run WHERE key = ?1",
-                       (const char *const[]){run->key, NULL, NULL}, &found, NULL, error);
-    *added = status == FTH_OK && !found;
-    if (status != FTH_OK || found)
-        return status;
-    status = find_gpu(store, operation, run, &gpu, error);
-    return status == FTH_OK ? insert(store, operation, run, gpu, error) : status;
+        FTH_TRY(query(store, operation, "SELECT 1 FROM run WHERE key = ?1",
+                      (const char *const[]){run->key, NULL, NULL}, &found, NULL, error));
+    if (found)
+        return FTH_OK;
+    *added = true;
+    FTH_TRY(find_gpu(store, operation, run, &gpu, error));
+    return insert(store, operation, run, gpu, error);
 }
 
 /* ---- enrolling and forgetting ---- */
@@ -291,11 +295,9 @@ enum fth_status fth_store_enroll(struct fth_store *store, const char *name,
                                  struct fth_error *error)
 {
     int64_t count = 0;
-    enum fth_status status = fth_store_check_name(name, error);
-    if (status == FTH_OK)
-        status = fth_store_begin(store, enroll_operation, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_store_check_name(name, error));
+    FTH_TRY(fth_store_begin(store, enroll_operation, error));
+    enum fth_status status = FTH_OK;
     for (size_t i = 0; i < fingerprint->runs.count && status == FTH_OK; i++) {
         struct fth_run run = fingerprint->runs.items[i];
         bool added;

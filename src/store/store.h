@@ -1,12 +1,12 @@
 /* store/: fingerprints of GPUs in an SQLite file, and the identification of a GPU by its
  * fingerprint (docs/fingerprints.md).
  *
- *   database.c     the file: opening, checking, migration, errors, transactions
- *   store.c        adding, reading and removing runs
- *   fingerprint.c  measuring runs of a GPU
- *   identify.c     which enrolled GPU a fingerprint belongs to
- *   list.c         the enrolled GPUs, and how reliably they are identified
- *   exchange.c     export to JSON, and import
+ *   database.c      the file: opening, checking, migration, errors, transactions
+ *   store.c         adding, reading and removing runs
+ *   measure_runs.c  measuring runs of a GPU
+ *   identify.c      which enrolled GPU a fingerprint belongs to
+ *   enrolled.c      the list of enrolled GPUs, and how reliably they are identified
+ *   exchange.c      export to JSON, and import
  *
  * The database uses a rollback journal, not a write-ahead log. The latter needs memory that is
  * shared between processes, which network file systems do not provide, and home folders of clusters

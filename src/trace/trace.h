@@ -1,16 +1,20 @@
-/* trace/ runs kernels (launch.h) and stores their accesses to global memory in trace files
+/* trace/ runs kernels (launch/launch.h) and stores their accesses to global memory in trace files
  * (docs/traces.md). This header declares the trace files; launch.h declares the launches.
  */
 /* clang-format off */
 /*
- *   container.c  the file format: compressed parts with checksums
- *   codec.c      encodes accesses into frames and decodes them
- *   write.c      the trace writer: sorts accesses into runs and writes the index
- *   read.c       the trace reader: cursors that merge the runs
- *   record.c     the observer of the PTX engine that writes a trace
- *   stats.c      requests, sectors and footprints of a trace
- *   import.c     reads traces in text form
- *   traceg.c     reads the traces of Accel-Sim (.traceg)
+ *   trace_obtain.c         fth_trace_obtain: makes or opens the trace that an input stands for
+ *   trace_input.c         opens an input and recognises what it is by its content
+ *   trace_recorder.c       the observer of the PTX engine that writes a trace
+ *   trace_stats.c          requests, sectors and footprints of a trace
+ *   format/container.c     the file format: compressed parts with checksums
+ *   format/codec.c         encodes accesses into frames and decodes them
+ *   format/trace_writer.c  the trace writer: sorts accesses into runs and writes the index
+ *   format/trace_reader.c  the trace reader: cursors that merge the runs
+ *   import/lines.c         reads text line by line
+ *   import/tuples.c        imports traces in text form
+ *   import/traceg.c        imports the traces of Accel-Sim (.traceg)
+ *   launch/                launches: launch.h has a map of its own
  *
  * A trace file is the result of the first half of an external merge sort. The sort key is (access
  * number, block, warp). The writer collects about 260,000 accesses, sorts them in memory, and
@@ -23,6 +27,40 @@
 #define FTH_TRACE_H
 
 #include "base/base.h"
+
+/* ---- trace_input.c ---- */
+
+/* What an input contains. */
+enum fth_trace_input_kind {
+    FTH_INPUT_UNKNOWN, /* none of the following */
+    FTH_INPUT_TRACE,   /* a trace of fathom */
+    FTH_INPUT_TUPLES,  /* a trace in text form */
+    FTH_INPUT_TRACEG,  /* a .traceg file of Accel-Sim */
+    FTH_INPUT_LAUNCH,  /* JSON: a launch file */
+    FTH_INPUT_PTX
+};
+
+/* An input that is open for reading. */
+struct fth_trace_input {
+    const char *path; /* as given; borrowed */
+    const char *name; /* for messages: the path, or "standard input" */
+    int fd;           /* can seek */
+    enum fth_trace_input_kind kind;
+};
+
+/* Opens a file, or standard input with "-", and recognises its kind. `log` can interrupt the
+ * copying of a pipe. `path` must outlive the input. On failure there is nothing to close. */
+FTH_MUST_USE enum fth_status fth_trace_input_open(const char *path, const struct fth_log *log,
+                                                  struct fth_trace_input *input,
+                                                  struct fth_error *error);
+void fth_trace_input_close(struct fth_trace_input *input);
+/* Moves to the beginning of the file. */
+FTH_MUST_USE enum fth_status fth_trace_input_rewind(const struct fth_trace_input *input,
+                                                    struct fth_error *error);
+/* fth_file_read for an input. */
+FTH_MUST_USE enum fth_status fth_trace_input_read(const struct fth_trace_input *input, size_t limit,
+                                                  struct fth_buffer *content,
+                                                  struct fth_error *error);
 
 /* ---- container.c ---- */
 
@@ -57,8 +95,9 @@ uint64_t fth_trace_checksum(uint64_t before, const void *data, size_t size);
 uint64_t fth_part_checksum(uint64_t offset, const void *data, size_t size);
 
 struct fth_container_writer;
-/* Starts a trace file. The file appears under its name only after fth_container_commit. */
-FTH_MUST_USE enum fth_status fth_container_create(const char *path,
+/* Starts a trace file. Takes ownership of `file`, also on failure. The file appears under its name
+ * only after fth_container_commit. */
+FTH_MUST_USE enum fth_status fth_container_create(struct fth_atomic_file *file,
                                                   struct fth_container_writer **writer,
                                                   struct fth_error *error);
 /* Compresses `content` and appends it as a part. *offset is set to the offset of the part in the
@@ -77,6 +116,10 @@ struct fth_container;
 /* Opens a trace file for reading. A missing tail is no error; see fth_container_index. */
 FTH_MUST_USE enum fth_status fth_container_open(const char *path, struct fth_container **container,
                                                 struct fth_error *error);
+/* The same for a file that is open already. `fd` stays the caller's. `name` is used in messages. */
+FTH_MUST_USE enum fth_status fth_container_attach(int fd, const char *name,
+                                                  struct fth_container **container,
+                                                  struct fth_error *error);
 /* Opens a trace file that is in memory. `data` must outlive the container. */
 FTH_MUST_USE enum fth_status fth_container_open_memory(const void *data, size_t size,
                                                        struct fth_container **container,
@@ -153,10 +196,11 @@ void fth_put_varint(uint64_t number, struct fth_buffer *out);
 void fth_put_text(const char *text, struct fth_buffer *out);
 
 /* A position in encoded bytes. `failed` is set, and stays set, when a value is incomplete or out of
- * range. Numbers that are returned once it is set are meaningless. */
+ * range. Numbers that are returned once it is set are meaningless. `no_memory` is set in addition
+ * if memory is exhausted. */
 struct fth_bytes {
     const unsigned char *at, *end;
-    bool failed;
+    bool failed, no_memory;
 };
 uint64_t fth_get_varint(struct fth_bytes *bytes);
 uint32_t fth_get_varint32(struct fth_bytes *bytes);
@@ -211,7 +255,7 @@ size_t fth_frame_decoder_take(struct fth_frame_decoder *decoder,
                               enum fth_status *status, struct fth_error *error);
 void fth_frame_decoder_destroy(struct fth_frame_decoder *decoder);
 
-/* ---- read.c ---- */
+/* ---- trace_reader.c ---- */
 
 /* Returns the next accesses of a cursor in compact form, at least one and at most `max`. *count is
  * 0 and *accesses NULL at the end. The accesses are valid until the next call. */
@@ -219,13 +263,17 @@ FTH_MUST_USE enum fth_status fth_trace_next_compact(struct fth_trace_cursor *cur
                                                     const struct fth_compact_access **accesses,
                                                     size_t *count, struct fth_error *error);
 
-/* ---- write.c ---- */
+/* ---- trace_writer.c ---- */
 
 struct fth_trace_writer;
 
 /* Starts a trace file, which appears under its name only after fth_trace_writer_commit. For each
  * launch, call begin, then instruction and add as often as needed, then end. */
 FTH_MUST_USE enum fth_status fth_trace_writer_create(const char *path,
+                                                     struct fth_trace_writer **writer,
+                                                     struct fth_error *error);
+/* The same for a file that is open already. `fd` stays the caller's. `name` is used in messages. */
+FTH_MUST_USE enum fth_status fth_trace_writer_attach(int fd, const char *name,
                                                      struct fth_trace_writer **writer,
                                                      struct fth_error *error);
 /* Starts a launch. */
@@ -257,24 +305,34 @@ void fth_put_launch(const struct fth_trace_launch *launch, struct fth_buffer *ou
 void fth_put_totals(const struct fth_trace_launch *launch, struct fth_buffer *out);
 void fth_put_instruction(const struct fth_trace_instruction *instruction, struct fth_buffer *out);
 
-/* ---- read.c ---- */
+/* ---- trace_reader.c ---- */
 
+/* Opens a trace in a file that is open already. `fd` stays the caller's. `name` is used in
+ * messages.
+ */
+FTH_MUST_USE enum fth_status fth_trace_attach(int fd, const char *name, struct fth_trace **trace,
+                                              struct fth_error *error);
 /* Opens a trace that is in memory, for tests and fuzzing. `data` must outlive the trace. */
 FTH_MUST_USE enum fth_status fth_trace_open_memory(const void *data, size_t size,
                                                    struct fth_trace **trace,
                                                    struct fth_error *error);
 
-/* ---- traceg.c ---- */
+/* ---- import/ ---- */
 
-/* Reads a .traceg file and writes its kernel as one launch. The caller commits the writer. */
-FTH_MUST_USE enum fth_status fth_traceg_import(const char *from, struct fth_trace_writer *writer,
-                                               struct fth_error *error);
+/* Read an input of the kind FTH_INPUT_TUPLES or FTH_INPUT_TRACEG and write its launches. The
+ * caller commits the writer. */
+FTH_MUST_USE enum fth_status fth_tuples_import(const struct fth_trace_input *input,
+                                               struct fth_trace_writer *writer,
+                                               const struct fth_log *log, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_traceg_import(const struct fth_trace_input *input,
+                                               struct fth_trace_writer *writer,
+                                               const struct fth_log *log, struct fth_error *error);
 
-/* ---- import.c ---- */
-
-/* Reads a text file line by line; decompresses it if it is compressed with zstd. */
+/* Reads a text line by line; decompresses it if it is compressed with zstd. */
 struct fth_lines;
-FTH_MUST_USE enum fth_status fth_lines_open(const char *path, struct fth_lines **lines,
+/* Begins at the first line. `log` can interrupt fth_lines_next. */
+FTH_MUST_USE enum fth_status fth_lines_open(const struct fth_trace_input *input,
+                                            const struct fth_log *log, struct fth_lines **lines,
                                             struct fth_error *error);
 /* Sets *line to the next line, without its newline, or to NULL at the end of the file. The caller
  * may modify the line. It is valid until the next call. */
@@ -285,6 +343,9 @@ size_t fth_lines_number(const struct fth_lines *lines);
 void fth_lines_close(struct fth_lines *lines);
 /* Returns what follows the prefix `beginning` in `text`, or NULL if the text has another prefix. */
 const char *fth_text_after(const char *text, const char *beginning);
+/* Parses a decimal number, which may have leading zeros, or a hexadecimal one with 0x. Returns
+ * false if the text is anything else or contains more. */
+bool fth_text_integer(const char *text, uint64_t *number);
 /* Reads `count` non-negative integers of at most `max` each, which may be preceded by blanks,
  * commas and opening parentheses. Returns false if there are fewer. */
 bool fth_text_numbers(const char *text, int base, uint64_t max, size_t count, uint64_t *numbers);

@@ -2,7 +2,7 @@
  * modules, "modules NAME" prints the PTX of one. The families of experiments, sweeps and operations
  * are listed automatically, except that a new family needs an entry in `family_names`. Any other
  * module must be added to `modules` in main. */
-#include "device/family.h"
+#include "device/family/family.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +91,7 @@ int main(int count, char *words[])
     size_t modules_count = 3 + add_sweeps(&modules[3]);
     for (size_t i = 0; i < FTH_FAMILY_COUNT; i++) {
         const struct fth_family_ops *family = fth_family_of((enum fth_family)i);
-        if (family && family->make_ptx)
+        if (family->make_ptx)
             modules[modules_count++] =
                 (struct module){.name = family_names[i], .text = family->make_ptx};
     }

@@ -14,7 +14,7 @@ static inline enum fth_status discover_simulated(const char *name, const char *o
 {
     char id[300];
     struct fth_device *device = NULL;
-    const struct fth_discover_options options = {.only = only};
+    const struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.only = only);
     snprintf(id, sizeof id, "sim:%s", name);
     enum fth_status status = fth_device_open(id, NULL, &device, error);
     if (status == FTH_OK)

@@ -265,7 +265,7 @@ static void check_closure(const char *path, const char *name, const struct fth_g
     struct fth_device *device = NULL;
     struct fth_gpu *found = NULL, *again = NULL;
     struct fth_error error = FTH_NO_ERROR;
-    const struct fth_discover_options options = {0};
+    const struct fth_discover_options options = FTH_DISCOVER_OPTIONS();
     assert_int_equal(fth_gpu_write_text(truth, &written, &size, NULL), FTH_OK);
     if (fth_gpu_read_text(name, written, size, NULL, &again, &error) != FTH_OK)
         fail_msg("%s: %s", name, error.cause);

@@ -36,7 +36,7 @@ static struct fth_request request(int carveout_percent)
 static struct fth_step *add_step(struct fth_request *request, enum fth_step_kind kind,
                                  enum fth_path path, struct fth_chain chain, uint64_t passes)
 {
-    struct fth_step *step = &request->steps[request->step_count++];
+    struct fth_step *step = &request->chase.steps[request->chase.step_count++];
     *step = (struct fth_step){.kind = kind, .path = path, .chain = chain, .passes = passes};
     return step;
 }
@@ -228,9 +228,9 @@ static void reports_impossible_requests(struct fth_device *device, size_t sms)
     for (size_t i = 0; i < 4; i++)
         add_step(&requested[i], FTH_STEP_TIME_PASS, FTH_PATH_CG, chain(128, 4), 1);
     requested[0].sm = (uint32_t)sms + 7;
-    requested[1].steps[0].path = FTH_PATH_SHARED;
-    requested[1].steps[0].chain = chain(128, 8192); /* 1 MiB */
-    requested[2].steps[0].chain = chain((uint64_t)1 << 40, 8);
+    requested[1].chase.steps[0].path = FTH_PATH_SHARED;
+    requested[1].chase.steps[0].chain = chain(128, 8192); /* 1 MiB */
+    requested[2].chase.steps[0].chain = chain((uint64_t)1 << 40, 8);
     struct fth_samples samples[4] = {{0}};
     bool good = measure(device, requested, 4, samples);
     check(good, "a batch with impossible requests is answered");

@@ -3,9 +3,9 @@
  * all cases (harvest.c), and golden.zst contains its results. The PTX engine must compute the same
  * results (test_differential.c).
  *
- *   suite.c     builds the suite: cases, PTX, hashes           values.c    edge values and samples
- *   compare.c   decides whether two results count as equal     golden.c    the golden file
- *   suite_*.c   the cases, one file per theme
+ *   suite.c         builds the suite: cases, PTX, hashes         values.c  edge values and samples
+ *   diff_compare.c  decides whether two results count as equal   golden.c  the golden file
+ *   cases/          the cases, one file per theme
  *
  * Thread i of a kernel loads a[i], b[i], c[i], e[i], executes the instruction and stores d[i] and
  * q[i]. All operands come from memory, so that no compiler can evaluate the instruction, and every

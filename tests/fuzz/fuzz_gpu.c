@@ -24,7 +24,8 @@ static void write_and_show(const struct fth_gpu *gpu)
         abort();
     const char *format;
     for (size_t i = 0; (format = fth_report_format(i, NULL)); i++) {
-        struct fth_report_options options = {.utf8 = i % 2 == 0, .replayed = i % 3 == 0};
+        struct fth_report_options options =
+            FTH_REPORT_OPTIONS(.utf8 = i % 2 == 0, .replayed = i % 3 == 0);
         char *text = NULL;
         size_t text_size = 0;
         struct fth_error error = FTH_NO_ERROR;

@@ -1,7 +1,7 @@
 /* Fuzzes the reader of launch files (fth_launch_read_text). The kernels are those of a file k.ptx
  * in the same folder. Any input must be rejected with a message, or its buffers can be filled. No
  * kernel is executed. */
-#include "trace/launch.h"
+#include "trace/launch/launch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

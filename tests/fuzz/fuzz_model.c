@@ -24,6 +24,16 @@ static void set(struct fth_model_params *params, char *line)
         abort();
 }
 
+/* Returns whether a file is a trace of another tool. Launch files and PTX are not executed. */
+static bool is_foreign_trace(const char *path)
+{
+    struct fth_trace_input input;
+    if (fth_trace_input_open(path, NULL, &input, NULL) != FTH_OK)
+        return false;
+    fth_trace_input_close(&input);
+    return input.kind == FTH_INPUT_TUPLES || input.kind == FTH_INPUT_TRACEG;
+}
+
 static void run(const char *path, const struct fth_model_params *params)
 {
     struct fth_trace *trace;
@@ -31,9 +41,15 @@ static void run(const char *path, const struct fth_model_params *params)
     struct fth_error error = FTH_NO_ERROR;
     char *text;
     size_t size;
-    if (fth_trace_open(path, &trace, &error) != FTH_OK)
-        abort(); /* a trace that was imported must be readable */
-    const struct fth_model_options options = {.threads = 1, .bypassed = true, .curves = true};
+    if (!is_foreign_trace(path))
+        return;
+    if (fth_trace_obtain(path, NULL, &trace, &error) != FTH_OK) {
+        if (!error.cause[0])
+            abort();
+        return;
+    }
+    const struct fth_model_options options =
+        FTH_MODEL_OPTIONS(.threads = 1, .bypassed = true, .curves = true);
     const enum fth_status status = fth_model_run(trace, params, &options, &result, &error);
     if ((status == FTH_OK) != (result != NULL) || (status != FTH_OK && !error.cause[0]))
         abort();
@@ -54,7 +70,7 @@ static void run(const char *path, const struct fth_model_params *params)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fth_model_params *params;
-    char from[64], path[64];
+    char path[64];
     if (size == 0 || fth_model_params_create(NULL, &params, NULL) != FTH_OK)
         return 0;
     size_t lines = data[0] % 16;
@@ -68,12 +84,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         data += end ? length + 1 : length;
         size -= end ? length + 1 : length;
     }
-    snprintf(from, sizeof from, "/tmp/fuzz-model-%d.txt", (int)getpid());
-    snprintf(path, sizeof path, "/tmp/fuzz-model-%d.trace", (int)getpid());
-    if (fth_file_write(from, data, size, NULL) == FTH_OK &&
-        fth_trace_import(from, path, NULL) == FTH_OK)
+    snprintf(path, sizeof path, "/tmp/fuzz-model-%d.txt", (int)getpid());
+    if (fth_file_write(path, data, size, NULL) == FTH_OK)
         run(path, params);
-    unlink(from);
     unlink(path);
     fth_model_params_destroy(params);
     return 0;

@@ -69,8 +69,9 @@ static void show_in_every_format(const char *text, size_t size)
         struct fth_error error = FTH_NO_ERROR;
         char *shown = NULL;
         size_t shown_size;
-        if (fth_report_points(formats[i], text, size, &(struct fth_report_options){0}, &shown,
-                              &shown_size, &error) != FTH_OK)
+        if (fth_report_points(formats[i], text, size,
+                              &(struct fth_report_options)FTH_REPORT_OPTIONS(), &shown, &shown_size,
+                              &error) != FTH_OK)
             check_message(&error);
         fth_free(shown);
     }

@@ -1,5 +1,5 @@
-/* Runs the tests of kernels compiled by nvcc; see suite.h. */
-#include "suite.h"
+/* Runs the tests of kernels compiled by nvcc; see kernel_helpers.h. */
+#include "kernel_helpers.h"
 
 #define LIST(name) {#name, kernel_##name, kernel_setup, kernel_teardown, NULL},
 

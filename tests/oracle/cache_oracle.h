@@ -20,8 +20,8 @@ void oracle_destroy(struct oracle *oracle);
 /* Invalidates every line and discards dirty sectors, like fth_cache_clear. */
 void oracle_clear(struct oracle *oracle);
 
-/* These correspond to fth_cache_access, fth_cache_probe, fth_cache_invalidate and fth_cache_held.
- * An access must not cross the end of its line. */
+/* The first three correspond to fth_cache_access, fth_cache_probe and fth_cache_invalidate. An
+ * access must not cross the end of its line. oracle_held returns the number of lines. */
 struct fth_cache_result oracle_access(struct oracle *oracle, uint64_t address, uint64_t bytes,
                                       enum fth_cache_kind kind);
 enum fth_cache_outcome oracle_probe(const struct oracle *oracle, uint64_t address, uint64_t bytes);

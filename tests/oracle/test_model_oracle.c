@@ -246,7 +246,7 @@ static void compare(unsigned seed)
     struct fth_model_params *params = params_of(&model);
     write_trace(accesses, count);
     assert_int_equal(fth_trace_open("o.trace", &trace, &error), FTH_OK);
-    const struct fth_model_options options = {.threads = seed % 5};
+    const struct fth_model_options options = FTH_MODEL_OPTIONS(.threads = seed % 5);
     if (fth_model_run(trace, params, &options, &result, &error) != FTH_OK)
         fail_msg("seed %u: %s: %s", seed, error.argument, error.cause);
     oracle_model_run(&model, BLOCKS, WARPS, accesses, count, &expected);

@@ -134,7 +134,7 @@ static int dissect_all(void **state)
     for (size_t i = 0; i < FTH_COUNT(gpus); i++) {
         char id[64];
         struct fth_device *device = NULL;
-        const struct fth_dissect_options options = {.only = gpus[i].only};
+        const struct fth_dissect_options options = FTH_DISSECT_OPTIONS(.only = gpus[i].only);
         snprintf(id, sizeof id, "sim:%s", gpus[i].name);
         enum fth_status status = fth_device_open(id, NULL, &device, NULL);
         if (status == FTH_OK)

@@ -109,7 +109,7 @@ static void only_single_loads_give_the_structure(void **state)
     assert_int_equal(size.ways, 24);
 
     struct fth_gpu *gpu = NULL;
-    const struct fth_dissect_options options = {.only = "texture"};
+    const struct fth_dissect_options options = FTH_DISSECT_OPTIONS(.only = "texture");
     assert_int_equal(fth_dissect(device, &options, &gpu, NULL), FTH_OK);
     assert_int_equal(fth_gpu_number(gpu, "texture", "size_bytes", 0), SIZE);
     assert_int_equal(fth_gpu_number(gpu, "texture", "line_bytes", 0), 32);

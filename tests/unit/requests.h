@@ -20,8 +20,9 @@ static inline struct fth_step step(enum fth_step_kind kind, enum fth_path path, 
 static inline struct fth_request make_request(size_t count, struct fth_step first,
                                               struct fth_step second)
 {
-    return (struct fth_request){
-        .steps = {first, second}, .step_count = count, .sm = FTH_ANY_SM, .carveout_percent = -1};
+    return (struct fth_request){.chase = {.steps = {first, second}, .step_count = count},
+                                .sm = FTH_ANY_SM,
+                                .carveout_percent = -1};
 }
 
 /* A request that times each hop of one chain of `count` elements. */
@@ -47,9 +48,9 @@ static inline const char *request_text(const struct fth_request *request)
 static inline struct fth_request random_request(struct fth_rng *rng)
 {
     struct fth_request r = simple_request(1);
-    r.step_count = 1 + (size_t)fth_rng_below(rng, FTH_MAX_STEPS);
-    for (size_t i = 0; i < r.step_count; i++) {
-        struct fth_step *s = &r.steps[i];
+    r.chase.step_count = 1 + (size_t)fth_rng_below(rng, FTH_MAX_STEPS);
+    for (size_t i = 0; i < r.chase.step_count; i++) {
+        struct fth_step *s = &r.chase.steps[i];
         *s = step((enum fth_step_kind)fth_rng_below(rng, 3),
                   (enum fth_path)fth_rng_below(rng, FTH_PATH_COUNT), (unsigned)i,
                   UINT64_C(8) << fth_rng_below(rng, 5), 1 + fth_rng_below(rng, 40));
@@ -60,7 +61,7 @@ static inline struct fth_request random_request(struct fth_rng *rng)
             s->chain.step = 2;
         s->passes = 1 + fth_rng_below(rng, 3);
     }
-    r.steps[0].kind = FTH_STEP_TIME_HOPS;
+    r.chase.steps[0].kind = FTH_STEP_TIME_HOPS;
     r.sm = fth_rng_below(rng, 2) ? FTH_ANY_SM : (uint32_t)fth_rng_below(rng, 132);
     r.carveout_percent = (int)fth_rng_below(rng, 102) - 1;
     r.alone = fth_rng_below(rng, 2);

@@ -7,7 +7,7 @@
  *                                           file; without SIZE, at the launch file's size */
 #include "references.h"
 
-#include "trace/launch.h"
+#include "trace/launch/launch.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,10 +2,14 @@
  * declared here after NVIDIA's documentation, so that fathom builds without the CUDA toolkit. The
  * libraries are opened at run time.
  *
- *   driver.c      loading the CUDA driver              nvml.c     loading and querying NVML
- *   list.c        listing the GPUs                     open.c     opening a GPU by its name
- *   run.c         contexts, modules, memory, launches  machine.c  struct fth_machine_ops over run.c
- *   attributes.c  properties that the driver reports   transfer.c copies between host and GPUs
+ *   cuda_driver.c      loading the CUDA driver
+ *   cuda_nvml.c        loading and querying NVML
+ *   cuda_list.c        listing the GPUs
+ *   cuda_open.c        opening a GPU by its name
+ *   cuda_run.c         contexts, modules, memory, launches
+ *   cuda_machine.c     struct fth_machine_ops over cuda_run.c
+ *   cuda_attributes.c  properties that the driver reports
+ *   cuda_transfer.c    copies between host and GPUs
  */
 #ifndef FTH_CUDA_H
 #define FTH_CUDA_H
@@ -59,7 +63,7 @@ struct fth_cu_launch_config {
     unsigned attribute_count;
 };
 
-/* The functions of the CUDA driver; driver.c lists their names in the library. */
+/* The functions of the CUDA driver; cuda_driver.c lists their names in the library. */
 struct fth_cuda {
     void *handle; /* of the library */
     fth_cu_result (*init)(unsigned flags);
@@ -79,7 +83,7 @@ struct fth_cuda {
     fth_cu_result (*device_texels)(size_t *texels, int format, unsigned channels,
                                    fth_cu_device device);
 
-    /* For running kernels. run.c checks that they are not NULL. */
+    /* For running kernels. cuda_run.c checks that they are not NULL. */
     fth_cu_result (*context_retain)(fth_cu_context *context, fth_cu_device device);
     fth_cu_result (*context_release)(fth_cu_device device);
     fth_cu_result (*context_set)(fth_cu_context context);
@@ -163,7 +167,7 @@ void fth_cuda_uuid(const struct fth_cuda *cuda, fth_cu_device device,
  * unknown. */
 uint64_t fth_cuda_texels(const struct fth_cuda *cuda, fth_cu_device device);
 
-/* ---- nvml.c: the NVIDIA Management Library (optional) ---- */
+/* ---- cuda_nvml.c: the NVIDIA Management Library (optional) ---- */
 
 typedef struct fth_nvml_device *fth_nvml_device;
 
@@ -171,7 +175,8 @@ struct fth_nvml_memory {
     unsigned long long total, free, used;
 };
 
-/* The functions of NVML; nvml.c lists their names. All but `init` and `shutdown` can be NULL. */
+/* The functions of NVML; cuda_nvml.c lists their names. All but `init` and `shutdown` can be NULL.
+ */
 struct fth_nvml {
     void *handle; /* of the library; NULL if NVML is not available */
     int (*init)(void);
@@ -213,7 +218,7 @@ FTH_MUST_USE enum fth_status fth_nvml_describe(const struct fth_nvml *nvml, cons
 void fth_nvml_slices(const struct fth_nvml *nvml,
                      void (*each)(void *user, const struct fth_device_info *device), void *user);
 
-/* ---- attributes.c ---- */
+/* ---- cuda_attributes.c ---- */
 
 /* Adds the properties that the driver and NVML report to the description. */
 FTH_MUST_USE enum fth_status fth_cuda_describe(const struct fth_cuda *cuda, fth_cu_device device,
@@ -232,7 +237,7 @@ FTH_MUST_USE enum fth_status fth_cuda_set_text(struct fth_gpu *gpu, const char *
                                                const char *name, const char *text,
                                                const char *method, struct fth_error *error);
 
-/* ---- list.c, machine.c ---- */
+/* ---- cuda_list.c, cuda_machine.c ---- */
 
 /* Calls `each` for every GPU that the driver reports, then for every MIG slice that NVML reports.
  * Fails if there is no driver or no GPU. */
@@ -246,7 +251,7 @@ FTH_MUST_USE enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int 
                                                      struct fth_error *error);
 extern const struct fth_machine_ops fth_cuda_machine_ops;
 
-/* ---- transfer.c ---- */
+/* ---- cuda_transfer.c ---- */
 
 /* Implements `transfer` of struct fth_machine_ops. `context` is the GPU's context and is current.
  */
@@ -255,13 +260,13 @@ FTH_MUST_USE enum fth_status fth_cuda_transfer(const struct fth_cuda *cuda, int 
                                                const struct fth_transfer *transfer,
                                                uint32_t *samples, struct fth_error *error);
 
-/* ---- open.c ---- */
+/* ---- cuda_open.c ---- */
 
 /* Opens the driver and finds the GPU that `what` names: "0", "GPU-…" or "MIG-…". */
 FTH_MUST_USE enum fth_status fth_cuda_open_named(const char *what, struct fth_cuda *cuda,
                                                  int *ordinal, struct fth_error *error);
 
-/* ---- run.c: running kernels ---- */
+/* ---- cuda_run.c: running kernels ---- */
 
 /* Retains the GPU's primary context and makes it current for this thread. All functions below work
  * on the current context. The context to close can be NULL. */

@@ -1,5 +1,5 @@
 /* Implements struct fth_machine_ops for a simulated GPU. The PTX engine executes launches, and
- * timing.c observes the execution and computes the time. All modules share one memory. */
+ * sim_timing.c observes the execution and computes the time. All modules share one memory. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
@@ -31,8 +31,8 @@ struct allocation {
 };
 
 struct sim {
-    struct sim_plan plan;
-    struct sim_timing timing;
+    struct fth_sim_plan plan;
+    struct fth_sim_timing timing;
     struct fth_gpu *facts;
     struct fth_ptx_machine *memory;
     struct fth_machine_module *modules;
@@ -65,7 +65,7 @@ static void get_facts(void *machine, struct fth_machine_facts *facts)
 static enum fth_status describe(void *machine, struct fth_gpu *gpu, struct fth_error *error)
 {
     const struct sim *sim = machine;
-    return sim_facts_copy(sim->facts, gpu, error);
+    return fth_sim_facts_copy(sim->facts, gpu, error);
 }
 
 /* ---- modules ---- */
@@ -257,11 +257,11 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
     uint64_t cluster = launch->cluster ? launch->cluster : 1;
     for (int i = 0; i < 3 && !launch->cluster && kernel->required_cluster[i]; i++)
         cluster *= kernel->required_cluster[i];
-    if (cluster > 1 && (!sim->plan.has_clusters || cluster > SIM_MAX_CLUSTER))
+    if (cluster > 1 && (!sim->plan.has_clusters || cluster > FTH_SIM_MAX_CLUSTER))
         return fth_fail(error, FTH_UNSUPPORTED, "launch kernel", launch->kernel,
                         "the GPU does not support clusters of %llu blocks",
                         (unsigned long long)cluster);
-    struct fth_ptx_observer observer = sim_observer;
+    struct fth_ptx_observer observer = fth_sim_observer;
     observer.user = &sim->timing;
     const struct fth_ptx_launch run = {
         .kernel = launch->kernel,
@@ -277,17 +277,18 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
         .observer = &observer};
     const uint64_t threads = volume(launch->threads, launch->threads_yz);
     const uint64_t blocks = volume(launch->blocks, launch->blocks_yz);
-    if (threads > (uint64_t)SIM_MAX_WARPS * 32)
+    if (threads > (uint64_t)FTH_SIM_MAX_WARPS * 32)
         return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel,
                         "%llu threads per block exceed the maximum of %d",
-                        (unsigned long long)threads, SIM_MAX_WARPS * 32);
+                        (unsigned long long)threads, FTH_SIM_MAX_WARPS * 32);
     if (blocks > UINT32_MAX)
         return fth_fail(error, FTH_INVALID, "launch kernel", launch->kernel,
                         "more than 2^32 - 1 blocks");
-    sim_timing_launch(&sim->timing, launch->module->code_base, (uint32_t)blocks, (uint32_t)threads,
-                      (uint32_t)cluster, shared_bytes, launch->carveout_percent);
+    fth_sim_timing_launch(&sim->timing, launch->module->code_base, (uint32_t)blocks,
+                          (uint32_t)threads, (uint32_t)cluster, shared_bytes,
+                          launch->carveout_percent);
     enum fth_status status = fth_ptx_run(launch->module->machine, &run, NULL, &sim->fault);
-    sim_timing_finish(&sim->timing);
+    fth_sim_timing_finish(&sim->timing);
     if (sim->timing.failed) {
         sim->fault = FTH_NO_ERROR;
         status = fth_no_memory(&sim->fault, operation, launch->kernel);
@@ -318,7 +319,7 @@ static enum fth_status marked_ns(void *machine, double *ns, struct fth_error *er
     (void)error;
     const struct sim *sim = machine;
     const int64_t passed = sim->marks[1] - sim->marks[0];
-    *ns = passed > 0 ? (double)passed / SIM_CYCLE / sim->plan.clock_mhz * 1e3 : 0;
+    *ns = passed > 0 ? (double)passed / FTH_SIM_CYCLE / sim->plan.clock_mhz * 1e3 : 0;
     return FTH_OK;
 }
 
@@ -330,7 +331,7 @@ static enum fth_status copy(void *machine, uint64_t to, uint64_t from, uint64_t 
     const void *source = fth_ptx_host(sim->memory, from, bytes);
     if (!target || !source)
         return fail_not_allocated(target ? from : to, bytes, error);
-    if (!sim_timing_copy(&sim->timing, bytes))
+    if (!fth_sim_timing_copy(&sim->timing, bytes))
         return fth_fail(error, FTH_UNSUPPORTED, "copy within device memory", NULL,
                         "the description has no memory bandwidth");
     memmove(target, source, (size_t)bytes);
@@ -340,7 +341,7 @@ static enum fth_status copy(void *machine, uint64_t to, uint64_t from, uint64_t 
 static enum fth_status transfer(void *machine, const struct fth_transfer *transfer,
                                 uint32_t *samples, struct fth_error *error)
 {
-    return sim_transfer(&((const struct sim *)machine)->plan.link, transfer, samples, error);
+    return fth_sim_transfer(&((const struct sim *)machine)->plan.link, transfer, samples, error);
 }
 
 /* ---- creation and destruction ---- */
@@ -353,8 +354,8 @@ static void close_machine(void *machine)
     while (sim->modules)
         unload(sim, sim->modules);
     fth_ptx_machine_destroy(sim->memory);
-    sim_timing_fini(&sim->timing);
-    sim_plan_fini(&sim->plan);
+    fth_sim_timing_fini(&sim->timing);
+    fth_sim_plan_fini(&sim->plan);
     fth_gpu_destroy(sim->facts);
     free(sim->allocations);
     free(sim);
@@ -392,11 +393,11 @@ enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
         return fth_no_memory(error, operation, NULL);
     sim->max_instructions = MAX_INSTRUCTIONS;
     sim->fault = FTH_NO_ERROR;
-    enum fth_status status = sim_plan_init(&sim->plan, gpu, error);
+    enum fth_status status = fth_sim_plan_init(&sim->plan, gpu, error);
     if (status == FTH_OK)
-        status = sim_timing_init(&sim->timing, &sim->plan, error);
+        status = fth_sim_timing_init(&sim->timing, &sim->plan, error);
     if (status == FTH_OK)
-        status = sim_facts_create(gpu, &sim->plan, &sim->facts, error);
+        status = fth_sim_facts_create(gpu, &sim->plan, &sim->facts, error);
     if (status == FTH_OK)
         status = fth_ptx_machine_create(NULL, &sim->memory, error);
     if (status != FTH_OK) {

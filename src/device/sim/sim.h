@@ -1,14 +1,21 @@
-/* sim/: a simulated GPU. The PTX engine executes the kernels and calls an observer (timing.c),
+/* sim/: a simulated GPU. The PTX engine executes the kernels and calls an observer (sim_timing.c),
  * which computes the time of every instruction. The latencies, cache sizes and bandwidths come from
  * a GPU description (docs/simulator.md).
  *
- *   sim.c       memory, modules, launches           backend.c  opens "sim:h200"
- *   facts.c     what a driver would report          plan.c     parameters, with defaults
- *   timing.c    warps: scoreboard, clock, barriers  fetch.c    instruction fetch
- *   path.c      latency of a memory access          caches.c   caches of the SMs
- *   l2.c        L2 and its partitions, memory       tlb.c      address translation
- *   port.c      bandwidth limits                    slots.c    units that serve one per cycle
- *   transfer.c  copies between host and device      noise.c    jitter and outliers
+ *   sim.c           memory, modules, launches
+ *   sim_backend.c   opens "sim:h200"
+ *   sim_facts.c     what a driver would report
+ *   sim_plan.c      parameters, with defaults
+ *   sim_timing.c    warps: scoreboard, clock, barriers
+ *   sim_fetch.c     instruction fetch
+ *   sim_path.c      latency of a memory access
+ *   sim_caches.c    caches of the SMs
+ *   sim_l2.c        L2 and its partitions, memory
+ *   sim_tlb.c       address translation
+ *   sim_port.c      bandwidth limits
+ *   sim_slots.c     units that serve one request per cycle
+ *   sim_transfer.c  copies between host and device
+ *   sim_noise.c     jitter and outliers
  *
  * Times and latencies are integers in thousandths of a cycle, so a latency of 38.8 cycles is
  * exact. Fields and parameters of the type int64_t have this unit unless their comment names
@@ -20,8 +27,8 @@
 #include "device/machine.h"
 #include "ptx/ptx.h"
 
-#define SIM_CYCLE 1000       /* time units per cycle */
-enum { SIM_SCHEDULERS = 4 }; /* warp schedulers per SM, as on most NVIDIA GPUs since Kepler */
+#define FTH_SIM_CYCLE 1000       /* time units per cycle */
+enum { FTH_SIM_SCHEDULERS = 4 }; /* warp schedulers per SM, as on most NVIDIA GPUs since Kepler */
 
 /* ---- sim.c ---- */
 
@@ -33,25 +40,25 @@ FTH_MUST_USE enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
  * hung. */
 void fth_sim_set_limit(void *machine, uint64_t instructions);
 
-/* ---- plan.c ---- */
+/* ---- sim_plan.c ---- */
 
 /* The caches that SMs look up before the L2. */
-enum sim_element {
-    SIM_L1,
-    SIM_TEXTURE,
-    SIM_READONLY,
-    SIM_CONSTANT_L1,
-    SIM_CONSTANT_L15,
-    SIM_INSTRUCTION_L0,
-    SIM_INSTRUCTION_L1,
-    SIM_INSTRUCTION_L15,
-    SIM_ELEMENTS
+enum fth_sim_element {
+    FTH_SIM_L1,
+    FTH_SIM_TEXTURE,
+    FTH_SIM_READONLY,
+    FTH_SIM_CONSTANT_L1,
+    FTH_SIM_CONSTANT_L15,
+    FTH_SIM_INSTRUCTION_L0,
+    FTH_SIM_INSTRUCTION_L1,
+    FTH_SIM_INSTRUCTION_L15,
+    FTH_SIM_ELEMENTS
 };
 
-enum sim_scope { SIM_SCOPE_SM, SIM_SCOPE_GPC, SIM_SCOPE_GPU };
+enum fth_sim_scope { FTH_SIM_SCOPE_SM, FTH_SIM_SCOPE_GPC, FTH_SIM_SCOPE_GPU };
 
 /* The complete parameters of one cache or TLB array. For a TLB, a line is a page. */
-struct sim_shape {
+struct fth_sim_shape {
     uint64_t size_bytes, line_bytes, sector_bytes;
     uint64_t fill_bytes; /* amount that a miss fetches, at least one sector */
     uint64_t sets, ways;
@@ -59,42 +66,42 @@ struct sim_shape {
     const char *index, *policy;
     const double *way_weights; /* NULL unless the policy is "weighted" */
     size_t way_weight_count;
-    enum sim_scope scope;
+    enum fth_sim_scope scope;
     uint32_t per_sm; /* instances per SM */
 };
 
 /* Time that one byte occupies a resource, in millionths of a cycle; 0: unlimited bandwidth. */
-struct sim_rates {
+struct fth_sim_rates {
     double read, write;
     /* Added to `write` for a byte written after another byte was read in the same launch, so that a
      * copy reaches the copy bandwidth of the description. May be negative. */
     double copy_extra;
 };
 
-struct sim_level {
+struct fth_sim_level {
     bool present;
-    unsigned array;         /* index into plan->arrays; elements that share storage have the same */
-    int64_t latency;        /* of a hit */
-    int64_t fetch_cost;     /* instruction caches: issue time of an instruction found here */
-    struct sim_rates rates; /* of one SM */
+    unsigned array;     /* index into plan->arrays; elements that share storage have the same */
+    int64_t latency;    /* of a hit */
+    int64_t fetch_cost; /* instruction caches: issue time of an instruction found here */
+    struct fth_sim_rates rates; /* of one SM */
 };
 
-enum { SIM_TLBS = 3 };
+enum { FTH_SIM_TLBS = 3 };
 
-/* The link to the host. A figure that the description lacks is NAN. See transfer.c. */
-struct sim_host_link {
+/* The link to the host. A figure that the description lacks is NAN. See sim_transfer.c. */
+struct fth_sim_host_link {
     double bytes_per_s[FTH_TRANSFER_BOTH + 1][2]; /* [kind][host memory is pinned] */
     double latency_ns;
 };
 
-struct sim_plan {
+struct fth_sim_plan {
     struct fth_arena arena; /* owns every list and text of the plan */
     uint32_t sms, warps_per_sm;
     unsigned issue_cycles; /* cycles that one arithmetic instruction occupies its scheduler */
     double clock_mhz;
 
-    struct sim_level levels[SIM_ELEMENTS];
-    struct sim_shape arrays[SIM_ELEMENTS];
+    struct fth_sim_level levels[FTH_SIM_ELEMENTS];
+    struct fth_sim_shape arrays[FTH_SIM_ELEMENTS];
     unsigned array_count;
     bool l1_caches_global, l1_caches_local;
     bool l1_physical; /* physically addressed: a hit needs its translation */
@@ -113,24 +120,24 @@ struct sim_plan {
     int64_t shared_latency;
     int64_t conflict; /* time that each further way of a bank conflict adds */
     uint32_t banks, bank_bytes;
-    struct sim_rates shared_rates; /* of one SM */
+    struct fth_sim_rates shared_rates; /* of one SM */
     bool has_clusters;
     int64_t cluster_latency, cluster_far_latency;
-    struct sim_rates cluster_rates; /* of one SM */
+    struct fth_sim_rates cluster_rates; /* of one SM */
 
-    struct sim_shape l2; /* of one partition */
+    struct fth_sim_shape l2; /* of one partition */
     uint32_t partitions;
     uint64_t home_mask;
     int64_t l2_latency, l2_far_latency, memory_latency, memory_far_latency;
-    struct sim_rates l2_rates, memory_rates; /* of the whole GPU */
+    struct fth_sim_rates l2_rates, memory_rates; /* of the whole GPU */
     uint64_t memory_bytes;
-    struct sim_host_link link;
+    struct fth_sim_host_link link;
 
     struct {
         bool present;
-        struct sim_shape shape;
+        struct fth_sim_shape shape;
         int64_t penalty;
-    } tlbs[SIM_TLBS];
+    } tlbs[FTH_SIM_TLBS];
 
     uint64_t page_table_bytes; /* addresses per page table; 0: activating one costs nothing */
     int64_t page_table_switch; /* time to activate a page table */
@@ -141,167 +148,172 @@ struct sim_plan {
 };
 
 /* Completes the description: fills in every parameter that the description lacks. */
-FTH_MUST_USE enum fth_status sim_plan_init(struct sim_plan *plan, const struct fth_gpu *gpu,
-                                           struct fth_error *error);
-void sim_plan_fini(struct sim_plan *plan);
+FTH_MUST_USE enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gpu *gpu,
+                                               struct fth_error *error);
+void fth_sim_plan_fini(struct fth_sim_plan *plan);
 /* Returns the size of L1 in a launch that prefers a carve-out of `carveout_percent` of the largest
  * one (negative: no preference) and needs `shared_bytes` of shared memory. 0: there is no L1. */
-uint64_t sim_plan_l1_bytes(const struct sim_plan *plan, int carveout_percent,
-                           uint64_t shared_bytes);
+uint64_t fth_sim_plan_l1_bytes(const struct fth_sim_plan *plan, int carveout_percent,
+                               uint64_t shared_bytes);
 
-/* ---- transfer.c ---- */
+/* ---- sim_transfer.c ---- */
 
-void sim_host_link_init(struct sim_host_link *link, const struct fth_gpu *gpu);
+void fth_sim_host_link_init(struct fth_sim_host_link *link, const struct fth_gpu *gpu);
 /* Implements the operation `transfer` of struct fth_machine_ops. It computes times only and copies
  * no data. */
-FTH_MUST_USE enum fth_status sim_transfer(const struct sim_host_link *link,
-                                          const struct fth_transfer *transfer, uint32_t *samples,
-                                          struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_sim_transfer(const struct fth_sim_host_link *link,
+                                              const struct fth_transfer *transfer,
+                                              uint32_t *samples, struct fth_error *error);
 
-/* ---- port.c ---- */
+/* ---- sim_port.c ---- */
 
 /* Length in cycles of the time intervals ("buckets") in which a port counts transfers. A launch
  * starts at the beginning of a bucket. Otherwise the measured time of a stream would depend on its
  * position in the bucket. Heuristic. */
-#define SIM_BUCKET_CYCLES 256
+#define FTH_SIM_BUCKET_CYCLES 256
 
 /* A resource with limited bandwidth. Transfers may be added in any order of time. */
-struct sim_port {
-    struct sim_bucket *ring; /* NULL until first used */
-    unsigned bits;           /* log2 of the number of buckets in the ring */
-    uint64_t unpaired_reads; /* bytes read in this launch that are not yet matched by a write */
+struct fth_sim_port {
+    struct fth_sim_bucket *ring; /* NULL until first used */
+    unsigned bits;               /* log2 of the number of buckets in the ring */
+    uint64_t unpaired_reads;     /* bytes read in this launch that are not yet matched by a write */
 };
 
 /* Occupies the resource for `microcycles` millionths of a cycle. Returns how long the transfer has
  * to wait for earlier ones. Without memory for the ring, the resource is unlimited. */
-int64_t sim_port_take(struct sim_port *port, int64_t time, uint32_t microcycles);
-/* Like sim_port_take, for a transfer of the given bytes. The requester owns one of `sharers` equal
- * parts of the bandwidth. */
-int64_t sim_port_move(struct sim_port *port, const struct sim_rates *rates, uint32_t sharers,
-                      int64_t time, uint64_t read_bytes, uint64_t written_bytes);
-void sim_port_fini(struct sim_port *port);
+int64_t fth_sim_port_take(struct fth_sim_port *port, int64_t time, uint32_t microcycles);
+/* Like fth_sim_port_take, for a transfer of the given bytes. The requester owns one of `sharers`
+ * equal parts of the bandwidth. */
+int64_t fth_sim_port_move(struct fth_sim_port *port, const struct fth_sim_rates *rates,
+                          uint32_t sharers, int64_t time, uint64_t read_bytes,
+                          uint64_t written_bytes);
+void fth_sim_port_fini(struct fth_sim_port *port);
 
-/* ---- slots.c ---- */
+/* ---- sim_slots.c ---- */
 
 /* A unit that serves one request per cycle. Requests may be added in any order of time. */
-struct sim_slots {
-    struct sim_slot_word *ring; /* NULL until first used */
+struct fth_sim_slots {
+    struct fth_sim_slot_word *ring; /* NULL until first used */
 };
 
 /* Reserves the first `count` free cycles at or after `time`. Returns the time from `time` to the
  * first reserved cycle. Without memory for the ring, the unit is never busy. */
-int64_t sim_slots_take(struct sim_slots *slots, int64_t time, unsigned count);
-void sim_slots_fini(struct sim_slots *slots);
+int64_t fth_sim_slots_take(struct fth_sim_slots *slots, int64_t time, unsigned count);
+void fth_sim_slots_fini(struct fth_sim_slots *slots);
 
-/* ---- noise.c ---- */
+/* ---- sim_noise.c ---- */
 
-struct sim_noise {
+struct fth_sim_noise {
     struct fth_rng rng;
     int64_t jitter;
     double outlier_rate;
     int64_t max_latency; /* largest latency without waiting: far memory and a miss in every TLB */
 };
 
-void sim_noise_init(struct sim_noise *noise, const struct sim_plan *plan);
+void fth_sim_noise_init(struct fth_sim_noise *noise, const struct fth_sim_plan *plan);
 /* Returns the latency with noise added, at least one cycle. */
-int64_t sim_noise_add(struct sim_noise *noise, int64_t latency);
+int64_t fth_sim_noise_add(struct fth_sim_noise *noise, int64_t latency);
 
-/* ---- caches.c ---- */
+/* ---- sim_caches.c ---- */
 
-struct sim_instance {
+struct fth_sim_instance {
     struct fth_cache *cache; /* NULL until first used */
     uint64_t launch;         /* number of the launch that last used it */
     uint64_t size_bytes;
 };
 
-struct sim_caches {
-    const struct sim_plan *plan;
-    struct sim_instance *instances[SIM_ELEMENTS]; /* [array], each [owner][per_sm] */
-    uint64_t launch;                              /* number of the current launch */
-    uint64_t l1_bytes;                            /* size of L1 in the current launch */
+struct fth_sim_caches {
+    const struct fth_sim_plan *plan;
+    struct fth_sim_instance *instances[FTH_SIM_ELEMENTS]; /* [array], each [owner][per_sm] */
+    uint64_t launch;                                      /* number of the current launch */
+    uint64_t l1_bytes;                                    /* size of L1 in the current launch */
 };
 
-FTH_MUST_USE enum fth_status sim_caches_init(struct sim_caches *caches, const struct sim_plan *plan,
-                                             struct fth_error *error);
-void sim_caches_fini(struct sim_caches *caches);
+FTH_MUST_USE enum fth_status fth_sim_caches_init(struct fth_sim_caches *caches,
+                                                 const struct fth_sim_plan *plan,
+                                                 struct fth_error *error);
+void fth_sim_caches_fini(struct fth_sim_caches *caches);
 /* Starts a launch: empties the caches of the SMs and sets the size of L1. */
-void sim_caches_launch(struct sim_caches *caches, uint64_t l1_bytes);
+void fth_sim_caches_launch(struct fth_sim_caches *caches, uint64_t l1_bytes);
 /* Returns the instance of the element that the warp uses; NULL if memory is exhausted. */
-struct fth_cache *sim_caches_get(struct sim_caches *caches, enum sim_element element, uint32_t sm,
-                                 uint32_t warp);
+struct fth_cache *fth_sim_caches_get(struct fth_sim_caches *caches, enum fth_sim_element element,
+                                     uint32_t sm, uint32_t warp);
 /* Creates a cache of the given shape. Each instance gets its own `seed`, which matters for random
  * policies only. */
-FTH_MUST_USE enum fth_status sim_cache_create(const struct sim_shape *shape, enum fth_write write,
-                                              uint64_t seed, struct fth_cache **cache,
-                                              struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_sim_cache_create(const struct fth_sim_shape *shape,
+                                                  enum fth_write write, uint64_t seed,
+                                                  struct fth_cache **cache,
+                                                  struct fth_error *error);
 /* The index of the instance that an SM uses, for elements of the given scope, and the number of
  * such instances on the GPU. */
-uint32_t sim_owner(enum sim_scope scope, uint32_t sm);
-uint32_t sim_owner_count(enum sim_scope scope, uint32_t sms);
+uint32_t fth_sim_owner(enum fth_sim_scope scope, uint32_t sm);
+uint32_t fth_sim_owner_count(enum fth_sim_scope scope, uint32_t sms);
 /* Reads a range of bytes through the cache and fills what is missing. Returns true if every byte
  * hits. Otherwise sets *address and *bytes to the range that the next level has to deliver. */
-bool sim_cache_read(struct fth_cache *cache, const struct sim_shape *shape, uint64_t *address,
-                    uint64_t *bytes);
+bool fth_sim_cache_read(struct fth_cache *cache, const struct fth_sim_shape *shape,
+                        uint64_t *address, uint64_t *bytes);
 
-/* ---- tlb.c ---- */
+/* ---- sim_tlb.c ---- */
 
 /* Page tables that the simulator distinguishes. With 512 MiB per page table they cover 2 TiB. */
-enum { SIM_PAGE_TABLES = 4096 };
+enum { FTH_SIM_PAGE_TABLES = 4096 };
 
-struct sim_tlbs {
-    const struct sim_plan *plan;
-    struct fth_cache **caches[SIM_TLBS]; /* [level][owner]; NULL until first used */
-    uint8_t active[SIM_PAGE_TABLES];     /* 1: the current launch has used the page table */
+struct fth_sim_tlbs {
+    const struct fth_sim_plan *plan;
+    struct fth_cache **caches[FTH_SIM_TLBS]; /* [level][owner]; NULL until first used */
+    uint8_t active[FTH_SIM_PAGE_TABLES];     /* 1: the current launch has used the page table */
     bool any_active;
 };
 
-FTH_MUST_USE enum fth_status sim_tlbs_init(struct sim_tlbs *tlbs, const struct sim_plan *plan,
-                                           struct fth_error *error);
-void sim_tlbs_fini(struct sim_tlbs *tlbs);
+FTH_MUST_USE enum fth_status fth_sim_tlbs_init(struct fth_sim_tlbs *tlbs,
+                                               const struct fth_sim_plan *plan,
+                                               struct fth_error *error);
+void fth_sim_tlbs_fini(struct fth_sim_tlbs *tlbs);
 /* Starts a launch: deactivates all page tables. */
-void sim_tlbs_launch(struct sim_tlbs *tlbs);
+void fth_sim_tlbs_launch(struct fth_sim_tlbs *tlbs);
 /* Translates the address for a request of the SM and fills the TLBs. Returns the added latency. */
-int64_t sim_tlbs_look_up(struct sim_tlbs *tlbs, uint32_t sm, uint64_t address);
+int64_t fth_sim_tlbs_look_up(struct fth_sim_tlbs *tlbs, uint32_t sm, uint64_t address);
 
-/* ---- l2.c ---- */
+/* ---- sim_l2.c ---- */
 
 /* One SM's share of the bandwidth of L2 and memory. */
-struct sim_l2_ports {
-    struct sim_port l2, memory;
+struct fth_sim_l2_ports {
+    struct fth_sim_port l2, memory;
 };
 
-struct sim_l2 {
-    const struct sim_plan *plan;
-    struct fth_cache **partitions; /* [plan->partitions] */
-    struct sim_l2_ports *ports;    /* [sm] */
-    uint32_t sharers;              /* SMs with at least one block of the launch */
+struct fth_sim_l2 {
+    const struct fth_sim_plan *plan;
+    struct fth_cache **partitions;  /* [plan->partitions] */
+    struct fth_sim_l2_ports *ports; /* [sm] */
+    uint32_t sharers;               /* SMs with at least one block of the launch */
 };
 
-FTH_MUST_USE enum fth_status sim_l2_init(struct sim_l2 *l2, const struct sim_plan *plan,
-                                         struct fth_error *error);
-void sim_l2_fini(struct sim_l2 *l2);
+FTH_MUST_USE enum fth_status fth_sim_l2_init(struct fth_sim_l2 *l2, const struct fth_sim_plan *plan,
+                                             struct fth_error *error);
+void fth_sim_l2_fini(struct fth_sim_l2 *l2);
 /* Starts a launch that runs on `sms` SMs. */
-void sim_l2_launch(struct sim_l2 *l2, uint32_t sms);
+void fth_sim_l2_launch(struct fth_sim_l2 *l2, uint32_t sms);
 /* Each returns the latency of an access that starts at `time`, including the time it waits for
  * bandwidth. */
-int64_t sim_l2_read(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes, int64_t time);
-int64_t sim_l2_write(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
-                     int64_t time);
-int64_t sim_l2_atomic(struct sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
-                      int64_t time);
+int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
+                        int64_t time);
+int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
+                         int64_t time);
+int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
+                          int64_t time);
 
-/* ---- timing.c ---- */
+/* ---- sim_timing.c ---- */
 
-struct sim_sm {
-    struct sim_port requests;               /* requests that leave the load/store unit */
-    struct sim_port l1, shared, cluster;    /* bytes */
-    struct sim_slots banks;                 /* shared memory: one row of all banks per cycle */
-    struct sim_slots issue[SIM_SCHEDULERS]; /* instruction issue */
+struct fth_sim_sm {
+    struct fth_sim_port requests;            /* requests that leave the load/store unit */
+    struct fth_sim_port l1, shared, cluster; /* bytes */
+    struct fth_sim_slots banks;              /* shared memory: one row of all banks per cycle */
+    struct fth_sim_slots issue[FTH_SIM_SCHEDULERS]; /* instruction issue */
 };
 
-enum { SIM_MAX_WARPS = 32, SIM_MAX_RESIDENT = 32, SIM_MAX_CLUSTER = 16 };
+enum { FTH_SIM_MAX_WARPS = 32, FTH_SIM_MAX_RESIDENT = 32, FTH_SIM_MAX_CLUSTER = 16 };
 
-struct sim_warp {
+struct fth_sim_warp {
     int64_t now;     /* earliest time at which the next instruction can issue */
     int64_t issued;  /* issue time of the last instruction */
     int64_t pending; /* time at which every memory access in flight is complete */
@@ -311,8 +323,8 @@ struct sim_warp {
     uint32_t ready_count;
     const struct fth_ptx_operands *operands; /* of the last instruction */
     uint32_t operand_base;
-    /* State of sim_fetch. Lines and ends are in bytes of machine code; instruction addresses count
-     * FTH_PTX_INSTRUCTION_BYTES per instruction. */
+    /* State of fth_sim_fetch. Lines and ends are in bytes of machine code; instruction addresses
+     * count FTH_PTX_INSTRUCTION_BYTES per instruction. */
     uint64_t fetch_line;             /* start of the line of the last instruction */
     uint64_t fetch_from, fetch_span; /* instruction addresses in that line: first, length */
     uint64_t fetch_next;             /* address of the next instruction in sequence */
@@ -320,13 +332,13 @@ struct sim_warp {
     int64_t fetch_cost;              /* issue time of the last instruction */
 };
 
-struct sim_timing {
-    const struct sim_plan *plan;
-    struct sim_caches caches;
-    struct sim_tlbs tlbs;
-    struct sim_l2 l2;
-    struct sim_noise noise;
-    struct sim_sm *sms;
+struct fth_sim_timing {
+    const struct fth_sim_plan *plan;
+    struct fth_sim_caches caches;
+    struct fth_sim_tlbs tlbs;
+    struct fth_sim_l2 l2;
+    struct fth_sim_noise noise;
+    struct fth_sim_sm *sms;
     bool failed;               /* memory was exhausted during a launch */
     uint64_t fetch_line_bytes; /* of the innermost instruction cache; 0: there is none */
     int64_t fetch_cost;        /* issue time of an instruction found in that cache */
@@ -339,55 +351,57 @@ struct sim_timing {
     uint32_t cluster;       /* blocks per cluster */
     uint64_t blocks_started;
     uint32_t max_resident; /* blocks that an SM holds at the same time */
-    int64_t *free_at;      /* [sm][SIM_MAX_RESIDENT] time at which each block slot becomes free */
+    int64_t *free_at; /* [sm][FTH_SIM_MAX_RESIDENT] time at which each block slot becomes free */
     /* The blocks that are being executed, by their rank in the cluster, and their warps. Without
      * clusters, there is one block, of rank 0. */
     struct {
         uint64_t block; /* UINT64_MAX: none */
         uint32_t sm, slot;
-    } blocks[SIM_MAX_CLUSTER];
-    struct sim_warp warps[SIM_MAX_CLUSTER * SIM_MAX_WARPS];
+    } blocks[FTH_SIM_MAX_CLUSTER];
+    struct fth_sim_warp warps[FTH_SIM_MAX_CLUSTER * FTH_SIM_MAX_WARPS];
     int64_t cluster_complete[2]; /* [phase & 1] time of the latest arrival at the cluster barrier */
 };
 
-FTH_MUST_USE enum fth_status sim_timing_init(struct sim_timing *timing, const struct sim_plan *plan,
-                                             struct fth_error *error);
-void sim_timing_fini(struct sim_timing *timing);
+FTH_MUST_USE enum fth_status fth_sim_timing_init(struct fth_sim_timing *timing,
+                                                 const struct fth_sim_plan *plan,
+                                                 struct fth_error *error);
+void fth_sim_timing_fini(struct fth_sim_timing *timing);
 /* Starts a launch of `blocks` blocks of `threads` threads, in clusters of `cluster` blocks. Each
  * block uses `shared_bytes` of shared memory. */
-void sim_timing_launch(struct sim_timing *timing, uint64_t code_base, uint32_t blocks,
-                       uint32_t threads, uint32_t cluster, uint64_t shared_bytes,
-                       int carveout_percent);
+void fth_sim_timing_launch(struct fth_sim_timing *timing, uint64_t code_base, uint32_t blocks,
+                           uint32_t threads, uint32_t cluster, uint64_t shared_bytes,
+                           int carveout_percent);
 /* Ends the launch and sets the start time of the next one. */
-void sim_timing_finish(struct sim_timing *timing);
+void fth_sim_timing_finish(struct fth_sim_timing *timing);
 /* Advances the time by a copy of `bytes` bytes within device memory. Returns false if the
  * description has no memory bandwidth. */
-bool sim_timing_copy(struct sim_timing *timing, uint64_t bytes);
-extern const struct fth_ptx_observer sim_observer; /* `user` must point to a struct sim_timing */
+bool fth_sim_timing_copy(struct fth_sim_timing *timing, uint64_t bytes);
+extern const struct fth_ptx_observer
+    fth_sim_observer; /* `user` must point to a struct fth_sim_timing */
 
-/* ---- fetch.c ---- */
+/* ---- sim_fetch.c ---- */
 
-void sim_fetch_init(struct sim_timing *timing);
+void fth_sim_fetch_init(struct fth_sim_timing *timing);
 
 /* Returns the time that fetching the warp's next instruction takes. `address` counts
  * FTH_PTX_INSTRUCTION_BYTES per instruction, whatever the size in the simulated architecture. */
-int64_t sim_fetch(struct sim_timing *timing, struct sim_warp *warp,
-                  const struct fth_ptx_warp_id *who, uint64_t address);
+int64_t fth_sim_fetch(struct fth_sim_timing *timing, struct fth_sim_warp *warp,
+                      const struct fth_ptx_warp_id *who, uint64_t address);
 
-/* ---- path.c ---- */
+/* ---- sim_path.c ---- */
 
 /* Returns the latency of the access, which issues at `time`, without noise. */
-int64_t sim_path_latency(struct sim_timing *timing, const struct fth_ptx_access *access,
-                         int64_t time);
+int64_t fth_sim_path_latency(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
+                             int64_t time);
 
-/* ---- facts.c ---- */
+/* ---- sim_facts.c ---- */
 
 /* Creates a description with only the figures that a driver would report. The caller owns it. */
-FTH_MUST_USE enum fth_status sim_facts_create(const struct fth_gpu *gpu,
-                                              const struct sim_plan *plan, struct fth_gpu **facts,
-                                              struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_sim_facts_create(const struct fth_gpu *gpu,
+                                                  const struct fth_sim_plan *plan,
+                                                  struct fth_gpu **facts, struct fth_error *error);
 /* Adds these figures to `gpu`. */
-FTH_MUST_USE enum fth_status sim_facts_copy(const struct fth_gpu *facts, struct fth_gpu *gpu,
-                                            struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_sim_facts_copy(const struct fth_gpu *facts, struct fth_gpu *gpu,
+                                                struct fth_error *error);
 
 #endif

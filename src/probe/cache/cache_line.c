@@ -166,7 +166,7 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, FILL_PASSES);
     fth_request_add(&request, FTH_STEP_WALK, plan->path, other, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
-    request.steps[2].reverse = true;
+    request.chase.steps[2].reverse = true;
     const double low = fmax(plan->threshold_cycles, plan->miss_low_cycles);
     const double high = plan->miss_high_cycles > 0 ? plan->miss_high_cycles : INFINITY;
     struct fth_answers answers = {0};

@@ -418,7 +418,7 @@ static enum fth_status find_resident(const struct capacity_search *search,
         requests[i] = fth_request_make(plan->carveout_percent);
         fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, chain, 1);
         fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, 1);
-        requests[i].steps[1].reverse = true;
+        requests[i].chase.steps[1].reverse = true;
     }
     struct fth_answers answers = {0};
     FTH_TRY(fth_ask(search->prober, requests, REPEATS, &answers, error));

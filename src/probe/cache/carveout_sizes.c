@@ -59,7 +59,7 @@ static struct fth_request make_request(const struct fth_carveout_plan *plan, int
     struct fth_request request = fth_request_make(percent);
     fth_request_add(&request, FTH_STEP_WALK, plan->l1.path, chain, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->l1.path, chain, 1);
-    request.steps[1].reverse = true;
+    request.chase.steps[1].reverse = true;
     return request;
 }
 

@@ -224,9 +224,8 @@ static enum fth_status find_plateaus(const struct rate_curve *curve, struct plat
     enum fth_status status = FTH_OK;
     *count = 0;
     for (size_t i = 0; i <= changes.count; i++) {
-        struct plateau part = {.from = from + (i ? changes.items[i - 1].index : 0),
-                               .to = i < changes.count ? from + changes.items[i].index
-                                                       : curve->count};
+        struct plateau part = {.from = from + (i ? changes.indices[i - 1] : 0),
+                               .to = i < changes.count ? from + changes.indices[i] : curve->count};
         add_plateau(rates, part, plateaus, count);
     }
     for (size_t i = 0; i < *count && status == FTH_OK; i++) {

@@ -59,7 +59,7 @@ static struct fth_request make_request(const struct fth_walker *victim,
         }
         fth_request_add(&request, FTH_STEP_WALK, aggressor->path, aggressor_chain,
                         aggressor_chain.count < FEW_LINES ? FEW_LINES_PASSES : AGGRESSOR_PASSES);
-        request.steps[1].warp = warp;
+        request.chase.steps[1].warp = warp;
     }
     fth_request_add(&request, FTH_STEP_TIME_HOPS, victim->path, victim_chain, 1);
     return request;

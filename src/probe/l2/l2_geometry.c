@@ -328,7 +328,7 @@ static struct fth_request make_write_request(const struct l2 *l2, size_t index, 
     request.sm = 0;
     for (size_t i = 0; i < (size_t)1 << index; i++) {
         fth_request_add(&request, i ? FTH_STEP_WALK : FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
-        request.steps[i].reverse = true;
+        request.chase.steps[i].reverse = true;
         chain.start_bytes += TWO_WAY_ELEMENT;
     }
     return request;
@@ -406,8 +406,8 @@ static enum fth_status analyze_written(struct l2 *l2, const struct fth_samples *
 static enum fth_status find_written_homes(struct l2 *l2, struct fth_error *error)
 {
     struct fth_request request = make_write_request(l2, WIDTHS - 1, WIDTHS - 1);
-    for (size_t i = 0; i < request.step_count; i++)
-        request.steps[i].chain.count = HOME_LINES;
+    for (size_t i = 0; i < request.chase.step_count; i++)
+        request.chase.steps[i].chain.count = HOME_LINES;
     struct fth_answers answers = {0};
     FTH_TRY(fth_ask(l2->prober, &request, 1, &answers, error));
     l2->found->samples += answers.items[0].count;

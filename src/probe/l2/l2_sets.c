@@ -111,7 +111,7 @@ static enum fth_status find_fitting_lines(const struct fth_prober *prober,
         struct fth_answers answers = {0};
         status = fth_ask(prober, requests, CHAINS, &answers, error);
         for (size_t i = 0; i < CHAINS && status == FTH_OK; i++) {
-            uint64_t count = requests[i].steps[0].chain.count;
+            uint64_t count = requests[i].chase.steps[0].chain.count;
             *samples += answers.items[i].count;
             if (low[i] >= high[i])
                 continue;

@@ -215,7 +215,7 @@ enum fth_status fth_probe_home_mask(const struct fth_prober *prober,
         requests[count] = make_request(plan, lines, 0, touched_fraction);
         /* The default, half a stride further, is the highest tested bit: other lines must warm the
          * TLBs. */
-        requests[count].steps[TLB_STEP].chain.start_bytes =
+        requests[count].chase.steps[TLB_STEP].chain.start_bytes =
             weights[count] + TLB_LINES * plan->line_bytes;
         if (weights[count++] == 0)
             break;

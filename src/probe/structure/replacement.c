@@ -161,8 +161,8 @@ static enum fth_status count_wrong(const struct policy_work *work, const char *p
     struct fth_cache *cache = NULL;
     enum fth_status status = fth_cache_create(&config, &cache, error);
     size_t sample = 0;
-    for (size_t i = 0; i < script->step_count && status == FTH_OK; i++) {
-        const struct fth_step *step = &script->steps[i];
+    for (size_t i = 0; i < script->chase.step_count && status == FTH_OK; i++) {
+        const struct fth_step *step = &script->chase.steps[i];
         uint64_t first =
             (step->chain.start_bytes - work->chain.start_bytes) / work->chain.stride_bytes;
         for (uint64_t hop = 0; hop < step->passes * step->chain.count; hop++) {

@@ -206,8 +206,8 @@ static enum fth_status store_baselines(struct fth_pages *pages, const struct fth
                                        const struct fth_samples *samples, struct fth_error *error)
 {
     const uint32_t *cycles = samples->cycles;
-    for (size_t step = 1; step < request->step_count; step += STEPS_PER_GROUP) {
-        const struct fth_chain *chain = &request->steps[step].chain;
+    for (size_t step = 1; step < request->chase.step_count; step += STEPS_PER_GROUP) {
+        const struct fth_chain *chain = &request->chase.steps[step].chain;
         uint64_t first = chain->start_bytes / chain->stride_bytes;
         const uint64_t from = first && pages->group_loads > 1 ? 1 : 0;
         for (uint64_t i = from; i < chain->count; i++) {
@@ -266,7 +266,7 @@ static struct fth_request make_request(const struct fth_pages *pages,
                         chain_of(pages, walk->first + walk->count - 1, 1), LEAD_HOPS);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain,
                     walk->passes + (walk->time_first_pass || walk->reverse ? 0 : 1));
-    request.steps[request.step_count - 1].reverse = walk->reverse;
+    request.chase.steps[request.chase.step_count - 1].reverse = walk->reverse;
     return request;
 }
 

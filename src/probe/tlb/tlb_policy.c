@@ -135,10 +135,10 @@ static enum fth_status predict(const struct fth_tlb_study *study, const struct f
     struct fth_cache *cache = NULL;
     *pattern = (struct pattern){.count = 0};
     enum fth_status status = fth_cache_create(&config, &cache, error);
-    for (size_t i = 0; i < script.step_count && status == FTH_OK; i++) {
-        const struct fth_chain *chain = &script.steps[i].chain;
+    for (size_t i = 0; i < script.chase.step_count && status == FTH_OK; i++) {
+        const struct fth_chain *chain = &script.chase.steps[i].chain;
         const uint64_t first = chain->start_bytes / chain->stride_bytes;
-        const bool timed = script.steps[i].kind == FTH_STEP_TIME_HOPS;
+        const bool timed = script.chase.steps[i].kind == FTH_STEP_TIME_HOPS;
         for (uint64_t hop = 0; hop < chain->count; hop++) {
             if (study->inner_entries == 0 && (timed || hop == 0))
                 fth_cache_access(cache, 0, LINE_BYTES, FTH_CACHE_READ, NULL);

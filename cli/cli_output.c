@@ -1,0 +1,280 @@
+/* Writes results to stdout or a file, and messages and progress to stderr. Maps errors to exit
+ * codes. */
+#include "cli.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A progress line is visible on the terminal. */
+static bool progress_shown;
+
+static void clear_progress(void)
+{
+    if (progress_shown)
+        fprintf(stderr, "\r%66s\r", "");
+    progress_shown = false;
+}
+
+void cli_message(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    clear_progress();
+    fputs("fathom: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+int cli_no_memory(void)
+{
+    cli_message("out of memory");
+    return CLI_FAILED;
+}
+
+int cli_fail(const struct fth_error *error)
+{
+    char text[sizeof *error];
+    cli_message("%s", fth_error_text(error, text, sizeof text));
+    if (error->excerpt[0])
+        fprintf(stderr, "%s\n", error->excerpt);
+    switch (error->status) {
+    case FTH_INVALID:
+    case FTH_NOT_FOUND: return CLI_USAGE;
+    case FTH_INCONCLUSIVE: return CLI_INCONCLUSIVE;
+    case FTH_INTERRUPTED: return CLI_INTERRUPTED;
+    default: return CLI_FAILED;
+    }
+}
+
+static void log_message(void *user, enum fth_level level, const char *text)
+{
+    (void)user;
+    if (level <= FTH_LOG_INFO)
+        cli_message("%s%s", level == FTH_LOG_WARNING ? "warning: " : "", text);
+}
+
+/* ---- times of stages (--verbose) ---- */
+
+enum { MAX_STAGES = 64 };
+static struct {
+    bool enabled;
+    double started_ms;
+    size_t count, current; /* number of stages; index of the running stage */
+    struct {
+        char what[48];
+        double ms;
+    } stages[MAX_STAGES];
+} stage_times;
+
+static double now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+/* Ends the running stage and starts the stage `what`. A stage that was started before continues to
+ * add to its time. If there are too many stages, the last entry collects the rest. */
+static void begin_stage(const char *what)
+{
+    const double now = now_ms();
+    if (stage_times.count)
+        stage_times.stages[stage_times.current].ms += now - stage_times.started_ms;
+    stage_times.started_ms = now;
+    size_t at = 0;
+    while (at < stage_times.count && strcmp(stage_times.stages[at].what, what) != 0)
+        at++;
+    if (at == MAX_STAGES)
+        at--;
+    if (at == stage_times.count) {
+        snprintf(stage_times.stages[at].what, sizeof stage_times.stages[at].what, "%s", what);
+        stage_times.stages[at].ms = 0;
+        stage_times.count++;
+    }
+    stage_times.current = at;
+}
+
+void cli_time_stages(void)
+{
+    stage_times.enabled = true;
+    begin_stage("opening the device");
+}
+
+/* Prints the time of each stage. Skips the running stage, which only marks the end. */
+static void print_stage_times(void)
+{
+    double all = 0;
+    for (size_t i = 0; i < stage_times.count; i++) {
+        all += stage_times.stages[i].ms;
+        if (i != stage_times.current)
+            cli_message("%8.1f ms  %s", stage_times.stages[i].ms, stage_times.stages[i].what);
+    }
+    cli_message("%8.1f ms  total", all);
+}
+
+/* Overwrites the progress line if stderr is a terminal, and erases it when `fraction` reaches 1. */
+static void show_progress(void *user, const char *what, double fraction)
+{
+    (void)user;
+    if (stage_times.enabled) {
+        begin_stage(what);
+        if (fraction >= 1)
+            print_stage_times();
+    }
+    if (!isatty(STDERR_FILENO))
+        return;
+    clear_progress();
+    if (fraction < 1)
+        progress_shown = fprintf(stderr, "fathom: %.50s %3.0f %%", what, 100 * fraction) > 0;
+    fflush(stderr);
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void handle_signal(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static bool is_interrupted(void *user)
+{
+    (void)user;
+    return interrupted;
+}
+
+void cli_catch_interrupts(void)
+{
+    struct sigaction action = {.sa_flags = (int)SA_RESETHAND};
+    action.sa_handler = handle_signal;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+int cli_finish_measurement(int result, enum fth_status status, const struct fth_error *error,
+                           bool has_results)
+{
+    if (status == FTH_INTERRUPTED && has_results) {
+        cli_message("interrupted: only the results that were complete by then are shown");
+        return CLI_INTERRUPTED;
+    }
+    return status == FTH_OK ? result : cli_fail(error);
+}
+
+const struct fth_log cli_log = {log_message, show_progress, is_interrupted, NULL};
+
+const char *cli_format(const struct cli_arguments *arguments)
+{
+    const char *format = cli_value(arguments, &cli_option_format);
+    if (!format)
+        format = cli_value(arguments, &cli_option_gpu_format);
+    if (!format && cli_value(arguments, &cli_option_csv))
+        format = "csv";
+    return format ? format : cli_value(arguments, &cli_option_json) ? "json" : "text";
+}
+
+/* Returns the number of columns of the terminal behind stdout; 0 if stdout is not a terminal. */
+static unsigned terminal_width(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+        return 0;
+    return size.ws_col;
+}
+
+struct fth_report_options cli_report_options(const struct cli_arguments *arguments)
+{
+    const char *output = cli_value(arguments, &cli_option_output);
+    const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    bool screen = isatty(STDOUT_FILENO) && (!output || strcmp(output, "-") == 0);
+    struct fth_report_options options = FTH_REPORT_OPTIONS();
+    options.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    options.colour =
+        screen && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb") != 0;
+    options.width = screen ? terminal_width() : 0;
+    return options;
+}
+
+int cli_put_text(const struct cli_arguments *arguments, char *text, size_t size)
+{
+    const char *output = cli_value(arguments, &cli_option_output);
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_status status = fth_file_write(output ? output : "-", text, size, &error);
+    fth_free(text);
+    return status == FTH_OK ? CLI_DONE : cli_fail(&error);
+}
+
+int cli_check_output(const struct cli_arguments *arguments)
+{
+    const char *output = cli_value(arguments, &cli_option_output);
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_report_subject subject = FTH_REPORT_TABLE;
+    for (size_t i = 0; arguments->command->options[i]; i++)
+        if (arguments->command->options[i] == &cli_option_gpu_format)
+            subject = FTH_REPORT_GPU;
+    if (fth_report_check(cli_format(arguments), subject, &error) != FTH_OK)
+        return cli_fail(&error);
+    if (!output || strcmp(output, "-") == 0)
+        return CLI_DONE;
+    /* A regular file is written to a temporary file in the same folder, which then replaces it, so
+     * the folder must be writable. Other files, such as devices, are written directly. */
+    char folder[PATH_MAX];
+    const char *slash = strrchr(output, '/');
+    int bytes = !slash ? 1 : slash == output ? 1 : (int)(slash - output);
+    snprintf(folder, sizeof folder, "%.*s", bytes, slash ? output : ".");
+    if (access(folder, W_OK | X_OK) == 0 || (errno != ENOENT && access(output, W_OK) == 0))
+        return CLI_DONE;
+    cli_message("write '%s': %s", output, strerror(errno));
+    return CLI_FAILED;
+}
+
+int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu, bool replayed)
+{
+    struct fth_report_options options = cli_report_options(arguments);
+    options.replayed = replayed;
+    struct fth_error error = FTH_NO_ERROR;
+    char *text = NULL;
+    size_t size = 0;
+    if (fth_report_gpu(cli_format(arguments), gpu, &options, &text, &size, &error) != FTH_OK)
+        return cli_fail(&error);
+    return cli_put_text(arguments, text, size);
+}
+
+int cli_put_bench(const struct cli_arguments *arguments, const struct fth_bench *bench)
+{
+    struct fth_report_options options = cli_report_options(arguments);
+    struct fth_error error = FTH_NO_ERROR;
+    char *text = NULL;
+    size_t size = 0;
+    if (fth_report_bench(cli_format(arguments), bench, &options, &text, &size, &error) != FTH_OK)
+        return cli_fail(&error);
+    return cli_put_text(arguments, text, size);
+}
+
+int cli_put_table(const struct cli_arguments *arguments, const struct fth_table *table)
+{
+    struct fth_report_options options = cli_report_options(arguments);
+    struct fth_error error = FTH_NO_ERROR;
+    char *text = NULL;
+    size_t size = 0;
+    if (fth_report_table(cli_format(arguments), table, &options, &text, &size, &error) != FTH_OK)
+        return cli_fail(&error);
+    return cli_put_text(arguments, text, size);
+}
+
+int cli_finish_stdout(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return CLI_DONE;
+    cli_message("write 'standard output': %s", strerror(errno));
+    return CLI_FAILED;
+}

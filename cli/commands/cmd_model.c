@@ -1,0 +1,178 @@
+/* fathom model: predicts how the memory accesses of kernels behave in the caches of a GPU. */
+#include "cli.h"
+
+static const struct cli_option option_set = {
+    "set", 's', "NAME=VALUE", CLI_WORD_NONE,
+    "set a parameter, such as l1.size_bytes=32K, or a problem size that the launch file defines, "
+    "such as N=256; can be "
+    "repeated"};
+static const struct cli_option option_parameters = {
+    "parameters", 0, NULL, CLI_WORD_NONE,
+    "list all parameters, their values, and where the values come from; needs no trace"};
+static const struct cli_option option_lines = {"lines", 0, NULL, CLI_WORD_NONE,
+                                               "print one row per memory instruction, with its "
+                                               "line in the PTX and, if known, in the CUDA source"};
+static const struct cli_option option_launches = {"launches", 0, NULL, CLI_WORD_NONE,
+                                                  "print one row per launch"};
+static const struct cli_option option_profile = {
+    "profile", 0, NULL, CLI_WORD_NONE,
+    "print how many sectors hit at each reuse distance: the number of different other lines of the "
+    "same set that were accessed since the last access to the line"};
+static const struct cli_option option_curve = {
+    "curve", 0, NULL, CLI_WORD_NONE,
+    "print the misses of fully associative LRU caches of every size, from the exact reuse "
+    "distances of reads"};
+static const struct cli_option option_l1_off = {
+    "l1-off", 0, NULL, CLI_WORD_NONE, "also model the L2 as if every access bypassed the L1"};
+
+static enum fth_model_view view_of(const struct cli_arguments *arguments)
+{
+    return cli_value(arguments, &option_lines)      ? FTH_MODEL_VIEW_LINES
+           : cli_value(arguments, &option_launches) ? FTH_MODEL_VIEW_LAUNCHES
+           : cli_value(arguments, &option_profile)  ? FTH_MODEL_VIEW_PROFILE
+           : cli_value(arguments, &option_curve)    ? FTH_MODEL_VIEW_CURVE
+                                                    : FTH_MODEL_VIEW_KERNELS;
+}
+
+static int put(const struct cli_arguments *arguments, enum fth_model_view view,
+               const struct fth_model_result *result, const struct fth_model_params *params)
+{
+    struct fth_report_options options = cli_report_options(arguments);
+    struct fth_error error = FTH_NO_ERROR;
+    char *text = NULL;
+    size_t size = 0;
+    if (fth_report_model(cli_format(arguments), view, result, params, &options, &text, &size,
+                         &error) != FTH_OK)
+        return cli_fail(&error);
+    return cli_put_text(arguments, text, size);
+}
+
+/* ---- parameters ---- */
+
+static enum fth_status set_parameter(void *params, const char *name, const char *value,
+                                     struct fth_error *error)
+{
+    return fth_model_set(params, name, value, error);
+}
+
+/* Prints on stderr how many parameters come from the description and from --set. */
+static void report_sources(const struct fth_model_params *params, const char *gpu)
+{
+    size_t counts[3] = {0, 0, 0};
+    enum fth_model_source source;
+    for (size_t i = 0; fth_model_value(params, i, &source); i++)
+        counts[source]++;
+    if (gpu)
+        cli_message("parameters: %zu from the description of %s, %zu from --set, the others are "
+                    "defaults (see --parameters)",
+                    counts[FTH_MODEL_DESCRIPTION], gpu, counts[FTH_MODEL_SET]);
+    else
+        cli_message(
+            "no --gpu; parameters: %zu from --set, the others are defaults (see --parameters)",
+            counts[FTH_MODEL_SET]);
+}
+
+/* ---- traces ---- */
+
+static int model_trace(const struct cli_arguments *arguments, const struct fth_trace *trace,
+                       const struct fth_model_params *params, unsigned threads)
+{
+    struct fth_model_result *result = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    const struct fth_model_options options =
+        FTH_MODEL_OPTIONS(.threads = threads,
+                          .bypassed = cli_value(arguments, &option_l1_off) != NULL,
+                          .curves = cli_value(arguments, &option_curve) != NULL, .log = &cli_log);
+    int code = CLI_DONE;
+    if (fth_model_run(trace, params, &options, &result, &error) != FTH_OK)
+        code = cli_fail(&error);
+    else
+        code = put(arguments, view_of(arguments), result, params);
+    const char *truncated = fth_trace_truncated(trace);
+    if (truncated)
+        cli_message("%s: %s", arguments->words[0], truncated);
+    fth_model_result_destroy(result);
+    return code == CLI_DONE && truncated ? CLI_INCONCLUSIVE : code;
+}
+
+static int model_input(const struct cli_arguments *arguments, const struct fth_model_params *params)
+{
+    unsigned threads = 0;
+    struct fth_trace *trace = NULL;
+    if (!cli_parse_threads(arguments, &threads))
+        return CLI_USAGE;
+    int result = cli_obtain_trace(arguments, &option_set, NULL, NULL, &trace);
+    if (result == CLI_DONE)
+        result = model_trace(arguments, trace, params, threads);
+    fth_trace_close(trace);
+    return result;
+}
+
+static int model(const struct cli_arguments *arguments)
+{
+    struct fth_model_params *params = NULL;
+    const char *gpu = cli_value(arguments, &cli_option_gpu);
+    const bool parameters = cli_value(arguments, &option_parameters) != NULL;
+    if (!parameters && arguments->word_count == 0) {
+        cli_message("no trace, launch file or PTX file given; see 'fathom model --help'");
+        return CLI_USAGE;
+    }
+    int result = cli_check_output(arguments);
+    if (result == CLI_DONE)
+        result = cli_read_parameters(arguments, &params);
+    if (result == CLI_DONE)
+        result =
+            cli_apply_settings(arguments, &option_set, "l1.size_bytes=32K", set_parameter, params);
+    if (result == CLI_DONE && parameters) {
+        result = put(arguments, FTH_MODEL_VIEW_PARAMETERS, NULL, params);
+    } else if (result == CLI_DONE) {
+        cli_catch_interrupts();
+        report_sources(params, gpu);
+        result = model_input(arguments, params);
+    }
+    fth_model_params_destroy(params);
+    return result;
+}
+
+static const struct cli_option *const options[] = {
+    &cli_option_gpu,     &option_set,      &option_parameters,
+    &option_launches,    &option_lines,    &option_profile,
+    &option_curve,       &option_l1_off,   CLI_KERNEL_OPTIONS,
+    &cli_option_threads, &cli_option_json, &cli_option_format,
+    &cli_option_output,  &cli_option_help, NULL,
+};
+
+static const struct cli_example examples[] = {
+    {"fathom model examples/workloads/2mm.json --gpu h200",
+     "predict the hit ratios of two kernels on an H200"},
+    {"fathom model 2mm.trace --gpu h200 --lines", "show which source lines miss"},
+    {"fathom model 2mm.trace --gpu h200 --set l1.size_bytes=32K", "model a smaller L1"},
+    {"fathom model --parameters --gpu v100", "list the parameters of a V100"},
+    {"fathom model k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]' --gpu h200",
+     "model one kernel of a PTX file"},
+    {"fathom topo --json | fathom model k.trace --gpu -",
+     "measure this GPU, and model the trace on it"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_model = {
+    "model",
+    "Predict cache hits and memory traffic of kernels on a GPU",
+    "TRACE | LAUNCH.json | KERNEL.ptx | - [OPTION]... | --parameters [OPTION]...",
+    "Model how the memory accesses of kernels behave in the caches of a GPU. The\n"
+    "input is any that 'fathom trace' accepts: a trace, or a launch file or PTX file,\n"
+    "which is traced first; with -, it is read from standard input. The options from\n"
+    "--entry to --seed are for PTX files. Print the hits and misses of L1 and L2 in\n"
+    "sectors, the traffic to memory, and the average latency of a read in cycles, per\n"
+    "kernel, launch or instruction. No GPU is needed.\n"
+    "\n"
+    "The model is that of M. Kiani and A. Rajabzadeh, \"RDGC: A Reuse Distance-Based\n"
+    "Approach to GPU Cache Performance Analysis\", extended for newer GPUs: sectors,\n"
+    "misses that fetch more than one sector, write-through L1s that share storage\n"
+    "with shared memory, and L2s with two partitions. See docs/model.md.",
+    options,
+    examples,
+    CLI_WORD_FILE,
+    1,
+    model,
+};

@@ -1,0 +1,251 @@
+/* fathom run: executes kernels in the PTX engine or on a GPU, and prints their buffers. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct cli_option option_show = {
+    "show", 0, "N", CLI_WORD_NONE,
+    "print the first N values of each buffer; 0 prints all (default: 8)"};
+static const struct cli_option option_verify = {
+    "verify", 0, NULL, CLI_WORD_NONE,
+    "compare the buffers with the results that the launch file expects, instead of printing them; "
+    "the exit code is 5 if they differ"};
+
+static const struct cli_option option_on = {"on", 0, "DEVICE", CLI_WORD_DEVICE,
+                                            "execute and time the kernels on a device such as "
+                                            "cuda:0 (default: the PTX engine, without a GPU)"};
+
+/* The first column identifies a buffer: by its name in a launch file, or by its position among the
+ * kernel arguments. */
+static const struct fth_column argument_columns[] = {
+    {"argument", "Argument", FTH_COLUMN_NUMBER},
+    {"type", "Type", FTH_COLUMN_TEXT},
+    {"count", "Count", FTH_COLUMN_NUMBER},
+    {"values", "Values", FTH_COLUMN_NUMBERS},
+};
+static const struct fth_column buffer_columns[] = {
+    {"buffer", "Buffer", FTH_COLUMN_TEXT},
+    {"type", "Type", FTH_COLUMN_TEXT},
+    {"count", "Count", FTH_COLUMN_NUMBER},
+    {"values", "Values", FTH_COLUMN_NUMBERS},
+};
+enum { COLUMNS = sizeof buffer_columns / sizeof buffer_columns[0] };
+
+static int show(const struct cli_arguments *arguments, const struct fth_launch *launch,
+                uint64_t max_values)
+{
+    size_t count = fth_launch_buffer_count(launch), rows = 0;
+    struct fth_cell *cells = calloc((count + 1) * COLUMNS, sizeof *cells);
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_status status = FTH_OK;
+    const struct fth_column *columns = argument_columns;
+    if (!cells)
+        return cli_no_memory();
+    for (; rows < count && status == FTH_OK; rows++) {
+        struct fth_launch_view view;
+        char *values = NULL;
+        status = fth_launch_show(launch, rows, max_values, &view, &values, &error);
+        struct fth_cell *row = cells + COLUMNS * rows;
+        if (view.name)
+            columns = buffer_columns;
+        row[0] = (struct fth_cell){view.name, (double)view.number};
+        row[1].text = view.type;
+        row[2].number = (double)view.count;
+        row[3].text = values;
+    }
+    int result = status == FTH_OK
+                     ? cli_put_table(arguments, &(struct fth_table){columns, COLUMNS, cells, rows})
+                     : cli_fail(&error);
+    for (size_t i = 0; i < rows; i++)
+        fth_free((void *)cells[COLUMNS * i + 3].text);
+    free(cells);
+    return result;
+}
+
+static const struct fth_column verdict_columns[] = {
+    {"buffer", "Buffer", FTH_COLUMN_TEXT},
+    {"matches", "Matches", FTH_COLUMN_TEXT},
+    {"found", "Found", FTH_COLUMN_TEXT},
+};
+enum { VERDICT_COLUMNS = sizeof verdict_columns / sizeof verdict_columns[0] };
+
+/* Compares every buffer for which the launch file has expected results. */
+static int verify(const struct cli_arguments *arguments, const struct fth_launch *launch)
+{
+    size_t count = fth_launch_expectation_count(launch);
+    struct fth_verdict *verdicts = calloc(count + 1, sizeof *verdicts);
+    struct fth_cell *cells = calloc((count + 1) * VERDICT_COLUMNS, sizeof *cells);
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_status status = FTH_OK;
+    bool all = true;
+    if (!verdicts || !cells) {
+        free(verdicts);
+        free(cells);
+        return cli_no_memory();
+    }
+    /* Without expectations, index 0 is requested anyway: the error explains why there are none. */
+    for (size_t i = 0; (i < count || i == 0) && status == FTH_OK; i++) {
+        status = fth_launch_verify(launch, i, &verdicts[i], &error);
+        struct fth_cell *row = cells + VERDICT_COLUMNS * i;
+        row[0].text = verdicts[i].buffer;
+        row[1].text = verdicts[i].matches ? "yes" : "no";
+        row[2].text = verdicts[i].text;
+        all = all && verdicts[i].matches;
+    }
+    int result = status == FTH_OK
+                     ? cli_put_table(arguments, &(struct fth_table){verdict_columns,
+                                                                    VERDICT_COLUMNS, cells, count})
+                     : cli_fail(&error);
+    free(verdicts);
+    free(cells);
+    return result == CLI_DONE && !all ? CLI_DIFFERS : result;
+}
+
+static void report_totals(const struct fth_launch *launch, const struct fth_launch_totals *totals)
+{
+    size_t steps = fth_launch_step_count(launch);
+    char launches[40];
+    snprintf(launches, sizeof launches, "%zu launches", steps);
+    cli_message("%s: %llu warp instructions, %llu thread instructions",
+                steps == 1 ? fth_launch_kernel(launch, 0) : launches,
+                (unsigned long long)totals->warp_instructions,
+                (unsigned long long)totals->thread_instructions);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+/* Prints the time of the launches of one kernel: total, median, minimum and maximum. Sorts
+ * `seconds`. */
+static void report_kernel_time(const char *kernel, const char *device, double *seconds,
+                               size_t count)
+{
+    double all = 0;
+    qsort(seconds, count, sizeof *seconds, compare_doubles);
+    for (size_t i = 0; i < count; i++)
+        all += seconds[i];
+    if (isnan(all))
+        cli_message("%s on %s: %zu launch%s, not timed", kernel, device, count,
+                    count == 1 ? "" : "es");
+    else if (count == 1)
+        cli_message("%s on %s: %.4g us", kernel, device, all * 1e6);
+    else
+        cli_message("%s on %s: %zu launches, %.4g us in total, median %.4g us (%.4g to %.4g us)",
+                    kernel, device, count, all * 1e6, seconds[count / 2] * 1e6, seconds[0] * 1e6,
+                    seconds[count - 1] * 1e6);
+}
+
+/* Prints the times of each kernel, in the order of their first launches. */
+static void report_times(const struct fth_launch *launch, const char *device)
+{
+    size_t steps = fth_launch_step_count(launch);
+    double *seconds = calloc(steps + 1, sizeof *seconds);
+    for (size_t i = 0; i < steps && seconds; i++) {
+        const char *kernel = fth_launch_kernel(launch, i);
+        size_t count = 0, before = 0;
+        while (before < i && strcmp(fth_launch_kernel(launch, before), kernel) != 0)
+            before++;
+        if (before < i)
+            continue;
+        for (size_t k = i; k < steps; k++)
+            if (strcmp(fth_launch_kernel(launch, k), kernel) == 0)
+                seconds[count++] = fth_launch_seconds(launch, k);
+        report_kernel_time(kernel, device, seconds, count);
+    }
+    free(seconds);
+}
+
+static int run(const struct cli_arguments *arguments)
+{
+    uint64_t max_values = 8;
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_launch *launch = NULL;
+    struct fth_launch_totals totals = {0, 0};
+    if (arguments->word_count == 0) {
+        cli_message("no PTX file or launch file given; see 'fathom run --help'");
+        return CLI_USAGE;
+    }
+    if (!cli_parse_whole_number(arguments, &option_show, &max_values))
+        return CLI_USAGE;
+    struct cli_launch_values values;
+    int result = cli_read_launch_options(arguments, &cli_option_set, &values);
+    if (result != CLI_DONE)
+        return result;
+    if (fth_launch_open(arguments->words[0], &values.options, &launch, &error) != FTH_OK)
+        return cli_fail(&error);
+    const char *device = cli_value(arguments, &option_on);
+    const struct fth_run_options options = FTH_RUN_OPTIONS(.log = &cli_log, .device = device);
+    if (device && cli_prepare_device(device) != CLI_DONE)
+        result = CLI_FAILED;
+    else if (fth_launch_run(launch, &options, &totals, &error) != FTH_OK)
+        result = cli_fail(&error);
+    else
+        result = cli_value(arguments, &option_verify) ? verify(arguments, launch)
+                                                      : show(arguments, launch, max_values);
+    if (result == CLI_DONE && device)
+        report_times(launch, device);
+    else if (result == CLI_DONE)
+        report_totals(launch, &totals);
+    fth_launch_destroy(launch);
+    return result;
+}
+
+static const struct cli_option *const options[] = {
+    CLI_KERNEL_OPTIONS, &cli_option_set,    &option_on,         &option_show,     &option_verify,
+    &cli_option_json,   &cli_option_format, &cli_option_output, &cli_option_help, NULL,
+};
+
+static const struct cli_example examples[] = {
+    {"fathom run k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]=iota'",
+     "run a kernel compiled with 'nvcc -ptx' and print its buffers"},
+    {"fathom run k.ptx -e sum -b 64 -a 'ptr:f32[64]=random' --show 0 --json",
+     "run one of several kernels and print all values as JSON"},
+    {"fathom run examples/workloads/2mm.json --verify", "run a launch file and check its results"},
+    {"fathom run examples/workloads/2mm.json --set N=64", "run it with a smaller problem size"},
+    {"fathom run examples/workloads/2mm.json --on cuda:0 --verify",
+     "run it on a GPU, check the results, and time each kernel"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_run = {
+    "run",
+    "Execute kernels with or without a GPU, and print their buffers",
+    "KERNEL.ptx | LAUNCH.json [OPTION]...",
+    "Execute a kernel of a PTX file, or all launches of a launch file (see\n"
+    "docs/launch-files.md), and print the contents of the buffers afterwards. The\n"
+    "kernels run in fathom's PTX engine, on the CPU cores of this machine; with --on,\n"
+    "they run on a GPU. A launch file contains everything that the options from\n"
+    "--entry to --seed specify for a PTX file. --set and --verify need a launch file.\n"
+    "\n"
+    "Pass the arguments of the kernel with --arg, in order. ARGUMENT is one of:\n"
+    "\n"
+    "  TYPE:VALUE                a number, such as i32:5 or f32:1.5\n"
+    "  ptr:TYPE[COUNT]=CONTENTS  a buffer with COUNT elements\n"
+    "\n"
+    "TYPE is u8, u16, u32, u64, s8, s16, s32, s64, f32 or f64; i8 to i64 are the same\n"
+    "as s8 to s64. COUNT can be an expression such as 64*64. CONTENTS is one of:\n"
+    "\n"
+    "  zero              zeros; the default without =CONTENTS\n"
+    "  iota              0, 1, 2, ...\n"
+    "  random            floats from 0 to 1; integers from the full range of the type\n"
+    "  random(LOW,HIGH)  random numbers between these limits\n"
+    "  1.5               the same number in every element\n"
+    "  (i % 8) / 8       an expression of the index i of the element\n"
+    "  file:PATH         the bytes of a file, which must hold COUNT elements or more;\n"
+    "                    with empty brackets (ptr:u32[]=...), the buffer has as many\n"
+    "                    elements as the file\n"
+    "\n"
+    "The PTX engine reports accesses outside the buffers, misaligned accesses,\n"
+    "barriers that cannot complete and unsupported instructions, with line, block and\n"
+    "thread.",
+    options,
+    examples,
+    CLI_WORD_FILE,
+    1,
+    run,
+};

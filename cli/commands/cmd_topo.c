@@ -1,0 +1,234 @@
+/* fathom topo, and fathom without a command: measures the memory topology of a GPU. */
+#include "cli.h"
+
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct cli_option option_only = {
+    "only", 0, "ELEMENT,...", CLI_WORD_ELEMENTS,
+    "measure only these elements, such as l1,memory, and what they depend on; 'fathom help topo' "
+    "lists the elements"};
+
+static const struct cli_option option_thorough = {
+    "thorough", 0, NULL, CLI_WORD_NONE,
+    "repeat the measurements of sizes and bandwidths more often; on a simulated GPU, also measure "
+    "bandwidths"};
+
+static const struct cli_option option_verbose = {"verbose", 'v', NULL, CLI_WORD_NONE,
+                                                 "print the time of each stage on standard error"};
+
+/* Copies the next name of the comma-separated list *at to `name` and advances *at. Returns false at
+ * the end. */
+static bool next_element(const char **at, char *name, size_t size)
+{
+    if (!*at)
+        return false;
+    size_t bytes = strcspn(*at, ",");
+    snprintf(name, size, "%.*s", (int)(bytes < size ? bytes : size - 1), *at);
+    *at = (*at)[bytes] ? *at + bytes + 1 : NULL;
+    return true;
+}
+
+/* Checks the elements of --only before a device is opened. */
+static int check_only(const char *only)
+{
+    char name[64];
+    int result = CLI_DONE;
+    while (result == CLI_DONE && next_element(&only, name, sizeof name))
+        result = cli_check_element(name);
+    return result;
+}
+
+/* Prints which elements of --only have neither a measured figure nor a reason for its absence. */
+static void report_missing(const char *only, const struct fth_gpu *gpu)
+{
+    char name[64];
+    const char *unknown;
+    while (next_element(&only, name, sizeof name)) {
+        const struct fth_attribute *attribute;
+        bool found = false;
+        for (size_t i = 0; (attribute = fth_gpu_attribute_at(gpu, name, i)) && !found; i++)
+            found =
+                attribute->source == FTH_SOURCE_MEASURED || attribute->source == FTH_SOURCE_DERIVED;
+        if (!found && !fth_gpu_unknown_at(gpu, name, 0, &unknown))
+            cli_message("no figure of '%s' was measured", name);
+    }
+}
+
+/* Appends a text for use in a file name: replaces slashes, dots and white space with dashes. */
+static void append_sanitised(char *path, size_t *at, const char *text)
+{
+    for (; *text && *at + 1 < PATH_MAX; text++)
+        path[(*at)++] = strchr("/ \t\n", *text) || *text == '.' ? '-' : *text;
+}
+
+/* Returns the file name of -o with %h and %g replaced by the host and the GPU. */
+static const char *name_output(const char *pattern, const struct fth_device *device,
+                               const struct fth_gpu *gpu, char path[PATH_MAX])
+{
+    const char *uuid = fth_gpu_text(gpu, "device", "uuid");
+    const char *id = fth_device_id(device);
+    const char *colon = strchr(id, ':');
+    char host[256] = "";
+    size_t at = 0;
+    if (gethostname(host, sizeof host - 1) != 0 || !*host)
+        snprintf(host, sizeof host, "localhost");
+    host[strcspn(host, ".")] = '\0';
+    for (; *pattern && at + 1 < PATH_MAX; pattern++) {
+        if (*pattern == '%' && (pattern[1] == 'h' || pattern[1] == 'g'))
+            append_sanitised(path, &at,
+                             *++pattern == 'h' ? host
+                             : uuid            ? uuid
+                             : colon           ? colon + 1
+                                               : id);
+        else
+            path[at++] = *pattern;
+    }
+    path[at] = '\0';
+    return path;
+}
+
+static int put(const struct cli_arguments *arguments, const struct fth_device *device,
+               const struct fth_gpu *gpu)
+{
+    struct cli_arguments named = *arguments;
+    char path[PATH_MAX];
+    for (size_t i = 0; i < named.option_count; i++)
+        if (named.options[i] == &cli_option_output)
+            named.values[i] = name_output(named.values[i], device, gpu, path);
+    return cli_put_gpu(&named, gpu, strncmp(fth_device_id(device), "replay:", 7) == 0);
+}
+
+/* Measures and prints the topology. The recording is saved even if the measurement fails. */
+static int measure(const struct cli_arguments *arguments, struct fth_device *device)
+{
+    const char *only = cli_value(arguments, &option_only);
+    const struct fth_discover_options options =
+        FTH_DISCOVER_OPTIONS(.only = only, .log = &cli_log,
+                             .thorough = cli_value(arguments, &option_thorough) != NULL);
+    struct fth_error error = FTH_NO_ERROR, fault = FTH_NO_ERROR;
+    struct fth_gpu *gpu = NULL;
+    enum fth_status status = fth_discover(device, &options, &gpu, &error);
+    bool saved = fth_device_finish(device, &fault) == FTH_OK;
+    int result = CLI_DONE;
+    if (gpu)
+        result = put(arguments, device, gpu);
+    if (status == FTH_OK && result == CLI_DONE)
+        report_missing(only, gpu);
+    if (!saved)
+        result = cli_fail(&fault);
+    result = cli_finish_measurement(result, status, &error, gpu != NULL);
+    fth_gpu_destroy(gpu);
+    return result;
+}
+
+static int topo(const struct cli_arguments *arguments)
+{
+    struct fth_device *device = NULL;
+    int result = check_only(cli_value(arguments, &option_only));
+    if (result == CLI_DONE)
+        result = cli_check_output(arguments);
+    if (result != CLI_DONE)
+        return result;
+    cli_catch_interrupts();
+    if (cli_value(arguments, &option_verbose))
+        cli_time_stages();
+    result = cli_open_device(arguments, &device);
+    if (result != CLI_DONE)
+        return result;
+    result = measure(arguments, device);
+    fth_device_close(device);
+    return result;
+}
+
+static int run(const struct cli_arguments *arguments)
+{
+    if (cli_value(arguments, &cli_option_version)) {
+        printf("fathom %s\n", fth_version());
+        return cli_finish_stdout();
+    }
+    return topo(arguments);
+}
+
+#define SHARED_OPTIONS                                                                             \
+    &cli_option_device, &cli_option_json, &cli_option_gpu_format, &cli_option_output,              \
+        &option_only, &cli_option_record, &option_thorough, &option_verbose
+static const struct cli_option *const options[] = {SHARED_OPTIONS, &cli_option_help, NULL};
+static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_option_version,
+                                                        &cli_option_help, NULL};
+
+static const struct cli_example examples[] = {
+    {"fathom topo", "measure the first GPU of this machine"},
+    {"fathom topo --device sim:v100", "measure a simulated V100"},
+    {"fathom topo --only l1,l2", "measure only L1 and L2, in less time"},
+    {"fathom topo --json -o gpu.json", "write the description to a file"},
+    {"srun fathom topo --json -o 'out/%h-%g.json'",
+     "in a job with one task per GPU: write one file for each GPU"},
+    {"fathom topo --record gpu.rec", "also save all samples"},
+    {"fathom topo --device replay:gpu.rec", "analyse saved samples without the GPU"},
+    {NULL, NULL},
+};
+
+static const struct cli_example bare_examples[] = {
+    {"fathom", "measure the first GPU of this machine"},
+    {"fathom --json -o gpu.json", "write its description to a file"},
+    {"fathom help topo", "show the options of 'fathom topo'"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_topo = {
+    "topo",
+    "Measure the memory topology of a GPU",
+    "[OPTION]...",
+    "Measure the memory topology of a GPU and draw it, or write its description\n"
+    "(--json). The elements of the topology, and the measured figures of each, are:\n"
+    "\n"
+    "  l1, texture, readonly      size, line, sector, latency, instances per SM, and\n"
+    "                             which of these caches share storage\n"
+    "  constant_l1, constant_l15  size, line, latency\n"
+    "  instruction_l0, instruction_l1, instruction_l15\n"
+    "                             size; cycles per instruction of code that fits\n"
+    "  shared                     latency\n"
+    "  cluster_shared             latency of the shared memory of another SM\n"
+    "  l2                         latency, line, sector, partitions, and the\n"
+    "                             number of bytes fetched from memory on a miss\n"
+    "  memory                     latency\n"
+    "  tlb_l1, tlb_l2, tlb_l3     page size, entries, miss penalty (--only with\n"
+    "                             one of them measures all TLBs)\n"
+    "\n"
+    "An element whose name ends in l15 is an L1.5 cache. fathom also measures the\n"
+    "bandwidths of memory, caches and shared memory (on a simulated GPU only with\n"
+    "--thorough). Further figures come from the driver, such as the sizes of the L2\n"
+    "and of memory.\n"
+    "\n"
+    "DEVICE is cuda:NUMBER or cuda:UUID (a GPU listed by 'fathom devices'), sim:NAME\n"
+    "(a simulated GPU, NAME as listed by 'fathom gpus'), sim:FILE (a GPU simulated\n"
+    "from your own description) or replay:FILE (a recording made with --record).\n"
+    "\n"
+    "Ctrl-C stops the measurement, shows the results that are complete and completes\n"
+    "the recording. A second Ctrl-C ends the program at once.\n"
+    "\n"
+    "In the file name of -o, %h is replaced by the host name, and %g by the UUID of\n"
+    "the GPU or, without a UUID, by its number or name.",
+    options,
+    examples,
+    CLI_WORD_NONE,
+    0,
+    topo,
+};
+
+const struct cli_command cli_bare = {
+    "",
+    "Measure the memory topology of a GPU",
+    "[OPTION]... | COMMAND [ARGUMENT]... [OPTION]...",
+    "Measure, describe and model the memory system of GPUs. Without a command, fathom\n"
+    "does the same as 'fathom topo': it measures the first GPU of this machine or,\n"
+    "without a GPU, a simulated H200. The options shown here are for this use without\n"
+    "a command. Each command has its own options; see 'fathom help COMMAND'.",
+    bare_options,
+    bare_examples,
+    CLI_WORD_COMMAND,
+    0,
+    run,
+};

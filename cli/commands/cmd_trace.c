@@ -1,0 +1,316 @@
+/* fathom trace: writes the global-memory accesses of kernels to a trace file, and shows traces. */
+#include "cli.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct cli_option option_dump = {
+    "dump", 0, NULL, CLI_WORD_NONE,
+    "print the accesses, one per line: access number, block, warp, R (read), W (write) or A "
+    "(atomic) "
+    "with the number of the instruction, number of lanes, their addresses; the instructions are "
+    "listed first"};
+static const struct cli_option option_stats = {
+    "stats", 0, NULL, CLI_WORD_NONE,
+    "print requests, sectors, coalescing and footprint per kernel (default without -o)"};
+static const struct cli_option option_lines = {"lines", 0, NULL, CLI_WORD_NONE,
+                                               "like --stats, but per memory instruction, with its "
+                                               "line in the PTX and, if known, in the CUDA source"};
+static const struct cli_option option_verify = {
+    "verify", 0, NULL, CLI_WORD_NONE,
+    "also compare the buffers with the results that the launch file expects; the exit code is 5 if "
+    "they differ"};
+static const struct cli_option option_output = {
+    "output", 'o', "TRACE", CLI_WORD_FILE,
+    "write the trace to this file, which is only replaced once the trace is complete"};
+
+/* ---- statistics ---- */
+
+enum { COLUMNS = 12 };
+
+static const struct fth_column kernel_columns[COLUMNS] = {
+    {"kernel", "Kernel", FTH_COLUMN_TEXT},
+    {"launches", "Launches", FTH_COLUMN_NUMBER},
+    {"longest", "L", FTH_COLUMN_NUMBER},
+    {"reads", "Reads", FTH_COLUMN_NUMBER},
+    {"read_sectors", "Sectors", FTH_COLUMN_NUMBER},
+    {"writes", "Writes", FTH_COLUMN_NUMBER},
+    {"write_sectors", "Sectors", FTH_COLUMN_NUMBER},
+    {"atomics", "Atomics", FTH_COLUMN_NUMBER},
+    {"atomic_sectors", "Sectors", FTH_COLUMN_NUMBER},
+    {"threads_per_request", "Thr/req", FTH_COLUMN_NUMBER},
+    {"sectors_per_request", "Sec/req", FTH_COLUMN_NUMBER},
+    {"footprint_bytes", "Footprint", FTH_COLUMN_BYTES},
+};
+
+static const struct fth_column line_columns[] = {
+    {"kernel", "Kernel", FTH_COLUMN_TEXT},
+    {"line", "PTX line", FTH_COLUMN_NUMBER},
+    {"source_line", "Source", FTH_COLUMN_NUMBER},
+    {"kind", "Kind", FTH_COLUMN_TEXT},
+    {"bytes", "Bytes", FTH_COLUMN_NUMBER},
+    {"requests", "Requests", FTH_COLUMN_NUMBER},
+    {"sectors", "Sectors", FTH_COLUMN_NUMBER},
+    {"threads_per_request", "Thr/req", FTH_COLUMN_NUMBER},
+    {"sectors_per_request", "Sec/req", FTH_COLUMN_NUMBER},
+    {"footprint_bytes", "Footprint", FTH_COLUMN_BYTES},
+};
+enum { LINE_COLUMNS = sizeof line_columns / sizeof line_columns[0] };
+
+static uint64_t sum(const uint64_t three[3])
+{
+    return three[0] + three[1] + three[2];
+}
+
+/* Returns a / b rounded to two decimals, for display; NAN if b is 0. */
+static double ratio(uint64_t a, uint64_t b)
+{
+    return b ? round(100 * (double)a / (double)b) / 100 : NAN;
+}
+
+static void fill_kernel(const struct fth_trace_row *row, struct fth_cell *cells)
+{
+    cells[0].text = row->kernel;
+    cells[1].number = (double)row->launches;
+    cells[2].number = (double)row->longest;
+    for (int kind = 0; kind < 3; kind++) {
+        cells[3 + 2 * kind].number = (double)row->requests[kind];
+        cells[4 + 2 * kind].number = (double)row->sectors[kind];
+    }
+    cells[9].number = ratio(sum(row->accesses), sum(row->requests));
+    cells[10].number = ratio(sum(row->sectors), sum(row->requests));
+    cells[11].number = (double)row->footprint_all_bytes;
+}
+
+static const char *const kinds[] = {"read", "write", "atomic"};
+
+static void fill_line(const struct fth_trace_row *row, struct fth_cell *cells)
+{
+    cells[0].text = row->kernel;
+    cells[1].number = row->instruction->line ? (double)row->instruction->line : (double)NAN;
+    cells[2].number =
+        row->instruction->source_line ? (double)row->instruction->source_line : (double)NAN;
+    cells[3].text = kinds[row->instruction->kind];
+    cells[4].number = row->instruction->bytes;
+    cells[5].number = (double)sum(row->requests);
+    cells[6].number = (double)sum(row->sectors);
+    cells[7].number = ratio(sum(row->accesses), sum(row->requests));
+    cells[8].number = ratio(sum(row->sectors), sum(row->requests));
+    cells[9].number = (double)row->footprint_all_bytes;
+}
+
+/* Prints the table on stdout: here -o names the trace, so it is removed from the arguments. */
+static int put_table(const struct cli_arguments *arguments, const struct fth_table *table)
+{
+    struct cli_arguments without = *arguments;
+    without.option_count = 0;
+    for (size_t i = 0; i < arguments->option_count; i++)
+        if (arguments->options[i] != &option_output) {
+            without.options[without.option_count] = arguments->options[i];
+            without.values[without.option_count++] = arguments->values[i];
+        }
+    return cli_put_table(&without, table);
+}
+
+static int show_stats(const struct cli_arguments *arguments, const struct fth_trace *trace,
+                      bool lines)
+{
+    struct fth_trace_stats *stats;
+    struct fth_error error = FTH_NO_ERROR;
+    const struct fth_trace_row *row;
+    if (fth_trace_stats_create(trace, &cli_log, &stats, &error) != FTH_OK)
+        return cli_fail(&error);
+    size_t columns = lines ? (size_t)LINE_COLUMNS : (size_t)COLUMNS, rows = 0, count = 0;
+    while (fth_trace_stats_row(stats, count))
+        count++;
+    struct fth_cell *cells = calloc(count * columns + 1, sizeof *cells);
+    for (size_t i = 0; cells && (row = fth_trace_stats_row(stats, i)); i++) {
+        if (lines != (row->instruction != NULL))
+            continue;
+        struct fth_cell *at = cells + columns * rows++;
+        if (lines)
+            fill_line(row, at);
+        else
+            fill_kernel(row, at);
+    }
+    int result =
+        cells ? put_table(arguments, &(struct fth_table){lines ? line_columns : kernel_columns,
+                                                         columns, cells, rows})
+              : cli_no_memory();
+    free(cells);
+    fth_trace_stats_destroy(stats);
+    return result;
+}
+
+/* ---- dump ---- */
+
+static void print_access(const struct fth_trace *trace, const struct fth_trace_access *access)
+{
+    static const char letters[] = "RWA";
+    const struct fth_trace_instruction *instruction =
+        fth_trace_instruction_at(trace, access->instruction);
+    uint32_t low = access->threads == 32 ? UINT32_MAX : (UINT32_C(1) << access->threads) - 1;
+    printf("%" PRIu64 " %" PRIu64 " %" PRIu32 " %c:%" PRIu32 " %" PRIu32, access->number,
+           access->block, access->warp, letters[instruction->kind], access->instruction,
+           access->threads);
+    if (access->mask != low)
+        printf("/0x%" PRIx32, access->mask);
+    for (uint32_t i = 0; i < access->threads; i++)
+        printf(" 0x%" PRIx64, access->addresses[i]);
+    putchar('\n');
+}
+
+static int dump(const struct fth_trace *trace)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < fth_trace_instruction_count(trace); i++) {
+        const struct fth_trace_instruction *instruction = fth_trace_instruction_at(trace, i);
+        printf("# instruction %zu bytes %" PRIu32 " line %" PRIu32 " source %" PRIu32 "\n", i,
+               instruction->bytes, instruction->line, instruction->source_line);
+    }
+    for (size_t i = 0; i < fth_trace_launch_count(trace) && status == FTH_OK; i++) {
+        const struct fth_trace_launch *launch = fth_trace_launch_at(trace, i);
+        struct fth_trace_cursor *cursor;
+        const struct fth_trace_access *access = NULL;
+        printf("# kernel %s\n# grid %u %u %u\n# block %u %u %u\n# L %" PRIu64 "\n", launch->kernel,
+               launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
+               launch->block[1], launch->block[2], launch->longest);
+        status = fth_trace_cursor_open(trace, i, 0, UINT64_MAX, &cursor, &error);
+        if (status == FTH_OK)
+            status = fth_trace_next(cursor, &access, &error);
+        while (status == FTH_OK && access && !ferror(stdout) && !cli_log.interrupted(NULL)) {
+            print_access(trace, access);
+            status = fth_trace_next(cursor, &access, &error);
+        }
+        fth_trace_cursor_close(cursor);
+    }
+    int finished = cli_finish_stdout();
+    if (status == FTH_OK && finished == CLI_DONE && cli_log.interrupted(NULL))
+        return CLI_INTERRUPTED;
+    return status != FTH_OK ? cli_fail(&error) : finished;
+}
+
+static int show_trace(const struct cli_arguments *arguments, const struct fth_trace *trace)
+{
+    int result = cli_value(arguments, &option_dump)
+                     ? dump(trace)
+                     : show_stats(arguments, trace, cli_value(arguments, &option_lines) != NULL);
+    const char *truncated = fth_trace_truncated(trace);
+    if (truncated)
+        cli_message("%s: %s", arguments->words[0], truncated);
+    return result == CLI_DONE && truncated ? CLI_INCONCLUSIVE : result;
+}
+
+/* ---- creating a trace ---- */
+
+static int verify(const struct fth_launch *launch)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_verdict verdict;
+    bool all = true;
+    size_t i = 0;
+    do {
+        if (fth_launch_verify(launch, i, &verdict, &error) != FTH_OK)
+            return cli_fail(&error);
+        cli_message("%s %s: %s", verdict.buffer, verdict.matches ? "matches" : "DIFFERS",
+                    verdict.text);
+        all = all && verdict.matches;
+    } while (++i < fth_launch_expectation_count(launch));
+    return all ? CLI_DONE : CLI_DIFFERS;
+}
+
+static void report_size(const char *path, const struct fth_trace *trace)
+{
+    uint64_t accesses = 0;
+    size_t launches = fth_trace_launch_count(trace);
+    for (size_t i = 0; i < launches; i++)
+        accesses += fth_trace_launch_at(trace, i)->accesses;
+    cli_message("%s: %zu launch%s, %" PRIu64 " warp access%s, %.2f bytes per access", path,
+                launches, launches == 1 ? "" : "es", accesses, accesses == 1 ? "" : "es",
+                accesses ? (double)fth_trace_bytes(trace) / (double)accesses : 0.0);
+}
+
+static int run_trace(const struct cli_arguments *arguments)
+{
+    const char *output = cli_value(arguments, &option_output);
+    const bool requested = cli_value(arguments, &option_dump) ||
+                           cli_value(arguments, &option_stats) ||
+                           cli_value(arguments, &option_lines);
+    struct fth_launch *launch = NULL;
+    struct fth_trace *trace = NULL;
+    if (arguments->word_count == 0) {
+        cli_message("no PTX file, launch file or trace given; see 'fathom trace --help'");
+        return CLI_USAGE;
+    }
+    if (output && strcmp(output, "-") == 0 && requested) {
+        cli_message("-o - writes the trace to standard output; name a file for -o to also show it");
+        return CLI_USAGE;
+    }
+    cli_catch_interrupts(); /* so that an incomplete file is removed */
+    int result = cli_obtain_trace(arguments, &cli_option_set, output, &launch, &trace);
+    if (result == CLI_DONE && launch && cli_value(arguments, &option_verify))
+        result = verify(launch);
+    if (result == CLI_DONE && output && trace)
+        report_size(output, trace);
+    if (result == CLI_DONE && trace && (requested || !output))
+        result = show_trace(arguments, trace);
+    fth_launch_destroy(launch);
+    fth_trace_close(trace);
+    return result;
+}
+
+static const struct cli_option *const options[] = {
+    &option_output,
+    &option_stats,
+    &option_lines,
+    &option_dump,
+    &option_verify,
+    CLI_KERNEL_OPTIONS,
+    &cli_option_set,
+    &cli_option_json,
+    &cli_option_format,
+    &cli_option_help,
+    NULL,
+};
+
+static const struct cli_example examples[] = {
+    {"fathom trace k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]'",
+     "show how a kernel accesses memory"},
+    {"fathom trace examples/workloads/2mm.json -o 2mm.trace", "write the trace of a launch file"},
+    {"fathom trace 2mm.trace --lines", "show the requests of each instruction"},
+    {"fathom trace kernel-1.traceg -o k.trace",
+     "convert a trace of a real GPU made by Accel-Sim's tracer"},
+    {"nvcc -ptx k.cu -o - | fathom trace - -b 64 -a 'ptr:f32[64]'", "read PTX from standard input"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_trace = {
+    "trace",
+    "Record the memory accesses of kernels",
+    "KERNEL.ptx | LAUNCH.json | TRACE | - [OPTION]...",
+    "Execute kernels in the PTX engine, as 'fathom run' does, and record every access\n"
+    "of their warps to global memory. Without -o, print statistics of the accesses.\n"
+    "With -o, write a compressed trace file with checksums. As for 'fathom run', the\n"
+    "options from --entry to --seed are for PTX files, and --set and --verify are for\n"
+    "launch files.\n"
+    "\n"
+    "A trace contains one launch after the other. For each launch, the first access\n"
+    "of every warp of all blocks comes first (in the order of blocks, then of warps),\n"
+    "then the second access of every warp, and so on.\n"
+    "\n"
+    "If the input is a TRACE, nothing is executed, and the options from --verify to\n"
+    "--set have no effect. TRACE is a file written with -o, a text file with one\n"
+    "access per line, or a .traceg file of Accel-Sim. With -o, the latter two are\n"
+    "converted; the first needs no conversion. See docs/traces.md.\n"
+    "\n"
+    "The kind of the input is recognised by its content, not by its name. With -, it\n"
+    "is read from standard input.",
+    options,
+    examples,
+    CLI_WORD_FILE,
+    1,
+    run_trace,
+};

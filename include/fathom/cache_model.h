@@ -1,0 +1,185 @@
+/* The cache model: hit ratios and traffic of kernels, computed from a trace. */
+#ifndef FATHOM_CACHE_MODEL_H
+#define FATHOM_CACHE_MODEL_H
+
+#include <fathom/descriptions.h>
+#include <fathom/reports.h>
+#include <fathom/traces.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The parameters of the cache model (docs/model.md): each has a name such as "l1.size_bytes", a
+ * value, and the source of the value. */
+struct fth_model_params;
+
+/* The source of a value. */
+enum fth_model_source {
+    FTH_MODEL_DEFAULT,     /* the default value of the model */
+    FTH_MODEL_DESCRIPTION, /* from the GPU description */
+    FTH_MODEL_SET          /* set by fth_model_set */
+};
+
+/* A parameter that the model has. The texts are static. */
+struct fth_model_parameter {
+    char name[40];
+    const char *unit; /* "bytes", "cycles", …; "" for counts. If the value is one of several
+                       * words, the list of these words; if it is another text, its forms. */
+    const char *what; /* its meaning in a few words */
+    const char *default_value; /* the default value */
+    /* The attribute of a description that replaces the default: "SECTION.ATTRIBUTE" or, for a
+     * parameter "l1.…" or "l2.…", an attribute of that element. NULL: none. */
+    const char *from;
+};
+/* Describes the `index`-th parameter. Returns false past the last. */
+FTH_API bool fth_model_parameter(size_t index, struct fth_model_parameter *parameter);
+
+/* Creates parameters with the default values. If `gpu` is not NULL, the attributes of the
+ * description replace them. `gpu` is not needed afterwards. */
+FTH_API FTH_MUST_USE enum fth_status fth_model_params_create(const struct fth_gpu *gpu,
+                                                             struct fth_model_params **params,
+                                                             struct fth_error *error);
+/* Creates an independent copy of parameters. */
+FTH_API FTH_MUST_USE enum fth_status fth_model_params_copy(const struct fth_model_params *params,
+                                                           struct fth_model_params **copy,
+                                                           struct fth_error *error);
+/* Releases parameters. */
+FTH_API void fth_model_params_destroy(struct fth_model_params *params);
+/* Sets a parameter from text: "l1.size_bytes", "32K". If a cache's number of sets is set, its
+ * number of ways is computed from its size. If its number of ways is set, its number of sets is
+ * computed. So the one that is set last counts. FTH_NOT_FOUND: there is no such parameter.
+ * FTH_INVALID: it cannot have this value. Contradictions between parameters are reported by
+ * fth_model_run. */
+FTH_API FTH_MUST_USE enum fth_status fth_model_set(struct fth_model_params *params,
+                                                   const char *name, const char *value,
+                                                   struct fth_error *error);
+/* Returns the value of the `index`-th parameter as text, valid until the parameter is set; NULL
+ * past the last. *source gets its source; `source` may be NULL. */
+FTH_API const char *fth_model_value(const struct fth_model_params *params, size_t index,
+                                    enum fth_model_source *source);
+
+/* Counts of one cache level, indexed by enum fth_trace_access_kind. */
+struct fth_model_counts {
+    uint64_t requests[3]; /* line requests that reached the level */
+    uint64_t sectors[3];  /* sectors that these line requests need */
+    uint64_t hits[3];     /* sectors that were present */
+    /* Sectors that an earlier miss was already fetching. The parameters "l1.merged" and "l2.merged"
+     * decide whether `hits` includes them. */
+    uint64_t merges[3];
+};
+
+/* A histogram of reuse distances within the sets of a level (C1R, C1W, C2R and C2W in the RDGC
+ * paper). counts[d] is the number of sectors that hit at distance d, in lines. The last entry
+ * counts the misses and, in a cache that is not LRU, all hits as well. */
+struct fth_model_profile {
+    uint64_t *counts;
+    size_t count; /* length of `counts`; 0: the row has no profile */
+};
+
+/* The results of a kernel over all its launches, of one launch, or of one instruction over all
+ * launches of its kernel. In the model, the near and the far partition of an L2
+ * (docs/glossary.md) are called sides. */
+struct fth_model_row {
+    const char *kernel;
+    size_t launch; /* index of the launch in the trace; SIZE_MAX: not a row of a single launch */
+    const struct fth_trace_instruction *instruction; /* NULL: all instructions */
+    uint64_t launches;                               /* number of launches; 0 for an instruction */
+    uint64_t warps[3];                               /* number of warp accesses, by access kind */
+    struct fth_model_counts l1, l2;   /* sums over all L1s, and over all sides of the L2 */
+    struct fth_model_counts bypassed; /* the L2 if the L1 were off; see fth_model_options */
+    /* Read sectors that missed in the near side of the L2 and hit in the far one. */
+    uint64_t far_hits;
+    /* Sectors read from and written to memory. Write-backs of evicted lines are contained in the
+     * rows of kernels and launches, but not in those of instructions. */
+    uint64_t dram_reads, dram_writes;
+    /* The following members are set only in rows of kernels and launches. A step is the model's
+     * time unit (docs/model.md). For a launch, l1_steps are the steps of the L1 that takes the
+     * most, and l2_steps those of the L2 side that takes the most; for a kernel, the sum over its
+     * launches. l1_fails and l2_fails count the attempts, of all L1s or sides, that had to be
+     * repeated because no MSHR was free or an MSHR could not take another merge. */
+    uint64_t l1_steps, l2_steps, l1_fails, l2_fails;
+    uint64_t l1_bytes;       /* capacity of the L1; for a kernel, in its last launch */
+    uint64_t blocks_at_once; /* resident blocks per SM; for a kernel, in its last launch */
+    struct fth_model_profile l1_profile[2], l2_profile[2]; /* [0] reads, [1] writes and atomics */
+    size_t last_launch; /* for a kernel: index of its last launch in the trace */
+};
+
+/* Exact stack distances of the reads of a level, in sectors. A fully associative LRU cache of N
+ * sectors would hit profile[0] + … + profile[N - 1] of them. */
+struct fth_model_curve {
+    uint64_t *profile; /* number of sectors by stack distance */
+    size_t count;      /* length of `profile` */
+    uint64_t fresh;    /* sectors that were read for the first time */
+};
+
+/* What fth_model_run computes. Initialise it with FTH_MODEL_OPTIONS. A NULL pointer to this struct
+ * means that all options are 0. */
+struct fth_model_options {
+    size_t size;        /* of this struct in bytes */
+    unsigned threads;   /* host threads; 0: one per core. Results do not depend on it. */
+    bool bypassed;      /* also simulate the L2 as if the L1 were off (fth_model_row.bypassed) */
+    bool curves;        /* also compute exact stack distances (fth_model_curve) */
+    const char *kernel; /* simulate only the launches of this kernel; NULL: all */
+    const struct fth_log *log;
+};
+/* Initialises a struct fth_model_options; the arguments are designated initialisers. */
+#define FTH_MODEL_OPTIONS(...) FTH_OPTIONS(struct fth_model_options, __VA_ARGS__)
+
+/* The results of the model for all kernels of a trace, in rows. */
+struct fth_model_result;
+
+/* Simulates the caches for the accesses of a trace. The trace must stay open as long as the result
+ * is used. FTH_INVALID: parameters contradict each other, a block does not fit an SM, or the trace
+ * is damaged. FTH_INTERRUPTED: there is no result. */
+FTH_API FTH_MUST_USE enum fth_status fth_model_run(const struct fth_trace *trace,
+                                                   const struct fth_model_params *params,
+                                                   const struct fth_model_options *options,
+                                                   struct fth_model_result **result,
+                                                   struct fth_error *error);
+/* Releases results and all that was borrowed from them. */
+FTH_API void fth_model_result_destroy(struct fth_model_result *result);
+/* Returns the `index`-th row; NULL past the last. The row of each kernel is followed by the rows of
+ * its launches, if there are several, and those of its instructions. */
+FTH_API const struct fth_model_row *fth_model_row(const struct fth_model_result *result,
+                                                  size_t index);
+/* Returns a curve. `level` is 1 for the reads of each SM, summed over the SMs, or 2 for the reads
+ * that reach the L2. NULL: curves were not requested, or there is no such level. */
+FTH_API const struct fth_model_curve *fth_model_curve(const struct fth_model_result *result,
+                                                      int level);
+
+/* Returns the hits divided by the sectors, 0 to 1; NAN without sectors. `reads_only` leaves out
+ * writes and atomics. */
+FTH_API double fth_model_hit_ratio(const struct fth_model_counts *counts, bool reads_only);
+/* Returns the average latency of a read sector in cycles, from the latencies of the levels where
+ * the sectors were found. NAN: there are no reads, or a latency that is needed is unknown. */
+FTH_API double fth_model_access_cycles(const struct fth_model_row *row,
+                                       const struct fth_model_params *params);
+
+/* The part of a result that text and CSV show. JSON contains all parts. */
+enum fth_model_view {
+    FTH_MODEL_VIEW_KERNELS,   /* one row per kernel */
+    FTH_MODEL_VIEW_LAUNCHES,  /* one row per launch */
+    FTH_MODEL_VIEW_LINES,     /* instructions, with their lines in the PTX file */
+    FTH_MODEL_VIEW_PROFILE,   /* fth_model_profile */
+    FTH_MODEL_VIEW_CURVE,     /* fth_model_curve */
+    FTH_MODEL_VIEW_PARAMETERS /* the parameters; needs no result */
+};
+/* Shows a result. `result` may be NULL if only parameters are shown. `options` may be NULL.
+ * FTH_INVALID: the format is not text, json or csv. */
+FTH_API FTH_MUST_USE enum fth_status fth_report_model(const char *format, enum fth_model_view view,
+                                                      const struct fth_model_result *result,
+                                                      const struct fth_model_params *params,
+                                                      const struct fth_report_options *options,
+                                                      char **text, size_t *size,
+                                                      struct fth_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,92 @@
+/* Devices, and measuring their memory system. */
+#ifndef FATHOM_DEVICES_H
+#define FATHOM_DEVICES_H
+
+#include <fathom/descriptions.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A GPU that can be measured or, if `id` is NULL, a backend that cannot be used. */
+struct fth_device_info {
+    const char *backend; /* "cuda" */
+    const char *id;      /* for fth_device_open: "cuda:0" */
+    const char *name;    /* "NVIDIA H200"; NULL if `id` is NULL */
+    const char *detail;  /* further facts in words; if `id` is NULL, why it cannot be used */
+};
+/* Calls `each` for every real GPU and for every backend that cannot be used. The struct and its
+ * texts are valid during the call. Fails only with FTH_NO_MEMORY. */
+FTH_API FTH_MUST_USE enum fth_status fth_device_list(
+    void (*each)(void *user, const struct fth_device_info *device), void *user,
+    struct fth_error *error);
+
+/* A real GPU, a simulated GPU, or a recording of one. */
+struct fth_device;
+
+/* Opens a device by its id:
+ *
+ *     cuda:0, cuda:GPU-<uuid>, cuda:MIG-<uuid>   an NVIDIA GPU, or a MIG slice of one
+ *     sim:v100, sim:path/to/gpu.json             a GPU simulated from a description
+ *     replay:file                                a recording (fth_device_record)
+ *
+ * NULL opens the default device: the first real GPU or, if the computer has none, "sim:h200". The
+ * computer has no GPU if there is no usable driver, or if the driver reports no GPU; this is
+ * reported to `log` as FTH_LOG_INFO. A GPU that is present but does not work is an error.
+ *
+ * `log` must stay valid until the device is closed: the device reports warnings to it, and calls
+ * its `interrupted` between experiments. The driver shows a MIG slice only if the environment
+ * variable CUDA_VISIBLE_DEVICES names it when a process uses the driver for the first time. The
+ * caller sets the variable; the library does not change the environment.
+ *
+ * FTH_NOT_FOUND: the id has none of these forms, or there is no such GPU, description or file.
+ * FTH_UNAVAILABLE: there is no usable driver, or the GPU does not work. FTH_UNSUPPORTED: the driver
+ * lacks functions that fathom needs, or cannot compile its kernels. FTH_INVALID: the description or
+ * recording is malformed. */
+FTH_API FTH_MUST_USE enum fth_status fth_device_open(const char *id, const struct fth_log *log,
+                                                     struct fth_device **device,
+                                                     struct fth_error *error);
+/* Returns the id of the device, also if NULL was passed to fth_device_open. */
+FTH_API const char *fth_device_id(const struct fth_device *device);
+/* From now on, records every request to the device and its answer, for "replay:path". The file
+ * appears only when fth_device_finish succeeds. FTH_INVALID: the device is already being recorded.
+ */
+FTH_API FTH_MUST_USE enum fth_status fth_device_record(struct fth_device *device, const char *path,
+                                                       struct fth_error *error);
+/* Completes the recording, if there is one, and writes its file. Returns the first error that
+ * occurred while recording. */
+FTH_API FTH_MUST_USE enum fth_status fth_device_finish(struct fth_device *device,
+                                                       struct fth_error *error);
+/* Closes the device. A recording that was not finished is discarded. */
+FTH_API void fth_device_close(struct fth_device *device);
+
+/* What fth_discover measures. Initialise it with FTH_DISCOVER_OPTIONS. */
+struct fth_discover_options {
+    size_t size;               /* of this struct in bytes */
+    const char *only;          /* elements to measure, separated by commas: "l1,l2"; NULL: all */
+    const struct fth_log *log; /* progress, warnings, interruption */
+    /* Repeat bandwidth measurements more often. On a simulated GPU, bandwidths are measured only
+     * with this option, because that takes long. */
+    bool thorough;
+};
+/* Initialises a struct fth_discover_options; the arguments are designated initialisers. */
+#define FTH_DISCOVER_OPTIONS(...) FTH_OPTIONS(struct fth_discover_options, __VA_ARGS__)
+
+/* Measures the memory system of a device. `options` may be NULL. Attributes that could not be
+ * measured are unknown in the description, which gives the reason (fth_gpu_unknown). Interruption
+ * can be requested through options->log and through the log of fth_device_open; after
+ * FTH_INTERRUPTED, *gpu holds what was measured so far, and the caller must destroy it.
+ * FTH_INVALID: `only` contains a name that is not an element (fth_element_name). FTH_UNAVAILABLE: a
+ * recording lacks the answer to a request, or the device failed. */
+FTH_API FTH_MUST_USE enum fth_status fth_discover(struct fth_device *device,
+                                                  const struct fth_discover_options *options,
+                                                  struct fth_gpu **gpu, struct fth_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,175 @@
+/* Launches of kernels from PTX files, on the PTX engine or on a device. */
+#ifndef FATHOM_LAUNCHES_H
+#define FATHOM_LAUNCHES_H
+
+#include <fathom/status.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A list of kernel launches, called steps, with their arguments and the buffers that they share.
+ * The kernels come from one PTX file. The steps run one after the other, on fathom's PTX engine,
+ * which needs no GPU, or on a device. */
+struct fth_launch;
+
+/* Reads a PTX file and creates one step that launches `kernel`; NULL selects the only kernel of the
+ * file. Add arguments with fth_launch_argument; the grid is one block of 32 threads unless
+ * fth_launch_set_shape changes it. `seed` determines the contents of random buffers.
+ * FTH_INVALID: the file is not PTX that the engine implements, or has no kernel. FTH_NOT_FOUND:
+ * there is no such file or kernel, or `kernel` is NULL and the file has several. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_create(const char *path, const char *kernel,
+                                                       uint64_t seed, struct fth_launch **launch,
+                                                       struct fth_error *error);
+/* Reads a launch file (docs/launch-files.md). A launch file can define named numbers, called sizes,
+ * such as N, and compute buffers, grids and arguments from them. Each of `sizes` has the form
+ * "NAME=VALUE" and replaces the value that the file gives to the size NAME. Statuses are as for
+ * fth_launch_create; also FTH_INVALID if the file has no size NAME. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_read(const char *path, const char *const *sizes,
+                                                     size_t size_count, struct fth_launch **launch,
+                                                     struct fth_error *error);
+/* Releases a launch. */
+FTH_API void fth_launch_destroy(struct fth_launch *launch);
+/* Appends an argument to the step of fth_launch_create. It is a number ("i32:4096", "f32:1.5") or a
+ * new buffer with its initial contents ("ptr:f32[64*64]=random"; zeros if none are given). With
+ * empty brackets, the buffer is as large as its file ("ptr:u32[]=file:data.bin"). FTH_INVALID: the
+ * text has none of these forms, or the file has too few bytes. FTH_NOT_FOUND: there is no such
+ * file. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_argument(struct fth_launch *launch,
+                                                         const char *text, struct fth_error *error);
+
+/* The shape of a kernel launch. Initialise it with FTH_LAUNCH_SHAPE. */
+struct fth_launch_shape {
+    size_t size;                /* of this struct in bytes */
+    uint32_t grid[3], block[3]; /* blocks and threads in x, y and z; 0 means 1 */
+    size_t shared_bytes;        /* dynamic shared memory per block */
+};
+/* Initialises a struct fth_launch_shape; the arguments are designated initialisers. */
+#define FTH_LAUNCH_SHAPE(...) FTH_OPTIONS(struct fth_launch_shape, __VA_ARGS__)
+
+/* Sets the shape of the first step. Meant for launches of fth_launch_create; a launch file states
+ * the shapes itself. FTH_INVALID: shape->size is wrong. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_set_shape(struct fth_launch *launch,
+                                                          const struct fth_launch_shape *shape,
+                                                          struct fth_error *error);
+
+/* How fth_launch_open makes a launch. Initialise it with FTH_LAUNCH_OPTIONS; members that are 0 or
+ * NULL have their default. */
+struct fth_launch_options {
+    size_t size; /* of this struct in bytes */
+    /* For launch files: texts "NAME=VALUE", as for fth_launch_read. */
+    const char *const *sizes;
+    size_t size_count;
+    /* For PTX files. */
+    const char *kernel;           /* default: the only kernel of the file */
+    uint32_t grid[3], block[3];   /* blocks and threads; default: 1 and 32, in y and z 1 */
+    size_t shared_bytes;          /* dynamic shared memory per block */
+    const char *const *arguments; /* of the kernel, as for fth_launch_argument */
+    size_t argument_count;
+    const uint64_t *seed; /* of random buffers; default: 1 */
+};
+/* Initialises a struct fth_launch_options; the arguments are designated initialisers. */
+#define FTH_LAUNCH_OPTIONS(...) FTH_OPTIONS(struct fth_launch_options, __VA_ARGS__)
+
+/* Reads a launch file or a PTX file; fathom recognises which by the content. "-" is standard input.
+ * `options` may be NULL. FTH_INVALID: also if an option does not apply to this kind of file, or the
+ * file is a trace. Otherwise the statuses of fth_launch_read, fth_launch_create and
+ * fth_launch_argument. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_open(const char *path,
+                                                     const struct fth_launch_options *options,
+                                                     struct fth_launch **launch,
+                                                     struct fth_error *error);
+
+/* Returns the number of steps. */
+FTH_API size_t fth_launch_step_count(const struct fth_launch *launch);
+/* Returns the name of the kernel of a step; NULL past the last. */
+FTH_API const char *fth_launch_kernel(const struct fth_launch *launch, size_t step);
+/* Returns the value of a size (see fth_launch_read); 0 if there is none with this name. */
+FTH_API double fth_launch_size(const struct fth_launch *launch, const char *name);
+
+/* How fth_launch_run and fth_launch_trace run a launch. Initialise it with FTH_RUN_OPTIONS. */
+struct fth_run_options {
+    size_t size;               /* of this struct in bytes */
+    unsigned threads;          /* host threads of the PTX engine; 0: one per core */
+    const struct fth_log *log; /* `interrupted` is called between steps */
+    /* Device to run on: "cuda:0", "sim:h200". NULL: the PTX engine. fth_launch_trace ignores it. */
+    const char *device;
+};
+/* Initialises a struct fth_run_options; the arguments are designated initialisers. */
+#define FTH_RUN_OPTIONS(...) FTH_OPTIONS(struct fth_run_options, __VA_ARGS__)
+
+/* Executed instructions, counted by the PTX engine; 0 if a device ran the kernels. */
+struct fth_launch_totals {
+    uint64_t warp_instructions;   /* each counts once per warp */
+    uint64_t thread_instructions; /* each counts once per active thread */
+};
+/* Allocates the buffers with their initial contents and runs all steps. Running again starts from
+ * the initial contents. `options` and `totals` may be NULL. FTH_INVALID: the arguments do not match
+ * the kernel, or the kernel is faulty (an access out of bounds, a barrier that cannot complete);
+ * the PTX engine's error names kernel, line, block and thread. FTH_INTERRUPTED: the remaining steps
+ * were not run. With a device, also the statuses of fth_device_open. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_run(struct fth_launch *launch,
+                                                    const struct fth_run_options *options,
+                                                    struct fth_launch_totals *totals,
+                                                    struct fth_error *error);
+
+/* Returns the time of a step in the last run, in seconds; NAN unless a real GPU ran it. */
+FTH_API double fth_launch_seconds(const struct fth_launch *launch, size_t step);
+
+/* The properties of a buffer. The texts are valid as long as the launch. */
+struct fth_launch_view {
+    const char *name;     /* in the launch file; NULL: an argument of fth_launch_argument */
+    size_t number;        /* position of that argument, from 1; 0 if `name` is set */
+    const char *type;     /* type of an element: "f32" */
+    size_t element_bytes; /* bytes per element */
+    uint64_t count;       /* number of elements */
+};
+/* Returns the number of buffers. */
+FTH_API size_t fth_launch_buffer_count(const struct fth_launch *launch);
+/* Describes a buffer after a run. *values gets its first `max_values` values (0: all) as text,
+ * separated by spaces. `index` must be less than fth_launch_buffer_count. FTH_UNAVAILABLE: the
+ * launch was not run. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index,
+                                                     uint64_t max_values,
+                                                     struct fth_launch_view *view, char **values,
+                                                     struct fth_error *error);
+/* Copies the contents of a buffer of the launch file, after a run. *values gets view->count
+ * elements of view->element_bytes; release it with fth_free. FTH_NOT_FOUND: there is no buffer with
+ * this name. FTH_UNAVAILABLE: the launch was not run. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_values(const struct fth_launch *launch,
+                                                       const char *name,
+                                                       struct fth_launch_view *view, void **values,
+                                                       struct fth_error *error);
+/* Copies the initial contents of a buffer, that is, those before a run. The launch need not have
+ * been run. Otherwise as fth_launch_values. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_first_values(struct fth_launch *launch,
+                                                             const char *name,
+                                                             struct fth_launch_view *view,
+                                                             void **values,
+                                                             struct fth_error *error);
+
+/* The result of comparing a buffer with what the launch file expects. */
+struct fth_verdict {
+    const char *buffer; /* its name */
+    bool matches;
+    char text[192]; /* the result in words */
+};
+/* Returns the number of expectations that apply to the current sizes. (In a launch file, an
+ * expectation can be limited to certain sizes.) */
+FTH_API size_t fth_launch_expectation_count(const struct fth_launch *launch);
+/* Compares a buffer with its expectation, after a run. The result is FTH_OK also if they do not
+ * match. FTH_NOT_FOUND: there is no such expectation, or its file does not exist. FTH_INVALID: its
+ * file has the wrong size. FTH_UNAVAILABLE: the launch was not run. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_verify(const struct fth_launch *launch,
+                                                       size_t index, struct fth_verdict *verdict,
+                                                       struct fth_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,37 @@
+/* Memory, sizes, names and files: what programs that use the library need as well. */
+#ifndef FATHOM_UTILITIES_H
+#define FATHOM_UTILITIES_H
+
+#include <fathom/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Releases memory that the library allocated for the caller; NULL is allowed. */
+FTH_API void fth_free(void *memory);
+
+/* Parses a size: "4096", "32K", "1.5M", "64KiB". Units are powers of 1024, as GPU vendors use them;
+ * case does not matter. FTH_INVALID: the text is not such a size, is not a whole number of bytes,
+ * or does not fit 64 bits. */
+FTH_API FTH_MUST_USE enum fth_status fth_size_parse(const char *text, uint64_t *bytes,
+                                                    struct fth_error *error);
+
+/* Returns the one of `count` words that `word` is probably a misspelling of, or NULL if none is
+ * similar enough. */
+FTH_API const char *fth_suggest(const char *word, const char *const *words, size_t count);
+
+/* Writes a file atomically: `path` holds either the old contents or all of the new ones, even after
+ * a crash. Pipes and devices are written directly; "-" is standard output. Fails only with FTH_IO
+ * or FTH_NO_MEMORY. */
+FTH_API FTH_MUST_USE enum fth_status fth_file_write(const char *path, const void *data, size_t size,
+                                                    struct fth_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,179 @@
+/* Allocates the memory of pointer chains and builds the chains there; see chase_layout.h. Chains
+ * with the same array number, stride and step share one region. */
+#include "device/chase/chase_layout.h"
+
+#include <stdlib.h>
+
+/* Minimum and maximum alignment of an array in bytes. The minimum is that of textures; no GPU
+ * requires more. The maximum is the page size of most GPUs. MAX_BUILD_BLOCKS: blocks of the kernel
+ * `build`, whose threads loop over longer chains; chosen: more than enough to fill any GPU. */
+enum { MIN_ALIGN = 512, MAX_ALIGN = 2 << 20, MAX_BUILD_BLOCKS = 1024 };
+/* Size in bytes from which a region is huge and shares its memory with the other huge regions.
+ * Chosen, not derived: allocating that much takes long. */
+static const uint64_t huge_bytes = (uint64_t)1 << 30;
+
+static void release(struct fth_layout *layout, struct fth_region *region)
+{
+    const struct fth_runner *runner = layout->runner;
+    if (region->texture)
+        runner->ops->texture_free(runner->machine, region->texture);
+    if (region->memory && !region->huge)
+        runner->ops->free(runner->machine, region->memory);
+    region->texture = region->memory = region->address = region->bytes = 0;
+    region->built_count = 0;
+}
+
+void fth_layout_clear(struct fth_layout *layout)
+{
+    for (size_t i = 0; i < layout->count; i++) {
+        release(layout, &layout->regions[i]);
+        free(layout->regions[i].built);
+    }
+    layout->count = 0;
+    if (layout->huge)
+        layout->runner->ops->free(layout->runner->machine, layout->huge);
+    layout->huge = layout->huge_bytes = 0;
+}
+
+/* Ensures that the allocation of the huge regions has at least `bytes`. If it has to be replaced,
+ * the chains in it are lost. */
+static enum fth_status reserve_huge(struct fth_layout *layout, uint64_t bytes,
+                                    struct fth_error *error)
+{
+    const struct fth_runner *runner = layout->runner;
+    if (layout->huge_bytes >= bytes)
+        return FTH_OK;
+    for (size_t i = 0; i < layout->count; i++)
+        if (layout->regions[i].huge)
+            release(layout, &layout->regions[i]);
+    if (layout->huge)
+        runner->ops->free(runner->machine, layout->huge);
+    layout->huge = layout->huge_bytes = 0;
+    /* Allocate 1 to 2 GiB more than needed, so that slightly larger requests do not replace the
+     * memory again: a driver can take a third of a second until freed memory is available again. */
+    const uint64_t more = (bytes / huge_bytes + 2) * huge_bytes;
+    if (runner->ops->alloc(runner->machine, more, &layout->huge, NULL) == FTH_OK) {
+        layout->huge_bytes = more;
+        return FTH_OK;
+    }
+    FTH_TRY(runner->ops->alloc(runner->machine, bytes, &layout->huge, error));
+    layout->huge_bytes = bytes;
+    return FTH_OK;
+}
+
+void fth_layout_fini(struct fth_layout *layout)
+{
+    fth_layout_clear(layout);
+    free(layout->regions);
+    layout->regions = NULL;
+    layout->capacity = 0;
+}
+
+/* A chain out of memory order can only share a region with chains of the same count, because its
+ * links depend on the count. */
+enum fth_status fth_layout_find(struct fth_layout *layout, bool is_texture,
+                                const struct fth_chain *chain, size_t *index,
+                                struct fth_error *error)
+{
+    const uint64_t step = fth_chain_step(chain), count = step == 1 ? 0 : chain->count;
+    for (*index = 0; *index < layout->count; ++*index) {
+        const struct fth_region *region = &layout->regions[*index];
+        if (region->array == chain->array && region->is_texture == is_texture &&
+            region->stride == chain->stride_bytes && region->step == step && region->count == count)
+            return FTH_OK;
+    }
+    void *regions = layout->regions;
+    if (!fth_grow(&regions, layout->count, &layout->capacity, sizeof *layout->regions))
+        return fth_no_memory(error, "lay out chains", NULL);
+    layout->regions = regions;
+    layout->regions[layout->count++] = (struct fth_region){.array = chain->array,
+                                                           .is_texture = is_texture,
+                                                           .stride = chain->stride_bytes,
+                                                           .step = step,
+                                                           .count = count};
+    return FTH_OK;
+}
+
+enum fth_status fth_layout_reserve(struct fth_layout *layout, size_t index, uint64_t bytes,
+                                   struct fth_error *error)
+{
+    struct fth_region *region = &layout->regions[index];
+    const struct fth_runner *runner = layout->runner;
+    if (region->bytes >= bytes)
+        return FTH_OK;
+    release(layout, region);
+    /* The array is aligned to its own size, but at most to MAX_ALIGN, so that the sets that it
+     * fills do not depend on its address. */
+    uint64_t align = MIN_ALIGN;
+    while (align < bytes && align < MAX_ALIGN)
+        align *= 2;
+    const uint64_t header = region->array >= FTH_FIRST_HEADER_ARRAY ? FTH_HEADER_BYTES : 0;
+    const uint64_t total = header + bytes + align;
+    region->huge = bytes >= huge_bytes && !region->is_texture;
+    if (region->huge) {
+        FTH_TRY(reserve_huge(layout, total, error));
+        region->memory = layout->huge;
+    } else {
+        FTH_TRY(runner->ops->alloc(runner->machine, total, &region->memory, error));
+    }
+    region->address = (region->memory + align - 1) / align * align + header;
+    region->bytes = bytes;
+    enum fth_status status = FTH_OK;
+    if (region->is_texture)
+        status = runner->ops->texture(runner->machine, region->address, bytes / 4, &region->texture,
+                                      error);
+    if (status != FTH_OK)
+        release(layout, region);
+    return status;
+}
+
+uint64_t fth_layout_header(const struct fth_layout *layout, size_t index)
+{
+    return layout->regions[index].address - FTH_HEADER_BYTES;
+}
+
+/* True if all elements of the chain have been built, with back links if these are needed. */
+static bool is_built(const struct fth_region *region, const struct fth_chain *chain,
+                     bool with_back_links)
+{
+    for (size_t i = 0; i < region->built_count; i++) {
+        const struct fth_built_range *built = &region->built[i];
+        if (built->with_back_links >= with_back_links && built->start <= chain->start_bytes &&
+            (chain->start_bytes - built->start) % region->stride == 0 &&
+            (chain->start_bytes - built->start) / region->stride + chain->count <= built->count)
+            return true;
+    }
+    return false;
+}
+
+enum fth_status fth_layout_build(struct fth_layout *layout, size_t index,
+                                 const struct fth_chain *chain, bool with_back_links,
+                                 struct fth_error *error)
+{
+    struct fth_region *region = &layout->regions[index];
+    if (is_built(region, chain, with_back_links))
+        return FTH_OK;
+    /* Building a chain in the shared memory overwrites the chains of the other huge regions. */
+    for (size_t i = 0; i < layout->count && region->huge; i++)
+        if (layout->regions[i].huge && i != index)
+            layout->regions[i].built_count = 0;
+    void *built = region->built;
+    if (!fth_grow(&built, region->built_count, &region->built_capacity, sizeof *region->built))
+        return fth_no_memory(error, "lay out chains", NULL);
+    region->built = built;
+    const uint64_t element_bytes = region->is_texture ? 4 : 8;
+    const uint64_t arguments[] = {
+        region->address + chain->start_bytes, region->address, region->stride, chain->count,
+        region->step % chain->count,          element_bytes,   with_back_links};
+    const uint64_t threads = 256, blocks = (chain->count + threads - 1) / threads;
+    const struct fth_machine_launch launch = {
+        .kernel = "build",
+        .blocks = (uint32_t)(blocks < MAX_BUILD_BLOCKS ? blocks : MAX_BUILD_BLOCKS),
+        .threads = (uint32_t)threads,
+        .arguments = arguments,
+        .argument_bytes = sizeof arguments};
+    FTH_TRY(fth_runner_launch(layout->runner, launch, error));
+    region->built[region->built_count++] =
+        (struct fth_built_range){chain->start_bytes, chain->count, with_back_links};
+    return FTH_OK;
+}

@@ -1,0 +1,103 @@
+/* The interface of the families of experiments. A family validates its requests, writes and reads
+ * their canonical text, lowers them for a GPU (lowered.h) and executes them. It keeps what it needs
+ * from request to request in a state of its own.
+ *
+ *   chase/             pointer chases; the only family whose requests share launches
+ *   family_fetch.c     straight-line code of a given length, for instruction caches
+ *   family_stream.c    bandwidth, timed inside the kernel
+ *   family_cluster.c   pointer chases in the shared memory of another SM
+ *   family_operate.c   throughput and latency of one operation
+ *   family_sweep.c     STREAM's kernels, timed by the driver
+ *   family_transfer.c  copies by the driver
+ *   family_pool.c      GPU memory for arrays; family_pool.h
+ */
+#ifndef FTH_FAMILY_H
+#define FTH_FAMILY_H
+
+#include "device/request_text.h"
+#include "device/runner.h"
+
+/* Limits of requests, in bytes: of the constant bank and of linear textures (2^27 texels of 4
+ * bytes), which are CUDA's; of shared and global memory, which are larger than those of any GPU.
+ * And the maximum number of samples in an answer, which is that of docs/recording.md. */
+#define FTH_MAX_CONSTANT_BYTES (UINT64_C(64) << 10)
+#define FTH_MAX_TEXTURE_BYTES (UINT64_C(4) << 27)
+#define FTH_MAX_SHARED_BYTES (UINT64_C(1) << 20)
+#define FTH_MAX_GLOBAL_BYTES (UINT64_C(1) << 46)
+#define FTH_MAX_SAMPLES (UINT64_C(1) << 28)
+
+/* What the requests of a family destroy that other families may rely on. */
+enum {
+    FTH_DISTURBS_L2 = 1,    /* the contents of the L2 */
+    FTH_DISTURBS_ARRAYS = 2 /* the contents of fth_runner.arrays */
+};
+
+struct fth_family_ops {
+    /* ---- requests ---- */
+
+    /* The word that the canonical text begins with. NULL: the text begins with a step of a chase.
+     */
+    const char *word;
+    /* See fth_request_check, fth_request_write and fth_request_samples. */
+    enum fth_status (*check)(const struct fth_request *request, struct fth_error *error);
+    void (*write)(const struct fth_request *request, struct fth_buffer *text);
+    /* Reads the text behind `word` and a space, up to the options of fth_request_write_options.
+     * `request` has default values. Returns false where the scanner stops at unexpected text. */
+    bool (*read)(struct fth_scanner *scanner, struct fth_request *request);
+    uint64_t (*samples)(const struct fth_request *request);
+
+    /* ---- execution ---- */
+
+    /* Fills the members of `lowered` that follow `sample_count`, which are zero. FTH_UNSUPPORTED,
+     * FTH_UNAVAILABLE and FTH_NOT_FOUND: this GPU cannot execute the request. */
+    enum fth_status (*lower)(const struct fth_runner *runner, struct fth_lowered *lowered,
+                             struct fth_error *error);
+    /* Minimum compute capability, 90 for 9.0, and the cause to report for older GPUs. 0: that of
+     * experiments.ptx. */
+    unsigned min_capability;
+    const char *too_old;
+    /* Appends the PTX of the family's kernels, which are loaded before the first request. NULL: the
+     * family loads its modules itself. */
+    enum fth_status (*make_ptx)(struct fth_buffer *ptx, struct fth_error *error);
+    /* Creates the state before the first request. NULL: the family has none. */
+    enum fth_status (*open)(struct fth_runner *runner, void **state, struct fth_error *error);
+    /* Frees the state with all memory and modules. */
+    void (*release)(struct fth_runner *runner, void *state);
+    /* What the requests of the family destroy (FTH_DISTURBS_*), and how the family learns that
+     * another one is about to destroy `what`. NULL: the family does not rely on any of it. */
+    unsigned disturbs;
+    void (*disturb)(void *state, unsigned what);
+    /* Executes one request. `cycles` has space for its samples and is zeroed. FTH_UNSUPPORTED (this
+     * GPU cannot do it) and FTH_UNAVAILABLE (not enough memory) become the status of the answer.
+     * Any other failure ends the batch. */
+    enum fth_status (*run)(struct fth_runner *runner, struct fth_family_slot *slot,
+                           const struct fth_lowered *lowered, uint32_t *cycles,
+                           struct fth_error *error);
+    /* For a family whose requests share launches, instead of `run`: executes jobs[0] and any of the
+     * other jobs of the same family that are not done. Failures end the batch. */
+    enum fth_status (*run_together)(struct fth_runner *runner, struct fth_family_slot *slot,
+                                    struct fth_job *jobs, size_t count, struct fth_error *error);
+};
+
+extern const struct fth_family_ops fth_family_chase, fth_family_fetch, fth_family_stream,
+    fth_family_cluster, fth_family_operate, fth_family_sweep, fth_family_transfer;
+const struct fth_family_ops *fth_family_of(enum fth_family family);
+
+/* ---- request.c ---- */
+
+/* Lowers a valid request for the GPU of the runner. A failure is the status of the answer: this GPU
+ * cannot execute the request. */
+FTH_MUST_USE enum fth_status fth_request_lower(const struct fth_runner *runner,
+                                               const struct fth_request *request,
+                                               struct fth_lowered *lowered,
+                                               struct fth_error *error);
+/* Returns the launch of a lowered request, without module, kernel and arguments. */
+struct fth_machine_launch fth_lowered_launch(const struct fth_lowered *lowered);
+/* Checks that a request's carve-out is -1 or a percentage. */
+FTH_MUST_USE enum fth_status fth_check_carveout(const struct fth_request *request,
+                                                struct fth_error *error);
+/* Appends the members of the whole request that do not have their default value ("; sm 5",
+ * "; carveout 50", "; cold"). */
+void fth_request_write_options(const struct fth_request *request, struct fth_buffer *text);
+
+#endif

@@ -1,0 +1,216 @@
+/* The fetch family: executes straight-line code of a given length, to measure instruction caches
+ * (the method of Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking",
+ * 2018). Code of any length is the beginning of one long piece, which the driver has to compile
+ * only once. Example of the canonical text:
+ *
+ *   fetch 4096 passes 4; time-hops constant 0:64x32; sm 5
+ *
+ * The chain of constants and the members of the whole request are written as in a chase
+ * (chase_request.c), and the same rules apply to them. */
+#include "device/chase/chase.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define MAX_PASSES (UINT64_C(1) << 24) /* a generous bound */
+/* Launches before the requested SM counts as unreachable, as for chases. */
+enum { MAX_LAUNCHES = 8 };
+
+static const char operation[] = "check request";
+
+/* Upper bound for one instruction in seconds, even at the lowest clock and if every instruction
+ * comes from memory. Chosen, not derived. */
+static const double max_instruction_s = 1e-6;
+
+/* The part of the request that has the form of a chase: the timed walk over the constants and the
+ * members of the whole request. `alone` is not set, because a fetch request is always alone. */
+static struct fth_request chase_part(const struct fth_request *request)
+{
+    struct fth_request chase = {
+        .sm = request->sm, .carveout_percent = request->carveout_percent, .cold = request->cold};
+    if (request->fetch.constants.count)
+        chase.chase.steps[chase.chase.step_count++] =
+            (struct fth_step){.kind = FTH_STEP_TIME_HOPS,
+                              .path = FTH_PATH_CONSTANT,
+                              .chain = request->fetch.constants,
+                              .passes = 1};
+    return chase;
+}
+
+static enum fth_status check(const struct fth_request *request, struct fth_error *error)
+{
+    const struct fth_fetch *fetch = &request->fetch;
+    if (fetch->instructions == 0 || fetch->instructions > FTH_MAX_FETCH ||
+        fetch->instructions % FTH_FETCH_BLOCK)
+        return fth_fail(error, FTH_INVALID, operation, "fetch.instructions",
+                        "%" PRIu64 " is not a multiple of %d in the range %d to %d",
+                        fetch->instructions, FTH_FETCH_BLOCK, FTH_FETCH_BLOCK, FTH_MAX_FETCH);
+    if (fetch->passes == 0 || fetch->passes > MAX_PASSES)
+        return fth_fail(error, FTH_INVALID, operation, "fetch.passes",
+                        "%" PRIu64 " is not in the range 1 to %" PRIu64, fetch->passes, MAX_PASSES);
+    if (request->cold)
+        return fth_fail(error, FTH_INVALID, operation, "cold",
+                        "code cannot be evicted from the L2");
+    struct fth_request chase = chase_part(request);
+    if (chase.chase.step_count ==
+        0) /* any valid step, so that only the other members are checked */
+        chase.chase.steps[chase.chase.step_count++] =
+            (struct fth_step){.kind = FTH_STEP_TIME_HOPS,
+                              .path = FTH_PATH_CONSTANT,
+                              .chain = {.stride_bytes = 8, .count = 1},
+                              .passes = 1};
+    return fth_request_check(&chase, error);
+}
+
+static void write(const struct fth_request *request, struct fth_buffer *text)
+{
+    const struct fth_request chase = chase_part(request);
+    fth_buffer_format(text, "fetch %" PRIu64, request->fetch.instructions);
+    if (request->fetch.passes != 1)
+        fth_buffer_format(text, " passes %" PRIu64, request->fetch.passes);
+    if (chase.chase.step_count)
+        fth_buffer_text(text, "; ");
+    fth_request_write(&chase, text);
+}
+
+static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
+{
+    struct fth_fetch *fetch = &request->fetch;
+    fetch->passes = 1;
+    if (!fth_scan_number(scanner, UINT64_MAX, &fetch->instructions) ||
+        !fth_scan_option(scanner, " passes ", &fetch->passes))
+        return false;
+    return !fth_scan(scanner, "; time-hops constant ") ||
+           fth_chase_read_chain(scanner, &fetch->constants);
+}
+
+static uint64_t samples(const struct fth_request *request)
+{
+    return request->fetch.passes + request->fetch.constants.count;
+}
+
+static enum fth_status make_ptx(struct fth_buffer *ptx, struct fth_error *error)
+{
+    return fth_kernels_fetch(FTH_MAX_FETCH, ptx, error);
+}
+
+/* ---- running ---- */
+
+/* The execution of one request. `memory` holds `fetch`, the request in the form that the kernel
+ * reads, followed by the samples. */
+struct fetch_run {
+    struct fth_runner *runner;
+    struct fth_machine_module *module;
+    const struct fth_lowered *lowered;
+    uint64_t memory;
+    struct fth_fetch_request fetch;
+};
+
+static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered *lowered,
+                             struct fth_error *error)
+{
+    const struct fth_request *request = lowered->request;
+    const struct fth_fetch *fetch = &request->fetch;
+    if (request->sm != FTH_ANY_SM && request->sm >= runner->sm_count)
+        return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
+                        "the GPU has no SM with this index");
+    lowered->blocks = request->sm == FTH_ANY_SM ? 1 : runner->facts.sms;
+    lowered->threads = 1;
+    lowered->time_limit_s =
+        FTH_MIN_TIME_LIMIT_S +
+        (double)fetch->instructions * (double)fetch->passes * max_instruction_s +
+        (double)fetch->constants.count * FTH_MAX_HOP_S;
+    return FTH_OK;
+}
+
+/* Launches a kernel and waits for it. */
+static enum fth_status launch(const struct fetch_run *run, const char *kernel, uint32_t blocks,
+                              struct fth_error *error)
+{
+    const struct fth_runner *runner = run->runner;
+    struct fth_machine_launch launch = fth_lowered_launch(run->lowered);
+    launch.module = run->module;
+    launch.kernel = kernel;
+    launch.blocks = blocks;
+    launch.arguments = &run->memory;
+    launch.argument_bytes = sizeof run->memory;
+    FTH_TRY(runner->ops->launch(runner->machine, &launch, error));
+    return runner->ops->wait(runner->machine, run->lowered->time_limit_s, error);
+}
+
+/* Writes the chain into the constant bank of the fetch module. */
+static enum fth_status upload_constants(struct fetch_run *run, struct fth_error *error)
+{
+    const struct fth_runner *runner = run->runner;
+    const struct fth_chain *chain = &run->lowered->request->fetch.constants;
+    uint64_t address, bytes, origin = 0, *bank = NULL;
+    FTH_TRY(runner->ops->symbol(runner->machine, run->module, "bank", &address, &bytes, error));
+    FTH_TRY(launch(run, "origin", 1, error));
+    FTH_TRY(runner->ops->download(runner->machine, &origin, run->memory, sizeof origin, error));
+    bank = calloc(FTH_BANK_BYTES / 8, 8);
+    if (!bank)
+        return fth_no_memory(error, "run experiments", NULL);
+    fth_chase_build_constants(chain, origin, bank);
+    enum fth_status status =
+        runner->ops->upload(runner->machine, address, bank, FTH_BANK_BYTES, error);
+    run->fetch.first = origin + chain->start_bytes;
+    free(bank);
+    return status;
+}
+
+/* The hardware decides where blocks run: launches until a block has run on the requested SM. */
+static enum fth_status launch_on_sm(struct fetch_run *run, struct fth_error *error)
+{
+    const struct fth_runner *runner = run->runner;
+    const uint64_t sample_bytes = run->lowered->sample_count * 4;
+    for (int round = 0; round < MAX_LAUNCHES; round++) {
+        struct fth_fetch_request seen = {0};
+        FTH_TRY(runner->ops->upload(runner->machine, run->memory, &run->fetch, sizeof run->fetch,
+                                    error));
+        FTH_TRY(runner->ops->fill(runner->machine, run->fetch.samples, 0, sample_bytes, error));
+        FTH_TRY(launch(run, "fetch", run->lowered->blocks, error));
+        FTH_TRY(runner->ops->download(runner->machine, &seen, run->memory, sizeof seen, error));
+        if (seen.served)
+            return FTH_OK;
+    }
+    return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
+                    "the GPU placed no block on the requested SM");
+}
+
+static enum fth_status run_fetch(struct fth_runner *runner, struct fth_family_slot *slot,
+                                 const struct fth_lowered *lowered, uint32_t *cycles,
+                                 struct fth_error *error)
+{
+    const struct fth_request *request = lowered->request;
+    const uint64_t sample_bytes = lowered->sample_count * 4;
+    struct fetch_run run = {.runner = runner, .module = slot->module, .lowered = lowered};
+    FTH_TRY(fth_runner_alloc(runner, sizeof run.fetch + sample_bytes, &run.memory, error));
+    run.fetch = (struct fth_fetch_request){
+        .blocks = (uint32_t)(request->fetch.instructions / FTH_FETCH_BLOCK),
+        .passes = (uint32_t)request->fetch.passes,
+        .hops = (uint32_t)request->fetch.constants.count,
+        .sm = request->sm == FTH_ANY_SM ? UINT32_MAX : runner->sms[request->sm],
+        .factor = 1,
+        .samples = run.memory + sizeof run.fetch,
+    };
+    enum fth_status status = FTH_OK;
+    if (request->fetch.constants.count)
+        status = upload_constants(&run, error);
+    if (status == FTH_OK)
+        status = launch_on_sm(&run, error);
+    if (status == FTH_OK)
+        status =
+            runner->ops->download(runner->machine, cycles, run.fetch.samples, sample_bytes, error);
+    runner->ops->free(runner->machine, run.memory);
+    return status;
+}
+
+const struct fth_family_ops fth_family_fetch = {.word = "fetch",
+                                                .check = check,
+                                                .write = write,
+                                                .read = read_text,
+                                                .samples = samples,
+                                                .lower = lower,
+                                                .disturbs = FTH_DISTURBS_L2,
+                                                .make_ptx = make_ptx,
+                                                .run = run_fetch};

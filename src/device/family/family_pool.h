@@ -1,0 +1,30 @@
+/* GPU memory for the arrays of streams, sweeps and transfers. A pool only grows. Experiments whose
+ * data must not be in the L2 use one piece of the pool after the other and start over at its end,
+ * so that each takes the piece that was used least recently. */
+#ifndef FTH_FAMILY_POOL_H
+#define FTH_FAMILY_POOL_H
+
+#include "device/machine.h"
+
+struct fth_runner;
+
+struct fth_pool {
+    uint64_t address, bytes;
+    uint64_t old[8]; /* earlier, smaller allocations that have not been freed yet */
+    size_t old_count;
+    uint64_t next; /* offset of the next piece */
+};
+
+/* Ensures that the pool has at least `min_bytes`. The previous allocation is kept unless memory
+ * runs out, because freeing memory disturbs the next measurement. FTH_UNAVAILABLE: the GPU has not
+ * enough memory. */
+FTH_MUST_USE enum fth_status fth_pool_grow(struct fth_runner *runner, struct fth_pool *pool,
+                                           uint64_t min_bytes, struct fth_error *error);
+/* Returns the address of the next piece of `bytes`; starts over at the end of the pool. */
+uint64_t fth_pool_take(struct fth_pool *pool, uint64_t bytes);
+/* Frees the memory and empties the pool. */
+void fth_pool_release(struct fth_runner *runner, struct fth_pool *pool);
+/* The size of a pool in which each new piece of `piece` bytes is no longer in the L2. */
+uint64_t fth_pool_cold_bytes(const struct fth_runner *runner, uint64_t piece);
+
+#endif

@@ -1,0 +1,193 @@
+/* The caches of the SMs. A cache is created when it is first used, so a GPU with many idle SMs
+ * needs no more memory than a small one. A cache of an SM is emptied at its first use in each
+ * launch. Elements that share storage are one array. */
+#include "device/sim/sim.h"
+
+#include <stdlib.h>
+
+/* SMs that share an element of scope "gpc". The GPCs of recent GPUs have 16 to 18 SMs. */
+#define SMS_PER_GPC 16
+
+uint32_t fth_sim_owner(enum fth_sim_scope scope, uint32_t sm)
+{
+    return scope == FTH_SIM_SCOPE_SM ? sm : scope == FTH_SIM_SCOPE_GPC ? sm / SMS_PER_GPC : 0;
+}
+
+uint32_t fth_sim_owner_count(enum fth_sim_scope scope, uint32_t sms)
+{
+    return fth_sim_owner(scope, sms - 1) + 1;
+}
+
+enum fth_status fth_sim_cache_create(const struct fth_sim_shape *shape, enum fth_write write,
+                                     uint64_t seed, struct fth_cache **cache,
+                                     struct fth_error *error)
+{
+    const struct fth_cache_config config = {.line_bytes = shape->line_bytes,
+                                            .sector_bytes = shape->sector_bytes,
+                                            .sets = shape->sets,
+                                            .ways = shape->ways,
+                                            .set_ways = shape->set_ways,
+                                            .index = shape->index,
+                                            .policy = shape->policy,
+                                            .way_weights = shape->way_weights,
+                                            .way_weight_count = shape->way_weight_count,
+                                            .write = write,
+                                            .seed = seed};
+    return fth_cache_create(&config, cache, error);
+}
+
+/* Creates the array with a reduced size: the number of sets stays the same, and each set has fewer
+ * ways. If the lines do not divide evenly, the first sets have one more way. */
+static enum fth_status create_smaller(const struct fth_sim_shape *shape, uint64_t size_bytes,
+                                      uint64_t seed, struct fth_cache **cache)
+{
+    uint64_t lines = size_bytes / shape->line_bytes, sets = shape->sets;
+    struct fth_sim_shape smaller = *shape;
+    smaller.ways = lines / sets;
+    if (smaller.ways == 0) {
+        smaller.sets = 1;
+        smaller.ways = lines ? lines : 1;
+        smaller.index = "mod";
+    }
+    if (smaller.way_weights)
+        smaller.way_weight_count = smaller.ways; /* the weights of the remaining ways */
+    if (lines % smaller.sets == 0 || smaller.way_weights) {
+        smaller.set_ways = NULL;
+        return fth_sim_cache_create(&smaller, FTH_WRITE_EVICT, seed, cache, NULL);
+    }
+    uint64_t *set_ways = calloc(sets, sizeof *set_ways);
+    if (!set_ways)
+        return FTH_NO_MEMORY;
+    for (uint64_t set = 0; set < sets; set++)
+        set_ways[set] = smaller.ways + (set < lines % sets);
+    smaller.set_ways = set_ways;
+    enum fth_status status = fth_sim_cache_create(&smaller, FTH_WRITE_EVICT, seed, cache, NULL);
+    free(set_ways);
+    return status;
+}
+
+enum fth_status fth_sim_caches_init(struct fth_sim_caches *caches, const struct fth_sim_plan *plan,
+                                    struct fth_error *error)
+{
+    *caches = (struct fth_sim_caches){.plan = plan};
+    for (unsigned i = 0; i < plan->array_count; i++) {
+        const struct fth_sim_shape *shape = &plan->arrays[i];
+        size_t count = (size_t)fth_sim_owner_count(shape->scope, plan->sms) * shape->per_sm;
+        caches->instances[i] = calloc(count, sizeof *caches->instances[i]);
+        if (!caches->instances[i])
+            return fth_no_memory(error, "simulate GPU", NULL);
+        struct fth_sim_instance *first = &caches->instances[i][0];
+        first->size_bytes = shape->size_bytes;
+        /* Create the first instance now, so that an invalid shape is reported before any launch. */
+        enum fth_status status =
+            fth_sim_cache_create(shape, FTH_WRITE_EVICT, plan->seed, &first->cache, error);
+        if (status != FTH_OK)
+            return status;
+    }
+    return FTH_OK;
+}
+
+void fth_sim_caches_fini(struct fth_sim_caches *caches)
+{
+    for (unsigned i = 0; i < FTH_SIM_ELEMENTS; i++) {
+        if (!caches->instances[i])
+            continue;
+        const struct fth_sim_shape *shape = &caches->plan->arrays[i];
+        size_t count = (size_t)fth_sim_owner_count(shape->scope, caches->plan->sms) * shape->per_sm;
+        for (size_t k = 0; k < count; k++)
+            fth_cache_destroy(caches->instances[i][k].cache);
+        free(caches->instances[i]);
+    }
+}
+
+void fth_sim_caches_launch(struct fth_sim_caches *caches, uint64_t l1_bytes)
+{
+    caches->launch++;
+    caches->l1_bytes = l1_bytes;
+}
+
+/* Prepares an instance for its first use in a launch: creates it, changes its size, or empties it.
+ * Returns NULL if memory is exhausted. */
+static struct fth_cache *prepare(struct fth_sim_caches *caches, unsigned array,
+                                 struct fth_sim_instance *instance)
+{
+    const struct fth_sim_plan *plan = caches->plan;
+    const struct fth_sim_shape *shape = &plan->arrays[array];
+    bool is_l1 = plan->levels[FTH_SIM_L1].present && plan->levels[FTH_SIM_L1].array == array;
+    uint64_t size_bytes = is_l1 ? caches->l1_bytes : shape->size_bytes;
+    uint64_t seed = plan->seed + (uint64_t)(instance - caches->instances[array]);
+    instance->launch = caches->launch;
+    if (instance->cache && instance->size_bytes == size_bytes) {
+        if (shape->scope == FTH_SIM_SCOPE_SM)
+            fth_cache_clear(instance->cache);
+        return instance->cache;
+    }
+    fth_cache_destroy(instance->cache);
+    instance->cache = NULL;
+    instance->size_bytes = size_bytes;
+    enum fth_status status =
+        size_bytes < shape->size_bytes
+            ? create_smaller(shape, size_bytes, seed, &instance->cache)
+            : fth_sim_cache_create(shape, FTH_WRITE_EVICT, seed, &instance->cache, NULL);
+    return status == FTH_OK ? instance->cache : NULL;
+}
+
+struct fth_cache *fth_sim_caches_get(struct fth_sim_caches *caches, enum fth_sim_element element,
+                                     uint32_t sm, uint32_t warp)
+{
+    unsigned array = caches->plan->levels[element].array;
+    const struct fth_sim_shape *shape = &caches->plan->arrays[array];
+    size_t index = shape->per_sm == 1 ? fth_sim_owner(shape->scope, sm)
+                                      : (size_t)fth_sim_owner(shape->scope, sm) * shape->per_sm +
+                                            warp % shape->per_sm;
+    struct fth_sim_instance *instance = &caches->instances[array][index];
+    if (instance->launch == caches->launch)
+        return instance->cache;
+    return prepare(caches, array, instance);
+}
+
+/* Reads bytes within one line. Returns true on a hit. On a miss, sets *from and *to to the address
+ * range that has to be fetched. */
+static bool read_line(struct fth_cache *cache, const struct fth_sim_shape *shape, uint64_t address,
+                      uint64_t bytes, uint64_t *from, uint64_t *to)
+{
+    if (shape->fill_bytes > shape->sector_bytes &&
+        fth_cache_probe(cache, address, bytes) != FTH_CACHE_HIT) {
+        /* A miss fetches whole units of fill_bytes, but not beyond the end of the line. */
+        uint64_t line = address & ~(shape->line_bytes - 1);
+        uint64_t start = (address - line) / shape->fill_bytes * shape->fill_bytes;
+        uint64_t end = (address + bytes - line + shape->fill_bytes - 1) / shape->fill_bytes *
+                       shape->fill_bytes;
+        address = line + start;
+        bytes = (end < shape->line_bytes ? end : shape->line_bytes) - start;
+    }
+    struct fth_cache_result result;
+    if (fth_cache_access(cache, address, bytes, FTH_CACHE_READ, &result) == FTH_CACHE_HIT)
+        return true;
+    uint64_t line = address & ~(shape->line_bytes - 1);
+    unsigned first = (unsigned)__builtin_ctzll(result.fetch);
+    unsigned last = 63 - (unsigned)__builtin_clzll(result.fetch);
+    *from = line + first * shape->sector_bytes;
+    *to = line + (last + 1) * shape->sector_bytes;
+    return false;
+}
+
+bool fth_sim_cache_read(struct fth_cache *cache, const struct fth_sim_shape *shape,
+                        uint64_t *address, uint64_t *bytes)
+{
+    uint64_t end = *address + *bytes, first = UINT64_MAX, last = 0;
+    for (uint64_t at = *address; at < end;) {
+        uint64_t next = (at & ~(shape->line_bytes - 1)) + shape->line_bytes, from, to;
+        uint64_t stop = next < end ? next : end;
+        if (!read_line(cache, shape, at, stop - at, &from, &to)) {
+            first = first < from ? first : from;
+            last = to;
+        }
+        at = stop;
+    }
+    if (first == UINT64_MAX)
+        return true;
+    *address = first;
+    *bytes = last - first;
+    return false;
+}

@@ -1,0 +1,123 @@
+/* The figures of a simulated GPU that a driver would report, and the architecture, which follows
+ * from them. All other figures must be measured, as on a real GPU. */
+#include "device/sim/sim.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *section, *attribute;
+} driver_attributes[] = {
+    {"device", "name"},
+    {"device", "vendor"},
+    {"device", "architecture"},
+    {"device", "compute_capability"},
+    {"device", "sms"},
+    {"device", "warp_size"},
+    {"device", "clock_mhz"},
+    {"device", "memory_clock_mhz"},
+    {"device", "memory_bus_bits"},
+    {"device", "max_threads_per_block"},
+    {"device", "max_threads_per_sm"},
+    {"shared", "size_bytes"},
+    {"shared", "max_block_bytes"},
+    {"l2", "size_bytes"},
+    {"memory", "size_bytes"},
+    {"registers", "size_bytes"},
+};
+
+/* Scopes of the elements above. They have no source, because no driver reports them. */
+static const struct {
+    const char *element, *scope;
+} scopes[] = {{"shared", "sm"}, {"l2", "gpu"}, {"memory", "gpu"}, {"registers", "sm"}};
+
+static enum fth_status find_section(struct fth_gpu *facts, const char *name,
+                                    struct fth_gpu_section **section, struct fth_error *error)
+{
+    *section = fth_gpu_section(facts, name);
+    if (*section)
+        return FTH_OK;
+    enum fth_status status = fth_gpu_add_element(facts, name, error);
+    *section = fth_gpu_section(facts, name);
+    for (size_t i = 0; i < FTH_COUNT(scopes) && status == FTH_OK; i++)
+        if (strcmp(scopes[i].element, name) == 0) {
+            struct fth_attribute scope = fth_attribute_make("scope", FTH_TEXT);
+            scope.text = scopes[i].scope;
+            status = fth_gpu_set(facts, *section, &scope, error);
+        }
+    return status;
+}
+
+static enum fth_status set_fact(struct fth_gpu *facts, const char *name,
+                                const struct fth_attribute *from, struct fth_error *error)
+{
+    struct fth_gpu_section *section;
+    enum fth_status status = find_section(facts, name, &section, error);
+    /* find_section has set the scope. */
+    if (status != FTH_OK || strcmp(from->name, "scope") == 0)
+        return status;
+    struct fth_attribute attribute = fth_attribute_make(from->name, from->kind);
+    attribute.number = from->number;
+    attribute.text = from->text;
+    attribute.source =
+        strcmp(from->name, "architecture") == 0 ? FTH_SOURCE_DERIVED : FTH_SOURCE_DRIVER;
+    return fth_gpu_set(facts, section, &attribute, error);
+}
+
+/* Returns the memory clock in MHz as a driver reports it, which is half the data rate. A
+ * description gives the clock in the convention of its source, so the peak bandwidth is used if the
+ * description has it. */
+static double memory_clock(const struct fth_gpu *gpu)
+{
+    double peak = fth_gpu_number(gpu, "memory", "peak_bytes_per_s", NAN);
+    double bits = fth_gpu_number(gpu, "device", "memory_bus_bits", NAN);
+    double clock_mhz = peak / (bits / 8) / 2 / 1e6;
+    return isnan(clock_mhz) ? fth_gpu_number(gpu, "device", "memory_clock_mhz", NAN) : clock_mhz;
+}
+
+enum fth_status fth_sim_facts_create(const struct fth_gpu *gpu, const struct fth_sim_plan *plan,
+                                     struct fth_gpu **facts, struct fth_error *error)
+{
+    struct fth_attribute backend = fth_attribute_make("backend", FTH_TEXT);
+    struct fth_attribute sms = fth_attribute_make("sms", FTH_NUMBER);
+    struct fth_attribute memory = fth_attribute_make("size_bytes", FTH_NUMBER);
+    backend.text = "simulated";
+    sms.number = plan->sms;
+    memory.number = (double)plan->memory_bytes;
+    enum fth_status status = fth_gpu_create(facts, error);
+    for (size_t i = 0; i < FTH_COUNT(driver_attributes) && status == FTH_OK; i++) {
+        const struct fth_attribute *known =
+            fth_gpu_attribute(gpu, driver_attributes[i].section, driver_attributes[i].attribute);
+        if (!known)
+            continue;
+        struct fth_attribute each = *known;
+        if (strcmp(driver_attributes[i].attribute, "memory_clock_mhz") == 0)
+            each.number = memory_clock(gpu);
+        status = set_fact(*facts, driver_attributes[i].section, &each, error);
+    }
+    /* Every driver reports these, so they are set even if the description lacks them. */
+    if (status == FTH_OK)
+        status = set_fact(*facts, "device", &sms, error);
+    if (status == FTH_OK)
+        status = set_fact(*facts, "memory", &memory, error);
+    if (status == FTH_OK)
+        status = set_fact(*facts, "device", &backend, error);
+    return status;
+}
+
+enum fth_status fth_sim_facts_copy(const struct fth_gpu *facts, struct fth_gpu *gpu,
+                                   struct fth_error *error)
+{
+    enum fth_status status = FTH_OK;
+    const struct fth_attribute *attribute;
+    for (size_t i = 0; (attribute = fth_gpu_attribute_at(facts, "device", i)) && status == FTH_OK;
+         i++)
+        status = set_fact(gpu, "device", attribute, error);
+    for (size_t e = 0; e < fth_gpu_element_count(facts); e++) {
+        const char *name = fth_gpu_element_name(facts, e);
+        for (size_t i = 0; (attribute = fth_gpu_attribute_at(facts, name, i)) && status == FTH_OK;
+             i++)
+            status = set_fact(gpu, name, attribute, error);
+    }
+    return status;
+}

@@ -1,0 +1,174 @@
+/* L2 and device memory. With several partitions, each line has a home partition: the parity of its
+ * address under a mask. An SM accesses its near partition, which also holds copies of lines whose
+ * home is another partition. If the near partition misses, the home partition is accessed, with
+ * the far latency. If that misses too, the line comes from memory.
+ *
+ *   SM ──► near partition ──(home is near)──────────► memory
+ *                         └─(home is far)──► home ──► memory, far
+ *
+ * Writes and atomics are executed in the home partition and invalidate copies in the others.
+ *
+ * Written data goes to memory when it is evicted, but it uses memory bandwidth when it becomes
+ * dirty. The total is the same, and no SM has to wait for the writes of another one. */
+#include "device/sim/sim.h"
+
+#include <stdlib.h>
+
+/* log2 of the buckets of a port's ring: 2^14 buckets of 256 cycles cover 4 million cycles. */
+#define RING_BITS 14
+
+enum fth_status fth_sim_l2_init(struct fth_sim_l2 *l2, const struct fth_sim_plan *plan,
+                                struct fth_error *error)
+{
+    *l2 = (struct fth_sim_l2){.plan = plan, .sharers = plan->sms};
+    l2->partitions = calloc(plan->partitions, sizeof *l2->partitions);
+    l2->ports = calloc(plan->sms, sizeof *l2->ports);
+    if (!l2->partitions || !l2->ports)
+        return fth_no_memory(error, "simulate GPU", NULL);
+    for (uint32_t i = 0; i < plan->sms; i++)
+        l2->ports[i].l2.bits = l2->ports[i].memory.bits = RING_BITS;
+    /* A write-back cache of cache/ records which bytes are written, for lines of up to 4096 bytes.
+     * No known L2 has longer lines. */
+    enum fth_write write = plan->l2.line_bytes <= 4096 ? FTH_WRITE_BACK : FTH_WRITE_EVICT;
+    enum fth_status status = FTH_OK;
+    for (uint32_t i = 0; i < plan->partitions && status == FTH_OK; i++)
+        status = fth_sim_cache_create(&plan->l2, write, plan->seed + i, &l2->partitions[i], error);
+    return status;
+}
+
+void fth_sim_l2_fini(struct fth_sim_l2 *l2)
+{
+    for (uint32_t i = 0; l2->partitions && i < l2->plan->partitions; i++)
+        fth_cache_destroy(l2->partitions[i]);
+    free(l2->partitions);
+    for (uint32_t i = 0; l2->ports && i < l2->plan->sms; i++) {
+        fth_sim_port_fini(&l2->ports[i].l2);
+        fth_sim_port_fini(&l2->ports[i].memory);
+    }
+    free(l2->ports);
+}
+
+void fth_sim_l2_launch(struct fth_sim_l2 *l2, uint32_t sms)
+{
+    l2->sharers = sms;
+    for (uint32_t i = 0; i < l2->plan->sms; i++)
+        l2->ports[i].l2.unpaired_reads = l2->ports[i].memory.unpaired_reads = 0;
+}
+
+/* Returns the home partition of a line. With more than two partitions, it is the number of set
+ * address bits under the mask, modulo the number of partitions. */
+static uint32_t home_of(const struct fth_sim_plan *plan, uint64_t address)
+{
+    if (plan->partitions == 1)
+        return 0;
+    return (uint32_t)__builtin_popcountll(address & plan->home_mask) % plan->partitions;
+}
+
+/* Bytes that an access moves between L2 and memory. */
+struct traffic {
+    uint64_t fetched, written;
+};
+
+/* Reads bytes within one line. Returns the latency and adds the bytes fetched from memory to
+ * `traffic`. */
+static int64_t read_line(struct fth_sim_l2 *l2, uint32_t near, uint64_t address, uint64_t bytes,
+                         struct traffic *traffic)
+{
+    const struct fth_sim_plan *plan = l2->plan;
+    uint32_t home = home_of(plan, address);
+    if (fth_sim_cache_read(l2->partitions[near], &plan->l2, &address, &bytes))
+        return plan->l2_latency;
+    if (home != near && fth_sim_cache_read(l2->partitions[home], &plan->l2, &address, &bytes))
+        return plan->l2_far_latency;
+    traffic->fetched += bytes;
+    return home == near ? plan->memory_latency : plan->memory_far_latency;
+}
+
+/* Returns how long the access waits for bandwidth between the SM and L2 and, for `traffic`, between
+ * L2 and memory. */
+static int64_t wait_for_bandwidth(struct fth_sim_l2 *l2, uint32_t sm, int64_t time,
+                                  uint64_t read_bytes, uint64_t written_bytes,
+                                  struct traffic traffic)
+{
+    const struct fth_sim_plan *plan = l2->plan;
+    struct fth_sim_l2_ports *link = &l2->ports[sm];
+    int64_t wait =
+        fth_sim_port_move(&link->l2, &plan->l2_rates, l2->sharers, time, read_bytes, written_bytes);
+    if (traffic.fetched || traffic.written)
+        wait += fth_sim_port_move(&link->memory, &plan->memory_rates, l2->sharers, time + wait,
+                                  traffic.fetched, traffic.written);
+    return wait;
+}
+
+int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
+                        int64_t time)
+{
+    const struct fth_sim_plan *plan = l2->plan;
+    /* A read covers whole sectors: if only a part of a sector was written, the rest is fetched from
+     * memory, as on an H200. */
+    const uint64_t sector = plan->l2.sector_bytes, line_bytes = plan->l2.line_bytes;
+    uint64_t end = (address + bytes + sector - 1) & ~(sector - 1);
+    struct traffic traffic = {0};
+    int64_t latency = 0;
+    for (uint64_t at = address & ~(sector - 1); at < end;) {
+        uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
+        int64_t line_latency = read_line(l2, sm % plan->partitions, at, stop - at, &traffic);
+        latency = line_latency > latency ? line_latency : latency;
+        at = stop;
+    }
+    return latency + wait_for_bandwidth(l2, sm, time, bytes, 0, traffic);
+}
+
+/* Writes bytes within one line of the home partition. Returns the bytes that will have to be
+ * written to memory. */
+static uint64_t write_line(struct fth_sim_l2 *l2, uint32_t home, uint64_t address, uint64_t bytes)
+{
+    struct fth_cache_result result;
+    fth_cache_access(l2->partitions[home], address, bytes, FTH_CACHE_WRITE, &result);
+    return (uint64_t)__builtin_popcountll(result.dirtied | result.below) *
+           l2->plan->l2.sector_bytes;
+}
+
+static void drop_copies(struct fth_sim_l2 *l2, uint32_t home, uint64_t address)
+{
+    for (uint32_t i = 0; i < l2->plan->partitions; i++)
+        if (i != home)
+            fth_cache_invalidate(l2->partitions[i], address, NULL);
+}
+
+int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
+                         int64_t time)
+{
+    const struct fth_sim_plan *plan = l2->plan;
+    uint64_t end = address + bytes, line_bytes = plan->l2.line_bytes;
+    struct traffic traffic = {0};
+    int64_t latency = plan->l2_latency;
+    for (uint64_t at = address; at < end;) {
+        uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
+        uint32_t home = home_of(plan, at);
+        traffic.written += write_line(l2, home, at, stop - at);
+        drop_copies(l2, home, at);
+        if (home != sm % plan->partitions)
+            latency = plan->l2_far_latency;
+        at = stop;
+    }
+    return latency + wait_for_bandwidth(l2, sm, time, 0, bytes, traffic);
+}
+
+int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
+                          int64_t time)
+{
+    const struct fth_sim_plan *plan = l2->plan;
+    uint32_t home = home_of(plan, address);
+    bool near = home == sm % plan->partitions;
+    uint64_t from = address, missing = bytes;
+    struct traffic traffic = {0};
+    bool hit = fth_sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing);
+    traffic.fetched = hit ? 0 : missing;
+    traffic.written = write_line(l2, home, address, bytes);
+    drop_copies(l2, home, address);
+    int64_t wait = wait_for_bandwidth(l2, sm, time, 0, bytes, traffic);
+    if (hit)
+        return wait + (near ? plan->l2_latency : plan->l2_far_latency);
+    return wait + (near ? plan->memory_latency : plan->memory_far_latency);
+}

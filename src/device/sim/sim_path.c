@@ -1,0 +1,332 @@
+/* The latency of a memory access of a warp. The addresses of the lanes are coalesced into requests.
+ * Each request looks up the levels of its path until one has the data. The slowest request
+ * determines the latency of the access.
+ *
+ *   global .ca     L1 ─┐                      global .nc   read-only ─┐
+ *   global .cg …       ├─► TLBs ─► L2 ─► memory   texture  texture ───┤
+ *   local          L1 ─┘                      constant  L1 ─► L1.5 ───┘
+ *
+ * The latency of a request is that of the level that has the data, not a sum over levels. */
+#include "device/sim/sim.h"
+
+#include <string.h>
+
+/* A request is a contiguous range of bytes within an aligned segment of 128 bytes. An SM sends one
+ * request per cycle. */
+#define SEGMENT_BYTES 128
+#define REQUEST_MICROCYCLES 1000000u
+/* Maximum requests of one access: 32 lanes with four words each in different segments, as vector
+ * accesses to local memory have. */
+enum { MAX_REQUESTS = 128 };
+
+struct request {
+    uint64_t address, bytes;
+};
+
+struct requests {
+    struct request list[MAX_REQUESTS];
+    unsigned count;
+    uint64_t last_segment; /* the highest segment of all requests */
+};
+
+/* Addresses of local memory, far from all allocations. Each warp has a part in which words with the
+ * same offset of all 32 lanes are adjacent. */
+#define LOCAL_BASE ((uint64_t)1 << 58)
+#define LOCAL_WARP_BYTES ((uint64_t)1 << 26)
+
+/* ---- requests ---- */
+
+/* Adds a range within one segment: extends a request that touches or overlaps it, or adds one. */
+static void add_request(struct requests *requests, uint64_t address, uint64_t bytes)
+{
+    const uint64_t end = address + bytes, segment = address / SEGMENT_BYTES;
+    /* Search from the last request, because neighbouring lanes mostly access neighbouring
+     * addresses. In a segment above all others, there is no request to extend. */
+    unsigned i = requests->count && segment <= requests->last_segment ? requests->count : 0;
+    while (i-- > 0) {
+        struct request *each = &requests->list[i];
+        uint64_t each_end = each->address + each->bytes;
+        if (each->address / SEGMENT_BYTES != segment || address > each_end || end < each->address)
+            continue;
+        uint64_t from = address < each->address ? address : each->address;
+        each->bytes = (end > each_end ? end : each_end) - from;
+        each->address = from;
+        return;
+    }
+    if (requests->count == 0 || segment > requests->last_segment)
+        requests->last_segment = segment;
+    if (requests->count < MAX_REQUESTS)
+        requests->list[requests->count++] = (struct request){address, bytes};
+}
+
+/* Adds an access of one lane to local memory, word by word. */
+static void add_local(struct requests *requests, uint64_t base, uint64_t lane, uint64_t address,
+                      uint64_t bytes)
+{
+    for (uint64_t end = address + bytes; address < end;) {
+        uint64_t next = (address | 3) + 1, stop = next < end ? next : end;
+        add_request(requests, base + (address / 4) * SEGMENT_BYTES + lane * 4 + address % 4,
+                    stop - address);
+        address = stop;
+    }
+}
+
+/* Whether all 32 lanes access adjacent words, as streams mostly do. */
+static bool is_contiguous(const struct fth_ptx_access *access)
+{
+    if (access->mask != UINT32_MAX)
+        return false;
+    const uint64_t first = access->addresses[0];
+    uint64_t differs = first % access->bytes;
+    for (unsigned lane = 1; lane < 32; lane++)
+        differs |= access->addresses[lane] ^ (first + (uint64_t)lane * access->bytes);
+    return differs == 0;
+}
+
+/* Whether all active lanes access the same address, as when they read parameters. */
+static bool is_uniform(const struct fth_ptx_access *access)
+{
+    const uint64_t first = access->addresses[__builtin_ctz(access->mask)];
+    uint64_t differs = 0;
+    for (uint32_t left = access->mask; left; left &= left - 1)
+        differs |= access->addresses[__builtin_ctz(left)] ^ first;
+    return differs == 0;
+}
+
+static void coalesce(const struct fth_sim_timing *timing, const struct fth_ptx_access *access,
+                     struct requests *requests)
+{
+    requests->count = 0;
+    bool local = access->space == FTH_SPACE_LOCAL;
+    uint64_t index = (uint64_t)access->who.sm * FTH_SIM_MAX_RESIDENT; /* of the warp on the GPU */
+    index = (index + timing->blocks[access->who.rank].slot) * FTH_SIM_MAX_WARPS + access->who.warp;
+    uint64_t base = LOCAL_BASE + index * LOCAL_WARP_BYTES;
+    if (!local && is_contiguous(access)) {
+        uint64_t at = access->addresses[0], end = at + 32 * (uint64_t)access->bytes;
+        for (uint64_t next; at < end; at = next) {
+            next = at / SEGMENT_BYTES * SEGMENT_BYTES + SEGMENT_BYTES;
+            next = next < end ? next : end;
+            requests->list[requests->count++] = (struct request){at, next - at};
+        }
+        return;
+    }
+    if (!local && access->mask && is_uniform(access)) {
+        requests->list[0] =
+            (struct request){access->addresses[__builtin_ctz(access->mask)], access->bytes};
+        requests->count = 1;
+        return;
+    }
+    for (uint32_t left = access->mask; left; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        if (local)
+            add_local(requests, base, lane, access->addresses[lane], access->bytes);
+        else
+            add_request(requests, access->addresses[lane], access->bytes);
+    }
+}
+
+/* ---- paths ---- */
+
+/* The caches of the SM that a read goes through, ending with FTH_SIM_ELEMENTS. */
+static const uint8_t *find_path(const struct fth_sim_plan *plan,
+                                const struct fth_ptx_access *access)
+{
+    static const uint8_t none[] = {FTH_SIM_ELEMENTS}, l1[] = {FTH_SIM_L1, FTH_SIM_ELEMENTS},
+                         readonly[] = {FTH_SIM_READONLY, FTH_SIM_ELEMENTS},
+                         texture[] = {FTH_SIM_TEXTURE, FTH_SIM_ELEMENTS},
+                         constant[] = {FTH_SIM_CONSTANT_L1, FTH_SIM_CONSTANT_L15, FTH_SIM_ELEMENTS};
+    switch (access->space) {
+    case FTH_SPACE_TEXTURE: return texture;
+    case FTH_SPACE_CONST: return constant;
+    case FTH_SPACE_LOCAL: return plan->l1_caches_local ? l1 : none;
+    default: break;
+    }
+    if (access->cache_op == FTH_CACHE_CG || access->cache_op == FTH_CACHE_CV ||
+        access->cache_op == FTH_CACHE_VOLATILE)
+        return none;
+    if (access->cache_op == FTH_CACHE_NC && plan->levels[FTH_SIM_READONLY].present)
+        return readonly;
+    return plan->l1_caches_global ? l1 : none;
+}
+
+/* Returns the latency that translation adds to a hit in L1: 0 if L1 is virtually addressed. */
+static int64_t l1_translation(struct fth_sim_timing *timing, const struct fth_ptx_warp_id *who,
+                              uint64_t address)
+{
+    if (!timing->plan->l1_physical)
+        return 0;
+    const int64_t penalty = fth_sim_tlbs_look_up(&timing->tlbs, who->sm, address);
+    return penalty ? penalty + timing->plan->l1_tlb_extra : 0;
+}
+
+static int64_t read_latency(struct fth_sim_timing *timing, const struct fth_ptx_warp_id *who,
+                            const uint8_t *path, struct request request, int64_t time)
+{
+    const struct fth_sim_plan *plan = timing->plan;
+    for (; *path != FTH_SIM_ELEMENTS; path++) {
+        const struct fth_sim_level *level = &plan->levels[*path];
+        if (!level->present)
+            continue;
+        struct fth_cache *cache =
+            fth_sim_caches_get(&timing->caches, (enum fth_sim_element) * path, who->sm, who->warp);
+        if (!cache) {
+            timing->failed = true;
+            return level->latency;
+        }
+        const uint64_t bytes = request.bytes;
+        const uint64_t address = request.address;
+        if (fth_sim_cache_read(cache, &plan->arrays[level->array], &request.address,
+                               &request.bytes))
+            return level->latency +
+                   (*path == FTH_SIM_L1 ? l1_translation(timing, who, address) : 0) +
+                   fth_sim_port_move(&timing->sms[who->sm].l1, &level->rates, 1, time, bytes, 0);
+    }
+    int64_t penalty = fth_sim_tlbs_look_up(&timing->tlbs, who->sm, request.address);
+    return penalty +
+           fth_sim_l2_read(&timing->l2, who->sm, request.address, request.bytes, time + penalty);
+}
+
+/* Updates L1 for a write: a global write invalidates the line; a local write allocates it. */
+static void write_l1(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
+                     struct request request)
+{
+    const struct fth_sim_plan *plan = timing->plan;
+    bool local = access->space == FTH_SPACE_LOCAL;
+    if (local ? !plan->l1_caches_local : !plan->l1_caches_global)
+        return;
+    struct fth_cache *cache =
+        fth_sim_caches_get(&timing->caches, FTH_SIM_L1, access->who.sm, access->who.warp);
+    timing->failed = timing->failed || !cache;
+    if (cache && local)
+        fth_sim_cache_read(cache, &plan->arrays[plan->levels[FTH_SIM_L1].array], &request.address,
+                           &request.bytes);
+    else if (cache)
+        fth_cache_invalidate(cache, request.address, NULL);
+}
+
+static int64_t write_latency(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
+                             struct request request, int64_t time)
+{
+    uint32_t sm = access->who.sm;
+    write_l1(timing, access, request);
+    int64_t penalty = fth_sim_tlbs_look_up(&timing->tlbs, sm, request.address);
+    const struct fth_sim_level *l1 = &timing->plan->levels[FTH_SIM_L1];
+    if (l1->present && access->kind == FTH_ACCESS_WRITE)
+        penalty += fth_sim_port_move(&timing->sms[sm].l1, &l1->rates, 1, time, 0, request.bytes);
+    time += penalty;
+    return penalty +
+           (access->kind == FTH_ACCESS_ATOMIC
+                ? fth_sim_l2_atomic(&timing->l2, sm, request.address, request.bytes, time)
+                : fth_sim_l2_write(&timing->l2, sm, request.address, request.bytes, time));
+}
+
+/* ---- shared memory ---- */
+
+/* Returns the degree of the bank conflict: the largest number of different words that one bank has
+ * to deliver. Atomics on the same word are serialized, so every word of an atomic access counts. On
+ * an H200, atomics of 32 lanes on one word take 88 cycles, as long as on 32 words of one bank. */
+static unsigned conflict_degree(const struct fth_sim_plan *plan,
+                                const struct fth_ptx_access *access)
+{
+    enum { END = UINT16_MAX, MAX_WORDS = 32 * 16 };
+    uint16_t heads[1024], chain[MAX_WORDS] = {0};
+    uint64_t words[MAX_WORDS];
+    unsigned count = 0, worst = 1;
+    const bool serial = access->kind == FTH_ACCESS_ATOMIC;
+    if (is_contiguous(access) && access->addresses[0] % plan->bank_bytes == 0) {
+        uint64_t row = (uint64_t)plan->banks * plan->bank_bytes,
+                 size = 32 * (uint64_t)access->bytes;
+        return (unsigned)((size + row - 1) / row);
+    }
+    memset(heads, 0xff, plan->banks * sizeof *heads);
+    for (uint32_t left = access->mask; left; left &= left - 1) {
+        uint64_t address = access->addresses[__builtin_ctz(left)];
+        for (uint64_t word = address / plan->bank_bytes;
+             word <= (address + access->bytes - 1) / plan->bank_bytes; word++) {
+            uint16_t *head = &heads[word % plan->banks];
+            unsigned length = 1;
+            uint16_t at = *head;
+            for (; at != END && (words[at] != word || serial); at = chain[at])
+                length++;
+            if (at != END || count == MAX_WORDS)
+                continue;
+            words[count] = word;
+            chain[count] = *head;
+            *head = (uint16_t)count++;
+            worst = length > worst ? length : worst;
+        }
+    }
+    return worst;
+}
+
+/* Returns the latency of an access to shared memory of the block `target` of the cluster. It is not
+ * documented which SMs of a cluster are near each other. The simulator takes blocks of an even rank
+ * and the next odd rank as neighbours. */
+static int64_t block_latency(const struct fth_sim_plan *plan, uint32_t rank, uint32_t target)
+{
+    return target == rank         ? plan->shared_latency
+           : target == (rank ^ 1) ? plan->cluster_latency
+                                  : plan->cluster_far_latency;
+}
+
+static int64_t shared_latency(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
+                              int64_t time)
+{
+    const struct fth_sim_plan *plan = timing->plan;
+    bool one_word = (access->mask & (access->mask - 1)) == 0 && access->bytes <= plan->bank_bytes;
+    unsigned degree = one_word ? 1 : conflict_degree(plan, access);
+    uint64_t bytes = (uint64_t)__builtin_popcount(access->mask) * access->bytes;
+    const bool written = access->kind == FTH_ACCESS_WRITE;
+    /* An access occupies the banks for a whole number of cycles, one per row. If the bandwidth of
+     * the description corresponds to whole cycles, to within 0.02, that is the exact limit.
+     * Otherwise a port limits the bytes, so that the average rate is right. */
+    const struct fth_sim_rates *rates = &plan->shared_rates;
+    const double exact_cycles = (double)bytes * (written ? rates->write : rates->read) / 1e6;
+    const unsigned rows = (unsigned)(exact_cycles + 0.02);
+    struct fth_sim_sm *sm = &timing->sms[access->who.sm];
+    int64_t wait = fth_sim_slots_take(&sm->banks, time, rows > degree ? rows : degree);
+    /* An access to another SM uses the bandwidth between SMs. Bandwidth on the other SM is not
+     * modelled. */
+    const bool own_block = access->target == access->who.rank;
+    const bool exact_rows = own_block && (rates->copy_extra == 0) && exact_cycles > rows - 0.02 &&
+                            exact_cycles < rows + 0.02;
+    if (!exact_rows)
+        wait += fth_sim_port_move(own_block ? &sm->shared : &sm->cluster,
+                                  own_block ? rates : &plan->cluster_rates, 1, time + wait,
+                                  written ? 0 : bytes, written ? bytes : 0);
+    return block_latency(plan, access->who.rank, access->target) + (degree - 1) * plan->conflict +
+           wait;
+}
+
+/* ---- the whole access ---- */
+
+int64_t fth_sim_path_latency(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
+                             int64_t time)
+{
+    if (access->space == FTH_SPACE_PARAM)
+        return 0; /* kernel parameters are always resident */
+    if (access->space == FTH_SPACE_SHARED)
+        return shared_latency(timing, access, time);
+    const uint8_t *path = find_path(timing->plan, access);
+    struct fth_sim_port *port = &timing->sms[access->who.sm].requests;
+    if (access->kind == FTH_ACCESS_READ && access->space != FTH_SPACE_LOCAL &&
+        (access->mask & (access->mask - 1)) == 0) {
+        /* Fast path for one lane, as in every pointer chase. */
+        struct request only = {access->addresses[__builtin_ctz(access->mask)], access->bytes};
+        int64_t wait = fth_sim_port_take(port, time, REQUEST_MICROCYCLES);
+        return wait + read_latency(timing, &access->who, path, only, time + wait);
+    }
+    struct requests requests;
+    coalesce(timing, access, &requests);
+    int64_t worst = 0;
+    for (unsigned i = 0; i < requests.count; i++) {
+        int64_t sent = (int64_t)i * FTH_SIM_CYCLE;
+        sent += fth_sim_port_take(port, time + sent, REQUEST_MICROCYCLES);
+        int64_t latency =
+            sent + (access->kind == FTH_ACCESS_READ
+                        ? read_latency(timing, &access->who, path, requests.list[i], time + sent)
+                        : write_latency(timing, access, requests.list[i], time + sent));
+        worst = latency > worst ? latency : worst;
+    }
+    return worst;
+}

@@ -1,0 +1,42 @@
+/* Copies between host and device by the driver. A copy takes the latency of the link plus its bytes
+ * at the link's bandwidth, whatever its size. */
+#include "device/sim/sim.h"
+
+#include <math.h>
+
+void fth_sim_host_link_init(struct fth_sim_host_link *link, const struct fth_gpu *gpu)
+{
+    static const struct {
+        enum fth_transfer_kind kind;
+        bool pinned;
+        const char *attribute;
+    } rows[] = {
+        {FTH_TRANSFER_TO_DEVICE, true, "link_to_device_bytes_per_s"},
+        {FTH_TRANSFER_FROM_DEVICE, true, "link_from_device_bytes_per_s"},
+        {FTH_TRANSFER_BOTH, true, "link_both_bytes_per_s"},
+        {FTH_TRANSFER_TO_DEVICE, false, "link_pageable_to_device_bytes_per_s"},
+        {FTH_TRANSFER_FROM_DEVICE, false, "link_pageable_from_device_bytes_per_s"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++)
+        link->bytes_per_s[rows[i].kind][rows[i].pinned] =
+            fth_gpu_number(gpu, "device", rows[i].attribute, NAN);
+    link->bytes_per_s[FTH_TRANSFER_BOTH][false] = NAN;
+    link->latency_ns = fth_gpu_number(gpu, "device", "link_latency_ns", NAN);
+}
+
+enum fth_status fth_sim_transfer(const struct fth_sim_host_link *link,
+                                 const struct fth_transfer *transfer, uint32_t *samples,
+                                 struct fth_error *error)
+{
+    if (transfer->kind > FTH_TRANSFER_BOTH)
+        return fth_fail(error, FTH_UNSUPPORTED, "transfer", NULL, "there is no other GPU");
+    const double rate = link->bytes_per_s[transfer->kind][transfer->pinned];
+    if (isnan(rate) || isnan(link->latency_ns))
+        return fth_fail(error, FTH_UNSUPPORTED, "transfer", NULL,
+                        "the description has no latency or bandwidth of the host link");
+    const double bytes = (double)transfer->bytes * (transfer->kind == FTH_TRANSFER_BOTH ? 2 : 1);
+    const double ns = link->latency_ns + bytes / rate * 1e9;
+    for (uint32_t i = 0; i < transfer->repeats; i++)
+        samples[i] = ns < UINT32_MAX ? (uint32_t)(ns + 0.5) : UINT32_MAX;
+    return FTH_OK;
+}

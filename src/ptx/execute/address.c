@@ -1,0 +1,305 @@
+/* Resolves the address of each lane of an access to host memory. An access that is misaligned or
+ * outside of its memory fails the launch, and the error names the instruction, the thread and the
+ * address, as a memory checker does. */
+#include "ptx/execute/address.h"
+
+/* ---- host memory, one function per space ---- */
+
+/* Returns the host address of `bytes` bytes at an offset into a memory of `size` bytes, or NULL if
+ * they are not entirely inside. */
+static inline uint8_t *within(uint8_t *memory, uint64_t size, uint64_t offset, unsigned bytes)
+{
+    return offset <= size && size - offset >= bytes ? memory + offset : NULL;
+}
+
+/* If this is NULL because the host is out of memory, fth_ptx_reserve_shared has already set that
+ * error, which takes precedence over the fault that the caller reports. */
+static inline uint8_t *host_of_shared(struct fth_ptx_block *block, uint64_t address, unsigned bytes)
+{
+    if (!block->shared && !fth_ptx_reserve_shared(block))
+        return NULL;
+    return within(block->shared, block->shared_bytes, address, bytes);
+}
+
+/* A kernel without local variables has no local memory. */
+static inline uint8_t *host_of_local(const struct fth_ptx_warp *warp, int lane, uint64_t address,
+                                     unsigned bytes)
+{
+    return warp->local ? within(warp->local + (uint64_t)lane * warp->local_bytes, warp->local_bytes,
+                                address, bytes)
+                       : NULL;
+}
+
+/* The parameters of calls: each lane has its own in each frame. */
+static inline uint8_t *host_of_param(const struct fth_ptx_warp *warp, int lane, uint64_t address,
+                                     unsigned bytes)
+{
+    const struct fth_ptx_frame *frame = warp->frame;
+    uint64_t size = frame->function->param_bytes;
+    return frame->params ? within(frame->params + (uint64_t)lane * size, size, address, bytes)
+                         : NULL;
+}
+
+/* The arguments of the kernel, which are the same for all threads. */
+static inline uint8_t *host_of_argument(const struct fth_ptx_warp *warp, uint64_t address,
+                                        unsigned bytes)
+{
+    const struct fth_ptx_run *run = warp->block->run;
+    return within((uint8_t *)run->arguments, run->kernel->kernel.parameter_bytes, address, bytes);
+}
+
+/* Returns the allocation of global or constant memory that contains the address, or NULL. */
+static inline const struct fth_ptx_allocation *allocation_of(struct fth_ptx_warp *warp,
+                                                             uint64_t address)
+{
+    const struct fth_ptx_allocation *found = warp->last_allocation;
+    if (found && address - found->base < found->bytes)
+        return found;
+    found = fth_ptx_find_allocation(warp->block->run->machine->memory, address);
+    if (found)
+        warp->last_allocation = found;
+    return found;
+}
+
+/* Global and constant memory. */
+static inline uint8_t *host_of_global(struct fth_ptx_warp *warp, uint64_t address, unsigned bytes)
+{
+    const struct fth_ptx_allocation *found = allocation_of(warp, address);
+    return found ? within(found->host, found->bytes, address - found->base, bytes) : NULL;
+}
+
+/* Returns the host address of a lane of the group, or NULL if its access is outside of the memory
+ * of the space. */
+static inline uint8_t *host_of(struct fth_ptx_warp *warp, const struct fth_ptx_lane_group *group,
+                               int lane, unsigned bytes)
+{
+    uint64_t address = group->addresses[lane];
+    switch (group->space) {
+    case FTH_SPACE_SHARED: return host_of_shared(group->block, address, bytes);
+    case FTH_SPACE_LOCAL: return host_of_local(warp, lane, address, bytes);
+    case FTH_SPACE_PARAM: return host_of_param(warp, lane, address, bytes);
+    case SPACE_ARGUMENT: return host_of_argument(warp, address, bytes);
+    default: return host_of_global(warp, address, bytes);
+    }
+}
+
+/* ---- faults ---- */
+
+static const char *space_name(unsigned space)
+{
+    switch (space) {
+    case FTH_SPACE_SHARED: return "shared";
+    case FTH_SPACE_LOCAL: return "local";
+    case FTH_SPACE_CONST: return "constant";
+    case FTH_SPACE_PARAM:
+    case SPACE_ARGUMENT: return "parameter";
+    default: return "global";
+    }
+}
+
+/* Reports a fault. `address` is relative to the space. */
+static void report_outside(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                           uint64_t address, unsigned bytes, unsigned space, bool write)
+{
+    fth_ptx_warp_fault(warp, inst, lane, "%s of %u bytes at 0x%llx, outside the %s memory",
+                       write ? "write" : "read", bytes, (unsigned long long)address,
+                       space_name(space));
+}
+
+const uint8_t *fth_ptx_resolve_global(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                                      int lane, uint64_t address, unsigned bytes)
+{
+    const uint8_t *host = host_of_global(warp, address, bytes);
+    if (!host)
+        report_outside(warp, inst, lane, address, bytes, FTH_SPACE_GLOBAL, false);
+    return host;
+}
+
+const uint8_t *fth_ptx_resolve_argument(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                                        int lane, uint64_t address, unsigned bytes)
+{
+    const uint8_t *host = host_of_argument(warp, address, bytes);
+    if (!host)
+        report_outside(warp, inst, lane, address, bytes, SPACE_ARGUMENT, false);
+    return host;
+}
+
+/* ---- groups: each function sets the addresses of the lanes, and the space ---- */
+
+/* Reduces a group in shared memory to the lanes that access the same block as the first lane. Their
+ * addresses become offsets into the shared memory of that block. If the address of the first lane
+ * belongs to no block, the group does not change, and find_hosts then reports that the address is
+ * outside of the memory. */
+static void keep_one_block(const struct fth_ptx_warp *warp, struct fth_ptx_lane_group *group)
+{
+    struct fth_ptx_block *block = block_at(warp, group->addresses[first_lane(group->mask)]);
+    if (warp->block->cluster->count == 1 || !block)
+        return;
+    uint32_t same = 0;
+    FOR_LANES(group->mask, {
+        if (block_at(warp, group->addresses[lane]) == block) {
+            same |= 1u << lane;
+            group->addresses[lane] %= CLUSTER_WINDOW;
+        }
+    });
+    group->mask = same;
+    group->block = block;
+}
+
+/* Generic addresses: keeps the lanes in the space of the first lane. */
+static void group_generic(const struct fth_ptx_warp *warp, const uint64_t *base, uint64_t offset,
+                          struct fth_ptx_lane_group *group)
+{
+    enum fth_ptx_space space = space_of(base[first_lane(group->mask)] + offset);
+    uint64_t window = window_of(space);
+    uint32_t same = 0;
+    FOR_LANES(group->mask, {
+        uint64_t address = base[lane] + offset;
+        if (space_of(address) == space) {
+            same |= 1u << lane;
+            group->addresses[lane] = address - window;
+        }
+    });
+    group->mask = same;
+    /* For space_of, FTH_SPACE_PARAM means the arguments of the kernel. */
+    group->space = space == FTH_SPACE_PARAM ? SPACE_ARGUMENT : space;
+    if (space == FTH_SPACE_SHARED)
+        keep_one_block(warp, group);
+}
+
+static void group_shared(const uint64_t *base, uint64_t offset, struct fth_ptx_lane_group *group)
+{
+    FOR_LANES(group->mask, group->addresses[lane] = shared_offset(base[lane] + offset););
+    group->space = FTH_SPACE_SHARED;
+}
+
+/* An access to the local space may also use a generic address of that space. */
+static void group_local(const uint64_t *base, uint64_t offset, struct fth_ptx_lane_group *group)
+{
+    FOR_LANES(group->mask, {
+        uint64_t address = base[lane] + offset;
+        group->addresses[lane] =
+            space_of(address) == FTH_SPACE_LOCAL ? address - LOCAL_WINDOW : address;
+    });
+    group->space = FTH_SPACE_LOCAL;
+}
+
+/* Sets the host addresses of all lanes if every access is aligned and inside of the `size` bytes of
+ * host memory that begin at address `base`, and returns true then. This is the usual case, and the
+ * loop has no branches, so that the compiler can vectorise it. */
+static inline bool find_hosts_in(uint8_t *memory, uint64_t base, uint64_t size, unsigned bytes,
+                                 struct fth_ptx_lane_group *group)
+{
+    if (!memory || size < bytes)
+        return false;
+    uint64_t last = size - bytes, invalid = 0;
+    FOR_LANES(group->mask, {
+        uint64_t offset = group->addresses[lane] - base;
+        invalid |= (uint64_t)(offset > last) | (group->addresses[lane] & (bytes - 1));
+        group->host[lane] = (uint8_t *)((uintptr_t)memory + (uintptr_t)offset);
+    });
+    return invalid == 0;
+}
+
+/* Tries find_hosts_in for the memory that the first lane accesses. */
+static inline bool find_all_hosts(struct fth_ptx_warp *warp, unsigned bytes,
+                                  struct fth_ptx_lane_group *group)
+{
+    const struct fth_ptx_block *block = group->block;
+    if (group->space == FTH_SPACE_SHARED)
+        return find_hosts_in(block->shared, 0, block->shared_bytes, bytes, group);
+    if (group->space != FTH_SPACE_GLOBAL)
+        return false;
+    const struct fth_ptx_allocation *found =
+        allocation_of(warp, group->addresses[first_lane(group->mask)]);
+    return found && find_hosts_in(found->host, found->base, found->bytes, bytes, group);
+}
+
+/* Sets the host address of each lane. Reports a fault and returns false if an address is invalid.
+ */
+static bool find_hosts(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, unsigned bytes,
+                       bool write, struct fth_ptx_lane_group *group)
+{
+    if (find_all_hosts(warp, bytes, group))
+        return true;
+    /* One by one, up to the first lane whose address is invalid. */
+    for (uint32_t left = group->mask; left; left &= left - 1) {
+        int lane = first_lane(left);
+        uint64_t address = group->addresses[lane];
+        if (address & (bytes - 1)) {
+            fth_ptx_warp_fault(warp, inst, lane,
+                               "%s of %u bytes at 0x%llx, which is not aligned to %u",
+                               write ? "write" : "read", bytes, (unsigned long long)address, bytes);
+            return false;
+        }
+        group->host[lane] = host_of(warp, group, lane, bytes);
+        if (!group->host[lane]) {
+            report_outside(warp, inst, lane, address, bytes, group->space, write);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool fth_ptx_resolve_group(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           uint32_t *mask, unsigned bytes, bool write,
+                           struct fth_ptx_lane_group *group)
+{
+    const uint64_t *base = row(warp, inst->s[0]);
+    uint64_t offset = (uint64_t)inst->offset;
+    group->mask = *mask;
+    group->block = warp->block;
+    switch (inst->space) {
+    case FTH_SPACE_GENERIC: group_generic(warp, base, offset, group); break;
+    case FTH_SPACE_SHARED: /* only the shared memory of the warp's own block */
+        group_shared(base, offset, group);
+        break;
+    case SPACE_CLUSTER:
+        group_shared(base, offset, group);
+        keep_one_block(warp, group);
+        break;
+    case FTH_SPACE_LOCAL: group_local(base, offset, group); break;
+    default:
+        FOR_LANES(group->mask, group->addresses[lane] = base[lane] + offset;);
+        group->space = inst->space;
+    }
+    *mask &= ~group->mask;
+    if (!find_hosts(warp, inst, bytes, write, group))
+        return false;
+    if (write && group->space == FTH_SPACE_CONST) {
+        fth_ptx_warp_fault(warp, inst, first_lane(group->mask), "write to constant memory");
+        return false;
+    }
+    return true;
+}
+
+/* ---- observers ---- */
+
+bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           const struct fth_ptx_lane_group *group, unsigned bytes,
+                           enum fth_ptx_access_kind kind)
+{
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    if (!observer || !observer->access)
+        return true;
+    const struct fth_ptx_access access = {
+        .who = warp->issue.who,
+        .instruction = inst->index,
+        .line = inst->line,
+        .source_file = inst->file,
+        .source_line = inst->source_line,
+        .space =
+            group->space == SPACE_ARGUMENT ? FTH_SPACE_PARAM : (enum fth_ptx_space)group->space,
+        .target = group->space == FTH_SPACE_SHARED ? group->block->rank : warp->block->rank,
+        .cache_op = inst->flags & F_VOLATILE ? FTH_CACHE_VOLATILE
+                    : inst->flags & F_NC     ? FTH_CACHE_NC
+                                             : (enum fth_ptx_cache_op)inst->cache_op,
+        .kind = kind,
+        .mask = group->mask,
+        .bytes = bytes,
+        .addresses = group->addresses};
+    if (observer->access(observer->user, &access))
+        return true;
+    warp->failed = true;
+    return false;
+}

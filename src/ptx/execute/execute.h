@@ -1,0 +1,135 @@
+/* Tools for instruction handlers. A handler is a function that executes one instruction for the
+ * active lanes of a warp. Its operation is written once, for one lane. FOR_LANES repeats it for the
+ * lanes of a mask. With a full mask it is a plain loop over 32 lanes, which the compiler can
+ * vectorise. */
+#ifndef FTH_PTX_EXECUTE_H
+#define FTH_PTX_EXECUTE_H
+
+#include "ptx/execute/warp.h"
+
+#include <string.h>
+
+#define FOR_LANES(mask, ...)                                                                       \
+    do {                                                                                           \
+        if ((mask) == FULL_MASK) {                                                                 \
+            for (int lane = 0; lane < LANES; lane++) {                                             \
+                __VA_ARGS__                                                                        \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (uint32_t left_ = (mask); left_; left_ &= left_ - 1) {                             \
+                int lane = __builtin_ctz(left_);                                                   \
+                __VA_ARGS__                                                                        \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
+/* Each macro defines a handler that computes EXPRESSION from one, two or three operands of type T.
+ * EXPRESSION refers to the operands as a, b and c. */
+#define UNARY(NAME, T, EXPRESSION)                                                                 \
+    static void NAME(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)    \
+    {                                                                                              \
+        const uint64_t *ra = row(warp, inst->s[0]);                                                \
+        uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
+        FOR_LANES(mask, T a = (T)ra[lane]; rd[lane] = (uint64_t)(EXPRESSION););                    \
+    }
+
+#define BINARY(NAME, T, EXPRESSION)                                                                \
+    static void NAME(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)    \
+    {                                                                                              \
+        const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);                   \
+        uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
+        FOR_LANES(mask, T a = (T)ra[lane]; T b = (T)rb[lane]; rd[lane] = (uint64_t)(EXPRESSION);); \
+    }
+
+#define TERNARY(NAME, T, EXPRESSION)                                                               \
+    static void NAME(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)    \
+    {                                                                                              \
+        const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);                   \
+        const uint64_t *rc = row(warp, inst->s[2]);                                                \
+        uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
+        FOR_LANES(mask, T a = (T)ra[lane]; T b = (T)rb[lane]; T c = (T)rc[lane];                   \
+                  rd[lane] = (uint64_t)(EXPRESSION););                                             \
+    }
+
+/* An entry in a table of handlers. `run` executes the opcode `base` with this type, exactly these
+ * flags and this number of source operands. */
+struct fth_ptx_handler {
+    const char *base;
+    uint8_t type;
+    uint32_t flags;
+    uint8_t sources;
+    fth_ptx_run_function *run;
+};
+
+/* True if the instruction writes one register and has exactly `sources` source registers. */
+static inline bool has_operands(const struct fth_ptx_inst *inst, int sources)
+{
+    for (int i = 0; i < 6; i++)
+        if ((inst->s[i] != NO_REGISTER) != (i < sources))
+            return false;
+    return inst->d[0] >= 0 && !inst->result_is_predicate && inst->predicate_source_count == 0;
+}
+
+/* Sets inst->run from the first entry that matches the instruction. False if none does. */
+static inline bool select_handler(struct fth_ptx_inst *inst, const char *base,
+                                  const struct fth_ptx_handler *handlers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (handlers[i].type == inst->type && handlers[i].flags == inst->flags &&
+            strcmp(handlers[i].base, base) == 0 && has_operands(inst, handlers[i].sources)) {
+            inst->run = handlers[i].run;
+            return true;
+        }
+    return false;
+}
+
+/* Calls inst->inner with the rounding mode of the instruction. */
+fth_ptx_run_function fth_ptx_run_rounded;
+
+static inline float as_float(uint64_t bits)
+{
+    uint32_t word = (uint32_t)bits;
+    float value;
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+static inline uint32_t float_bits(float value)
+{
+    uint32_t word;
+    memcpy(&word, &value, sizeof word);
+    return word;
+}
+
+static inline double as_double(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint64_t double_bits(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* The lanes whose source predicate is true, after the negation of the operand, if any. */
+static inline uint32_t source_predicate(const struct fth_ptx_warp *warp,
+                                        const struct fth_ptx_inst *inst)
+{
+    uint32_t lanes = warp->predicates[inst->predicate];
+    return inst->negated ? ~lanes : lanes;
+}
+
+/* Sets a predicate to `lanes`, for the lanes of `mask` only. A negative index means that the
+ * instruction has no such destination. */
+static inline void set_predicate(struct fth_ptx_warp *warp, int32_t index, uint32_t mask,
+                                 uint32_t lanes)
+{
+    if (index >= 0)
+        warp->predicates[index] = (warp->predicates[index] & ~mask) | (lanes & mask);
+}
+
+#endif

@@ -1,0 +1,145 @@
+/* Arithmetic on f16, bf16 and pairs of them. It is done in double, and the result is rounded. */
+#include "ptx/execute/execute.h"
+
+#include <math.h>
+
+/* The conversions and constants of a 16-bit format. */
+struct half_kind {
+    double (*to_double)(uint16_t bits);
+    uint16_t (*from_double)(double value, enum fth_ptx_rounding rounding);
+    uint16_t exponent_mask;
+    double min_normal; /* smallest positive normal number */
+};
+
+static const struct half_kind halves = {fth_ptx_half_to_double, fth_ptx_half_from_double, 0x7c00,
+                                        0x1p-14};
+static const struct half_kind bfloats = {fth_ptx_bfloat_to_double, fth_ptx_bfloat_from_double,
+                                         0x7f80, 0x1p-126};
+
+/* x * y + z. If a double does not hold the result exactly, it is rounded to odd, so that the second
+ * rounding, to far fewer bits, can distinguish a tie from a value next to it (Boldo and Melquiond,
+ * 2008). */
+static double fused_odd(double x, double y, double z)
+{
+    double product = x * y; /* exact: at most 22 significant bits */
+    double sum = product + z;
+    if (!isfinite(sum))
+        return sum;
+    double of_z = sum - product;
+    double error = (product - (sum - of_z)) + (z - of_z); /* Knuth's two-sum */
+    if (error != 0 && (double_bits(sum) & 1) == 0)
+        sum = nextafter(sum, error > 0 ? INFINITY : -INFINITY);
+    return sum;
+}
+
+/* With .ftz, a subnormal number becomes a zero with the same sign. */
+static uint16_t flush(uint16_t bits, const struct half_kind *kind, uint32_t flags)
+{
+    return flags & F_FTZ && (bits & kind->exponent_mask) == 0 ? bits & 0x8000 : bits;
+}
+
+enum half_operation { ADD, SUB, MUL, FMA, MIN, MAX, ABS, NEG, EX2, TANH };
+
+/* A number is preferred to a NaN, unless .NaN is given; two NaNs give a NaN. -0 is less than +0. */
+static uint16_t min_or_max(uint16_t a, uint16_t b, const struct half_kind *kind, uint32_t flags,
+                           bool maximum)
+{
+    uint16_t sign = 0;
+    if (flags & F_XORSIGN) {
+        sign = (a ^ b) & 0x8000;
+        a &= 0x7fff;
+        b &= 0x7fff;
+    }
+    double x = kind->to_double(a), y = kind->to_double(b);
+    if (isnan(x) || isnan(y)) {
+        if (flags & F_NAN || (isnan(x) && isnan(y)))
+            return 0x7fff;
+        return (uint16_t)((isnan(x) ? b : a) | sign);
+    }
+    bool less = x < y || (x == y && signbit(x) && !signbit(y));
+    return (uint16_t)((less != maximum ? a : b) | sign);
+}
+
+static uint16_t compute(enum half_operation operation, const struct half_kind *kind, uint32_t flags,
+                        uint16_t a, uint16_t b, uint16_t c)
+{
+    a = flush(a, kind, flags);
+    b = flush(b, kind, flags);
+    c = flush(c, kind, flags);
+    double x = kind->to_double(a), y = kind->to_double(b), z = kind->to_double(c), value;
+    switch (operation) {
+    case ADD: value = x + y; break;
+    case SUB: value = x - y; break;
+    case MUL: value = x * y; break;
+    case FMA: value = fused_odd(x, y, z); break;
+    case EX2: value = exp2(x); break;
+    case TANH: value = tanh(x); break;
+    case MIN: return min_or_max(a, b, kind, flags, false);
+    case MAX: return min_or_max(a, b, kind, flags, true);
+    case ABS: return isnan(x) ? 0x7fff : a & 0x7fff;
+    default: return isnan(x) ? 0x7fff : a ^ 0x8000;
+    }
+    if (flags & F_SAT)
+        value = value > 0 ? fmin(value, 1) : 0;
+    if (flags & F_RELU && value < 0)
+        value = 0;
+    /* .ftz flushes results that are subnormal before they are rounded. */
+    if (flags & F_FTZ && fabs(value) < kind->min_normal)
+        value = copysign(0, value);
+    /* The hardware truncates subnormal results of ex2 instead of rounding them to nearest. */
+    bool truncate = operation == EX2 && value < kind->min_normal;
+    uint16_t result = kind->from_double(value, truncate ? R_RZ : R_RN);
+    if (flags & F_RELU && result == 0x8000)
+        result = 0;
+    return flush(result, kind, flags);
+}
+
+static void run_half(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    const uint64_t *ra = row(warp, inst->s[0]);
+    const uint64_t *rb = inst->s[1] != NO_REGISTER ? row(warp, inst->s[1]) : ra;
+    const uint64_t *rc = inst->s[2] != NO_REGISTER ? row(warp, inst->s[2]) : ra;
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    bool pair = inst->type == T_F16X2 || inst->type == T_BF16X2;
+    const struct half_kind *kind =
+        inst->type == T_F16 || inst->type == T_F16X2 ? &halves : &bfloats;
+    enum half_operation operation = (enum half_operation)inst->mode;
+    FOR_LANES(mask, {
+        uint64_t a = ra[lane], b = rb[lane], c = rc[lane];
+        uint64_t result =
+            compute(operation, kind, inst->flags, (uint16_t)a, (uint16_t)b, (uint16_t)c);
+        if (pair)
+            result |= (uint64_t)compute(operation, kind, inst->flags, (uint16_t)(a >> 16),
+                                        (uint16_t)(b >> 16), (uint16_t)(c >> 16))
+                      << 16;
+        rd[lane] = result;
+    });
+}
+
+bool fth_ptx_select_half(struct fth_ptx_inst *inst, const char *base)
+{
+    static const struct {
+        const char *base;
+        uint8_t operation, sources;
+        uint32_t allowed;
+    } handlers[] = {{"add", ADD, 2, F_FTZ | F_SAT},
+                    {"sub", SUB, 2, F_FTZ | F_SAT},
+                    {"mul", MUL, 2, F_FTZ | F_SAT},
+                    {"fma", FMA, 3, F_FTZ | F_SAT | F_RELU},
+                    {"min", MIN, 2, F_FTZ | F_NAN | F_XORSIGN | F_ABS},
+                    {"max", MAX, 2, F_FTZ | F_NAN | F_XORSIGN | F_ABS},
+                    {"abs", ABS, 1, F_FTZ},
+                    {"neg", NEG, 1, F_FTZ},
+                    {"ex2", EX2, 1, F_FTZ | F_APPROX},
+                    {"tanh", TANH, 1, F_APPROX}};
+    if (inst->type < T_F16 || inst->type > T_BF16X2)
+        return false;
+    for (size_t i = 0; i < FTH_COUNT(handlers); i++)
+        if (strcmp(handlers[i].base, base) == 0 && !(inst->flags & ~handlers[i].allowed) &&
+            inst->rounding <= R_RN && has_operands(inst, handlers[i].sources)) {
+            inst->mode = handlers[i].operation;
+            inst->run = run_half;
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,447 @@
+/* Launches: checks the configuration of a launch, distributes its clusters over the host threads,
+ * and schedules the warps of a cluster. One host thread runs a cluster from start to end.
+ * divergence.c runs the warps. */
+#include "ptx/execute/warp.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- faults ---- */
+
+void fth_ptx_run_stop(struct fth_ptx_run *run)
+{
+    __atomic_store_n(&run->stop, true, __ATOMIC_RELAXED);
+}
+
+void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                        const char *cause, ...)
+{
+    struct fth_ptx_run *run = warp->block->run;
+    char text[256];
+    va_list arguments;
+    va_start(arguments, cause);
+    vsnprintf(text, sizeof text, cause, arguments);
+    va_end(arguments);
+    uint64_t thread = (uint64_t)warp->index * LANES + (uint64_t)lane;
+    const uint32_t *size = run->threads, *xyz = warp->block->xyz;
+    pthread_mutex_lock(run->lock);
+    if (run->status == FTH_OK) {
+        run->status = FTH_INVALID;
+        fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->name,
+                 "line %u (%s), block (%u,%u,%u), thread (%u,%u,%u): %s", inst->line, inst->opcode,
+                 xyz[0], xyz[1], xyz[2], (unsigned)(thread % size[0]),
+                 (unsigned)(thread / size[0] % size[1]), (unsigned)(thread / size[0] / size[1]),
+                 text);
+    }
+    pthread_mutex_unlock(run->lock);
+    warp->failed = true;
+    fth_ptx_run_stop(run);
+}
+
+void fth_ptx_run_no_memory(struct fth_ptx_run *run)
+{
+    pthread_mutex_lock(run->lock);
+    if (run->status == FTH_OK) {
+        run->status = FTH_NO_MEMORY;
+        fth_no_memory(run->error, "run kernel", run->kernel->name);
+    }
+    pthread_mutex_unlock(run->lock);
+    fth_ptx_run_stop(run);
+}
+
+/* ---- blocks ---- */
+
+static void block_fini(struct fth_ptx_block *block)
+{
+    for (uint32_t w = 0; w < block->warp_count; w++) {
+        struct fth_ptx_warp *warp = &block->warps[w];
+        /* After a fault, fragments remain. fth_ptx_run_exit frees each frame when its last lane
+         * exits. */
+        while (warp->fragment_count) {
+            warp->current = 0;
+            fth_ptx_run_exit(warp, &warp->fragments[0], warp->fragments[0].mask);
+        }
+        free(warp->local);
+    }
+    free(block->warps);
+    free(block->shared);
+    *block = (struct fth_ptx_block){.run = block->run};
+}
+
+bool fth_ptx_reserve_shared(struct fth_ptx_block *block)
+{
+    struct fth_ptx_run *run = block->run;
+    block->shared = calloc(1, run->shared_bytes + 16);
+    if (!block->shared) {
+        fth_ptx_run_no_memory(run);
+        return false;
+    }
+    block->shared_bytes = run->shared_bytes;
+    return true;
+}
+
+/* Computes the position in the grid of the block with this rank in this cluster. Clusters, and the
+ * blocks of a cluster, are numbered with x fastest. */
+static void find_block(const struct fth_ptx_run *run, uint64_t cluster, uint32_t rank,
+                       uint32_t xyz[3])
+{
+    for (int i = 0; i < 3; i++) {
+        const uint32_t size = run->cluster[i], clusters = run->grid[i] / size;
+        xyz[i] = (uint32_t)(cluster % clusters) * size + rank % size;
+        cluster /= clusters;
+        rank /= size;
+    }
+}
+
+static bool block_init(struct fth_ptx_block *block, struct fth_ptx_run *run,
+                       struct fth_ptx_cluster *cluster, uint64_t cluster_index, uint32_t rank)
+{
+    uint32_t warps = (uint32_t)((run->threads_per_block + LANES - 1) / LANES);
+    uint32_t sms = run->launch->sms ? run->launch->sms : 1;
+    *block = (struct fth_ptx_block){.run = run, .cluster = cluster, .rank = rank};
+    find_block(run, cluster_index, rank, block->xyz);
+    const uint64_t index =
+        ((uint64_t)block->xyz[2] * run->grid[1] + block->xyz[1]) * run->grid[0] + block->xyz[0];
+    block->index = index;
+    block->sm = (uint32_t)(index % sms);
+    block->warps = calloc(warps, sizeof *block->warps);
+    if (!block->warps) {
+        fth_ptx_run_no_memory(run);
+        return false;
+    }
+    block->warp_count = warps;
+    for (uint32_t w = 0; w < warps; w++) {
+        struct fth_ptx_warp *warp = &block->warps[w];
+        uint64_t lanes = run->threads_per_block - (uint64_t)w * LANES;
+        warp->block = block;
+        warp->index = w;
+        warp->issue.who =
+            (struct fth_ptx_warp_id){.block = index,
+                                     .block_xyz = {block->xyz[0], block->xyz[1], block->xyz[2]},
+                                     .warp = w,
+                                     .sm = block->sm,
+                                     .rank = rank};
+        warp->pool = (const uint64_t(*)[LANES])run->module->pool;
+        warp->existing_lanes = lanes >= LANES ? FULL_MASK : (1u << lanes) - 1;
+        struct fth_ptx_frame *frame = fth_ptx_frame_create(warp, run->kernel, NULL);
+        if (!frame)
+            return false;
+        frame->live = warp->existing_lanes;
+        warp->fragments[0] =
+            (struct fth_ptx_fragment){.mask = warp->existing_lanes, .frame = frame};
+        warp->fragment_count = 1;
+        if (!fth_ptx_reserve_local(warp, frame))
+            return false;
+    }
+    return true;
+}
+
+static bool stopped(const struct fth_ptx_run *run)
+{
+    return __atomic_load_n(&run->stop, __ATOMIC_RELAXED);
+}
+
+/* Gives each warp of the block a turn. Returns true if any warp has not ended. Sets *progress if a
+ * warp issued instructions or a barrier completed. */
+static bool run_round(struct fth_ptx_block *block, bool *progress)
+{
+    struct fth_ptx_run *run = block->run;
+    bool left = false;
+    for (uint32_t w = 0; w < block->warp_count && !stopped(run); w++) {
+        if (block->warps[w].fragment_count == 0)
+            continue;
+        *progress = fth_ptx_warp_run(&block->warps[w], WARP_TURN) || *progress;
+        left = left || block->warps[w].fragment_count > 0;
+        if (block->warps[w].failed)
+            fth_ptx_run_stop(run);
+    }
+    *progress = (left && fth_ptx_release_barriers(block)) || *progress;
+    return left;
+}
+
+/* Runs a cluster for an observer without a `time` callback: the warps take long turns. */
+static void run_in_rounds(struct fth_ptx_run *run, struct fth_ptx_cluster *cluster)
+{
+    for (bool left = true; left && !stopped(run);) {
+        bool progress = false;
+        left = false;
+        for (uint32_t b = 0; b < cluster->count; b++)
+            left = run_round(&cluster->blocks[b], &progress) || left;
+        progress = (left && fth_ptx_release_cluster(cluster)) || progress;
+        if (left && !progress && !stopped(run))
+            fth_ptx_report_deadlock(cluster);
+    }
+}
+
+/* Instructions per turn if the observer has a `time` callback and several warps can run. Long
+ * enough to keep the overhead low; short enough that the accesses of the warps interleave in the
+ * caches as on a GPU. Chosen, not derived. */
+#define SHORT_TURN 8u
+
+/* Returns the warp with the lowest time that can run, or NULL. *alone is true if no other warp can
+ * run. */
+static struct fth_ptx_warp *earliest(const struct fth_ptx_cluster *cluster, bool *alone)
+{
+    struct fth_ptx_warp *first = NULL;
+    *alone = true;
+    for (uint32_t b = 0; b < cluster->count; b++) {
+        const struct fth_ptx_block *block = &cluster->blocks[b];
+        for (uint32_t w = 0; w < block->warp_count; w++) {
+            struct fth_ptx_warp *warp = &block->warps[w];
+            if (warp->fragment_count == 0 || warp->blocked)
+                continue;
+            if (first)
+                *alone = false;
+            if (!first || warp->time < first->time)
+                first = warp;
+        }
+    }
+    return first;
+}
+
+static bool is_done(const struct fth_ptx_cluster *cluster)
+{
+    for (uint32_t b = 0; b < cluster->count; b++)
+        for (uint32_t w = 0; w < cluster->blocks[b].warp_count; w++)
+            if (cluster->blocks[b].warps[w].fragment_count)
+                return false;
+    return true;
+}
+
+/* Reads the times of all warps again, because a barrier can have advanced any of them. */
+static void read_times(const struct fth_ptx_cluster *cluster,
+                       const struct fth_ptx_observer *observer)
+{
+    for (uint32_t b = 0; b < cluster->count; b++)
+        for (uint32_t w = 0; w < cluster->blocks[b].warp_count; w++) {
+            struct fth_ptx_warp *warp = &cluster->blocks[b].warps[w];
+            if (warp->fragment_count)
+                warp->time = observer->time(observer->user, &warp->issue.who);
+        }
+}
+
+/* Runs a cluster for an observer with a `time` callback: always the warp with the lowest time. */
+static void run_by_time(struct fth_ptx_run *run, struct fth_ptx_cluster *cluster)
+{
+    const struct fth_ptx_observer *observer = run->observer;
+    while (!stopped(run)) {
+        bool alone;
+        struct fth_ptx_warp *warp = earliest(cluster, &alone);
+        if (warp) {
+            warp->issue.alone = alone;
+            fth_ptx_warp_run(warp, alone ? WARP_TURN : SHORT_TURN);
+            warp->time = observer->time(observer->user, &warp->issue.who);
+            if (warp->failed)
+                fth_ptx_run_stop(run);
+            if (!warp->blocked && warp->fragment_count && !cluster->unchecked_arrival)
+                continue;
+        }
+        /* The warp arrived at a barrier or ended, which can have completed a barrier. */
+        if (is_done(cluster) || stopped(run))
+            return;
+        bool released = fth_ptx_release_cluster(cluster);
+        for (uint32_t b = 0; b < cluster->count; b++)
+            released = fth_ptx_release_barriers(&cluster->blocks[b]) || released;
+        if (released)
+            read_times(cluster, observer);
+        else if (!warp)
+            fth_ptx_report_deadlock(cluster);
+    }
+}
+
+static void run_cluster(struct fth_ptx_run *run, uint64_t index)
+{
+    struct fth_ptx_block only;
+    struct fth_ptx_cluster cluster = {.blocks = &only};
+    if (run->cluster_blocks > 1)
+        cluster.blocks = calloc(run->cluster_blocks, sizeof *cluster.blocks);
+    bool ok = cluster.blocks != NULL;
+    if (!ok)
+        fth_ptx_run_no_memory(run);
+    for (uint32_t rank = 0; rank < run->cluster_blocks && ok; rank++) {
+        ok = block_init(&cluster.blocks[rank], run, &cluster, index, rank);
+        cluster.count++;
+    }
+    if (ok && run->observer && run->observer->time)
+        run_by_time(run, &cluster);
+    else if (ok)
+        run_in_rounds(run, &cluster);
+    uint64_t warp_instructions = 0, thread_instructions = 0;
+    for (uint32_t rank = 0; rank < cluster.count; rank++) {
+        struct fth_ptx_block *block = &cluster.blocks[rank];
+        for (uint32_t w = 0; w < block->warp_count; w++) {
+            warp_instructions += block->warps[w].instructions;
+            thread_instructions += block->warps[w].thread_instructions;
+        }
+        block_fini(block);
+    }
+    __atomic_fetch_add(&run->warp_instructions, warp_instructions, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&run->thread_instructions, thread_instructions, __ATOMIC_RELAXED);
+    if (cluster.blocks != &only)
+        free(cluster.blocks);
+    if (run->observer && run->observer->done && !run->observer->done(run->observer->user, index))
+        fth_ptx_run_stop(run);
+}
+
+/* Runs clusters until none is left. Each host thread executes this function; only one has a log. */
+static void run_clusters(struct fth_ptx_run *run, const struct fth_log *log)
+{
+    const uint64_t count = run->cluster_count;
+    time_t last = 0;
+    for (;;) {
+        uint64_t index = __atomic_fetch_add(&run->next_cluster, 1, __ATOMIC_RELAXED);
+        if (index >= count || __atomic_load_n(&run->stop, __ATOMIC_RELAXED))
+            return;
+        run_cluster(run, index);
+        time_t now = log ? time(NULL) : 0;
+        if (now != last) /* at most once per second */
+            fth_log_progress(log, run->kernel->name, (double)index / (double)count);
+        last = now;
+    }
+}
+
+static void *run_clusters_unlogged(void *argument)
+{
+    run_clusters(argument, NULL);
+    return NULL;
+}
+
+/* ---- launches ---- */
+
+static unsigned host_threads(const struct fth_ptx_run *run)
+{
+    enum { MAX_THREADS = 256 };
+    if (run->observer && !run->observer->parallel)
+        return 1;
+    uint64_t threads = run->launch->threads;
+    if (threads == 0) {
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        threads = cores > 0 ? (uint64_t)cores : 1;
+    }
+    if (threads > MAX_THREADS)
+        threads = MAX_THREADS;
+    return (unsigned)(threads < run->cluster_count ? threads : run->cluster_count);
+}
+
+/* Determines the cluster size from the launch or the kernel, and checks it. */
+static enum fth_status check_clusters(struct fth_ptx_run *run, struct fth_error *error)
+{
+    static const char operation[] = "launch kernel";
+    const struct fth_ptx_kernel *kernel = &run->kernel->kernel;
+    const uint32_t *requested = run->launch->cluster, *required = kernel->required_cluster;
+    bool is_requested = requested[0] || requested[1] || requested[2];
+    uint64_t blocks = 1;
+    run->cluster_count = 1;
+    for (int i = 0; i < 3; i++) {
+        run->cluster[i] = is_requested ? requested[i] : required[i];
+        run->cluster[i] = run->cluster[i] ? run->cluster[i] : 1;
+        blocks *= run->cluster[i];
+        if (blocks > MAX_CLUSTER_BLOCKS)
+            return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                            "a cluster can have at most %d blocks", MAX_CLUSTER_BLOCKS);
+        if (is_requested && required[0] && required[i] != run->cluster[i])
+            return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                            "the cluster size differs from the kernel's .reqnctapercluster");
+        if (run->grid[i] % run->cluster[i])
+            return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                            "the grid size %u is not a multiple of the cluster size %u",
+                            run->grid[i], run->cluster[i]);
+        run->cluster_count *= run->grid[i] / run->cluster[i];
+    }
+    run->cluster_blocks = (uint32_t)blocks;
+    if (blocks > 1 && run->shared_bytes > CLUSTER_WINDOW)
+        return fth_fail(
+            error, FTH_INVALID, operation, kernel->name,
+            "%llu bytes of shared memory exceed the limit of %llu per block of a cluster",
+            (unsigned long long)run->shared_bytes, (unsigned long long)CLUSTER_WINDOW);
+    return FTH_OK;
+}
+
+static enum fth_status check_launch(struct fth_ptx_run *run, struct fth_error *error)
+{
+    static const char operation[] = "launch kernel";
+    const struct fth_ptx_launch *launch = run->launch;
+    const struct fth_ptx_kernel *kernel = &run->kernel->kernel;
+    run->block_count = run->threads_per_block = 1;
+    for (int i = 0; i < 3; i++) {
+        run->grid[i] = launch->grid[i] ? launch->grid[i] : 1;
+        run->threads[i] = launch->block[i] ? launch->block[i] : 1;
+        if (run->grid[i] > (i ? 65535u : 0x7fffffffu) || run->threads[i] > 1024)
+            return fth_fail(
+                error, FTH_INVALID, operation, kernel->name,
+                "the grid exceeds 2147483647x65535x65535 or the block exceeds 1024 in a dimension");
+        run->block_count *= run->grid[i];
+        run->threads_per_block *= run->threads[i];
+    }
+    if (run->threads_per_block > 1024)
+        return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                        "%llu threads per block exceed the limit of 1024",
+                        (unsigned long long)run->threads_per_block);
+    uint64_t max = (uint64_t)kernel->max_block[0] * kernel->max_block[1] * kernel->max_block[2];
+    if (max && run->threads_per_block > max)
+        return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                        "%llu threads per block exceed the kernel's .maxntid of %llu",
+                        (unsigned long long)run->threads_per_block, (unsigned long long)max);
+    for (int i = 0; i < 3; i++)
+        if (kernel->required_block[i] && kernel->required_block[i] != run->threads[i])
+            return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                            "the block is %ux%ux%u, but the kernel's .reqntid is %ux%ux%u",
+                            run->threads[0], run->threads[1], run->threads[2],
+                            kernel->required_block[0], kernel->required_block[1],
+                            kernel->required_block[2]);
+    if (launch->argument_bytes != kernel->parameter_bytes)
+        return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                        "%zu bytes of arguments were passed, but the kernel takes %zu",
+                        launch->argument_bytes, kernel->parameter_bytes);
+    if (launch->dynamic_shared_bytes > (size_t)1 << 30)
+        return fth_fail(error, FTH_INVALID, operation, kernel->name,
+                        "%zu bytes of dynamic shared memory exceed the limit of 1 GiB",
+                        launch->dynamic_shared_bytes);
+    run->shared_bytes = launch->dynamic_shared_bytes
+                            ? run->module->dynamic_shared + launch->dynamic_shared_bytes
+                            : kernel->shared_bytes;
+    return check_clusters(run, error);
+}
+
+enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_ptx_launch *launch,
+                            struct fth_ptx_totals *totals, struct fth_error *error)
+{
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    struct fth_ptx_run run = {.machine = machine,
+                              .module = machine->module,
+                              .launch = launch,
+                              .observer = launch->observer,
+                              .arguments = launch->arguments,
+                              .lock = &lock,
+                              .error = error};
+    for (size_t i = 0; i < machine->module->function_count; i++) {
+        const struct fth_ptx_function *function = &machine->module->functions[i];
+        if (function->is_kernel && function->has_body &&
+            strcmp(function->name, launch->kernel) == 0)
+            run.kernel = function;
+    }
+    if (!run.kernel)
+        return fth_fail(error, FTH_NOT_FOUND, "launch kernel", launch->kernel,
+                        "'%s' has no kernel of this name", machine->module->name);
+    FTH_TRY(check_launch(&run, error));
+    unsigned threads = host_threads(&run), started = 0;
+    pthread_t workers[256];
+    while (started + 1 < threads &&
+           pthread_create(&workers[started], NULL, run_clusters_unlogged, &run) == 0)
+        started++;
+    run_clusters(&run, launch->log);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(workers[i], NULL);
+    pthread_mutex_destroy(&lock);
+    fth_log_progress(launch->log, run.kernel->name, 1);
+    if (totals)
+        *totals = (struct fth_ptx_totals){run.warp_instructions, run.thread_instructions};
+    if (run.status == FTH_OK && run.stop)
+        return fth_fail(error, FTH_INTERRUPTED, "run kernel", run.kernel->name,
+                        "stopped by the observer");
+    return run.status;
+}

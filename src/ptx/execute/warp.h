@@ -1,0 +1,241 @@
+/* The data structures of an execution: machines, and the blocks and warps of a launch. */
+#ifndef FTH_PTX_WARP_H
+#define FTH_PTX_WARP_H
+
+#include "ptx/engine.h"
+
+/* ---- machines ---- */
+
+/* A range of device memory: one variable, or the result of fth_ptx_alloc. */
+struct fth_ptx_allocation {
+    uint64_t base, bytes;
+    uint8_t *host;
+    size_t mapped_bytes; /* size of the mmap'ed host memory; 0: from calloc */
+    bool is_constant;
+    const struct fth_ptx_machine *owner; /* of a variable; NULL for fth_ptx_alloc */
+};
+
+struct fth_ptx_texture {
+    uint64_t address, texels; /* 0 texels: freed */
+    enum fth_ptx_texel texel_format;
+    unsigned channels;
+};
+
+struct fth_ptx_memory {
+    size_t users;                           /* number of machines */
+    struct fth_ptx_allocation *allocations; /* sorted by base */
+    size_t allocation_count, allocation_capacity;
+    struct fth_ptx_texture *textures;
+    size_t texture_count, texture_capacity;
+};
+
+struct fth_ptx_machine {
+    const struct fth_ptx_module *module; /* NULL: only memory */
+    struct fth_ptx_memory *memory;
+};
+
+/* Returns the allocation that contains the address, or NULL. */
+const struct fth_ptx_allocation *fth_ptx_find_allocation(const struct fth_ptx_memory *memory,
+                                                         uint64_t address);
+
+/* ---- execution ---- */
+
+/* One activation of a function by some lanes of a warp. */
+struct fth_ptx_frame {
+    const struct fth_ptx_function *function;
+    struct fth_ptx_frame *caller;
+    uint32_t return_pc;    /* in the caller */
+    uint32_t call;         /* index of the call site that created this frame */
+    uint32_t depth;        /* 0 for the kernel */
+    uint32_t live;         /* lanes that have not returned */
+    uint32_t operand_base; /* see struct fth_ptx_issue */
+    uint64_t local_base;   /* offset of its variables in the local memory of each thread */
+    uint64_t *rows;        /* [register][lane] */
+    uint32_t *predicates;
+    uint8_t *params; /* [lane][param_bytes] */
+};
+
+enum fth_ptx_fragment_state {
+    RUNNING,
+    AT_BARRIER,        /* waits at a barrier of the block */
+    AT_SYNC,           /* waits at a K_CONVERGE instruction */
+    AT_WARP_SYNC,      /* waits at a bar.warp.sync */
+    AT_CLUSTER_BARRIER /* waits at the barrier of the cluster */
+};
+
+/* Lanes of a warp that are at the same instruction of the same frame. A warp that has not diverged
+ * consists of one fragment. */
+struct fth_ptx_fragment {
+    uint32_t pc, mask;
+    enum fth_ptx_fragment_state state;
+    uint32_t barrier;         /* AT_BARRIER: index of the barrier */
+    uint32_t barrier_threads; /* AT_BARRIER: expected number of threads; 0: the whole block */
+    uint32_t awaited; /* AT_SYNC: missing lanes; AT_WARP_SYNC: all lanes of the member mask */
+    struct fth_ptx_frame *frame;
+};
+
+/* Blocks that run at the same time. Without clusters, each block is a cluster of its own. */
+struct fth_ptx_cluster {
+    struct fth_ptx_block *blocks;
+    uint32_t count;
+    uint32_t phase; /* number of times that its barrier has completed */
+    bool arrived;   /* a thread has arrived at the barrier in this phase */
+    bool
+        unchecked_arrival; /* a thread has arrived since the last call of fth_ptx_release_cluster */
+};
+
+enum { MAX_BARRIERS = 16 }; /* per block, as in PTX */
+
+struct fth_ptx_block {
+    struct fth_ptx_run *run;
+    struct fth_ptx_cluster *cluster;
+    uint64_t index;
+    uint32_t xyz[3];
+    uint32_t rank; /* in the cluster */
+    uint32_t sm;
+    uint8_t *shared;       /* NULL until the first access; see fth_ptx_reserve_shared */
+    uint64_t shared_bytes; /* 0 until the first access */
+    struct fth_ptx_warp *warps;
+    uint32_t warp_count;
+    uint64_t clock; /* number of instructions issued; the value of %clock if the observer has no
+                     * `clock` callback */
+    uint64_t arrived[MAX_BARRIERS]; /* threads that bar.arrive has counted, per barrier */
+    uint32_t active_barriers;       /* bit mask of the barriers with waiting or arrived threads */
+};
+
+struct fth_ptx_warp {
+    /* The state of the current fragment, for the functions that execute instructions. */
+    uint64_t *rows;
+    uint32_t *predicates;
+    const uint64_t (*pool)[LANES];
+    struct fth_ptx_frame *frame;
+    uint32_t pc, mask;
+
+    struct fth_ptx_block *block;
+    uint32_t index;
+    uint32_t existing_lanes;  /* all 32 except in the last warp of a block */
+    uint32_t carry;           /* the carry flag of the condition code register, one bit per lane */
+    uint32_t cluster_arrived; /* lanes that have arrived at the cluster barrier in this phase */
+    struct fth_ptx_fragment fragments[LANES];
+    uint32_t fragment_count, current;
+    uint64_t instructions, thread_instructions;
+    uint8_t *local;                                   /* [lane][local_bytes] */
+    uint64_t local_bytes;                             /* per thread, for all frames together */
+    const struct fth_ptx_allocation *last_allocation; /* the allocation of the last access */
+    bool failed;
+    bool blocked; /* all fragments wait */
+    int64_t time; /* from the observer's `time` callback, if it has one, in its unit; updated after
+                   * the warp has run and after barriers. The warp with the lowest time runs next.
+                   */
+    struct fth_ptx_issue issue; /* passed to the observer; `who` is set when the block starts */
+};
+
+/* One launch during its execution. */
+struct fth_ptx_run {
+    struct fth_ptx_machine *machine;
+    const struct fth_ptx_module *module;
+    const struct fth_ptx_function *kernel;
+    const struct fth_ptx_launch *launch;
+    const struct fth_ptx_observer *observer;
+    uint32_t grid[3];    /* blocks in each dimension */
+    uint32_t threads[3]; /* of a block, in each dimension */
+    uint32_t cluster[3], cluster_blocks;
+    uint64_t block_count, cluster_count, threads_per_block;
+    const uint8_t *arguments;
+    uint64_t shared_bytes;
+    /* Shared by the host threads. */
+    uint64_t next_cluster;
+    bool stop;
+    uint64_t warp_instructions, thread_instructions;
+    void *lock; /* pthread_mutex_t */
+    struct fth_error *error;
+    enum fth_status status;
+};
+
+static inline const uint64_t *row(const struct fth_ptx_warp *warp, int32_t index)
+{
+    return index >= 0 ? warp->rows + (size_t)index * LANES : warp->pool[~index];
+}
+
+static inline uint64_t *out_row(struct fth_ptx_warp *warp, int32_t index)
+{
+    return warp->rows + (size_t)index * LANES;
+}
+
+/* Returns the index of the lowest lane in a mask that is not 0. */
+static inline int first_lane(uint32_t mask)
+{
+    return __builtin_ctz(mask);
+}
+
+/* Stops the launch with the error "line N (OPCODE), block (x,y,z), thread (x,y,z): CAUSE", unless
+ * it already has one. */
+FTH_PRINTF(4, 5)
+void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                        const char *cause, ...);
+/* Stops the launch with FTH_NO_MEMORY, unless it already has an error. */
+void fth_ptx_run_no_memory(struct fth_ptx_run *run);
+/* Makes all host threads stop the execution of the launch. */
+void fth_ptx_run_stop(struct fth_ptx_run *run);
+
+/* ---- calls.c: frames, and the control instructions that create and end them ---- */
+
+/* Creates a frame with zeroed registers. Returns NULL, and stops the launch, when out of memory. */
+struct fth_ptx_frame *fth_ptx_frame_create(struct fth_ptx_warp *warp,
+                                           const struct fth_ptx_function *function,
+                                           struct fth_ptx_frame *caller);
+/* Enlarges the warp's local memory so that it includes that of the frame. The contents are kept.
+ * Returns false, and stops the launch, when out of memory. */
+bool fth_ptx_reserve_local(struct fth_ptx_warp *warp, const struct fth_ptx_frame *frame);
+/* The functions below execute an instruction for `lanes` of `fragment`, which must be the current
+ * fragment of the warp. They can add, remove and move fragments. */
+/* Ends lanes. Frees frames without lanes, and removes an empty fragment. */
+void fth_ptx_run_exit(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fragment, uint32_t lanes);
+void fth_ptx_run_return(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fragment,
+                        uint32_t lanes);
+/* Calls the function with this index for all lanes of the fragment that are in `lanes`. */
+void fth_ptx_run_call(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fragment,
+                      const struct fth_ptx_inst *inst, uint32_t lanes, uint32_t function_index);
+void fth_ptx_run_call_indirect(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fragment,
+                               const struct fth_ptx_inst *inst, uint32_t lanes);
+
+/* ---- divergence.c ---- */
+
+/* Adds lanes at an instruction. They join the running fragment at this instruction, if there is
+ * one. */
+void fth_ptx_add_fragment(struct fth_ptx_warp *warp, struct fth_ptx_frame *frame, uint32_t pc,
+                          uint32_t mask);
+void fth_ptx_remove_fragment(struct fth_ptx_warp *warp, uint32_t index);
+/* Returns the lanes that have not exited. */
+uint32_t fth_ptx_alive_lanes(const struct fth_ptx_warp *warp);
+/* The number of instructions that a warp runs before the next warp has its turn. A thread that
+ * spins sees the writes of other warps after about this many instructions of its own warp.
+ * Chosen, not derived. */
+#define WARP_TURN 20000u
+/* Runs the warp for about `turn` instructions, or until it waits or ends. Returns true if it issued
+ * any instruction. Sets warp->blocked if all its fragments wait. */
+bool fth_ptx_warp_run(struct fth_ptx_warp *warp, uint64_t turn);
+
+/* ---- barrier.c ---- */
+
+/* Execute bar and barrier, and barrier.cluster, for `lanes` of the current fragment. */
+void fth_ptx_run_barrier(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fragment,
+                         const struct fth_ptx_inst *inst, uint32_t lanes);
+void fth_ptx_run_cluster_barrier(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fragment,
+                                 const struct fth_ptx_inst *inst, uint32_t lanes);
+/* Releases the threads at all barriers of the block that are complete. Returns true if there was
+ * one. */
+bool fth_ptx_release_barriers(struct fth_ptx_block *block);
+/* The same for the barrier of the cluster. */
+bool fth_ptx_release_cluster(struct fth_ptx_cluster *cluster);
+/* Stops the launch because no warp of the cluster can continue. The error names a waiting thread
+ * and what it waits for. */
+void fth_ptx_report_deadlock(struct fth_ptx_cluster *cluster);
+
+/* ---- ptx_launch.c ---- */
+
+/* Allocates the block's shared memory, at its first access. Returns false, and stops the launch,
+ * when out of memory. */
+bool fth_ptx_reserve_shared(struct fth_ptx_block *block);
+
+#endif

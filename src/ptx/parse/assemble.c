@@ -1,0 +1,230 @@
+/* Parses one instruction: guard, opcode with modifiers, and operands, and stores them in a struct
+ * fth_ptx_inst. The fth_ptx_select_* functions of execute_*.c then choose the function that
+ * executes it, or reject the combination. */
+#include "ptx/parse/operand.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- emitting ---- */
+
+/* Returns an instruction without operands, at the current position of the text. */
+static struct fth_ptx_inst blank_instruction(const struct fth_ptx_parser *parser, uint32_t line)
+{
+    struct fth_ptx_inst inst = {.line = line,
+                                .file = parser->file,
+                                .source_line = parser->source_line,
+                                .predicate = UINT32_MAX,
+                                .predicate2 = UINT32_MAX};
+    for (size_t i = 0; i < FTH_COUNT(inst.d); i++)
+        inst.d[i] = NO_REGISTER;
+    for (size_t i = 0; i < FTH_COUNT(inst.s); i++)
+        inst.s[i] = NO_REGISTER;
+    return inst;
+}
+
+/* Appends a copy of the instruction to the function and returns it. Returns NULL when out of
+ * memory. */
+static struct fth_ptx_inst *append(struct fth_ptx_parser *parser, const struct fth_ptx_inst *inst)
+{
+    struct fth_ptx_function *function = parser->function;
+    void *code = function->code;
+    if (!fth_ptx_parser_grow(parser, &code, function->code_count, &function->code_capacity,
+                             sizeof *function->code))
+        return NULL;
+    function->code = code;
+    struct fth_ptx_inst *appended = &function->code[function->code_count];
+    *appended = *inst;
+    appended->index = (uint32_t)function->code_count++;
+    return appended;
+}
+
+struct fth_ptx_inst *fth_ptx_parser_emit(struct fth_ptx_parser *parser,
+                                         const struct fth_ptx_token *token, const char *opcode)
+{
+    struct fth_ptx_inst inst = blank_instruction(parser, token->line);
+    inst.opcode = opcode;
+    return append(parser, &inst);
+}
+
+/* ---- parsing ---- */
+
+/* Parses a guard such as "@%p1" or "@!%p1", if there is one. */
+static bool parse_guard(struct fth_ptx_parser *parser, struct fth_ptx_inst *inst)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    if (!fth_ptx_lexer_accept(lexer, "@"))
+        return true;
+    inst->guarded = true;
+    inst->guard_negated = fth_ptx_lexer_accept(lexer, "!");
+    const struct fth_ptx_token token = lexer->token;
+    struct fth_ptx_symbol *symbol = NULL;
+    if (token.kind != TOKEN_WORD ||
+        !fth_ptx_parser_find_register(parser, &token, &symbol, &inst->guard) ||
+        symbol->kind != SYMBOL_PREDICATE)
+        return fth_ptx_lexer_fail(lexer, &token, "expected a predicate register as the guard");
+    fth_ptx_lexer_next(lexer);
+    return true;
+}
+
+/* Splits an opcode such as "ld.global.v4.f32" at its dots, stores the first part in `base`, and
+ * applies the others to the instruction. `base` has space for every supported opcode. A longer
+ * first part is cut, and matches none of them. */
+static bool parse_opcode(struct fth_ptx_parser *parser, const struct fth_ptx_token *token,
+                         struct fth_ptx_inst *inst, char base[16])
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    if (token->kind != TOKEN_WORD)
+        return fth_ptx_lexer_fail(lexer, token, "expected an instruction");
+    const char *at = token->start, *end = token->start + token->size;
+    const char *dot = memchr(at, '.', token->size);
+    size_t size = (size_t)((dot ? dot : end) - at);
+    snprintf(base, 16, "%.*s", size < 15 ? (int)size : 15, at);
+    while (dot) {
+        const char *word = dot + 1;
+        dot = memchr(word, '.', (size_t)(end - word));
+        size_t length = (size_t)((dot ? dot : end) - word);
+        if (!fth_ptx_apply_modifier(inst, base, word, length)) {
+            struct fth_ptx_token culprit = *token;
+            culprit.start = word;
+            culprit.size = length;
+            return fth_ptx_lexer_fail(lexer, &culprit, "'.%.*s' of '%.*s' is not supported",
+                                      (int)length, word, (int)token->size, token->start);
+        }
+    }
+    if (inst->vector && strcmp(base, "mov") == 0) /* mov has no .v2; its vectors are in braces */
+        return fth_ptx_lexer_fail(lexer, token, "'%.*s' is not supported", (int)token->size,
+                                  token->start);
+    fth_ptx_lexer_next(lexer);
+    return true;
+}
+
+/* Returns how an instruction changes the control flow if this is all that it does, or K_NONE. */
+static enum fth_ptx_control flow_control(const char *base)
+{
+    static const struct {
+        const char *base;
+        enum fth_ptx_control control;
+    } list[] = {{"bra", K_BRANCH}, {"brx", K_BRANCH_TABLE}, {"call", K_CALL},
+                {"ret", K_RETURN}, {"exit", K_EXIT},        {"trap", K_TRAP}};
+    for (size_t i = 0; i < FTH_COUNT(list); i++)
+        if (strcmp(list[i].base, base) == 0)
+            return list[i].control;
+    return K_NONE;
+}
+
+static bool parse_operands(struct fth_ptx_parser *parser, const char *base,
+                           const struct fth_ptx_inst *parsed, struct fth_ptx_operand *operands,
+                           size_t *count)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    *count = 0;
+    if (fth_ptx_token_is(&lexer->token, ";"))
+        return true;
+    do {
+        if (*count == MAX_OPERANDS)
+            return fth_ptx_lexer_fail(lexer, &lexer->token, "too many operands");
+        /* A literal has the type of the instruction. For cvt, set and setp, it has the second type
+         * (if there is one). For slct, only the last operand has the second type. */
+        enum fth_ptx_type type = (enum fth_ptx_type)parsed->type;
+        if (strcmp(base, "cvt") == 0 || fth_ptx_compares(base) ||
+            (strcmp(base, "slct") == 0 && *count == 3))
+            type =
+                parsed->type2 ? (enum fth_ptx_type)parsed->type2 : (enum fth_ptx_type)parsed->type;
+        if (!fth_ptx_parse_operand(parser, type, &operands[(*count)++]))
+            return false;
+    } while (fth_ptx_lexer_accept(lexer, ","));
+    return true;
+}
+
+/* For "mov.u32 %r1, %tid.x", the operand has emitted an instruction that reads the special register
+ * into a new register. Changes the destination of that instruction to %r1 and returns true: the mov
+ * itself is not needed. */
+static bool fold_special(struct fth_ptx_parser *parser, const struct fth_ptx_inst *parsed,
+                         const struct fth_ptx_operand *operands)
+{
+    struct fth_ptx_function *function = parser->function;
+    struct fth_ptx_inst *last =
+        function->code_count ? &function->code[function->code_count - 1] : NULL;
+    if (!last || last->run != fth_ptx_run_special || operands[1].kind != OPERAND_ROW ||
+        operands[1].row != last->d[0] || operands[0].kind != OPERAND_ROW || operands[0].row < 0 ||
+        parsed->type == T_PRED || parsed->flags)
+        return false;
+    last->d[0] = operands[0].row;
+    last->guarded = parsed->guarded;
+    last->guard = parsed->guard;
+    last->guard_negated = parsed->guard_negated;
+    return true;
+}
+
+/* Chooses the function that executes the instruction. Returns false if there is none. */
+static bool select_instruction(struct fth_ptx_inst *inst, const char *base)
+{
+    static bool (*const selectors[])(struct fth_ptx_inst * inst, const char *base) = {
+        fth_ptx_select_move,   fth_ptx_select_integer, fth_ptx_select_bits,
+        fth_ptx_select_float,  fth_ptx_select_convert, fth_ptx_select_memory,
+        fth_ptx_select_atomic, fth_ptx_select_address, fth_ptx_select_warp,
+    };
+    for (size_t i = 0; i < FTH_COUNT(selectors); i++)
+        if (selectors[i](inst, base))
+            return true;
+    return false;
+}
+
+/* Parses the operands of an instruction that is not a branch, call or return, and emits it. `token`
+ * is the opcode. The operands come first, because they can emit instructions themselves, such as
+ * reads of special registers. */
+static bool parse_ordinary(struct fth_ptx_parser *parser, const struct fth_ptx_token *token,
+                           const char *base, struct fth_ptx_inst *inst)
+{
+    struct fth_ptx_operand operands[MAX_OPERANDS];
+    size_t count = 0, emitted = parser->function->code_count;
+    if (!parse_operands(parser, base, inst, operands, &count))
+        return false;
+    if (strcmp(base, "mov") == 0 && count == 2 && parser->function->code_count > emitted &&
+        fold_special(parser, inst, operands))
+        return true;
+    if (!fth_ptx_place_operands(parser, inst, base, operands, count))
+        return false;
+    if (inst->space == FTH_SPACE_PARAM && parser->function->is_kernel && strcmp(base, "ld") == 0 &&
+        count > 1 && !operands[1].has_space)
+        inst->space = SPACE_ARGUMENT; /* an address in a register refers to kernel arguments */
+    if (!select_instruction(inst, base))
+        return fth_ptx_lexer_fail(&parser->lexer, token,
+                                  "'%.*s' with these operands is not supported", (int)token->size,
+                                  token->start);
+    return append(parser, inst) != NULL;
+}
+
+/* Parses the operands of an instruction that only changes the control flow, and emits it. */
+static bool parse_control(struct fth_ptx_parser *parser, struct fth_ptx_inst *inst)
+{
+    bool ok = true; /* ret, exit and trap have no operands */
+    if (inst->control == K_CALL)
+        ok = fth_ptx_parse_call(parser, inst);
+    else if (inst->control == K_BRANCH)
+        ok = fth_ptx_parse_branch(parser);
+    else if (inst->control == K_BRANCH_TABLE)
+        ok = fth_ptx_parse_table_branch(parser, inst);
+    return ok && append(parser, inst) != NULL;
+}
+
+bool fth_ptx_parse_instruction(struct fth_ptx_parser *parser)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    struct fth_ptx_inst inst = blank_instruction(parser, 0);
+    char base[16];
+    if (!parse_guard(parser, &inst))
+        return false;
+    const struct fth_ptx_token token = lexer->token;
+    if (!parse_opcode(parser, &token, &inst, base))
+        return false;
+    inst.line = token.line;
+    inst.opcode = fth_ptx_parser_copy_text(parser, token.start, token.size);
+    if (!inst.opcode)
+        return false;
+    inst.control = (uint8_t)flow_control(base);
+    bool ok = inst.control == K_NONE ? parse_ordinary(parser, &token, base, &inst)
+                                     : parse_control(parser, &inst);
+    return ok && fth_ptx_lexer_expect(lexer, ";");
+}

@@ -1,0 +1,305 @@
+/* Parses types and declarations: variables with their initial values, and registers. Also assigns
+ * their addresses and register numbers. */
+#include "ptx/parse/parser.h"
+
+#include <string.h>
+
+/* Limits that reject nonsensical files before they exhaust the host's memory: 64 GiB per variable,
+ * and 100,000 registers and as many predicates per function. Chosen, not derived. */
+#define MAX_VARIABLE_BYTES ((uint64_t)1 << 36)
+#define MAX_REGISTERS 100000u
+
+/* ---- numbers ---- */
+
+bool fth_ptx_parse_count(struct fth_ptx_parser *parser, uint64_t max, uint64_t *count)
+{
+    const struct fth_ptx_token token = parser->lexer.token;
+    if (token.kind != TOKEN_INTEGER || token.integer > max)
+        return fth_ptx_lexer_fail(&parser->lexer, &token, "expected an integer of at most %llu",
+                                  (unsigned long long)max);
+    *count = token.integer;
+    fth_ptx_lexer_next(&parser->lexer);
+    return true;
+}
+
+uint64_t fth_ptx_align_up(uint64_t address, uint64_t align)
+{
+    return (address + align - 1) / align * align;
+}
+
+/* ---- declarations of memory ---- */
+
+bool fth_ptx_parse_declaration(struct fth_ptx_parser *parser, struct fth_ptx_declaration *out)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    *out = (struct fth_ptx_declaration){.align = 0};
+    uint64_t vector = 1;
+    while (lexer->token.kind == TOKEN_WORD && *lexer->token.start == '.') {
+        const struct fth_ptx_token token = lexer->token;
+        enum fth_ptx_type type = fth_ptx_type_find(token.start, token.size);
+        fth_ptx_lexer_next(lexer);
+        if (fth_ptx_token_is(&token, ".align")) {
+            uint64_t align;
+            if (!fth_ptx_parse_count(parser, 4096, &align))
+                return false;
+            if (align == 0 || (align & (align - 1)))
+                return fth_ptx_lexer_fail(lexer, &token, "the alignment must be a power of two");
+            /* An .align after the type belongs to .ptr: the alignment of the data pointed to. */
+            if (out->type == T_NONE)
+                out->align = align;
+        } else if (fth_ptx_token_is(&token, ".v2") || fth_ptx_token_is(&token, ".v4")) {
+            vector = fth_ptx_token_is(&token, ".v2") ? 2 : 4;
+        } else if (fth_ptx_token_is(&token, ".attribute")) {
+            while (lexer->token.kind != TOKEN_END && !fth_ptx_lexer_accept(lexer, ")"))
+                fth_ptx_lexer_next(lexer);
+        } else if (type != T_NONE) {
+            out->type = type;
+        } else if (!fth_ptx_token_is(&token, ".ptr") && !fth_ptx_token_is(&token, ".global") &&
+                   !fth_ptx_token_is(&token, ".const") && !fth_ptx_token_is(&token, ".shared") &&
+                   !fth_ptx_token_is(&token, ".local")) {
+            return fth_ptx_lexer_fail(lexer, &token, "unsupported type or attribute");
+        }
+    }
+    if (out->type == T_NONE || out->type == T_PRED || lexer->token.kind != TOKEN_WORD)
+        return fth_ptx_lexer_fail(lexer, &lexer->token, "expected a type and a name");
+    out->name = lexer->token;
+    fth_ptx_lexer_next(lexer);
+    uint64_t element = (uint64_t)fth_ptx_type_bytes(out->type) * vector, count = 1;
+    while (fth_ptx_lexer_accept(lexer, "[")) {
+        uint64_t size = 0;
+        out->has_array = true;
+        if (fth_ptx_token_is(&lexer->token, "]"))
+            out->open_array = true;
+        else if (!fth_ptx_parse_count(parser, MAX_VARIABLE_BYTES, &size))
+            return false;
+        if (size && count > MAX_VARIABLE_BYTES / element / size)
+            return fth_ptx_lexer_fail(lexer, &out->name, "the variable is larger than 64 GiB");
+        count *= size;
+        if (!fth_ptx_lexer_expect(lexer, "]"))
+            return false;
+    }
+    out->bytes = out->has_array ? element * count : element;
+    if (out->align == 0)
+        out->align = element;
+    return true;
+}
+
+/* Parses a symbol in an initialiser: NAME or generic(NAME), with an optional offset. The generic
+ * address of a global or constant variable equals its address in its own space. */
+static bool parse_initial_symbol(struct fth_ptx_parser *parser, uint64_t *value)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    bool generic = fth_ptx_lexer_accept(lexer, "generic");
+    if (generic && !fth_ptx_lexer_expect(lexer, "("))
+        return false;
+    const struct fth_ptx_token token = lexer->token;
+    const struct fth_ptx_symbol *symbol = fth_ptx_parser_find(parser, token.start, token.size);
+    if (symbol && symbol->kind == SYMBOL_FUNCTION)
+        *value = CODE_WINDOW + (uint64_t)16 * symbol->first;
+    else if (symbol && symbol->kind == SYMBOL_VARIABLE &&
+             (symbol->variable.space == FTH_SPACE_GLOBAL ||
+              symbol->variable.space == FTH_SPACE_CONST))
+        *value = symbol->variable.address;
+    else
+        return fth_ptx_lexer_fail(lexer, &token,
+                                  "expected a .global or .const variable or a function");
+    fth_ptx_lexer_next(lexer);
+    if (generic && !fth_ptx_lexer_expect(lexer, ")"))
+        return false;
+    while (fth_ptx_token_is(&lexer->token, "+") || fth_ptx_token_is(&lexer->token, "-")) {
+        bool minus = fth_ptx_token_is(&lexer->token, "-");
+        uint64_t offset;
+        fth_ptx_lexer_next(lexer);
+        if (!fth_ptx_parse_count(parser, INT64_MAX, &offset))
+            return false;
+        *value = minus ? *value - offset : *value + offset;
+    }
+    return true;
+}
+
+static bool parse_initial_value(struct fth_ptx_parser *parser, enum fth_ptx_type type,
+                                uint8_t *data)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    uint64_t bits;
+    bool minus = fth_ptx_lexer_accept(lexer, "-");
+    const struct fth_ptx_token token = lexer->token;
+    if (token.kind == TOKEN_WORD) {
+        if (!parse_initial_symbol(parser, &bits))
+            return false;
+    } else if (token.kind == TOKEN_INTEGER || token.kind == TOKEN_FLOAT32 ||
+               token.kind == TOKEN_FLOAT64) {
+        bits = token.integer;
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        if (token.kind == TOKEN_FLOAT64 && type == T_F32) {
+            float single = (float)(minus ? -value : value);
+            uint32_t word;
+            memcpy(&word, &single, sizeof word);
+            bits = word;
+        } else if (token.kind == TOKEN_FLOAT64 && minus) {
+            bits ^= (uint64_t)1 << 63;
+        } else if (token.kind == TOKEN_INTEGER && minus) {
+            bits = -bits;
+        }
+        fth_ptx_lexer_next(lexer);
+    } else {
+        return fth_ptx_lexer_fail(lexer, &token, "expected a number or a name");
+    }
+    memcpy(data, &bits, fth_ptx_type_bytes(type));
+    return true;
+}
+
+/* Parses an initialiser after "=": "5", "{1, 2}" or "{{1, 2}, {3, 4}}". Nested braces are accepted
+ * but not needed: the values fill the variable in the order of the text. */
+static bool parse_initialiser(struct fth_ptx_parser *parser,
+                              const struct fth_ptx_declaration *declaration, uint8_t *data)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    uint64_t at = 0, element = fth_ptx_type_bytes(declaration->type);
+    unsigned depth = 0;
+    do {
+        while (fth_ptx_lexer_accept(lexer, "{"))
+            depth++;
+        if (!fth_ptx_token_is(&lexer->token, "}")) {
+            if (at + element > declaration->bytes)
+                return fth_ptx_lexer_fail(lexer, &lexer->token,
+                                          "more initial values than the variable has elements");
+            if (!parse_initial_value(parser, declaration->type, data + at))
+                return false;
+            at += element;
+        }
+        while (depth && fth_ptx_lexer_accept(lexer, "}"))
+            depth--;
+    } while (fth_ptx_lexer_accept(lexer, ","));
+    return depth == 0 || fth_ptx_lexer_expect(lexer, "}");
+}
+
+/* Adds a global or constant variable to the module and assigns its address. */
+static struct fth_ptx_variable *add_global(struct fth_ptx_parser *parser,
+                                           const struct fth_ptx_declaration *declaration,
+                                           enum fth_ptx_space space)
+{
+    struct fth_ptx_module *module = parser->module;
+    void *variables = module->variables;
+    if (!fth_ptx_parser_grow(parser, &variables, module->variable_count, &module->variable_capacity,
+                             sizeof *module->variables))
+        return NULL;
+    module->variables = variables;
+    /* Variables are aligned to 256 bytes, as in an allocator, with a gap of at least one byte
+     * between them. An access beyond the end of a variable is therefore a fault. */
+    uint64_t align = declaration->align > 256 ? declaration->align : 256;
+    uint64_t address = fth_ptx_align_up(module->global_end + 1, align);
+    const char *name =
+        fth_ptx_parser_copy_text(parser, declaration->name.start, declaration->name.size);
+    if (!name)
+        return NULL;
+    module->global_end = address + declaration->bytes;
+    struct fth_ptx_variable *variable = &module->variables[module->variable_count++];
+    *variable = (struct fth_ptx_variable){.name = name,
+                                          .space = space,
+                                          .address = address,
+                                          .bytes = declaration->bytes,
+                                          .align = declaration->align};
+    return variable;
+}
+
+/* Assigns the address of a shared, local or parameter variable in its space. */
+static uint64_t place_variable(struct fth_ptx_parser *parser, enum fth_ptx_space space,
+                               const struct fth_ptx_declaration *declaration)
+{
+    uint64_t *end = &parser->module->shared_end;
+    if (space == FTH_SPACE_LOCAL)
+        end = &parser->function->local_bytes;
+    else if (space == FTH_SPACE_PARAM)
+        end = &parser->function->param_bytes;
+    else if (parser->function && parser->function->is_kernel)
+        end = &parser->function_shared_end;
+    /* A variable that a function uses must not overlap those of the kernels that can call it. */
+    uint64_t start = end == &parser->module->shared_end && parser->shared_floor > *end
+                         ? parser->shared_floor
+                         : *end;
+    uint64_t address = fth_ptx_align_up(start, declaration->align);
+    *end = address + declaration->bytes;
+    return address;
+}
+
+bool fth_ptx_parse_variable(struct fth_ptx_parser *parser, enum fth_ptx_space space, bool external)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    struct fth_ptx_declaration declaration;
+    do {
+        if (!fth_ptx_parse_declaration(parser, &declaration))
+            return false;
+        struct fth_ptx_symbol *symbol =
+            fth_ptx_parser_define(parser, &declaration.name, SYMBOL_VARIABLE);
+        if (!symbol)
+            return false;
+        symbol->type = declaration.type;
+        symbol->variable = (struct fth_ptx_variable){
+            .space = space, .bytes = declaration.bytes, .align = declaration.align};
+        bool dynamic = space == FTH_SPACE_SHARED && (external || declaration.open_array);
+        if (dynamic) {
+            symbol->variable.address =
+                UINT64_MAX; /* after all static variables: computed in finish() */
+        } else if (space == FTH_SPACE_GLOBAL || space == FTH_SPACE_CONST) {
+            if (external)
+                return fth_ptx_lexer_fail(
+                    lexer, &declaration.name,
+                    "external variables are not supported: modules are not linked");
+            struct fth_ptx_variable *variable = add_global(parser, &declaration, space);
+            if (!variable)
+                return false;
+            symbol->variable.address = variable->address;
+            if (fth_ptx_lexer_accept(lexer, "=")) {
+                variable->data = fth_arena_alloc(&parser->module->arena, variable->bytes + 8);
+                if (!variable->data)
+                    return fth_ptx_lexer_no_memory(lexer);
+                if (!parse_initialiser(parser, &declaration, variable->data))
+                    return false;
+            }
+        } else {
+            symbol->variable.address = place_variable(parser, space, &declaration);
+        }
+    } while (fth_ptx_lexer_accept(lexer, ","));
+    return fth_ptx_lexer_expect(lexer, ";");
+}
+
+/* Example: .reg .b32 %r<100>, %x; */
+bool fth_ptx_parse_registers(struct fth_ptx_parser *parser)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    struct fth_ptx_function *function = parser->function;
+    while (fth_ptx_lexer_accept(lexer, ".v2") || fth_ptx_lexer_accept(lexer, ".v4"))
+        return fth_ptx_lexer_fail(lexer, &lexer->token, "vector registers are not supported");
+    enum fth_ptx_type type = fth_ptx_type_find(lexer->token.start, lexer->token.size);
+    if (lexer->token.kind != TOKEN_WORD || type == T_NONE)
+        return fth_ptx_lexer_fail(lexer, &lexer->token, "expected a supported register type");
+    fth_ptx_lexer_next(lexer);
+    do {
+        const struct fth_ptx_token token = lexer->token;
+        if (token.kind != TOKEN_WORD)
+            return fth_ptx_lexer_fail(lexer, &token, "expected a register name");
+        fth_ptx_lexer_next(lexer);
+        struct fth_ptx_symbol *symbol = fth_ptx_parser_define(
+            parser, &token, type == T_PRED ? SYMBOL_PREDICATE : SYMBOL_REGISTER);
+        if (!symbol)
+            return false;
+        uint64_t count = 1;
+        if (fth_ptx_lexer_accept(lexer, "<")) {
+            symbol->parameterized = true;
+            if (!fth_ptx_parse_count(parser, MAX_REGISTERS, &count) ||
+                !fth_ptx_lexer_expect(lexer, ">"))
+                return false;
+        }
+        uint32_t *total = type == T_PRED ? &function->predicate_count : &function->register_count;
+        if (*total + count > MAX_REGISTERS)
+            return fth_ptx_lexer_fail(lexer, &token,
+                                      "a function can have at most 100000 registers");
+        symbol->type = type;
+        symbol->first = *total;
+        symbol->count = (uint32_t)count;
+        *total += (uint32_t)count;
+    } while (fth_ptx_lexer_accept(lexer, ","));
+    return fth_ptx_lexer_expect(lexer, ";");
+}

@@ -1,0 +1,75 @@
+/* Writes a table for the terminal. Each column is as wide as its widest cell; numbers are aligned
+ * to the right. */
+#include "report/report.h"
+
+#include <stdlib.h>
+
+#include <math.h>
+
+/* Returns the text of a cell. A number is formatted into `number`. */
+static const char *cell_text(const struct fth_table *table, size_t index, bool utf8,
+                             char number[40])
+{
+    const struct fth_cell *cell = &table->cells[index];
+    const char *no_value = utf8 ? "–" : "-";
+    switch (table->columns[index % table->column_count].kind) {
+    case FTH_COLUMN_TEXT:
+    case FTH_COLUMN_NUMBERS: return cell->text && *cell->text ? cell->text : no_value;
+    case FTH_COLUMN_BYTES:
+        return isnan(cell->number) ? no_value : fth_size_format(cell->number, number, 40);
+    default: return isnan(cell->number) ? no_value : fth_number_format(cell->number, number, 40);
+    }
+}
+
+void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
+                    struct fth_buffer *out)
+{
+    /* MAX_WIDTH: longer texts are cut, except in the last column (chosen, not derived).
+     * MAX_COLUMNS: further columns are not shown; no table of fathom has more. */
+    enum { MAX_WIDTH = 60, MAX_COLUMNS = 32 };
+    size_t width[MAX_COLUMNS];
+    size_t count = table->column_count < MAX_COLUMNS ? table->column_count : MAX_COLUMNS;
+    char number[40];
+    for (size_t c = 0; c < count; c++) {
+        width[c] = fth_text_columns(table->columns[c].head);
+        for (size_t row = 0; row < table->row_count; row++) {
+            const char *text =
+                cell_text(table, row * table->column_count + c, options->utf8, number);
+            size_t columns = fth_text_columns(text);
+            width[c] = columns > width[c] ? columns : width[c];
+        }
+        /* The last column may be longer. */
+        if (width[c] > MAX_WIDTH && c + 1 < count)
+            width[c] = MAX_WIDTH;
+    }
+    for (size_t row = 0; row <= table->row_count; row++) {
+        bool head = row == 0;
+        fth_buffer_text(out, head && options->colour ? "\033[1m" : "");
+        for (size_t c = 0; c < count; c++) {
+            bool right = table->columns[c].kind >= FTH_COLUMN_NUMBER, last = c + 1 == count;
+            const char *text =
+                head ? table->columns[c].head
+                     : cell_text(table, (row - 1) * table->column_count + c, options->utf8, number);
+            size_t used = fth_text_columns(text) < width[c] ? fth_text_columns(text) : width[c];
+            fth_buffer_repeat(out, " ", right ? width[c] - used : 0);
+            fth_text_append(out, text, width[c], options->utf8 ? "…" : "~");
+            fth_buffer_repeat(out, " ", right || last ? 0 : width[c] - used);
+            fth_buffer_text(out, last ? "" : "  ");
+        }
+        fth_buffer_text(out, head && options->colour ? "\033[0m\n" : "\n");
+    }
+}
+
+void fth_cells_put(struct fth_cells *cells, const char *text, double number)
+{
+    if (fth_grow((void **)&cells->items, cells->count, &cells->capacity, sizeof *cells->items))
+        cells->items[cells->count++] = (struct fth_cell){text, number};
+    else
+        cells->failed = true;
+}
+
+void fth_cells_fini(struct fth_cells *cells)
+{
+    free(cells->items);
+    fth_arena_fini(&cells->arena);
+}

@@ -1,0 +1,394 @@
+/* Writes traces. Accesses arrive in any order. The writer collects about RUN_ACCESSES of them,
+ * sorts them by number, block and warp, and writes them as one sorted run of several frames. The
+ * memory that it needs therefore does not grow with the number of accesses, except for a few bytes
+ * per frame. */
+#include "trace/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Accesses per run, accesses per frame, and pool entries (address differences of irregular
+ * accesses) at which a run is written early. Runs are large so that a reader has few runs to merge.
+ * Frames are small because a reader holds one frame per run: 10^9 accesses make 4,000 runs, and
+ * 4,000 frames take at most some hundred megabytes. Chosen within these limits, not derived. */
+enum { RUN_ACCESSES = 1 << 18, FRAME_ACCESSES = 1 << 13, RUN_POOL_ENTRIES = 1 << 22 };
+
+struct launch {
+    struct fth_trace_launch header;
+    uint32_t warps; /* per block */
+};
+
+struct fth_trace_writer {
+    struct fth_container_writer *file;
+    struct fth_arena arena;
+    struct launch *launches;
+    size_t launch_count, launch_capacity;
+    struct fth_frame *frames;
+    size_t frame_count, frame_capacity;
+    uint32_t run_count;
+    /* Instructions by the numbers that fth_trace_writer_instruction returns. They get a second
+     * number, their index in the file, when the first frame that uses them is written. */
+    struct fth_trace_instruction *instructions;
+    size_t instruction_count, instruction_capacity;
+    uint32_t *ids; /* index in the file; UINT32_MAX: not written yet */
+    size_t id_capacity;
+    uint32_t written_count;         /* instructions in the file */
+    uint32_t *written_instructions; /* by index in the file: the number in `instructions` */
+    size_t written_capacity;
+    struct fth_records run;          /* the accesses of the current run */
+    uint32_t *order, *scratch_order; /* the sorted order of the run, and memory for sorting */
+    size_t order_capacity;
+    struct fth_buffer scratch; /* content of the part being written */
+};
+
+/* Creates a writer to `file`, of which it takes ownership. */
+static enum fth_status create_writer(struct fth_atomic_file *file, struct fth_trace_writer **out,
+                                     struct fth_error *error)
+{
+    struct fth_trace_writer *writer = calloc(1, sizeof *writer);
+    *out = NULL;
+    if (!writer) {
+        fth_atomic_abort(file);
+        return fth_no_memory(error, "write trace", NULL);
+    }
+    enum fth_status status = fth_container_create(file, &writer->file, error);
+    if (status == FTH_OK)
+        *out = writer;
+    else
+        fth_trace_writer_abort(writer);
+    return status;
+}
+
+enum fth_status fth_trace_writer_create(const char *path, struct fth_trace_writer **out,
+                                        struct fth_error *error)
+{
+    struct fth_atomic_file *file;
+    *out = NULL;
+    FTH_TRY(fth_atomic_open(path, &file, error));
+    return create_writer(file, out, error);
+}
+
+enum fth_status fth_trace_writer_attach(int fd, const char *name, struct fth_trace_writer **out,
+                                        struct fth_error *error)
+{
+    struct fth_atomic_file *file;
+    *out = NULL;
+    FTH_TRY(fth_atomic_attach(fd, name, &file, error));
+    return create_writer(file, out, error);
+}
+
+void fth_trace_writer_abort(struct fth_trace_writer *writer)
+{
+    if (!writer)
+        return;
+    fth_container_abort(writer->file);
+    fth_arena_fini(&writer->arena);
+    free(writer->launches);
+    free(writer->frames);
+    free(writer->instructions);
+    free(writer->ids);
+    free(writer->written_instructions);
+    fth_records_fini(&writer->run);
+    free(writer->order);
+    free(writer->scratch_order);
+    fth_buffer_fini(&writer->scratch);
+    free(writer);
+}
+
+/* ---- parts ---- */
+
+void fth_put_launch(const struct fth_trace_launch *launch, struct fth_buffer *out)
+{
+    fth_put_text(launch->kernel, out);
+    for (int i = 0; i < 3; i++)
+        fth_put_varint(launch->grid[i], out);
+    for (int i = 0; i < 3; i++)
+        fth_put_varint(launch->block[i], out);
+}
+
+void fth_put_totals(const struct fth_trace_launch *launch, struct fth_buffer *out)
+{
+    const uint64_t totals[] = {launch->longest, launch->accesses, launch->shared,
+                               launch->local,   launch->constant, launch->texture};
+    for (size_t i = 0; i < FTH_COUNT(totals); i++)
+        fth_put_varint(totals[i], out);
+}
+
+void fth_put_instruction(const struct fth_trace_instruction *instruction, struct fth_buffer *out)
+{
+    const uint32_t facts[] = {
+        instruction->line,     instruction->source_file,    instruction->source_line,
+        instruction->index,    (uint32_t)instruction->kind, instruction->bytes,
+        instruction->cache_op,
+    };
+    for (size_t i = 0; i < FTH_COUNT(facts); i++)
+        fth_put_varint(facts[i], out);
+}
+
+/* Writes the scratch buffer as a part. */
+static enum fth_status put(struct fth_trace_writer *writer, enum fth_part type, uint64_t *offset,
+                           struct fth_error *error)
+{
+    return fth_container_put(writer->file, type, &writer->scratch, offset, error);
+}
+
+enum fth_status fth_trace_writer_begin(struct fth_trace_writer *writer, const char *kernel,
+                                       const uint32_t grid[3], const uint32_t block[3],
+                                       struct fth_error *error)
+{
+    struct launch launch = {.warps = 1};
+    launch.header.kernel = fth_arena_text(&writer->arena, kernel);
+    if (!launch.header.kernel || !fth_grow((void **)&writer->launches, writer->launch_count,
+                                           &writer->launch_capacity, sizeof launch))
+        return fth_no_memory(error, "write trace", NULL);
+    uint64_t threads = 1;
+    for (int i = 0; i < 3; i++) {
+        launch.header.grid[i] = grid[i] ? grid[i] : 1;
+        launch.header.block[i] = block[i] ? block[i] : 1;
+        threads *= launch.header.block[i];
+    }
+    launch.warps = (uint32_t)((threads + 31) / 32);
+    writer->launches[writer->launch_count++] = launch;
+    writer->scratch.size = 0;
+    fth_put_launch(&launch.header, &writer->scratch);
+    return put(writer, FTH_PART_LAUNCH, NULL, error);
+}
+
+size_t fth_trace_writer_instruction(struct fth_trace_writer *writer,
+                                    const struct fth_trace_instruction *instruction)
+{
+    /* Search from the end: the instructions of the current kernel were added last. */
+    for (size_t i = writer->instruction_count; i-- > 0;) {
+        const struct fth_trace_instruction *other = &writer->instructions[i];
+        if (other->line == instruction->line && other->index == instruction->index &&
+            other->source_file == instruction->source_file &&
+            other->source_line == instruction->source_line && other->kind == instruction->kind &&
+            other->bytes == instruction->bytes && other->cache_op == instruction->cache_op)
+            return i;
+    }
+    size_t count = writer->instruction_count;
+    if (!fth_grow((void **)&writer->instructions, count, &writer->instruction_capacity,
+                  sizeof *instruction) ||
+        !fth_grow((void **)&writer->ids, count, &writer->id_capacity, sizeof *writer->ids))
+        return SIZE_MAX;
+    writer->instructions[count] = *instruction;
+    writer->ids[count] = UINT32_MAX;
+    return writer->instruction_count++;
+}
+
+/* ---- sorting ---- */
+
+enum key { KEY_NUMBER, KEY_BLOCK, KEY_WARP };
+
+static uint64_t key_of(const struct fth_record *record, enum key key)
+{
+    return key == KEY_NUMBER ? record->number : key == KEY_BLOCK ? record->block : record->warp;
+}
+
+/* Sorts by one key with a stable counting sort. The key has `values` possible values from `low` on;
+ * `counts` has space for values + 1 counters. `from` is the order before, `to` the order after. */
+static void count_pass(const struct fth_records *run, enum key key, uint64_t low, uint32_t *counts,
+                       size_t values, const uint32_t *from, uint32_t *to)
+{
+    memset(counts, 0, (values + 1) * sizeof *counts);
+    for (size_t i = 0; i < run->count; i++)
+        counts[key_of(&run->items[i], key) - low + 1]++;
+    for (size_t i = 0; i < values; i++)
+        counts[i + 1] += counts[i];
+    for (size_t i = 0; i < run->count; i++)
+        to[counts[key_of(&run->items[from[i]], key) - low]++] = from[i];
+}
+
+/* Sorts by one key with a stable merge sort, for keys with too many possible values to count. */
+static void merge_pass(const struct fth_records *run, enum key key, uint32_t *from, uint32_t *to)
+{
+    size_t count = run->count;
+    for (size_t width = 1; width < count; width *= 2) {
+        for (size_t low = 0; low < count; low += 2 * width) {
+            size_t middle = low + width < count ? low + width : count;
+            size_t high = low + 2 * width < count ? low + 2 * width : count;
+            for (size_t a = low, b = middle, at = low; at < high; at++) {
+                bool first = a < middle && (b >= high || key_of(&run->items[from[a]], key) <=
+                                                             key_of(&run->items[from[b]], key));
+                to[at] = from[first ? a++ : b++];
+            }
+        }
+        memcpy(from, to, count * sizeof *from);
+    }
+    memcpy(to, from, count * sizeof *to);
+}
+
+/* Sorts the run by number, block and warp, the least significant key first (radix sort), and leaves
+ * the order in writer->order. */
+static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_error *error)
+{
+    static const enum key keys[] = {KEY_WARP, KEY_BLOCK, KEY_NUMBER};
+    const struct fth_records *run = &writer->run;
+    /* Maximum range of a key for the counting sort. Chosen, not derived: keeps the counters in
+     * proportion to the number of accesses. */
+    size_t max_values = 4 * run->count + 1024;
+    if (run->count > writer->order_capacity) {
+        free(writer->order);
+        free(writer->scratch_order);
+        writer->order = calloc(run->count, sizeof *writer->order);
+        writer->scratch_order = calloc(run->count, sizeof *writer->scratch_order);
+        writer->order_capacity = writer->order && writer->scratch_order ? run->count : 0;
+    }
+    uint32_t *counts = malloc((max_values + 1) * sizeof *counts);
+    if (!counts || !writer->order_capacity) {
+        free(counts);
+        return fth_no_memory(error, "write trace", NULL);
+    }
+    for (size_t i = 0; i < run->count; i++)
+        writer->order[i] = (uint32_t)i;
+    for (size_t k = 0; k < FTH_COUNT(keys); k++) {
+        uint64_t low = UINT64_MAX, high = 0;
+        for (size_t i = 0; i < run->count; i++) {
+            uint64_t value = key_of(&run->items[i], keys[k]);
+            low = value < low ? value : low;
+            high = value > high ? value : high;
+        }
+        if (low == high)
+            continue;
+        if (high - low < max_values)
+            count_pass(run, keys[k], low, counts, (size_t)(high - low) + 1, writer->order,
+                       writer->scratch_order);
+        else
+            merge_pass(run, keys[k], writer->order, writer->scratch_order);
+        uint32_t *sorted = writer->scratch_order;
+        writer->scratch_order = writer->order;
+        writer->order = sorted;
+    }
+    free(counts);
+    return FTH_OK;
+}
+
+/* ---- runs ---- */
+
+/* Assigns file indices to the instructions of a frame that have none yet, and writes these
+ * instructions. */
+static enum fth_status number_instructions(struct fth_trace_writer *writer, const uint32_t *order,
+                                           size_t count, struct fth_error *error)
+{
+    uint32_t before = writer->written_count;
+    writer->scratch.size = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t instruction = writer->run.items[order[i]].instruction;
+        if (writer->ids[instruction] != UINT32_MAX)
+            continue;
+        if (!fth_grow((void **)&writer->written_instructions, writer->written_count,
+                      &writer->written_capacity, sizeof *writer->written_instructions))
+            return fth_no_memory(error, "write trace", NULL);
+        writer->written_instructions[writer->written_count] = instruction;
+        writer->ids[instruction] = writer->written_count++;
+        fth_put_instruction(&writer->instructions[instruction], &writer->scratch);
+    }
+    return writer->written_count == before ? FTH_OK
+                                           : put(writer, FTH_PART_INSTRUCTIONS, NULL, error);
+}
+
+static enum fth_status write_frame(struct fth_trace_writer *writer, const uint32_t *order,
+                                   uint32_t count, struct fth_error *error)
+{
+    const struct fth_records *run = &writer->run;
+    struct launch *launch = &writer->launches[writer->launch_count - 1];
+    struct fth_frame frame = {.count = count,
+                              .run = writer->run_count,
+                              .launch = writer->launch_count - 1,
+                              .first_block = UINT64_MAX,
+                              .first_number = run->items[order[0]].number,
+                              .last_number = run->items[order[count - 1]].number};
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t block = run->items[order[i]].block;
+        frame.first_block = block < frame.first_block ? block : frame.first_block;
+        frame.last_block = block > frame.last_block ? block : frame.last_block;
+    }
+    if (frame.last_number >= launch->header.longest)
+        launch->header.longest = frame.last_number + 1;
+    launch->header.accesses += count;
+    FTH_TRY(number_instructions(writer, order, count, error));
+    writer->scratch.size = 0;
+    FTH_TRY(fth_frame_encode(run, order, &frame, launch->warps, writer->ids,
+                             writer->instruction_count, &writer->scratch, error));
+    FTH_TRY(put(writer, FTH_PART_FRAME, &frame.offset, error));
+    if (!fth_grow((void **)&writer->frames, writer->frame_count, &writer->frame_capacity,
+                  sizeof frame))
+        return fth_no_memory(error, "write trace", NULL);
+    writer->frames[writer->frame_count++] = frame;
+    return FTH_OK;
+}
+
+/* Sorts and writes the current run, if it is not empty, and starts a new one. */
+static enum fth_status flush_run(struct fth_trace_writer *writer, struct fth_error *error)
+{
+    size_t count = writer->run.count;
+    if (count == 0)
+        return FTH_OK;
+    enum fth_status status = sort_run(writer, error);
+    for (size_t at = 0; at < count && status == FTH_OK; at += FRAME_ACCESSES) {
+        size_t left = count - at;
+        status = write_frame(writer, writer->order + at,
+                             (uint32_t)(left < FRAME_ACCESSES ? left : FRAME_ACCESSES), error);
+    }
+    writer->run_count++;
+    fth_records_clear(&writer->run);
+    return status;
+}
+
+enum fth_status fth_trace_writer_add(struct fth_trace_writer *writer,
+                                     const struct fth_records *records, struct fth_error *error)
+{
+    if (writer->run.count + records->count > RUN_ACCESSES)
+        FTH_TRY(flush_run(writer, error));
+    if (!fth_records_append(&writer->run, records))
+        return fth_no_memory(error, "write trace", NULL);
+    return writer->run.count >= RUN_ACCESSES || writer->run.pool_count >= RUN_POOL_ENTRIES
+               ? flush_run(writer, error)
+               : FTH_OK;
+}
+
+enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
+                                     const struct fth_trace_launch *totals, struct fth_error *error)
+{
+    FTH_TRY(flush_run(writer, error));
+    struct fth_trace_launch *launch = &writer->launches[writer->launch_count - 1].header;
+    launch->shared = totals->shared;
+    launch->local = totals->local;
+    launch->constant = totals->constant;
+    launch->texture = totals->texture;
+    launch->shared_bytes = totals->shared_bytes;
+    writer->scratch.size = 0;
+    fth_put_totals(launch, &writer->scratch);
+    fth_put_varint(launch->shared_bytes + 1, &writer->scratch);
+    return put(writer, FTH_PART_LAUNCH_END, NULL, error);
+}
+
+enum fth_status fth_trace_writer_commit(struct fth_trace_writer *writer, struct fth_error *error)
+{
+    struct fth_buffer *out = &writer->scratch;
+    uint64_t index, before = 0;
+    out->size = 0;
+    fth_put_varint(writer->launch_count, out);
+    for (size_t i = 0; i < writer->launch_count; i++) {
+        fth_put_launch(&writer->launches[i].header, out);
+        fth_put_totals(&writer->launches[i].header, out);
+    }
+    fth_put_varint(writer->written_count, out);
+    for (uint32_t i = 0; i < writer->written_count; i++)
+        fth_put_instruction(&writer->instructions[writer->written_instructions[i]], out);
+    fth_put_varint(writer->frame_count, out);
+    for (size_t i = 0; i < writer->frame_count; i++) {
+        fth_put_frame_header(&writer->frames[i], out);
+        fth_put_varint(writer->frames[i].offset - before, out);
+        before = writer->frames[i].offset;
+    }
+    for (size_t i = 0; i < writer->launch_count; i++)
+        fth_put_varint(writer->launches[i].header.shared_bytes + 1, out);
+    enum fth_status status = put(writer, FTH_PART_INDEX, &index, error);
+    if (status == FTH_OK) {
+        status = fth_container_commit(writer->file, index, error);
+        writer->file = NULL;
+    }
+    fth_trace_writer_abort(writer);
+    return status;
+}

@@ -1,0 +1,159 @@
+/* The executor for devices: a GPU, whose driver compiles the PTX file, or a simulated GPU. Each
+ * launch is waited for before the next one starts, so that an error can be attributed to its
+ * launch. Launches on a GPU are timed. Launches on a simulated GPU are not: the simulator models
+ * arithmetic only roughly, so its times would be meaningless for arbitrary kernels. */
+#include "device/machine.h"
+#include "trace/launch/launch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Seconds after which a launch is considered hung. Chosen: many times the duration of the
+ * longest workload in examples/, and about as long as a user would wait. */
+#define MAX_LAUNCH_S 600.0
+/* Maximum size of a PTX file in bytes. Chosen: the PTX of very large sources has some megabytes. */
+#define MAX_PTX_BYTES ((size_t)256 << 20)
+
+struct device {
+    const struct fth_machine_ops *ops;
+    void *machine;
+    struct fth_machine_module *module;
+    uint64_t *allocations; /* addresses, to be freed at the end */
+    size_t count, capacity;
+    bool timed;     /* the device's timestamps are meaningful: it is a GPU */
+    double seconds; /* duration of the last launch; NAN: not measured */
+};
+
+static enum fth_status device_alloc(void *context, uint64_t bytes, uint64_t *address,
+                                    struct fth_error *error)
+{
+    struct device *device = context;
+    void *allocations = device->allocations;
+    *address = 0;
+    if (!fth_grow(&allocations, device->count, &device->capacity, sizeof *device->allocations))
+        return fth_no_memory(error, "allocate memory", NULL);
+    device->allocations = allocations;
+    FTH_TRY(device->ops->alloc(device->machine, bytes, address, error));
+    device->allocations[device->count++] = *address;
+    return device->ops->fill(device->machine, *address, 0, bytes, error);
+}
+
+static enum fth_status device_write(void *context, uint64_t address, const void *data,
+                                    uint64_t bytes, struct fth_error *error)
+{
+    struct device *device = context;
+    return device->ops->upload(device->machine, address, data, bytes, error);
+}
+
+static enum fth_status device_read(void *context, uint64_t address, void *data, uint64_t bytes,
+                                   struct fth_error *error)
+{
+    struct device *device = context;
+    return device->ops->download(device->machine, data, address, bytes, error);
+}
+
+static enum fth_status launch_timed(struct device *device, const struct fth_machine_launch *launch,
+                                    struct fth_error *error)
+{
+    double ns = NAN;
+    device->seconds = NAN;
+    if (device->timed)
+        FTH_TRY(device->ops->mark(device->machine, false, error));
+    FTH_TRY(device->ops->launch(device->machine, launch, error));
+    if (device->timed)
+        FTH_TRY(device->ops->mark(device->machine, true, error));
+    FTH_TRY(device->ops->wait(device->machine, MAX_LAUNCH_S, error));
+    if (device->timed)
+        FTH_TRY(device->ops->marked_ns(device->machine, &ns, error));
+    device->seconds = ns / 1e9;
+    return FTH_OK;
+}
+
+static enum fth_status device_run(void *context, const struct fth_launch_step *step,
+                                  const void *arguments, size_t argument_bytes,
+                                  const struct fth_run_options *options,
+                                  struct fth_launch_totals *totals, struct fth_error *error)
+{
+    (void)options;
+    (void)totals; /* devices do not count instructions */
+    struct device *device = context;
+    const struct fth_machine_launch launch = {.module = device->module,
+                                              .kernel = step->kernel->name,
+                                              .blocks = step->grid[0],
+                                              .threads = step->block[0],
+                                              .blocks_yz = {step->grid[1], step->grid[2]},
+                                              .threads_yz = {step->block[1], step->block[2]},
+                                              .shared_bytes = step->shared_bytes,
+                                              .carveout_percent = -1,
+                                              .arguments = arguments,
+                                              .argument_bytes = argument_bytes};
+    enum fth_status status = launch_timed(device, &launch, error);
+    if (status != FTH_OK)
+        fth_error_context(error, "kernel '%s', grid %ux%ux%u, block %ux%ux%u", step->kernel->name,
+                          step->grid[0], step->grid[1], step->grid[2], step->block[0],
+                          step->block[1], step->block[2]);
+    return status;
+}
+
+static double device_seconds(void *context)
+{
+    return ((const struct device *)context)->seconds;
+}
+
+static void device_close(void *context)
+{
+    struct device *device = context;
+    for (size_t i = 0; i < device->count; i++)
+        device->ops->free(device->machine, device->allocations[i]);
+    if (device->module)
+        device->ops->unload(device->machine, device->module);
+    if (device->machine)
+        device->ops->close(device->machine);
+    free(device->allocations);
+    free(device);
+}
+
+static enum fth_status load(struct device *device, const char *path, struct fth_error *error)
+{
+    struct fth_buffer ptx = {0};
+    enum fth_status status = fth_file_read(path, MAX_PTX_BYTES, &ptx, error);
+    if (status == FTH_OK)
+        status =
+            device->ops->load(device->machine, path, ptx.data, ptx.size, &device->module, error);
+    fth_buffer_fini(&ptx);
+    return status;
+}
+
+enum fth_status fth_device_executor_open(const char *id, const char *ptx_path,
+                                         const struct fth_log *log, struct fth_executor *executor,
+                                         struct fth_error *error)
+{
+    if (strcmp(ptx_path, "-") == 0)
+        return fth_fail(error, FTH_UNSUPPORTED, "load module", ptx_path,
+                        "a device cannot read the PTX from standard input; save it to a file");
+    struct device *device = calloc(1, sizeof *device);
+    if (!device)
+        return fth_no_memory(error, "load module", ptx_path);
+    enum fth_status status = fth_machine_open(id, log, &device->ops, &device->machine, error);
+    if (status == FTH_OK) {
+        struct fth_machine_facts facts;
+        device->ops->facts(device->machine, &facts);
+        device->timed = facts.concurrent;
+        status = load(device, ptx_path, error);
+    }
+    if (status != FTH_OK) {
+        device_close(device);
+        return status;
+    }
+    *executor = (struct fth_executor){
+        .context = device,
+        .alloc = device_alloc,
+        .write = device_write,
+        .read = device_read,
+        .run = device_run,
+        .close = device_close,
+        .seconds = device_seconds,
+    };
+    return FTH_OK;
+}

@@ -1,0 +1,102 @@
+/* The executor for the PTX engine. It needs no GPU and can notify an observer of each access. */
+#include "trace/launch/launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct engine {
+    struct fth_ptx_machine *machine;
+    const struct fth_ptx_observer *observer;
+};
+
+static enum fth_status engine_alloc(void *context, uint64_t bytes, uint64_t *address,
+                                    struct fth_error *error)
+{
+    struct engine *engine = context;
+    return fth_ptx_alloc(engine->machine, bytes, address, error);
+}
+
+/* Returns the host memory for an address of a kernel; NULL and an error if it is not allocated. */
+static void *host(const struct engine *engine, uint64_t address, uint64_t bytes,
+                  struct fth_error *error)
+{
+    void *memory = fth_ptx_host(engine->machine, address, bytes);
+    if (!memory)
+        fth_fail(error, FTH_INVALID, "copy memory", NULL,
+                 "the %llu bytes at 0x%llx are not allocated", (unsigned long long)bytes,
+                 (unsigned long long)address);
+    return memory;
+}
+
+static enum fth_status engine_write(void *context, uint64_t address, const void *data,
+                                    uint64_t bytes, struct fth_error *error)
+{
+    void *memory = host(context, address, bytes, error);
+    if (!memory)
+        return FTH_INVALID;
+    memcpy(memory, data, bytes);
+    return FTH_OK;
+}
+
+static enum fth_status engine_read(void *context, uint64_t address, void *data, uint64_t bytes,
+                                   struct fth_error *error)
+{
+    const void *memory = host(context, address, bytes, error);
+    if (!memory)
+        return FTH_INVALID;
+    memcpy(data, memory, bytes);
+    return FTH_OK;
+}
+
+static enum fth_status engine_run(void *context, const struct fth_launch_step *step,
+                                  const void *arguments, size_t argument_bytes,
+                                  const struct fth_run_options *options,
+                                  struct fth_launch_totals *totals, struct fth_error *error)
+{
+    struct engine *engine = context;
+    struct fth_ptx_totals counted = {0, 0};
+    const struct fth_ptx_launch launch = {.kernel = step->kernel->name,
+                                          .grid = {step->grid[0], step->grid[1], step->grid[2]},
+                                          .block = {step->block[0], step->block[1], step->block[2]},
+                                          .dynamic_shared_bytes = step->shared_bytes,
+                                          .arguments = arguments,
+                                          .argument_bytes = argument_bytes,
+                                          .threads = options->threads,
+                                          .observer = engine->observer,
+                                          .log = options->log};
+    enum fth_status status = fth_ptx_run(engine->machine, &launch, &counted, error);
+    totals->warp_instructions += counted.warp_instructions;
+    totals->thread_instructions += counted.thread_instructions;
+    return status;
+}
+
+static void engine_close(void *context)
+{
+    struct engine *engine = context;
+    fth_ptx_machine_destroy(engine->machine);
+    free(engine);
+}
+
+enum fth_status fth_engine_open(const struct fth_ptx_module *module,
+                                const struct fth_ptx_observer *observer,
+                                struct fth_executor *executor, struct fth_error *error)
+{
+    struct engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return fth_no_memory(error, "load module", NULL);
+    engine->observer = observer;
+    enum fth_status status = fth_ptx_machine_create(module, &engine->machine, error);
+    if (status != FTH_OK) {
+        free(engine);
+        return status;
+    }
+    *executor = (struct fth_executor){
+        .context = engine,
+        .alloc = engine_alloc,
+        .write = engine_write,
+        .read = engine_read,
+        .run = engine_run,
+        .close = engine_close,
+    };
+    return FTH_OK;
+}

@@ -1,0 +1,96 @@
+/* Computes the initial contents of buffers. Each buffer has its own random sequence, whose seed
+ * depends on the index of the buffer. Adding a buffer at the end therefore does not change the
+ * random numbers of the others. */
+#include "trace/launch/launch.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Maximum size of a file with contents in bytes: that of the largest buffer of bytes
+ * (launch_build.c). */
+#define MAX_FILE_BYTES ((size_t)1 << 36)
+
+/* Returns the bits of one random element. Only the low element->bytes bytes are meaningful. */
+static uint64_t random_bits(const struct fth_launch_buffer *buffer, struct fth_rng *rng)
+{
+    uint64_t bits = 0;
+    if (buffer->element->is_float) {
+        double value = buffer->low + (buffer->high - buffer->low) * fth_rng_unit(rng);
+        if (!fth_scalar_from_double(buffer->element, value, &bits))
+            return 0;
+    } else if (buffer->whole_range) {
+        bits = fth_rng_next(rng);
+    } else {
+        uint64_t span = (uint64_t)(floor(buffer->high) - ceil(buffer->low)) + 1;
+        bits = (uint64_t)(int64_t)ceil(buffer->low) + fth_rng_below(rng, span);
+    }
+    return bits;
+}
+
+static enum fth_status fill_expression(struct fth_launch *launch,
+                                       const struct fth_launch_buffer *buffer, uint8_t *data,
+                                       struct fth_error *error)
+{
+    unsigned bytes = buffer->element->bytes;
+    for (uint64_t i = 0; i < buffer->count; i++) {
+        launch->scope.variables[0].value = (double)i; /* the variable `i` */
+        double value = fth_expression_value(buffer->expression, &launch->scope);
+        uint64_t bits;
+        if (!fth_scalar_from_double(buffer->element, value, &bits))
+            return fth_fail(error, FTH_INVALID, "fill buffer", buffer->name,
+                            "the value %g of element %llu is not a number of type %s", value,
+                            (unsigned long long)i, buffer->element->name);
+        memcpy(data + i * bytes, &bits, bytes);
+    }
+    return FTH_OK;
+}
+
+static enum fth_status fill_from_file(const struct fth_launch_buffer *buffer, void *data,
+                                      struct fth_error *error)
+{
+    struct fth_buffer content = {0};
+    enum fth_status status = fth_file_read(buffer->path, MAX_FILE_BYTES, &content, error);
+    uint64_t wanted = buffer->count * buffer->element->bytes;
+    if (status == FTH_OK && content.size < wanted)
+        status = fth_fail(error, FTH_INVALID, "read", buffer->path,
+                          "the file became shorter since the launch was read");
+    if (status == FTH_OK)
+        memcpy(data, content.data, wanted);
+    fth_buffer_fini(&content);
+    return status;
+}
+
+enum fth_status fth_launch_count_file(const char *path, const struct fth_scalar_type *element,
+                                      uint64_t *count, struct fth_error *error)
+{
+    struct fth_buffer content = {0};
+    enum fth_status status = fth_file_read(path, MAX_FILE_BYTES, &content, error);
+    *count = status == FTH_OK ? content.size / element->bytes : 0;
+    fth_buffer_fini(&content);
+    return status;
+}
+
+enum fth_status fth_launch_fill(struct fth_launch *launch, size_t index, void *data,
+                                struct fth_error *error)
+{
+    const struct fth_launch_buffer *buffer = &launch->buffers[index];
+    const struct fth_scalar_type *element = buffer->element;
+    uint8_t *bytes = data;
+    if (buffer->fill == FTH_FILL_FILE)
+        return fill_from_file(buffer, data, error);
+    if (buffer->fill == FTH_FILL_EXPRESSION)
+        return fill_expression(launch, buffer, data, error);
+    struct fth_rng rng;
+    /* 2^64 divided by the golden ratio, so that the seeds of the buffers are far apart. */
+    fth_rng_init(&rng, launch->seed + index * UINT64_C(0x9e3779b97f4a7c15));
+    for (uint64_t i = 0; i < buffer->count; i++) {
+        uint64_t bits = buffer->bits;
+        if (buffer->fill == FTH_FILL_RANDOM)
+            bits = random_bits(buffer, &rng);
+        else if (buffer->fill == FTH_FILL_IOTA &&
+                 !fth_scalar_from_double(element, (double)i, &bits))
+            bits = i;
+        memcpy(bytes + i * element->bytes, &bits, element->bytes);
+    }
+    return FTH_OK;
+}

@@ -1,0 +1,290 @@
+/* Launches: kernels of a PTX file with their buffers, arguments and expected results
+ * (docs/launch-files.md), and the executors that run them.
+ */
+/* clang-format off */
+/*
+ *   scalar.c             number types (f32, s32, ...) and their values as text
+ *   launch_expression.c  arithmetic such as "N*N/32" and "(i % 7) / 7"
+ *   launch_open.c        opens a launch file or a PTX file, and checks which options apply to it
+ *   launch_build.c       launches, buffers and arguments as given on the command line
+ *   launch_file.c        the same from a launch file
+ *   fill.c               initial contents of buffers
+ *   launch_run.c         runs the launches in order
+ *   engine_executor.c    executor: the PTX engine
+ *   device_executor.c    executor: a GPU or a simulated GPU
+ *   verify.c             compares buffers with their expected contents
+ */
+/* clang-format on */
+#ifndef FTH_TRACE_LAUNCH_H
+#define FTH_TRACE_LAUNCH_H
+
+#include "ptx/ptx.h"
+
+/* ---- scalar.c ---- */
+
+/* A number type of buffers and arguments. The alias is the second name of the same type, such as
+ * i32 for s32. */
+struct fth_scalar_type {
+    const char *name, *alias;
+    unsigned bytes;
+    bool is_signed, is_float;
+};
+
+/* Finds a type by the first `size` characters of `name`, which may be its name or its alias. NULL:
+ * there is no such type. */
+const struct fth_scalar_type *fth_scalar_type_find(const char *name, size_t size);
+/* Converts a text to a number of the type, as bits. Returns false if the text is not a number or
+ * the number does not fit. */
+bool fth_scalar_parse(const struct fth_scalar_type *element, const char *text, uint64_t *bits);
+/* Converts a double to a number of the type, as bits. Returns false if the type is an integer type
+ * and the value is not an integer or is out of range. */
+bool fth_scalar_from_double(const struct fth_scalar_type *element, double value, uint64_t *bits);
+/* Converts the number of the type that is stored at `bytes`. */
+double fth_scalar_to_double(const struct fth_scalar_type *element, const void *bytes);
+/* Appends the number that is stored at `bytes` as text. */
+void fth_scalar_format(const struct fth_scalar_type *element, const void *bytes,
+                       struct fth_buffer *out);
+
+/* ---- launch_expression.c ---- */
+
+struct fth_variable {
+    const char *name;
+    double value;
+};
+/* Maximum number of variables: the index `i`, the sizes and the loop variables. Chosen: launch
+ * files have a handful of them. */
+enum { FTH_MAX_VARIABLES = 64 };
+/* The names that an expression may use. */
+struct fth_scope {
+    struct fth_variable variables[FTH_MAX_VARIABLES];
+    size_t count;
+};
+
+/* Returns the index of the variable whose name is the first `size` characters of `name`, or
+ * FTH_MAX_VARIABLES if there is none. */
+size_t fth_scope_find(const struct fth_scope *scope, const char *name, size_t size);
+
+struct fth_expression;
+
+/* Parses an expression of + - * / %, parentheses, numbers, variables of the scope, and the
+ * functions floor, ceil, sqrt, sin, cos, exp, min and max. On failure, the cause contains the text
+ * at which parsing stopped. */
+FTH_MUST_USE enum fth_status fth_expression_create(const char *text, const struct fth_scope *scope,
+                                                   struct fth_expression **expression,
+                                                   struct fth_error *error);
+void fth_expression_destroy(struct fth_expression *expression);
+/* Evaluates the expression with the current values of the variables. `scope` must have the same
+ * variables at the same indices as when the expression was created. */
+double fth_expression_value(const struct fth_expression *expression, const struct fth_scope *scope);
+
+/* ---- executors ---- */
+
+struct fth_launch_step;
+
+/* Something that runs the kernels of one PTX module: the PTX engine or a GPU. Addresses are those
+ * that kernels use. */
+struct fth_executor {
+    void *context;
+    /* Allocates memory and sets it to zero. close frees it. */
+    enum fth_status (*alloc)(void *context, uint64_t bytes, uint64_t *address,
+                             struct fth_error *error);
+    enum fth_status (*write)(void *context, uint64_t address, const void *data, uint64_t bytes,
+                             struct fth_error *error);
+    enum fth_status (*read)(void *context, uint64_t address, void *data, uint64_t bytes,
+                            struct fth_error *error);
+    /* Runs one kernel to its end. `arguments` is the kernel's parameter block. Instruction counts
+     * are added to *totals where the executor counts instructions. */
+    enum fth_status (*run)(void *context, const struct fth_launch_step *step, const void *arguments,
+                           size_t argument_bytes, const struct fth_run_options *options,
+                           struct fth_launch_totals *totals, struct fth_error *error);
+    void (*close)(void *context);
+    /* Returns the duration of the last run, NAN if it was not timed. NULL: the executor never
+     * measures time. */
+    double (*seconds)(void *context);
+};
+
+/* ---- engine_executor.c ---- */
+
+/* Opens the PTX engine as an executor. The module and the observer are borrowed. The observer is
+ * notified of all kernels that run; it may be NULL. */
+FTH_MUST_USE enum fth_status fth_engine_open(const struct fth_ptx_module *module,
+                                             const struct fth_ptx_observer *observer,
+                                             struct fth_executor *executor,
+                                             struct fth_error *error);
+
+/* ---- device_executor.c ---- */
+
+/* Opens a device as an executor. `id` is a device name such as "cuda:0". The device compiles the
+ * PTX file itself. */
+FTH_MUST_USE enum fth_status fth_device_executor_open(const char *id, const char *ptx_path,
+                                                      const struct fth_log *log,
+                                                      struct fth_executor *executor,
+                                                      struct fth_error *error);
+
+/* ---- launch_build.c ---- */
+
+/* The initial contents of a buffer. */
+enum fth_fill {
+    FTH_FILL_ZERO,
+    FTH_FILL_RANDOM,   /* from low to high; integers with `whole_range`: any value */
+    FTH_FILL_IOTA,     /* 0, 1, 2, ... */
+    FTH_FILL_CONSTANT, /* `bits` in every element */
+    FTH_FILL_FILE,
+    FTH_FILL_EXPRESSION
+};
+
+struct fth_launch_buffer {
+    const char *name; /* NULL: given on the command line */
+    size_t number;    /* without a name: which argument it is, from 1 */
+    const struct fth_scalar_type *element;
+    uint64_t count;
+    enum fth_fill fill;
+    bool whole_range;
+    double low, high;
+    uint64_t bits;
+    const char *path;                  /* FTH_FILL_FILE */
+    struct fth_expression *expression; /* FTH_FILL_EXPRESSION: uses `i` and the launch's sizes */
+    uint64_t address;                  /* valid while the launch has an executor */
+};
+
+struct fth_launch_argument {
+    const struct fth_scalar_type *element; /* type of a number; NULL: the address of a buffer */
+    size_t buffer;                         /* index of the buffer */
+    uint64_t offset;                       /* added to the address of the buffer, in elements */
+    uint64_t bits;                         /* the number */
+};
+
+/* One launch of a kernel. */
+struct fth_launch_step {
+    const struct fth_ptx_kernel *kernel;
+    uint32_t grid[3], block[3];
+    size_t shared_bytes; /* dynamic shared memory per block */
+    const struct fth_launch_argument *arguments;
+    size_t argument_count;
+    double seconds; /* duration in the last run; NAN: unknown */
+};
+
+/* The expected contents of a buffer after the last launch; see verify.c. */
+struct fth_expectation {
+    size_t buffer;
+    const char *path; /* file with the expected values; NULL: sum and moment are compared */
+    double sum, moment;
+    double relative, absolute; /* tolerances */
+};
+
+struct fth_launch {
+    struct fth_arena arena;
+    char *path;           /* of the launch file, or of the PTX file without one */
+    const char *ptx_path; /* for an executor that compiles the PTX itself */
+    struct fth_ptx_module *module;
+    struct fth_scope scope; /* variable 0 is `i`, the index of a buffer element; then the sizes */
+    uint64_t seed;
+    struct fth_launch_buffer *buffers;
+    size_t buffer_count, buffer_capacity;
+    struct fth_launch_step *steps;
+    size_t step_count, step_capacity;
+    struct fth_expectation *expectations;
+    size_t expectation_count, expectation_capacity;
+    struct fth_launch_argument *arguments; /* from fth_launch_argument; those of the only step */
+    size_t argument_count, argument_capacity;
+    struct fth_executor executor; /* all zero until the launch is run */
+};
+
+/* Creates a launch without buffers and steps. */
+FTH_MUST_USE enum fth_status fth_launch_new(const char *path, uint64_t seed,
+                                            struct fth_launch **launch, struct fth_error *error);
+/* Like fth_launch_create, for PTX that is in memory. `path` is used in messages. */
+FTH_MUST_USE enum fth_status fth_launch_create_text(const char *path, const char *text, size_t size,
+                                                    const char *kernel, uint64_t seed,
+                                                    struct fth_launch **launch,
+                                                    struct fth_error *error);
+/* Finds a kernel of the module by its name; with NULL, the only kernel. FTH_NOT_FOUND: there is no
+ * such kernel, or there are several; the error lists the kernels of the module. FTH_INVALID: the
+ * module has no kernel. */
+FTH_MUST_USE enum fth_status fth_launch_find_kernel(const struct fth_launch *launch,
+                                                    const char *name,
+                                                    const struct fth_ptx_kernel **kernel,
+                                                    struct fth_error *error);
+/* Checks the number and the sizes of the arguments against the parameters of the kernel, and the
+ * height of the block (z). */
+FTH_MUST_USE enum fth_status fth_step_check(const struct fth_launch_step *step,
+                                            struct fth_error *error);
+/* fth_grow with an error message. */
+FTH_MUST_USE enum fth_status fth_launch_grow(void **items, size_t count, size_t *capacity,
+                                             size_t size, struct fth_error *error);
+
+/* Evaluates an expression that may use the sizes of the launch. */
+FTH_MUST_USE enum fth_status fth_launch_evaluate(const struct fth_launch *launch, const char *text,
+                                                 double *value, struct fth_error *error);
+/* Adds the buffer that `text` describes, such as "f32[N*N]=random" or "ptr:f32[1024]". `name` must
+ * live as long as the launch; it is NULL for a buffer from the command line. */
+FTH_MUST_USE enum fth_status fth_launch_add_buffer(struct fth_launch *launch, const char *name,
+                                                   const char *text, struct fth_error *error);
+/* Parses an argument of a launch file: "BUFFER", "BUFFER+OFFSET" or a number such as "i32:N". */
+FTH_MUST_USE enum fth_status fth_launch_parse_argument(struct fth_launch *launch, const char *text,
+                                                       struct fth_launch_argument *argument,
+                                                       struct fth_error *error);
+/* Resolves a path relative to the folder of the launch file. The launch owns the result. NULL:
+ * memory is exhausted. */
+const char *fth_launch_resolve_path(struct fth_launch *launch, const char *path);
+
+/* ---- launch_open.c ---- */
+
+struct fth_trace_input;
+/* fth_launch_open for an input that is open already, which must not be a trace. */
+FTH_MUST_USE enum fth_status fth_launch_open_input(const struct fth_trace_input *input,
+                                                   const struct fth_launch_options *options,
+                                                   struct fth_launch **launch,
+                                                   struct fth_error *error);
+
+/* ---- trace_recorder.c ---- */
+
+struct fth_trace_writer;
+/* Runs a launch and writes its accesses. Commits the writer, or discards it after a failure. */
+FTH_MUST_USE enum fth_status fth_launch_trace_to(struct fth_launch *launch,
+                                                 struct fth_trace_writer *writer,
+                                                 const struct fth_run_options *options,
+                                                 struct fth_launch_totals *totals,
+                                                 struct fth_error *error);
+
+/* ---- launch_file.c ---- */
+
+/* Maximum size of a launch file in bytes. It bounds the memory that reading a file takes. Chosen:
+ * the examples have a few kilobytes. */
+#define FTH_MAX_LAUNCH_FILE_BYTES ((size_t)16 * 1024 * 1024)
+
+/* Like fth_launch_read, for a launch file that is in memory. `path` is used in messages and to
+ * resolve relative paths. */
+FTH_MUST_USE enum fth_status fth_launch_read_text(const char *path, const char *text, size_t size,
+                                                  const char *const *sizes, size_t size_count,
+                                                  struct fth_launch **launch,
+                                                  struct fth_error *error);
+
+/* ---- launch_run.c ---- */
+
+/* Fills the buffers and runs all steps on an executor. The launch takes ownership of the executor,
+ * also on failure, and keeps it open so that the buffers can be read. */
+FTH_MUST_USE enum fth_status fth_launch_run_on(struct fth_launch *launch,
+                                               const struct fth_executor *executor,
+                                               const struct fth_run_options *options,
+                                               struct fth_launch_totals *totals,
+                                               struct fth_error *error);
+
+/* ---- verify.c ---- */
+
+/* Computes sum = Σ v[i], moment = Σ v[i] (i + 1) / count and magnitude = Σ |v[i]|. */
+void fth_values_digest(const struct fth_scalar_type *element, const void *values, uint64_t count,
+                       double *sum, double *moment, double *magnitude);
+
+/* ---- fill.c ---- */
+
+/* Writes the initial contents of a buffer to `data`, which has element->bytes × count bytes and is
+ * zeroed. */
+FTH_MUST_USE enum fth_status fth_launch_fill(struct fth_launch *launch, size_t buffer, void *data,
+                                             struct fth_error *error);
+/* Returns in *count the number of complete elements in a file. */
+FTH_MUST_USE enum fth_status fth_launch_count_file(const char *path,
+                                                   const struct fth_scalar_type *element,
+                                                   uint64_t *count, struct fth_error *error);
+
+#endif

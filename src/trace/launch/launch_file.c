@@ -1,0 +1,496 @@
+/* Reads launch files (docs/launch-files.md): JSON documents with sizes, buffers, launches and the
+ * expected contents of buffers. struct fth_launch holds the contents of a whole file; each of its
+ * steps is one launch of a kernel. Loops over launches are unrolled while they are read, so that
+ * the result is a plain list of steps. */
+#include "base/json.h"
+#include "trace/launch/launch.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+/* MAX_STEPS is the maximum number of launches in a file. MAX_ITERATIONS is the maximum number of
+ * loop iterations, summed over all loops of the file. MAX_LOOP_DEPTH is the maximum nesting of
+ * loops. Chosen, not derived: they limit the memory and time that a small file with large loops can
+ * cost. */
+enum { MAX_STEPS = 1 << 16, MAX_ITERATIONS = 1 << 16, MAX_LOOP_DEPTH = 8 };
+/* Maximum of "shared", in bytes: far above the shared memory of any GPU, so that the conversion to
+ * an integer cannot overflow. */
+enum { MAX_SHARED_BYTES = 1 << 30 };
+_Static_assert(MAX_ITERATIONS == 65536 && MAX_LOOP_DEPTH == 8,
+               "messages of read_loop state these limits");
+
+static const char operation[] = "read launch file";
+
+struct reader {
+    struct fth_launch *launch;
+    const json_t *root;
+    struct fth_json_path path; /* the value being read, for messages */
+    unsigned loop_depth;
+    /* Iterations of all loops so far. They need a limit of their own: a loop can iterate without
+     * adding launches, if it contains nothing but a loop with 0 iterations. */
+    size_t iterations;
+    struct fth_error *error;
+};
+
+#define refuse(reader, ...)                                                                        \
+    fth_json_refuse((reader)->error, operation, (reader)->launch->path, &(reader)->path,           \
+                    __VA_ARGS__)
+
+/* Puts the file and the current position in it in front of the cause of an error. */
+static enum fth_status add_context(struct reader *reader, enum fth_status status)
+{
+    if (status != FTH_OK)
+        fth_error_context(reader->error, "%s: %s", reader->launch->path,
+                          fth_json_path_text(&reader->path));
+    return status;
+}
+
+/* Rejects a key that is not one of `keys` and suggests the most similar key. */
+static enum fth_status check_keys(struct reader *reader, const json_t *object,
+                                  const char *const *keys, size_t count)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(object))
+        return refuse(reader, "expected an object");
+    json_object_foreach ((json_t *)object, key, value) {
+        bool known = false;
+        for (size_t i = 0; i < count; i++)
+            known = known || strcmp(keys[i], key) == 0;
+        const char *nearest = known ? NULL : fth_suggest(key, keys, count);
+        if (!known)
+            return refuse(reader, "unknown key '%s'%s%s%s", key, nearest ? "; did you mean '" : "",
+                          nearest ? nearest : "", nearest ? "'?" : "");
+    }
+    return FTH_OK;
+}
+
+/* Reads a number, or a string that contains an expression. */
+static enum fth_status read_number(struct reader *reader, const json_t *value, double *number)
+{
+    if (json_is_number(value)) {
+        *number = json_number_value(value);
+        return FTH_OK;
+    }
+    if (!json_is_string(value))
+        return refuse(reader, "expected a number or an expression such as \"N/32\"");
+    return add_context(reader, fth_launch_evaluate(reader->launch, json_string_value(value), number,
+                                                   reader->error));
+}
+
+/* Reads the number object[key]; `absent` is the value if there is no such key. */
+static enum fth_status read_member(struct reader *reader, const json_t *object, const char *key,
+                                   double absent, double *number)
+{
+    const json_t *value = json_object_get(object, key);
+    *number = absent;
+    if (!value)
+        return FTH_OK;
+    size_t back = fth_json_path_key(&reader->path, key);
+    enum fth_status status = read_number(reader, value, number);
+    fth_json_path_back(&reader->path, back);
+    return status;
+}
+
+/* Reads an integer from `min` to `max`. */
+static enum fth_status read_integer(struct reader *reader, const json_t *value, double min,
+                                    double max, double *number)
+{
+    FTH_TRY(read_number(reader, value, number));
+    if (*number != floor(*number) || !(*number >= min) || !(*number <= max))
+        return refuse(reader, "%.9g is not an integer from %.9g to %.9g", *number, min, max);
+    return FTH_OK;
+}
+
+/* ---- sizes ---- */
+
+/* `settings` are the "NAME=VALUE" texts of the command line. Returns the VALUE of the last one
+ * whose NAME is `name`, or NULL if there is none. */
+static const char *find_setting(const char *const *settings, size_t count, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = count; i-- > 0;)
+        if (strncmp(settings[i], name, length) == 0 && settings[i][length] == '=')
+            return settings[i] + length + 1;
+    return NULL;
+}
+
+static enum fth_status add_variable(struct reader *reader, const char *name, double value)
+{
+    struct fth_scope *scope = &reader->launch->scope;
+    if (scope->count == FTH_MAX_VARIABLES)
+        return refuse(reader, "too many sizes and loop variables");
+    char *copy = fth_arena_text(&reader->launch->arena, name);
+    if (!copy)
+        return fth_no_memory(reader->error, operation, reader->launch->path);
+    scope->variables[scope->count++] = (struct fth_variable){copy, value};
+    return FTH_OK;
+}
+
+static bool is_name(const char *name)
+{
+    if (!isalpha((unsigned char)*name) && *name != '_')
+        return false;
+    while (isalnum((unsigned char)*name) || *name == '_')
+        name++;
+    return *name == '\0';
+}
+
+/* Reads the sizes. A size may depend on those before it. `settings` are the "NAME=VALUE" texts of
+ * the command line; "--set N=64" also changes the sizes that depend on N. */
+static enum fth_status read_sizes(struct reader *reader, const char *const *settings, size_t count)
+{
+    const json_t *object = json_object_get(reader->root, "sizes");
+    const char *key;
+    json_t *value;
+    size_t back = fth_json_path_key(&reader->path, "sizes");
+    if (object && !json_is_object(object))
+        return refuse(reader, "expected an object");
+    json_object_foreach ((json_t *)object, key, value) {
+        const char *given = find_setting(settings, count, key);
+        double number = 0;
+        /* fth_scope_find returns FTH_MAX_VARIABLES for a name that is not used yet. */
+        if (!is_name(key) ||
+            fth_scope_find(&reader->launch->scope, key, strlen(key)) != FTH_MAX_VARIABLES)
+            return refuse(reader,
+                          "'%s' cannot be the name of a size; use an identifier that is not in use",
+                          key);
+        size_t inner = fth_json_path_key(&reader->path, key);
+        FTH_TRY(given ? add_context(reader, fth_launch_evaluate(reader->launch, given, &number,
+                                                                reader->error))
+                      : read_number(reader, value, &number));
+        fth_json_path_back(&reader->path, inner);
+        FTH_TRY(add_variable(reader, key, number));
+    }
+    fth_json_path_back(&reader->path, back);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strcspn(settings[i], "=");
+        size_t found = fth_scope_find(&reader->launch->scope, settings[i], length);
+        /* Variable 0 is `i`, the index of an element in a buffer. It is not a size. */
+        if (settings[i][length] != '=' || found == 0 || found == FTH_MAX_VARIABLES)
+            return fth_fail(reader->error, FTH_INVALID, "set size", settings[i],
+                            "expected NAME=VALUE with the name of a size in '%s'",
+                            reader->launch->path);
+    }
+    return FTH_OK;
+}
+
+/* ---- buffers ---- */
+
+static enum fth_status read_buffers(struct reader *reader)
+{
+    const json_t *object = json_object_get(reader->root, "buffers");
+    const char *key;
+    json_t *value;
+    size_t back = fth_json_path_key(&reader->path, "buffers");
+    if (object && !json_is_object(object))
+        return refuse(reader, "expected an object");
+    json_object_foreach ((json_t *)object, key, value) {
+        size_t inner = fth_json_path_key(&reader->path, key);
+        if (!is_name(key) || fth_scalar_type_find(key, strlen(key)))
+            return refuse(
+                reader, "'%s' cannot be the name of a buffer; use an identifier that is not a type",
+                key);
+        if (!json_is_string(value))
+            return refuse(reader, "expected a string such as \"f32[N*N]=random\"");
+        char *name = fth_arena_text(&reader->launch->arena, key);
+        if (!name)
+            return fth_no_memory(reader->error, operation, reader->launch->path);
+        FTH_TRY(
+            add_context(reader, fth_launch_add_buffer(reader->launch, name,
+                                                      json_string_value(value), reader->error)));
+        fth_json_path_back(&reader->path, inner);
+    }
+    fth_json_path_back(&reader->path, back);
+    return FTH_OK;
+}
+
+/* ---- launches ---- */
+
+/* Reads a grid or a block: one number, or an array of one to three numbers. */
+static enum fth_status read_shape(struct reader *reader, const json_t *object, const char *key,
+                                  double max, uint32_t shape[3])
+{
+    const json_t *value = json_object_get(object, key);
+    size_t back = fth_json_path_key(&reader->path, key), count = 1;
+    if (json_is_array(value))
+        count = json_array_size(value);
+    if (!value || count < 1 || count > 3)
+        return refuse(reader, "expected one to three numbers");
+    for (size_t i = 0; i < 3; i++) {
+        double number = 1;
+        if (i < count)
+            FTH_TRY(read_integer(reader, json_is_array(value) ? json_array_get(value, i) : value, 1,
+                                 max, &number));
+        shape[i] = (uint32_t)number;
+    }
+    fth_json_path_back(&reader->path, back);
+    return FTH_OK;
+}
+
+static enum fth_status read_arguments(struct reader *reader, const json_t *object,
+                                      struct fth_launch_step *step)
+{
+    const json_t *list = json_object_get(object, "args");
+    size_t back = fth_json_path_key(&reader->path, "args");
+    if (list && !json_is_array(list))
+        return refuse(reader, "expected an array");
+    size_t count = json_array_size(list);
+    struct fth_launch_argument *arguments =
+        fth_arena_array(&reader->launch->arena, count ? count : 1, sizeof *arguments);
+    if (!arguments)
+        return fth_no_memory(reader->error, operation, reader->launch->path);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_array_get(list, i);
+        size_t inner = fth_json_path_index(&reader->path, i);
+        if (!json_is_string(value))
+            return refuse(reader, "expected a string: a buffer, or a number such as \"i32:N\"");
+        FTH_TRY(
+            add_context(reader, fth_launch_parse_argument(reader->launch, json_string_value(value),
+                                                          &arguments[i], reader->error)));
+        fth_json_path_back(&reader->path, inner);
+    }
+    step->arguments = arguments;
+    step->argument_count = count;
+    fth_json_path_back(&reader->path, back);
+    return FTH_OK;
+}
+
+/* Reads one launch, {"kernel": …, "grid": …, …}, and appends it to the steps. */
+static enum fth_status read_step(struct reader *reader, const json_t *object)
+{
+    static const char *const keys[] = {"kernel", "grid", "block", "shared", "args"};
+    struct fth_launch *launch = reader->launch;
+    struct fth_launch_step step = {0};
+    double shared = 0;
+    FTH_TRY(check_keys(reader, object, keys, FTH_COUNT(keys)));
+    const json_t *kernel = json_object_get(object, "kernel");
+    if (kernel && !json_is_string(kernel))
+        return refuse(reader, "\"kernel\" must be a string");
+    FTH_TRY(add_context(reader,
+                        fth_launch_find_kernel(launch, kernel ? json_string_value(kernel) : NULL,
+                                               &step.kernel, reader->error)));
+    /* Each dimension of the grid and of the block is checked here against the maximum of CUDA along
+     * x. The maxima of the grid along y and z, which are smaller, and the maximum number of threads
+     * per block are checked when the step runs. */
+    FTH_TRY(read_shape(reader, object, "grid", 0x7fffffff, step.grid));
+    FTH_TRY(read_shape(reader, object, "block", 1024, step.block));
+    FTH_TRY(read_member(reader, object, "shared", 0, &shared));
+    if (!(shared >= 0) || shared > MAX_SHARED_BYTES || shared != floor(shared))
+        return refuse(reader, "\"shared\" is %.9g; expected a whole number of bytes from 0 to 2^30",
+                      shared);
+    step.shared_bytes = (size_t)shared;
+    FTH_TRY(read_arguments(reader, object, &step));
+    FTH_TRY(add_context(reader, fth_step_check(&step, reader->error)));
+    if (launch->step_count == MAX_STEPS)
+        return refuse(reader, "the file has more than %d launches", MAX_STEPS);
+    FTH_TRY(fth_launch_grow((void **)&launch->steps, launch->step_count, &launch->step_capacity,
+                            sizeof step, reader->error));
+    launch->steps[launch->step_count++] = step;
+    return FTH_OK;
+}
+
+static enum fth_status read_steps(struct reader *reader, const json_t *object);
+
+/* Reads {"for": "t", "from": 0, "to": "T", "launches": […]} once for each value of the variable
+ * from `from` to `to`, excluding `to`. */
+static enum fth_status read_loop(struct reader *reader, const json_t *object)
+{
+    static const char *const keys[] = {"for", "from", "to", "launches"};
+    const json_t *name = json_object_get(object, "for");
+    double from, to;
+    FTH_TRY(check_keys(reader, object, keys, FTH_COUNT(keys)));
+    if (!json_is_string(name) || !is_name(json_string_value(name)) ||
+        fth_scope_find(&reader->launch->scope, json_string_value(name), json_string_length(name)) !=
+            FTH_MAX_VARIABLES)
+        return refuse(
+            reader,
+            "\"for\" must be the name of the loop variable, an identifier that is not in use");
+    if (reader->loop_depth == MAX_LOOP_DEPTH)
+        return refuse(reader, "more than 8 nested loops");
+    FTH_TRY(read_member(reader, object, "from", 0, &from));
+    FTH_TRY(read_member(reader, object, "to", NAN, &to));
+    if (isnan(to) || !(to - from <= MAX_ITERATIONS))
+        return refuse(reader, "\"to\" is missing, or the loop has more than 65536 iterations");
+    FTH_TRY(add_variable(reader, json_string_value(name), from));
+    struct fth_scope *scope = &reader->launch->scope;
+    size_t variable = scope->count - 1;
+    enum fth_status status = FTH_OK;
+    reader->loop_depth++;
+    for (double t = from; t < to && status == FTH_OK; t++) {
+        scope->variables[variable].value = t;
+        status = ++reader->iterations > MAX_ITERATIONS
+                     ? refuse(reader, "the loops of the file have more than %d iterations",
+                              MAX_ITERATIONS)
+                     : read_steps(reader, object);
+    }
+    reader->loop_depth--;
+    if (status == FTH_OK)
+        scope->count = variable;
+    return status;
+}
+
+/* Reads the array object["launches"], which consists of launches and loops. */
+static enum fth_status read_steps(struct reader *reader, const json_t *object)
+{
+    const json_t *list = json_object_get(object, "launches");
+    size_t back = fth_json_path_key(&reader->path, "launches");
+    if (!json_is_array(list) || json_array_size(list) == 0)
+        return refuse(reader, "expected a non-empty array of launches");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *each = json_array_get(list, i);
+        size_t inner = fth_json_path_index(&reader->path, i);
+        FTH_TRY(json_object_get(each, "for") ? read_loop(reader, each) : read_step(reader, each));
+        fth_json_path_back(&reader->path, inner);
+    }
+    fth_json_path_back(&reader->path, back);
+    return FTH_OK;
+}
+
+/* ---- expected results ---- */
+
+/* Sets *matches to whether the sizes of the file have the values that the "sizes" of an expectation
+ * state. */
+static enum fth_status matches_sizes(struct reader *reader, const json_t *object, bool *matches)
+{
+    const json_t *sizes = json_object_get(object, "sizes");
+    const char *key;
+    json_t *value;
+    *matches = true;
+    json_object_foreach ((json_t *)sizes, key, value) {
+        const struct fth_scope *scope = &reader->launch->scope;
+        size_t variable = fth_scope_find(scope, key, strlen(key));
+        double number = 0;
+        if (variable == FTH_MAX_VARIABLES)
+            return refuse(reader, "unknown size '%s'", key);
+        FTH_TRY(read_number(reader, value, &number));
+        *matches = *matches && scope->variables[variable].value == number;
+    }
+    return FTH_OK;
+}
+
+/* Adds the expectation, unless it is meant for other values of the sizes. If the buffer has
+ * n elements v[0] to v[n - 1], "sum" is Σ v[i] and "moment" is Σ v[i] (i + 1) / n. "relative"
+ * and "absolute" are tolerances; see verify.c. */
+static enum fth_status read_expectation(struct reader *reader, const json_t *object)
+{
+    static const char *const keys[] = {"buffer",   "file",     "sum",  "moment",
+                                       "relative", "absolute", "sizes"};
+    struct fth_launch *launch = reader->launch;
+    struct fth_expectation expected = {0};
+    bool matches = false;
+    FTH_TRY(check_keys(reader, object, keys, FTH_COUNT(keys)));
+    const char *name = json_string_value(json_object_get(object, "buffer"));
+    for (expected.buffer = 0; expected.buffer < launch->buffer_count; expected.buffer++)
+        if (name && strcmp(launch->buffers[expected.buffer].name, name) == 0)
+            break;
+    if (expected.buffer == launch->buffer_count)
+        return refuse(reader, "\"buffer\" must name one of the buffers");
+    FTH_TRY(matches_sizes(reader, object, &matches));
+    if (!matches)
+        return FTH_OK;
+    const char *file = json_string_value(json_object_get(object, "file"));
+    expected.path = file ? fth_launch_resolve_path(launch, file) : NULL;
+    if (file && !expected.path)
+        return fth_no_memory(reader->error, operation, launch->path);
+    if (!file && (!json_object_get(object, "sum") || !json_object_get(object, "moment")))
+        return refuse(reader, "expected \"file\", or both \"sum\" and \"moment\"");
+    FTH_TRY(read_member(reader, object, "sum", 0, &expected.sum));
+    FTH_TRY(read_member(reader, object, "moment", 0, &expected.moment));
+    FTH_TRY(read_member(reader, object, "relative", 0, &expected.relative));
+    FTH_TRY(read_member(reader, object, "absolute", 0, &expected.absolute));
+    FTH_TRY(fth_launch_grow((void **)&launch->expectations, launch->expectation_count,
+                            &launch->expectation_capacity, sizeof expected, reader->error));
+    launch->expectations[launch->expectation_count++] = expected;
+    return FTH_OK;
+}
+
+static enum fth_status read_expectations(struct reader *reader)
+{
+    const json_t *list = json_object_get(reader->root, "expect");
+    size_t back = fth_json_path_key(&reader->path, "expect");
+    if (list && !json_is_array(list))
+        return refuse(reader, "expected an array");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        size_t inner = fth_json_path_index(&reader->path, i);
+        FTH_TRY(read_expectation(reader, json_array_get(list, i)));
+        fth_json_path_back(&reader->path, inner);
+    }
+    fth_json_path_back(&reader->path, back);
+    return FTH_OK;
+}
+
+/* ---- the document ---- */
+
+static enum fth_status read_module(struct reader *reader)
+{
+    const json_t *ptx = json_object_get(reader->root, "ptx");
+    if (!json_is_string(ptx))
+        return refuse(reader, "\"ptx\" must be the path of a PTX file");
+    const char *path = fth_launch_resolve_path(reader->launch, json_string_value(ptx));
+    if (!path)
+        return fth_no_memory(reader->error, operation, reader->launch->path);
+    reader->launch->ptx_path = path;
+    return fth_ptx_read_file(path, &reader->launch->module, reader->error);
+}
+
+static enum fth_status read_document(struct reader *reader, const char *const *settings,
+                                     size_t count)
+{
+    static const char *const keys[] = {"schema", "about",   "ptx",      "seed",
+                                       "sizes",  "buffers", "launches", "expect"};
+    static const char schema[] = "fathom-launch/1";
+    FTH_TRY(check_keys(reader, reader->root, keys, FTH_COUNT(keys)));
+    const char *stated = json_string_value(json_object_get(reader->root, "schema"));
+    if (!stated || strcmp(stated, schema) != 0)
+        return refuse(reader, "\"schema\" must be \"%s\"", schema);
+    double seed = 1;
+    FTH_TRY(read_member(reader, reader->root, "seed", 1, &seed));
+    if (!(seed >= 0) || seed > FTH_JSON_MAX_NUMBER || seed != floor(seed))
+        return refuse(reader, "\"seed\" must be an integer from 0 to 2^53");
+    reader->launch->seed = (uint64_t)seed;
+    FTH_TRY(read_module(reader));
+    FTH_TRY(read_sizes(reader, settings, count));
+    FTH_TRY(read_buffers(reader));
+    FTH_TRY(read_steps(reader, reader->root));
+    return read_expectations(reader);
+}
+
+enum fth_status fth_launch_read_text(const char *path, const char *text, size_t size,
+                                     const char *const *sizes, size_t size_count,
+                                     struct fth_launch **out, struct fth_error *error)
+{
+    json_t *root = NULL;
+    struct fth_launch *launch = NULL;
+    *out = NULL;
+    /* The seed, here 1, is replaced by read_document. */
+    enum fth_status status = fth_launch_new(path, 1, &launch, error);
+    if (!launch)
+        return status;
+    status = fth_json_parse(path, text, size, &root, error);
+    if (status == FTH_OK) {
+        struct reader reader = {.launch = launch, .root = root, .error = error};
+        /* `sizes` are the "NAME=VALUE" texts, which the functions above call `settings`. */
+        status = read_document(&reader, sizes, size_count);
+    }
+    if (status == FTH_OK)
+        *out = launch;
+    else
+        fth_launch_destroy(launch);
+    json_decref(root);
+    return status;
+}
+
+enum fth_status fth_launch_read(const char *path, const char *const *sizes, size_t size_count,
+                                struct fth_launch **out, struct fth_error *error)
+{
+    struct fth_buffer content = {0};
+    *out = NULL;
+    enum fth_status status = fth_file_read(path, FTH_MAX_LAUNCH_FILE_BYTES, &content, error);
+    if (status == FTH_OK)
+        status =
+            fth_launch_read_text(path, content.data, content.size, sizes, size_count, out, error);
+    fth_buffer_fini(&content);
+    return status;
+}

@@ -1,0 +1,216 @@
+/* Runs a launch on an executor: allocates and fills the buffers, runs one kernel after the other,
+ * and reads the buffers back. */
+#include "trace/launch/launch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t buffer_bytes(const struct fth_launch_buffer *buffer)
+{
+    return buffer->count * buffer->element->bytes;
+}
+
+/* Returns the initial contents of a buffer; the caller frees *out. */
+static enum fth_status initial_contents(struct fth_launch *launch, size_t index, void **out,
+                                        struct fth_error *error)
+{
+    const struct fth_launch_buffer *buffer = &launch->buffers[index];
+    void *data = calloc(1, buffer_bytes(buffer));
+    enum fth_status status = data ? fth_launch_fill(launch, index, data, error)
+                                  : fth_no_memory(error, "fill buffer", buffer->name);
+    *out = status == FTH_OK ? data : NULL;
+    if (status != FTH_OK)
+        free(data);
+    return status;
+}
+
+/* Allocates a buffer on the executor and writes its initial contents. */
+static enum fth_status allocate_and_fill(struct fth_launch *launch, size_t index,
+                                         struct fth_error *error)
+{
+    const struct fth_executor *executor = &launch->executor;
+    struct fth_launch_buffer *buffer = &launch->buffers[index];
+    uint64_t bytes = buffer_bytes(buffer);
+    void *data = NULL;
+    enum fth_status status = executor->alloc(executor->context, bytes, &buffer->address, error);
+    if (status != FTH_OK && buffer->name)
+        fth_error_context(error, "buffer '%s'", buffer->name);
+    if (status != FTH_OK || buffer->fill == FTH_FILL_ZERO)
+        return status;
+    status = initial_contents(launch, index, &data, error);
+    if (status == FTH_OK)
+        status = executor->write(executor->context, buffer->address, data, bytes, error);
+    free(data);
+    return status;
+}
+
+/* Builds the parameter block of the kernel and runs it. */
+static enum fth_status run_step(struct fth_launch *launch, const struct fth_launch_step *step,
+                                const struct fth_run_options *options,
+                                struct fth_launch_totals *totals, struct fth_error *error)
+{
+    const struct fth_ptx_kernel *kernel = step->kernel;
+    FTH_TRY(fth_step_check(step, error));
+    uint8_t *packed = calloc(1, kernel->parameter_bytes + 8);
+    if (!packed)
+        return fth_no_memory(error, "launch kernel", kernel->name);
+    for (size_t i = 0; i < step->argument_count; i++) {
+        const struct fth_launch_argument *argument = &step->arguments[i];
+        uint64_t value = argument->bits;
+        if (!argument->element) {
+            const struct fth_launch_buffer *buffer = &launch->buffers[argument->buffer];
+            value = buffer->address + argument->offset * buffer->element->bytes;
+        }
+        memcpy(packed + kernel->parameters[i].offset, &value,
+               argument->element ? argument->element->bytes : sizeof value);
+    }
+    enum fth_status status = launch->executor.run(launch->executor.context, step, packed,
+                                                  kernel->parameter_bytes, options, totals, error);
+    free(packed);
+    return status;
+}
+
+static void close_executor(struct fth_launch *launch)
+{
+    if (launch->executor.close)
+        launch->executor.close(launch->executor.context);
+    launch->executor = (struct fth_executor){0};
+}
+
+enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_executor *executor,
+                                  const struct fth_run_options *options,
+                                  struct fth_launch_totals *totals, struct fth_error *error)
+{
+    struct fth_launch_totals counted = {0, 0};
+    enum fth_status status = FTH_OK;
+    close_executor(launch);
+    launch->executor = *executor;
+    for (size_t i = 0; i < launch->buffer_count && status == FTH_OK; i++)
+        status = allocate_and_fill(launch, i, error);
+    for (size_t i = 0; i < launch->step_count && status == FTH_OK; i++) {
+        status = fth_log_interrupted(options->log)
+                     ? fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted")
+                     : run_step(launch, &launch->steps[i], options, &counted, error);
+        launch->steps[i].seconds =
+            status == FTH_OK && executor->seconds ? executor->seconds(executor->context) : NAN;
+        if (status != FTH_OK && launch->step_count > 1)
+            fth_error_context(error, "launch %zu of %zu", i + 1, launch->step_count);
+    }
+    if (totals)
+        *totals = counted;
+    return status;
+}
+
+enum fth_status fth_launch_run(struct fth_launch *launch, const struct fth_run_options *options,
+                               struct fth_launch_totals *totals, struct fth_error *error)
+{
+    struct fth_run_options known;
+    struct fth_executor executor;
+    FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
+    FTH_TRY(known.device ? fth_device_executor_open(known.device, launch->ptx_path, known.log,
+                                                    &executor, error)
+                         : fth_engine_open(launch->module, NULL, &executor, error));
+    return fth_launch_run_on(launch, &executor, &known, totals, error);
+}
+
+double fth_launch_seconds(const struct fth_launch *launch, size_t step)
+{
+    return launch->executor.close && step < launch->step_count ? launch->steps[step].seconds : NAN;
+}
+
+/* ---- reading buffers ---- */
+
+size_t fth_launch_buffer_count(const struct fth_launch *launch)
+{
+    return launch->buffer_count;
+}
+
+/* Reads the first `count` elements of a buffer from the executor; the caller frees *out. */
+static enum fth_status fetch(const struct fth_launch *launch,
+                             const struct fth_launch_buffer *buffer, uint64_t count, void **out,
+                             struct fth_error *error)
+{
+    const struct fth_executor *executor = &launch->executor;
+    uint64_t bytes = count * buffer->element->bytes;
+    *out = NULL;
+    if (!executor->read)
+        return fth_fail(error, FTH_UNAVAILABLE, "read buffer", buffer->name,
+                        "the launch has not been run yet");
+    void *data = malloc(bytes);
+    enum fth_status status =
+        data ? executor->read(executor->context, buffer->address, data, bytes, error)
+             : fth_no_memory(error, "read buffer", buffer->name);
+    if (status == FTH_OK)
+        *out = data;
+    else
+        free(data);
+    return status;
+}
+
+static struct fth_launch_view view_of(const struct fth_launch_buffer *buffer)
+{
+    return (struct fth_launch_view){buffer->name, buffer->number, buffer->element->name,
+                                    buffer->element->bytes, buffer->count};
+}
+
+enum fth_status fth_launch_show(const struct fth_launch *launch, size_t index, uint64_t max,
+                                struct fth_launch_view *view, char **values,
+                                struct fth_error *error)
+{
+    const struct fth_launch_buffer *buffer = &launch->buffers[index];
+    *view = view_of(buffer);
+    *values = NULL;
+    void *data;
+    uint64_t shown = max && max < buffer->count ? max : buffer->count;
+    FTH_TRY(fetch(launch, buffer, shown, &data, error));
+    struct fth_buffer out = {0};
+    for (uint64_t i = 0; i < shown; i++) {
+        fth_buffer_text(&out, i ? " " : "");
+        fth_scalar_format(buffer->element, (uint8_t *)data + i * buffer->element->bytes, &out);
+    }
+    size_t size;
+    enum fth_status status = fth_buffer_take(&out, values, &size, error);
+    fth_buffer_fini(&out);
+    free(data);
+    return status;
+}
+
+/* Finds a buffer by its name and describes it in *view. */
+static enum fth_status find_buffer(const struct fth_launch *launch, const char *name, size_t *index,
+                                   struct fth_launch_view *view, struct fth_error *error)
+{
+    for (*index = 0; *index < launch->buffer_count; (*index)++) {
+        const struct fth_launch_buffer *buffer = &launch->buffers[*index];
+        *view = view_of(buffer);
+        if (buffer->name && strcmp(buffer->name, name) == 0)
+            return FTH_OK;
+    }
+    return fth_fail(error, FTH_NOT_FOUND, "find buffer", name, "there is no buffer of this name");
+}
+
+enum fth_status fth_launch_values(const struct fth_launch *launch, const char *name,
+                                  struct fth_launch_view *view, void **values,
+                                  struct fth_error *error)
+{
+    size_t index;
+    *values = NULL;
+    FTH_TRY(find_buffer(launch, name, &index, view, error));
+    return fetch(launch, &launch->buffers[index], view->count, values, error);
+}
+
+enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *name,
+                                        struct fth_launch_view *view, void **values,
+                                        struct fth_error *error)
+{
+    size_t index;
+    *values = NULL;
+    FTH_TRY(find_buffer(launch, name, &index, view, error));
+    return initial_contents(launch, index, values, error);
+}
+
+double fth_launch_size(const struct fth_launch *launch, const char *name)
+{
+    size_t index = fth_scope_find(&launch->scope, name, strlen(name));
+    return index < FTH_MAX_VARIABLES ? launch->scope.variables[index].value : 0;
+}

@@ -1,0 +1,103 @@
+/* Obtains a trace from any input. A trace of fathom is opened. A launch file or a kernel of a PTX
+ * file is run, and a trace of another tool is converted; both write a trace, to the file that the
+ * caller names or to a temporary file without a name, which disappears with the trace. */
+#include "trace/launch/launch.h"
+#include "trace/trace.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char operation[] = "read trace";
+
+/* Starts the trace in the file that the caller names, or in a temporary file: *fd. */
+static enum fth_status create_writer(const char *output, int *fd, struct fth_trace_writer **writer,
+                                     struct fth_error *error)
+{
+    *fd = -1;
+    if (output)
+        return fth_trace_writer_create(output, writer, error);
+    FTH_TRY(fth_temporary_open(fd, error));
+    return fth_trace_writer_attach(*fd, "temporary trace", writer, error);
+}
+
+/* Converts a trace of another tool. Commits the writer, or discards it after a failure. */
+static enum fth_status import(const struct fth_trace_input *input, struct fth_trace_writer *writer,
+                              const struct fth_log *log, struct fth_error *error)
+{
+    enum fth_status status = input->kind == FTH_INPUT_TUPLES
+                                 ? fth_tuples_import(input, writer, log, error)
+                                 : fth_traceg_import(input, writer, log, error);
+    if (status == FTH_OK)
+        return fth_trace_writer_commit(writer, error);
+    fth_trace_writer_abort(writer);
+    return status;
+}
+
+/* Opens a trace that was just written. A pipe or a device cannot be read back; *trace is then NULL.
+ */
+static enum fth_status open_written(const char *output, int fd, const char *name,
+                                    struct fth_trace **trace, struct fth_error *error)
+{
+    if (!output)
+        return fth_trace_attach(fd, name, trace, error);
+    if (strcmp(output, "-") == 0 || !fth_file_is_regular(output))
+        return FTH_OK;
+    return fth_trace_open(output, trace, error);
+}
+
+/* Writes a trace. *launch is the launch that was run, if there was one; the caller destroys it,
+ * also after a failure. */
+static enum fth_status write_trace(const struct fth_trace_input *input,
+                                   const struct fth_trace_options *options,
+                                   struct fth_launch **launch, struct fth_trace **trace,
+                                   struct fth_error *error)
+{
+    const bool is_launch = input->kind == FTH_INPUT_LAUNCH || input->kind == FTH_INPUT_PTX;
+    const struct fth_run_options run =
+        FTH_RUN_OPTIONS(.threads = options->threads, .log = options->log);
+    struct fth_trace_writer *writer = NULL;
+    int fd = -1;
+    /* The launch is read before the file is created, so that a mistake in it leaves no file. */
+    if (is_launch)
+        FTH_TRY(fth_launch_open_input(input, options->launch, launch, error));
+    enum fth_status status = create_writer(options->output, &fd, &writer, error);
+    if (status == FTH_OK)
+        status = is_launch ? fth_launch_trace_to(*launch, writer, &run, NULL, error)
+                           : import(input, writer, options->log, error);
+    if (status == FTH_OK)
+        status = open_written(options->output, fd, input->name, trace, error);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+enum fth_status fth_trace_obtain(const char *path, const struct fth_trace_options *given,
+                                 struct fth_trace **trace, struct fth_error *error)
+{
+    struct fth_trace_options options;
+    struct fth_launch *launch = NULL;
+    struct fth_trace_input input;
+    *trace = NULL;
+    FTH_TRY(fth_options_read("fth_trace_options", given, &options, sizeof options, error));
+    if (options.traced)
+        *options.traced = NULL;
+    FTH_TRY(fth_trace_input_open(path, options.log, &input, error));
+    enum fth_status status;
+    if (input.kind == FTH_INPUT_UNKNOWN)
+        status = fth_fail(error, FTH_INVALID, operation, input.name,
+                          "unknown format: neither a trace, nor a launch file, nor PTX");
+    else if (input.kind != FTH_INPUT_TRACE)
+        status = write_trace(&input, &options, &launch, trace, error);
+    else if (options.output)
+        status = fth_fail(error, FTH_INVALID, operation, input.name,
+                          "it is already a fathom trace; -o is not needed");
+    else
+        status = fth_trace_attach(input.fd, input.name, trace, error);
+    fth_trace_input_close(&input);
+    if (status == FTH_OK && options.traced) {
+        *options.traced = launch;
+        launch = NULL;
+    }
+    fth_launch_destroy(launch);
+    return status;
+}

@@ -1,0 +1,411 @@
+/* Traces a launch: an observer of the PTX engine that passes the accesses of all blocks to a trace
+ * writer. Each host thread collects the accesses of its current block (or cluster of blocks)
+ * without locking. When the block has ended, its accesses are written. Blocks are written in the
+ * order of their index, so that the same launch gives the same file with any number of host
+ * threads. A block that ends early waits in memory for the blocks before it, within the limits
+ * below. */
+#include "trace/launch/launch.h"
+#include "trace/trace.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* MAX_CLUSTER_BLOCKS is the largest cluster of the PTX engine; MAX_WARPS are the warps of the
+ * largest block. INSTRUCTION_CACHE_SLOTS is chosen: most kernels have fewer memory
+ * instructions. */
+enum { MAX_CLUSTER_BLOCKS = 16, MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 256 };
+
+/* Limits of the memory for records, in bytes and in accesses. Chosen, not derived. When the pending
+ * clusters exceed MAX_PENDING_BYTES, or a running block has MAX_BLOCK_ACCESSES accesses, records
+ * are written at once; the order of the file then depends on the timing of the host threads. */
+#define MAX_PENDING_BYTES ((size_t)128 << 20)
+#define MAX_BLOCK_ACCESSES ((size_t)1 << 20)
+
+/* A block that is running. */
+struct block {
+    uint64_t index;
+    uint64_t next_numbers[MAX_WARPS]; /* per warp: the number of its next access */
+    struct fth_records records;
+};
+
+/* The state of one host thread. */
+struct worker {
+    struct worker *next;
+    struct block
+        blocks[MAX_CLUSTER_BLOCKS]; /* the running block, or the blocks of the running cluster */
+    size_t block_count;
+    /* Direct-mapped cache of the writer's instruction numbers, to avoid taking the lock. */
+    struct {
+        struct fth_trace_instruction facts;
+        size_t number; /* SIZE_MAX: the slot is empty */
+    } instruction_cache[INSTRUCTION_CACHE_SLOTS];
+    uint64_t shared, local, constant, texture; /* requests of warps to other memory spaces */
+};
+
+/* A cluster (or a block without a cluster) that has ended before an earlier one. */
+struct pending {
+    struct pending *next;
+    uint64_t index;
+    struct fth_records records;
+};
+
+struct recorder {
+    struct fth_trace_writer *writer;
+    pthread_key_t key;    /* the worker of the current host thread */
+    pthread_mutex_t lock; /* protects the following fields and the writer */
+    struct worker *workers;
+    struct pending *pending; /* sorted by index */
+    size_t pending_bytes;
+    uint64_t next; /* index of the next cluster to write */
+    const struct fth_log *log;
+    enum fth_status status;
+    struct fth_error error;
+};
+
+/* Records the first failure; FTH_OK stands for exhausted memory. Always returns false. */
+static bool fail(struct recorder *recorder, enum fth_status status)
+{
+    if (recorder->status == FTH_OK)
+        recorder->status = status == FTH_OK ? FTH_NO_MEMORY : status;
+    if (status == FTH_OK)
+        fth_no_memory(&recorder->error, "write trace", NULL);
+    return false;
+}
+
+/* Returns the worker of the calling host thread and creates it at the first call. NULL: memory is
+ * exhausted. */
+static struct worker *current_worker(struct recorder *recorder)
+{
+    struct worker *worker = pthread_getspecific(recorder->key);
+    if (worker)
+        return worker;
+    worker = calloc(1, sizeof *worker);
+    if (!worker || pthread_setspecific(recorder->key, worker) != 0) {
+        free(worker);
+        return NULL;
+    }
+    for (size_t i = 0; i < INSTRUCTION_CACHE_SLOTS; i++)
+        worker->instruction_cache[i].number = SIZE_MAX;
+    pthread_mutex_lock(&recorder->lock);
+    worker->next = recorder->workers;
+    recorder->workers = worker;
+    pthread_mutex_unlock(&recorder->lock);
+    return worker;
+}
+
+/* Returns the running block with this index and adds it if it is new. NULL: too many blocks. */
+static struct block *find_block(struct worker *worker, uint64_t index)
+{
+    for (size_t i = 0; i < worker->block_count; i++)
+        if (worker->blocks[i].index == index)
+            return &worker->blocks[i];
+    if (worker->block_count == MAX_CLUSTER_BLOCKS)
+        return NULL;
+    struct block *block = &worker->blocks[worker->block_count++];
+    block->index = index;
+    memset(block->next_numbers, 0, sizeof block->next_numbers);
+    return block;
+}
+
+static bool same_instruction(const struct fth_trace_instruction *a,
+                             const struct fth_trace_instruction *b)
+{
+    return a->line == b->line && a->index == b->index && a->kind == b->kind &&
+           a->bytes == b->bytes && a->cache_op == b->cache_op && a->source_line == b->source_line &&
+           a->source_file == b->source_file;
+}
+
+/* Returns the writer's number of an instruction; SIZE_MAX: memory is exhausted. */
+static size_t instruction_of(struct recorder *recorder, struct worker *worker,
+                             const struct fth_ptx_access *access)
+{
+    const struct fth_trace_instruction facts = {
+        .line = access->line,
+        .source_file = access->source_file,
+        .source_line = access->source_line,
+        .index = access->instruction,
+        .kind = access->kind == FTH_ACCESS_READ    ? FTH_TRACE_READ
+                : access->kind == FTH_ACCESS_WRITE ? FTH_TRACE_WRITE
+                                                   : FTH_TRACE_ATOMIC,
+        .bytes = access->bytes,
+        .cache_op = (uint32_t)access->cache_op};
+    size_t slot = (access->line * 7u + access->instruction) % INSTRUCTION_CACHE_SLOTS;
+    if (worker->instruction_cache[slot].number != SIZE_MAX &&
+        same_instruction(&worker->instruction_cache[slot].facts, &facts))
+        return worker->instruction_cache[slot].number;
+    pthread_mutex_lock(&recorder->lock);
+    size_t number = fth_trace_writer_instruction(recorder->writer, &facts);
+    pthread_mutex_unlock(&recorder->lock);
+    worker->instruction_cache[slot].facts = facts;
+    worker->instruction_cache[slot].number = number;
+    return number;
+}
+
+/* Passes records to the writer and clears them. The caller holds the lock. */
+static bool write_records(struct recorder *recorder, struct fth_records *records)
+{
+    if (recorder->status != FTH_OK)
+        return false;
+    enum fth_status status = fth_trace_writer_add(recorder->writer, records, &recorder->error);
+    fth_records_clear(records);
+    return status == FTH_OK || fail(recorder, status);
+}
+
+/* Counts accesses to memory spaces other than global, which are not traced. Returns false for an
+ * access to global memory. */
+static bool count_untraced(struct worker *worker, enum fth_ptx_space space)
+{
+    switch (space) {
+    case FTH_SPACE_SHARED: worker->shared++; return true;
+    case FTH_SPACE_LOCAL: worker->local++; return true;
+    case FTH_SPACE_CONST: worker->constant++; return true;
+    case FTH_SPACE_TEXTURE: worker->texture++; return true;
+    case FTH_SPACE_GLOBAL: return false;
+    default: return true;
+    }
+}
+
+static bool on_access(void *user, const struct fth_ptx_access *access)
+{
+    struct recorder *recorder = user;
+    struct worker *worker = current_worker(recorder);
+    if (worker && count_untraced(worker, access->space))
+        return true;
+    struct block *block = worker ? find_block(worker, access->who.block) : NULL;
+    size_t instruction = block ? instruction_of(recorder, worker, access) : SIZE_MAX;
+    uint64_t addresses[32];
+    size_t count = 0;
+    for (uint32_t left = access->mask; left; left &= left - 1)
+        addresses[count++] = access->addresses[__builtin_ctz(left)];
+    bool ok = instruction != SIZE_MAX;
+    if (ok) {
+        const struct fth_record record = {.number = block->next_numbers[access->who.warp]++,
+                                          .block = access->who.block,
+                                          .instruction = (uint32_t)instruction,
+                                          .warp = access->who.warp,
+                                          .mask = access->mask};
+        ok = fth_records_add(&block->records, &record, addresses);
+    }
+    if (ok && block->records.count < MAX_BLOCK_ACCESSES)
+        return true;
+    pthread_mutex_lock(&recorder->lock);
+    ok = ok ? write_records(recorder, &block->records) : fail(recorder, FTH_OK);
+    pthread_mutex_unlock(&recorder->lock);
+    return ok;
+}
+
+/* Writes and frees the pending clusters that directly follow those already written. */
+static bool write_pending(struct recorder *recorder)
+{
+    bool ok = true;
+    while (recorder->pending && recorder->pending->index == recorder->next) {
+        struct pending *first = recorder->pending;
+        recorder->pending = first->next;
+        recorder->next++;
+        recorder->pending_bytes -= fth_records_bytes(&first->records);
+        ok = write_records(recorder, &first->records) && ok;
+        fth_records_fini(&first->records);
+        free(first);
+    }
+    return ok;
+}
+
+/* Adds a cluster that has ended early to the pending ones. If too many bytes are pending already,
+ * its accesses are written at once and only its index is kept. */
+static bool defer_cluster(struct recorder *recorder, struct worker *worker, uint64_t index)
+{
+    struct pending *pending = calloc(1, sizeof *pending);
+    struct pending **at = &recorder->pending;
+    bool ok = pending != NULL;
+    bool write = recorder->pending_bytes > MAX_PENDING_BYTES;
+    if (!pending)
+        return fail(recorder, FTH_OK);
+    pending->index = index;
+    for (size_t i = 0; i < worker->block_count && ok; i++) {
+        struct fth_records *records = &worker->blocks[i].records;
+        ok = write ? write_records(recorder, records)
+                   : fth_records_append(&pending->records, records) || fail(recorder, FTH_OK);
+        fth_records_clear(records);
+    }
+    recorder->pending_bytes += fth_records_bytes(&pending->records);
+    while (*at && (*at)->index < index)
+        at = &(*at)->next;
+    pending->next = *at;
+    *at = pending;
+    return ok;
+}
+
+static bool on_done(void *user, uint64_t index)
+{
+    struct recorder *recorder = user;
+    struct worker *worker = current_worker(recorder);
+    bool ok = worker != NULL;
+    pthread_mutex_lock(&recorder->lock);
+    if (fth_log_interrupted(recorder->log)) {
+        fth_fail(&recorder->error, FTH_INTERRUPTED, "run launches", NULL, "interrupted");
+        ok = fail(recorder, FTH_INTERRUPTED);
+    } else if (!worker) {
+        fail(recorder, FTH_OK);
+    } else if (index != recorder->next) {
+        ok = defer_cluster(recorder, worker, index);
+    } else {
+        for (size_t i = 0; i < worker->block_count && ok; i++)
+            ok = write_records(recorder, &worker->blocks[i].records);
+        recorder->next++;
+        ok = write_pending(recorder) && ok;
+    }
+    pthread_mutex_unlock(&recorder->lock);
+    if (worker)
+        worker->block_count = 0;
+    return ok;
+}
+
+/* ---- launches ---- */
+
+/* The executor that traces: the PTX engine, which it wraps so that each step becomes a launch of
+ * the trace. */
+struct tracing {
+    struct fth_executor engine;
+    struct recorder recorder;
+    struct fth_ptx_observer observer;
+};
+
+/* Frees all workers and pending clusters; adds the counts of the workers to *totals. */
+static void free_workers(struct recorder *recorder, struct fth_trace_launch *totals)
+{
+    while (recorder->workers) {
+        struct worker *worker = recorder->workers;
+        recorder->workers = worker->next;
+        totals->shared += worker->shared;
+        totals->local += worker->local;
+        totals->constant += worker->constant;
+        totals->texture += worker->texture;
+        for (size_t i = 0; i < MAX_CLUSTER_BLOCKS; i++)
+            fth_records_fini(&worker->blocks[i].records);
+        free(worker);
+    }
+    while (recorder->pending) {
+        struct pending *pending = recorder->pending;
+        recorder->pending = pending->next;
+        fth_records_fini(&pending->records);
+        free(pending);
+    }
+}
+
+static enum fth_status traced_run(void *context, const struct fth_launch_step *step,
+                                  const void *arguments, size_t argument_bytes,
+                                  const struct fth_run_options *options,
+                                  struct fth_launch_totals *totals, struct fth_error *error)
+{
+    struct tracing *tracing = context;
+    struct recorder *recorder = &tracing->recorder;
+    struct fth_trace_launch counted = {.shared_bytes =
+                                           step->kernel->shared_bytes + step->shared_bytes};
+    struct fth_error engine_error = FTH_NO_ERROR;
+    recorder->next = 0;
+    recorder->pending_bytes = 0;
+    recorder->log = options->log;
+    FTH_TRY(fth_trace_writer_begin(recorder->writer, step->kernel->name, step->grid, step->block,
+                                   error));
+    enum fth_status status = tracing->engine.run(tracing->engine.context, step, arguments,
+                                                 argument_bytes, options, totals, &engine_error);
+    /* The worker of the calling thread is freed below; the next launch must not find it. */
+    pthread_setspecific(recorder->key, NULL);
+    free_workers(recorder, &counted);
+    /* If writing failed, the engine only reports that the observer stopped it; the recorder has the
+     * cause. */
+    if (recorder->status != FTH_OK)
+        status = recorder->status;
+    if (status == FTH_OK)
+        return fth_trace_writer_end(recorder->writer, &counted, error);
+    fth_error_move(error, recorder->status != FTH_OK ? &recorder->error : &engine_error);
+    return status;
+}
+
+static enum fth_status traced_alloc(void *context, uint64_t bytes, uint64_t *address,
+                                    struct fth_error *error)
+{
+    struct tracing *tracing = context;
+    return tracing->engine.alloc(tracing->engine.context, bytes, address, error);
+}
+
+static enum fth_status traced_write(void *context, uint64_t address, const void *data,
+                                    uint64_t bytes, struct fth_error *error)
+{
+    struct tracing *tracing = context;
+    return tracing->engine.write(tracing->engine.context, address, data, bytes, error);
+}
+
+static enum fth_status traced_read(void *context, uint64_t address, void *data, uint64_t bytes,
+                                   struct fth_error *error)
+{
+    struct tracing *tracing = context;
+    return tracing->engine.read(tracing->engine.context, address, data, bytes, error);
+}
+
+static void traced_close(void *context)
+{
+    struct tracing *tracing = context;
+    tracing->engine.close(tracing->engine.context);
+    pthread_mutex_destroy(&tracing->recorder.lock);
+    pthread_key_delete(tracing->recorder.key);
+    free(tracing);
+}
+
+static enum fth_status open_tracing(const struct fth_launch *launch,
+                                    struct fth_trace_writer *writer, struct fth_executor *executor,
+                                    struct fth_error *error)
+{
+    struct tracing *tracing = calloc(1, sizeof *tracing);
+    if (!tracing || pthread_key_create(&tracing->recorder.key, NULL) != 0) {
+        free(tracing);
+        return fth_no_memory(error, "trace launch", NULL);
+    }
+    pthread_mutex_init(&tracing->recorder.lock, NULL);
+    tracing->recorder.writer = writer;
+    tracing->observer = (struct fth_ptx_observer){
+        .user = &tracing->recorder, .parallel = true, .access = on_access, .done = on_done};
+    enum fth_status status =
+        fth_engine_open(launch->module, &tracing->observer, &tracing->engine, error);
+    if (status != FTH_OK) {
+        pthread_mutex_destroy(&tracing->recorder.lock);
+        pthread_key_delete(tracing->recorder.key);
+        free(tracing);
+        return status;
+    }
+    *executor = (struct fth_executor){
+        .context = tracing,
+        .alloc = traced_alloc,
+        .write = traced_write,
+        .read = traced_read,
+        .run = traced_run,
+        .close = traced_close,
+    };
+    return FTH_OK;
+}
+
+enum fth_status fth_launch_trace_to(struct fth_launch *launch, struct fth_trace_writer *writer,
+                                    const struct fth_run_options *options,
+                                    struct fth_launch_totals *totals, struct fth_error *error)
+{
+    struct fth_executor executor;
+    enum fth_status status = open_tracing(launch, writer, &executor, error);
+    if (status == FTH_OK)
+        status = fth_launch_run_on(launch, &executor, options, totals, error);
+    if (status == FTH_OK)
+        return fth_trace_writer_commit(writer, error);
+    fth_trace_writer_abort(writer);
+    return status;
+}
+
+enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
+                                 const struct fth_run_options *options,
+                                 struct fth_launch_totals *totals, struct fth_error *error)
+{
+    struct fth_run_options known;
+    struct fth_trace_writer *writer;
+    FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
+    FTH_TRY(fth_trace_writer_create(path, &writer, error));
+    return fth_launch_trace_to(launch, writer, &known, totals, error);
+}

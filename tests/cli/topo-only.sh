@@ -1,6 +1,0 @@
-# --only restricts the measurement to the named elements. A message says if nothing of them was measured.
-measured() { sed -n 's/^    "\([a-z0-9_]*\)": {$/\1/p; s/^      "\([a-z0-9_]*\)":.*"measured".*/measured/p' | uniq |
-    awk '/^measured$/ { print last } { last = $0 }'; }
-fathom topo --device sim:gtx980 --only l2 --json | measured
-fathom topo --device sim:v100 --only memory,l1 --json | measured | sort
-fathom topo --device sim:gtx980 --only registers --json | measured

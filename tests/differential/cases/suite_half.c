@@ -1,0 +1,92 @@
+/* Cases for half precision: f16 and bf16, single and as pairs in a register. PTX ISA, "Half
+ * Precision Floating-Point Instructions". */
+#include "../suite.h"
+
+#include <math.h>
+
+static const struct type {
+    const char *name;
+    char letter;
+    bool is_bf16;
+} types[] = {
+    {"f16", 'H', false}, {"f16x2", 'X', false}, {"bf16", 'B', true}, {"bf16x2", 'Y', true}};
+
+static void add_arithmetic(struct diff_builder *b)
+{
+    static const char *const ops[] = {"add", "sub", "mul"};
+    static const char *const endings[] = {"", ".ftz", ".sat", ".ftz.sat"};
+    static const char *const fused[] = {"", ".ftz", ".sat", ".ftz.sat", ".relu", ".ftz.relu"};
+    diff_family(b, "half arithmetic", NULL);
+    for (size_t t = 0; t < FTH_COUNT(types); t++) {
+        const struct type *type = &types[t];
+        char x = type->letter;
+        const char *two = diff_text(b, "%c%c:%c", x, x, x);
+        const char *three = diff_text(b, "%c%c%c:%c", x, x, x, x);
+        for (size_t i = 0; i < FTH_COUNT(ops); i++) {
+            diff_op(b, two, "%s.%s", ops[i], type->name);
+            for (size_t e = 0; e < (type->is_bf16 ? 1 : FTH_COUNT(endings)); e++)
+                diff_op(b, two, "%s.rn%s.%s", ops[i], endings[e], type->name);
+        }
+        for (size_t e = 0; e < FTH_COUNT(fused); e++)
+            if (!type->is_bf16 || e == 0 || e == 4)
+                diff_op(b, three, "fma.rn%s.%s", fused[e], type->name);
+    }
+}
+
+static void add_simple(struct diff_builder *b)
+{
+    static const char *const min[] = {"min", "max"}, *const signs[] = {"abs", "neg"};
+    static const char *const modes[] = {"", ".NaN", ".xorsign.abs", ".NaN.xorsign.abs"};
+    diff_family(b, "half min max abs neg", NULL);
+    for (size_t t = 0; t < FTH_COUNT(types); t++) {
+        const struct type *type = &types[t];
+        char x = type->letter;
+        const char *two = diff_text(b, "%c%c:%c", x, x, x), *one = diff_text(b, "%c:%c", x, x);
+        for (size_t i = 0; i < 2; i++)
+            for (size_t m = 0; m < FTH_COUNT(modes); m++) {
+                diff_op(b, two, "%s%s.%s", min[i], modes[m], type->name);
+                if (!type->is_bf16)
+                    diff_op(b, two, "%s.ftz%s.%s", min[i], modes[m], type->name);
+            }
+        /* "NaN inputs yield an unspecified NaN": PTX ISA, abs and neg. */
+        for (size_t i = 0; i < 2; i++) {
+            diff_op_as(b, &(struct diff_spec){.signature = one, .compare = DIFF_ANY_NAN}, "%s.%s",
+                       signs[i], type->name);
+            if (!type->is_bf16)
+                diff_op_as(b, &(struct diff_spec){.signature = one, .compare = DIFF_ANY_NAN},
+                           "%s.ftz.%s", signs[i], type->name);
+        }
+    }
+}
+
+static void add_approximations(struct diff_builder *b)
+{
+    diff_family(b, "half approximate functions", NULL);
+    for (size_t t = 0; t < FTH_COUNT(types); t++) {
+        const struct type *type = &types[t];
+        const char *one = diff_text(b, "%c:%c", type->letter, type->letter);
+        /* tanh: "The maximum absolute error for .f16 type is 2^-10.987. The maximum absolute error
+         * for .bf16 type is 2^-8." */
+        diff_op_as(b,
+                   &(struct diff_spec){.signature = one,
+                                       .threads = 640,
+                                       .compare = DIFF_ABSOLUTE,
+                                       .tolerance = type->is_bf16 ? 0x1p-8 : exp2(-10.987)},
+                   "tanh.approx.%s", type->name);
+        /* ex2: "The maximum relative error for .f16 type is 2^-9.9. The maximum relative error for
+         * .bf16 type is 2^-7." */
+        diff_op_as(b,
+                   &(struct diff_spec){.signature = one,
+                                       .threads = 640,
+                                       .compare = DIFF_RELATIVE,
+                                       .tolerance = type->is_bf16 ? 0x1p-7 : exp2(-9.9)},
+                   "ex2.approx%s.%s", type->is_bf16 ? ".ftz" : "", type->name);
+    }
+}
+
+void diff_add_half(struct diff_builder *builder)
+{
+    add_arithmetic(builder);
+    add_simple(builder);
+    add_approximations(builder);
+}

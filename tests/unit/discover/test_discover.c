@@ -1,0 +1,214 @@
+/* Tests of discover/ that concern no single probe: how values are written, the table of stages, the
+ * selection of elements and interruption. */
+#include "check.h"
+#include "device/sim/sim.h"
+#include "discover/discover.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* ---- a simulated GPU ---- */
+
+#define TLB(NAME, ENTRIES, PENALTY)                                                                \
+    ", \"" NAME "\": {\"page_bytes\": 2097152, \"entries\": " #ENTRIES                             \
+    ", \"miss_penalty_cycles\": " #PENALTY "}"
+
+/* Opens a small simulated GPU with these TLBs, without a log. */
+static struct fth_device *open_device(const char *tlbs)
+{
+    char text[2048];
+    struct fth_error error = NO_ERROR;
+    struct fth_gpu *description = NULL;
+    const struct fth_machine_ops *ops = NULL;
+    struct fth_device *device = NULL;
+    void *machine = NULL;
+    snprintf(text, sizeof text,
+             "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\", \"sms\": 4, "
+             "\"clock_mhz\": 1000}, \"elements\": {"
+             "\"l1\": {\"size_bytes\": 16384, \"line_bytes\": 128, \"sector_bytes\": 32, "
+             "\"latency_cycles\": 32}, "
+             "\"l2\": {\"size_bytes\": 8388608, \"line_bytes\": 128, \"latency_cycles\": 250}, "
+             "\"memory\": {\"size_bytes\": 4294967296, \"latency_cycles\": 600}%s}}",
+             tlbs);
+    if (fth_gpu_read_text("test.json", text, strlen(text), NULL, &description, &error) != FTH_OK ||
+        fth_sim_machine_create(description, &ops, &machine, &error) != FTH_OK ||
+        fth_runner_device("sim:test", ops, machine, NULL, &device, &error) != FTH_OK)
+        fail_msg("%s: %s", error.cause, text);
+    fth_gpu_destroy(description);
+    return device;
+}
+
+/* ---- note.c ---- */
+
+static void notes_become_attributes_with_provenance(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"l2"};
+    const struct fth_figure figure = {.value = 30.04,
+                                      .low = 29.96,
+                                      .high = 31,
+                                      .samples = 7,
+                                      .clock_mhz = 2000,
+                                      .confidence = 0.5};
+    const double zero = 0;
+    const struct fth_note notes[] = {
+        {.attribute = "size_bytes", .number = 1024, .interval = (const double[]){512, 2048}},
+        {.attribute = "latency_cycles", .figure = &figure, .method = "a method"},
+        {.attribute = "scope", .text = "sm"},
+        {.attribute = "shared_with", .texts = texts, .count = 1, .confidence = &zero},
+        {.attribute = "set_ways",
+         .numbers = (const double[]){1, 2},
+         .count = 2,
+         .source = FTH_SOURCE_DERIVED,
+         .samples = 3,
+         .note = "a note"},
+    };
+    struct fth_gpu *gpu = NULL;
+    char *text = NULL;
+    size_t size;
+    assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
+    assert_int_equal(fth_note_unknown(gpu, "l1", "size_bytes", "a reason", NULL), FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(notes); i++) {
+        struct fth_note note = notes[i];
+        note.element = "l1";
+        assert_int_equal(fth_note(gpu, &note, NULL), FTH_OK);
+    }
+    assert_null(fth_gpu_unknown(gpu, "l1", "size_bytes"));
+    assert_int_equal(fth_gpu_write_text(gpu, &text, &size, NULL), FTH_OK);
+    static const char *const lines[] = {
+        "\"size_bytes\": {\"value\": 1024, \"source\": \"measured\", \"low\": 512, \"high\": 2048}",
+        "\"latency_cycles\": {\"value\": 30, \"source\": \"measured\", \"method\": \"a method\", "
+        "\"confidence\": 0.5, \"samples\": 7, \"low\": 30, \"high\": 31}",
+        "\"latency_ns\": {\"value\": 15, \"source\": \"measured\", \"method\": \"latency in cycles "
+        "/ SM clock observed by the kernel\", \"confidence\": 0.5, \"samples\": 7, \"low\": 15, "
+        "\"high\": 15.5}",
+        "\"scope\": {\"value\": \"sm\", \"source\": \"measured\"}",
+        "\"shared_with\": {\"value\": [\"l2\"], \"source\": \"measured\", \"confidence\": 0}",
+        "\"set_ways\": {\"value\": [1, 2], \"source\": \"derived\", \"samples\": 3, \"note\": \"a "
+        "note\"}",
+    };
+    for (size_t i = 0; i < FTH_COUNT(lines); i++)
+        assert_contains(text, lines[i]);
+    fth_free(text);
+    fth_gpu_destroy(gpu);
+}
+
+/* ---- stages ---- */
+
+static void every_element_is_measured_by_a_stage(void **state)
+{
+    (void)state;
+    const struct fth_stage *stage;
+    double fraction = 0;
+    for (size_t i = 0; (stage = fth_discovery_stage(i)); i++) {
+        assert_true(stage->fraction >= fraction && stage->fraction < 1);
+        fraction = stage->fraction;
+        for (size_t k = 0; k < FTH_STAGE_ELEMENTS && stage->elements[k]; k++)
+            assert_non_null(fth_schema_element(stage->elements[k]));
+    }
+    const struct fth_element_def *element;
+    for (size_t i = 0; (element = fth_schema_element_at(i)); i++) {
+        bool found = strcmp(element->name, "registers") == 0; /* the driver reports them */
+        for (size_t k = 0; (stage = fth_discovery_stage(k)); k++)
+            for (size_t j = 0; j < FTH_STAGE_ELEMENTS && stage->elements[j]; j++)
+                found = found || strcmp(stage->elements[j], element->name) == 0;
+        if (!found)
+            fail_msg("no stage measures %s", element->name);
+    }
+}
+
+/* A TLB level is measured together with the levels before it. A level that was named and that the
+ * GPU does not have gets a reason. */
+static void a_tlb_level_can_be_measured_by_its_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *tlbs, *only;
+        const char *found[3], *absent;
+    } rows[] = {
+        {TLB("tlb_l1", 16, 20) TLB("tlb_l2", 64, 100), "tlb_l3", {"tlb_l1", "tlb_l2"}, "tlb_l3"},
+        {TLB("tlb_l1", 16, 20) TLB("tlb_l2", 64, 100), "tlb_l2", {"tlb_l1", "tlb_l2"}, NULL},
+        {TLB("tlb_l1", 16, 20) TLB("tlb_l2", 64, 100) TLB("tlb_l3", 320, 300),
+         "tlb_l3",
+         {"tlb_l1", "tlb_l2", "tlb_l3"},
+         NULL},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_device *device = open_device(rows[i].tlbs);
+        struct fth_gpu *gpu = NULL;
+        struct fth_error error = NO_ERROR;
+        const struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.only = rows[i].only);
+        if (fth_discover(device, &options, &gpu, &error) != FTH_OK)
+            fail_msg("%s", error.cause);
+        for (size_t k = 0; k < 3 && rows[i].found[k]; k++)
+            if (!fth_gpu_attribute(gpu, rows[i].found[k], "entries"))
+                fail_msg("--only %s: %s was not measured", rows[i].only, rows[i].found[k]);
+        if (rows[i].absent)
+            assert_string_equal(fth_gpu_unknown(gpu, rows[i].absent, "entries"),
+                                "this level was not found");
+        else
+            assert_null(fth_gpu_find_section(gpu, rows[i].found[2] ? "none" : "tlb_l3"));
+        fth_gpu_destroy(gpu);
+        fth_device_close(device);
+    }
+}
+
+/* The cold latency needs the TLBs that were found, not the ones that were not. */
+static void absent_tlbs_do_not_prevent_the_cold_latency(void **state)
+{
+    (void)state;
+    struct fth_device *device = open_device(TLB("tlb_l1", 16, 20));
+    struct fth_gpu *gpu = NULL;
+    const struct fth_discover_options options =
+        FTH_DISCOVER_OPTIONS(.only = "memory,tlb_l1,tlb_l3");
+    assert_int_equal(fth_discover(device, &options, &gpu, NULL), FTH_OK);
+    assert_non_null(fth_gpu_attribute(gpu, "memory", "cold_latency_cycles"));
+    fth_gpu_destroy(gpu);
+    fth_device_close(device);
+}
+
+/* ---- interruption ---- */
+
+/* Asks to stop after a number of questions, to which `user` points. */
+static bool interrupt(void *user)
+{
+    size_t *left = user;
+    *left -= *left > 0;
+    return *left == 0;
+}
+
+/* The log of the options interrupts, although the device was opened without a log. */
+static void the_log_of_the_options_interrupts(void **state)
+{
+    (void)state;
+    static const size_t questions[] = {1, 2, 10, 40};
+    for (size_t i = 0; i < FTH_COUNT(questions); i++)
+        for (int dissect = 0; dissect < 2; dissect++) {
+            size_t left = questions[i];
+            const struct fth_log log = {.interrupted = interrupt, .user = &left};
+            struct fth_device *device = open_device("");
+            struct fth_gpu *gpu = NULL;
+            struct fth_error error = NO_ERROR;
+            const struct fth_discover_options discover = FTH_DISCOVER_OPTIONS(.log = &log);
+            const struct fth_dissect_options all = FTH_DISSECT_OPTIONS(.log = &log);
+            enum fth_status status = dissect ? fth_dissect(device, &all, &gpu, &error)
+                                             : fth_discover(device, &discover, &gpu, &error);
+            assert_int_equal(status, FTH_INTERRUPTED);
+            assert_string_equal(error.cause, "interrupted");
+            assert_string_equal(fth_gpu_text(gpu, "device", "name"), "Test");
+            fth_gpu_destroy(gpu);
+            fth_device_close(device);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(notes_become_attributes_with_provenance),
+        cmocka_unit_test(every_element_is_measured_by_a_stage),
+        cmocka_unit_test(a_tlb_level_can_be_measured_by_its_name),
+        cmocka_unit_test(absent_tlbs_do_not_prevent_the_cold_latency),
+        cmocka_unit_test(the_log_of_the_options_interrupts),
+    };
+    return cmocka_run_group_tests_name("discover", tests, NULL, NULL);
+}

@@ -1,0 +1,54 @@
+/* Tests that an exploration without memory fails with FTH_NO_MEMORY, and that nothing is left
+ * (tests/leaks checks that). Each test makes one allocation fail: the first one, then the second
+ * one, and so on, until everything succeeds. */
+#include "check.h"
+#include "explore/explore.h"
+#include "failing.h"
+#include "folder.h"
+
+static struct fth_model_params *params;
+
+/* Plans an exploration of one trace. */
+static enum fth_status plan(struct fth_error *error)
+{
+    struct fth_exploration *exploration = NULL;
+    enum fth_status status = fth_explore_create(params, &exploration, error);
+    assert_int_equal(exploration != NULL, status == FTH_OK);
+    if (status == FTH_OK)
+        status = fth_explore_vary(exploration, "l1.ways=2,4", error);
+    if (status == FTH_OK)
+        status = fth_explore_trace(exploration, "tuples", NULL, NULL, error);
+    if (status == FTH_OK)
+        status = fth_plan_complete(exploration, error);
+    fth_explore_destroy(exploration);
+    return status;
+}
+
+static void plans_need_every_allocation(void **state)
+{
+    (void)state;
+    write_plain("tuples", "0 0 0 R 4\n", 10);
+    assert_int_equal(fth_model_params_create(NULL, &params, NULL), FTH_OK);
+    for (size_t number = 1;; number++) {
+        struct fth_error error = NO_ERROR;
+        fail_from(number, false);
+        const enum fth_status status = plan(&error);
+        if (!has_failed()) {
+            assert_int_equal(status, FTH_OK);
+            assert_true(number > 20);
+            break;
+        }
+        if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY)
+            fail_msg("allocation %zu: status %d: %s", number, (int)status, error.cause);
+    }
+    fail_from(0, false);
+    fth_model_params_destroy(params);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_need_every_allocation),
+    };
+    return cmocka_run_group_tests_name("explore-no-memory", tests, enter_folder, leave_folder);
+}

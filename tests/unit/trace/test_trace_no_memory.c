@@ -1,0 +1,78 @@
+/* Tests that fth_trace_obtain without memory fails with FTH_NO_MEMORY, for each kind of input, and
+ * that nothing is left (tests/leaks checks that). One allocation fails: the first one, then the
+ * second one, and so on, until the trace is there. */
+#include "check.h"
+#include "failing.h"
+#include "folder.h"
+#include "trace/trace.h"
+
+static const char tuples[] = "# kernel k\n# grid 2 1 1\n# block 64 1 1\n"
+                             "# instruction 0 bytes 4 line 1 source 2\n"
+                             "0 0 0 R:0 4\n0 1 33 W 8\n1 0 1 R 3 0x10 0x20 0x80\n";
+static const char traceg[] = "-kernel name = k\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n"
+                             "-accelsim tracer version = 3\n#BEGIN_TB\nthread block = 0,0,0\n"
+                             "warp = 0\n0010 0000000f 1 R4 LDG.E 1 R2 4 1 0x7f0000000000 4\n"
+                             "#END_TB\n";
+static const char kernel[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                             ".visible .entry k(.param .u64 a)\n{\n.reg .b64 %a;\n.reg .b32 %x;\n"
+                             "ld.param.u64 %a, [a];\nld.global.u32 %x, [%a];\nret;\n}\n";
+static const char launch[] =
+    "{\"schema\": \"fathom-launch/1\", \"ptx\": \"ptx\", \"sizes\": {\"N\": \"4*8\"},"
+    " \"buffers\": {\"b\": \"u32[N]=i % 7\"},"
+    " \"launches\": [{\"for\": \"t\", \"to\": 2, \"launches\": [{\"grid\": 1, \"block\": \"N\","
+    " \"args\": [\"b\"]}]}]}";
+
+/* Obtains a trace while each allocation in turn fails. `min_allocations`: at least as many are
+ * needed. */
+static void obtain_without_memory(const char *path, const struct fth_trace_options *options,
+                                  size_t min_allocations)
+{
+    for (size_t number = 1;; number++) {
+        struct fth_trace *trace = NULL;
+        struct fth_error error = NO_ERROR;
+        fail_from(number, false);
+        const enum fth_status status = fth_trace_obtain(path, options, &trace, &error);
+        const bool failed = has_failed();
+        fail_from(0, false);
+        assert_int_equal(trace != NULL, status == FTH_OK);
+        fth_trace_close(trace);
+        if (!failed) {
+            assert_int_equal(status, FTH_OK);
+            assert_true(number > min_allocations);
+            return;
+        }
+        /* Some allocations can be done without, such as that of a worker thread. */
+        if (status != FTH_OK && (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY))
+            fail_msg("%s, allocation %zu: status %d: %s", path, number, (int)status, error.cause);
+    }
+}
+
+static void traces_need_memory(void **state)
+{
+    (void)state;
+    static const char *const arguments[] = {"ptr:u32[64]=random"};
+    const struct fth_launch_options ptx =
+        FTH_LAUNCH_OPTIONS(.arguments = arguments, .argument_count = 1);
+    const struct fth_trace_options with_argument = FTH_TRACE_OPTIONS(.launch = &ptx, .threads = 1);
+    const struct fth_trace_options to_file =
+        FTH_TRACE_OPTIONS(.launch = &ptx, .threads = 1, .output = "trace");
+    const struct fth_trace_options plain = FTH_TRACE_OPTIONS(.threads = 1);
+    write_plain("tuples", tuples, sizeof tuples - 1);
+    write_plain("traceg", traceg, sizeof traceg - 1);
+    write_plain("ptx", kernel, sizeof kernel - 1);
+    write_plain("launch", launch, sizeof launch - 1);
+    obtain_without_memory("tuples", &plain, 20);
+    obtain_without_memory("traceg", &plain, 20);
+    obtain_without_memory("ptx", &with_argument, 20);
+    obtain_without_memory("launch", &plain, 20);
+    obtain_without_memory("ptx", &to_file, 20);
+    obtain_without_memory("trace", &plain, 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(traces_need_memory),
+    };
+    return cmocka_run_group_tests_name("trace-no-memory", tests, enter_folder, leave_folder);
+}
