@@ -70,6 +70,9 @@ enum {
      * nothing of them. Chosen. */
     MIN_BEYOND_L1 = 2,
     MANY_L1 = 4,
+    /* The longer footprint for the latency of L1.5 is at most MAX_L15_QUARTERS quarters of L1.5, so
+     * that the code of the walk fits, too. Chosen. */
+    MAX_L15_QUARTERS = 3,
     /* The smallest footprint of L1 for its size: MIN_LINES lines, at least MIN_L1_BYTES. */
     MIN_LINES = 4,
     MIN_L1_BYTES = 256
@@ -407,10 +410,10 @@ static enum fth_status find_l15_latency(const struct constant_study *study, stru
     const struct fth_constant_cache *l1 = &study->found->l1;
     struct fth_constant_cache *l15 = &study->found->l15;
     const uint64_t stride = l1_stride(study->found);
-    /* The longer footprint is twice the shorter one and at most three quarters of L1.5. */
+    /* The longer footprint is twice the shorter one. */
     uint64_t shorter = MANY_L1 * l1->capacity.fits_bytes;
-    if (2 * shorter > l15->capacity.fits_bytes / 4 * 3)
-        shorter = l15->capacity.fits_bytes / 8 * 3;
+    if (2 * shorter > l15->capacity.fits_bytes / 4 * MAX_L15_QUARTERS)
+        shorter = l15->capacity.fits_bytes / 8 * MAX_L15_QUARTERS;
     const struct fth_latency_plan plan = {.path = FTH_PATH_CONSTANT,
                                           .carveout_percent = -1,
                                           .stride_bytes = stride,
@@ -577,7 +580,7 @@ static enum fth_status find_sharing(struct constant_study *study,
         return FTH_OK;
     less.bytes = more.bytes / 2;
     if (less.bytes < MIN_BEYOND_L1 * found->l1.capacity.fits_bytes)
-        less.bytes = more.bytes / 4 * 3;
+        less.bytes = more.bytes / 4 * 3; /* the other amount must be clearly smaller */
     less.fits = less.evicts = 0;
     uint64_t max_evicted;
     FTH_TRY(find_code_edge(study, &more, &max_evicted, error));

@@ -99,7 +99,7 @@ enum fth_status fth_probe_sharing(const struct fth_prober *prober, const struct 
     *found = (struct fth_sharing_found){.sharing = FTH_SHARING_UNKNOWN};
     struct fth_answers answers = {0};
     FTH_TRY(fth_ask(prober, requests, FTH_COUNT(requests), &answers, error));
-    unsigned verdicts[3] = {0};
+    unsigned verdicts[FTH_SHARING_YES + 1] = {0};
     for (size_t i = 0; i < answers.count; i++)
         found->samples += answers.items[i].count;
     for (size_t i = 2; i < answers.count; i += 2) {
@@ -115,7 +115,7 @@ enum fth_status fth_probe_sharing(const struct fth_prober *prober, const struct 
                      : FTH_SHARING_UNKNOWN]++;
     }
     fth_answers_fini(&answers);
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < FTH_COUNT(verdicts); i++)
         if (verdicts[i] > REPEATS / 2) {
             found->sharing = (enum fth_sharing)i;
             found->confidence = (verdicts[i] + 1.0) / (REPEATS + 2.0);

@@ -19,6 +19,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Arrays of the lines of each experiment, so that none is in the memory of another one. The touched
+ * memory is array 1, as in l2_geometry.c, which also uses arrays 0 and 2. */
+enum { TOUCHED_ARRAY = 1, PAIR_ARRAY = 3, SIDE_ARRAY, PREFETCH_ARRAY, ORDER_ARRAY };
+
 /* ---- homes ---- */
 
 enum {
@@ -139,7 +143,7 @@ static struct fth_request make_request(const struct fth_l2_map_plan *plan, struc
                                        uint32_t sm, double fraction)
 {
     struct fth_request request = fth_request_make(-1);
-    struct fth_chain first = {.array = 1, .stride_bytes = plan->line_bytes, .count = 1};
+    struct fth_chain first = {.array = TOUCHED_ARRAY, .stride_bytes = plan->line_bytes, .count = 1};
     struct fth_chain touched = first, tlb_lines = lines;
     touched.count = (uint64_t)((double)plan->size_bytes * fraction) / plan->line_bytes;
     tlb_lines.start_bytes += lines.stride_bytes / 2;
@@ -204,7 +208,7 @@ enum fth_status fth_probe_home_mask(const struct fth_prober *prober,
      * move it. The last request has the lines with none of the bits set. */
     for (uint64_t weight = (uint64_t)1 << (PAGE_BITS - 1);; weight /= 2) {
         weights[count] = weight < plan->line_bytes ? 0 : weight;
-        struct fth_chain lines = {.array = 3,
+        struct fth_chain lines = {.array = PAIR_ARRAY,
                                   .start_bytes = weights[count],
                                   .stride_bytes = (uint64_t)1 << PAGE_BITS,
                                   .count = PAIRS};
@@ -239,7 +243,7 @@ enum fth_status fth_probe_sm_sides(const struct fth_prober *prober,
                                    size_t *samples, struct fth_error *error)
 {
     const struct fth_chain lines = {
-        .array = 4, .stride_bytes = SIDE_STRIDE * plan->line_bytes, .count = SIDE_LINES};
+        .array = SIDE_ARRAY, .stride_bytes = SIDE_STRIDE * plan->line_bytes, .count = SIDE_LINES};
     struct fth_request *requests = calloc(prober->sms, sizeof *requests);
     struct fth_answers answers = {0};
     if (!requests)
@@ -265,7 +269,7 @@ enum fth_status fth_probe_prefetch(const struct fth_prober *prober,
                                    size_t *samples, struct fth_error *error)
 {
     const uint64_t max = plan->size_bytes / PREFETCH_PART / plan->line_bytes;
-    struct fth_chain lines = {.array = 5,
+    struct fth_chain lines = {.array = PREFETCH_ARRAY,
                               .stride_bytes = plan->line_bytes,
                               .count = max < PREFETCH_HOPS ? max : PREFETCH_HOPS};
     struct fth_request request = fth_request_make(-1);
@@ -287,7 +291,7 @@ enum fth_status fth_probe_l2_order(const struct fth_prober *prober,
 {
     enum { FRACTIONS = FTH_COUNT(order_fractions) };
     const uint64_t max = plan->size_bytes / ORDER_PART / plan->line_bytes;
-    const struct fth_chain lines = {.array = 6,
+    const struct fth_chain lines = {.array = ORDER_ARRAY,
                                     .stride_bytes = ORDER_STRIDE * plan->line_bytes,
                                     .count = max < ORDER_LINES ? max : ORDER_LINES};
     struct fth_request requests[ORDER_REPEATS * FRACTIONS];

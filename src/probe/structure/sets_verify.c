@@ -246,7 +246,7 @@ static enum fth_status plan_bisection(const struct fth_sets_work *work, uint64_t
     const uint64_t line = line_of_set(work, set, 0);
     uint64_t high = max_ways, stride = 0;
     while (high > 2 && !(stride = fth_mapping_stride(mapping, line, high + 1, work->limit, 0)))
-        high = high * 3 / 4;
+        high = high * 3 / 4; /* fine enough to stay well above the ways */
     if (stride == 0)
         return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
                         "the sets have different numbers of ways, and no chain stays in one set");
