@@ -154,8 +154,9 @@ static enum fth_attempt_outcome process_request(struct fth_cache_level *level,
     return atomic ? atomic_line(level, access) : write_line(level, access);
 }
 
-enum fth_attempt_outcome fth_cache_level_attempt(struct fth_cache_level *level,
-                                                 struct fth_port_access *access)
+FTH_CLONES
+static enum fth_attempt_outcome attempt(struct fth_cache_level *level,
+                                        struct fth_port_access *access)
 {
     const struct fth_line_request *request = access->request;
     fth_mshr_step(unit_of(level, access)->mshr, level->step);
@@ -178,4 +179,10 @@ enum fth_attempt_outcome fth_cache_level_attempt(struct fth_cache_level *level,
                                               level->shape.mshr_size - busy});
     }
     return outcome;
+}
+
+enum fth_attempt_outcome fth_cache_level_attempt(struct fth_cache_level *level,
+                                                 struct fth_port_access *access)
+{
+    return attempt(level, access);
 }

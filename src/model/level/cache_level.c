@@ -311,9 +311,10 @@ static bool in_order(const struct fth_line_request *requests, size_t count)
     return !descends;
 }
 
-bool fth_cache_level_run(struct fth_cache_level *level, struct fth_line_request *requests,
-                         size_t count, const struct fth_cache_run *runs,
-                         struct fth_model_counts *counts, const struct fth_next_level *next_level)
+FTH_CLONES
+static bool run_group(struct fth_cache_level *level, struct fth_line_request *requests,
+                      size_t count, const struct fth_cache_run *runs,
+                      struct fth_model_counts *counts, const struct fth_next_level *next_level)
 {
     if (!reserve(level, count))
         return false;
@@ -347,6 +348,13 @@ bool fth_cache_level_run(struct fth_cache_level *level, struct fth_line_request 
             fth_cache_level_skip_steps(level, tried, next_change(level));
     }
     return !level->failed;
+}
+
+bool fth_cache_level_run(struct fth_cache_level *level, struct fth_line_request *requests,
+                         size_t count, const struct fth_cache_run *runs,
+                         struct fth_model_counts *counts, const struct fth_next_level *next_level)
+{
+    return run_group(level, requests, count, runs, counts, next_level);
 }
 
 bool fth_cache_level_forwards(const struct fth_cache_level *level)

@@ -333,8 +333,9 @@ static inline struct last_use *find(const struct fth_distances *distances, uint6
     return &distances->table[at];
 }
 
-bool fth_distances_add(struct fth_distances *distances, const uint64_t *numbers, size_t count,
-                       uint64_t *out)
+FTH_CLONES
+static bool add_numbers(struct fth_distances *distances, const uint64_t *numbers, size_t count,
+                        uint64_t *out)
 {
     struct pending_counts pending = {.count = 0};
     bool made = true;
@@ -367,6 +368,12 @@ bool fth_distances_add(struct fth_distances *distances, const uint64_t *numbers,
     }
     flush_pending(distances, &pending);
     return made;
+}
+
+bool fth_distances_add(struct fth_distances *distances, const uint64_t *numbers, size_t count,
+                       uint64_t *out)
+{
+    return add_numbers(distances, numbers, count, out);
 }
 
 const uint64_t *fth_distances_profile(const struct fth_distances *distances, size_t *count,

@@ -123,8 +123,9 @@ const struct fth_cache_level_totals *fth_l2_totals(const struct fth_l2 *l2, uint
  */
 static uint64_t home_of(const struct fth_l2 *l2, uint64_t line)
 {
-    const uint64_t ones = (uint64_t)__builtin_popcountll(line & l2->home_mask);
-    return l2->side_count == 2 ? ones & 1 : ones % l2->side_count;
+    if (l2->side_count == 2)
+        return (uint64_t)__builtin_parityll(line & l2->home_mask);
+    return (uint64_t)__builtin_popcountll(line & l2->home_mask) % l2->side_count;
 }
 
 static uint64_t count_bits(uint64_t mask)
@@ -162,6 +163,7 @@ static void read_next_level(struct side *side, const struct fth_port_access *acc
     traffic->dram_reads += count_bits(wanted);
 }
 
+FTH_CLONES
 static void on_miss(void *context, const struct fth_port_access *access, uint64_t missing)
 {
     struct side *side = context;

@@ -187,6 +187,46 @@ static FTH_INLINE void clear_absent(const struct single_bank *bank, uint32_t *wa
             waiting[i] &= ~ABSENT;
 }
 
+/* Processes `count` requests in steps, until all of them are done. False: out of memory. */
+FTH_CLONES
+static bool run_requests(const struct single_bank *bank, size_t count,
+                         const struct fth_next_level *next_level)
+{
+    struct fth_cache_level *level = bank->level;
+    struct fth_port_access access = {.unit = 0, .next_level = next_level};
+    struct tally tally = {0};
+    uint32_t *waiting = level->scheduled;
+    size_t next = 0, waiting_count = 0, used_ports = 0;
+    while ((waiting_count || next < count) && !level->failed) {
+        if (!waiting_count && bank->fast_path)
+            next = run_simple_reads(bank, next, count, &used_ports, &tally, &access);
+        size_t left = 0, port = used_ports + waiting_count;
+        for (size_t i = 0; i < waiting_count; i++) {
+            if (!try_request(bank, &waiting[i], &tally, &access)) {
+                waiting[left++] = waiting[i];
+                continue;
+            }
+            clear_absent(bank, waiting, left, waiting[i]);
+            clear_absent(bank, waiting + i + 1, waiting_count - i - 1, waiting[i]);
+        }
+        for (; port < level->shape.ports && next < count; port++) {
+            waiting[left] = (uint32_t)next++;
+            if (!try_request(bank, &waiting[left], &tally, &access))
+                left++;
+            else
+                clear_absent(bank, waiting, left, waiting[left]);
+        }
+        if (port)
+            fth_cache_level_end_step(level);
+        if (port && port == left)
+            fth_cache_level_skip_steps(level, port, fth_mshr_next(bank->unit->mshr));
+        used_ports = 0;
+        waiting_count = left;
+    }
+    count_reads(bank, &tally);
+    return !level->failed;
+}
+
 bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_line_request *requests,
                                 size_t count, const struct fth_cache_run *runs,
                                 struct fth_model_counts *counts,
@@ -201,36 +241,5 @@ bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_line_r
                                      .last = level->totals.profile_size - 1,
                                      .fast_path =
                                          !level->observer && level->shape.bypass != FTH_BYPASS_ALL};
-    struct fth_port_access access = {.unit = 0, .next_level = next_level};
-    struct tally tally = {0};
-    uint32_t *waiting = level->scheduled;
-    size_t next = 0, waiting_count = 0, used_ports = 0;
-    while ((waiting_count || next < count) && !level->failed) {
-        if (!waiting_count && bank.fast_path)
-            next = run_simple_reads(&bank, next, count, &used_ports, &tally, &access);
-        size_t left = 0, port = used_ports + waiting_count;
-        for (size_t i = 0; i < waiting_count; i++) {
-            if (!try_request(&bank, &waiting[i], &tally, &access)) {
-                waiting[left++] = waiting[i];
-                continue;
-            }
-            clear_absent(&bank, waiting, left, waiting[i]);
-            clear_absent(&bank, waiting + i + 1, waiting_count - i - 1, waiting[i]);
-        }
-        for (; port < level->shape.ports && next < count; port++) {
-            waiting[left] = (uint32_t)next++;
-            if (!try_request(&bank, &waiting[left], &tally, &access))
-                left++;
-            else
-                clear_absent(&bank, waiting, left, waiting[left]);
-        }
-        if (port)
-            fth_cache_level_end_step(level);
-        if (port && port == left)
-            fth_cache_level_skip_steps(level, port, fth_mshr_next(bank.unit->mshr));
-        used_ports = 0;
-        waiting_count = left;
-    }
-    count_reads(&bank, &tally);
-    return !level->failed;
+    return run_requests(&bank, count, next_level);
 }
