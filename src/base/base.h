@@ -25,6 +25,18 @@
 #define FTH_INLINE inline
 #endif
 
+/* For static functions in which a model spends its time. On x86-64, the compiler makes two copies
+ * of such a function with everything that it calls in its file: one for all processors, and one for
+ * those with the instructions of x86-64-v3 (population count, bit manipulation, AVX2). The program
+ * chooses when it starts. The results are the same: nearly everything is computed with integers,
+ * and -ffp-contract=off excludes fused operations. (GCC 12 would export the names of functions that
+ * are not static from a shared library.) */
+#if defined(FTH_USE_CLONES)
+#define FTH_CLONES __attribute__((flatten, target_clones("arch=x86-64-v3", "default")))
+#else
+#define FTH_CLONES
+#endif
+
 #define FTH_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 /* The smaller of two values. Evaluates the smaller one twice, so neither may have side effects. */
 #define FTH_MIN(a, b) ((a) < (b) ? (a) : (b))

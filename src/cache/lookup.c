@@ -53,12 +53,19 @@ void fth_lookup_clear(struct fth_cache *cache)
         memset(cache->heads, 0xff, sizeof *cache->heads << cache->head_bits);
 }
 
-void fth_cache_locate_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
-                          struct fth_cache_location *locations)
+FTH_CLONES
+static void locate_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
+                       struct fth_cache_location *locations)
 {
     uint32_t sets[FTH_LOCATE_MAX];
     fth_index_sets(&cache->index, lines, count, sets);
     for (size_t i = 0; i < count; i++)
         locations[i] = (struct fth_cache_location){lines[i], sets[i],
                                                    fth_lookup_find(cache, sets[i], lines[i])};
+}
+
+void fth_cache_locate_all(const struct fth_cache *cache, const uint64_t *lines, size_t count,
+                          struct fth_cache_location *locations)
+{
+    locate_all(cache, lines, count, locations);
 }

@@ -23,7 +23,7 @@ enum kind { COUNT, BYTES, WORD, TEXT, REAL };
 /* The largest number up to which a double holds every integer: 2^53. */
 #define MAX_INTEGER 9007199254740992.0
 
-struct row {
+struct parameter_row {
     const char *name;
     const char *unit; /* numbers: the unit, or ""; WORD: the words; TEXT: the forms of the value */
     const char *what; /* the meaning, as --parameters shows it */
@@ -40,7 +40,7 @@ struct row {
 #define WORDS_BYPASS "off, won, rwon"
 #define WORDS_MERGED "hit, miss"
 
-static const struct row level_rows[FTH_LEVEL_KEYS] = {
+static const struct parameter_row level_rows[FTH_LEVEL_KEYS] = {
     [FTH_KEY_SIZE] =
         {"size_bytes",
          "bytes",
@@ -220,7 +220,7 @@ static const struct row level_rows[FTH_LEVEL_KEYS] = {
                                 NULL},
 };
 
-static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
+static const struct parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
     [0] = {"gpu.sms",
            "",
            "number of SMs, streaming multiprocessors (P in the paper)",
@@ -407,7 +407,7 @@ static const struct row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                              NULL},
 };
 
-static const struct row *row_at(size_t key)
+static const struct parameter_row *row_at(size_t key)
 {
     return key < FTH_KEY_SMS ? &level_rows[key % FTH_LEVEL_KEYS] : &global_rows[key - FTH_KEY_SMS];
 }
@@ -429,7 +429,7 @@ bool fth_model_parameter(size_t index, struct fth_model_parameter *parameter)
 {
     if (index >= FTH_MODEL_KEYS)
         return false;
-    const struct row *row = row_at(index);
+    const struct parameter_row *row = row_at(index);
     *parameter = (struct fth_model_parameter){
         .unit = row->unit,
         .what = index < FTH_LEVEL_KEYS && row->l1_what ? row->l1_what : row->what,
@@ -480,7 +480,7 @@ static enum fth_status refuse(const char *name, const char *cause, struct fth_er
     return fth_fail(error, FTH_INVALID, "set parameter", name, "%s", cause);
 }
 
-static bool parse_number(const struct row *row, const char *text, double *number)
+static bool parse_number(const struct parameter_row *row, const char *text, double *number)
 {
     uint64_t bytes;
     char *end;
@@ -498,7 +498,7 @@ static bool parse_number(const struct row *row, const char *text, double *number
 static enum fth_status set_key(struct fth_model_params *params, size_t key, const char *text,
                                enum fth_model_source source, struct fth_error *error)
 {
-    const struct row *row = row_at(key);
+    const struct parameter_row *row = row_at(key);
     char name[40], cause[200];
     name_of(key, name);
     if (strlen(text) >= sizeof params->values[key].text)

@@ -133,36 +133,42 @@ bool fth_placement_is_random(const char *mapping)
     return strcmp(mapping, "rand") == 0 || strcmp(mapping, "shuffle") == 0;
 }
 
-enum fth_status fth_placement_create(const struct fth_model_params *params,
-                                     const struct fth_setting *setting, struct fth_placement **out,
-                                     struct fth_error *error)
+/* Fills a placement, of which the blocks, the SMs and the blocks at once are set. */
+static enum fth_status assign_blocks(struct fth_placement *placement,
+                                     const struct fth_model_params *params, struct fth_error *error)
 {
     static const struct {
         const char *name;
         uint64_t group;
     } groups[] = {{"rr", 1}, {"bpart1", 4}, {"bpart2", 8}};
     const char *mapping = params->values[FTH_KEY_MAPPING].text;
+    for (size_t i = 0; i < FTH_COUNT(groups); i++)
+        if (strcmp(mapping, groups[i].name) == 0) {
+            placement->group = groups[i].group;
+            return FTH_OK;
+        }
+    if (!fth_placement_is_random(mapping)) {
+        FTH_TRY(fth_number_list("gpu.mapping", mapping, placement->sms, &placement->table,
+                                &placement->table_size, error));
+        return count_shares(placement, error);
+    }
+    FTH_TRY(assign_randomly(placement, fth_model_integer(params, FTH_KEY_SEED),
+                            strcmp(mapping, "shuffle") == 0, error));
+    FTH_TRY(count_shares(placement, error));
+    return find_ranges(placement, error);
+}
+
+enum fth_status fth_placement_create(const struct fth_model_params *params,
+                                     const struct fth_setting *setting, struct fth_placement **out,
+                                     struct fth_error *error)
+{
     struct fth_placement *placement = calloc(1, sizeof *placement);
     *out = NULL;
     if (!placement)
         return fth_no_memory(error, "model caches", NULL);
     *placement = (struct fth_placement){
         .blocks = setting->blocks, .sms = setting->sms, .blocks_at_once = setting->blocks_at_once};
-    for (size_t i = 0; i < FTH_COUNT(groups); i++)
-        if (strcmp(mapping, groups[i].name) == 0)
-            placement->group = groups[i].group;
-    const bool is_random = fth_placement_is_random(mapping);
-    enum fth_status status = FTH_OK;
-    if (is_random)
-        status = assign_randomly(placement, fth_model_integer(params, FTH_KEY_SEED),
-                                 strcmp(mapping, "shuffle") == 0, error);
-    else if (!placement->group)
-        status = fth_number_list("gpu.mapping", mapping, setting->sms, &placement->table,
-                                 &placement->table_size, error);
-    if (status == FTH_OK && !placement->group)
-        status = count_shares(placement, error);
-    if (status == FTH_OK && is_random)
-        status = find_ranges(placement, error);
+    const enum fth_status status = assign_blocks(placement, params, error);
     if (status == FTH_OK)
         *out = placement;
     else

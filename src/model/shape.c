@@ -229,13 +229,9 @@ enum fth_status fth_model_setting(const struct fth_model_params *params,
             "no block fits on an SM: too many warps (gpu.max_warps), registers or shared memory",
             error);
     setting->blocks_at_once = blocks;
-    enum fth_status status =
-        set_level(params, FTH_MODEL_L1, setting->l1_bytes, &setting->l1, error);
     const uint64_t l2_bytes = fth_model_integer(params, fth_model_key(FTH_MODEL_L2, FTH_KEY_SIZE));
-    if (status == FTH_OK)
-        status = set_level(params, FTH_MODEL_L2, l2_bytes / setting->sides, &setting->l2, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(set_level(params, FTH_MODEL_L1, setting->l1_bytes, &setting->l1, error));
+    FTH_TRY(set_level(params, FTH_MODEL_L2, l2_bytes / setting->sides, &setting->l2, error));
     /* Section 4.4.1. The latency of the L1 is K1 + K2 x busy MSHRs x active SMs / parallelism of
      * the L2. That of the L2 is K1 + K2 x busy MSHRs, with its own constants. */
     const uint64_t active = setting->blocks < setting->sms ? setting->blocks : setting->sms;

@@ -2,7 +2,7 @@
  * receive the same requests share the reading of the trace. Models that also have the same L1s
  * share the simulation of the L1s. Keys are compared instead of parameters; they are 64-bit hashes,
  * and a collision is assumed not to occur. */
-#include "model/model.h"
+#include "model/level/level.h"
 
 #include <string.h>
 
@@ -90,9 +90,7 @@ enum fth_status fth_model_sharing_keys(const struct fth_trace *trace, const char
         struct fth_sharing_keys own;
         if (kernel && strcmp(kernel, launch->kernel) != 0)
             continue;
-        const enum fth_status status = fth_model_setting(params, launch, &setting, error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(fth_model_setting(params, launch, &setting, error));
         fth_sharing_keys_compute(params, &setting, &own);
         keys->stream = mix(keys->stream, own.stream);
         keys->l1 = mix(keys->l1, own.l1);

@@ -5,14 +5,32 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BOOTSTRAP_DRAWS = 200 }; /* resamples of a bootstrap. Chosen: a resolution of 0.5 %. */
+/* ---- confidence ---- */
+
 /* Level of the bootstrap intervals, and their half-width in standard deviations of a normal
- * distribution. */
-#define INTERVAL_LEVEL 0.9
-#define INTERVAL_DEVIATIONS 1.645
-/* Two medians count as the same if they differ by at most 0.5 % or 0.5 cycles, whichever is
- * larger. */
+ * distribution. The level is the usual one for figures with few samples. */
+static const double interval_level = 0.9, interval_deviations = 1.645;
+/* Two medians count as the same if they differ by at most 0.5 % or 0.5 cycles, whichever is larger.
+ * Chosen: latencies are whole cycles, and 0.5 % is one cycle of an L2's latency of 200. */
 static const double same_fraction = 0.005, same_cycles = 0.5;
+/* Maximum confidence of a latency: 1 minus the resolution of FTH_BOOTSTRAP_DRAWS resamples. */
+static const double max_confidence = 0.995;
+enum {
+    /* The core of samples that a latency is computed from: those within CORE_DEVIATIONS median
+     * absolute deviations, and at least CORE_CYCLES cycles, of the median. The same values as in
+     * fth_core_mean_u32 (stats/), which computes the mean of these samples. */
+    CORE_DEVIATIONS = 3,
+    CORE_CYCLES = 2
+};
+
+/* ---- chance ---- */
+
+enum {
+    /* Standard deviations, and events beyond them, that chance explains; see fth_max_by_chance. A
+     * conventional limit: five are exceeded once in 3.5 million cases of a normal distribution. */
+    CHANCE_DEVIATIONS = 5,
+    CHANCE_EVENTS = 1
+};
 
 double fth_agreement(const double *values, size_t count, double tolerance)
 {
@@ -21,7 +39,7 @@ double fth_agreement(const double *values, size_t count, double tolerance)
     size_t same = 0;
     fth_rng_init(&rng, count);
     bool fine = drawn && fth_quantile_f64(values, count, 0.5, &median, NULL) == FTH_OK;
-    for (size_t draw = 0; fine && draw < BOOTSTRAP_DRAWS; draw++) {
+    for (size_t draw = 0; fine && draw < FTH_BOOTSTRAP_DRAWS; draw++) {
         double other = NAN;
         for (size_t i = 0; i < count; i++)
             drawn[i] = values[fth_rng_below(&rng, count)];
@@ -29,7 +47,7 @@ double fth_agreement(const double *values, size_t count, double tolerance)
         same += fabs(other - median) <= tolerance;
     }
     free(drawn);
-    return fine ? (double)(same + 1) / (BOOTSTRAP_DRAWS + 2) : NAN;
+    return fine ? (double)(same + 1) / (FTH_BOOTSTRAP_DRAWS + 2) : NAN;
 }
 
 double fth_cycles_agreement(const double *values, size_t count)
@@ -42,34 +60,36 @@ double fth_cycles_agreement(const double *values, size_t count)
 
 double fth_latency_confidence(double value, double low, double high)
 {
-    const double max = 0.995;
-    double tolerance = fmax(same_fraction * value, same_cycles),
-           deviation = (high - low) / (2 * INTERVAL_DEVIATIONS);
-    return deviation > 0 ? fmin(max, erf(tolerance / deviation / sqrt(2))) : max;
+    const double tolerance = fmax(same_fraction * value, same_cycles);
+    const double deviation = (high - low) / (2 * interval_deviations);
+    return deviation > 0 ? fmin(max_confidence, erf(tolerance / deviation / sqrt(2)))
+                         : max_confidence;
 }
 
-/* The confidence is computed from the samples that fth_core_mean_u32 averages: those within three
- * median absolute deviations, and at least 2 cycles, of the median. */
+enum fth_status fth_mean_interval(const double *values, size_t count, struct fth_interval *interval,
+                                  struct fth_error *error)
+{
+    return fth_bootstrap_interval(values, count, interval_level, FTH_BOOTSTRAP_DRAWS, 1, interval,
+                                  error);
+}
+
+/* The confidence is computed from the samples that fth_core_mean_u32 averages. */
 enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count, double overhead_cycles,
                                    struct fth_figure *figure, struct fth_error *error)
 {
     struct fth_summary summary;
     struct fth_interval interval;
     double mean = NAN, *core = NULL;
-    enum fth_status status = fth_summary_u32(cycles, count, &summary, error);
-    if (status == FTH_OK)
-        status = fth_core_mean_u32(cycles, count, &mean, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_summary_u32(cycles, count, &summary, error));
+    FTH_TRY(fth_core_mean_u32(cycles, count, &mean, error));
     core = calloc(count + 1, sizeof *core);
     if (!core)
         return fth_no_memory(error, "find latency", NULL);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (fabs(cycles[i] - summary.median) <= fmax(2, 3 * summary.mad))
+        if (fabs(cycles[i] - summary.median) <= fmax(CORE_CYCLES, CORE_DEVIATIONS * summary.mad))
             core[kept++] = cycles[i];
-    status =
-        fth_bootstrap_interval(core, kept, INTERVAL_LEVEL, BOOTSTRAP_DRAWS, 1, &interval, error);
+    enum fth_status status = fth_mean_interval(core, kept, &interval, error);
     if (status == FTH_OK)
         *figure = (struct fth_figure){.value = mean - overhead_cycles,
                                       .low = fmin(summary.p05, mean) - overhead_cycles,
@@ -83,7 +103,7 @@ enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count, double 
 
 double fth_max_by_chance(double expected)
 {
-    return expected > 0 ? expected + 5 * sqrt(expected) + 1 : 0;
+    return expected > 0 ? expected + CHANCE_DEVIATIONS * sqrt(expected) + CHANCE_EVENTS : 0;
 }
 
 /* The statistic of the G-test, 2 Σ n ln(n / expected), has approximately a chi-squared distribution

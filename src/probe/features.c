@@ -22,21 +22,37 @@
 #include "probe/rate/probe_rate.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+/* ---- caches of an SM ---- */
+
 enum {
-    SM_LINES = 64,         /* lines of a chain in a cache of an SM: 8 KiB, which fits into all */
-    CONSTANTS = 16,        /* elements of the chain in the constant L1 */
-    SM_HOPS = 6400,        /* timed hops per chain in a cache of an SM */
-    L2_LINES = 1024,       /* lines in L2, spread over 34 MB; they fit into the smallest L2 */
-    L2_STRIDE = 265 * 128, /* bytes: an odd number of lines, so that all sets are used */
-    MEMORY_HOPS = 1024,
-    MEMORY_STRIDE = 4096 + 128, /* as in load_latency.c */
-    STREAM_WORDS = 2048,        /* about 0.6 ms; the driver's events resolve 0.5 us */
-    STREAM_REPEATS = 3,
-    REGION_BYTES = 48 << 20, /* distance between the memory regions of consecutive runs */
-    REGIONS = 8              /* memory regions that runs use one after the other */
+    LINE_BYTES = 128,     /* stride of the chains: the longest line of a cache of an SM */
+    SM_LINES = 64,        /* lines of a chain in a cache of an SM: 8 KiB, which fits into all */
+    CONSTANTS = 16,       /* elements of the chain in the constant L1 */
+    CONSTANT_STRIDE = 64, /* bytes: the 16 elements are 1 KiB, half of the smallest constant L1 */
+    SM_HOPS = 6400        /* timed hops per chain in a cache of an SM: 100 passes. Chosen. */
+};
+
+/* ---- L2 and memory ---- */
+
+enum {
+    L2_LINES = 1024, /* lines in L2, spread over 34 MB; they fit into the smallest L2 */
+    L2_STRIDE = 265 * LINE_BYTES, /* bytes: an odd number of lines, so that all sets are used */
+    MEMORY_HOPS = 1024,           /* timed loads from memory. Chosen, not derived. */
+    MEMORY_STRIDE = 4096 + 128,   /* as in load_latency.c */
+    /* Distance in bytes between the memory regions of consecutive runs: more than the lines in L2
+     * are spread over. */
+    REGION_BYTES = 48 << 20,
+    REGIONS = 8 /* memory regions that runs use one after the other. Chosen, not derived. */
+};
+
+/* ---- streams ---- */
+
+enum {
+    STREAM_WORDS = 2048, /* about 0.6 ms; the driver's events resolve 0.5 us */
+    WORD_BYTES = 4,
+    STREAM_REPEATS = 3 /* the fastest one counts. Chosen, not derived. */
 };
 
 /* A load that takes longer than this multiple of the median was disturbed. On an H200, the slowest
@@ -46,50 +62,25 @@ static const double max_medians = 2;
 static const char operation[] = "measure fingerprint";
 
 /* Indices of the features that every GPU has; those of the SMs follow. Changing the order or the
- * meaning requires a new FTH_FEATURES_VERSION. */
+ * meaning requires a new FTH_FEATURES_VERSION. docs/fingerprints.md names them all. */
 enum {
-    CLOCK_RATIO,
-    L1,
+    CLOCK_RATIO, /* measured clock of the SMs, relative to the nominal one */
+    L1,          /* cycles of a hit; likewise the next four */
     READONLY,
     TEXTURE,
     CONSTANT,
     SHARED,
-    MEMORY_LOW,
-    MEMORY_HIGH,
-    STREAM_COPY,
+    MEMORY_LOW,  /* mean cycles of the faster half of loads from memory */
+    MEMORY_HIGH, /* and of the slower half */
+    STREAM_COPY, /* nanoseconds per word; likewise the next three */
     STREAM_MUL,
     STREAM_ADD,
     STREAM_TRIAD,
-    L2,
-    FIRST_SM
+    L2,      /* median over the SMs of the cycles of a hit */
+    FIRST_SM /* cycles of a hit in L2 from each SM, relative to that median */
 };
 /* Version 1 had three features instead of the four streams: read, write and copy by one warp. */
 enum { V1_STREAMS = 3, V1_L2 = STREAM_COPY + V1_STREAMS, V1_FIRST_SM };
-
-static const char *const names[FIRST_SM] = {
-    [CLOCK_RATIO] = "clock_ratio",
-    [L1] = "l1_cycles",
-    [READONLY] = "readonly_cycles",
-    [TEXTURE] = "texture_cycles",
-    [CONSTANT] = "constant_cycles",
-    [SHARED] = "shared_cycles",
-    [MEMORY_LOW] = "memory_low_cycles",
-    [MEMORY_HIGH] = "memory_high_cycles",
-    [STREAM_COPY] = "stream_copy_ns",
-    [STREAM_MUL] = "stream_mul_ns",
-    [STREAM_ADD] = "stream_add_ns",
-    [STREAM_TRIAD] = "stream_triad_ns",
-    [L2] = "l2_cycles",
-};
-
-const char *fth_feature_name(size_t index, char name[FTH_FEATURE_NAME_BYTES])
-{
-    if (index < FIRST_SM)
-        snprintf(name, FTH_FEATURE_NAME_BYTES, "%s", names[index]);
-    else
-        snprintf(name, FTH_FEATURE_NAME_BYTES, "l2_sm_%zu", index - FIRST_SM);
-    return name;
-}
 
 size_t fth_feature_count(const struct fth_prober *prober)
 {
@@ -123,9 +114,11 @@ static const struct {
     uint64_t stride_bytes, count;
     int carveout_percent;
 } chains[] = {
-    {L1, FTH_PATH_CA, 128, SM_LINES, 0},           {READONLY, FTH_PATH_READONLY, 128, SM_LINES, 0},
-    {TEXTURE, FTH_PATH_TEXTURE, 128, SM_LINES, 0}, {CONSTANT, FTH_PATH_CONSTANT, 64, CONSTANTS, -1},
-    {SHARED, FTH_PATH_SHARED, 128, SM_LINES, -1},
+    {L1, FTH_PATH_CA, LINE_BYTES, SM_LINES, 0},
+    {READONLY, FTH_PATH_READONLY, LINE_BYTES, SM_LINES, 0},
+    {TEXTURE, FTH_PATH_TEXTURE, LINE_BYTES, SM_LINES, 0},
+    {CONSTANT, FTH_PATH_CONSTANT, CONSTANT_STRIDE, CONSTANTS, -1},
+    {SHARED, FTH_PATH_SHARED, LINE_BYTES, SM_LINES, -1},
 };
 
 /* The STREAM kernels: one thread of one block, word by word over arrays that are in no cache. */
@@ -171,10 +164,11 @@ static struct fth_request memory_request(uint64_t start_bytes)
 
 static struct fth_request stream_request(const struct fth_prober *prober, enum fth_sweep_kind kind)
 {
-    static const struct fth_stream_shape shape = {1, 1, 4, 1, false};
+    /* One block of one thread, one word at a time. */
+    static const struct fth_stream_shape shape = {1, 1, WORD_BYTES, 1, false};
     const struct fth_prober one = {.device = prober->device, .sms = 1};
     struct fth_request request =
-        fth_sweep_request(&one, kind, false, UINT64_C(4) * STREAM_WORDS, &shape);
+        fth_sweep_request(&one, kind, false, (uint64_t)WORD_BYTES * STREAM_WORDS, &shape);
     request.cold = true;
     request.sweep.repeats = STREAM_REPEATS;
     return request;
@@ -220,10 +214,7 @@ static enum fth_status mean(const struct fth_samples *samples, double from, doub
     if (samples->status != FTH_OK)
         return FTH_OK;
     double *sorted = NULL, sum = 0;
-    enum fth_status status =
-        fth_sorted_u32(samples->cycles, samples->count, operation, &sorted, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_sorted_u32(samples->cycles, samples->count, operation, &sorted, error));
     size_t count = samples->count;
     const double max = max_medians * fth_quantile_sorted(sorted, count, 0.5);
     while (count > 1 && sorted[count - 1] > max)
@@ -278,17 +269,14 @@ static enum fth_status compute_features(const struct fth_samples *samples, size_
     for (size_t i = 0; i < FIRST_SM + sms; i++)
         features[i] = NAN;
     features[CLOCK_RATIO] = samples[MAP].clock_mhz / nominal_clock_mhz;
-    enum fth_status status = FTH_OK;
     for (size_t i = 0; i < STREAMS; i++)
         features[streams[i].feature] = best_stream(&samples[i]);
-    for (size_t i = 0; i < CHAINS && status == FTH_OK; i++)
-        status = mean(&samples[FIRST_CHAIN + i], 0, 1, &features[chains[i].feature], error);
+    for (size_t i = 0; i < CHAINS; i++)
+        FTH_TRY(mean(&samples[FIRST_CHAIN + i], 0, 1, &features[chains[i].feature], error));
     /* The faster and the slower half: near and far memory, if there are two. */
-    if (status == FTH_OK)
-        status = mean(&samples[MEMORY], 0, 0.5, &features[MEMORY_LOW], error);
-    if (status == FTH_OK)
-        status = mean(&samples[MEMORY], 0.5, 1, &features[MEMORY_HIGH], error);
-    return status == FTH_OK ? compute_sm_features(samples + MAP, sms, features, error) : status;
+    FTH_TRY(mean(&samples[MEMORY], 0, 0.5, &features[MEMORY_LOW], error));
+    FTH_TRY(mean(&samples[MEMORY], 0.5, 1, &features[MEMORY_HIGH], error));
+    return compute_sm_features(samples + MAP, sms, features, error);
 }
 
 enum fth_status fth_probe_fingerprint(const struct fth_prober *prober, double nominal_clock_mhz,
@@ -297,19 +285,22 @@ enum fth_status fth_probe_fingerprint(const struct fth_prober *prober, double no
     const size_t count = MAP + prober->sms;
     struct fth_request *requests = calloc(count, sizeof *requests);
     struct fth_samples *samples = calloc(count, sizeof *samples);
+    enum fth_status status = FTH_OK;
     if (!requests || !samples) {
-        free(samples);
-        free(requests);
-        return fth_no_memory(error, operation, NULL);
+        status = fth_no_memory(error, operation, NULL);
+        goto out;
     }
     make_requests(prober, run, requests);
-    enum fth_status status = fth_device_measure(prober->device, requests, count, samples, error);
+    status = fth_device_measure(prober->device, requests, count, samples, error);
+    if (status != FTH_OK)
+        goto out;
     /* A feature that the GPU does not support stays NAN, but L2 latencies are required. */
-    if (status == FTH_OK && samples[MAP].status != FTH_OK)
-        status = fth_fail(error, FTH_INCONCLUSIVE, operation, "l2", "%s", samples[MAP].cause);
-    if (status == FTH_OK)
+    if (samples[MAP].status == FTH_OK)
         status = compute_features(samples, prober->sms, nominal_clock_mhz, features, error);
-    for (size_t i = 0; i < count; i++)
+    else
+        status = fth_fail(error, FTH_INCONCLUSIVE, operation, "l2", "%s", samples[MAP].cause);
+out:
+    for (size_t i = 0; samples && i < count; i++)
         fth_samples_fini(&samples[i]);
     free(samples);
     free(requests);

@@ -9,40 +9,66 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const char operation[] = "find latency";
+
+/* ---- hits ---- */
+
 enum {
-    WARM_PASSES = 2,   /* untimed passes before the timed ones */
-    TIMED_PASSES = 15, /* odd, so that the median is one of the passes */
+    WARM_PASSES = 2, /* untimed passes before the timed ones: the second finds everything cached */
+    /* Timed passes. Odd, so that the median is one of the passes. Otherwise chosen, not derived. */
+    TIMED_PASSES = 15,
+    /* Timed passes, hop by hop, to measure the overhead of timing a hop. Chosen, not derived. */
+    OVERHEAD_PASSES = 3
+};
+/* Passes over one chain are steady if their 5th and 95th percentiles differ by at most 1 % of the
+ * median plus 8 cycles. Chosen: if one load in 100 takes ten times as long, passes of 256 loads
+ * are off by 9 %. */
+static const double steady_fraction = 0.01, steady_cycles = 8;
+
+/* ---- hits, if loads are disturbed ---- */
+
+enum {
     /* Elements and passes used to calibrate the overhead when loads are disturbed. If 1 load in 100
      * is slow, half of the passes over 64 elements are undisturbed. The lengths are multiples of
      * the 32 loads that the kernel unrolls. */
     CLEAN_SHORT = 32,
     CLEAN_LONG = 64,
-    CLEAN_PASSES = 101,
-    CLEAN_HOPS = 16, /* passes that are timed hop by hop */
+    CLEAN_PASSES = 101, /* odd, as above; half of them are at least 50 undisturbed passes */
+    CLEAN_HOPS = 16     /* passes that are timed hop by hop: 1024 hops. Chosen. */
+};
+
+/* ---- memory ---- */
+
+enum {
     /* Timed hops from memory and their stride in bytes. The stride is not a power of two, so that
      * the lines lie in all partitions and channels. The footprint is 17 MB, which is within the
      * reach of even a small TLB. */
     MEMORY_HOPS = 4096,
-    MEMORY_STRIDE = 4096 + 128,
-    TIMINGS = 256 /* samples per figure of the timing overhead; the first half is dropped */
+    MEMORY_STRIDE = 4096 + 128
 };
-/* Passes over one chain are steady if their 5th and 95th percentiles differ by at most 1 % of the
- * median plus 8 cycles. Heuristic: if one load in 100 takes ten times as long, passes of 256 loads
- * are off by 9 %. */
-static const double steady_fraction = 0.01, steady_cycles = 8;
+/* Minimum fraction of the loads that form a plateau. Chosen, not derived: with two memories, each
+ * has about half of the loads. */
+static const double min_plateau_share = 0.1;
+
+/* ---- timing without a load ---- */
+
+enum {
+    /* Samples per figure of the timing overhead. The first half is dropped: the code is not in the
+     * instruction cache yet. Chosen, not derived. */
+    TIMINGS = 256,
+    TIMING_STRIDE = 8 /* bytes: the smallest element of a chain; nothing is loaded */
+};
 /* Sets value, interval and confidence of a figure to those of the values' median. */
 static enum fth_status figure_of(const double *values, size_t count, struct fth_figure *figure,
                                  struct fth_error *error)
 {
     struct fth_summary summary;
-    enum fth_status status = fth_summary_f64(values, count, &summary, error);
-    if (status == FTH_OK) {
-        figure->value = summary.median;
-        figure->low = summary.p05;
-        figure->high = summary.p95;
-        figure->confidence = fth_cycles_agreement(values, count);
-    }
-    return status;
+    FTH_TRY(fth_summary_f64(values, count, &summary, error));
+    figure->value = summary.median;
+    figure->low = summary.p05;
+    figure->high = summary.p95;
+    figure->confidence = fth_cycles_agreement(values, count);
+    return FTH_OK;
 }
 
 static struct fth_chain chain_of(const struct fth_latency_plan *plan, uint64_t count)
@@ -70,18 +96,14 @@ static enum fth_status slopes(const struct fth_latency_plan *plan,
                               bool *steady, struct fth_error *error)
 {
     const double hops = (double)(plan->long_count - plan->short_count);
-    enum fth_status status = FTH_OK;
     const size_t pairs = answers->count / 2;
     size_t unsteady_count = 0;
     *count = 0;
-    for (size_t i = 0; i < pairs && status == FTH_OK; i++) {
+    for (size_t i = 0; i < pairs; i++) {
         struct fth_summary less, more;
         const struct fth_samples *a = &answers->items[2 * i], *b = &answers->items[2 * i + 1];
-        status = fth_summary_u32(a->cycles, a->count, &less, error);
-        if (status == FTH_OK)
-            status = fth_summary_u32(b->cycles, b->count, &more, error);
-        if (status != FTH_OK)
-            break;
+        FTH_TRY(fth_summary_u32(a->cycles, a->count, &less, error));
+        FTH_TRY(fth_summary_u32(b->cycles, b->count, &more, error));
         unsteady_count += more.p95 - more.p05 > steady_fraction * more.median + steady_cycles;
         if (pairs > 1)
             values[(*count)++] = (more.median - less.median) / hops;
@@ -89,7 +111,7 @@ static enum fth_status slopes(const struct fth_latency_plan *plan,
             values[(*count)++] = (b->cycles[pass] - less.median) / hops;
     }
     *steady = 2 * unsteady_count < pairs;
-    return status;
+    return FTH_OK;
 }
 
 /* ---- single loads ---- */
@@ -130,16 +152,15 @@ static enum fth_status single_loads(const struct fth_prober *prober,
 {
     const size_t sms = plan->every_sm ? prober->sms : 1;
     const size_t parts = sms > 1 ? 1 : TIMED_PASSES;
+    double overhead = NAN;
+    FTH_TRY(calibrate(prober, plan, &overhead, &cycles->samples, error));
     struct fth_request *requests = calloc(sms, sizeof *requests);
     if (!requests)
-        return fth_no_memory(error, "find latency", NULL);
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < sms; i++)
         requests[i] = warm_request(plan, plan->long_count, FTH_STEP_TIME_HOPS, parts, (uint32_t)i);
-    double overhead = NAN;
     struct fth_answers answers = {0};
-    enum fth_status status = calibrate(prober, plan, &overhead, &cycles->samples, error);
-    if (status == FTH_OK)
-        status = fth_ask(prober, requests, sms, &answers, error);
+    enum fth_status status = fth_ask(prober, requests, sms, &answers, error);
     *count = 0;
     for (size_t i = 0; i < sms * parts && status == FTH_OK; i++) {
         const struct fth_samples *all = &answers.items[i / parts];
@@ -163,15 +184,14 @@ enum fth_status fth_probe_latency(const struct fth_prober *prober,
     const size_t pairs = plan->every_sm ? prober->sms : 1;
     struct fth_request *requests = calloc(2 * pairs, sizeof *requests);
     double *values = calloc(pairs + TIMED_PASSES, sizeof *values);
-    enum fth_status status = FTH_OK;
     struct fth_answers answers = {0};
     size_t count = 0;
     bool steady = true;
+    enum fth_status status = FTH_OK;
     *cycles = (struct fth_figure){.value = NAN};
     if (!requests || !values) {
-        free(requests);
-        free(values);
-        return fth_no_memory(error, "find latency", NULL);
+        status = fth_no_memory(error, operation, NULL);
+        goto out;
     }
     for (size_t i = 0; i < 2 * pairs; i++)
         requests[i] = warm_request(plan, i % 2 ? plan->long_count : plan->short_count,
@@ -179,17 +199,20 @@ enum fth_status fth_probe_latency(const struct fth_prober *prober,
     status = fth_ask(prober, requests, 2 * pairs, &answers, error);
     if (status == FTH_OK)
         status = slopes(plan, &answers, values, &count, &steady, error);
-    for (size_t i = 0; i < answers.count && status == FTH_OK; i++) {
+    if (status != FTH_OK)
+        goto out;
+    cycles->disturbed = !steady;
+    for (size_t i = 0; i < answers.count; i++) {
         cycles->samples += answers.items[i].count;
         cycles->clock_mhz = answers.items[i].clock_mhz;
     }
-    if (status == FTH_OK && !steady)
+    if (!steady)
         status = single_loads(prober, plan, values, &count, cycles, error);
     if (status == FTH_OK)
         status = figure_of(values, count, cycles, error);
     for (size_t i = 0; i < pairs && plan->by_sm && status == FTH_OK; i++)
         plan->by_sm[i] = pairs > 1 ? values[i] : cycles->value;
-    cycles->disturbed = !steady;
+out:
     fth_answers_fini(&answers);
     free(values);
     free(requests);
@@ -201,12 +224,13 @@ enum fth_status fth_probe_overhead(const struct fth_prober *prober,
                                    double *overhead_cycles, struct fth_error *error)
 {
     const struct fth_request request =
-        warm_request(plan, plan->long_count, FTH_STEP_TIME_HOPS, 3, 0);
+        warm_request(plan, plan->long_count, FTH_STEP_TIME_HOPS, OVERHEAD_PASSES, 0);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
     double hop = NAN;
-    if (status == FTH_OK)
-        status = fth_core_mean_u32(answers.items[0].cycles, answers.items[0].count, &hop, error);
+    *overhead_cycles = NAN;
+    FTH_TRY(fth_ask(prober, &request, 1, &answers, error));
+    enum fth_status status =
+        fth_core_mean_u32(answers.items[0].cycles, answers.items[0].count, &hop, error);
     *overhead_cycles = hop - latency_cycles;
     fth_answers_fini(&answers);
     return status;
@@ -222,7 +246,7 @@ static enum fth_status plateau(const struct fth_samples *samples,
 {
     uint32_t *members = calloc(samples->count, sizeof *members);
     if (!members)
-        return fth_no_memory(error, "find latency", NULL);
+        return fth_no_memory(error, operation, NULL);
     size_t count = 0;
     for (size_t i = 0; i < samples->count; i++)
         if (fth_cluster_of(clusters, samples->cycles[i]) == index)
@@ -247,11 +271,11 @@ static enum fth_status time_cold(const struct fth_prober *prober, struct fth_cha
     fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CG, before, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
+    FTH_TRY(fth_ask(prober, &request, 1, &answers, error));
     struct fth_clusters clusters;
     const struct fth_samples *samples = answers.items;
-    if (status == FTH_OK)
-        status = fth_modes_u32(samples->cycles, samples->count, 0.1, &clusters, error);
+    enum fth_status status =
+        fth_modes_u32(samples->cycles, samples->count, min_plateau_share, &clusters, error);
     struct fth_figure *const figures[] = {near_cycles, far_cycles};
     for (size_t i = 0; i < 2 && status == FTH_OK && i < clusters.count; i++)
         if (figures[i])
@@ -291,17 +315,14 @@ static enum fth_status summarise(const struct fth_samples *samples, struct fth_f
                                  struct fth_error *error)
 {
     struct fth_summary summary;
-    /* During the first samples, the code is not in the instruction cache yet. */
     const size_t skipped = TIMINGS / 2;
-    enum fth_status status =
-        fth_summary_u32(samples->cycles + skipped, samples->count - skipped, &summary, error);
-    if (status == FTH_OK)
-        *figure = (struct fth_figure){.value = summary.median,
-                                      .low = summary.p05,
-                                      .high = summary.p95,
-                                      .samples = samples->count - skipped,
-                                      .clock_mhz = samples->clock_mhz};
-    return status;
+    FTH_TRY(fth_summary_u32(samples->cycles + skipped, samples->count - skipped, &summary, error));
+    *figure = (struct fth_figure){.value = summary.median,
+                                  .low = summary.p05,
+                                  .high = summary.p95,
+                                  .samples = samples->count - skipped,
+                                  .clock_mhz = samples->clock_mhz};
+    return FTH_OK;
 }
 
 enum fth_status fth_probe_timing(const struct fth_prober *prober, struct fth_figure *clock_cycles,
@@ -310,14 +331,13 @@ enum fth_status fth_probe_timing(const struct fth_prober *prober, struct fth_fig
     static const enum fth_step_kind kinds[] = {FTH_STEP_TIME_CLOCK, FTH_STEP_TIME_SINK};
     struct fth_request requests[2];
     for (size_t i = 0; i < 2; i++) {
-        struct fth_chain chain = {.stride_bytes = 8, .count = TIMINGS};
+        struct fth_chain chain = {.stride_bytes = TIMING_STRIDE, .count = TIMINGS};
         requests[i] = fth_request_make(-1);
         fth_request_add(&requests[i], kinds[i], FTH_PATH_CG, chain, 1);
     }
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, requests, 2, &answers, error);
-    if (status == FTH_OK)
-        status = summarise(&answers.items[0], clock_cycles, error);
+    FTH_TRY(fth_ask(prober, requests, 2, &answers, error));
+    enum fth_status status = summarise(&answers.items[0], clock_cycles, error);
     if (status == FTH_OK)
         status = summarise(&answers.items[1], sink_cycles, error);
     fth_answers_fini(&answers);

@@ -25,6 +25,7 @@
 
 /* ---- ask.c ---- */
 
+/* The device that probes measure, and how. */
 struct fth_prober {
     struct fth_device *device;
     const struct fth_log *log; /* may be NULL */
@@ -45,6 +46,7 @@ struct fth_answers {
 FTH_MUST_USE enum fth_status fth_ask(const struct fth_prober *prober,
                                      const struct fth_request *requests, size_t count,
                                      struct fth_answers *answers, struct fth_error *error);
+/* Frees the samples. */
 void fth_answers_fini(struct fth_answers *answers);
 
 /* A measured figure with its provenance. */
@@ -62,15 +64,21 @@ struct fth_figure {
 
 /* ---- chance.c ---- */
 
+/* Resamples of every bootstrap. Chosen: the confidence then has a resolution of 0.5 %. */
+enum { FTH_BOOTSTRAP_DRAWS = 200 };
+/* Computes the mean of the values and its 90 % bootstrap interval. */
+FTH_MUST_USE enum fth_status fth_mean_interval(const double *values, size_t count,
+                                               struct fth_interval *interval,
+                                               struct fth_error *error);
 /* Returns the fraction of bootstrap resamples of the values whose median differs from that of the
- * values by at most `tolerance`, estimated by Laplace's rule; NAN without values.
- * fth_cycles_agreement uses a tolerance of 0.5 cycles or 0.5 %, whichever is larger. */
+ * values by at most `tolerance`, estimated by Laplace's rule; NAN without values. */
 double fth_agreement(const double *values, size_t count, double tolerance);
+/* Returns the same with a tolerance of 0.5 cycles or 0.5 %, whichever is larger. */
 double fth_cycles_agreement(const double *values, size_t count);
 /* Returns the probability that a normally distributed estimate of the value is off by at most 0.5
  * cycles or 0.5 %, whichever is larger. From `low` to `high` is the 90 % bootstrap interval of the
  * estimate, from which its standard deviation is computed. (These are not the percentiles of the
- * samples in struct fth_figure.) The result is at most 0.995, the resolution of 200 resamples. */
+ * samples in struct fth_figure.) The result is at most 0.995, the resolution of the resamples. */
 double fth_latency_confidence(double value, double low, double high);
 /* Computes the latency of a plateau of timed hops (a hop is one load of a chain): the mean of the
  * samples near the median (fth_core_mean_u32), minus the overhead of timing a hop. */
@@ -93,10 +101,7 @@ unsigned fth_majority(const unsigned *counts, unsigned size);
 
 /* ---- load_latency.c ---- */
 
-/* Measures the cycles of one load that hits, as the slope between whole passes over two chains of
- * different length: the fixed cost of a pass is the same in both and cancels out. The longer chain
- * must fit into the cache. If passes of the same length differ too much, the measurement is
- * disturbed; then single loads are timed instead, and the figure is marked `disturbed`. */
+/* The two chains whose loads are timed. The longer one must fit into the cache. */
 struct fth_latency_plan {
     enum fth_path path;
     int carveout_percent;
@@ -105,6 +110,10 @@ struct fth_latency_plan {
     bool every_sm;                    /* measure on all SMs and take the median; otherwise on one */
     double *by_sm; /* with every_sm: receives the latency of each SM; may be NULL */
 };
+/* Measures the cycles of one load that hits, as the slope between whole passes over two chains of
+ * different length: the fixed cost of a pass is the same in both and cancels out. If passes of the
+ * same length differ too much, the measurement is disturbed; then single loads are timed instead,
+ * and the figure is marked `disturbed`. */
 FTH_MUST_USE enum fth_status fth_probe_latency(const struct fth_prober *prober,
                                                const struct fth_latency_plan *plan,
                                                struct fth_figure *cycles, struct fth_error *error);
@@ -143,9 +152,7 @@ FTH_MUST_USE enum fth_status fth_probe_timing(const struct fth_prober *prober,
 
 /* The version defines the meaning of each index in the array of features. A changed meaning
  * requires a new version. */
-enum { FTH_FEATURES_VERSION = 2, FTH_FEATURE_NAME_BYTES = 32 };
-/* Writes the name of a feature to `name` and returns it. */
-const char *fth_feature_name(size_t index, char name[FTH_FEATURE_NAME_BYTES]);
+enum { FTH_FEATURES_VERSION = 2 };
 /* Returns the number of features of a device, which depends on its number of SMs. */
 size_t fth_feature_count(const struct fth_prober *prober);
 /* Returns the weight of a feature when two GPUs with `count` features are compared. */

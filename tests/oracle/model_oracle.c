@@ -260,45 +260,71 @@ static uint64_t touch_sectors(struct run *run, struct level *level, size_t unit,
     return distance;
 }
 
+/* Returns the newest miss in flight that has sectors of the request, if all of them are in flight;
+ * otherwise NULL. */
+static struct miss *find_miss(const struct level *level, uint64_t mshr, uint64_t line,
+                              uint64_t sectors)
+{
+    uint64_t in_flight = 0;
+    struct miss *newest = NULL;
+    for (size_t i = 0; i < level->miss_count; i++) {
+        struct miss *miss = &level->misses[i];
+        if (miss->mshr != mshr || miss->line != line || miss->arrival < level->step)
+            continue;
+        in_flight |= miss->sectors;
+        if (miss->sectors & sectors)
+            newest = miss;
+    }
+    return sectors & ~in_flight ? NULL : newest;
+}
+
+/* A read whose sectors are all in flight. */
+static void merge_read(struct run *run, struct level *level, size_t unit, uint64_t local,
+                       struct request *request)
+{
+    const uint64_t sectors = request_sectors(level, request);
+    uint64_t distance = level->config.ways;
+    bool held = false;
+    for (uint64_t i = 0; i < level->config.line_bytes; i++)
+        held = held || oracle_probe(level->units[unit], local + i, 1) != FTH_CACHE_LINE_MISS;
+    if (held) {
+        const uint64_t absent = find_missing(level, unit, local, request, level->is_l2);
+        distance = touch_sectors(run, level, unit, local, sectors, whole_fills(level, absent));
+    }
+    level->counts.merges[request->kind] += count_bits(sectors);
+    level->counts.hits[request->kind] += level->config.merged_hits ? count_bits(sectors) : 0;
+    add_to_profile(level, request, distance, level->config.merged_hits ? count_bits(sectors) : 0,
+                   level->config.merged_hits ? 0 : count_bits(sectors));
+    request->next_level_sectors = 0;
+}
+
+/* Adds a miss of `fetch` sectors that takes `steps`. */
+static void add_miss(struct level *level, uint64_t mshr, uint64_t line, uint64_t fetch,
+                     uint64_t steps)
+{
+    uint64_t arrival = level->step + steps - 1;
+    if (arrival < level->last_arrival[mshr])
+        arrival = level->last_arrival[mshr];
+    level->last_arrival[mshr] = arrival;
+    level->misses = grow(level->misses, level->miss_count, sizeof *level->misses);
+    level->misses[level->miss_count++] = (struct miss){line, fetch, arrival, 0, mshr, 0};
+}
+
 /* Tries a read once. Returns false if it must be tried again in the next step, because no MSHR is
  * free or because the miss in flight accepts no more merges. */
 static bool attempt_read(struct run *run, struct level *level, size_t unit, uint64_t local,
                          struct request *request)
 {
     const uint64_t sectors = request_sectors(level, request), mshr = mshr_of(level, unit);
-    const bool whole = level->is_l2;
-    struct oracle_counts *counts = &level->counts;
-    uint64_t in_flight = 0;
-    struct miss *newest = NULL;
-    for (size_t i = 0; i < level->miss_count; i++) {
-        struct miss *miss = &level->misses[i];
-        if (miss->mshr != mshr || miss->line != request->line || miss->arrival < level->step)
-            continue;
-        in_flight |= miss->sectors;
-        if (miss->sectors & sectors)
-            newest = miss;
-    }
-    if (newest && !(sectors & ~in_flight)) {
-        if (level->config.mshr_merges && newest->merges >= level->config.mshr_merges)
+    struct miss *in_flight = find_miss(level, mshr, request->line, sectors);
+    if (in_flight) {
+        if (level->config.mshr_merges && in_flight->merges >= level->config.mshr_merges)
             return false;
-        newest->merges++;
-        uint64_t distance = level->config.ways;
-        bool held = false;
-        for (uint64_t i = 0; i < level->config.line_bytes; i++)
-            held = held || oracle_probe(level->units[unit], local + i, 1) != FTH_CACHE_LINE_MISS;
-        if (held) {
-            const uint64_t absent = find_missing(level, unit, local, request, whole);
-            distance = touch_sectors(run, level, unit, local, sectors, whole_fills(level, absent));
-        }
-        counts->merges[request->kind] += count_bits(sectors);
-        counts->hits[request->kind] += level->config.merged_hits ? count_bits(sectors) : 0;
-        add_to_profile(level, request, distance,
-                       level->config.merged_hits ? count_bits(sectors) : 0,
-                       level->config.merged_hits ? 0 : count_bits(sectors));
-        request->next_level_sectors = 0;
+        in_flight->merges++;
+        merge_read(run, level, unit, local, request);
         return true;
     }
-    const uint64_t missing = find_missing(level, unit, local, request, whole);
+    const uint64_t missing = find_missing(level, unit, local, request, level->is_l2);
     if (missing && level->config.mshr_size && busy_mshrs(level, mshr) >= level->config.mshr_size)
         return false;
     const double steps =
@@ -311,18 +337,13 @@ static bool attempt_read(struct run *run, struct level *level, size_t unit, uint
                          sector_bytes(level)) != FTH_CACHE_HIT)
             fetch |= UINT64_C(1) << i;
     const uint64_t distance = touch_sectors(run, level, unit, local, sectors, fetch);
-    counts->hits[request->kind] += count_bits(sectors) - count_bits(missing);
+    level->counts.hits[request->kind] += count_bits(sectors) - count_bits(missing);
     add_to_profile(level, request, distance, count_bits(sectors) - count_bits(missing),
                    count_bits(missing));
     request->next_level_sectors = fetch;
     if (!missing)
         return true;
-    uint64_t arrival = level->step + (uint64_t)steps - 1;
-    if (arrival < level->last_arrival[mshr])
-        arrival = level->last_arrival[mshr];
-    level->last_arrival[mshr] = arrival;
-    level->misses = grow(level->misses, level->miss_count, sizeof *level->misses);
-    level->misses[level->miss_count++] = (struct miss){request->line, fetch, arrival, 0, mshr, 0};
+    add_miss(level, mshr, request->line, fetch, (uint64_t)steps);
     if (level->is_l2)
         read_home_or_memory(run, level, request->line, missing, fetch, request->kind);
     return true;
@@ -587,6 +608,53 @@ static void add_counts(struct oracle_counts *to, const struct oracle_counts *fro
             to->profile[k][i] += from->profile[k][i];
 }
 
+static void make_levels(struct run *run, uint64_t active)
+{
+    const struct oracle_model *model = run->model;
+    run->l1 = calloc(model->sms, sizeof *run->l1);
+    if (!run->l1)
+        abort();
+    for (uint64_t sm = 0; sm < model->sms; sm++) {
+        make_level(&run->l1[sm], &model->l1, 1, false, model->seed);
+        run->l1[sm].config.per_busy *=
+            (double)active /
+            (double)(model->sides * model->l2.partitions * model->l2.banks * model->l2.ports);
+    }
+    for (uint64_t side = 0; side < model->sides; side++)
+        make_level(&run->sides[side], &model->l2, model->sides, true, model->seed);
+}
+
+/* Adds the counts of all caches to the result, and frees the caches. */
+static void finish_levels(struct run *run, struct oracle_result *result)
+{
+    for (uint64_t sm = 0; sm < run->model->sms; sm++) {
+        add_counts(&result->l1, &run->l1[sm].counts);
+        free_level(&run->l1[sm]);
+    }
+    for (uint64_t side = 0; side < run->model->sides; side++) {
+        add_counts(&result->l2, &run->sides[side].counts);
+        free_level(&run->sides[side]);
+    }
+    free(run->l1);
+}
+
+/* Turns the accesses of a group, `first` up to `end`, into requests. The caller frees them. */
+static struct request *make_requests(const struct oracle_model *model,
+                                     const struct oracle_access *first,
+                                     const struct oracle_access *end, size_t *count)
+{
+    struct request *requests = NULL;
+    *count = 0;
+    for (const struct oracle_access *access = first; access < end; access++) {
+        const size_t from = *count;
+        for (uint32_t t = 0; t < access->threads; t++)
+            for (uint32_t b = 0; b < access->bytes; b++)
+                requests = add_byte(requests, count, from, model->l1.line_bytes,
+                                    access->addresses[t] + b, access->kind, access->warp);
+    }
+    return requests;
+}
+
 void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_t warps,
                       const struct oracle_access *accesses, size_t count,
                       struct oracle_result *result)
@@ -596,7 +664,7 @@ void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_
     struct request *lists[2] = {NULL, NULL};
     size_t counts[2] = {0, 0};
     const uint64_t sms = model->sms, sides = model->sides, schedulers = model->schedulers;
-    if (sms == 0 || schedulers == 0 || sides < 1 || sides > 2)
+    if (!order || sms == 0 || schedulers == 0 || sides < 1 || sides > 2)
         abort();
     uint64_t resident_blocks = model->max_warps / warps, groups = 0, sequence = 0;
     const uint64_t active = blocks < sms ? blocks : sms;
@@ -608,32 +676,15 @@ void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_
         wave_of[block] /= resident_blocks;
     }
     qsort(order, count, sizeof *order, by_order);
-    struct level *l1 = calloc(sms, sizeof *l1);
-    if (!l1)
-        abort();
-    run.l1 = l1;
-    for (uint64_t sm = 0; sm < sms; sm++) {
-        make_level(&run.l1[sm], &model->l1, 1, false, model->seed);
-        run.l1[sm].config.per_busy *= (double)active / (double)(sides * model->l2.partitions *
-                                                                model->l2.banks * model->l2.ports);
-    }
-    for (uint64_t side = 0; side < sides; side++)
-        make_level(&run.sides[side], &model->l2, sides, true, model->seed);
+    make_levels(&run, active);
     for (size_t i = 0, end; i < count; i = end) {
         /* A group: the accesses that the schedulers of an SM issue together, one warp each. */
-        struct request *requests = NULL;
-        size_t request_count = 0;
         for (end = i; end < count && order[end].number == order[i].number &&
                       order[end].block == order[i].block &&
-                      order[end].warp / schedulers == order[i].warp / schedulers;
-             end++) {
-            const size_t from = request_count;
-            for (uint32_t t = 0; t < order[end].threads; t++)
-                for (uint32_t b = 0; b < order[end].bytes; b++)
-                    requests =
-                        add_byte(requests, &request_count, from, model->l1.line_bytes,
-                                 order[end].addresses[t] + b, order[end].kind, order[end].warp);
-        }
+                      order[end].warp / schedulers == order[i].warp / schedulers;)
+            end++;
+        size_t request_count;
+        struct request *requests = make_requests(model, order + i, order + end, &request_count);
         const uint64_t sm = sm_of[order[i].block];
         run_level(&run, &run.l1[sm], requests, request_count);
         for (size_t w = 0; w < request_count; w++)
@@ -648,15 +699,7 @@ void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_
             counts[side] = 0;
         }
     }
-    for (uint64_t sm = 0; sm < sms; sm++) {
-        add_counts(&result->l1, &run.l1[sm].counts);
-        free_level(&run.l1[sm]);
-    }
-    for (uint64_t side = 0; side < sides; side++) {
-        add_counts(&result->l2, &run.sides[side].counts);
-        free_level(&run.sides[side]);
-    }
-    free(l1);
+    finish_levels(&run, result);
     free(lists[0]);
     free(lists[1]);
     free(order);

@@ -13,14 +13,19 @@
 #include <stdlib.h>
 
 enum {
-    FIRST_WALK_BYTES = 2048, /* fits in the smallest cache, a constant L1 of 2 KiB */
-    REPEATS = 8,             /* requests with the same steps, each on its own SM. Heuristic. */
-    MAX_RUN = 64,            /* maximum number of sectors per line */
-    MAX_COUNTS = FIRST_WALK_BYTES / 4 + 1 /* hops of the longest first walk, plus one */
+    FIRST_WALK_BYTES = 2048,   /* fits in the smallest cache, a constant L1 of 2 KiB */
+    REPEATS = 8,               /* requests with the same steps, each on its own SM. Chosen. */
+    MAX_RUN = 64,              /* maximum number of sectors per line. Chosen. */
+    ELEMENT_BYTES = 8,         /* stride of the first walk: the smallest element of a chain */
+    TEXTURE_ELEMENT_BYTES = 4, /* the same for textures */
+    /* Hops of the longest first walk, plus one. */
+    MAX_COUNTS = FIRST_WALK_BYTES / TEXTURE_ELEMENT_BYTES + 1,
+    /* Passes that fill the cache. The second shows which loads are slow although they hit. */
+    FILL_PASSES = 2
 };
 
 /* Minimum fraction of all runs of slow hops that must have a certain length for it to be taken as
- * the line. Heuristic. */
+ * the line. Chosen, not derived. */
 static const double min_run_fraction = 0.2;
 
 static enum fth_status ask_repeats(const struct fth_prober *prober,
@@ -71,30 +76,28 @@ enum fth_status fth_probe_fetch_bytes(const struct fth_prober *prober,
                                       const struct fth_line_plan *plan, struct fth_length *length,
                                       struct fth_error *error)
 {
-    const uint64_t stride = plan->path == FTH_PATH_TEXTURE ? 4 : 8;
+    const uint64_t stride = plan->path == FTH_PATH_TEXTURE ? TEXTURE_ELEMENT_BYTES : ELEMENT_BYTES;
     struct fth_request request = fth_request_make(plan->carveout_percent);
     struct fth_chain chain = {.stride_bytes = stride, .count = FIRST_WALK_BYTES / stride};
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
     struct fth_answers answers = {0};
     *length = (struct fth_length){0};
-    enum fth_status status = ask_repeats(prober, &request, &answers, error);
+    FTH_TRY(ask_repeats(prober, &request, &answers, error));
     unsigned counts[REPEATS][MAX_COUNTS] = {{0}}, all[MAX_COUNTS] = {0};
     uint32_t hops[MAX_COUNTS];
     for (size_t i = 0; i < answers.count; i++) {
         length->samples += answers.items[i].count;
         fth_count_distances(&answers.items[i], plan->threshold_cycles, counts[i]);
     }
-    if (status == FTH_OK) {
-        const struct fth_samples voted = {.cycles = hops, .count = answers.items[0].count};
-        vote(&answers, plan->threshold_cycles, hops);
-        fth_count_distances(&voted, plan->threshold_cycles, all);
-    }
+    const struct fth_samples voted = {.cycles = hops, .count = answers.items[0].count};
+    vote(&answers, plan->threshold_cycles, hops);
+    fth_count_distances(&voted, plan->threshold_cycles, all);
     fth_answers_fini(&answers);
     decide(fth_majority, all, (const unsigned(*)[MAX_COUNTS])counts, stride, length);
-    if (status == FTH_OK && length->bytes == 0)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find the sector", NULL,
-                          "the misses of a first walk are not at regular distances");
-    return status;
+    if (length->bytes == 0)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find the sector", NULL,
+                        "the misses of a first walk are not at regular distances");
+    return FTH_OK;
 }
 
 /* Fills a histogram of the lengths of runs of slow hops. Hop 0 is ignored: the timing code is not
@@ -160,7 +163,7 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
         other.array = 0;
         other.start_bytes = chain.count * chain.stride_bytes;
     }
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 2);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, FILL_PASSES);
     fth_request_add(&request, FTH_STEP_WALK, plan->path, other, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
     request.chase.steps[2].reverse = true;
@@ -168,12 +171,12 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     const double high = plan->miss_high_cycles > 0 ? plan->miss_high_cycles : INFINITY;
     struct fth_answers answers = {0};
     *length = (struct fth_length){0};
-    enum fth_status status = ask_repeats(prober, &request, &answers, error);
+    FTH_TRY(ask_repeats(prober, &request, &answers, error));
     unsigned counts[REPEATS][MAX_COUNTS] = {{0}};
     uint64_t slow = 0;
     for (size_t i = 0; i < answers.count; i++) {
-        /* In the second pass, everything is resident: a slow hop is a disturbance. */
-        const uint32_t *again = answers.items[i].cycles + chain.count;
+        /* In the last pass of the fill, everything is resident: a slow hop is a disturbance. */
+        const uint32_t *again = answers.items[i].cycles + (FILL_PASSES - 1) * chain.count;
         for (size_t hop = 0; hop < chain.count; hop++)
             slow += again[hop] > low && again[hop] <= high;
         length->samples += answers.items[i].count;
@@ -188,8 +191,8 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
         for (size_t run = 1; run <= MAX_RUN; run++)
             all[run] += counts[i][run];
     decide(shortest_frequent, all, (const unsigned(*)[MAX_COUNTS])counts, fetch_bytes, length);
-    if (status == FTH_OK && length->bytes == 0)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find the line", NULL,
-                          "the runs of evicted sectors have no common length");
-    return status;
+    if (length->bytes == 0)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find the line", NULL,
+                        "the runs of evicted sectors have no common length");
+    return FTH_OK;
 }

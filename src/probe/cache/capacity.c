@@ -21,37 +21,77 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const char operation[] = "find capacity";
+
+/* ---- passes of a walk ---- */
+
 enum {
     /* Minimum number of evaluated passes if there are disturbances. One more timed pass precedes
      * them and is ignored. With three, a majority can outvote one disturbed pass. */
     TIMED_PASSES = 3,
-    MAX_PASSES = 64,          /* evaluated passes per walk. Limits the time. */
-    MAX_BATCH = 8,            /* footprints in one batch of requests */
-    FOOTPRINTS_PER_BATCH = 3, /* while doubling: each is twice the previous one */
-    REPEATS = 5,              /* walks on each side of the edge, for the confidence */
-    THOROUGH_REPEATS = 50,    /* the same with --thorough: the confidence is then at most 0.99 */
-    ALIGN_BYTES = 1024,       /* footprints that must consist of whole lines are rounded to this */
-    /* Footprints per batch inside the bracket. More of them need fewer batches but more loads. With
-     * 4, a bracket of 4096 strides needs 6 batches. */
-    MAX_CUTS = 4,
-    RATE_HOPS = 16384, /* hops to measure the rate of disturbances, if there are any. Heuristic. */
-    /* First loads that measure the latency of a miss. The stride is 4 KiB plus a line, so that the
-       lines come from near and far L2 partitions. */
-    COLD_HOPS = 96,
-    COLD_STRIDE_BYTES = 4096 + 128,
+    MAX_PASSES = 64, /* evaluated passes per walk. Chosen to limit the time. */
+    /* Standard deviations, and events more, by which the misses of one line too many must exceed
+     * the expected number of disturbances: the five and the one of fth_max_by_chance, and two and
+     * one as a margin. */
+    MIN_DEVIATIONS = 7,
+    MIN_EVENTS = 2,
+    /* The count of slow hops of a pass is limited to this many times the median of all passes, plus
+     * CLIP_HOPS. Chosen, not derived: a pass that is slow from start to end must not dominate. */
+    CLIP_FACTOR = 3,
+    CLIP_HOPS = 8
 };
-/* The range of miss latencies: from the 5 % to the 95 % quantile of first loads, widened on both
- * sides by 5 % of the median and 4 cycles. Heuristic. */
-static const double tail_fraction = 0.05, margin_fraction = 0.05, margin_cycles = 4;
 /* Misses per pass that a footprint of one line too many is expected to have at least. Random
  * replacement has 2 on average; a policy may have slightly more or less. */
 static const double min_misses = 1.5;
+
+/* ---- the search ---- */
+
+enum {
+    MAX_BATCH = 8,            /* footprints in one batch of requests: the larger of the next two */
+    FOOTPRINTS_PER_BATCH = 3, /* while doubling: each is twice the previous one. Chosen. */
+    /* Footprints per batch inside the bracket. More of them need fewer batches but more loads. With
+     * 4, a bracket of 4096 strides needs 6 batches. */
+    MAX_CUTS = 4,
+    REPEATS = 5,           /* walks on each side of the edge, for the confidence. Chosen. */
+    THOROUGH_REPEATS = 50, /* the same with --thorough: the confidence is then at most 0.99 */
+    MAX_SEARCHES = 3       /* searches, if the confidence is too low. Chosen. */
+};
 /* Minimum confidence of a capacity; below it, the search is repeated and finally refused. With ten
- * walks, it allows for two that contradict the result. Heuristic. */
+ * walks, it allows for two that contradict the result. Chosen, not derived. */
 static const double min_confidence = 0.75;
 
+/* ---- disturbances ---- */
+
+enum {
+    /* Hops to measure the rate of disturbances, if there are any, and the requests that they are
+     * divided into. Chosen: a rate of 1 in 1000 is then known to a quarter. */
+    RATE_HOPS = 16384,
+    RATE_PARTS = 8,
+    /* First loads that measure the latency of a miss. The stride is 4 KiB plus a line, so that the
+     * lines come from near and far L2 partitions. The number is chosen. */
+    COLD_HOPS = 96,
+    COLD_STRIDE_BYTES = 4096 + 128
+};
+/* The range of miss latencies: from the 5 % to the 95 % quantile of first loads, widened on both
+ * sides by 5 % of the median and 4 cycles. Chosen, not derived. */
+static const double tail_fraction = 0.05, margin_fraction = 0.05, margin_cycles = 4;
+
+/* ---- further evidence ---- */
+
+enum {
+    ALIGN_BYTES = 1024, /* footprints that must consist of whole lines are rounded to this */
+    /* Footprint of the walk that finds the resident lines: 5/4 of what fits. Chosen. */
+    RESIDENT_NUMERATOR = 5,
+    RESIDENT_DENOMINATOR = 4,
+    /* Resolution of full_miss_bytes: one part of FULL_MISS_PARTS of what fits. Chosen. */
+    FULL_MISS_PARTS = 64
+};
+/* Minimum fraction of positions that must be slow for a footprint to have no hit. Even if every
+ * load misses, a few hops can be fast because a buffer on the way has the data. Chosen. */
+static const double min_full_miss = 0.999;
+
 /* The bracket of the edge, and what distinguishes misses from disturbances. */
-struct edge {
+struct capacity_edge {
     uint64_t fits;         /* largest footprint known to fit, in strides */
     uint64_t misses;       /* smallest footprint known to have misses, in strides; 0: none found */
     bool disturbed;        /* some hits are slow */
@@ -60,24 +100,23 @@ struct edge {
     double like_miss_rate; /* fraction of hits that take between low and high */
 };
 
-struct search {
+struct capacity_search {
     const struct fth_prober *prober;
     const struct fth_capacity_plan *plan;
     struct fth_capacity *capacity;
     double threshold; /* cycles; a hop above it is slow */
 };
 
-/* Returns the number of passes to evaluate over a chain of `count` hops. The misses of one line too
- * many must exceed the expected number of disturbances by seven standard deviations: the five that
- * fth_max_by_chance requires, and two as a margin. */
-static unsigned passes_for(const struct edge *edge, uint64_t count)
+/* Returns the number of passes to evaluate over a chain of `count` hops, so that the misses of one
+ * line too many clearly exceed the expected number of disturbances. */
+static unsigned passes_for(const struct capacity_edge *edge, uint64_t count)
 {
     if (!edge->disturbed)
         return 1;
     unsigned passes = TIMED_PASSES;
     for (; passes < MAX_PASSES; passes++) {
         const double expected = passes * (double)count * edge->like_miss_rate;
-        if (passes * min_misses > 7 * sqrt(expected) + 2)
+        if (passes * min_misses > MIN_DEVIATIONS * sqrt(expected) + MIN_EVENTS)
             break;
     }
     return passes;
@@ -113,16 +152,17 @@ static int compare_counts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the sum of the counts of all passes, with each count limited to three times the median
- * plus 8. If another program used the SM in between, the cache is empty and one pass is slow from
- * start to end; it must not dominate. The limit is a heuristic. */
+/* Returns the sum of the counts of all passes, with each count limited. If another program used the
+ * SM in between, the cache is empty and one pass is slow from start to end; it must not dominate.
+ */
 static uint64_t clipped_sum(const uint64_t *counts, unsigned passes)
 {
     uint64_t sorted[MAX_PASSES] = {0}, sum = 0;
     for (unsigned i = 0; i < passes; i++)
         sorted[i] = counts[i];
     qsort(sorted, passes, sizeof *sorted, compare_counts);
-    const uint64_t max = passes < TIMED_PASSES ? UINT64_MAX : 3 * sorted[passes / 2] + 8;
+    const uint64_t max =
+        passes < TIMED_PASSES ? UINT64_MAX : CLIP_FACTOR * sorted[passes / 2] + CLIP_HOPS;
     for (unsigned i = 0; i < passes; i++)
         sum += counts[i] > max ? max : counts[i];
     return sum;
@@ -130,7 +170,8 @@ static uint64_t clipped_sum(const uint64_t *counts, unsigned passes)
 
 /* Counts the slow hops of the evaluated passes; pass 0 of the samples is skipped. */
 static struct slow_hops count_slow(const struct fth_samples *samples, uint64_t positions,
-                                   unsigned passes, double threshold, const struct edge *edge)
+                                   unsigned passes, double threshold,
+                                   const struct capacity_edge *edge)
 {
     uint64_t all[MAX_PASSES] = {0}, like_miss[MAX_PASSES] = {0};
     struct slow_hops slow_hops = {.positions = positions, .passes = passes};
@@ -161,7 +202,7 @@ static double persistent_rate(double rate, unsigned passes)
 }
 
 /* Whether a walk had misses, that is, more slow hops than disturbances explain. */
-static bool has_misses(struct slow_hops slow_hops, const struct edge *edge)
+static bool has_misses(struct slow_hops slow_hops, const struct capacity_edge *edge)
 {
     if (!edge->disturbed)
         return slow_hops.all > 0;
@@ -176,19 +217,18 @@ static bool has_misses(struct slow_hops slow_hops, const struct edge *edge)
 enum miss_criterion { ANY_MISS, ALL_MISS };
 
 static bool meets_criterion(enum miss_criterion what, struct slow_hops slow_hops,
-                            const struct edge *edge)
+                            const struct capacity_edge *edge)
 {
-    /* Even if every load misses, a few hops can be fast because a buffer on the way has the data.
-     * So 0.1 % of the hops may hit. */
-    return what == ANY_MISS ? has_misses(slow_hops, edge)
-                            : (double)slow_hops.persistent > 0.999 * (double)slow_hops.positions;
+    return what == ANY_MISS
+               ? has_misses(slow_hops, edge)
+               : (double)slow_hops.persistent > min_full_miss * (double)slow_hops.positions;
 }
 
 /* ---- disturbances ---- */
 
 /* Fills in the range of miss latencies from the plan or, if it has none, from first loads. */
-static enum fth_status find_miss_cycles(const struct search *search, struct edge *edge,
-                                        struct fth_error *error)
+static enum fth_status find_miss_cycles(const struct capacity_search *search,
+                                        struct capacity_edge *edge, struct fth_error *error)
 {
     const struct fth_capacity_plan *plan = search->plan;
     edge->low = plan->miss_low_cycles;
@@ -200,18 +240,15 @@ static enum fth_status find_miss_cycles(const struct search *search, struct edge
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
     struct fth_answers answers = {0};
     /* Measure twice and use the second result: the first time, the lines may come from memory. */
-    enum fth_status status = fth_ask(search->prober, &request, 1, &answers, error);
+    FTH_TRY(fth_ask(search->prober, &request, 1, &answers, error));
     fth_answers_fini(&answers);
-    if (status == FTH_OK)
-        status = fth_ask(search->prober, &request, 1, &answers, error);
+    FTH_TRY(fth_ask(search->prober, &request, 1, &answers, error));
     double sorted[COLD_HOPS], scratch[COLD_HOPS];
     size_t count = 0;
-    for (size_t i = 1; status == FTH_OK && i < answers.items[0].count; i++)
+    for (size_t i = 1; i < answers.items[0].count; i++)
         if (answers.items[0].cycles[i] > search->threshold)
             sorted[count++] = answers.items[0].cycles[i];
     fth_answers_fini(&answers);
-    if (status != FTH_OK)
-        return status;
     edge->low = search->threshold;
     edge->high = INFINITY;
     if (count == 0)
@@ -226,23 +263,22 @@ static enum fth_status find_miss_cycles(const struct search *search, struct edge
 
 /* Measures how often a hop is slow in the smallest footprint, which should fit. Sets *fits to false
  * if most hops are slow, that is, if it does not fit. */
-static enum fth_status find_rates(const struct search *search, struct edge *edge, bool *fits,
-                                  struct fth_error *error)
+static enum fth_status find_rates(const struct capacity_search *search, struct capacity_edge *edge,
+                                  bool *fits, struct fth_error *error)
 {
     const struct fth_capacity_plan *plan = search->plan;
     const uint64_t positions = plan->smallest_bytes / plan->stride_bytes;
     /* Normally one walk; RATE_HOPS hops, divided into several requests, if there are disturbances.
      */
-    enum { PARTS = 8 };
-    const uint64_t passes = edge->disturbed ? RATE_HOPS / PARTS / positions + 1 : TIMED_PASSES;
-    const size_t parts = edge->disturbed ? PARTS : 1;
-    struct fth_request requests[PARTS];
+    const uint64_t passes = edge->disturbed ? RATE_HOPS / RATE_PARTS / positions + 1 : TIMED_PASSES;
+    const size_t parts = edge->disturbed ? RATE_PARTS : 1;
+    struct fth_request requests[RATE_PARTS];
     for (size_t i = 0; i < parts; i++)
         requests[i] = make_walk(plan, positions, (unsigned)passes);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(search->prober, requests, parts, &answers, error);
+    FTH_TRY(fth_ask(search->prober, requests, parts, &answers, error));
     uint64_t all = 0, like_miss = 0, hops = 0;
-    for (size_t i = 0; i < parts && status == FTH_OK; i++) {
+    for (size_t i = 0; i < parts; i++) {
         for (size_t hop = positions; hop < answers.items[i].count; hop++) {
             const double cycles = answers.items[i].cycles[hop];
             all += cycles > search->threshold;
@@ -257,22 +293,22 @@ static enum fth_status find_rates(const struct search *search, struct edge *edge
     edge->like_miss_rate = ((double)like_miss + 1) / ((double)hops + 2);
     *fits = 2 * all < hops;
     edge->disturbed = edge->disturbed || all > 0;
-    return status;
+    return FTH_OK;
 }
 
 /* ---- the search ---- */
 
 /* Walks footprints of `counts` strides, in ascending order, and narrows the bracket of the edge. */
-static enum fth_status try_counts(const struct search *search, const uint64_t *counts, size_t count,
-                                  enum miss_criterion what, struct edge *edge,
-                                  struct fth_error *error)
+static enum fth_status try_counts(const struct capacity_search *search, const uint64_t *counts,
+                                  size_t count, enum miss_criterion what,
+                                  struct capacity_edge *edge, struct fth_error *error)
 {
     struct fth_request requests[MAX_BATCH] = {{0}};
     for (size_t i = 0; i < count; i++)
         requests[i] = make_walk(search->plan, counts[i], passes_for(edge, counts[i]));
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(search->prober, requests, count, &answers, error);
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+    FTH_TRY(fth_ask(search->prober, requests, count, &answers, error));
+    for (size_t i = 0; i < count; i++) {
         search->capacity->samples += answers.items[i].count;
         struct slow_hops slow_hops = count_slow(
             &answers.items[i], counts[i], passes_for(edge, counts[i]), search->threshold, edge);
@@ -283,12 +319,12 @@ static enum fth_status try_counts(const struct search *search, const uint64_t *c
         edge->fits = counts[i];
     }
     fth_answers_fini(&answers);
-    return status;
+    return FTH_OK;
 }
 
 /* Fills `counts` with at most MAX_CUTS footprints that divide the bracket evenly, and returns their
  * number. */
-static size_t cut(const struct edge *edge, uint64_t *counts)
+static size_t cut(const struct capacity_edge *edge, uint64_t *counts)
 {
     uint64_t width = edge->misses - edge->fits, cuts = width - 1 < MAX_CUTS ? width - 1 : MAX_CUTS;
     for (uint64_t i = 0; i < cuts; i++)
@@ -298,33 +334,32 @@ static size_t cut(const struct edge *edge, uint64_t *counts)
 
 /* Doubles the footprint from the smallest one on, several per batch, until one has misses. Then
  * divides the bracket until it is one stride wide. */
-static enum fth_status find_edge(const struct search *search, struct edge *edge,
+static enum fth_status find_edge(const struct capacity_search *search, struct capacity_edge *edge,
                                  struct fth_error *error)
 {
     const struct fth_capacity_plan *plan = search->plan;
     uint64_t counts[MAX_BATCH], bytes = plan->smallest_bytes;
-    enum fth_status status = FTH_OK;
     edge->fits = bytes / plan->stride_bytes;
     edge->misses = 0;
-    while (status == FTH_OK && edge->misses == 0 && bytes < plan->largest_bytes) {
+    while (edge->misses == 0 && bytes < plan->largest_bytes) {
         size_t tries = 0;
         while (tries < FOOTPRINTS_PER_BATCH && bytes < plan->largest_bytes) {
             bytes = 2 * bytes < plan->largest_bytes ? 2 * bytes : plan->largest_bytes;
             counts[tries++] = bytes / plan->stride_bytes;
         }
-        status = try_counts(search, counts, tries, ANY_MISS, edge, error);
+        FTH_TRY(try_counts(search, counts, tries, ANY_MISS, edge, error));
     }
-    while (status == FTH_OK && edge->misses && edge->misses - edge->fits > 1) {
+    while (edge->misses && edge->misses - edge->fits > 1) {
         size_t tries = cut(edge, counts);
-        status = try_counts(search, counts, tries, ANY_MISS, edge, error);
+        FTH_TRY(try_counts(search, counts, tries, ANY_MISS, edge, error));
     }
-    return status;
+    return FTH_OK;
 }
 
 /* Repeats the walks on both sides of the edge. The confidence is the fraction that agrees with the
  * edge, by Laplace's rule. */
-static enum fth_status confirm(const struct search *search, const struct edge *edge,
-                               struct fth_error *error)
+static enum fth_status confirm(const struct capacity_search *search,
+                               const struct capacity_edge *edge, struct fth_error *error)
 {
     struct fth_request requests[2 * THOROUGH_REPEATS];
     const size_t asked = search->prober->thorough ? 2 * THOROUGH_REPEATS : 2 * REPEATS;
@@ -333,7 +368,7 @@ static enum fth_status confirm(const struct search *search, const struct edge *e
         requests[i] = make_walk(search->plan, count, passes_for(edge, count));
     }
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(search->prober, requests, asked, &answers, error);
+    FTH_TRY(fth_ask(search->prober, requests, asked, &answers, error));
     unsigned same = 0;
     for (size_t i = 0; i < answers.count; i++) {
         uint64_t count = i % 2 ? edge->misses : edge->fits;
@@ -344,40 +379,41 @@ static enum fth_status confirm(const struct search *search, const struct edge *e
     }
     fth_answers_fini(&answers);
     search->capacity->confidence = (same + 1.0) / ((double)asked + 2.0);
-    return status;
+    return FTH_OK;
 }
 
 /* ---- further evidence ---- */
 
 /* Finds the smallest footprint without a hit, between the first one with a miss and twice that. */
-static enum fth_status find_full_miss(const struct search *search, const struct edge *edge,
-                                      struct fth_error *error)
+static enum fth_status find_full_miss(const struct capacity_search *search,
+                                      const struct capacity_edge *edge, struct fth_error *error)
 {
-    struct edge partial = *edge;
+    struct capacity_edge partial = *edge;
     partial.misses = 0;
     uint64_t high = 2 * edge->misses;
-    enum fth_status status = try_counts(search, &high, 1, ALL_MISS, &partial, error);
-    while (status == FTH_OK && partial.misses &&
-           partial.misses - partial.fits > edge->fits / 64 + 1) {
+    FTH_TRY(try_counts(search, &high, 1, ALL_MISS, &partial, error));
+    while (partial.misses && partial.misses - partial.fits > edge->fits / FULL_MISS_PARTS + 1) {
         uint64_t counts[MAX_CUTS];
         size_t tries = cut(&partial, counts);
-        status = try_counts(search, counts, tries, ALL_MISS, &partial, error);
+        FTH_TRY(try_counts(search, counts, tries, ALL_MISS, &partial, error));
     }
     search->capacity->full_miss_bytes = partial.misses * search->plan->stride_bytes;
-    return status;
+    return FTH_OK;
 }
 
 /* Walks a quarter more than fits, then walks back, and counts the lines that are still resident.
  * The result is the maximum over several repeats. */
-static enum fth_status find_resident(const struct search *search, const struct edge *edge,
-                                     struct fth_error *error)
+static enum fth_status find_resident(const struct capacity_search *search,
+                                     const struct capacity_edge *edge, struct fth_error *error)
 {
     const struct fth_capacity_plan *plan = search->plan;
     struct fth_capacity *capacity = search->capacity;
     struct fth_request requests[REPEATS];
+    const uint64_t bytes =
+        edge->fits * plan->stride_bytes * RESIDENT_NUMERATOR / RESIDENT_DENOMINATOR;
     struct fth_chain chain = {.stride_bytes = plan->stride_bytes,
-                              .count = (edge->fits * plan->stride_bytes * 5 / 4 / ALIGN_BYTES + 1) *
-                                       ALIGN_BYTES / plan->stride_bytes};
+                              .count =
+                                  (bytes / ALIGN_BYTES + 1) * ALIGN_BYTES / plan->stride_bytes};
     for (size_t i = 0; i < REPEATS; i++) {
         requests[i] = fth_request_make(plan->carveout_percent);
         fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, chain, 1);
@@ -385,7 +421,7 @@ static enum fth_status find_resident(const struct search *search, const struct e
         requests[i].chase.steps[1].reverse = true;
     }
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(search->prober, requests, REPEATS, &answers, error);
+    FTH_TRY(fth_ask(search->prober, requests, REPEATS, &answers, error));
     for (size_t i = 0; i < answers.count; i++) {
         uint64_t hits = 1; /* hop 0, the newest line, is slow only because the timing code
                             * is not cached yet */
@@ -396,36 +432,33 @@ static enum fth_status find_resident(const struct search *search, const struct e
             capacity->resident_bytes = hits * plan->stride_bytes;
     }
     fth_answers_fini(&answers);
-    return status;
+    return FTH_OK;
 }
 
 /* ---- the probe ---- */
 
 /* Searches the edge once and fills in fits_bytes, misses_bytes and confidence. If disturbances show
  * up that were not known before, starts again with the methods that tolerate them. */
-static enum fth_status search_once(const struct search *search, struct edge *edge,
+static enum fth_status search_once(const struct capacity_search *search, struct capacity_edge *edge,
                                    struct fth_error *error)
 {
     bool fits = true;
     const bool known = edge->disturbed;
-    enum fth_status status = FTH_OK;
     /* Discard the confidence of an earlier search. */
     search->capacity->confidence = NAN;
     if (edge->disturbed)
-        status = find_miss_cycles(search, edge, error);
-    if (status == FTH_OK)
-        status = find_rates(search, edge, &fits, error);
-    if (status == FTH_OK && !fits)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find capacity", NULL,
+        FTH_TRY(find_miss_cycles(search, edge, error));
+    FTH_TRY(find_rates(search, edge, &fits, error));
+    if (!fits)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "even a footprint of %llu bytes has misses",
                         (unsigned long long)search->plan->smallest_bytes);
-    if (status == FTH_OK && edge->disturbed && !known)
+    if (edge->disturbed && !known)
         return search_once(search, edge, error);
-    if (status == FTH_OK)
-        status = find_edge(search, edge, error);
+    FTH_TRY(find_edge(search, edge, error));
     search->capacity->fits_bytes = edge->fits * search->plan->stride_bytes;
     search->capacity->misses_bytes = edge->misses * search->plan->stride_bytes;
-    return status == FTH_OK && edge->misses ? confirm(search, edge, error) : status;
+    return edge->misses ? confirm(search, edge, error) : FTH_OK;
 }
 
 enum fth_status fth_probe_capacity(const struct fth_prober *prober,
@@ -433,29 +466,28 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                    struct fth_capacity *capacity, struct fth_error *error)
 {
     *capacity = (struct fth_capacity){.confidence = NAN};
-    const struct search search = {prober, plan, capacity,
-                                  sqrt(plan->hit_cycles * plan->miss_cycles)};
-    struct edge edge = {.disturbed = plan->disturbed, .low = search.threshold, .high = INFINITY};
-    enum fth_status status = search_once(&search, &edge, error);
+    const struct capacity_search search = {prober, plan, capacity,
+                                           sqrt(plan->hit_cycles * plan->miss_cycles)};
+    struct capacity_edge edge = {
+        .disturbed = plan->disturbed, .low = search.threshold, .high = INFINITY};
+    FTH_TRY(search_once(&search, &edge, error));
     /* A single slow hop ends the search too early if no disturbances were seen before. Low
      * confidence reveals this; then search again and assume disturbances. */
-    for (unsigned more = 0; more < 2 && status == FTH_OK && capacity->confidence < min_confidence;
-         more++) {
+    for (unsigned searches = 1; searches < MAX_SEARCHES && capacity->confidence < min_confidence;
+         searches++) {
         edge.disturbed = true;
-        status = search_once(&search, &edge, error);
+        FTH_TRY(search_once(&search, &edge, error));
     }
     if (edge.disturbed) {
         capacity->miss_low_cycles = edge.low;
         capacity->miss_high_cycles = edge.high;
     }
-    if (status == FTH_OK && capacity->confidence < min_confidence)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find capacity", NULL,
+    if (capacity->confidence < min_confidence)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "when repeated, %.0f %% of the walks contradict a capacity of %llu bytes",
                         100 * (1 - capacity->confidence), (unsigned long long)capacity->fits_bytes);
-    if (status != FTH_OK || edge.misses == 0 || !plan->evidence)
-        return status;
-    status = find_resident(&search, &edge, error);
-    if (status == FTH_OK)
-        status = find_full_miss(&search, &edge, error);
-    return status;
+    if (edge.misses == 0 || !plan->evidence)
+        return FTH_OK;
+    FTH_TRY(find_resident(&search, &edge, error));
+    return find_full_miss(&search, &edge, error);
 }

@@ -16,20 +16,29 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const char operation[] = "find carve-outs";
+
+/* ---- steps ---- */
+
 enum {
     PERCENTS = 101,             /* 0 .. 100 */
     REPEATS = 3,                /* of each walk, on as many SMs; odd, for the median */
-    CARVEOUT_UNIT_BYTES = 4096, /* carve-outs are multiples of this */
+    CARVEOUT_UNIT_BYTES = 4096, /* carve-outs are multiples of this; see above */
     /* Resident bytes that differ by less belong to the same step. Two carve-outs are assumed to
      * differ by at least twice as much. */
     SAME_BYTES = 4096,
-    BEYOND_BYTES = 16384, /* the walk exceeds the size of L1 by this much */
-    FIRST_SPACING = 20,   /* spacing of the percentages in the first batch */
+    BEYOND_BYTES = 16384, /* the walk exceeds the size of L1 by this much. Chosen. */
+    FIRST_SPACING = 20    /* spacing of the percentages in the first batch. Chosen. */
 };
-/* The size of L1 at a step is searched within this distance of its expected value. */
+
+/* ---- sizes ---- */
+
+/* The size of L1 at a step is searched within this distance of its expected value, in bytes: the
+ * distance between two carve-outs. */
 static const uint64_t search_margin_bytes = 8192;
-/* Smallest size of L1 that is tried. */
+/* Smallest size of L1 that is tried, in bytes. Chosen: less than any L1 has. */
 static const uint64_t min_bytes = 1024;
+enum { SHARED_STRIDE = 16 }; /* bytes between the elements of the chain over all shared memory */
 
 /* Bytes of L1 that the reverse walk found resident at each percentage; 0: not measured. */
 struct resident {
@@ -68,7 +77,7 @@ static enum fth_status ask_percents(const struct fth_prober *prober,
 {
     struct fth_request *requests = calloc(count * REPEATS, sizeof *requests);
     if (!requests)
-        return fth_no_memory(error, "find carve-outs", NULL);
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < count * REPEATS; i++)
         requests[i] = make_request(plan, percents[i / REPEATS]);
     struct fth_answers answers = {0};
@@ -121,12 +130,11 @@ static enum fth_status find_steps(const struct fth_prober *prober,
     size_t count = 0;
     for (int i = 0; i < PERCENTS; i += FIRST_SPACING)
         percents[count++] = i;
-    enum fth_status status = FTH_OK;
-    while (count && status == FTH_OK) {
-        status = ask_percents(prober, plan, percents, count, resident, carveouts, error);
-        count = status == FTH_OK ? find_gaps(resident, percents) : 0;
+    while (count) {
+        FTH_TRY(ask_percents(prober, plan, percents, count, resident, carveouts, error));
+        count = find_gaps(resident, percents);
     }
-    return status;
+    return FTH_OK;
 }
 
 bool fth_carveout_bytes(uint64_t shared_bytes, unsigned last_percent, uint64_t *bytes)
@@ -153,16 +161,16 @@ static enum fth_status list_steps(const struct fth_carveout_plan *plan,
             continue;
         if (i == PERCENTS || !is_same(resident->bytes[previous], resident->bytes[i])) {
             if (carveouts->count == FTH_MAX_CARVEOUTS)
-                return fth_fail(error, FTH_INCONCLUSIVE, "find carve-outs", NULL,
+                return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                                 "L1 has more than %d sizes", FTH_MAX_CARVEOUTS);
             if (i < PERCENTS && resident->bytes[i] > resident->bytes[previous])
-                return fth_fail(error, FTH_INCONCLUSIVE, "find carve-outs", NULL,
+                return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                                 "L1 grows when the carve-out rises from %u %% to %u %%", previous,
                                 i);
             struct fth_carveout *step = &carveouts->items[carveouts->count++];
             *step = (struct fth_carveout){.first_percent = first, .last_percent = i - 1};
             if (!fth_carveout_bytes(plan->shared_bytes, i - 1, &step->shared_bytes))
-                return fth_fail(error, FTH_INCONCLUSIVE, "find carve-outs", NULL,
+                return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                                 "L1 shrinks after %u %%, which matches no carve-out size", i - 1);
             first = i;
         }
@@ -185,21 +193,22 @@ static enum fth_status find_size(const struct fth_prober *prober,
                               ? expected_bytes - search_margin_bytes
                               : min_bytes;
     near.largest_bytes = expected_bytes + search_margin_bytes;
-    enum fth_status status = fth_probe_capacity(prober, &near, &capacity, error);
+    struct fth_error fault = FTH_NO_ERROR;
+    enum fth_status status = fth_probe_capacity(prober, &near, &capacity, &fault);
     carveouts->samples += capacity.samples;
-    if (status == FTH_INCONCLUSIVE || (status == FTH_OK && capacity.misses_bytes == 0)) {
-        if (error)
-            *error = FTH_NO_ERROR;
+    if (status != FTH_OK && status != FTH_INCONCLUSIVE)
+        return fth_error_move(error, &fault);
+    if (status == FTH_INCONCLUSIVE || capacity.misses_bytes == 0) {
         anywhere.smallest_bytes = min_bytes;
         anywhere.largest_bytes = plan->l1_bytes + BEYOND_BYTES;
-        status = fth_probe_capacity(prober, &anywhere, &capacity, error);
+        FTH_TRY(fth_probe_capacity(prober, &anywhere, &capacity, error));
         carveouts->samples += capacity.samples;
     }
-    if (status == FTH_OK && capacity.misses_bytes == 0)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find carve-outs", NULL,
+    if (capacity.misses_bytes == 0)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "L1 has no misses at a carve-out of %d %%", near.carveout_percent);
     step->l1_bytes = capacity.fits_bytes;
-    return status;
+    return FTH_OK;
 }
 
 enum fth_status fth_probe_carveouts(const struct fth_prober *prober,
@@ -208,21 +217,20 @@ enum fth_status fth_probe_carveouts(const struct fth_prober *prober,
 {
     struct resident resident = {{0}};
     *carveouts = (struct fth_carveouts){.count = 0};
-    enum fth_status status = find_steps(prober, plan, &resident, carveouts, error);
-    if (status == FTH_OK)
-        status = list_steps(plan, &resident, carveouts, error);
-    if (status == FTH_OK && carveouts->count == 1)
+    FTH_TRY(find_steps(prober, plan, &resident, carveouts, error));
+    FTH_TRY(list_steps(plan, &resident, carveouts, error));
+    if (carveouts->count == 1)
         return FTH_OK;
     uint64_t unified_bytes = 0;
-    for (size_t i = 0; i < carveouts->count && status == FTH_OK; i++) {
+    for (size_t i = 0; i < carveouts->count; i++) {
         struct fth_carveout *step = &carveouts->items[i];
         uint64_t expected = plan->l1_bytes;
         if (unified_bytes > step->shared_bytes)
             expected = unified_bytes - step->shared_bytes;
-        status = find_size(prober, plan, step, expected, carveouts, error);
+        FTH_TRY(find_size(prober, plan, step, expected, carveouts, error));
         unified_bytes = step->l1_bytes + step->shared_bytes;
     }
-    return status;
+    return FTH_OK;
 }
 
 /* ---- the whole shared memory ---- */
@@ -230,17 +238,14 @@ enum fth_status fth_probe_carveouts(const struct fth_prober *prober,
 enum fth_status fth_probe_shared_bytes(const struct fth_prober *prober, uint64_t bytes,
                                        double *cycles, size_t *samples, struct fth_error *error)
 {
-    enum { STRIDE = 16 };
-    const struct fth_chain chain = {.stride_bytes = STRIDE, .count = bytes / STRIDE};
-    struct fth_request request = fth_request_make(100);
+    const struct fth_chain chain = {.stride_bytes = SHARED_STRIDE, .count = bytes / SHARED_STRIDE};
+    struct fth_request request = fth_request_make(PERCENTS - 1);
     fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_SHARED, chain, 1);
     fth_request_add(&request, FTH_STEP_TIME_PASS, FTH_PATH_SHARED, chain, 1);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
-    if (status == FTH_OK) {
-        *cycles = (double)answers.items[0].cycles[0] / (double)chain.count;
-        *samples = (size_t)chain.count;
-    }
+    FTH_TRY(fth_ask(prober, &request, 1, &answers, error));
+    *cycles = (double)answers.items[0].cycles[0] / (double)chain.count;
+    *samples = (size_t)chain.count;
     fth_answers_fini(&answers);
-    return status;
+    return FTH_OK;
 }

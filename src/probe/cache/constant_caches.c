@@ -20,48 +20,63 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const char operation[] = "find constant caches";
+
+/* ---- walks over the bank ---- */
+
 enum {
-    BANK_BYTES = 65536,
-    MIN_L15_BYTES = 16384, /* in a smaller L1.5, the code of the walk may evict constants */
-    WORD_BYTES = 8,
+    BANK_BYTES = 65536, /* CUDA C++ Programming Guide, "Compute Capabilities" */
+    WORD_BYTES = 8,     /* stride of the walks: the smallest element of a chain */
     WORDS = BANK_BYTES / WORD_BYTES,
     REPEATS = 3,            /* of each walk; the median of a hop's times counts */
-    FIRST_FOOTPRINT = 1024, /* bytes of the smallest footprint */
+    FIRST_FOOTPRINT = 1024, /* bytes of the smallest footprint: half of the smallest constant L1 */
     FOOTPRINTS = 7,         /* each twice as large as the previous one, up to the bank */
     /* All footprints together have 127 KiB, less than two banks, so they have fewer than 2 * WORDS
      * hops (one per word). Therefore MAX_FOOTPRINT_HOPS exceeds the hops of all repeats of all
      * footprints, and MAX_MEDIANS exceeds the hops of one first walk and one walk over each
      * footprint. */
     MAX_FOOTPRINT_HOPS = 2 * REPEATS * WORDS,
-    MAX_MEDIANS = 3 * WORDS,
-    MAX_LINE = 4096, /* bytes of the longest line that is looked for */
-    CODE_PASSES = 2, /* executions of the code between two walks over the constants */
-    MAX_CUTS = 4,    /* lengths of code that find_code_edge() tries at once to narrow its range */
+    MAX_MEDIANS = 3 * WORDS
 };
-/* Maximum latency of a constant cache as a fraction of the L2's latency. Heuristic. */
+
+/* ---- levels ---- */
+
+/* Maximum latency of a constant cache as a fraction of the L2's latency. Chosen, not derived. */
 static const double max_l2_fraction = 0.8;
-/* Conditions for a plateau of hops (struct fth_cluster_options). Heuristics. */
+/* Conditions for a plateau of hops (struct fth_cluster_options). Chosen, not derived. */
 static const double plateau_min_share = 0.001, plateau_min_gap = 0.1;
 /* A hop is taken as a hop of L1.5 if it is within the 5th to 95th percentile of the plateau of L1.5
  * or at most range_cycles outside. It is taken as a hop of L2 if it differs from the typical hop of
- * L2 by at most the fraction range_fraction of it; the latencies of the L2's slices differ.
- * Heuristics. */
+ * L2 by at most the fraction range_fraction of it; the latencies of the L2's slices differ. Chosen,
+ * not derived. */
 static const double range_cycles = 6, range_fraction = 0.15;
-/* The line size is the shortest distance for which more than this fraction of the hops that are
- * this far apart are slow. Heuristic. */
-static const double line_share = 0.75;
-/* Confidence of the result about code and constants: by Laplace's rule, two measurements that agree
- * give (2 + 1) / (2 + 2). If code and constants share storage, the two measurements are those with
- * two amounts of constants. If they do not share it, there is only one measurement, with one amount
- * of constants; it gets the same confidence. Heuristic. */
-static const double two_agree_confidence = 0.75;
-/* Code and constants share a cache if the longest code evicts at least this fraction of the
- * constant lines. The sum of the constants and the code that fit together is the size of this
- * cache. Two such sums belong to the same cache if they differ by at most the fraction same_sum or
- * by at most two FTH_FETCH_BLOCKs of code. A sum is the size of an instruction cache if the two
- * differ by less than the fraction same_cache. Heuristics. */
-static const double min_evicted_share = 0.25, same_sum = 0.05, same_cache = 0.1;
 
+/* ---- line ---- */
+
+enum { MAX_LINE = 4096 }; /* bytes of the longest line that is looked for. Chosen. */
+/* The line size is the shortest distance for which more than this fraction of the hops that are
+ * this far apart are slow. Chosen, not derived. */
+static const double line_share = 0.75;
+
+/* ---- latency ---- */
+
+enum {
+    /* Parts that the hops of L1.5 are divided into, for the confidence; TIMED_PASSES in
+     * load_latency.c is the same number. */
+    HOP_PARTS = 15,
+    MIN_L15_BYTES = 16384, /* in a smaller L1.5, the code of the walk may evict constants */
+    /* Footprints for the latency and the size of L1.5, relative to the size of L1: at least
+     * MIN_BEYOND_L1 times as large, and MANY_L1 times if L1.5 holds as much. L1 holds almost
+     * nothing of them. Chosen. */
+    MIN_BEYOND_L1 = 2,
+    MANY_L1 = 4,
+    /* The longer footprint for the latency of L1.5 is at most MAX_L15_QUARTERS quarters of L1.5, so
+     * that the code of the walk fits, too. Chosen. */
+    MAX_L15_QUARTERS = 3,
+    /* The smallest footprint of L1 for its size: MIN_LINES lines, at least MIN_L1_BYTES. */
+    MIN_LINES = 4,
+    MIN_L1_BYTES = 256
+};
 /* Chains of 256 and 512 bytes, which fit into every constant L1. */
 static const struct fth_latency_plan l1_plan = {
     .path = FTH_PATH_CONSTANT,
@@ -79,8 +94,28 @@ static const struct fth_latency_plan l2_plan = {
     .long_count = 256,
 };
 
+/* ---- constants and code ---- */
+
+enum {
+    CODE_PASSES = 2, /* executions of the code between two walks over the constants */
+    MAX_CUTS = 4,    /* lengths of code that find_code_edge() tries at once to narrow its range */
+    MAX_TRIES = 16,  /* lengths of code that double, from FTH_FETCH_BLOCK to FTH_MAX_FETCH: 9 */
+    SAME_BLOCKS = 2  /* see same_sum */
+};
+/* Confidence of the result about code and constants: by Laplace's rule, two measurements that agree
+ * give (2 + 1) / (2 + 2). If code and constants share storage, the two measurements are those with
+ * two amounts of constants. If they do not share it, there is only one measurement, with one amount
+ * of constants; it gets the same confidence, which is chosen, not derived. */
+static const double two_agree_confidence = 0.75;
+/* Code and constants share a cache if the longest code evicts at least this fraction of the
+ * constant lines. The sum of the constants and the code that fit together is the size of this
+ * cache. Two such sums belong to the same cache if they differ by at most the fraction same_sum or
+ * by at most SAME_BLOCKS FTH_FETCH_BLOCKs of code. A sum is the size of an instruction cache if the
+ * two differ by less than the fraction same_cache. Chosen, not derived. */
+static const double min_evicted_share = 0.25, same_sum = 0.05, same_cache = 0.1;
+
 /* Intermediate results. The times of hops are in cycles and include the overhead of timing. */
-struct study {
+struct constant_study {
     const struct fth_prober *prober;
     struct fth_constants *found;
     double l1_hop, l15_hop, l2_hop;     /* l15_hop NAN: there is no L1.5 */
@@ -94,7 +129,7 @@ struct study {
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
-    return fth_no_memory(error, "find constant caches", NULL);
+    return fth_no_memory(error, operation, NULL);
 }
 
 /* Returns the median of three values that are `stride` entries apart. */
@@ -115,7 +150,7 @@ static struct fth_chain words(uint64_t bytes)
 
 /* Sets the ranges of the hops of L1.5 and of L2. With them, capacity.c distinguishes misses from
  * hops that are slow because of a disturbance. */
-static void find_ranges(struct study *study, const struct fth_clusters *clusters)
+static void find_ranges(struct constant_study *study, const struct fth_clusters *clusters)
 {
     study->l15_low = study->l15_high = 0;
     for (size_t i = 1; i < clusters->count; i++) {
@@ -132,7 +167,7 @@ static void find_ranges(struct study *study, const struct fth_clusters *clusters
 /* Finds the levels from the plateaus of the hops. The first plateau is L1. L1.5 is the one with the
  * most hops among the other plateaus below max_l2_fraction of the L2's latency, if there are any.
  * The threshold between two levels is the geometric mean of their hops, as in capacity.c. */
-static enum fth_status find_levels(struct study *study, const uint32_t *hops, size_t count,
+static enum fth_status find_levels(struct constant_study *study, const uint32_t *hops, size_t count,
                                    struct fth_error *error)
 {
     const struct fth_cluster_options options = {.min_share = plateau_min_share,
@@ -142,10 +177,10 @@ static enum fth_status find_levels(struct study *study, const uint32_t *hops, si
     study->l1_hop = clusters.items[0].median;
     study->l15_hop = NAN;
     if (study->l1_hop > max_l2_fraction * study->l2_hop)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find constant caches", NULL,
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "constant loads take as long as L2 loads");
     if (clusters.count < 2)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find constant caches", NULL,
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "all constant loads take equally long");
     size_t max = 0;
     for (size_t i = 1; i < clusters.count; i++)
@@ -191,21 +226,38 @@ static void find_line_size(const uint32_t *hops, double threshold,
     cache->line_confidence = (same + 1.0) / (REPEATS + 2.0);
 }
 
-static bool is_l15(const struct study *study, uint32_t cycles)
+static bool is_l15(const struct constant_study *study, uint32_t cycles)
 {
     return cycles > study->l1_threshold && cycles <= study->l15_threshold;
 }
 
-/* Computes the latency of L1.5 from all single hops that hit it. The hops are divided into PARTS
- * parts (TIMED_PASSES in load_latency.c is the same number), and the confidence expresses how well
- * the means of the parts agree. Hop 0 is skipped: its time includes the fetch of the code that does
- * the timing. */
-static enum fth_status find_l15_hops(struct study *study, const struct fth_answers *answers,
-                                     struct fth_error *error)
+/* Computes the latency of L1.5 from single hops that hit it. They are divided into parts, and the
+ * confidence expresses how well the means of the parts agree. */
+static enum fth_status set_l15_latency(struct constant_study *study, const uint32_t *hops,
+                                       size_t count, struct fth_error *error)
 {
-    enum { PARTS = 15 };
-    struct fth_figure *figure = &study->found->l15.cycles;
-    double values[PARTS];
+    double mean, values[HOP_PARTS];
+    struct fth_summary summary;
+    const size_t part = count / HOP_PARTS;
+    FTH_TRY(fth_summary_u32(hops, count, &summary, error));
+    FTH_TRY(fth_core_mean_u32(hops, count, &mean, error));
+    for (size_t i = 0; i < HOP_PARTS && part; i++)
+        FTH_TRY(fth_core_mean_u32(hops + i * part, part, &values[i], error));
+    study->found->l15.cycles =
+        (struct fth_figure){.value = mean - study->overhead,
+                            .low = fmin(summary.p05, mean) - study->overhead,
+                            .high = fmax(summary.p95, mean) - study->overhead,
+                            .samples = count,
+                            .clock_mhz = study->found->l1.cycles.clock_mhz,
+                            .confidence = part ? fth_cycles_agreement(values, HOP_PARTS) : 0};
+    return FTH_OK;
+}
+
+/* Finds the latency of L1.5 from all hops of the footprints that hit it. Hop 0 is skipped: its time
+ * includes the fetch of the code that does the timing. */
+static enum fth_status find_l15_hops(struct constant_study *study,
+                                     const struct fth_answers *answers, struct fth_error *error)
+{
     uint32_t *hops = calloc(MAX_FOOTPRINT_HOPS, sizeof *hops);
     size_t count = 0;
     if (!hops)
@@ -214,29 +266,14 @@ static enum fth_status find_l15_hops(struct study *study, const struct fth_answe
         for (size_t hop = 1; hop < answers->items[i].count; hop++)
             if (is_l15(study, answers->items[i].cycles[hop]) && count < MAX_FOOTPRINT_HOPS)
                 hops[count++] = answers->items[i].cycles[hop];
-    enum fth_status status = FTH_OK;
-    double mean = NAN;
-    struct fth_summary summary;
-    status = fth_summary_u32(hops, count, &summary, error);
-    if (status == FTH_OK)
-        status = fth_core_mean_u32(hops, count, &mean, error);
-    const size_t part = count / PARTS;
-    for (size_t i = 0; i < PARTS && part && status == FTH_OK; i++)
-        status = fth_core_mean_u32(hops + i * part, part, &values[i], error);
-    if (status == FTH_OK)
-        *figure = (struct fth_figure){.value = mean - study->overhead,
-                                      .low = fmin(summary.p05, mean) - study->overhead,
-                                      .high = fmax(summary.p95, mean) - study->overhead,
-                                      .samples = count,
-                                      .clock_mhz = study->found->l1.cycles.clock_mhz,
-                                      .confidence = part ? fth_cycles_agreement(values, PARTS) : 0};
+    enum fth_status status = set_l15_latency(study, hops, count, error);
     free(hops);
     return status;
 }
 
 /* Returns the fraction of slow hops among those that must hit L1 because the previous hop was in
  * the same line. */
-static double find_slow_rate(const struct study *study, const struct fth_answers *answers)
+static double find_slow_rate(const struct constant_study *study, const struct fth_answers *answers)
 {
     const uint64_t line = study->found->l1.line_bytes / WORD_BYTES;
     uint64_t slow = 0, all = 0;
@@ -269,7 +306,7 @@ static size_t median_hops(const struct fth_answers *answers, uint32_t *hops)
 
 /* Times first walks over the whole bank, and walks over growing footprints after a warm-up. Finds
  * levels, lines, the latency of L1.5 and the rate of disturbances. */
-static enum fth_status measure_levels(struct study *study, struct fth_error *error)
+static enum fth_status measure_levels(struct constant_study *study, struct fth_error *error)
 {
     struct fth_request requests[REPEATS + FOOTPRINTS];
     struct fth_constants *found = study->found;
@@ -293,15 +330,16 @@ static enum fth_status measure_levels(struct study *study, struct fth_error *err
     enum fth_status status = hops ? FTH_OK : out_of_memory(error);
     if (status == FTH_OK)
         status = find_levels(study, hops, median_hops(&answers, hops), error);
-    if (status == FTH_OK) {
-        find_line_size(hops, study->l1_threshold, &answers, &found->l1);
-        if (found->has_l15)
-            find_line_size(hops, study->l15_threshold, &answers, &found->l15);
-        study->slow_rate = find_slow_rate(study, &answers);
-        study->disturbed = study->disturbed || study->slow_rate > 0;
-    }
-    if (status == FTH_OK && found->has_l15)
+    if (status != FTH_OK)
+        goto out;
+    find_line_size(hops, study->l1_threshold, &answers, &found->l1);
+    if (found->has_l15)
+        find_line_size(hops, study->l15_threshold, &answers, &found->l15);
+    study->slow_rate = find_slow_rate(study, &answers);
+    study->disturbed = study->disturbed || study->slow_rate > 0;
+    if (found->has_l15)
         status = find_l15_hops(study, &answers, error);
+out:
     free(hops);
     fth_answers_fini(&answers);
     return status;
@@ -316,27 +354,25 @@ static uint64_t l1_stride(const struct fth_constants *found)
     return found->l1.line_bytes ? found->l1.line_bytes : WORD_BYTES;
 }
 
-static enum fth_status find_l1_latency(struct study *study, struct fth_error *error)
+static enum fth_status find_l1_latency(struct constant_study *study, struct fth_error *error)
 {
     struct fth_figure *cycles = &study->found->l1.cycles;
-    enum fth_status status = fth_probe_latency(study->prober, &l1_plan, cycles, error);
-    if (status == FTH_OK)
-        status =
-            fth_probe_overhead(study->prober, &l1_plan, cycles->value, &study->overhead, error);
+    FTH_TRY(fth_probe_latency(study->prober, &l1_plan, cycles, error));
+    FTH_TRY(fth_probe_overhead(study->prober, &l1_plan, cycles->value, &study->overhead, error));
     study->disturbed = cycles->disturbed;
     study->found->overhead_cycles = study->overhead;
-    return status;
+    return FTH_OK;
 }
 
-static enum fth_status find_l1(struct study *study, struct fth_error *error)
+static enum fth_status find_l1(struct constant_study *study, struct fth_error *error)
 {
     struct fth_constant_cache *l1 = &study->found->l1;
-    const uint64_t stride = l1_stride(study->found);
+    const uint64_t stride = l1_stride(study->found), lines = MIN_LINES * stride;
     const struct fth_capacity_plan plan = {
         .path = FTH_PATH_CONSTANT,
         .carveout_percent = -1,
         .stride_bytes = stride,
-        .smallest_bytes = stride < 64 ? 256 : 4 * stride, /* four lines, at least 256 bytes */
+        .smallest_bytes = lines < MIN_L1_BYTES ? MIN_L1_BYTES : lines,
         .largest_bytes = BANK_BYTES,
         .hit_cycles = study->l1_hop,
         .miss_cycles = isnan(study->l15_hop) ? study->l2_hop : study->l15_hop,
@@ -349,8 +385,8 @@ static enum fth_status find_l1(struct study *study, struct fth_error *error)
 
 /* Finds out whether every load of repeated walks over `bytes`, far more than L1 holds, misses L1.
  * This need not be so if L1 does not replace the least recently used line. */
-static enum fth_status always_misses_l1(const struct study *study, uint64_t bytes, bool *yes,
-                                        struct fth_error *error)
+static enum fth_status always_misses_l1(const struct constant_study *study, uint64_t bytes,
+                                        bool *yes, struct fth_error *error)
 {
     const uint64_t stride = l1_stride(study->found);
     struct fth_chain chain = {.stride_bytes = stride, .count = bytes / stride};
@@ -358,26 +394,26 @@ static enum fth_status always_misses_l1(const struct study *study, uint64_t byte
     fth_request_add(&request, FTH_STEP_WALK, FTH_PATH_CONSTANT, chain, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CONSTANT, chain, REPEATS);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(study->prober, &request, 1, &answers, error);
-    *yes = status == FTH_OK;
-    for (size_t i = 0; status == FTH_OK && i < answers.items[0].count; i++)
+    FTH_TRY(fth_ask(study->prober, &request, 1, &answers, error));
+    *yes = true;
+    for (size_t i = 0; i < answers.items[0].count; i++)
         *yes = *yes && answers.items[0].cycles[i] > study->l1_threshold;
     fth_answers_fini(&answers);
-    return status;
+    return FTH_OK;
 }
 
 /* Measures the latency of L1.5 with whole passes over two footprints that are far larger than L1
  * and fit into L1.5. This is more precise than single hops. If it is not possible, the latency from
  * single hops (find_l15_hops) stays. */
-static enum fth_status find_l15_latency(const struct study *study, struct fth_error *error)
+static enum fth_status find_l15_latency(const struct constant_study *study, struct fth_error *error)
 {
     const struct fth_constant_cache *l1 = &study->found->l1;
     struct fth_constant_cache *l15 = &study->found->l15;
     const uint64_t stride = l1_stride(study->found);
-    /* The longer footprint is twice the shorter one and at most three quarters of L1.5. */
-    uint64_t shorter = 4 * l1->capacity.fits_bytes;
-    if (2 * shorter > l15->capacity.fits_bytes / 4 * 3)
-        shorter = l15->capacity.fits_bytes / 8 * 3;
+    /* The longer footprint is twice the shorter one. */
+    uint64_t shorter = MANY_L1 * l1->capacity.fits_bytes;
+    if (2 * shorter > l15->capacity.fits_bytes / 4 * MAX_L15_QUARTERS)
+        shorter = l15->capacity.fits_bytes / 8 * MAX_L15_QUARTERS;
     const struct fth_latency_plan plan = {.path = FTH_PATH_CONSTANT,
                                           .carveout_percent = -1,
                                           .stride_bytes = stride,
@@ -387,17 +423,15 @@ static enum fth_status find_l15_latency(const struct study *study, struct fth_er
     /* Whole passes are not used if hops are disturbed, if the shorter footprint is not far larger
      * than L1, or if L1.5 is too small for the constants and the code of the walk, which may be in
      * the same cache. */
-    if (study->disturbed || shorter < 2 * l1->capacity.fits_bytes ||
+    if (study->disturbed || shorter < MIN_BEYOND_L1 * l1->capacity.fits_bytes ||
         l15->capacity.fits_bytes < MIN_L15_BYTES)
         return FTH_OK;
-    enum fth_status status = always_misses_l1(study, shorter, &all_miss, error);
-    if (status == FTH_OK && all_miss)
-        status = fth_probe_latency(study->prober, &plan, &l15->cycles, error);
+    FTH_TRY(always_misses_l1(study, shorter, &all_miss, error));
     study->found->l15_by_passes = all_miss;
-    return status;
+    return all_miss ? fth_probe_latency(study->prober, &plan, &l15->cycles, error) : FTH_OK;
 }
 
-static enum fth_status find_l15(struct study *study, struct fth_error *error)
+static enum fth_status find_l15(struct constant_study *study, struct fth_error *error)
 {
     struct fth_constant_cache *l15 = &study->found->l15;
     const uint64_t stride = l1_stride(study->found);
@@ -407,7 +441,7 @@ static enum fth_status find_l15(struct study *study, struct fth_error *error)
         .stride_bytes = stride,
         /* capacity.c measures the rate of disturbances with the smallest footprint. L1 holds
          * almost nothing of this one, so nearly all its hops are hits in L1.5. */
-        .smallest_bytes = 4 * study->found->l1.capacity.fits_bytes,
+        .smallest_bytes = MANY_L1 * study->found->l1.capacity.fits_bytes,
         .largest_bytes = BANK_BYTES,
         .hit_cycles = study->l15_hop,
         .miss_cycles = study->l2_hop,
@@ -415,15 +449,15 @@ static enum fth_status find_l15(struct study *study, struct fth_error *error)
         .miss_low_cycles = study->l2_low,
         .miss_high_cycles = study->l2_high,
     };
-    enum fth_status status = fth_probe_capacity(study->prober, &plan, &l15->capacity, error);
-    return status == FTH_OK ? find_l15_latency(study, error) : status;
+    FTH_TRY(fth_probe_capacity(study->prober, &plan, &l15->capacity, error));
+    return find_l15_latency(study, error);
 }
 
 /* ---- constants and code ---- */
 
 /* For `bytes` of constants: the longest code (in instructions) after which all constants hit, and
  * the shortest that evicts some; 0: none. */
-struct edge {
+struct code_edge {
     uint64_t bytes, fits, evicts;
 };
 
@@ -431,7 +465,7 @@ struct edge {
  * hops. The samples of a request are the times of the CODE_PASSES passes of the code, then those of
  * the hops over the constants. The first hop does not count because the code that times it is
  * fetched then. */
-static enum fth_status count_evicted(const struct study *study, uint64_t bytes,
+static enum fth_status count_evicted(const struct constant_study *study, uint64_t bytes,
                                      const uint64_t *lengths, size_t count, uint64_t *evicted,
                                      struct fth_error *error)
 {
@@ -479,10 +513,9 @@ static enum fth_status count_evicted(const struct study *study, uint64_t bytes,
 /* Finds the edge: tries lengths of code that double. Then tries up to MAX_CUTS lengths between
  * `fits` and `evicts`, again and again, until these differ by one FTH_FETCH_BLOCK of instructions.
  * `max_evicted` receives the number of lines that the longest code evicts. */
-static enum fth_status find_code_edge(const struct study *study, struct edge *edge,
+static enum fth_status find_code_edge(const struct constant_study *study, struct code_edge *edge,
                                       uint64_t *max_evicted, struct fth_error *error)
 {
-    enum { MAX_TRIES = 16 };
     uint64_t lengths[MAX_TRIES], evicted[MAX_TRIES];
     size_t count = 0;
     for (uint64_t n = FTH_FETCH_BLOCK; n <= FTH_MAX_FETCH && count < MAX_TRIES; n *= 2)
@@ -509,7 +542,7 @@ static enum fth_status find_code_edge(const struct study *study, struct edge *ed
 }
 
 /* Returns the bytes of constants and code that fit together. */
-static double sum_of(const struct edge *edge, const struct fth_code_size *code)
+static double sum_of(const struct code_edge *edge, const struct fth_code_size *code)
 {
     return (double)edge->bytes +
            (double)edge->fits * (double)code->bytes / (double)code->instructions;
@@ -533,21 +566,21 @@ static int find_level(const struct fth_fetch_levels *code, double bytes)
 /* Finds out whether L1.5 shares its storage with code: with two amounts of constants, the sum of
  * constants and code that fits must be the same. The result stays FTH_SHARING_UNKNOWN if L1.5 is
  * too small for the test or if the sums differ. */
-static enum fth_status find_sharing(struct study *study, const struct fth_fetch_levels *code,
-                                    struct fth_error *error)
+static enum fth_status find_sharing(struct constant_study *study,
+                                    const struct fth_fetch_levels *code, struct fth_error *error)
 {
     struct fth_constants *found = study->found;
     struct fth_capacity *capacity = &found->l15.capacity;
-    struct edge more = {.bytes = BANK_BYTES / 2}, less;
+    struct code_edge more = {.bytes = BANK_BYTES / 2}, less;
     while (more.bytes > capacity->fits_bytes / 2)
         more.bytes /= 2;
     /* Constants that are in L1 would hit even if L1.5 has evicted them. So there must be more
      * constants than L1 holds. */
-    if (more.bytes < 2 * found->l1.capacity.fits_bytes)
+    if (more.bytes < MIN_BEYOND_L1 * found->l1.capacity.fits_bytes)
         return FTH_OK;
     less.bytes = more.bytes / 2;
-    if (less.bytes < 2 * found->l1.capacity.fits_bytes)
-        less.bytes = more.bytes / 4 * 3;
+    if (less.bytes < MIN_BEYOND_L1 * found->l1.capacity.fits_bytes)
+        less.bytes = more.bytes / 4 * 3; /* the other amount must be clearly smaller */
     less.fits = less.evicts = 0;
     uint64_t max_evicted;
     FTH_TRY(find_code_edge(study, &more, &max_evicted, error));
@@ -558,13 +591,13 @@ static enum fth_status find_sharing(struct study *study, const struct fth_fetch_
         found->with_code_confidence = two_agree_confidence;
         return FTH_OK;
     }
-    enum fth_status status = find_code_edge(study, &less, &max_evicted, error);
+    FTH_TRY(find_code_edge(study, &less, &max_evicted, error));
     const double first = sum_of(&more, &code->code), second = sum_of(&less, &code->code);
     const double block =
         FTH_FETCH_BLOCK * (double)code->code.bytes / (double)code->code.instructions;
-    if (status != FTH_OK || more.fits == 0 || less.fits == 0 ||
-        fabs(first - second) > fmax(2 * block, same_sum * first))
-        return status;
+    if (more.fits == 0 || less.fits == 0 ||
+        fabs(first - second) > fmax(SAME_BLOCKS * block, same_sum * first))
+        return FTH_OK;
     found->with_code = FTH_SHARING_YES;
     found->with_code_confidence = two_agree_confidence;
     const double bytes = fmax(first, second);
@@ -587,20 +620,14 @@ enum fth_status fth_probe_constants(const struct fth_prober *prober,
                                     struct fth_constants *constants, struct fth_error *error)
 {
     *constants = (struct fth_constants){.code_level = -1};
-    struct study study = {.prober = prober, .found = constants};
+    struct constant_study study = {.prober = prober, .found = constants};
     struct fth_figure l2;
-    enum fth_status status = find_l1_latency(&study, error);
-    if (status == FTH_OK)
-        status = fth_probe_latency(prober, &l2_plan, &l2, error);
-    if (status == FTH_OK) {
-        study.l2_hop = l2.value + study.overhead;
-        status = measure_levels(&study, error);
-    }
-    if (status == FTH_OK)
-        status = find_l1(&study, error);
-    if (status == FTH_OK && constants->has_l15)
-        status = find_l15(&study, error);
-    if (status == FTH_OK && constants->has_l15 && code)
-        status = find_sharing(&study, code, error);
-    return status;
+    FTH_TRY(find_l1_latency(&study, error));
+    FTH_TRY(fth_probe_latency(prober, &l2_plan, &l2, error));
+    study.l2_hop = l2.value + study.overhead;
+    FTH_TRY(measure_levels(&study, error));
+    FTH_TRY(find_l1(&study, error));
+    if (constants->has_l15)
+        FTH_TRY(find_l15(&study, error));
+    return constants->has_l15 && code ? find_sharing(&study, code, error) : FTH_OK;
 }

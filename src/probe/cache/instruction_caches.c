@@ -18,38 +18,54 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const char operation[] = "find instruction caches";
+
+/* ---- the curve ---- */
+
 enum {
-    WARM_PASSES = 3,        /* more than one, for caches whose policy is not LRU */
-    TIMED_PASSES = 5,       /* odd, so that the median is one of the passes */
-    LENGTHS_PER_OCTAVE = 8, /* lengths per doubling, from DENSE_INSTRUCTIONS on */
+    WARM_PASSES = 3,        /* more than one, for caches whose policy is not LRU. Chosen. */
+    TIMED_PASSES = 5,       /* odd, so that the median is one of the passes. Chosen. */
+    LENGTHS_PER_OCTAVE = 8, /* lengths per doubling, from DENSE_INSTRUCTIONS on. Chosen. */
     /* Below this, every multiple of FTH_FETCH_BLOCK is measured. The first MIN_POINTS lengths give
      * the fixed cost of a pass. */
     DENSE_INSTRUCTIONS = 8 * FTH_FETCH_BLOCK,
     MIN_INSTRUCTIONS = 2 * FTH_FETCH_BLOCK, /* shortest code that can be part of a plateau */
-    MAX_POINTS = 80,                        /* lengths of a curve */
-    MIN_POINTS = 3,                         /* lengths of a plateau */
+    MAX_POINTS = 80 /* maximum lengths of a curve; measure_curve() needs 48 */
+};
+
+/* ---- plateaus ---- */
+
+enum {
+    MIN_POINTS = 3,  /* lengths of a plateau. Chosen: two are always on a line. */
+    MIN_SEGMENT = 2, /* lengths between two change points. Chosen. */
+    MAX_PLATEAUS = MAX_POINTS / 2 + 1
 };
 /* Smallest step of the curve that is looked for. This and the next two are differences of the
- * logarithm of the cycles per instruction: 0.02 is 2 %. Heuristics. */
+ * logarithm of the cycles per instruction: 0.02 is 2 %. Chosen, not derived. */
 static const double resolution = 0.02;
 /* Neighbouring parts of the curve that differ by less than same_level are one plateau. A part whose
- * values differ by max_rise or more is not a plateau. */
+ * values differ by max_rise or more is not a plateau. Chosen, not derived. */
 static const double same_level = 0.08, max_rise = 0.05;
-/* Two rates (cycles per instruction) that differ by at most this fraction count as the same. */
+/* Two rates (cycles per instruction) that differ by at most this fraction count as the same.
+ * Chosen: the resolution of the curve. */
 static const double same_rate = 0.02;
+
+/* ---- edges ---- */
+
 /* A pass is slower than the line of its plateau if it exceeds it by more than the largest of: these
  * cycles, this fraction of the line, and this multiple of the plateau's median deviation from the
- * line. Heuristics. */
+ * line. Chosen, not derived. */
 static const double slow_cycles = 4, slow_fraction = 0.002, slow_deviations = 6;
+enum { CONFIRMATIONS = 3 }; /* repeats on each side of an edge. Chosen. */
 
 /* A length of code and the median cycles of a pass. */
-struct point {
+struct rate_point {
     uint64_t instructions;
     double cycles;
 };
 
-struct curve {
-    struct point points[MAX_POINTS];
+struct rate_curve {
+    struct rate_point points[MAX_POINTS];
     size_t count;
     size_t samples;
     double clock_mhz;
@@ -69,12 +85,12 @@ struct plateau {
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
-    return fth_no_memory(error, "find instruction caches", NULL);
+    return fth_no_memory(error, operation, NULL);
 }
 
 /* Measures code of these lengths and adds the points to the curve. */
 static enum fth_status measure(const struct fth_prober *prober, const uint64_t *lengths,
-                               size_t count, struct curve *curve, struct fth_error *error)
+                               size_t count, struct rate_curve *curve, struct fth_error *error)
 {
     struct fth_request *requests = calloc(count, sizeof *requests);
     if (!requests)
@@ -93,7 +109,7 @@ static enum fth_status measure(const struct fth_prober *prober, const uint64_t *
             fth_summary_u32(answers.items[i].cycles + WARM_PASSES, TIMED_PASSES, &summary, error);
         if (status != FTH_OK)
             break;
-        curve->points[curve->count++] = (struct point){lengths[i], summary.median};
+        curve->points[curve->count++] = (struct rate_point){lengths[i], summary.median};
         curve->samples += TIMED_PASSES;
         curve->clock_mhz = answers.items[i].clock_mhz;
     }
@@ -102,7 +118,7 @@ static enum fth_status measure(const struct fth_prober *prober, const uint64_t *
     return status;
 }
 
-static enum fth_status measure_curve(const struct fth_prober *prober, struct curve *curve,
+static enum fth_status measure_curve(const struct fth_prober *prober, struct rate_curve *curve,
                                      struct fth_error *error)
 {
     uint64_t lengths[MAX_POINTS];
@@ -135,7 +151,7 @@ static double tolerance(const struct line *line, uint64_t instructions)
 
 /* Fits a line: its slope is the median of the slopes between any two points (Theil 1950, Sen 1968),
  * which is robust against a few points that belong to an edge. */
-static enum fth_status fit(const struct point *points, size_t count, struct line *line,
+static enum fth_status fit(const struct rate_point *points, size_t count, struct line *line,
                            struct fth_error *error)
 {
     double *values = calloc(count * count, sizeof *values);
@@ -184,30 +200,30 @@ static void add_plateau(const double *rates, struct plateau part, struct plateau
 
 /* Finds the plateaus of the curve and their lines. Lengths below MIN_INSTRUCTIONS are ignored
  * because the fixed cost of a pass dominates them. */
-static enum fth_status find_plateaus(const struct curve *curve, struct plateau *plateaus,
+static enum fth_status find_plateaus(const struct rate_curve *curve, struct plateau *plateaus,
                                      size_t *count, struct fth_error *error)
 {
     double rates[MAX_POINTS] = {0}, penalty;
     struct line first = {0};
     size_t from = 0;
-    enum fth_status status = fit(curve->points, MIN_POINTS, &first, error);
+    FTH_TRY(fit(curve->points, MIN_POINTS, &first, error));
     while (from < curve->count && curve->points[from].instructions < MIN_INSTRUCTIONS)
         from++;
-    for (size_t i = from; i < curve->count && status == FTH_OK; i++) {
+    for (size_t i = from; i < curve->count; i++) {
         double cycles = curve->points[i].cycles - first.start;
         if (!(cycles > 0))
-            return fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
+            return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                             "%llu instructions take no longer than an empty pass",
                             (unsigned long long)curve->points[i].instructions);
         rates[i] = log(cycles / (double)curve->points[i].instructions);
     }
     struct fth_changes changes = {0};
-    if (status == FTH_OK)
-        status = fth_change_penalty(rates + from, curve->count - from, resolution, &penalty, error);
-    if (status == FTH_OK)
-        status = fth_changes_find(rates + from, curve->count - from, 2, penalty, &changes, error);
+    const size_t points = curve->count - from;
+    FTH_TRY(fth_change_penalty(rates + from, points, resolution, &penalty, error));
+    FTH_TRY(fth_changes_find(rates + from, points, MIN_SEGMENT, penalty, &changes, error));
+    enum fth_status status = FTH_OK;
     *count = 0;
-    for (size_t i = 0; i <= changes.count && status == FTH_OK; i++) {
+    for (size_t i = 0; i <= changes.count; i++) {
         struct plateau part = {.from = from + (i ? changes.indices[i - 1] : 0),
                                .to = i < changes.count ? from + changes.indices[i] : curve->count};
         add_plateau(rates, part, plateaus, count);
@@ -224,14 +240,14 @@ static enum fth_status find_plateaus(const struct curve *curve, struct plateau *
 /* ---- edges ---- */
 
 /* Returns whether the pass is as fast as the plateau of the line. */
-static bool is_fast(const struct line *line, const struct point *point)
+static bool is_fast(const struct line *line, const struct rate_point *point)
 {
     return point->cycles <=
            predict(line, point->instructions) + tolerance(line, point->instructions);
 }
 
 /* Returns whether the pass is as slow as the plateau of the line. */
-static bool is_full(const struct line *line, const struct point *point)
+static bool is_full(const struct line *line, const struct rate_point *point)
 {
     return point->cycles >=
            predict(line, point->instructions) - tolerance(line, point->instructions);
@@ -243,22 +259,23 @@ static enum fth_status confirm(const struct fth_prober *prober, const struct lin
                                uint64_t fits, uint64_t misses, struct fth_fetch_level *level,
                                struct fth_error *error)
 {
-    const uint64_t lengths[] = {fits, misses, fits, misses, fits, misses};
-    struct curve again = {0};
+    uint64_t lengths[2 * CONFIRMATIONS];
+    struct rate_curve again = {0};
     unsigned same = 0;
-    enum fth_status status = measure(prober, lengths, FTH_COUNT(lengths), &again, error);
+    for (size_t i = 0; i < FTH_COUNT(lengths); i++)
+        lengths[i] = i % 2 ? misses : fits;
+    FTH_TRY(measure(prober, lengths, FTH_COUNT(lengths), &again, error));
     for (size_t i = 0; i < again.count; i++)
         same += is_fast(line, &again.points[i]) == (i % 2 == 0);
-    const size_t tries = FTH_COUNT(lengths);
-    level->confidence = (same + 1.0) / ((double)tries + 2);
-    return status;
+    level->confidence = (same + 1.0) / (2 * CONFIRMATIONS + 2.0);
+    return FTH_OK;
 }
 
 /* Measures every length from one point to the other, both included. If there are more than
  * MAX_POINTS, the spacing is a larger multiple of FTH_FETCH_BLOCK. */
-static enum fth_status measure_between(const struct fth_prober *prober, const struct point *low,
-                                       const struct point *high, struct curve *between,
-                                       struct fth_error *error)
+static enum fth_status measure_between(const struct fth_prober *prober,
+                                       const struct rate_point *low, const struct rate_point *high,
+                                       struct rate_curve *between, struct fth_error *error)
 {
     uint64_t lengths[MAX_POINTS];
     size_t count = 0;
@@ -268,7 +285,7 @@ static enum fth_status measure_between(const struct fth_prober *prober, const st
     for (uint64_t n = first; n < last; n += step)
         lengths[count++] = n;
     lengths[count++] = last;
-    *between = (struct curve){0};
+    *between = (struct rate_curve){0};
     return measure(prober, lengths, count, between, error);
 }
 
@@ -279,17 +296,17 @@ static uint64_t bytes_of(const struct fth_fetch_levels *levels, uint64_t instruc
 
 /* Finds the edge between a plateau and the next one. If code becomes slower without reaching a next
  * plateau (`outer` NULL), finds only where this begins. */
-static enum fth_status find_edge(const struct fth_prober *prober, const struct curve *curve,
+static enum fth_status find_edge(const struct fth_prober *prober, const struct rate_curve *curve,
                                  const struct plateau *inner, const struct plateau *outer,
                                  struct fth_fetch_levels *levels, struct fth_fetch_level *level,
                                  struct fth_error *error)
 {
-    const struct point *points = curve->points;
+    const struct rate_point *points = curve->points;
     /* The first point of the outer plateau counts as slow in any case. */
     size_t fast = (outer ? outer->from : curve->count - 1) - 1;
     while (fast > inner->from && !is_fast(&inner->line, &points[fast]))
         fast--;
-    struct curve between;
+    struct rate_curve between;
     enum fth_status status =
         measure_between(prober, &points[fast], &points[fast + 1], &between, error);
     if (status != FTH_OK)
@@ -323,7 +340,7 @@ static enum fth_status find_edge(const struct fth_prober *prober, const struct c
 /* ---- the probe ---- */
 
 /* Sets the cycles per instruction of a plateau. */
-static enum fth_status set_cycles(const struct curve *curve, const struct plateau *plateau,
+static enum fth_status set_cycles(const struct rate_curve *curve, const struct plateau *plateau,
                                   struct fth_figure *cycles, struct fth_error *error)
 {
     double rates[MAX_POINTS];
@@ -332,25 +349,23 @@ static enum fth_status set_cycles(const struct curve *curve, const struct platea
         rates[count++] =
             (curve->points[i].cycles - plateau->line.start) / (double)curve->points[i].instructions;
     struct fth_summary summary;
-    enum fth_status status = fth_summary_f64(rates, count, &summary, error);
-    if (status == FTH_OK)
-        *cycles = (struct fth_figure){
-            .value = plateau->line.slope,
-            .low = summary.p05,
-            .high = summary.p95,
-            .samples = count * TIMED_PASSES,
-            .clock_mhz = curve->clock_mhz,
-            .confidence = fth_agreement(rates, count, same_rate * plateau->line.slope)};
-    return status;
+    FTH_TRY(fth_summary_f64(rates, count, &summary, error));
+    *cycles = (struct fth_figure){.value = plateau->line.slope,
+                                  .low = summary.p05,
+                                  .high = summary.p95,
+                                  .samples = count * TIMED_PASSES,
+                                  .clock_mhz = curve->clock_mhz,
+                                  .confidence =
+                                      fth_agreement(rates, count, same_rate * plateau->line.slope)};
+    return FTH_OK;
 }
 
 static enum fth_status ask_code_size(const struct fth_prober *prober, struct fth_code_size *code,
                                      struct fth_error *error)
 {
     struct fth_gpu *gpu = NULL;
-    enum fth_status status = fth_gpu_create(&gpu, error);
-    if (status == FTH_OK)
-        status = fth_device_describe(prober->device, gpu, error);
+    FTH_TRY(fth_gpu_create(&gpu, error));
+    enum fth_status status = fth_device_describe(prober->device, gpu, error);
     if (status == FTH_OK)
         *code = fth_gpu_code_size(gpu);
     fth_gpu_destroy(gpu);
@@ -360,30 +375,28 @@ static enum fth_status ask_code_size(const struct fth_prober *prober, struct fth
 enum fth_status fth_probe_fetch(const struct fth_prober *prober, struct fth_fetch_levels *levels,
                                 struct fth_error *error)
 {
-    struct curve curve = {0};
-    struct plateau plateaus[MAX_POINTS / 2 + 1];
+    struct rate_curve curve = {0};
+    struct plateau plateaus[MAX_PLATEAUS];
     size_t count = 0;
     *levels = (struct fth_fetch_levels){0};
-    enum fth_status status = ask_code_size(prober, &levels->code, error);
+    FTH_TRY(ask_code_size(prober, &levels->code, error));
     levels->longest_bytes = bytes_of(levels, FTH_MAX_FETCH);
-    if (status == FTH_OK)
-        status = measure_curve(prober, &curve, error);
-    if (status == FTH_OK)
-        status = find_plateaus(&curve, plateaus, &count, error);
-    if (status == FTH_OK && count == 0)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
-                          "the cycles per instruction have no plateau");
-    if (status == FTH_OK && count > FTH_MAX_FETCH_LEVELS)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find instruction caches", NULL,
-                          "found %zu plateaus, more than there can be cache levels", count);
+    FTH_TRY(measure_curve(prober, &curve, error));
+    FTH_TRY(find_plateaus(&curve, plateaus, &count, error));
+    if (count == 0)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "the cycles per instruction have no plateau");
+    if (count > FTH_MAX_FETCH_LEVELS)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "found %zu plateaus, more than there can be cache levels", count);
     levels->samples = curve.samples;
-    const struct point *longest = &curve.points[curve.count ? curve.count - 1 : 0];
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+    const struct rate_point *longest = &curve.points[curve.count - 1];
+    for (size_t i = 0; i < count; i++) {
         const struct plateau *inner = &plateaus[i], *outer = i + 1 < count ? inner + 1 : NULL;
-        status = set_cycles(&curve, inner, &levels->items[i].cycles, error);
-        if (status == FTH_OK && (outer || !is_fast(&inner->line, longest)))
-            status = find_edge(prober, &curve, inner, outer, levels, &levels->items[i], error);
+        FTH_TRY(set_cycles(&curve, inner, &levels->items[i].cycles, error));
+        if (outer || !is_fast(&inner->line, longest))
+            FTH_TRY(find_edge(prober, &curve, inner, outer, levels, &levels->items[i], error));
     }
-    levels->count = status == FTH_OK ? count : 0;
-    return status;
+    levels->count = count;
+    return FTH_OK;
 }

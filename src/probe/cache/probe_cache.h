@@ -14,6 +14,7 @@
 
 /* ---- capacity.c ---- */
 
+/* The range of footprints to search, and how hits and misses are distinguished. */
 struct fth_capacity_plan {
     enum fth_path path;
     int carveout_percent;
@@ -27,6 +28,7 @@ struct fth_capacity_plan {
     double miss_low_cycles, miss_high_cycles; /* range of a timed miss; 0: the probe measures it,
                                                * with loads of lines that are not cached */
 };
+/* The size of a cache, with the evidence for it. */
 struct fth_capacity {
     uint64_t fits_bytes;      /* largest footprint whose loads all hit */
     uint64_t misses_bytes;    /* smallest footprint with misses; 0: even the largest fits */
@@ -47,6 +49,7 @@ FTH_MUST_USE enum fth_status fth_probe_capacity(const struct fth_prober *prober,
 
 /* ---- cache_line.c ---- */
 
+/* What is known about the cache whose sector and line are sought. */
 struct fth_line_plan {
     enum fth_path path;
     int carveout_percent;
@@ -54,6 +57,7 @@ struct fth_line_plan {
     double threshold_cycles;                  /* a timed hop that takes longer is a miss */
     double miss_low_cycles, miss_high_cycles; /* range of a timed miss; 0: unknown */
 };
+/* The length of a sector or line. */
 struct fth_length {
     uint64_t bytes;
     double confidence; /* fraction of the SMs with the same result, by Laplace's rule */
@@ -82,7 +86,9 @@ struct fth_walker {
     double threshold_cycles; /* a timed hop that takes longer is a miss */
     int carveout_percent;
 };
+/* Whether two paths share a cache. */
 enum fth_sharing { FTH_SHARING_UNKNOWN, FTH_SHARING_NO, FTH_SHARING_YES };
+/* The answer, with its confidence. */
 struct fth_sharing_found {
     enum fth_sharing sharing; /* unknown: only one path evicts lines of the other, or a path evicts
                                * only part of them, or the result varies */
@@ -95,9 +101,7 @@ FTH_MUST_USE enum fth_status fth_probe_sharing(const struct fth_prober *prober,
                                                const struct fth_walker *b,
                                                struct fth_sharing_found *found,
                                                struct fth_error *error);
-/* The number of instances of a cache per SM. Warp 0 loads lines, then a warp of the same block
- * loads other lines. If this evicts lines of warp 0, both warps use the same instance. This is
- * repeated with each warp of the block, including warp 0 itself. */
+/* The number of instances of a cache per SM. */
 struct fth_instances {
     unsigned count;
     double disturbed[FTH_MAX_WARPS]; /* fraction of warp 0's lines that each warp evicted (not
@@ -106,6 +110,10 @@ struct fth_instances {
                         * Laplace's rule */
     size_t samples;
 };
+/* Counts the instances of a cache per SM. Warp 0 loads lines, then a warp of the same block loads
+ * other lines. If this evicts lines of warp 0, both warps use the same instance. This is repeated
+ * with each warp of the block, including warp 0 itself. FTH_INCONCLUSIVE if the warps are not
+ * evenly distributed over the instances. */
 FTH_MUST_USE enum fth_status fth_probe_instances(const struct fth_prober *prober,
                                                  const struct fth_walker *walker,
                                                  struct fth_instances *found,
@@ -113,13 +121,15 @@ FTH_MUST_USE enum fth_status fth_probe_instances(const struct fth_prober *prober
 
 /* ---- carveout_sizes.c ---- */
 
+/* Maximum number of carve-outs; no GPU of the catalogue has more than ten. */
 enum { FTH_MAX_CARVEOUTS = 48 };
-
+/* What is known about L1 and shared memory before their carve-outs are measured. */
 struct fth_carveout_plan {
     struct fth_capacity_plan l1; /* path, stride and cycles; the probe sets the other members */
     uint64_t l1_bytes;           /* size of L1 at the smallest carve-out */
     uint64_t shared_bytes;       /* largest carve-out */
 };
+/* One division of the unified storage. */
 struct fth_carveout {
     unsigned first_percent, last_percent; /* a launch that requests from first_percent to
                                            * last_percent of the largest carve-out gets this one */
@@ -132,6 +142,8 @@ struct fth_carveouts {
     size_t count;
     size_t samples;
 };
+/* Finds the carve-outs and the size of L1 at each of them. FTH_INCONCLUSIVE if a step of L1 matches
+ * no size of a carve-out, or a size of L1 cannot be measured. */
 FTH_MUST_USE enum fth_status fth_probe_carveouts(const struct fth_prober *prober,
                                                  const struct fth_carveout_plan *plan,
                                                  struct fth_carveouts *carveouts,
@@ -150,8 +162,8 @@ FTH_MUST_USE enum fth_status fth_probe_shared_bytes(const struct fth_prober *pro
 
 /* ---- instruction_caches.c ---- */
 
+/* Maximum number of plateaus: three caches and the level behind them. */
 enum { FTH_MAX_FETCH_LEVELS = 4 };
-
 /* A plateau of the cycles per instruction, and the length of code that runs at this rate. */
 struct fth_fetch_level {
     struct fth_figure cycles; /* per instruction of straight-line code */
@@ -172,12 +184,15 @@ struct fth_fetch_levels {
     uint64_t longest_bytes;    /* longest code that was tried */
     size_t samples;
 };
+/* Measures the instruction caches with code of growing length. FTH_INCONCLUSIVE if the cycles per
+ * instruction have no plateau, or too many; `levels` is then empty. */
 FTH_MUST_USE enum fth_status fth_probe_fetch(const struct fth_prober *prober,
                                              struct fth_fetch_levels *levels,
                                              struct fth_error *error);
 
 /* ---- constant_caches.c ---- */
 
+/* One constant cache. */
 struct fth_constant_cache {
     struct fth_figure cycles; /* of a load that hits */
     uint64_t line_bytes;      /* bytes that one miss fetches; 0: not found */
@@ -185,9 +200,9 @@ struct fth_constant_cache {
     struct fth_capacity capacity;
 };
 
-/* If L1.5 shares its storage with code, its capacity is the size of the shared storage. Otherwise,
- * if L1.5 holds the whole constant bank, its capacity is the size of the bank and misses_bytes is
- * 0. */
+/* Both constant caches. If L1.5 shares its storage with code, its capacity is the size of the
+ * shared storage. Otherwise, if L1.5 holds the whole constant bank, its capacity is the size of the
+ * bank and misses_bytes is 0. */
 struct fth_constants {
     struct fth_constant_cache l1, l15;
     double overhead_cycles; /* of timing one hop */
@@ -198,7 +213,8 @@ struct fth_constants {
                                   * two measurements that agree */
     int code_level; /* index in `code` of that instruction cache; -1: none has its size */
 };
-/* Measures the constant caches. `code` may be NULL: then `with_code` stays unknown. */
+/* Measures the constant caches. `code` may be NULL: then `with_code` stays unknown. Fails with
+ * FTH_INCONCLUSIVE if constant loads all take equally long, or as long as L2 loads. */
 FTH_MUST_USE enum fth_status fth_probe_constants(const struct fth_prober *prober,
                                                  const struct fth_fetch_levels *code,
                                                  struct fth_constants *constants,

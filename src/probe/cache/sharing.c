@@ -10,19 +10,32 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Passes of the aggressor. It makes FEW_LINES_PASSES if its chain has less than FEW_LINES lines.
- * With random replacement, one pass does not evict every line of the victim; in a small cache, it
- * may by chance evict none. Heuristic. */
-enum { AGGRESSOR_PASSES = 2, FEW_LINES = 64, FEW_LINES_PASSES = 8 };
+enum {
+    /* Passes of the aggressor. It makes FEW_LINES_PASSES if its chain has less than FEW_LINES
+     * lines. With random replacement, one pass does not evict every line of the victim; in a small
+     * cache, it may by chance evict none. Chosen, not derived. */
+    AGGRESSOR_PASSES = 2,
+    FEW_LINES = 64,
+    FEW_LINES_PASSES = 8,
+    REPEATS = 5, /* of the experiment with two paths, in both roles. Odd: a majority decides. */
+    /* The aggressor walks 5/4 of what its own cache holds, and at least what the victim's holds.
+     * Chosen: more than it holds, so that its own lines evict the victim's. */
+    AGGRESSOR_NUMERATOR = 5,
+    AGGRESSOR_DENOMINATOR = 4
+};
 /* Fraction of its cache that the victim walks: small enough to remain resident without an
  * aggressor. */
 static const double victim_fraction = 0.5;
 /* The cache is shared if at least the first fraction of the victim's lines is evicted. The caches
- * are separate if at most the second is. Values in between are inconclusive. Heuristic. */
+ * are separate if at most the second is. Values in between are inconclusive. Chosen, not derived.
+ */
 static const double min_shared_fraction = 0.5, max_separate_fraction = 0.1;
 /* Fraction of the victim's lines above which another warp is counted as using the same instance.
- * Heuristic: between the two fractions above. */
+ * Chosen: between the two fractions above. */
 static const double min_disturbed_fraction = 0.25;
+/* Fraction of the victim's lines from which on a warp clearly evicts them, for the confidence.
+ * Chosen, not derived. */
+static const double min_clear_fraction = 0.4;
 
 /* Makes the request. The aggressor runs in `warp`, the victim in warp 0. Without an aggressor
  * (NULL), the request is the control: what the victim misses if left alone. The victim walks only
@@ -73,22 +86,20 @@ enum fth_status fth_probe_sharing(const struct fth_prober *prober, const struct 
                                   const struct fth_walker *b, struct fth_sharing_found *found,
                                   struct fth_error *error)
 {
-    enum { REPEATS = 5 };
     const struct fth_walker *const pairs[2][2] = {{a, b}, {b, a}};
     struct fth_request requests[2 * (1 + REPEATS)];
     for (size_t i = 0; i < FTH_COUNT(requests); i++) {
         const struct fth_walker *victim = pairs[i % 2][0];
-        /* The aggressor walks more than its own cache holds, and no less than the victim's holds.
-         */
         struct fth_walker aggressor = *pairs[i % 2][1];
-        aggressor.bytes =
-            aggressor.bytes * 5 / 4 < victim->bytes ? victim->bytes : aggressor.bytes * 5 / 4;
+        aggressor.bytes = aggressor.bytes * AGGRESSOR_NUMERATOR / AGGRESSOR_DENOMINATOR;
+        if (aggressor.bytes < victim->bytes)
+            aggressor.bytes = victim->bytes;
         requests[i] = make_request(victim, i < 2 ? NULL : &aggressor, 0);
     }
     *found = (struct fth_sharing_found){.sharing = FTH_SHARING_UNKNOWN};
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, requests, FTH_COUNT(requests), &answers, error);
-    unsigned verdicts[3] = {0};
+    FTH_TRY(fth_ask(prober, requests, FTH_COUNT(requests), &answers, error));
+    unsigned verdicts[FTH_SHARING_YES + 1] = {0};
     for (size_t i = 0; i < answers.count; i++)
         found->samples += answers.items[i].count;
     for (size_t i = 2; i < answers.count; i += 2) {
@@ -104,12 +115,12 @@ enum fth_status fth_probe_sharing(const struct fth_prober *prober, const struct 
                      : FTH_SHARING_UNKNOWN]++;
     }
     fth_answers_fini(&answers);
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < FTH_COUNT(verdicts); i++)
         if (verdicts[i] > REPEATS / 2) {
             found->sharing = (enum fth_sharing)i;
             found->confidence = (verdicts[i] + 1.0) / (REPEATS + 2.0);
         }
-    return status;
+    return FTH_OK;
 }
 
 enum fth_status fth_probe_instances(const struct fth_prober *prober,
@@ -122,21 +133,18 @@ enum fth_status fth_probe_instances(const struct fth_prober *prober,
     requests[FTH_MAX_WARPS] = make_request(walker, NULL, 0);
     *found = (struct fth_instances){0};
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, requests, FTH_COUNT(requests), &answers, error);
+    FTH_TRY(fth_ask(prober, requests, FTH_COUNT(requests), &answers, error));
     unsigned evicting = 0, conclusive = 0;
     for (size_t i = 0; i < answers.count; i++)
         found->samples += answers.items[i].count;
-    for (size_t i = 0; i < FTH_MAX_WARPS && status == FTH_OK; i++) {
+    for (size_t i = 0; i < FTH_MAX_WARPS; i++) {
         const double fraction = evicted_fraction(&answers.items[i], &answers.items[FTH_MAX_WARPS],
                                                  walker->threshold_cycles);
         found->disturbed[i] = fraction;
         evicting += fraction > min_disturbed_fraction;
-        conclusive += fraction >= min_shared_fraction - max_separate_fraction ||
-                      fraction <= max_separate_fraction;
+        conclusive += fraction >= min_clear_fraction || fraction <= max_separate_fraction;
     }
     fth_answers_fini(&answers);
-    if (status != FTH_OK)
-        return status;
     /* The SM distributes its warps evenly among the instances. */
     if (evicting == 0 || FTH_MAX_WARPS % evicting)
         return fth_fail(error, FTH_INCONCLUSIVE, "count cache instances", NULL,

@@ -25,19 +25,25 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* ---- elements of chains ---- */
+
 enum {
-    ELEMENT = 8,          /* bytes of a chain element: the address of the next one */
-    TWO_WAY_ELEMENT = 16, /* bytes of an element that also holds the address of the previous one */
-    WIDTHS = 4,           /* numbers of bytes that are written per line: 16, 32, 64, 128 */
-    WRITE_REPEATS = 3,    /* of each width, because other users of the L2 evict lines at times */
-    WRITE_REQUESTS = WIDTHS * WRITE_REPEATS,
-    FILL_HOPS = 1024,      /* hops of ELEMENT bytes that are timed to find the fill */
-    MAX_STRIDES = 6,       /* strides of the touch that are tried: fill, 2 * fill, … */
-    LONGEST_STRIDE = 1024, /* bytes, of a touch: lines up to half of it can be found */
-    HOME_LINES = 256,      /* lines that are written if new lines do not stay */
-    MIN_LINES = 64,        /* tracked lines: one per KiB of the L2, within these limits */
+    ELEMENT = 8,         /* bytes of a chain element: the address of the next one */
+    TWO_WAY_ELEMENT = 16 /* bytes of an element that also holds the address of the previous one */
+};
+
+/* ---- tracked lines and touched memory ---- */
+
+enum {
+    /* Tracked lines: one per BYTES_PER_LINE of the L2, within these limits. Chosen: the standard
+     * deviation of a fraction is then at most 6 % with MIN_LINES, and 1.6 % with MAX_LINES. */
+    BYTES_PER_LINE = 1024,
+    MIN_LINES = 64,
     MAX_LINES = 1024,
-    MAX_SLOTS = 4, /* maximum number of regions for touches */
+    MAX_LINES_PART = 8,    /* tracked lines are at most this part of the lines of the L2 */
+    LONGEST_STRIDE = 1024, /* bytes, of a touch: lines up to half of it can be found */
+    MAX_SLOTS = 4,         /* maximum number of regions for touches. Chosen to limit the memory. */
+    SLOT_FACTOR = 2,       /* size of a region, in sizes of the L2: more than the largest touch */
     /* Size that is assumed until it is measured; no supported GPU has a smaller L2. */
     SMALLEST_L2_BYTES = 256 << 10
 };
@@ -45,17 +51,63 @@ enum {
  * spacing is the fill times the first factor that is large enough. The factors are primes, which
  * are unlikely to divide the number of sets, so that the lines are spread evenly over all sets. */
 static const uint64_t min_spacing_bytes = 1024, spacing_factors[] = {11, 17, 37, 67, 131};
+
+/* ---- thresholds between near, far and memory ---- */
+
+/* A line is near up to this many interquartile ranges, and cycles, above the upper quartile of
+ * lines that were loaded just before. A few slow loads do not change the quartiles. Chosen, not
+ * derived: more than the 1.5 ranges of a box plot, which 0.35 % of a normal distribution exceed. */
+static const double near_ranges = 2.5, near_cycles = 4;
+/* A line is in memory above the 5 % quantile of the memory latency, less these cycles. Chosen: the
+ * resolution of a timed load. */
+static const double memory_margin_cycles = 2;
+
+/* ---- fill, line and sector ---- */
+
+enum {
+    FILL_HOPS = 1024,  /* hops of ELEMENT bytes that are timed to find the fill. Chosen. */
+    MAX_STRIDES = 6,   /* strides of the touch that are tried: fill, 2 * fill, … */
+    WIDTHS = 4,        /* numbers of bytes that are written per line: 16, 32, 64, 128 */
+    WRITE_REPEATS = 3, /* of each width, because other users of the L2 evict lines at times */
+    WRITE_REQUESTS = WIDTHS * WRITE_REPEATS
+};
 /* Footprint of the touch that finds the line, as a fraction of the size. It evicts all tracked
  * lines of an LRU cache and 80 % of a cache with random replacement. */
 static const double line_footprint = 1.6;
+
+/* ---- partitions and footprints ---- */
+
 /* Footprints of the touches that find partitions and size, as fractions of the size. Those from
  * FIRST_BETWEEN to LAST_BETWEEN are larger than one of two partitions and smaller than both. */
 static const double footprints[] = {0.3, 0.45, 0.6, 0.75, 0.9, 1.1, 1.25};
 enum { FOOTPRINTS = FTH_COUNT(footprints), FIRST_BETWEEN = 2, LAST_BETWEEN = 4 };
+/* Minimum fraction of tracked lines that must stay near at the smallest footprint for the absence
+ * of far lines to show one partition: most of them. */
+static const double min_kept = 0.5;
 
+/* ---- lines that do not stay ---- */
+
+enum { HOME_LINES = 256 }; /* lines that are written if new lines do not stay. Chosen. */
 /* Minimum share of the loads that form a plateau, and maximum relative distance of the near plateau
- * from the latency of the L2. Heuristics. */
+ * from the latency of the L2. Chosen, not derived. */
 static const double min_plateau_share = 0.1, near_tolerance = 0.05;
+
+/* ---- the size, if the driver does not report it ---- */
+
+/* The first touch of the search, in bytes, which doubles. Chosen: a quarter of the smallest L2. */
+static const uint64_t first_touch_bytes = 64 << 10;
+/* The bisection ends when the bracket is at most this part of the size: about 1 %. */
+enum { SIZE_PARTS = 128 };
+/* Fraction of tracked lines that a touch of the whole size evicts at least, with a margin for loads
+ * that are disturbed. */
+static const double min_loss_of_all = 0.95;
+/* If the L2 replaces the least recently used line, a touch of 4/5 of the size evicts at most half
+ * of the lines (those whose home is the near one of two partitions). The limit has a margin of 0.1.
+ * Chosen, not derived. */
+static const double max_early_loss = 0.6;
+enum { EARLY_NUMERATOR = 4, EARLY_DENOMINATOR = 5 };
+/* Two footprints decide, one on either side of the edge: 3/4 by Laplace's rule. */
+static const double size_confidence = 0.75;
 
 /* ---- experiments ---- */
 
@@ -126,35 +178,31 @@ static enum fth_status find_far(struct l2 *l2, const struct fth_samples *samples
     return status;
 }
 
-/* Sets near_threshold from near hits: 2.5 interquartile ranges and 4 cycles above the upper
- * quartile. A few slow loads do not change the quartiles. The factors are heuristics. */
+/* Sets near_threshold from near hits. */
 static enum fth_status find_near_edge(struct l2 *l2, const struct fth_samples *samples,
                                       struct fth_error *error)
 {
     double *sorted = NULL;
-    enum fth_status status =
-        fth_sorted_u32(samples->cycles, samples->count, "find partitions", &sorted, error);
-    if (status == FTH_OK) {
-        double low = fth_quantile_sorted(sorted, samples->count, 0.25);
-        double high = fth_quantile_sorted(sorted, samples->count, 0.75);
-        l2->near_threshold = high + 2.5 * (high - low) + 4;
-    }
+    FTH_TRY(fth_sorted_u32(samples->cycles, samples->count, "find partitions", &sorted, error));
+    const double low = fth_quantile_sorted(sorted, samples->count, 0.25);
+    const double high = fth_quantile_sorted(sorted, samples->count, 0.75);
+    l2->near_threshold = high + near_ranges * (high - low) + near_cycles;
     free(sorted);
-    return status;
+    return FTH_OK;
 }
 
 static enum fth_status measure_requests(struct l2 *l2, const struct fth_request *requests,
                                         size_t count, struct fth_answers *answers,
                                         struct fth_outcomes *outcomes, struct fth_error *error)
 {
-    enum fth_status status = fth_ask(l2->prober, requests, count, answers, error);
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+    FTH_TRY(fth_ask(l2->prober, requests, count, answers, error));
+    for (size_t i = 0; i < count; i++) {
         const struct fth_samples *samples = &answers->items[i];
         outcomes[i] = fth_count_outcomes(samples->cycles, samples->count, l2->near_threshold,
                                          l2->memory_threshold);
         l2->found->samples += samples->count;
     }
-    return status;
+    return FTH_OK;
 }
 
 /* Measures the outcomes after each of several touches. The caller frees `answers`. */
@@ -177,17 +225,15 @@ static enum fth_status find_fill(struct l2 *l2, struct fth_error *error)
     request.cold = true;
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 1);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(l2->prober, &request, 1, &answers, error);
-    if (status == FTH_OK) {
-        const struct fth_samples *walk = &answers.items[0];
-        const double threshold =
-            l2->plan->overhead_cycles + sqrt(l2->plan->l2_cycles * l2->plan->memory->value);
-        l2->found->fill = fth_decide_period(walk->cycles, walk->count, threshold);
-        l2->found->fill.value *= ELEMENT;
-        l2->found->samples += walk->count;
-    }
+    FTH_TRY(fth_ask(l2->prober, &request, 1, &answers, error));
+    const struct fth_samples *walk = &answers.items[0];
+    const double threshold =
+        l2->plan->overhead_cycles + sqrt(l2->plan->l2_cycles * l2->plan->memory->value);
+    l2->found->fill = fth_decide_period(walk->cycles, walk->count, threshold);
+    l2->found->fill.value *= ELEMENT;
+    l2->found->samples += walk->count;
     fth_answers_fini(&answers);
-    return status;
+    return FTH_OK;
 }
 
 /* Finds the line from touches of the same footprint with different strides. */
@@ -202,24 +248,51 @@ static enum fth_status find_line(struct l2 *l2, struct fth_error *error)
         bytes[count] = (uint64_t)((double)l2->size_bytes * line_footprint);
         strides[count++] = stride;
     }
-    enum fth_status status = measure_touches(l2, bytes, strides, count, &answers, outcomes, error);
+    FTH_TRY(measure_touches(l2, bytes, strides, count, &answers, outcomes, error));
     fth_answers_fini(&answers);
-    if (status == FTH_OK)
-        l2->found->line = fth_decide_line(outcomes, count, l2->found->fill.value);
-    return status;
+    l2->found->line = fth_decide_line(outcomes, count, l2->found->fill.value);
+    return FTH_OK;
+}
+
+/* Decides the partitions from the outcomes of the footprints. The absence of far lines shows one
+ * partition only if the line was found, and if the tracked lines stay at a small footprint. */
+static struct fth_decision decide_partitions(const struct l2 *l2,
+                                             const struct fth_outcomes *outcomes)
+{
+    const struct fth_decision partitions =
+        fth_decide_partitions(&outcomes[FIRST_BETWEEN], LAST_BETWEEN - FIRST_BETWEEN + 1);
+    const double kept = fth_outcome_fraction(outcomes[0].near_count, &outcomes[0]);
+    if (partitions.value == 1 && (!l2->found->line.value || kept < min_kept))
+        return (struct fth_decision){0};
+    return partitions;
+}
+
+/* Decides onset and full miss, of the whole L2 and of the near partition. */
+static void decide_footprints(struct fth_l2_found *found, const struct fth_outcomes *outcomes,
+                              const uint64_t *footprint_bytes)
+{
+    struct fth_decision *const ends[] = {
+        [0] = &found->onset,
+        [FTH_FOOTPRINT_FULL_MISS] = &found->full_miss,
+        [FTH_FOOTPRINT_NEAR] = &found->near_onset,
+        [FTH_FOOTPRINT_NEAR | FTH_FOOTPRINT_FULL_MISS] = &found->near_full_miss,
+    };
+    for (size_t i = 0; i < FTH_COUNT(ends); i++) {
+        *ends[i] = fth_decide_footprint(outcomes, FOOTPRINTS, (unsigned)i);
+        if (ends[i]->value)
+            ends[i]->value = footprint_bytes[ends[i]->value - 1];
+    }
 }
 
 /* Finds partitions, far latency, onset and full miss from touches of growing footprint. */
 static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
 {
     struct fth_l2_found *found = l2->found;
-    struct fth_decision partitions = {0};
     uint64_t footprint_bytes[FOOTPRINTS], bytes[FOOTPRINTS], strides[FOOTPRINTS];
     struct fth_outcomes outcomes[FOOTPRINTS];
     struct fth_answers answers = {0};
     const uint64_t line = found->line.value ? found->line.value : found->fill.value;
-    if (l2->lines > l2->size_bytes / line / 8)
-        l2->lines = l2->size_bytes / line / 8;
+    l2->lines = FTH_MIN(l2->lines, l2->size_bytes / line / MAX_LINES_PART);
     for (size_t i = 0; i < FOOTPRINTS; i++) {
         footprint_bytes[i] = (uint64_t)((double)l2->size_bytes * footprints[i]);
         /* Below the size, the tracked lines must fit as well and are part of the footprint. Above
@@ -227,36 +300,16 @@ static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
         bytes[i] = footprint_bytes[i] - (footprints[i] < 1 ? l2->lines * line : 0);
         strides[i] = line;
     }
-    enum fth_status status =
-        measure_touches(l2, bytes, strides, FOOTPRINTS, &answers, outcomes, error);
-    if (status == FTH_OK) {
-        partitions =
-            fth_decide_partitions(&outcomes[FIRST_BETWEEN], LAST_BETWEEN - FIRST_BETWEEN + 1);
-        /* The absence of far lines shows one partition only if the tracked lines stay at a small
-         * footprint and are evicted at a large one. */
-        if (partitions.value == 1 &&
-            (!found->line.value ||
-             fth_outcome_fraction(outcomes[0].near_count, &outcomes[0]) < 0.5))
-            partitions = (struct fth_decision){0};
-        if (partitions.value)
-            found->partitions = partitions;
-        struct fth_decision *const ends[] = {
-            [0] = &found->onset,
-            [FTH_FOOTPRINT_FULL_MISS] = &found->full_miss,
-            [FTH_FOOTPRINT_NEAR] = &found->near_onset,
-            [FTH_FOOTPRINT_NEAR | FTH_FOOTPRINT_FULL_MISS] = &found->near_full_miss,
-        };
-        for (size_t i = 0; i < FTH_COUNT(ends); i++) {
-            *ends[i] = fth_decide_footprint(outcomes, FOOTPRINTS, (unsigned)i);
-            if (ends[i]->value)
-                ends[i]->value = footprint_bytes[ends[i]->value - 1];
-        }
-    }
-    size_t largest = FIRST_BETWEEN;
-    for (size_t i = FIRST_BETWEEN; i <= LAST_BETWEEN && status == FTH_OK; i++)
+    FTH_TRY(measure_touches(l2, bytes, strides, FOOTPRINTS, &answers, outcomes, error));
+    const struct fth_decision partitions = decide_partitions(l2, outcomes);
+    if (partitions.value)
+        found->partitions = partitions;
+    decide_footprints(found, outcomes, footprint_bytes);
+    size_t largest = FIRST_BETWEEN; /* the footprint with the most lines in the far partition */
+    for (size_t i = FIRST_BETWEEN; i <= LAST_BETWEEN; i++)
         largest = outcomes[i].far_count > outcomes[largest].far_count ? i : largest;
-    if (status == FTH_OK && partitions.value > 1)
-        status = find_far(l2, &answers.items[largest], error);
+    enum fth_status status =
+        partitions.value > 1 ? find_far(l2, &answers.items[largest], error) : FTH_OK;
     fth_answers_fini(&answers);
     return status;
 }
@@ -310,11 +363,8 @@ static enum fth_status find_sector(struct l2 *l2, struct fth_error *error)
     struct fth_answers answers = {0};
     for (size_t i = 0; i < WRITE_REQUESTS; i++)
         requests[i] = make_write_request(l2, i % WIDTHS, i);
-    enum fth_status status =
-        measure_requests(l2, requests, WRITE_REQUESTS, &answers, outcomes, error);
+    FTH_TRY(measure_requests(l2, requests, WRITE_REQUESTS, &answers, outcomes, error));
     fth_answers_fini(&answers);
-    if (status != FTH_OK)
-        return status;
     for (size_t i = WIDTHS; i < WRITE_REQUESTS; i++)
         if (outcomes[i].memory_count < outcomes[i % WIDTHS].memory_count)
             outcomes[i % WIDTHS] = outcomes[i];
@@ -334,10 +384,7 @@ static enum fth_status analyze_written(struct l2 *l2, const struct fth_samples *
 {
     const double near = l2->plan->overhead_cycles + l2->plan->l2_cycles;
     struct fth_clusters plateaus;
-    enum fth_status status =
-        fth_modes_u32(samples->cycles, samples->count, min_plateau_share, &plateaus, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_modes_u32(samples->cycles, samples->count, min_plateau_share, &plateaus, error));
     if (plateaus.count < 2 || fabs(plateaus.items[0].median - near) > near_tolerance * near ||
         plateaus.thresholds[0] >= l2->memory_threshold)
         return fth_fail(error, FTH_INCONCLUSIVE, "find partitions", NULL,
@@ -362,65 +409,57 @@ static enum fth_status find_written_homes(struct l2 *l2, struct fth_error *error
     for (size_t i = 0; i < request.chase.step_count; i++)
         request.chase.steps[i].chain.count = HOME_LINES;
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(l2->prober, &request, 1, &answers, error);
-    if (status == FTH_OK) {
-        l2->found->samples += answers.items[0].count;
-        status = analyze_written(l2, &answers.items[0], error);
-    }
+    FTH_TRY(fth_ask(l2->prober, &request, 1, &answers, error));
+    l2->found->samples += answers.items[0].count;
+    enum fth_status status = analyze_written(l2, &answers.items[0], error);
     fth_answers_fini(&answers);
     return status;
 }
 
 /* ---- the size, if the driver does not report it ---- */
 
-/* Measures the fraction of tracked lines that a touch of `bytes` evicts to memory; NAN on failure.
- */
+/* Measures the fraction of tracked lines that a touch of `bytes` evicts to memory. */
 static enum fth_status measure_loss(struct l2 *l2, uint64_t bytes, double *loss,
                                     struct fth_error *error)
 {
     struct fth_outcomes outcomes;
     struct fth_answers answers = {0};
     l2->slot = 0;
-    enum fth_status status =
-        measure_touches(l2, &bytes, &l2->found->fill.value, 1, &answers, &outcomes, error);
+    FTH_TRY(measure_touches(l2, &bytes, &l2->found->fill.value, 1, &answers, &outcomes, error));
     fth_answers_fini(&answers);
-    *loss = status == FTH_OK ? fth_outcome_fraction(outcomes.memory_count, &outcomes) : NAN;
-    return status;
+    *loss = fth_outcome_fraction(outcomes.memory_count, &outcomes);
+    return FTH_OK;
 }
 
 /* Finds the smallest footprint that evicts all tracked lines. This is the size if the L2 replaces
- * the least recently used line. Then a touch of 4/5 of the size evicts at most half of the lines
- * (those whose home is the near one of two partitions); otherwise the size stays unknown. */
+ * the least recently used line. If a touch of 4/5 of it evicts too many lines, the L2 does not, and
+ * the size stays unknown. */
 static enum fth_status measure_size(struct l2 *l2, struct fth_error *error)
 {
-    const double all = 0.95, half = 0.6;
-    uint64_t low = 0, high = (uint64_t)64 << 10;
+    uint64_t low = 0, high = first_touch_bytes;
     double loss = 0;
-    enum fth_status status = FTH_OK;
-    for (; status == FTH_OK; high *= 2) {
+    for (;; high *= 2) {
         if (2 * high > l2->plan->max_bytes)
             return fth_fail(error, FTH_INCONCLUSIVE, "find the L2 size", NULL,
                             "lines stay in L2 at every footprint that fits into memory");
-        status = measure_loss(l2, high, &loss, error);
-        if (status == FTH_OK && loss >= all)
+        FTH_TRY(measure_loss(l2, high, &loss, error));
+        if (loss >= min_loss_of_all)
             break;
         low = high;
     }
-    while (status == FTH_OK && (high - low) * 128 > high) {
+    while ((high - low) * SIZE_PARTS > high) {
         uint64_t middle = (low + (high - low) / 2) & ~(uint64_t)(LONGEST_STRIDE - 1);
-        status = measure_loss(l2, middle, &loss, error);
-        *(loss >= all ? &high : &low) = middle;
+        FTH_TRY(measure_loss(l2, middle, &loss, error));
+        *(loss >= min_loss_of_all ? &high : &low) = middle;
     }
-    if (status == FTH_OK)
-        status = measure_loss(l2, high / 5 * 4, &loss, error);
-    if (status == FTH_OK && loss > half)
+    FTH_TRY(measure_loss(l2, high / EARLY_DENOMINATOR * EARLY_NUMERATOR, &loss, error));
+    if (loss > max_early_loss)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the L2 size", NULL,
                         "lines are evicted gradually; all are gone only after a touch of %llu KiB",
                         (unsigned long long)high >> 10);
     l2->size_bytes = high;
-    /* Two footprints decide, one on either side of the edge: 3/4 by Laplace's rule. */
-    l2->found->size = (struct fth_decision){high, 0.75};
-    return status;
+    l2->found->size = (struct fth_decision){high, size_confidence};
+    return FTH_OK;
 }
 
 /* Finds near_threshold from lines that were loaded just before, and allocates all memory. */
@@ -429,25 +468,41 @@ static enum fth_status calibrate(struct l2 *l2, struct fth_error *error)
     struct fth_request requests[] = {make_reserving_request(l2),
                                      make_request(l2, 0, LONGEST_STRIDE)};
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(l2->prober, requests, FTH_COUNT(requests), &answers, error);
-    if (status == FTH_OK) {
-        l2->found->samples += answers.items[1].count;
-        status = find_near_edge(l2, &answers.items[1], error);
-        if (status == FTH_OK && l2->near_threshold >= l2->memory_threshold)
-            status = find_written_homes(l2, error);
-    }
+    FTH_TRY(fth_ask(l2->prober, requests, FTH_COUNT(requests), &answers, error));
+    l2->found->samples += answers.items[1].count;
+    enum fth_status status = find_near_edge(l2, &answers.items[1], error);
     fth_answers_fini(&answers);
+    if (status == FTH_OK && l2->near_threshold >= l2->memory_threshold)
+        status = find_written_homes(l2, error);
     return status;
 }
 
 /* Chooses the number of tracked lines and the memory for touches, both from the size. */
 static void choose_lines(struct l2 *l2)
 {
-    uint64_t lines = l2->size_bytes / 1024;
+    uint64_t lines = l2->size_bytes / BYTES_PER_LINE;
     l2->lines = lines < MIN_LINES ? MIN_LINES : lines > MAX_LINES ? MAX_LINES : lines;
-    l2->slot_bytes = 2 * l2->size_bytes & ~(uint64_t)(LONGEST_STRIDE - 1);
+    l2->slot_bytes = SLOT_FACTOR * l2->size_bytes & ~(uint64_t)(LONGEST_STRIDE - 1);
     l2->slots = l2->plan->max_bytes / l2->slot_bytes;
     l2->slots = l2->slots < 1 ? 1 : l2->slots > MAX_SLOTS ? MAX_SLOTS : l2->slots;
+}
+
+/* Finds one figure after the other; each needs those before it. */
+static enum fth_status find_figures(struct l2 *l2, struct fth_error *error)
+{
+    FTH_TRY(find_fill(l2, error));
+    if (!l2->found->fill.value)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find the L2 fill size", NULL,
+                        "the misses of a cold walk are not evenly spaced");
+    choose_lines(l2);
+    FTH_TRY(calibrate(l2, error));
+    if (!l2->plan->size_bytes) {
+        FTH_TRY(measure_size(l2, error));
+        choose_lines(l2);
+    }
+    FTH_TRY(find_line(l2, error));
+    FTH_TRY(find_curve(l2, error));
+    return find_sector(l2, error);
 }
 
 enum fth_status fth_probe_l2(const struct fth_prober *prober, const struct fth_l2_plan *plan,
@@ -458,24 +513,9 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, const struct fth_l
                     .plan = plan,
                     .found = found,
                     .size_bytes = plan->size_bytes ? plan->size_bytes : SMALLEST_L2_BYTES,
-                    .memory_threshold = plan->overhead_cycles + plan->memory->low - 2};
-    enum fth_status status = find_fill(&l2, error);
-    if (status == FTH_OK && !found->fill.value)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find the L2 fill size", NULL,
-                        "the misses of a cold walk are not evenly spaced");
-    choose_lines(&l2);
-    if (status == FTH_OK)
-        status = calibrate(&l2, error);
-    if (status == FTH_OK && !plan->size_bytes) {
-        status = measure_size(&l2, error);
-        choose_lines(&l2);
-    }
-    if (status == FTH_OK)
-        status = find_line(&l2, error);
-    if (status == FTH_OK)
-        status = find_curve(&l2, error);
-    if (status == FTH_OK)
-        status = find_sector(&l2, error);
+                    .memory_threshold =
+                        plan->overhead_cycles + plan->memory->low - memory_margin_cycles};
+    enum fth_status status = find_figures(&l2, error);
     found->near_threshold = l2.near_threshold;
     found->memory_threshold = l2.memory_threshold;
     return status;

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BOOTSTRAP_DRAWS = 200 };
-
 static size_t total(const struct fth_outcomes *outcomes)
 {
     return outcomes->near_count + outcomes->far_count + outcomes->memory_count;
@@ -58,39 +56,62 @@ static struct fth_decision decide_with_confidence(decide *rule, const struct fth
     struct fth_rng rng;
     fth_rng_init(&rng, 1);
     size_t same_count = 0;
-    for (size_t i = 0; i < BOOTSTRAP_DRAWS && verdict.value; i++) {
+    for (size_t i = 0; i < FTH_BOOTSTRAP_DRAWS && verdict.value; i++) {
         struct fth_outcomes drawn[FTH_MAX_OUTCOMES];
         for (size_t j = 0; j < count; j++)
             drawn[j] = draw(&rng, &outcomes[j]);
         same_count += rule(drawn, count, argument) == verdict.value;
     }
-    verdict.confidence = (double)same_count / (BOOTSTRAP_DRAWS + 1);
+    verdict.confidence = (double)same_count / (FTH_BOOTSTRAP_DRAWS + 1);
     return verdict;
 }
 
-/* Returns the maximum difference of the two memory fractions that chance explains: four standard
- * deviations. */
+/* ---- constants of the rules ---- */
+
+/* Standard deviations by which two fractions differ by chance at most. A conventional limit: four
+ * are exceeded once in 16,000 cases of a normal distribution. */
+static const double max_chance_deviations = 4;
+/* Line: a touch of 1.6 times the size evicts 80 % of the lines if replacement is random, and a
+ * touch of half as many lines evicts 55 %. With LRU these are 100 % and 0 %, or 50 % if the longer
+ * stride uses only every second set. A minimum fall of 0.1 is well below all of these differences,
+ * and a minimum loss of 0.3 well below all of these losses. */
+static const double min_line_loss = 0.3, min_line_fall = 0.1;
+/* Sector: fraction of the lines that are found in L2 if less than a sector was written, and if more
+ * was. The limits are well between 0 and the 0.5 that two partitions leave. */
+static const double max_found_below = 0.1, min_found_above = 0.4;
+/* Partitions: fraction of lines in the far partition. With two partitions, it is a half if
+ * replacement is LRU, and a fifth if it is random. With one partition, only stray slow loads look
+ * far. Clearly more than half would mean more than two partitions. The limits are between these
+ * values; where exactly is chosen, not derived. */
+static const double max_stray_far = 0.04, min_far = 0.1, max_far = 0.6;
+/* Footprints: maximum rate of loads that seem evicted because of noise, and maximum fraction of
+ * lines left at a full miss. Chosen, not derived. */
+static const double max_noise_rate = 0.01, max_left = 0.04;
+/* Standard deviations of noise that are no eviction. They are exceeded about once in a thousand
+ * cases. */
+static const double max_noise_deviations = 3;
+
+/* ---- rules ---- */
+
+/* Returns the maximum difference of the two memory fractions that chance explains. */
 static double max_chance_difference(const struct fth_outcomes *a, const struct fth_outcomes *b)
 {
     double p = fth_outcome_fraction(a->memory_count, a),
            q = fth_outcome_fraction(b->memory_count, b);
-    return 4 * sqrt(p * (1 - p) / (double)total(a) + q * (1 - q) / (double)total(b));
+    return max_chance_deviations *
+           sqrt(p * (1 - p) / (double)total(a) + q * (1 - q) / (double)total(b));
 }
 
-/* A touch of 1.6 times the size evicts 80 % of the lines if replacement is random, and a touch of
- * half as many lines evicts 55 %. With LRU these are 100 % and 0 %, or 50 % if the longer stride
- * uses only every second set. A minimum fall of 0.1 is well below all of these differences. */
 static uint64_t line_of(const struct fth_outcomes *outcomes, size_t strides, uint64_t smallest)
 {
-    const double min_loss = 0.3, min_fall = 0.1;
-    if (strides < 2 || fth_outcome_fraction(outcomes[0].memory_count, &outcomes[0]) < min_loss)
+    if (strides < 2 || fth_outcome_fraction(outcomes[0].memory_count, &outcomes[0]) < min_line_loss)
         return 0;
     for (size_t i = 1; i < strides; i++) {
         double fall = fth_outcome_fraction(outcomes[0].memory_count, &outcomes[0]) -
                       fth_outcome_fraction(outcomes[i].memory_count, &outcomes[i]);
-        if (fall > fmax(min_fall, max_chance_difference(&outcomes[0], &outcomes[i])))
+        if (fall > fmax(min_line_fall, max_chance_difference(&outcomes[0], &outcomes[i])))
             return smallest << (i - 1);
-        if (fall > min_fall) /* a fall, but not a significant one */
+        if (fall > min_line_fall) /* a fall, but not a significant one */
             return 0;
     }
     return 0;
@@ -105,16 +126,14 @@ struct fth_decision fth_decide_line(const struct fth_outcomes *outcomes, size_t 
 
 /* If less than a sector was written, all lines come from memory. From a sector on, they are found
  * in L2, at least those whose home is the near partition. (For a line with a far home, the near
- * partition requests a whole fill, of which the rest must come from memory.) The limits are well
- * between 0 and the 0.5 that two partitions leave. */
+ * partition requests a whole fill, of which the rest must come from memory.) */
 static uint64_t sector_of(const struct fth_outcomes *outcomes, size_t widths, uint64_t smallest)
 {
-    const double max_found = 0.1, min_found = 0.4;
     for (size_t i = 0; i < widths; i++) {
         double kept = 1 - fth_outcome_fraction(outcomes[i].memory_count, &outcomes[i]);
-        if (kept > min_found)
+        if (kept > min_found_above)
             return i ? smallest << i : 0; /* the sector may be shorter than the smallest width */
-        if (kept > max_found)
+        if (kept > max_found_below)
             return 0;
     }
     return 0;
@@ -127,17 +146,13 @@ struct fth_decision fth_decide_sector(const struct fth_outcomes *outcomes, size_
                                   widths < FTH_MAX_OUTCOMES ? widths : FTH_MAX_OUTCOMES, smallest);
 }
 
-/* With two partitions, half of the lines are found in the far one if replacement is LRU, and a
- * fifth if it is random. With one partition, only stray slow loads look far. Clearly more than half
- * would mean more than two partitions. */
 static uint64_t partitions_of(const struct fth_outcomes *outcomes, size_t count, uint64_t unused)
 {
-    const double strays = 0.04, min = 0.1, max = 0.6;
     double far = 0;
     (void)unused;
     for (size_t i = 0; i < count; i++)
         far = fmax(far, fth_outcome_fraction(outcomes[i].far_count, &outcomes[i]));
-    return far < strays ? 1 : far > min && far < max ? 2 : 0;
+    return far < max_stray_far ? 1 : far > min_far && far < max_far ? 2 : 0;
 }
 
 struct fth_decision fth_decide_partitions(const struct fth_outcomes *outcomes,
@@ -148,22 +163,18 @@ struct fth_decision fth_decide_partitions(const struct fth_outcomes *outcomes,
         footprint_count < FTH_MAX_OUTCOMES ? footprint_count : FTH_MAX_OUTCOMES, 0);
 }
 
-/* Returns the maximum fraction of slow loads that noise of this rate explains: three standard
- * deviations, exceeded about once in a thousand cases. */
+/* Returns the maximum fraction of slow loads that noise of this rate explains. */
 static double max_lost(double rate, const struct fth_outcomes *outcomes)
 {
-    return rate + 3 * sqrt(rate * (1 - rate) / (double)(total(outcomes) + 1));
+    return rate + max_noise_deviations * sqrt(rate * (1 - rate) / (double)(total(outcomes) + 1));
 }
 
-/* At the smallest footprint no line is evicted; loads that seem evicted there are noise, of which
- * there is at most one in a hundred. All lines stay at a footprint as long as noise of this rate
- * explains the lines that seem evicted. */
+/* At the smallest footprint no line is evicted; loads that seem evicted there are noise. All lines
+ * stay at a footprint as long as noise of this rate explains the lines that seem evicted. */
 static uint64_t footprint_of(const struct fth_outcomes *outcomes, size_t count, uint64_t which)
 {
-    /* Maximum rate of noise, and maximum fraction of lines left at a full miss. Heuristics. */
-    const double noise = 0.01, max_left = 0.04;
     size_t same = 0, gone = count;
-    double rate = noise;
+    double rate = max_noise_rate;
     for (size_t i = 0; i < count; i++) {
         const size_t all = total(&outcomes[i]);
         const size_t left =
@@ -171,7 +182,7 @@ static uint64_t footprint_of(const struct fth_outcomes *outcomes, size_t count, 
         if (same == i && (double)(all - left) <= max_lost(rate, &outcomes[i]) * (double)all)
             same = i + 1;
         if (i == 0)
-            rate = fmin(((double)(all - left) + 1) / ((double)all + 2), noise);
+            rate = fmin(((double)(all - left) + 1) / ((double)all + 2), max_noise_rate);
         if (fth_outcome_fraction(left, &outcomes[i]) >= max_left)
             gone = i + 1;
     }
@@ -203,14 +214,14 @@ struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, doub
             distances[pairs++] = i;
     struct fth_rng rng;
     fth_rng_init(&rng, 1);
-    for (size_t i = 0; i < BOOTSTRAP_DRAWS && pairs && verdict.value; i++) {
+    for (size_t i = 0; i < FTH_BOOTSTRAP_DRAWS && pairs && verdict.value; i++) {
         for (size_t k = 0; k < count; k++)
             drawn[k] = 0;
         for (size_t k = 0; k < pairs; k++)
             drawn[distances[fth_rng_below(&rng, pairs)]]++;
         same_count += fth_majority(drawn, (unsigned)count) == verdict.value;
     }
-    verdict.confidence = (double)same_count / (BOOTSTRAP_DRAWS + 1);
+    verdict.confidence = (double)same_count / (FTH_BOOTSTRAP_DRAWS + 1);
 out:
     free(counts);
     free(distances);

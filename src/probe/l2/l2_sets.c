@@ -17,26 +17,44 @@
 #include <math.h>
 #include <stdio.h>
 
+/* ---- hits and misses ---- */
+
 enum {
-    FIRST_POWER = 2, /* strides of size / 2^2 .. size / 2^6 */
+    HOPS = 256,      /* timed hops for each latency. Chosen, not derived. */
+    HOP_STRIDE = 512 /* bytes between them: four of the longest lines. Chosen. */
+};
+/* Minimum ratio of the latencies of memory and L2 that allows distinguishing them. Chosen, not
+ * derived. */
+static const double min_latency_ratio = 1.2;
+
+/* ---- chains ---- */
+
+enum {
+    FIRST_POWER = 2, /* strides of size / 2^2 .. size / 2^6: for sets of up to 64 ways */
     LAST_POWER = 6,
     POWERS = LAST_POWER - FIRST_POWER + 1,
-    STARTS = 4,             /* start addresses per stride */
-    MAX_FIT = 96,           /* maximum number of lines in a chain: above 2^LAST_POWER */
-    MAX_L2_BYTES = 8 << 20, /* largest L2 that is tried */
-    HOPS = 256              /* timed hops for each latency */
+    STARTS = 4,   /* start addresses per stride. Chosen, not derived. */
+    MAX_FIT = 96, /* maximum number of lines in a chain: above 2^LAST_POWER */
+    /* Largest L2 that is tried, in bytes. Chosen, not derived: the largest L2 of the catalogue with
+     * one partition, that of a V100, has 6 MiB. */
+    MAX_L2_BYTES = 8 << 20,
+    MAX_LINE_BYTES = 128 /* strides must be multiples of it */
 };
-/* Between start addresses: 17 * 2 KiB, so that the chains use different sets. */
+/* Between start addresses, in bytes: 17 * 2 KiB, so that the chains use different sets. */
 static const uint64_t start_spacing_bytes = 34816;
 
-/* Finds the threshold between L2 hits and misses. */
+/* ---- line ---- */
 
+/* Distances from the next line of a full set: 0 and MIN_DISTANCE << 0, 1, … bytes, up to 256. */
+enum { DISTANCES = 5, MIN_DISTANCE = 32 };
+
+/* Finds the threshold between L2 hits and misses. */
 static enum fth_status find_threshold(const struct fth_prober *prober, struct fth_cache_plan *plan,
                                       struct fth_error *error)
 {
     /* The first pass loads the lines from memory, the second from L2. Array 1 keeps them apart from
      * the chains of the other functions. */
-    struct fth_chain chain = {.array = 1, .stride_bytes = 512, .count = HOPS};
+    struct fth_chain chain = {.array = 1, .stride_bytes = HOP_STRIDE, .count = HOPS};
     struct fth_request request = fth_request_make(-1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain, 2);
     request.cold = true;
@@ -47,7 +65,7 @@ static enum fth_status find_threshold(const struct fth_prober *prober, struct ft
     if (status == FTH_OK)
         status = fth_summary_u32(answers.items[0].cycles + HOPS, HOPS, &hit, error);
     fth_answers_fini(&answers);
-    if (status == FTH_OK && !(miss.median > 1.2 * hit.median))
+    if (status == FTH_OK && !(miss.median > min_latency_ratio * hit.median))
         status =
             fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
                      "loads from memory take %.0f cycles, L2 hits %.0f: too close to distinguish",
@@ -120,12 +138,11 @@ static enum fth_status find_line(const struct fth_prober *prober, struct fth_cac
                                  uint64_t set_stride_bytes, uint64_t ways, size_t *samples,
                                  struct fth_error *error)
 {
-    enum { DISTANCES = 5, MIN = 32 };
     struct fth_request requests[DISTANCES];
     for (size_t i = 0; i < DISTANCES; i++) {
         struct fth_chain set = {.stride_bytes = set_stride_bytes, .count = ways};
-        struct fth_chain other = {.start_bytes =
-                                      ways * set_stride_bytes + (i ? (uint64_t)MIN << (i - 1) : 0),
+        struct fth_chain other = {.start_bytes = ways * set_stride_bytes +
+                                                 (i ? (uint64_t)MIN_DISTANCE << (i - 1) : 0),
                                   .stride_bytes = set_stride_bytes,
                                   .count = 1};
         requests[i] = fth_request_make(plan->carveout_percent);
@@ -143,7 +160,7 @@ static enum fth_status find_line(const struct fth_prober *prober, struct fth_cac
         *samples += answers.items[i].count;
         broken = broken || (evicts && !same) || (i == 0 && !evicts);
         if (same && !evicts && i)
-            plan->line_bytes = (uint64_t)MIN << (i - 1);
+            plan->line_bytes = (uint64_t)MIN_DISTANCE << (i - 1);
         same = same && evicts;
     }
     fth_answers_fini(&answers);
@@ -161,14 +178,11 @@ enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, uint64_t size
     *structure = (struct fth_structure){.mapping = {.modulus = 1}, .confidence = NAN};
     *plan = (struct fth_cache_plan){
         .path = FTH_PATH_CG, .carveout_percent = -1, .fits_bytes = size_bytes, .alone = true};
-    if (size_bytes > MAX_L2_BYTES || size_bytes % ((uint64_t)128 << LAST_POWER))
+    if (size_bytes > MAX_L2_BYTES || size_bytes % ((uint64_t)MAX_LINE_BYTES << LAST_POWER))
         return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
                         "the L2 is larger than 8 MiB, or its size is no multiple of 8 KiB");
-    enum fth_status status = find_threshold(prober, plan, error);
-    if (status == FTH_OK)
-        status = find_fitting_lines(prober, plan, size_bytes, fits, &structure->samples, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(find_threshold(prober, plan, error));
+    FTH_TRY(find_fitting_lines(prober, plan, size_bytes, fits, &structure->samples, error));
     uint64_t ways = fits[0];
     for (unsigned i = 0; i < POWERS; i++) {
         uint64_t lines = (uint64_t)1 << (FIRST_POWER + i);
@@ -186,7 +200,8 @@ enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, uint64_t size
     structure->mapping.modulus = structure->sets;
     snprintf(structure->index, sizeof structure->index, "mod");
     structure->one_set = (struct fth_chain){.stride_bytes = size_bytes / ways, .count = ways};
-    /* Laplace's rule: the tests of every stride and start address, and of 5 distances, all held. */
-    structure->confidence = (POWERS * STARTS + 5 + 1.0) / (POWERS * STARTS + 5 + 2.0);
+    /* Laplace's rule: the tests of every stride and start address, and of all distances, held. */
+    const double tests = POWERS * STARTS + DISTANCES;
+    structure->confidence = (tests + 1) / (tests + 2);
     return FTH_OK;
 }

@@ -19,15 +19,28 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Arrays of the lines of each experiment, so that none is in the memory of another one. The touched
+ * memory is array 1, as in l2_geometry.c, which also uses arrays 0 and 2. */
+enum { TOUCHED_ARRAY = 1, PAIR_ARRAY = 3, SIDE_ARRAY, PREFETCH_ARRAY, ORDER_ARRAY };
+
+/* ---- homes ---- */
+
 enum {
-    PAIRS = 64, /* pairs of lines per address bit */
+    PAIRS = 64, /* pairs of lines per address bit. Chosen, not derived. */
     /* Only bits below this are tested: pages of 2 MiB that are adjacent in virtual memory need not
      * be adjacent in physical memory. */
     PAGE_BITS = 21,
-    SIDE_LINES = 128,     /* tracked lines per SM */
-    PREFETCH_HOPS = 2048, /* maximum number of lines in the walk that finds prefetching */
-    ORDER_LINES = 512,    /* maximum number of tracked lines when evictions are compared */
-    TLB_STEP = 3          /* index of the step that warms the TLBs, in make_request */
+    SIDE_LINES = 128, /* tracked lines per SM. Chosen, not derived. */
+    /* Distance between them, in lines. A prime, so that the lines are spread evenly over all sets.
+     */
+    SIDE_STRIDE = 37,
+    TLB_STEP = 3,  /* index of the step that warms the TLBs, in make_request */
+    TLB_LINES = 3, /* distance in lines to the line that warms the TLBs for a tested line */
+    MIN_KNOWN = 8, /* minimum known pairs for a relation of homes. Chosen, not derived. */
+    /* The far partition still holds its lines if one in FOUND_PART tracked lines is found there.
+     * Chosen: half of what two partitions give. */
+    FOUND_PART = 4,
+    MAX_TURNS = 8 /* of the search for a threshold, which converges in a few. Chosen. */
 };
 /* Footprint of the touch, as a fraction of the L2's size: more than one of two partitions, less
  * than both. */
@@ -38,6 +51,28 @@ static const double touched_fraction = 0.7;
  * opposite homes; of 100 random lines, at most 30 % or at least 70 % agree in one case of ten
  * thousand. */
 static const double max_wrong_pairs = 0.15, max_wrong_lines = 0.3;
+/* A load that takes longer than this multiple of the threshold of far memory was disturbed. Chosen,
+ * not derived. */
+static const double disturbed_factor = 2;
+
+/* ---- prefetching and the order of evictions ---- */
+
+enum {
+    PREFETCH_HOPS = 2048, /* maximum number of lines in the walk that finds prefetching. Chosen. */
+    PREFETCH_PART = 4,    /* a quarter of the L2 is well within the two thirds of Mei and Chu */
+    ORDER_LINES = 512,    /* maximum number of tracked lines when evictions are compared. Chosen. */
+    ORDER_PART = 16,      /* they are at most this part of the lines of the L2. Chosen. */
+    ORDER_STRIDE = 11,    /* distance between them, in lines: a prime, as above */
+    /* Each footprint is measured three times. The first time does not count, so that the other two
+     * start from the same state. */
+    ORDER_REPEATS = 3
+};
+/* Footprints after which evictions are compared, as fractions of the L2's size: from less than one
+ * of two partitions to all. Chosen. */
+static const double order_fractions[] = {0.4, 0.55, 0.7, 0.85, 1};
+/* Maximum agreement by chance. Above it, nearly all or nearly no lines are evicted, and repeats
+ * always agree. Chosen, not derived. */
+static const double max_chance = 0.95;
 
 /* ---- decisions ---- */
 
@@ -47,8 +82,7 @@ enum fth_home fth_home_of(uint32_t cycles, const struct fth_l2_map_plan *plan)
         return FTH_HOME_UNKNOWN; /* the line was not evicted from the near partition */
     if (cycles <= plan->memory_threshold)
         return FTH_HOME_FAR;
-    if (isnan(plan->far_memory_threshold) ||
-        cycles > 2 * plan->far_memory_threshold) /* a disturbance */
+    if (isnan(plan->far_memory_threshold) || cycles > disturbed_factor * plan->far_memory_threshold)
         return FTH_HOME_UNKNOWN;
     return cycles <= plan->far_memory_threshold ? FTH_HOME_NEAR : FTH_HOME_FAR;
 }
@@ -72,7 +106,7 @@ enum fth_relation fth_decide_relation(const uint8_t *a, const uint8_t *b, size_t
                                       double max_wrong_fraction)
 {
     size_t differ, known = compare_homes(a, b, count, &differ);
-    if (known < 8)
+    if (known < MIN_KNOWN)
         return FTH_RELATION_UNKNOWN;
     double fraction = (double)differ / (double)known;
     return fraction < max_wrong_fraction       ? FTH_RELATION_SAME
@@ -98,8 +132,7 @@ double fth_eviction_agreement(const uint32_t *a, const uint32_t *b, size_t count
     }
     double n = (double)count, p = (double)lost_a / n, q = (double)lost_b / n;
     double chance = p * q + (1 - p) * (1 - q);
-    /* If nearly all or nearly no lines are evicted, repeats always agree. */
-    return chance < 0.95 ? ((double)same / n - chance) / (1 - chance) : NAN;
+    return chance < max_chance ? ((double)same / n - chance) / (1 - chance) : NAN;
 }
 
 /* ---- experiments ---- */
@@ -110,7 +143,7 @@ static struct fth_request make_request(const struct fth_l2_map_plan *plan, struc
                                        uint32_t sm, double fraction)
 {
     struct fth_request request = fth_request_make(-1);
-    struct fth_chain first = {.array = 1, .stride_bytes = plan->line_bytes, .count = 1};
+    struct fth_chain first = {.array = TOUCHED_ARRAY, .stride_bytes = plan->line_bytes, .count = 1};
     struct fth_chain touched = first, tlb_lines = lines;
     touched.count = (uint64_t)((double)plan->size_bytes * fraction) / plan->line_bytes;
     tlb_lines.start_bytes += lines.stride_bytes / 2;
@@ -130,7 +163,7 @@ static double refine_threshold(const uint32_t *cycles, size_t count,
                                const struct fth_l2_map_plan *plan)
 {
     double threshold = plan->memory_threshold;
-    for (int turn = 0; turn < 8; turn++) {
+    for (int turn = 0; turn < MAX_TURNS; turn++) {
         double sums[2] = {0, 0}, counts[2] = {0, 0};
         for (size_t i = 0; i < count; i++) {
             if (cycles[i] <= plan->near_threshold || cycles[i] > plan->far_memory_threshold)
@@ -145,8 +178,8 @@ static double refine_threshold(const uint32_t *cycles, size_t count,
     return threshold;
 }
 
-/* If a quarter of the lines are found in the far partition, that partition still holds its lines,
- * and none comes from far memory. A load that takes longer than near memory was then disturbed (one
+/* If many of the lines are found in the far partition, that partition still holds its lines, and
+ * none comes from far memory. A load that takes longer than near memory was then disturbed (one
  * in ten on an H200), and its home stays unknown. */
 void fth_find_homes(const uint32_t *cycles, size_t count, const struct fth_l2_map_plan *plan,
                     uint8_t *homes)
@@ -155,7 +188,7 @@ void fth_find_homes(const uint32_t *cycles, size_t count, const struct fth_l2_ma
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
         found += cycles[i] > plan->near_threshold && cycles[i] <= plan->memory_threshold;
-    const bool all = 4 * found >= count;
+    const bool all = FOUND_PART * found >= count;
     if (all)
         local_plan.memory_threshold = refine_threshold(cycles, count, plan);
     for (size_t i = 0; i < count; i++)
@@ -175,7 +208,7 @@ enum fth_status fth_probe_home_mask(const struct fth_prober *prober,
      * move it. The last request has the lines with none of the bits set. */
     for (uint64_t weight = (uint64_t)1 << (PAGE_BITS - 1);; weight /= 2) {
         weights[count] = weight < plan->line_bytes ? 0 : weight;
-        struct fth_chain lines = {.array = 3,
+        struct fth_chain lines = {.array = PAIR_ARRAY,
                                   .start_bytes = weights[count],
                                   .stride_bytes = (uint64_t)1 << PAGE_BITS,
                                   .count = PAIRS};
@@ -183,17 +216,16 @@ enum fth_status fth_probe_home_mask(const struct fth_prober *prober,
         /* The default, half a stride further, is the highest tested bit: other lines must warm the
          * TLBs. */
         requests[count].chase.steps[TLB_STEP].chain.start_bytes =
-            weights[count] + 3 * plan->line_bytes;
+            weights[count] + TLB_LINES * plan->line_bytes;
         if (weights[count++] == 0)
             break;
     }
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, requests, count, &answers, error);
     uint8_t without[PAIRS] = {0}, with[PAIRS] = {0};
     *found = (struct fth_home_mask){0};
-    if (status == FTH_OK)
-        fth_find_homes(answers.items[count - 1].cycles, PAIRS, plan, without);
-    for (size_t i = 0; i + 1 < count && status == FTH_OK; i++) {
+    FTH_TRY(fth_ask(prober, requests, count, &answers, error));
+    fth_find_homes(answers.items[count - 1].cycles, PAIRS, plan, without);
+    for (size_t i = 0; i + 1 < count; i++) {
         fth_find_homes(answers.items[i].cycles, PAIRS, plan, with);
         enum fth_relation relation = fth_decide_relation(without, with, PAIRS, max_wrong_pairs);
         found->samples += answers.items[i].count;
@@ -203,16 +235,15 @@ enum fth_status fth_probe_home_mask(const struct fth_prober *prober,
         found->unknown |= relation == FTH_RELATION_UNKNOWN ? weights[i] : 0;
     }
     fth_answers_fini(&answers);
-    return status;
+    return FTH_OK;
 }
 
 enum fth_status fth_probe_sm_sides(const struct fth_prober *prober,
                                    const struct fth_l2_map_plan *plan, enum fth_relation *sides,
                                    size_t *samples, struct fth_error *error)
 {
-    /* A prime factor spreads the lines evenly over all sets. */
     const struct fth_chain lines = {
-        .array = 4, .stride_bytes = 37 * plan->line_bytes, .count = SIDE_LINES};
+        .array = SIDE_ARRAY, .stride_bytes = SIDE_STRIDE * plan->line_bytes, .count = SIDE_LINES};
     struct fth_request *requests = calloc(prober->sms, sizeof *requests);
     struct fth_answers answers = {0};
     if (!requests)
@@ -237,9 +268,8 @@ enum fth_status fth_probe_prefetch(const struct fth_prober *prober,
                                    const struct fth_l2_map_plan *plan, double *fraction,
                                    size_t *samples, struct fth_error *error)
 {
-    /* A quarter of the L2 is well within the two thirds of Mei and Chu. */
-    uint64_t max = plan->size_bytes / 4 / plan->line_bytes;
-    struct fth_chain lines = {.array = 5,
+    const uint64_t max = plan->size_bytes / PREFETCH_PART / plan->line_bytes;
+    struct fth_chain lines = {.array = PREFETCH_ARRAY,
                               .stride_bytes = plan->line_bytes,
                               .count = max < PREFETCH_HOPS ? max : PREFETCH_HOPS};
     struct fth_request request = fth_request_make(-1);
@@ -247,37 +277,34 @@ enum fth_status fth_probe_prefetch(const struct fth_prober *prober,
     request.sm = 0;
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, lines, 1);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, &request, 1, &answers, error);
-    if (status == FTH_OK) {
-        *fraction = fth_prefetched_part(answers.items[0].cycles, answers.items[0].count,
-                                        plan->memory_threshold);
-        *samples += answers.items[0].count;
-    }
+    FTH_TRY(fth_ask(prober, &request, 1, &answers, error));
+    *fraction = fth_prefetched_part(answers.items[0].cycles, answers.items[0].count,
+                                    plan->memory_threshold);
+    *samples += answers.items[0].count;
     fth_answers_fini(&answers);
-    return status;
+    return FTH_OK;
 }
 
 enum fth_status fth_probe_l2_order(const struct fth_prober *prober,
                                    const struct fth_l2_map_plan *plan, double *agreement,
                                    size_t *samples, struct fth_error *error)
 {
-    static const double fractions[] = {0.4, 0.55, 0.7, 0.85, 1};
-    const uint64_t max = plan->size_bytes / 16 / plan->line_bytes;
-    const struct fth_chain lines = {.array = 6,
-                                    .stride_bytes = 11 * plan->line_bytes,
+    enum { FRACTIONS = FTH_COUNT(order_fractions) };
+    const uint64_t max = plan->size_bytes / ORDER_PART / plan->line_bytes;
+    const struct fth_chain lines = {.array = ORDER_ARRAY,
+                                    .stride_bytes = ORDER_STRIDE * plan->line_bytes,
                                     .count = max < ORDER_LINES ? max : ORDER_LINES};
-    /* Each footprint is measured three times. The first time does not count, so that the other two
-     * start from the same state. */
-    struct fth_request requests[3 * FTH_COUNT(fractions)];
+    struct fth_request requests[ORDER_REPEATS * FRACTIONS];
     for (size_t i = 0; i < FTH_COUNT(requests); i++)
-        requests[i] = make_request(plan, lines, 0, fractions[i / 3]);
+        requests[i] = make_request(plan, lines, 0, order_fractions[i / ORDER_REPEATS]);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(prober, requests, FTH_COUNT(requests), &answers, error);
-    double agreements[FTH_COUNT(fractions)];
+    double agreements[FRACTIONS];
     size_t known_count = 0;
+    enum fth_status status = FTH_OK;
     *agreement = NAN;
-    for (size_t i = 0; i < FTH_COUNT(fractions) && status == FTH_OK; i++) {
-        const struct fth_samples *a = &answers.items[3 * i + 1], *b = a + 1;
+    FTH_TRY(fth_ask(prober, requests, FTH_COUNT(requests), &answers, error));
+    for (size_t i = 0; i < FRACTIONS; i++) {
+        const struct fth_samples *a = &answers.items[ORDER_REPEATS * i + 1], *b = a + 1;
         double same =
             fth_eviction_agreement(a->cycles, b->cycles, a->count, plan->memory_threshold);
         if (!isnan(same))
@@ -286,7 +313,7 @@ enum fth_status fth_probe_l2_order(const struct fth_prober *prober,
     }
     /* A footprint that evicts nearly all or nearly no lines is decided by a few disturbed loads.
      * The median over the footprints ignores it. */
-    if (status == FTH_OK && known_count)
+    if (known_count)
         status = fth_quantile_f64(agreements, known_count, 0.5, agreement, error);
     fth_answers_fini(&answers);
     return status;

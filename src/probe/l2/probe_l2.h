@@ -46,17 +46,19 @@ struct fth_decision fth_decide_partitions(const struct fth_outcomes *outcomes, s
 /* Decides the distance, in hops, between consecutive hops that take more than `threshold` cycles.
  */
 struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, double threshold);
+/* Flags of fth_decide_footprint. */
+enum { FTH_FOOTPRINT_NEAR = 1, FTH_FOOTPRINT_FULL_MISS = 2 };
 /* Decides on a footprint, given the outcomes in order of growing footprint. The value is the
  * footprint's index plus 1. `which` is 0 or a combination of the flags: without
  * FTH_FOOTPRINT_FULL_MISS, the result is the onset (the last footprint up to which all lines stay
  * in L2); with it, the first footprint from which on no line stays. With FTH_FOOTPRINT_NEAR, a line
  * stays only if it is found in the near partition. */
-enum { FTH_FOOTPRINT_NEAR = 1, FTH_FOOTPRINT_FULL_MISS = 2 };
 struct fth_decision fth_decide_footprint(const struct fth_outcomes *outcomes, size_t count,
                                          unsigned which);
 
 /* ---- l2_geometry.c ---- */
 
+/* What is known about the L2 before it is measured. Latencies are in cycles. */
 struct fth_l2_plan {
     uint64_t size_bytes;             /* as the driver reports it; 0: measure it */
     uint64_t max_bytes;              /* memory that the probe may use */
@@ -64,6 +66,7 @@ struct fth_l2_plan {
     const struct fth_figure *memory; /* latency of memory */
     double overhead_cycles;          /* of timing a hop */
 };
+/* The figures of the L2. The value of a decision is 0 if it is unknown. */
 struct fth_l2_found {
     struct fth_decision fill;       /* bytes that memory returns for a miss */
     struct fth_decision line;       /* bytes that are evicted together */
@@ -79,6 +82,9 @@ struct fth_l2_found {
     double near_threshold, memory_threshold;
     size_t samples;
 };
+/* Finds fill, line, sector, partitions and footprints of the L2. FTH_INCONCLUSIVE if the fill is
+ * not found, if the latencies of L2 and memory are too close, or if the size must be measured and
+ * cannot; the figures that were found before are set. */
 FTH_MUST_USE enum fth_status fth_probe_l2(const struct fth_prober *prober,
                                           const struct fth_l2_plan *plan,
                                           struct fth_l2_found *found, struct fth_error *error);
@@ -91,6 +97,7 @@ struct fth_l2_map_plan {
     double near_threshold, memory_threshold; /* as in struct fth_l2_found */
     double far_memory_threshold; /* between near and far memory; NAN: they are one plateau */
 };
+/* The partition that is the home of a line, as one SM sees it. */
 enum fth_home { FTH_HOME_UNKNOWN, FTH_HOME_NEAR, FTH_HOME_FAR };
 /* Returns the home of a line from the cycles of its hop after a touch of 0.7 of the L2's size. */
 enum fth_home fth_home_of(uint32_t cycles, const struct fth_l2_map_plan *plan);
@@ -121,6 +128,7 @@ struct fth_home_mask {
     uint64_t tested;  /* all bits that were tested */
     size_t samples;
 };
+/* Finds out which address bits decide the home of a line. */
 FTH_MUST_USE enum fth_status fth_probe_home_mask(const struct fth_prober *prober,
                                                  const struct fth_l2_map_plan *plan,
                                                  struct fth_home_mask *found,
@@ -131,20 +139,22 @@ FTH_MUST_USE enum fth_status fth_probe_sm_sides(const struct fth_prober *prober,
                                                 enum fth_relation *sides, size_t *samples,
                                                 struct fth_error *error);
 /* Measures the fraction of the lines of a first walk, line by line, that are already in L2: 0 if
- * nothing is prefetched. fth_prefetched_part computes it from the cycles; NAN without samples. */
+ * nothing is prefetched. */
 FTH_MUST_USE enum fth_status fth_probe_prefetch(const struct fth_prober *prober,
                                                 const struct fth_l2_map_plan *plan,
                                                 double *fraction, size_t *samples,
                                                 struct fth_error *error);
+/* Computes this fraction from the cycles of the walk; NAN without samples. */
 double fth_prefetched_part(const uint32_t *cycles, size_t count, double threshold);
 /* Measures whether the same lines are evicted when the same accesses are repeated, as agreement
  * beyond chance (Cohen's kappa): 1 if always, 0 if at random; NAN if each footprint evicts nearly
- * all or nearly no lines. fth_eviction_agreement computes it for two repeats; a line is evicted if
- * its hop takes more than `threshold` cycles. */
+ * all or nearly no lines. */
 FTH_MUST_USE enum fth_status fth_probe_l2_order(const struct fth_prober *prober,
                                                 const struct fth_l2_map_plan *plan,
                                                 double *agreement, size_t *samples,
                                                 struct fth_error *error);
+/* Computes this agreement for two repeats. A line is evicted if its hop takes more than `threshold`
+ * cycles. */
 double fth_eviction_agreement(const uint32_t *a, const uint32_t *b, size_t count, double threshold);
 
 /* ---- l2_sets.c ---- */

@@ -21,32 +21,54 @@
 #include <math.h>
 #include <string.h>
 
+static const char operation[] = "find bandwidth";
+
+/* ---- pairs of streams ---- */
+
 enum {
-    PAIRS = 5,             /* pairs of a short and a long stream per batch; odd, for the median */
-    MAX_PAIRS = 3 * PAIRS, /* maximum number of pairs per round */
+    PAIRS = 5, /* pairs of a short and a long stream per batch; odd, for the median. Chosen. */
+    MAX_BATCHES = 3, /* maximum number of batches per round. Chosen to limit the time. */
+    MAX_PAIRS = MAX_BATCHES * PAIRS, /* maximum number of pairs per round */
     MEMORY_PAIRS = 3, /* pairs per batch for memory: fewer, because a sweep also writes and checks
                        * the arrays, which takes time */
-    LENGTH_RATIO = 8, /* length of the long stream in short streams */
-    GROWTH = 4,       /* factor by which streams grow from round to round */
-    MAX_ROUNDS = 5,
-    TRIES = 2, /* streams per shape when shapes are compared again with longer streams (caches) */
-    MAX_SHAPES = 32
+    LENGTH_RATIO = 8, /* length of the long stream in short streams. Chosen. */
+    GROWTH = 4,       /* factor by which streams grow from round to round. Chosen. */
+    MAX_ROUNDS = 5    /* Chosen to limit the time. */
 };
-
 /* The spread is half the interquartile range of the long times plus half that of the short times,
  * divided by the difference of the medians. A round with at most the target spread is the last one.
- * Heuristics. */
+ * Chosen, not derived. */
 static const double target_spread = 0.006, thorough_target_spread = 0.001;
 /* Minimum difference between the times of a long and a short stream, in ticks of the timer. Each
  * time can be off by one tick at its start and at its end, so the error is below 0.1 %. */
 static const double min_ticks = 5000;
-/* A result with a larger spread is rejected. Heuristic. */
+/* A result with a larger spread is rejected. Chosen, not derived. */
 static const double max_spread = 0.1;
-/* A later shape replaces the best one only if its rate is higher by this factor. Heuristic. */
+
+/* ---- shapes ---- */
+
+enum {
+    TRIES = 2, /* streams per shape when shapes are compared again with longer streams (caches) */
+    MAX_SHAPES = 32 /* more than there are shapes in either list */
+};
+/* A later shape replaces the best one only if its rate is higher by this factor. Chosen, not
+ * derived: repeats of one shape differ by less. */
 static const double min_gain = 1.01;
+
+/* ---- limits ---- */
+
 /* A result may exceed the theoretical limit by this factor. It is assumed that the clocks are known
  * to about 2 %. */
 static const double tolerance = 1.02;
+enum {
+    WARP_LANES = 32,
+    WORD_BYTES = 4,         /* of a load or store of one lane per cycle */
+    KEPLER_WORD_BYTES = 8,  /* the same for the shared memory of Kepler */
+    TRANSFERS_PER_CLOCK = 2 /* of a memory bus, at double data rate */
+};
+
+/* ---- sizes ---- */
+
 /* Bytes per SM of the first short streams. They take about ten times as long as their ramp-up,
  * which is a few latencies. Constant loads deliver fewer bytes per cycle, so their streams start
  * with fewer bytes. first_bytes also limits the arrays in caches and in shared memory, per SM. */
@@ -58,6 +80,12 @@ static const uint64_t max_memory_bytes = UINT64_C(4) << 30;
 /* Sizes that are assumed if unknown: no supported GPU has less. */
 static const double min_l1_bytes = 16384, min_constant_bytes = 1536, min_shared_bytes = 49152,
                     min_l2_bytes = 262144, min_memory_bytes = 1 << 30, min_threads_per_sm = 1024;
+enum {
+    L1_PART = 2,    /* an array is at most half of a cache of an SM, so that no set overflows */
+    L2_PART = 4,    /* and a quarter of L2: two partitions each hold their own part of the array and
+                     * copies of the other part */
+    MEMORY_PART = 8 /* and an eighth of the memory. Chosen: a copy needs two arrays. */
+};
 
 /* Where the arrays are. */
 enum place {
@@ -139,7 +167,7 @@ const char *fth_bandwidth_attribute(enum fth_bandwidth_target target)
 
 /* ---- requests ---- */
 
-struct search {
+struct bandwidth_search {
     const struct fth_prober *prober;
     const struct fth_gpu *known;
     enum fth_bandwidth_target target;
@@ -158,7 +186,7 @@ struct search {
     size_t pairs;
 };
 
-static bool in_memory(const struct search *search)
+static bool in_memory(const struct bandwidth_search *search)
 {
     return targets[search->target].place == IN_MEMORY;
 }
@@ -166,9 +194,11 @@ static bool in_memory(const struct search *search)
 /* Returns the bytes that all threads of an SM access in one iteration. With blocks_per_sm 0 (sweeps
  * only), the SM holds as many blocks as fit. All lanes of a warp load the same constant, so the
  * warp accesses one vector and not 32. */
-static uint64_t unit_bytes(const struct search *search, const struct fth_stream_shape *shape)
+static uint64_t unit_bytes(const struct bandwidth_search *search,
+                           const struct fth_stream_shape *shape)
 {
-    const uint64_t threads_per_vector = targets[search->target].path == FTH_PATH_CONSTANT ? 32 : 1;
+    const uint64_t threads_per_vector =
+        targets[search->target].path == FTH_PATH_CONSTANT ? WARP_LANES : 1;
     const uint64_t threads = shape->blocks_per_sm ? (uint64_t)shape->blocks_per_sm * shape->threads
                                                   : search->threads_per_sm;
     return threads / threads_per_vector * shape->vector_bytes * shape->unroll;
@@ -186,7 +216,7 @@ static uint64_t round_up(uint64_t number, uint64_t unit)
 
 /* Returns a sweep over arrays in memory that are in no cache, with at least `sm_bytes` of each
  * array per SM. */
-static struct fth_request make_sweep(const struct search *search,
+static struct fth_request make_sweep(const struct bandwidth_search *search,
                                      const struct fth_stream_shape *shape, uint64_t sm_bytes)
 {
     static const enum fth_sweep_kind kinds[FTH_STREAM_KINDS] = {[FTH_STREAM_READ] = FTH_SWEEP_READ,
@@ -202,7 +232,7 @@ static struct fth_request make_sweep(const struct search *search,
 
 /* Returns a stream of this shape that moves about `sm_bytes` per SM. Every thread moves the same
  * number of bytes, so that none finishes before the others. */
-static struct fth_request make_request(const struct search *search,
+static struct fth_request make_request(const struct bandwidth_search *search,
                                        const struct fth_stream_shape *shape, uint64_t sm_bytes)
 {
     if (in_memory(search))
@@ -235,7 +265,7 @@ static struct fth_request make_request(const struct search *search,
 }
 
 /* Returns the bytes that a stream or sweep moves in total. */
-static double moved_bytes(const struct search *search, const struct fth_request *request)
+static double moved_bytes(const struct bandwidth_search *search, const struct fth_request *request)
 {
     const struct fth_stream *stream = &request->stream;
     if (in_memory(search))
@@ -246,21 +276,24 @@ static double moved_bytes(const struct search *search, const struct fth_request 
            (stream->kind == FTH_STREAM_COPY ? 2 : 1);
 }
 
-/* Executes the requests and stores the nanoseconds of each. The samples of a stream are its
- * nanoseconds, the cycles of a block, and the resolution of the timer in nanoseconds; those of a
- * sweep are its nanoseconds and the number of wrong results (device.h). All of them are in the
- * array `cycles` of struct fth_samples, whatever their unit. */
-static enum fth_status ask(struct search *search, const struct fth_request *requests, size_t count,
-                           double *ns, struct fth_bandwidth *bandwidth, struct fth_error *error)
+/* Indices of the samples of a stream: its nanoseconds, the cycles of a block, and the resolution of
+ * the timer in nanoseconds; and of a sweep: its nanoseconds and the number of wrong results
+ * (device.h). All of them are in the array `cycles` of struct fth_samples, whatever their unit. */
+enum { STREAM_NS = 0, STREAM_TICK = 2, SWEEP_NS = 0, SWEEP_WRONG = 1 };
+
+/* Executes the requests and stores the nanoseconds of each. */
+static enum fth_status ask(struct bandwidth_search *search, const struct fth_request *requests,
+                           size_t count, double *ns, struct fth_bandwidth *bandwidth,
+                           struct fth_error *error)
 {
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(search->prober, requests, count, &answers, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
-        ns[i] = answers.items[i].cycles[0];
+        ns[i] = answers.items[i].cycles[in_memory(search) ? SWEEP_NS : STREAM_NS];
         if (!in_memory(search))
-            search->tick_ns = answers.items[i].cycles[2];
-        else if (answers.items[i].cycles[1] > 0)
-            status = fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", "memory",
+            search->tick_ns = answers.items[i].cycles[STREAM_TICK];
+        else if (answers.items[i].cycles[SWEEP_WRONG] > 0)
+            status = fth_fail(error, FTH_INCONCLUSIVE, operation, "memory",
                               "the results of the kernel are wrong, so its time does not count");
         search->samples++;
         bandwidth->clock_mhz = answers.items[i].clock_mhz;
@@ -274,7 +307,7 @@ static enum fth_status ask(struct search *search, const struct fth_request *requ
 /* Finds the best shape. Runs `tries` streams of each shape; the rate of a shape is that of its
  * fastest stream. A later shape replaces an earlier one only if its rate is higher by the factor
  * min_gain. `bytes_per_ns` receives the rate of the best shape. */
-static enum fth_status find_shape(struct search *search, size_t tries, uint64_t sm_bytes,
+static enum fth_status find_shape(struct bandwidth_search *search, size_t tries, uint64_t sm_bytes,
                                   struct fth_bandwidth *bandwidth, double *bytes_per_ns,
                                   struct fth_error *error)
 {
@@ -283,9 +316,9 @@ static enum fth_status find_shape(struct search *search, size_t tries, uint64_t 
     const size_t count = search->shape_count;
     for (size_t i = 0; i < count * tries; i++)
         requests[i] = make_request(search, &search->shapes[i % count], sm_bytes);
-    enum fth_status status = ask(search, requests, count * tries, ns, bandwidth, error);
     *bytes_per_ns = 0;
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+    FTH_TRY(ask(search, requests, count * tries, ns, bandwidth, error));
+    for (size_t i = 0; i < count; i++) {
         double min = ns[i];
         for (size_t k = 1; k < tries; k++)
             min = fmin(min, ns[k * count + i]);
@@ -295,12 +328,12 @@ static enum fth_status find_shape(struct search *search, size_t tries, uint64_t 
             bandwidth->shape = search->shapes[i];
         }
     }
-    return status;
+    return FTH_OK;
 }
 
 /* Makes the streams longer, so that the times of a long and a short one differ by min_ticks.
  * Returns false if they are already long enough or cannot be longer. */
-static bool lengthen(struct search *search, const struct fth_bandwidth *bandwidth,
+static bool lengthen(struct bandwidth_search *search, const struct fth_bandwidth *bandwidth,
                      double bytes_per_ns)
 {
     const struct fth_request request = make_request(search, &bandwidth->shape, search->sm_bytes);
@@ -324,7 +357,7 @@ static double half_quartile_range(const double *sorted, size_t count)
 
 /* Measures further pairs of streams of the best shape. `more_bytes` receives the number of bytes by
  * which a long stream exceeds a short one. */
-static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *bandwidth,
+static enum fth_status ask_pairs(struct bandwidth_search *search, struct fth_bandwidth *bandwidth,
                                  double *more_bytes, struct fth_error *error)
 {
     /* The first request is a warm-up: it fetches the instructions, and it replaces what another
@@ -354,12 +387,11 @@ static enum fth_status ask_pairs(struct search *search, struct fth_bandwidth *ba
 
 /* Measures one round: pairs of streams of the best shape. `spread` receives the relative spread of
  * the times; NAN if long streams took no longer than short ones. */
-static enum fth_status measure(struct search *search, struct fth_bandwidth *bandwidth,
+static enum fth_status measure(struct bandwidth_search *search, struct fth_bandwidth *bandwidth,
                                double *spread, struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
     const size_t max_pairs = search->thorough    ? MAX_PAIRS
-                             : in_memory(search) ? 3 * MEMORY_PAIRS
+                             : in_memory(search) ? MAX_BATCHES * MEMORY_PAIRS
                                                  : PAIRS;
     /* Memory gets further pairs only if the first ones have not reached the target spread. A
      * thorough measurement stops early only if the spread is 0, as on a simulated GPU without
@@ -368,11 +400,9 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
     search->pairs = 0;
     *spread = NAN;
     bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = NAN;
-    while (status == FTH_OK && search->pairs < max_pairs && !(*spread <= enough)) {
+    while (search->pairs < max_pairs && !(*spread <= enough)) {
         double more_bytes = 0;
-        status = ask_pairs(search, bandwidth, &more_bytes, error);
-        if (status != FTH_OK)
-            break;
+        FTH_TRY(ask_pairs(search, bandwidth, &more_bytes, error));
         const size_t middle = search->pairs / 2;
         /* The bandwidth is that of the fastest long stream, the one that was disturbed least, as in
          * STREAM. The short stream is the median one. It need not be the fastest: its deviation is
@@ -393,20 +423,19 @@ static enum fth_status measure(struct search *search, struct fth_bandwidth *band
         if (median < min_ticks / 2 * (double)search->tick_ns)
             *spread = fmax(*spread, 2 * target_spread);
     }
-    return status;
+    return FTH_OK;
 }
 
 double fth_memory_limit(const struct fth_gpu *known)
 {
-    /* Two transfers per cycle of the memory clock (double data rate). */
-    return fth_gpu_number(known, "device", "memory_bus_bits", NAN) / 8 * 2 *
+    return fth_gpu_number(known, "device", "memory_bus_bits", NAN) / 8 * TRANSFERS_PER_CLOCK *
            fth_gpu_number(known, "device", "memory_clock_mhz", NAN) * 1e6;
 }
 
 /* Returns the maximum possible bandwidth in bytes/s; NAN if unknown. An SM loads or stores at most
- * 32 words of 4 bytes per cycle, whatever the level. On Kepler, the words of shared memory have 8
- * bytes; for simplicity, the limit is then doubled for all levels. */
-static double theoretical_limit(const struct search *search, double clock_mhz)
+ * one word of 4 bytes per lane of a warp and cycle, whatever the level. On Kepler, the words of
+ * shared memory have 8 bytes; for simplicity, the limit is then doubled for all levels. */
+static double theoretical_limit(const struct bandwidth_search *search, double clock_mhz)
 {
     const struct fth_gpu *known = search->known;
     if (in_memory(search))
@@ -415,21 +444,23 @@ static double theoretical_limit(const struct search *search, double clock_mhz)
     const bool kepler = capability && strncmp(capability, "3.", 2) == 0;
     if (!isfinite(clock_mhz))
         clock_mhz = fth_gpu_number(known, "device", "clock_mhz", NAN);
-    return 32.0 * (kepler ? 8 : 4) * clock_mhz * 1e6 * (double)search->sms;
+    return (double)WARP_LANES * (kepler ? KEPLER_WORD_BYTES : WORD_BYTES) * clock_mhz * 1e6 *
+           (double)search->sms;
 }
 
 /* Fails if the result varies too much or exceeds the theoretical limit. The spread is NAN if long
  * streams took no longer than short ones. */
-static enum fth_status judge(const struct search *search, const struct fth_bandwidth *bandwidth,
-                             double spread, struct fth_error *error)
+static enum fth_status judge(const struct bandwidth_search *search,
+                             const struct fth_bandwidth *bandwidth, double spread,
+                             struct fth_error *error)
 {
     const char *element = targets[search->target].element;
     if (isnan(bandwidth->bytes_per_s) || isnan(spread) || spread > max_spread)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", element,
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, element,
                         "the times of the streams vary too much");
     const double limit = theoretical_limit(search, bandwidth->clock_mhz);
     if (bandwidth->bytes_per_s > limit * tolerance)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find bandwidth", element,
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, element,
                         "measured %.4g bytes/s, but the maximum is %.4g, given by %s",
                         bandwidth->bytes_per_s, limit,
                         in_memory(search) ? "the memory clock and bus width"
@@ -440,7 +471,7 @@ static enum fth_status judge(const struct search *search, const struct fth_bandw
 /* ---- the probe ---- */
 
 /* Finds the space for the arrays, and the first and maximum length of streams. */
-static void find_sizes(struct search *search)
+static void find_sizes(struct bandwidth_search *search)
 {
     const struct fth_gpu *known = search->known;
     const char *element = targets[search->target].element;
@@ -462,16 +493,14 @@ static void find_sizes(struct search *search)
     case FTH_PATH_CA:
     case FTH_PATH_READONLY:
     case FTH_PATH_TEXTURE:
-        /* Half of the cache, so that no set overflows; but 16 KiB (min_l1_bytes) or the whole cache
-         * if half is less, because hardly any shape is possible with a smaller array. */
+        /* But 16 KiB (min_l1_bytes) or the whole cache if half is less, because hardly any shape is
+         * possible with a smaller array. */
         capacity = fth_gpu_number(known, element, "size_bytes", min_l1_bytes);
-        capacity = fmax(capacity / 2, fmin(capacity, min_l1_bytes));
+        capacity = fmax(capacity / L1_PART, fmin(capacity, min_l1_bytes));
         break;
     default:
-        /* A quarter of L2, so that each of two partitions can hold its own part of the array and
-         * copies of the other part; and at most first_bytes per SM, which is enough to spread over
-         * the whole L2. */
-        capacity = fth_gpu_number(known, "l2", "size_bytes", min_l2_bytes) / 4;
+        /* At most first_bytes per SM, which is enough to spread over the whole L2. */
+        capacity = fth_gpu_number(known, "l2", "size_bytes", min_l2_bytes) / L2_PART;
         capacity /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
         capacity = fmin(capacity, (double)(first_bytes * search->sms));
         break;
@@ -479,8 +508,7 @@ static void find_sizes(struct search *search)
     search->capacity_bytes = (uint64_t)capacity;
     if (!in_memory(search))
         return;
-    /* At most an eighth of the memory per array. Heuristic. */
-    double bytes = fth_gpu_number(known, "memory", "size_bytes", min_memory_bytes) / 8;
+    double bytes = fth_gpu_number(known, "memory", "size_bytes", min_memory_bytes) / MEMORY_PART;
     bytes = fmin(bytes, (double)max_memory_bytes);
     search->max_bytes = (uint64_t)bytes / search->sms;
 }
@@ -488,7 +516,7 @@ static void find_sizes(struct search *search)
 /* Finds the resolution of the timer with a stream on one SM. Sweeps over memory are timed by the
  * driver's events and do not report it. Their resolution is assumed to be the same, because on an
  * H200 both timers advance by 32 ns. */
-static enum fth_status find_tick(struct search *search, struct fth_error *error)
+static enum fth_status find_tick(struct bandwidth_search *search, struct fth_error *error)
 {
     enum { THREADS = 32, VECTOR = 16 };
     struct fth_answers answers = {0};
@@ -503,16 +531,15 @@ static enum fth_status find_tick(struct search *search, struct fth_error *error)
                                          .threads = THREADS,
                                          .vector_bytes = VECTOR,
                                          .passes = 1};
-    enum fth_status status = fth_ask(search->prober, &request, 1, &answers, error);
-    if (status == FTH_OK)
-        search->tick_ns = answers.items[0].cycles[2];
+    FTH_TRY(fth_ask(search->prober, &request, 1, &answers, error));
+    search->tick_ns = answers.items[0].cycles[STREAM_TICK];
     fth_answers_fini(&answers);
-    return status;
+    return FTH_OK;
 }
 
 /* Returns whether the GPU supports hints to L2 about which data to keep: tries the shortest sweep
  * with hints. */
-static bool has_hints(const struct search *search)
+static bool has_hints(const struct bandwidth_search *search)
 {
     static const struct fth_stream_shape hinted = {0, 256, 16, 1, true};
     struct fth_answers answers = {0};
@@ -523,7 +550,7 @@ static bool has_hints(const struct search *search)
 }
 
 /* Selects the shapes of sweeps over memory that this GPU can run. */
-static void select_sweep_shapes(struct search *search)
+static void select_sweep_shapes(struct bandwidth_search *search)
 {
     size_t all, default_count;
     const struct fth_stream_shape *list = fth_sweep_shapes(&all, &default_count);
@@ -543,7 +570,7 @@ static void select_sweep_shapes(struct search *search)
 }
 
 /* Selects those of cache_shapes whose blocks all run at the same time and whose arrays fit. */
-static void select_stream_shapes(struct search *search)
+static void select_stream_shapes(struct bandwidth_search *search)
 {
     const size_t count = search->thorough ? FTH_COUNT(cache_shapes) : DEFAULT_CACHE_SHAPES;
     for (size_t i = 0; i < count; i++) {
@@ -564,17 +591,59 @@ static void select_stream_shapes(struct search *search)
     }
 }
 
+/* Finds the best shape with short streams, and again with longer ones if the timer requires them.
+ * For memory, the best shape shows only in long streams: the time of short ones depends mainly on
+ * how soon the blocks start. */
+static enum fth_status choose_shape(struct bandwidth_search *search,
+                                    struct fth_bandwidth *bandwidth, struct fth_error *error)
+{
+    double bytes_per_ns = 0;
+    if (in_memory(search))
+        FTH_TRY(find_tick(search, error));
+    FTH_TRY(find_shape(search, 1, search->sm_bytes, bandwidth, &bytes_per_ns, error));
+    const bool lengthened = lengthen(search, bandwidth, bytes_per_ns);
+    if (in_memory(search))
+        return find_shape(search, 1, LENGTH_RATIO * search->sm_bytes, bandwidth, &bytes_per_ns,
+                          error);
+    return lengthened ? find_shape(search, TRIES, search->sm_bytes, bandwidth, &bytes_per_ns, error)
+                      : FTH_OK;
+}
+
+/* Measures the best shape in rounds, and keeps the round with the least spread. */
+static enum fth_status measure_rounds(struct bandwidth_search *search,
+                                      struct fth_bandwidth *bandwidth, double *spread,
+                                      struct fth_error *error)
+{
+    const double target = search->thorough ? thorough_target_spread : target_spread;
+    struct fth_bandwidth last = *bandwidth;
+    for (int round = 0; round < MAX_ROUNDS; round++) {
+        double last_spread = NAN;
+        const enum fth_status status = measure(search, &last, &last_spread, error);
+        if (round == 0 || isnan(*spread) || last_spread < *spread) {
+            *spread = last_spread;
+            *bandwidth = last;
+        }
+        if (status != FTH_OK || *spread <= target)
+            return status;
+        /* If the streams cannot grow, the same length is repeated: the disturbance may be over. */
+        if (search->sm_bytes * GROWTH * LENGTH_RATIO <= search->max_bytes)
+            search->sm_bytes *= GROWTH;
+    }
+    return FTH_OK;
+}
+
 enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struct fth_gpu *known,
                                     enum fth_bandwidth_target target, bool thorough,
                                     struct fth_bandwidth *bandwidth, struct fth_error *error)
 {
-    struct search search = {.prober = prober,
-                            .known = known,
-                            .target = target,
-                            .thorough = thorough,
-                            .sms = at_least_one(prober->sms),
-                            .threads_per_sm = (uint64_t)fth_gpu_number(
-                                known, "device", "max_threads_per_sm", min_threads_per_sm)};
+    struct bandwidth_search search = {
+        .prober = prober,
+        .known = known,
+        .target = target,
+        .thorough = thorough,
+        .sms = at_least_one(prober->sms),
+        .threads_per_sm =
+            (uint64_t)fth_gpu_number(known, "device", "max_threads_per_sm", min_threads_per_sm)};
     *bandwidth = (struct fth_bandwidth){.clock_mhz = NAN};
     find_sizes(&search);
     if (in_memory(&search))
@@ -582,35 +651,13 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
     else
         select_stream_shapes(&search);
     if (search.shape_count == 0)
-        return fth_fail(error, FTH_UNSUPPORTED, "find bandwidth", targets[target].element,
+        return fth_fail(error, FTH_UNSUPPORTED, operation, targets[target].element,
                         "no launch shape is possible on this GPU (space for arrays: %llu bytes)",
                         (unsigned long long)search.capacity_bytes);
-    double spread = NAN, bytes_per_ns = 0;
-    enum fth_status status = in_memory(&search) ? find_tick(&search, error) : FTH_OK;
+    double spread = NAN;
+    enum fth_status status = choose_shape(&search, bandwidth, error);
     if (status == FTH_OK)
-        status = find_shape(&search, 1, search.sm_bytes, bandwidth, &bytes_per_ns, error);
-    const bool lengthened = status == FTH_OK && lengthen(&search, bandwidth, bytes_per_ns);
-    /* For memory, the best shape shows only in long streams: the time of short ones depends mainly
-     * on how soon the blocks start. */
-    if (status == FTH_OK && (lengthened || in_memory(&search)))
-        status = in_memory(&search)
-                     ? find_shape(&search, 1, LENGTH_RATIO * search.sm_bytes, bandwidth,
-                                  &bytes_per_ns, error)
-                     : find_shape(&search, TRIES, search.sm_bytes, bandwidth, &bytes_per_ns, error);
-    struct fth_bandwidth last = *bandwidth;
-    for (int round = 0; round < MAX_ROUNDS && status == FTH_OK; round++) {
-        double last_spread = NAN;
-        status = measure(&search, &last, &last_spread, error);
-        if (round == 0 || isnan(spread) || last_spread < spread) { /* keep the least spread */
-            spread = last_spread;
-            *bandwidth = last;
-        }
-        if (spread <= (thorough ? thorough_target_spread : target_spread))
-            break;
-        /* If the streams cannot grow, the same length is repeated: the disturbance may be over. */
-        if (search.sm_bytes * GROWTH * LENGTH_RATIO <= search.max_bytes)
-            search.sm_bytes *= GROWTH;
-    }
+        status = measure_rounds(&search, bandwidth, &spread, error);
     bandwidth->samples = search.samples;
     return status == FTH_OK ? judge(&search, bandwidth, spread, error) : status;
 }

@@ -11,26 +11,35 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const char operation[] = "find latency";
+
+/* ---- steady passes ---- */
+
 enum {
-    TIMED_PASSES = 15, /* odd, so that the median is one of the passes */
-    STRIDE = 8,        /* bytes */
+    TIMED_PASSES = 15, /* odd, so that the median is one of the passes; as in load_latency.c */
+    STRIDE = 8,        /* bytes: the smallest element of a chain */
     /* Elements of the two chains: multiples of the 32 loads that the kernel unrolls. The longer
      * chain has 8 KiB; all passes together take about 2 ms. */
     SHORT_COUNT = 32,
-    LONG_COUNT = 1056,
-    /* Elements and passes if passes are disturbed. About half of the passes over so short a chain
-     * are undisturbed. Each figure is from 5 parts of 36 passes; this is enough for a quarter of
-     * each part to be undisturbed, as fth_clean_mean_u32 requires. */
-    CLEAN_COUNT = 64,
-    CLEAN_PARTS = 5,
-    CLEAN_PASSES = 36 * CLEAN_PARTS,
+    LONG_COUNT = 1056
 };
 /* Slopes of undisturbed passes over one target differ by at most this fraction, as in
  * load_latency.c. */
 static const double steady_fraction = 0.01;
 
+/* ---- disturbed passes ---- */
+
+enum {
+    /* Elements and passes if passes are disturbed. About half of the passes over so short a chain
+     * are undisturbed. Each figure is from 5 parts of 36 passes; this is enough for a quarter of
+     * each part to be undisturbed, as fth_clean_mean_u32 requires. */
+    CLEAN_COUNT = 64,
+    CLEAN_PARTS = 5,
+    CLEAN_PASSES = 36 * CLEAN_PARTS
+};
+
 /* The slopes (cycles per load) of all passes of several targets. */
-struct pool {
+struct slope_pool {
     double *slopes;
     double *medians; /* for each slope, the median of its target */
     size_t count;
@@ -40,24 +49,23 @@ static enum fth_status figure_of(const double *slopes, size_t count, double cloc
                                  struct fth_figure *figure, struct fth_error *error)
 {
     struct fth_summary summary;
-    enum fth_status status = fth_summary_f64(slopes, count, &summary, error);
-    if (status == FTH_OK)
-        *figure = (struct fth_figure){.value = summary.median,
-                                      .low = summary.p05,
-                                      .high = summary.p95,
-                                      .samples = count,
-                                      .clock_mhz = clock_mhz,
-                                      .confidence = fth_cycles_agreement(slopes, count)};
-    return status;
+    FTH_TRY(fth_summary_f64(slopes, count, &summary, error));
+    *figure = (struct fth_figure){.value = summary.median,
+                                  .low = summary.p05,
+                                  .high = summary.p95,
+                                  .samples = count,
+                                  .clock_mhz = clock_mhz,
+                                  .confidence = fth_cycles_agreement(slopes, count)};
+    return FTH_OK;
 }
 
 static enum fth_status median_of(const struct fth_samples *samples, double *median,
                                  struct fth_error *error)
 {
     struct fth_summary summary;
-    enum fth_status status = fth_summary_u32(samples->cycles, samples->count, &summary, error);
+    FTH_TRY(fth_summary_u32(samples->cycles, samples->count, &summary, error));
     *median = summary.median;
-    return status;
+    return FTH_OK;
 }
 
 /* Computes the figure of one target and adds its slopes to the pool. A slope is that of one pass of
@@ -65,35 +73,34 @@ static enum fth_status median_of(const struct fth_samples *samples, double *medi
  * of the passes, from the means of undisturbed passes. A slope far from its target's median is
  * disturbed and is not added. */
 static enum fth_status add_target(const struct fth_samples *less, const struct fth_samples *more,
-                                  bool steady, struct pool *pool, struct fth_figure *figure,
+                                  bool steady, struct slope_pool *pool, struct fth_figure *figure,
                                   struct fth_error *error)
 {
     double *slopes = pool->slopes + pool->count;
     double from = 0;
-    enum fth_status status = steady ? median_of(less, &from, error)
-                                    : fth_clean_mean_u32(less->cycles, less->count, &from, error);
+    FTH_TRY(steady ? median_of(less, &from, error)
+                   : fth_clean_mean_u32(less->cycles, less->count, &from, error));
     const double hops = steady ? LONG_COUNT - SHORT_COUNT : CLEAN_COUNT - SHORT_COUNT;
     const size_t count = steady ? TIMED_PASSES : CLEAN_PARTS, part = more->count / count;
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         double to = more->cycles[i];
         if (!steady)
-            status = fth_clean_mean_u32(more->cycles + i * part, part, &to, error);
+            FTH_TRY(fth_clean_mean_u32(more->cycles + i * part, part, &to, error));
         slopes[i] = (to - from) / hops;
     }
-    if (status == FTH_OK)
-        status = figure_of(slopes, count, more->clock_mhz, figure, error);
-    for (size_t i = 0; i < count && status == FTH_OK; i++)
+    FTH_TRY(figure_of(slopes, count, more->clock_mhz, figure, error));
+    for (size_t i = 0; i < count; i++)
         if (fabs(slopes[i] - figure->value) <= steady_fraction * figure->value) {
             pool->slopes[pool->count] = slopes[i];
             pool->medians[pool->count++] = figure->value;
         }
-    return status;
+    return FTH_OK;
 }
 
 /* Measures all targets of clusters of one size. */
 static enum fth_status ask_size(const struct fth_prober *prober, uint32_t size, bool steady,
-                                struct fth_cluster_latency *latency, struct pool *own,
-                                struct pool *others, struct fth_error *error)
+                                struct fth_cluster_latency *latency, struct slope_pool *own,
+                                struct slope_pool *others, struct fth_error *error)
 {
     struct fth_request requests[2 * FTH_CLUSTER_TARGETS];
     for (uint32_t i = 0; i < 2 * size; i++) {
@@ -121,13 +128,13 @@ static enum fth_status ask_size(const struct fth_prober *prober, uint32_t size, 
 }
 
 /* Computes the figure of plateau `index` of the pool. */
-static enum fth_status plateau(const struct pool *pool, const struct fth_clusters *clusters,
+static enum fth_status plateau(const struct slope_pool *pool, const struct fth_clusters *clusters,
                                size_t index, double clock_mhz, struct fth_figure *figure,
                                struct fth_error *error)
 {
     double *members = calloc(pool->count, sizeof *members);
     if (!members)
-        return fth_no_memory(error, "find latency", NULL);
+        return fth_no_memory(error, operation, NULL);
     size_t count = 0;
     double mean = 0;
     for (size_t i = 0; i < pool->count; i++)
@@ -151,40 +158,38 @@ static enum fth_status plateau(const struct pool *pool, const struct fth_cluster
 }
 
 /* Decides on near and far blocks from the slopes of all targets. */
-static enum fth_status decide(const struct pool *own, const struct pool *others,
+static enum fth_status decide(const struct slope_pool *own, const struct slope_pool *others,
                               struct fth_cluster_latency *latency, struct fth_error *error)
 {
     const double clock_mhz = latency->targets[0].cycles.clock_mhz;
     struct fth_clusters clusters = {0};
-    enum fth_status status = figure_of(own->slopes, own->count, clock_mhz, &latency->own, error);
-    if (status == FTH_OK)
-        status = fth_cluster_f64(others->slopes, others->count, NULL, &clusters, error);
-    if (status == FTH_OK)
-        status = plateau(others, &clusters, 0, clock_mhz, &latency->near_cycles, error);
-    if (status == FTH_OK && clusters.count > 1)
-        status =
-            plateau(others, &clusters, clusters.count - 1, clock_mhz, &latency->far_cycles, error);
-    return status;
+    FTH_TRY(figure_of(own->slopes, own->count, clock_mhz, &latency->own, error));
+    FTH_TRY(fth_cluster_f64(others->slopes, others->count, NULL, &clusters, error));
+    FTH_TRY(plateau(others, &clusters, 0, clock_mhz, &latency->near_cycles, error));
+    if (clusters.count > 1)
+        FTH_TRY(
+            plateau(others, &clusters, clusters.count - 1, clock_mhz, &latency->far_cycles, error));
+    return FTH_OK;
 }
 
 /* Measures clusters of all sizes. */
 static enum fth_status ask_all(const struct fth_prober *prober, bool steady,
-                               struct fth_cluster_latency *latency, struct pool *own,
-                               struct pool *others, struct fth_error *error)
+                               struct fth_cluster_latency *latency, struct slope_pool *own,
+                               struct slope_pool *others, struct fth_error *error)
 {
-    static const uint32_t sizes[] = {2, 4, 8};
-    enum fth_status status = FTH_OK;
+    static const uint32_t sizes[] = {2, 4, 8}; /* 8: the largest portable size */
     own->count = others->count = latency->target_count = 0;
-    for (size_t i = 0; i < FTH_COUNT(sizes) && status == FTH_OK; i++) {
+    for (size_t i = 0; i < FTH_COUNT(sizes); i++) {
         struct fth_error fault = FTH_NO_ERROR;
-        status = ask_size(prober, sizes[i], steady, latency, own, others, &fault);
+        const enum fth_status status =
+            ask_size(prober, sizes[i], steady, latency, own, others, &fault);
         /* A small GPU may have too few SMs for the larger clusters. */
         if (status == FTH_UNSUPPORTED && i > 0)
-            return FTH_OK;
+            break;
         if (status != FTH_OK)
-            fth_error_move(error, &fault);
+            return fth_error_move(error, &fault);
     }
-    return status;
+    return FTH_OK;
 }
 
 /* Returns whether passes over the same target agree, for more than half of the targets. */
@@ -203,19 +208,21 @@ enum fth_status fth_probe_cluster(const struct fth_prober *prober,
 {
     const size_t max_slopes = (size_t)FTH_CLUSTER_TARGETS * TIMED_PASSES;
     *latency = (struct fth_cluster_latency){.far_cycles = {.value = NAN}};
-    struct pool own = {.slopes = calloc(max_slopes, sizeof *own.slopes),
-                       .medians = calloc(max_slopes, sizeof *own.medians)};
-    struct pool others = {.slopes = calloc(max_slopes, sizeof *others.slopes),
-                          .medians = calloc(max_slopes, sizeof *others.medians)};
+    struct slope_pool own = {.slopes = calloc(max_slopes, sizeof *own.slopes),
+                             .medians = calloc(max_slopes, sizeof *own.medians)};
+    struct slope_pool others = {.slopes = calloc(max_slopes, sizeof *others.slopes),
+                                .medians = calloc(max_slopes, sizeof *others.medians)};
     enum fth_status status = FTH_OK;
-    if (!own.slopes || !others.slopes || !own.medians || !others.medians)
-        status = fth_no_memory(error, "find latency", NULL);
-    if (status == FTH_OK)
-        status = ask_all(prober, true, latency, &own, &others, error);
+    if (!own.slopes || !others.slopes || !own.medians || !others.medians) {
+        status = fth_no_memory(error, operation, NULL);
+        goto out;
+    }
+    status = ask_all(prober, true, latency, &own, &others, error);
     if (status == FTH_OK && !are_steady(latency))
         status = ask_all(prober, false, latency, &own, &others, error);
     if (status == FTH_OK)
         status = decide(&own, &others, latency, error);
+out:
     free(own.slopes);
     free(own.medians);
     free(others.slopes);

@@ -19,21 +19,21 @@ enum fth_status fth_probe_operate(const struct fth_prober *prober,
     }
     struct fth_answers answers = {0};
     struct fth_summary less, more;
-    enum fth_status status = fth_ask(prober, requests, 2, &answers, error);
-    if (status == FTH_OK)
-        status = fth_summary_u32(answers.items[0].cycles, answers.items[0].count, &less, error);
+    FTH_TRY(fth_ask(prober, requests, 2, &answers, error));
+    const double clock_mhz = answers.items[0].clock_mhz;
+    enum fth_status status =
+        fth_summary_u32(answers.items[0].cycles, answers.items[0].count, &less, error);
     if (status == FTH_OK)
         status = fth_summary_u32(answers.items[1].cycles, answers.items[1].count, &more, error);
-    if (status == FTH_OK) {
-        const double operations =
-            (double)(plan->more_rounds - plan->rounds) *
-            fth_operation_round(plan->operate.operation, plan->operate.chains);
-        *cycles = (struct fth_figure){.value = (more.median - less.median) / operations,
-                                      .low = (more.min - less.median) / operations,
-                                      .high = (more.max - less.median) / operations,
-                                      .samples = less.count + more.count,
-                                      .clock_mhz = answers.items[0].clock_mhz};
-    }
     fth_answers_fini(&answers);
-    return status;
+    if (status != FTH_OK)
+        return status;
+    const double operations = (double)(plan->more_rounds - plan->rounds) *
+                              fth_operation_round(plan->operate.operation, plan->operate.chains);
+    *cycles = (struct fth_figure){.value = (more.median - less.median) / operations,
+                                  .low = (more.min - less.median) / operations,
+                                  .high = (more.max - less.median) / operations,
+                                  .samples = less.count + more.count,
+                                  .clock_mhz = clock_mhz};
+    return FTH_OK;
 }

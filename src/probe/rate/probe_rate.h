@@ -36,9 +36,9 @@ enum fth_bandwidth_target {
     FTH_BANDWIDTH_CLUSTER_WRITE,
     FTH_BANDWIDTH_TARGETS
 };
-/* Return the element and the attribute that hold this bandwidth in a description: "memory",
- * "read_bytes_per_s". */
+/* Returns the element that holds this bandwidth in a description, such as "memory". */
 const char *fth_bandwidth_element(enum fth_bandwidth_target target);
+/* Returns its attribute, such as "read_bytes_per_s". */
 const char *fth_bandwidth_attribute(enum fth_bandwidth_target target);
 
 /* The launch parameters of a stream (a bandwidth test that is timed inside the kernel) or of a
@@ -127,14 +127,16 @@ FTH_MUST_USE enum fth_status fth_probe_operate(const struct fth_prober *prober,
 
 /* ---- shared_banks.c ---- */
 
+/* The banks of shared memory. */
 struct fth_banks {
     unsigned banks;
     unsigned bank_bytes;    /* 0: not found */
     double first_cycles;    /* latency of a load without conflict */
     double conflict_cycles; /* added by every further word of the same bank */
-    double residual_cycles; /* root mean square distance of the latencies from the fitted line */
     size_t samples;
 };
+/* Finds the banks. FTH_INCONCLUSIVE if the latency of a load does not rise with the stride between
+ * lanes. */
 FTH_MUST_USE enum fth_status fth_probe_banks(const struct fth_prober *prober,
                                              struct fth_banks *banks, struct fth_error *error);
 
@@ -144,11 +146,13 @@ FTH_MUST_USE enum fth_status fth_probe_banks(const struct fth_prober *prober,
  * block: 2 + 4 + 8 targets. */
 enum { FTH_CLUSTER_TARGETS = 14 };
 
+/* The latency of one block as block 0 of its cluster sees it. */
 struct fth_cluster_target {
     uint32_t size;   /* blocks of the cluster */
     uint32_t target; /* block whose shared memory block 0 reads; 0: its own */
     struct fth_figure cycles;
 };
+/* The latencies of all blocks, and those of the nearest and the farthest. */
 struct fth_cluster_latency {
     struct fth_figure own;         /* a block's own shared memory, with the same instructions */
     struct fth_figure near_cycles; /* the nearest other blocks */

@@ -23,8 +23,15 @@ enum {
     /* Rounds of the two timed runs. The latency is computed from their difference. */
     SHORT_ROUNDS = 1,
     LONG_ROUNDS = 2,
-    PASSES = 3, /* repeats of each run. Heuristic. */
-    STRIDES = 8 /* strides of 1 to 128 words */
+    PASSES = 3,  /* repeats of each run; odd, for the median. Chosen. */
+    STRIDES = 8, /* strides of 1 to 128 words */
+    /* Numbers of banks that are tried. Chosen: far below and far above the 16 and 32 that GPUs have
+     * had (CUDA C++ Programming Guide, "Compute Capabilities"). */
+    MIN_BANKS = 4,
+    MAX_BANKS = 128,
+    /* Widths of a bank that are tried: that of most GPUs, and that of Kepler. */
+    NARROW_BYTES = 4,
+    WIDE_BYTES = 8
 };
 
 /* Measures the cycles of one load by `threads` lanes of a warp, `stride_bytes` apart. */
@@ -59,7 +66,7 @@ static unsigned conflict_ways(unsigned stride, unsigned banks)
 static void fit(const double *cycles, struct fth_banks *found)
 {
     double best = INFINITY;
-    for (unsigned banks = 4; banks <= 128; banks *= 2) {
+    for (unsigned banks = MIN_BANKS; banks <= MAX_BANKS; banks *= 2) {
         double sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0, error = 0;
         for (unsigned i = 0; i < STRIDES; i++) {
             double x = conflict_ways(1u << i, banks) - 1;
@@ -79,7 +86,6 @@ static void fit(const double *cycles, struct fth_banks *found)
             best = error;
             found->banks = banks;
             found->conflict_cycles = slope;
-            found->residual_cycles = sqrt(error / STRIDES);
         }
     }
 }
@@ -89,22 +95,17 @@ enum fth_status fth_probe_banks(const struct fth_prober *prober, struct fth_bank
 {
     double cycles[STRIDES];
     *found = (struct fth_banks){0};
-    enum fth_status status = FTH_OK;
-    for (unsigned i = 0; i < STRIDES && status == FTH_OK; i++) {
+    for (unsigned i = 0; i < STRIDES; i++) {
         struct fth_figure figure = {0};
-        status = latency(prober, FTH_LOAD_SHARED_4, WARP_LANES, UINT64_C(4) << i, &figure, error);
+        FTH_TRY(latency(prober, FTH_LOAD_SHARED_4, WARP_LANES, (uint64_t)NARROW_BYTES << i, &figure,
+                        error));
         cycles[i] = figure.value;
         found->samples += figure.samples;
     }
     struct fth_figure half_warp = {0}, full_warp = {0}, spaced = {0};
-    if (status == FTH_OK)
-        status = latency(prober, FTH_LOAD_SHARED_8, WARP_LANES / 2, 8, &half_warp, error);
-    if (status == FTH_OK)
-        status = latency(prober, FTH_LOAD_SHARED_8, WARP_LANES, 8, &full_warp, error);
-    if (status == FTH_OK)
-        status = latency(prober, FTH_LOAD_SHARED_8, WARP_LANES, 16, &spaced, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(latency(prober, FTH_LOAD_SHARED_8, WARP_LANES / 2, WIDE_BYTES, &half_warp, error));
+    FTH_TRY(latency(prober, FTH_LOAD_SHARED_8, WARP_LANES, WIDE_BYTES, &full_warp, error));
+    FTH_TRY(latency(prober, FTH_LOAD_SHARED_8, WARP_LANES, 2 * WIDE_BYTES, &spaced, error));
     found->samples += half_warp.samples + full_warp.samples + spaced.samples;
     fit(cycles, found);
     found->first_cycles = cycles[0];
@@ -116,9 +117,9 @@ enum fth_status fth_probe_banks(const struct fth_prober *prober, struct fth_bank
      * twice the stride. */
     const double half = found->conflict_cycles / 2;
     if (full_warp.value - half_warp.value > half) {
-        found->bank_bytes = 4;
+        found->bank_bytes = NARROW_BYTES;
     } else if (spaced.value - full_warp.value > half) {
-        found->bank_bytes = 8;
+        found->bank_bytes = WIDE_BYTES;
         found->banks /= 2; /* the fit above counted 4-byte banks */
     }
     return FTH_OK;

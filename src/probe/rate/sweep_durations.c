@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VECTOR = 16 }; /* bytes per load or store of a thread */
+static const char operation[] = "measure";
+
+enum { VECTOR = 16 }; /* bytes per load or store of a thread: a vector of four words */
 
 /* The launch shapes that are tried, as members of struct fth_stream_shape. The first DEFAULT_SHAPES
  * are tried unless the measurement is thorough. Chosen by experiment on an H200: copies are 6 %
@@ -25,7 +27,7 @@ static const struct fth_stream_shape shapes[] = {
     {0, 256, VECTOR, 4, true},   {0, 512, VECTOR, 4, true},  {0, 1024, VECTOR, 4, true},
     {0, 512, VECTOR, 8, true},
 };
-enum { DEFAULT_SHAPES = 3 };
+enum { DEFAULT_SHAPES = 3 }; /* the best of each kind of grid, with and without hints */
 
 const struct fth_stream_shape *fth_sweep_shapes(size_t *count, size_t *default_count)
 {
@@ -77,7 +79,7 @@ static enum fth_status check(const struct fth_request *request, const struct fth
     if (wrong == 0)
         return FTH_OK;
     const bool reads = request->family == FTH_FAMILY_SWEEP && request->sweep.kind == FTH_SWEEP_READ;
-    return fth_fail(error, FTH_INCONCLUSIVE, "measure", NULL,
+    return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                     reads ? "the sum of the data read is wrong"
                           : "%u results are wrong, so the time does not count",
                     (unsigned)wrong);
@@ -92,7 +94,7 @@ static enum fth_status summarize(const struct fth_request *request,
     struct fth_summary summary;
     uint32_t *times = calloc(rounds * repeats, sizeof *times);
     if (!times)
-        return fth_no_memory(error, "measure", NULL);
+        return fth_no_memory(error, operation, NULL);
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < rounds && status == FTH_OK; i++) {
         status = check(request, &answers[i * step], error);
@@ -100,17 +102,18 @@ static enum fth_status summarize(const struct fth_request *request,
     }
     if (status == FTH_OK)
         status = fth_summary_u32(times, rounds * repeats, &summary, error);
-    if (status == FTH_OK && !(summary.min > 0))
-        status = fth_fail(error, FTH_INCONCLUSIVE, "measure", NULL, "the measured time is zero");
-    if (status == FTH_OK)
-        *durations = (struct fth_durations){.best_ns = summary.min,
-                                            .median_ns = summary.median,
-                                            .worst_ns = summary.max,
-                                            .count = rounds * repeats,
-                                            .direct = request->family == FTH_FAMILY_TRANSFER &&
-                                                      answers[0].cycles[repeats + 1]};
     free(times);
-    return status;
+    if (status != FTH_OK)
+        return status;
+    if (!(summary.min > 0))
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL, "the measured time is zero");
+    *durations = (struct fth_durations){.best_ns = summary.min,
+                                        .median_ns = summary.median,
+                                        .worst_ns = summary.max,
+                                        .count = rounds * repeats,
+                                        .direct = request->family == FTH_FAMILY_TRANSFER &&
+                                                  answers[0].cycles[repeats + 1]};
+    return FTH_OK;
 }
 
 enum fth_status fth_probe_interleaved(const struct fth_prober *prober,
@@ -121,7 +124,7 @@ enum fth_status fth_probe_interleaved(const struct fth_prober *prober,
     struct fth_answers answers = {0};
     struct fth_request *all = calloc(count * rounds, sizeof *all);
     if (!all)
-        return fth_no_memory(error, "measure", NULL);
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < count * rounds; i++)
         all[i] = requests[i % count];
     for (size_t i = 0; i < count; i++)

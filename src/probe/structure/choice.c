@@ -15,7 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Minimum number of replacements per way for a comparison. Heuristic. */
+/* Minimum number of replacements per way for a comparison. The usual rule for tests of counts. */
 enum { MIN_CHOICES_PER_WAY = 5 };
 
 void fth_choices_fini(struct fth_choices *choices)

@@ -27,11 +27,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char operation[] = "find sets";
+
 enum {
-    /* Limits of the search. Heuristics. */
+    /* Limits of the search, which limit its time. Chosen, not derived. */
     MAX_SHIFT = 12,     /* n in (line >> n) % T */
     MAX_FOLD_BITS = 9,  /* bits per group of a folded mapping: up to 511 sets */
     MAX_HASH_BITS = 16, /* bits of the set index of a linear hash */
+    /* `fits` is limited by the first set that overflows. The other sets can still be empty then, so
+     * a mapping may have more sets than `fits`. More than MAX_SETS_PER_LINE times as many, and as
+     * many more, are considered implausible. Chosen, not derived. */
+    MAX_SETS_PER_LINE = 64,
     /* Bits of a line index. A mapping whose `bits` field is ALL_BITS is known for all lines, not
      * only for the low bits that were tested. 63 rather than 64, because 1 << bits must not
      * overflow. */
@@ -145,32 +151,42 @@ static bool is_consistent(const struct fth_mapping *mapping, const struct fth_ev
     return !(set_state->has_space && set_state->is_full);
 }
 
-bool fth_mapping_explains(const struct fth_mapping *mapping, const struct fth_evictions *evictions,
-                          const struct fth_eviction *eviction)
+enum fth_status fth_mapping_explains(const struct fth_mapping *mapping,
+                                     const struct fth_evictions *evictions,
+                                     const struct fth_eviction *eviction, bool *explains,
+                                     struct fth_error *error)
 {
     struct set_state *states = count_lines(mapping, evictions);
-    bool explains = states && is_same_set(mapping, eviction);
-    for (size_t i = 0; explains && i < evictions->count; i++)
-        explains = is_consistent(mapping, evictions, &evictions->items[i], states);
-    explains = explains && is_consistent(mapping, evictions, eviction, states);
+    if (!states)
+        return fth_no_memory(error, operation, NULL);
+    *explains = is_same_set(mapping, eviction);
+    for (size_t i = 0; *explains && i < evictions->count; i++)
+        *explains = is_consistent(mapping, evictions, &evictions->items[i], states);
+    *explains = *explains && is_consistent(mapping, evictions, eviction, states);
     free(states);
-    return explains;
+    return FTH_OK;
 }
 
+/* The search for the mapping with the most sets that explains all evictions. */
+struct fit {
+    const struct fth_evictions *evictions;
+    struct fth_mapping best;
+    uint64_t best_sets; /* 0: no mapping explains the evictions so far */
+    bool no_memory;     /* an allocation has failed; the best mapping may not have been tried */
+};
+
 /* Returns the number of sets of the mapping, or 0 if it does not explain all evictions. */
-static uint64_t count_explained_sets(const struct fth_mapping *mapping,
-                                     const struct fth_evictions *evictions)
+static uint64_t count_explained_sets(const struct fth_mapping *mapping, struct fit *fit)
 {
-    /* `fits` is limited by the first set that overflows. The other sets can still be empty then, so
-     * a mapping may have more sets than `fits`. More than 64 times as many are considered
-     * implausible. Heuristic. */
-    if (fth_mapping_sets(mapping) > 64 * evictions->fits + 64)
+    const struct fth_evictions *evictions = fit->evictions;
+    if (fth_mapping_sets(mapping) > MAX_SETS_PER_LINE * (evictions->fits + 1))
         return 0;
     for (size_t i = 0; i < evictions->count; i++)
         if (!is_same_set(mapping, &evictions->items[i]))
             return 0;
     struct set_state *states = count_lines(mapping, evictions);
     bool explains = states != NULL;
+    fit->no_memory = fit->no_memory || !states;
     for (size_t i = 0; explains && i < evictions->count; i++)
         explains = is_consistent(mapping, evictions, &evictions->items[i], states);
     free(states);
@@ -218,16 +234,18 @@ static struct fth_mapping find_linear(const struct fth_evictions *evictions)
 }
 
 /* Returns the folded mapping with the most sets that explains all evictions, if it has more sets
- * than `best_sets`; otherwise a mapping to one set. Powers of two are left to find_linear. */
-static struct fth_mapping find_folded(const struct fth_evictions *evictions, uint64_t best_sets)
+ * than the best mapping so far; otherwise a mapping to one set. Powers of two are left to
+ * find_linear. */
+static struct fth_mapping find_folded(struct fit *fit)
 {
     struct fth_mapping best = {.kind = FTH_MAPPING_MOD, .modulus = 1};
+    uint64_t best_sets = fit->best_sets;
     for (unsigned bits = 2; bits <= MAX_FOLD_BITS; bits++)
         for (uint64_t sets = ((uint64_t)1 << (bits - 1)) + 1; sets < (uint64_t)1 << bits; sets++)
             for (uint64_t offset = 0; offset < (uint64_t)1 << bits; offset++) {
                 struct fth_mapping mapping = {
                     .kind = FTH_MAPPING_FOLD, .shift = bits, .modulus = sets, .offset = offset};
-                uint64_t count = sets > best_sets ? count_explained_sets(&mapping, evictions) : 0;
+                uint64_t count = sets > best_sets ? count_explained_sets(&mapping, fit) : 0;
                 if (count > best_sets) {
                     best_sets = count;
                     best = mapping;
@@ -246,15 +264,14 @@ static uint32_t root_of(uint32_t *parents, uint32_t line)
 
 /* Whether the table, read cyclically from index `from` on, fills the sets in rotation, one line per
  * set and round, skipping sets that are full. If so, numbers[set] is the position of the set in the
- * rotation. */
+ * rotation. `order` has space for one number per set. */
 static bool is_round_robin(const uint32_t *table, uint64_t period, uint64_t from,
-                           const uint32_t *ways, uint32_t sets, uint32_t *numbers)
+                           const uint32_t *ways, uint32_t sets, uint32_t *numbers, uint32_t *order)
 {
     uint32_t numbered = 0;
+    bool round_robin = true;
     for (uint32_t set = 0; set < sets; set++)
         numbers[set] = UINT32_MAX;
-    uint32_t *order = calloc(sets, sizeof *order);
-    bool round_robin = order != NULL;
     for (uint64_t i = 0; round_robin && i < sets; i++) { /* the first round visits each set once */
         uint32_t set = table[(from + i) % period];
         round_robin = numbers[set] == UINT32_MAX;
@@ -266,37 +283,42 @@ static bool is_round_robin(const uint32_t *table, uint64_t period, uint64_t from
         for (uint32_t i = 0; round_robin && i < sets; i++)
             if (round < ways[order[i]])
                 round_robin = table[(from + at++) % period] == order[i];
-    free(order);
     return round_robin;
 }
 
 /* Renumbers the sets of the table in the order of rotation. Returns false if it is no rotation. */
-static bool number_round_robin(uint32_t *table, uint64_t period, uint32_t sets)
+static bool number_round_robin(uint32_t *table, uint64_t period, uint32_t sets, bool *no_memory)
 {
     uint32_t *ways = calloc(sets, sizeof *ways), *numbers = calloc(sets, sizeof *numbers);
+    uint32_t *order = calloc(sets, sizeof *order);
     bool round_robin = false;
-    for (uint64_t line = 0; ways && line < period; line++)
+    const bool allocated = ways && numbers && order;
+    *no_memory = *no_memory || !allocated;
+    for (uint64_t line = 0; allocated && line < period; line++)
         ways[table[line]]++;
-    for (uint64_t from = 0; ways && numbers && !round_robin && from < period; from++)
-        round_robin = is_round_robin(table, period, from, ways, sets, numbers);
+    for (uint64_t from = 0; allocated && !round_robin && from < period; from++)
+        round_robin = is_round_robin(table, period, from, ways, sets, numbers, order);
     for (uint64_t line = 0; round_robin && line < period; line++)
         table[line] = numbers[table[line]];
     free(ways);
     free(numbers);
+    free(order);
     return round_robin;
 }
 
 /* Returns the round-robin mapping that repeats after `fits` lines, or a mapping to one set if there
  * is none. It groups the lines [0, fits) into sets: line x has the same set as line x % `fits`, so
  * that x % `fits` and the victims of x are in one group. */
-static struct fth_mapping find_round_robin(const struct fth_evictions *evictions)
+static struct fth_mapping find_round_robin(struct fit *fit)
 {
+    const struct fth_evictions *evictions = fit->evictions;
     struct fth_mapping one = {.kind = FTH_MAPPING_MOD, .modulus = 1};
     uint64_t fits = evictions->fits;
     uint32_t *parents = calloc(fits, sizeof *parents);
     bool *seen = calloc(fits, sizeof *seen);
     uint32_t *table = calloc(fits, sizeof *table);
     bool complete = parents && seen && table;
+    fit->no_memory = fit->no_memory || !complete;
     for (uint32_t line = 0; complete && line < fits; line++)
         parents[line] = line;
     for (size_t i = 0; complete && i < evictions->count; i++) {
@@ -318,54 +340,57 @@ static struct fth_mapping find_round_robin(const struct fth_evictions *evictions
             table[line] = table[root_of(parents, line)];
     free(parents);
     free(seen);
-    if (complete && sets > 1 && number_round_robin(table, fits, sets))
+    if (complete && sets > 1 && number_round_robin(table, fits, sets, &fit->no_memory))
         return (struct fth_mapping){
             .kind = FTH_MAPPING_ROUND_ROBIN, .modulus = fits, .table = table};
     free(table);
     return one;
 }
 
-/* Replaces *best by the candidate if that explains all evictions and has more sets than *best_sets.
+/* Replaces the best mapping by the candidate if that explains all evictions and has more sets.
  * Returns whether it was replaced. */
-static bool consider(const struct fth_evictions *evictions, struct fth_mapping candidate,
-                     struct fth_mapping *best, uint64_t *best_sets)
+static bool consider(struct fit *fit, struct fth_mapping candidate)
 {
     bool possible =
         candidate.kind != FTH_MAPPING_LINEAR || fth_gf2_rank(&candidate.hash) <= MAX_HASH_BITS;
-    uint64_t sets = possible ? count_explained_sets(&candidate, evictions) : 0;
-    if (sets <= *best_sets)
+    uint64_t sets = possible ? count_explained_sets(&candidate, fit) : 0;
+    if (sets <= fit->best_sets)
         return false;
-    *best = candidate;
-    *best_sets = sets;
+    fit->best = candidate;
+    fit->best_sets = sets;
     return true;
 }
 
 enum fth_status fth_mapping_fit(const struct fth_evictions *evictions, struct fth_mapping *mapping,
                                 struct fth_error *error)
 {
-    uint64_t best_sets = 0;
-    *mapping = (struct fth_mapping){.kind = FTH_MAPPING_MOD, .modulus = 1};
+    const struct fth_mapping one = {.kind = FTH_MAPPING_MOD, .modulus = 1};
+    struct fit fit = {.evictions = evictions, .best = one};
     /* If two candidates have the same number of sets, the earlier one is kept. So `mod` has
      * priority, and a linear hash that selects bits has priority over the equivalent shifted
      * modulo. */
-    consider(evictions, find_modulo(evictions, 0), mapping, &best_sets);
-    consider(evictions, find_linear(evictions), mapping, &best_sets);
+    consider(&fit, find_modulo(evictions, 0));
+    consider(&fit, find_linear(evictions));
     for (unsigned shift = 1; shift <= MAX_SHIFT; shift++)
-        consider(evictions, find_modulo(evictions, shift), mapping, &best_sets);
-    consider(evictions, find_folded(evictions, best_sets), mapping, &best_sets);
+        consider(&fit, find_modulo(evictions, shift));
+    consider(&fit, find_folded(&fit));
     /* The groups of find_round_robin() are complete only if each eviction shows all lines of its
      * set. Otherwise one set could appear as several groups. */
     if (evictions->whole_sets) {
-        struct fth_mapping round_robin = find_round_robin(evictions);
-        if (!consider(evictions, round_robin, mapping, &best_sets))
+        struct fth_mapping round_robin = find_round_robin(&fit);
+        if (!consider(&fit, round_robin))
             free(round_robin.table);
     }
     /* If all candidates have more sets and fail, a single set may still explain the evictions. */
-    if (best_sets == 0)
-        consider(evictions, (struct fth_mapping){.kind = FTH_MAPPING_MOD, .modulus = 1}, mapping,
-                 &best_sets);
-    if (best_sets == 0)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+    if (fit.best_sets == 0)
+        consider(&fit, one);
+    *mapping = fit.best;
+    if (fit.no_memory) {
+        fth_mapping_fini(mapping);
+        return fth_no_memory(error, operation, NULL);
+    }
+    if (fit.best_sets == 0)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "no mapping of lines to sets explains which lines evict each other");
     return FTH_OK;
 }

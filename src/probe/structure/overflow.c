@@ -7,18 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Minimum ratio of miss to hit latency that allows distinguishing them. Heuristic. */
-static const double min_ratio = 1.15;
+static const char operation[] = "distinguish hits from misses";
 
-/* Quantile of the cycles; NAN where there are no samples or no memory. */
-static double quantile(const uint32_t *cycles, size_t count, double p)
+/* Minimum ratio of miss to hit latency that allows distinguishing them. Chosen, not derived. */
+static const double min_ratio = 1.15;
+/* Quantiles of the loads that are taken as the latency of a hit and of a miss: the lower quartile
+ * of loads that nearly all hit, and the upper quartile of loads most of which miss. */
+static const double hit_quantile = 0.25, miss_quantile = 0.75;
+enum { TIMED_PASSES = 2 }; /* the first brings the timing code into the instruction cache */
+
+/* Quantile of the cycles of the last timed pass; NAN where there are no samples. */
+static enum fth_status quantile(const struct fth_samples *samples, uint64_t count, double p,
+                                double *value, struct fth_error *error)
 {
     double *sorted = NULL;
-    if (count == 0 || fth_sorted_u32(cycles, count, "sort hops", &sorted, NULL) != FTH_OK)
-        return NAN;
-    double value = fth_quantile_sorted(sorted, count, p);
+    *value = NAN;
+    if (count == 0)
+        return FTH_OK;
+    FTH_TRY(fth_sorted_u32(samples->cycles + (TIMED_PASSES - 1) * count, count, operation, &sorted,
+                           error));
+    *value = fth_quantile_sorted(sorted, count, p);
     free(sorted);
-    return value;
+    return FTH_OK;
 }
 
 enum fth_status fth_probe_hit_and_miss(const struct fth_prober *prober,
@@ -32,19 +42,21 @@ enum fth_status fth_probe_hit_and_miss(const struct fth_prober *prober,
         struct fth_chain chain = {.stride_bytes = plan->line_bytes, .count = counts[i]};
         requests[i] = fth_request_make(plan->carveout_percent);
         fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, chain, 1);
-        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, 2);
+        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, TIMED_PASSES);
     }
     struct fth_answers answers = {0};
     FTH_TRY(fth_ask(prober, requests, 2, &answers, error));
     /* With twice the lines that fit, most loads miss under any replacement policy. */
-    *hit_cycles = quantile(answers.items[0].cycles + counts[0], counts[0], 0.25);
-    *miss_cycles = quantile(answers.items[1].cycles + counts[1], counts[1], 0.75);
+    enum fth_status status =
+        quantile(&answers.items[0], counts[0], hit_quantile, hit_cycles, error);
+    if (status == FTH_OK)
+        status = quantile(&answers.items[1], counts[1], miss_quantile, miss_cycles, error);
     fth_answers_fini(&answers);
-    if (!(*miss_cycles >= min_ratio * *hit_cycles))
-        return fth_fail(error, FTH_INCONCLUSIVE, "distinguish hits from misses", NULL,
-                        "loads take %.0f cycles with twice the lines that fit, %.0f with half",
-                        *miss_cycles, *hit_cycles);
-    return FTH_OK;
+    if (status == FTH_OK && !(*miss_cycles >= min_ratio * *hit_cycles))
+        status = fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                          "loads take %.0f cycles with twice the lines that fit, %.0f with half",
+                          *miss_cycles, *hit_cycles);
+    return status;
 }
 
 void fth_overflow_fini(struct fth_overflow *overflow)

@@ -15,23 +15,25 @@
 
 /* ---- mapping.c ---- */
 
-/* An index function. It maps the index of a line within an array to a set. The array is aligned to
- * its own size, so the low bits of a line's index are address bits. */
+/* The form of an index function. */
 enum fth_mapping_kind {
     FTH_MAPPING_MOD,    /* (line >> shift) % modulus */
     FTH_MAPPING_LINEAR, /* bit i of the set: parity of (line & row i of `hash`) */
     FTH_MAPPING_FOLD,   /* (XOR of all groups of `shift` bits of the line, ^ offset) % modulus */
     FTH_MAPPING_ROUND_ROBIN /* table[line % modulus] */
 };
+/* An index function. It maps the index of a line within an array to a set. The array is aligned to
+ * its own size, so the low bits of a line's index are address bits. */
 struct fth_mapping {
     enum fth_mapping_kind kind;
     unsigned shift;
     uint64_t modulus, offset;
     struct fth_gf2 hash;
-    unsigned
-        bits; /* LINEAR: low bits of the line index that were tested; higher bits are unknown */
+    /* LINEAR: number of low bits of the line index that were tested; higher bits are unknown. */
+    unsigned bits;
     uint32_t *table; /* ROUND_ROBIN: [modulus] set of each line, owned */
 };
+/* Frees the table. The mapping is then that to one set. */
 void fth_mapping_fini(struct fth_mapping *mapping);
 /* Returns the set of a line, from 0 to fth_mapping_sets() - 1. */
 uint64_t fth_mapping_set(const struct fth_mapping *mapping, uint64_t line);
@@ -44,6 +46,7 @@ struct fth_eviction {
     uint32_t *victims; /* [count] lines of [0, fits) that were seen to be evicted, owned */
     size_t count;
 };
+/* The evictions that were seen. */
 struct fth_evictions {
     uint64_t fits; /* lines that fit in the cache */
     struct fth_eviction *items;
@@ -51,6 +54,7 @@ struct fth_evictions {
     bool whole_sets; /* one line too many evicts all lines of its set, one after the other */
     bool *ignored;   /* [fits] lines that miss even if nothing evicts them; NULL: none */
 };
+/* Frees all evictions. */
 void fth_evictions_fini(struct fth_evictions *evictions);
 
 /* Finds the mapping with the most sets that explains all evictions. The candidates are the index
@@ -58,9 +62,11 @@ void fth_evictions_fini(struct fth_evictions *evictions);
  * Fails with FTH_INCONCLUSIVE if no candidate explains the evictions. */
 FTH_MUST_USE enum fth_status fth_mapping_fit(const struct fth_evictions *evictions,
                                              struct fth_mapping *mapping, struct fth_error *error);
-/* Whether the mapping explains `eviction` as well as all of `evictions`. */
-bool fth_mapping_explains(const struct fth_mapping *mapping, const struct fth_evictions *evictions,
-                          const struct fth_eviction *eviction);
+/* Sets *explains to whether the mapping explains `eviction` as well as all of `evictions`. */
+FTH_MUST_USE enum fth_status fth_mapping_explains(const struct fth_mapping *mapping,
+                                                  const struct fth_evictions *evictions,
+                                                  const struct fth_eviction *eviction,
+                                                  bool *explains, struct fth_error *error);
 /* Writes the name that a description uses for the mapping, and returns true. If descriptions have
  * no name for it, writes a readable formula and returns false. `equal_sets`: all sets have the same
  * number of ways. */
@@ -83,6 +89,7 @@ struct fth_choices {
     uint64_t lru_victims; /* replacements whose victim was the least recently used line */
     uint64_t replaced;    /* all replacements */
 };
+/* Frees the counts. */
 void fth_choices_fini(struct fth_choices *choices);
 /* Adds the replacements of one set. The set was filled with its lines 0, 1, …, `ways` in this order
  * and then walked again and again in the same order. `missed` lists the lines that missed after the
@@ -96,6 +103,7 @@ struct fth_choice_bits {
     const char *name; /* a policy, or "by arrival": random, weighted by the rank in arrival order */
     double bits;      /* per replacement */
 };
+/* Number of candidate policies. */
 enum { FTH_CHOICE_POLICIES = 6 };
 /* Fills `bits` for every candidate policy. Returns FTH_CHOICE_POLICIES, or 0 if there were too few
  * replacements. */
@@ -116,6 +124,7 @@ struct fth_cache_plan {
     bool one_step;           /* starting another step of a request evicts lines, so a request must
                                 have one step only. If false, fth_probe_sets tests for it. */
 };
+/* The sets, ways and index function of a cache. */
 struct fth_structure {
     struct fth_mapping mapping;
     uint64_t sets;
@@ -129,6 +138,7 @@ struct fth_structure {
     double confidence;          /* fraction of verification tests passed, by Laplace's rule */
     size_t samples;
 };
+/* Frees the structure, which is then empty. */
 void fth_structure_fini(struct fth_structure *structure);
 /* Finds sets, ways and the index function. Fails with FTH_INCONCLUSIVE if the samples do not
  * support an answer; `structure` is then empty. */
@@ -139,12 +149,14 @@ FTH_MUST_USE enum fth_status fth_probe_sets(const struct fth_prober *prober,
 
 /* ---- replacement.c ---- */
 
+/* Maximum number of loads that are kept for a report. */
 enum { FTH_MAX_REPLAY = 16 };
 /* One load of a set that overflows by one line. */
 struct fth_replay {
     uint32_t line; /* index of the line in the chain */
     int way;       /* way that the line was filled into; -1: the load hit, or the way is unknown */
 };
+/* The replacement policy of a cache. */
 struct fth_replacement {
     const char *policy; /* "lru", "fifo", "lfu", "plru", "random", "weighted" */
     double *way_shares; /* [ways] fraction of replacements per way; NULL: the policy does not choose
@@ -157,6 +169,7 @@ struct fth_replacement {
     double confidence;
     size_t samples;
 };
+/* Frees the shares of the ways. */
 void fth_replacement_fini(struct fth_replacement *replacement);
 /* Finds the replacement policy from one set. `one_set` is a chain with as many lines as the set has
  * ways; its further elements must be in the same set. Fails with FTH_INCONCLUSIVE if no known
@@ -181,23 +194,26 @@ struct fth_overflow {
     uint32_t *cycles; /* [count], owned */
     size_t count;
 };
+/* Frees the cycles. */
 void fth_overflow_fini(struct fth_overflow *overflow);
+/* Times `passes` passes over one line more than fits, load by load. */
 FTH_MUST_USE enum fth_status fth_probe_overflow(const struct fth_prober *prober,
                                                 const struct fth_cache_plan *plan, uint64_t passes,
                                                 struct fth_overflow *overflow,
                                                 struct fth_error *error);
 
-/* ---- shared by sets.c and sets_verify.c, for no other file ---- */
+/* ---- shared by sets.c and sets_verify.c ---- */
 
 enum {
     FTH_SETS_MIN_EVICTING = 24, /* lines that evict another one: more than the address bits that a
                                    hash can use (16 bits of line index in 2 MiB of 32-byte lines) */
-    FTH_SETS_MAX_TESTED = 64,   /* sets that are tested one by one. Heuristic: limits the time. */
+    FTH_SETS_MAX_TESTED = 64,   /* sets that are tested one by one. Chosen to limit the time. */
     /* Maximum number of loads spent on showing that a cache has only one set, or that a set is not
-     * smaller than assumed. Heuristic: limits the time. */
+     * smaller than assumed. Chosen to limit the time. */
     FTH_SETS_MAX_HOPS = 1000000
 };
 
+/* The state of one call of fth_probe_sets. */
 struct fth_sets_work {
     const struct fth_prober *prober;
     const struct fth_cache_plan *plan;
@@ -214,9 +230,7 @@ struct fth_sets_work {
     struct fth_rng rng;
 };
 
-/* In sets.c. */
-
-/* Returns a chain of `count` lines from `line` on; `stride` is in lines. */
+/* In sets.c. Returns a chain of `count` lines from `line` on; `stride` is in lines. */
 struct fth_chain fth_sets_chain(const struct fth_sets_work *work, uint64_t line, uint64_t stride,
                                 uint64_t count);
 /* Returns in how many of the passes 1 to `passes` the line missed; pass 0 is ignored. `count` is
@@ -232,10 +246,8 @@ FTH_MUST_USE enum fth_status fth_sets_find_members(struct fth_sets_work *work, u
 FTH_MUST_USE enum fth_status fth_sets_try_more(struct fth_sets_work *work, size_t *count,
                                                struct fth_error *error);
 
-/* In sets_verify.c. */
-
-/* Verifies the mapping of work->structure and fills its sets, ways, confidence and one_set. Fails
- * with FTH_INCONCLUSIVE if a test contradicts the mapping. */
+/* In sets_verify.c. Verifies the mapping of work->structure and fills its sets, ways, confidence
+ * and one_set. Fails with FTH_INCONCLUSIVE if a test contradicts the mapping. */
 FTH_MUST_USE enum fth_status fth_sets_verify(struct fth_sets_work *work, struct fth_error *error);
 
 #endif

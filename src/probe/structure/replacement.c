@@ -24,28 +24,50 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char operation[] = "find the replacement policy";
+
+/* ---- periods ---- */
+
 enum {
-    OBSERVED_PASSES = 16, /* passes over ways + 1 lines in which a period is sought. Heuristic. */
-    SETTLING_PASSES = 4,  /* the first passes, which are ignored in this search. Heuristic. */
-    SCRIPTS = 24,         /* two fixed and 22 random ones. Heuristic. */
-    COPIES = 3,           /* runs of each script if there may be disturbances; see take_medians */
+    OBSERVED_PASSES = 16, /* passes over ways + 1 lines in which a period is sought. Chosen. */
+    SETTLING_PASSES = 4,  /* the first passes, which are ignored in this search. Chosen. */
+    MAX_PERIOD = OBSERVED_PASSES / 3 /* passes; a longer period would be seen at most twice */
+};
+
+/* ---- scripts ---- */
+
+enum {
+    SCRIPTS = 24,     /* two fixed and 22 random ones. Chosen: the confidence is then 25/26. */
+    COPIES = 3,       /* runs of each script if there may be disturbances; see take_medians */
+    RANDOM_STEPS = 3, /* reuses in a random script, before the additional line. Chosen. */
+    MAX_REUSES = 3,   /* maximum passes of each of them. Chosen. */
+    TIMED_PASSES = 2, /* of the last step */
+    LINE_BYTES = 4    /* line of the simulated set; its size does not matter */
+};
+
+/* ---- counting ---- */
+
+enum {
     TARGET_REPLACED = 12000, /* replacements to count: with this number, a fraction of 1/2 has a
                                 standard deviation of 0.005. Fewer are counted if this would take
                                 more than MAX_HOPS loads. */
-    MAX_HOPS = 250000,       /* approximate maximum number of loads. Limits the time. Heuristic. */
+    MAX_HOPS = 250000,       /* approximate maximum number of loads. Chosen to limit the time. */
     MAX_PARTS = 16, /* maximum number of requests that the counting is divided into, each on its
-                       own SM. Heuristic. */
-    MIN_PART_PASSES = 64 /* minimum number of passes per part, if there are several. Heuristic. */
+                       own SM. Chosen. */
+    MIN_PART_PASSES = 64 /* minimum number of passes per part, if there are several. Chosen. */
 };
 /* Limits of the p-value of the G-test. At or below the first, the ways are not chosen with equal
  * probability; at or above the second, they are; in between, the test is inconclusive. The first is
- * also the limit of the Kolmogorov-Smirnov test. Heuristic. */
+ * also the limit of the Kolmogorov-Smirnov test. Chosen, not derived. */
 static const double max_p_uneven = 1e-5, min_p_even = 1e-3;
+/* Assumed probability that a choice that looks uniform is not. Chosen, not derived. */
+static const double max_p_wrong_random = 0.01;
+/* Weight of a way that was never replaced, in replacements. A weight must be positive. */
+static const double min_weight = 0.5;
 
 static enum fth_status out_of_memory(struct fth_error *error)
 {
-    fth_no_memory(error, "find the replacement policy", NULL);
-    return FTH_NO_MEMORY;
+    return fth_no_memory(error, operation, NULL);
 }
 
 void fth_replacement_fini(struct fth_replacement *replacement)
@@ -55,7 +77,7 @@ void fth_replacement_fini(struct fth_replacement *replacement)
 }
 
 /* The state of one call of fth_probe_policy. */
-struct work {
+struct policy_work {
     const struct fth_prober *prober;
     const struct fth_cache_plan *plan;
     struct fth_chain chain; /* lines of one set, as many as it has ways */
@@ -65,7 +87,7 @@ struct work {
 
 /* Returns a chain of `count` lines of the set from index `first` on. The indices may exceed the
  * ways: the lines that follow the chain are in the same set. */
-static struct fth_chain set_lines(const struct work *work, uint64_t first, uint64_t count)
+static struct fth_chain set_lines(const struct policy_work *work, uint64_t first, uint64_t count)
 {
     struct fth_chain chain = work->chain;
     chain.start_bytes += first * chain.stride_bytes;
@@ -73,14 +95,14 @@ static struct fth_chain set_lines(const struct work *work, uint64_t first, uint6
     return chain;
 }
 
-static struct fth_request make_request(const struct work *work)
+static struct fth_request make_request(const struct policy_work *work)
 {
     struct fth_request request = fth_request_make(work->plan->carveout_percent);
     request.alone = work->plan->alone;
     return request;
 }
 
-static bool is_slow(const struct work *work, uint32_t cycles)
+static bool is_slow(const struct policy_work *work, uint32_t cycles)
 {
     return cycles > work->plan->threshold_cycles;
 }
@@ -90,7 +112,7 @@ static bool is_slow(const struct work *work, uint32_t cycles)
 /* Makes script `number`: fill the set, use some of its lines again, once or several times, load one
  * more line, and find by timing which lines are resident. The scripts 0 and 1 distinguish LRU, FIFO
  * and LFU. The others are random, and also use some lines again after the additional line. */
-static struct fth_request make_script(const struct work *work, unsigned number)
+static struct fth_request make_script(const struct policy_work *work, unsigned number)
 {
     struct fth_request request = make_request(work);
     const enum fth_path path = work->plan->path;
@@ -103,15 +125,15 @@ static struct fth_request make_script(const struct work *work, unsigned number)
     if (number == 0) { /* FIFO evicts the first line, LRU and LFU the first that was not reused */
         fth_request_add(&request, FTH_STEP_WALK, path, set_lines(work, 0, half), 1);
     } else if (number == 1) { /* the first half is used often, the second half most recently */
-        fth_request_add(&request, FTH_STEP_WALK, path, set_lines(work, 0, half), 3);
+        fth_request_add(&request, FTH_STEP_WALK, path, set_lines(work, 0, half), MAX_REUSES);
         if (half < ways)
             fth_request_add(&request, FTH_STEP_WALK, path, set_lines(work, half, ways - half), 1);
     } else {
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < RANDOM_STEPS; i++) {
             uint64_t first = fth_rng_below(&rng, ways);
             uint64_t count = 1 + fth_rng_below(&rng, ways - first);
             fth_request_add(&request, FTH_STEP_WALK, path, set_lines(work, first, count),
-                            1 + fth_rng_below(&rng, 3));
+                            1 + fth_rng_below(&rng, MAX_REUSES));
         }
     }
     fth_request_add(&request, FTH_STEP_WALK, path, set_lines(work, ways, 1), 1);
@@ -120,19 +142,22 @@ static struct fth_request make_script(const struct work *work, unsigned number)
         fth_request_add(&request, FTH_STEP_WALK, path,
                         set_lines(work, first, 1 + fth_rng_below(&rng, ways - first)), 1);
     }
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, path, set_lines(work, 0, ways + 1), 2);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, path, set_lines(work, 0, ways + 1), TIMED_PASSES);
     return request;
 }
 
 /* Adds to *wrong the number of timed loads of a script for which the simulated policy predicts a
  * hit and the device missed, or vice versa. */
-static enum fth_status count_wrong(const struct work *work, const char *policy,
+static enum fth_status count_wrong(const struct policy_work *work, const char *policy,
                                    const struct fth_request *script,
                                    const struct fth_samples *samples, size_t *wrong,
                                    struct fth_error *error)
 {
-    const struct fth_cache_config config = {
-        .line_bytes = 4, .sets = 1, .ways = work->ways, .policy = policy, .write = FTH_WRITE_EVICT};
+    const struct fth_cache_config config = {.line_bytes = LINE_BYTES,
+                                            .sets = 1,
+                                            .ways = work->ways,
+                                            .policy = policy,
+                                            .write = FTH_WRITE_EVICT};
     struct fth_cache *cache = NULL;
     enum fth_status status = fth_cache_create(&config, &cache, error);
     size_t sample = 0;
@@ -142,7 +167,8 @@ static enum fth_status count_wrong(const struct work *work, const char *policy,
             (step->chain.start_bytes - work->chain.start_bytes) / work->chain.stride_bytes;
         for (uint64_t hop = 0; hop < step->passes * step->chain.count; hop++) {
             uint64_t line = first + hop % step->chain.count;
-            bool hit = fth_cache_access(cache, 4 * line, 4, FTH_CACHE_READ, NULL) == FTH_CACHE_HIT;
+            bool hit = fth_cache_access(cache, LINE_BYTES * line, LINE_BYTES, FTH_CACHE_READ,
+                                        NULL) == FTH_CACHE_HIT;
             if (step->kind != FTH_STEP_TIME_HOPS)
                 continue;
             /* Ignore the first hop of a step: its time includes the fetch of instructions. */
@@ -168,7 +194,8 @@ static void take_medians(struct fth_samples *a, const struct fth_samples *b,
 
 /* Runs all scripts and selects the one policy that predicts every load. `copies`: runs of each
  * script, 1 or COPIES. Fails with FTH_INCONCLUSIVE if no policy or more than one predicts all. */
-static enum fth_status run_scripts(struct work *work, unsigned copies, struct fth_error *error)
+static enum fth_status run_scripts(struct policy_work *work, unsigned copies,
+                                   struct fth_error *error)
 {
     /* "plru" must be the last: it is left out for some numbers of ways. */
     static const char *const policies[] = {"lru", "fifo", "lfu", "plru"};
@@ -201,12 +228,12 @@ static enum fth_status run_scripts(struct work *work, unsigned copies, struct ft
         return status;
     if (perfect == 0)
         return fth_fail(
-            error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
+            error, FTH_INCONCLUSIVE, operation, NULL,
             "the same loads miss every time, but no known policy predicts all of them: "
             "the closest, %s, is wrong for %zu loads; %zu were timed in all, including repeats",
             policies[best], wrong[best], work->found->samples);
     if (perfect > 1)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "more than one policy predicts every load");
     work->found->policy = policies[best];
     /* Laplace's rule (docs/methods.md): all SCRIPTS scripts agree. */
@@ -293,11 +320,11 @@ static void track_series(struct tracked_set *tracked_set, uint32_t ways, const b
 }
 
 /* Tracks a simulated set that chooses victims at random, with the given weights per way. */
-static enum fth_status track_simulated(const struct work *work, const double *weights,
+static enum fth_status track_simulated(const struct policy_work *work, const double *weights,
                                        uint64_t hops, struct tracked_set *tracked_set,
                                        struct fth_error *error)
 {
-    const struct fth_cache_config config = {.line_bytes = 4,
+    const struct fth_cache_config config = {.line_bytes = LINE_BYTES,
                                             .sets = 1,
                                             .ways = work->ways,
                                             .policy = "weighted",
@@ -311,8 +338,8 @@ static enum fth_status track_simulated(const struct work *work, const double *we
     if (status == FTH_OK)
         status = fth_cache_create(&config, &cache, error);
     for (uint64_t hop = 0; hop < hops && status == FTH_OK; hop++)
-        misses[hop] = fth_cache_access(cache, 4 * (hop % (work->ways + 1)), 4, FTH_CACHE_READ,
-                                       NULL) != FTH_CACHE_HIT;
+        misses[hop] = fth_cache_access(cache, LINE_BYTES * (hop % (work->ways + 1)), LINE_BYTES,
+                                       FTH_CACHE_READ, NULL) != FTH_CACHE_HIT;
     if (status == FTH_OK)
         track_series(tracked_set, work->ways, misses, hops);
     fth_cache_destroy(cache);
@@ -322,32 +349,33 @@ static enum fth_status track_simulated(const struct work *work, const double *we
 
 /* Sets *consistent to whether the distances between misses have the same distribution as those of a
  * simulated set that chooses its victims at random with the same weights. */
-static enum fth_status compare_distances(const struct work *work, const struct tracked_set *seen,
-                                         uint64_t hops, bool *consistent, struct fth_error *error)
+static enum fth_status compare_distances(const struct policy_work *work,
+                                         const struct tracked_set *seen, uint64_t hops,
+                                         bool *consistent, struct fth_error *error)
 {
     struct tracked_set simulated;
     struct fth_ks test = {.p = 0};
     double *weights = calloc((size_t)work->ways + 1, sizeof *weights);
     if (!weights)
         return out_of_memory(error);
-    /* A weight must be positive, so a way that was never replaced gets a small one. */
     for (uint32_t way = 0; way < work->ways; way++)
-        weights[way] = fmax((double)seen->counts[way], 0.5);
+        weights[way] = fmax((double)seen->counts[way], min_weight);
     enum fth_status status = tracked_set_init(&simulated, work->ways, hops, error);
-    if (status == FTH_OK) {
-        status = track_simulated(work, weights, hops, &simulated, error);
-        if (status == FTH_OK)
-            status = fth_ks_test(seen->distances, seen->distance_count, simulated.distances,
-                                 simulated.distance_count, &test, error);
-        *consistent = status == FTH_OK && test.p > max_p_uneven;
-        tracked_set_fini(&simulated);
-    }
+    if (status != FTH_OK)
+        goto out;
+    status = track_simulated(work, weights, hops, &simulated, error);
+    if (status == FTH_OK)
+        status = fth_ks_test(seen->distances, seen->distance_count, simulated.distances,
+                             simulated.distance_count, &test, error);
+    *consistent = test.p > max_p_uneven;
+    tracked_set_fini(&simulated);
+out:
     free(weights);
     return status;
 }
 
 /* Walks ways + 1 lines in `parts` requests of `passes` passes each, and tracks all of them. */
-static enum fth_status track_long_walk(struct work *work, uint64_t passes, size_t parts,
+static enum fth_status track_long_walk(struct policy_work *work, uint64_t passes, size_t parts,
                                        struct tracked_set *tracked_set, struct fth_error *error)
 {
     struct fth_request requests[MAX_PARTS];
@@ -373,57 +401,75 @@ static enum fth_status track_long_walk(struct work *work, uint64_t passes, size_
     return status;
 }
 
-/* Counts the replacements per way and decides between `random` and `weighted`. */
-static enum fth_status count_replacements(struct work *work, uint64_t misses_per_pass,
+/* How a long walk is divided: `parts` requests of `passes` passes each. */
+struct division {
+    uint64_t passes;
+    size_t parts;
+};
+
+/* Each part starts with the ways filled in order. It needs many passes, so that this start has
+ * little influence on the counts. */
+static struct division divide_walk(uint64_t count, uint64_t misses_per_pass)
+{
+    uint64_t passes = TARGET_REPLACED / (misses_per_pass ? misses_per_pass : 1) + 1;
+    passes = passes * count > MAX_HOPS ? MAX_HOPS / count : passes;
+    size_t parts = FTH_MIN(passes / MIN_PART_PASSES, MAX_PARTS);
+    parts = parts ? parts : 1;
+    return (struct division){.passes = passes / parts + 1, .parts = parts};
+}
+
+/* Decides between `random` and `weighted`, from `total` replacements. The confidence is one minus
+ * the assumed probability of a wrong decision: the limit of the G-test for `weighted`. */
+static enum fth_status decide_weights(struct policy_work *work,
+                                      const struct tracked_set *tracked_set, uint64_t total,
+                                      struct fth_error *error)
+{
+    struct fth_replacement *found = work->found;
+    const double p_uniform = fth_uniform_p_value(tracked_set->counts, work->ways, total);
+    const bool weighted = p_uniform <= max_p_uneven;
+    if (!weighted && p_uniform < min_p_even)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "the choice is random, but %llu replacements do not show whether all ways "
+                        "are equally likely",
+                        (unsigned long long)total);
+    found->way_shares = calloc((size_t)work->ways + 1, sizeof *found->way_shares);
+    if (!found->way_shares)
+        return out_of_memory(error);
+    for (uint32_t way = 0; way < work->ways; way++)
+        found->way_shares[way] = (double)tracked_set->counts[way] / (double)total;
+    found->policy = weighted ? "weighted" : "random";
+    found->confidence = 1 - (weighted ? max_p_uneven : max_p_wrong_random);
+    return FTH_OK;
+}
+
+/* Counts the replacements per way in a long walk, and finds out whether they are random. */
+static enum fth_status count_replacements(struct policy_work *work, uint64_t misses_per_pass,
                                           struct fth_error *error)
 {
     struct fth_replacement *found = work->found;
-    uint64_t count = (uint64_t)work->ways + 1;
-    uint64_t passes = TARGET_REPLACED / (misses_per_pass ? misses_per_pass : 1) + 1;
-    passes = passes * count > MAX_HOPS ? MAX_HOPS / count : passes;
-    /* Each part starts with the ways filled in order. It needs many passes, so that this start has
-     * little influence on the counts. */
-    size_t parts = passes / MIN_PART_PASSES < 1           ? 1
-                   : passes / MIN_PART_PASSES > MAX_PARTS ? MAX_PARTS
-                                                          : passes / MIN_PART_PASSES;
-    passes = passes / parts + 1;
+    const uint64_t count = (uint64_t)work->ways + 1;
+    const struct division division = divide_walk(count, misses_per_pass);
+    const uint64_t hops = division.passes * count * division.parts;
     struct tracked_set tracked_set;
-    enum fth_status status =
-        tracked_set_init(&tracked_set, work->ways, passes * count * parts, error);
-    if (status != FTH_OK)
-        return status;
-    status = track_long_walk(work, passes, parts, &tracked_set, error);
-    uint64_t total = 0;
-    for (uint32_t way = 0; way < work->ways; way++)
-        total += tracked_set.counts[way];
     bool consistent = false;
+    FTH_TRY(tracked_set_init(&tracked_set, work->ways, hops, error));
+    enum fth_status status =
+        track_long_walk(work, division.passes, division.parts, &tracked_set, error);
     if (status == FTH_OK)
-        status = compare_distances(work, &tracked_set, passes * count * parts, &consistent, error);
-    double p_uniform = fth_uniform_p_value(tracked_set.counts, work->ways, total);
-    found->replaced = total;
+        status = compare_distances(work, &tracked_set, hops, &consistent, error);
+    if (status != FTH_OK)
+        goto out;
+    for (uint32_t way = 0; way < work->ways; way++)
+        found->replaced += tracked_set.counts[way];
     memcpy(found->replay, tracked_set.replay, sizeof found->replay);
     found->replay_count = tracked_set.replay_count;
-    if (status == FTH_OK && !consistent)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
+    if (consistent)
+        status = decide_weights(work, &tracked_set, found->replaced, error);
+    else
+        status = fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                           "the misses do not repeat, but they are not those of a random choice of "
                           "ways either");
-    else if (status == FTH_OK && p_uniform > max_p_uneven && p_uniform < min_p_even)
-        status =
-            fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
-                     "the choice is random, but %llu replacements do not show whether all ways "
-                     "are equally likely",
-                     (unsigned long long)total);
-    if (status == FTH_OK &&
-        !(found->way_shares = calloc((size_t)work->ways + 1, sizeof *found->way_shares)))
-        status = out_of_memory(error);
-    for (uint32_t way = 0; way < work->ways && status == FTH_OK; way++)
-        found->way_shares[way] = (double)tracked_set.counts[way] / (double)total;
-    if (status == FTH_OK) {
-        found->policy = p_uniform <= max_p_uneven ? "weighted" : "random";
-        /* One minus the assumed probability of a wrong decision: the limit of the G-test for
-         * `weighted`, and 0.01 (heuristic) for `random`. */
-        found->confidence = 1 - (p_uniform <= max_p_uneven ? max_p_uneven : 0.01);
-    }
+out:
     tracked_set_fini(&tracked_set);
     return status;
 }
@@ -432,7 +478,7 @@ static enum fth_status count_replacements(struct work *work, uint64_t misses_per
 
 /* Times OBSERVED_PASSES passes over ways + 1 lines. Fills in `periodic` and the mean number of
  * misses per pass. */
-static enum fth_status observe_overflow(struct work *work, uint64_t *misses_per_pass,
+static enum fth_status observe_overflow(struct policy_work *work, uint64_t *misses_per_pass,
                                         struct fth_error *error)
 {
     uint64_t count = (uint64_t)work->ways + 1, misses = 0;
@@ -445,9 +491,9 @@ static enum fth_status observe_overflow(struct work *work, uint64_t *misses_per_
     for (uint64_t hop = count; hop < OBSERVED_PASSES * count; hop++)
         misses += is_slow(work, cycles[hop]);
     /* The hits and misses are periodic if, after the first passes, each pass equals the one
-     * `period` passes before. Periods of up to a third of the passes are tried. */
+     * `period` passes before. */
     work->found->periodic = false;
-    for (uint64_t period = 1; period <= OBSERVED_PASSES / 3 && !work->found->periodic; period++) {
+    for (uint64_t period = 1; period <= MAX_PERIOD && !work->found->periodic; period++) {
         bool same = true;
         for (uint64_t hop = (SETTLING_PASSES + period) * count; hop < OBSERVED_PASSES * count;
              hop++)
@@ -466,14 +512,14 @@ enum fth_status fth_probe_policy(const struct fth_prober *prober, const struct f
                                  struct fth_replacement *replacement, struct fth_error *error)
 {
     *replacement = (struct fth_replacement){.ways = one_set->count, .confidence = NAN};
-    struct work work = {.prober = prober,
-                        .plan = plan,
-                        .chain = *one_set,
-                        .ways = (uint32_t)one_set->count,
-                        .found = replacement};
+    struct policy_work work = {.prober = prober,
+                               .plan = plan,
+                               .chain = *one_set,
+                               .ways = (uint32_t)one_set->count,
+                               .found = replacement};
     uint64_t misses = 0;
     if (work.ways < 2)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "a set has only one way, so there is no victim to choose");
     FTH_TRY(observe_overflow(&work, &misses, error));
     /* Tree PLRU can take many passes to become periodic, so run the scripts in any case. */
@@ -488,12 +534,10 @@ enum fth_status fth_probe_policy(const struct fth_prober *prober, const struct f
      * ways are not filled in order and the way of a line is not known. */
     if (status == FTH_INCONCLUSIVE && !replacement->periodic && plan->alone)
         return fth_fail(
-            error, FTH_INCONCLUSIVE, "find the replacement policy", NULL,
+            error, FTH_INCONCLUSIVE, operation, NULL,
             "the misses do not repeat and are not those of LRU, FIFO, LFU or tree PLRU; ways "
             "cannot be tracked because this cache is never empty");
     if (status == FTH_INCONCLUSIVE && !replacement->periodic)
         return count_replacements(&work, misses, error);
-    if (status != FTH_OK && error)
-        *error = fault;
-    return status;
+    return status == FTH_OK ? FTH_OK : fth_error_move(error, &fault);
 }

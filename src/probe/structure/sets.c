@@ -24,36 +24,65 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char operation[] = "find sets";
+
+/* ---- lines that fit ---- */
+
 enum {
-    /* The lines x that are loaded alone. Heuristics: they balance evidence against time. */
-    NEAR_LINES = 24, /* the first lines directly after those that fit */
-    FAR_BATCH = 48,  /* random lines of the array, per batch of requests */
+    /* The largest footprint that is tried has SEARCH_FACTOR times the expected lines, and
+     * EXTRA_SEARCH_LINES more, which matters for small caches. Chosen, not derived. */
+    SEARCH_FACTOR = 4,
+    EXTRA_SEARCH_LINES = 768,
+    MAX_FITTING_LINES = 1 << 14, /* with more lines, the requests take too long. Chosen. */
+    MEMBER_PASSES = 8,           /* timed passes over one line more than fits. Chosen. */
+    /* A line that misses in at most one of RARE_PART passes is disturbed, if other lines miss in
+     * every pass. Chosen, not derived. */
+    RARE_PART = 4,
+    /* Maximum passes over all lines, per line that fits, to show that there is one set. Chosen. */
+    MAX_PASSES_PER_LINE = 4
+};
+/* Maximum fraction of the array that is tried, so that further lines remain: 3/4. Chosen. */
+enum { ARRAY_NUMERATOR = 3, ARRAY_DENOMINATOR = 4 };
+/* Size of the array that contains all lines. The device aligns arrays of up to 2 MiB to their size;
+ * the constant bank has 64 KiB. */
+static const uint64_t max_array_bytes = 2 << 20, constant_bank_bytes = 64 << 10;
+
+/* ---- lines x that are loaded alone; the numbers balance evidence against time ---- */
+
+enum {
+    NEAR_LINES = 24, /* the first lines directly after those that fit. Chosen. */
+    FAR_BATCH = 48,  /* random lines of the array, per batch of requests. Chosen. */
+    MAX_POWERS = 64, /* lines whose index is a power of two */
     /* Limits the number of random lines: at most MAX_FAR_HOPS / (lines that fit + 1), but at least
-     * FAR_BATCH. A request has about twice as many loads as fit. */
+     * FAR_BATCH. A request has about twice as many loads as fit. Chosen. */
     MAX_FAR_HOPS = 120000,
     /* Minimum number of pairs (line, evicted line). A mapping with twice the true number of sets
      * explains a pair by chance with probability 1/2, and 24 pairs with 2^-24. */
     MIN_PAIRS = 24,
     /* At least this number of random lines must evict another one, or the probe fails. A linear
-     * hash needs more (check_evictions()). Heuristic. The search itself has a higher aim: within
-     * its limits, it tries random lines until FTH_SETS_MIN_EVICTING (24) of them evict another one.
-     */
+     * hash needs more (check_evictions()). Chosen, not derived. The search itself has a higher aim:
+     * within its limits, it tries random lines until FTH_SETS_MIN_EVICTING (24) of them evict
+     * another one. */
     MIN_FAR_EVICTING = 6,
+    VOTES = 3,        /* repeats of each request if hits are sometimes slow: a majority decides */
+    CONTROL_RUNS = 4, /* requests without a line x, for comparison. Chosen. */
+    /* Requests of several steps are useless if more lines than one in CONTROL_PART, plus
+     * CONTROL_LINES, are lost in the control runs. Chosen, not derived. */
+    CONTROL_PART = 16,
+    CONTROL_LINES = 8
+};
+
+/* ---- windows ---- */
+
+enum {
     WINDOWS = 24,       /* walks over one line more than fits, each with a different start */
-    WINDOW_ALIGN = 64,  /* lines; see random_window_start() */
+    WINDOW_ALIGN = 64,  /* lines; see random_window_start(). Chosen, not derived. */
     WINDOW_PASSES = 24, /* passes of each walk. On an H200, every line of the overflowing set
                            misses at least once in 24 passes (docs/results/h200.md). */
-    CONTROL_RUNS = 4,   /* requests without a line x, for comparison */
-    VOTES = 3,          /* repeats of each request if hits are sometimes slow */
-    MEMBER_PASSES = 8,  /* timed passes over one line more than fits */
-    /* The largest footprint that is tried has four times the expected lines plus this number, which
-     * matters for small caches. Heuristic. */
-    EXTRA_SEARCH_LINES = 768,
-    MAX_FITTING_LINES = 1 << 14 /* with more lines, the requests take too long */
+    /* Passes that are ignored as a warm-up, as find_series() in dissect.c does: a line that is slow
+     * only there need not be in the set. */
+    WINDOW_WARM_PASSES = 2
 };
-/* Size of the array that contains all lines. The device aligns arrays of up to 2 MiB to their size;
- * the constant bank has 64 KiB. */
-static const uint64_t max_array_bytes = 2 << 20, constant_bank_bytes = 64 << 10;
 
 struct fth_chain fth_sets_chain(const struct fth_sets_work *work, uint64_t line, uint64_t stride,
                                 uint64_t count)
@@ -81,11 +110,12 @@ static enum fth_status count_fitting(struct fth_sets_work *work, struct fth_erro
                     fth_sets_chain(work, work->limit - 1, 1, 1), 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, fth_sets_chain(work, 0, 1, 1), 1);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(work->prober, &request, 1, &answers, error);
+    FTH_TRY(fth_ask(work->prober, &request, 1, &answers, error));
     fth_answers_fini(&answers);
     struct fth_capacity capacity = {0};
-    uint64_t largest = 4 * plan->fits_bytes / plan->line_bytes + EXTRA_SEARCH_LINES;
-    largest = largest < work->limit * 3 / 4 ? largest : work->limit * 3 / 4;
+    const uint64_t expected = SEARCH_FACTOR * plan->fits_bytes / plan->line_bytes;
+    const uint64_t largest =
+        FTH_MIN(expected + EXTRA_SEARCH_LINES, work->limit * ARRAY_NUMERATOR / ARRAY_DENOMINATOR);
     /* fth_probe_capacity uses the geometric mean of the two latencies as its threshold. Equal
      * values make it use that of the plan. */
     const struct fth_capacity_plan size = {.path = plan->path,
@@ -95,19 +125,18 @@ static enum fth_status count_fitting(struct fth_sets_work *work, struct fth_erro
                                            .largest_bytes = largest * plan->line_bytes,
                                            .hit_cycles = plan->threshold_cycles,
                                            .miss_cycles = plan->threshold_cycles};
-    if (status == FTH_OK)
-        status = fth_probe_capacity(work->prober, &size, &capacity, error);
-    if (status == FTH_OK && capacity.misses_bytes == 0)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                          "no footprint within the limits of the search overflows the cache");
+    FTH_TRY(fth_probe_capacity(work->prober, &size, &capacity, error));
+    if (capacity.misses_bytes == 0)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "no footprint within the limits of the search overflows the cache");
     work->fits = capacity.fits_bytes / plan->line_bytes;
     work->evictions.fits = work->fits;
     work->structure->samples += capacity.samples;
-    if (status == FTH_OK && work->fits > MAX_FITTING_LINES)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                          "%llu lines fit, which is too many for this method",
-                          (unsigned long long)work->fits);
-    return status;
+    if (work->fits > MAX_FITTING_LINES)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "%llu lines fit, which is too many for this method",
+                        (unsigned long long)work->fits);
+    return FTH_OK;
 }
 
 uint64_t fth_sets_count_misses(const struct fth_sets_work *work, const uint32_t *cycles,
@@ -135,10 +164,10 @@ enum fth_status fth_sets_find_members(struct fth_sets_work *work, uint64_t passe
     for (uint64_t line = 0; line < count; line++) {
         uint64_t misses = fth_sets_count_misses(work, answers.items[0].cycles, count, line, passes);
         always += misses == passes;
-        often += misses > passes / 4 && misses < passes;
+        often += misses > passes / RARE_PART && misses < passes;
     }
-    /* If some lines miss in every pass, and all others in at most a quarter of the passes, the
-     * misses of the latter are disturbances. Fewer passes than MEMBER_PASSES do not suffice for
+    /* If some lines miss in every pass, and all others rarely, the misses of the latter are
+     * disturbances. Fewer passes than MEMBER_PASSES do not suffice for
      * this conclusion; check_single() can ask for fewer. */
     if (always > 1 && often == 0 && passes >= MEMBER_PASSES)
         min_misses = passes;
@@ -155,7 +184,7 @@ enum fth_status fth_sets_find_members(struct fth_sets_work *work, uint64_t passe
     work->structure->samples += answers.items[0].count;
     fth_answers_fini(&answers);
     if (work->member_count == 0)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "a walk over one line more than fits has no miss");
     return FTH_OK;
 }
@@ -186,9 +215,9 @@ static enum fth_status run_controls(struct fth_sets_work *work, struct fth_error
     for (size_t i = 0; i < CONTROL_RUNS; i++)
         requests[i] = make_eviction_request(work, UINT64_MAX);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(work->prober, requests, CONTROL_RUNS, &answers, error);
+    FTH_TRY(fth_ask(work->prober, requests, CONTROL_RUNS, &answers, error));
     uint64_t ignored = 0, now_and_then = 0;
-    for (uint64_t line = 0; line < work->fits && status == FTH_OK; line++) {
+    for (uint64_t line = 0; line < work->fits; line++) {
         unsigned slow = 0;
         for (size_t i = 0; i < CONTROL_RUNS; i++)
             slow += is_slow(work, answers.items[i].cycles[work->fits + line]);
@@ -199,15 +228,15 @@ static enum fth_status run_controls(struct fth_sets_work *work, struct fth_error
     fth_answers_fini(&answers);
     work->votes = now_and_then ? VOTES : 1;
     /* The L1 of an H200 loses some of its oldest lines whenever a step of a request starts,
-     * possibly the same lines every time. Requests of several steps are useless there. The limit of
-     * a 16th of the lines plus 8 is a heuristic. (A line that is slow in three of four runs counts
-     * twice.) */
-    work->use_windows = work->plan->one_step || now_and_then + ignored > work->fits / 16 + 8;
+     * possibly the same lines every time. Requests of several steps are useless there. (A line that
+     * is slow in three of four runs counts twice.) */
+    work->use_windows =
+        work->plan->one_step || now_and_then + ignored > work->fits / CONTROL_PART + CONTROL_LINES;
     if (work->use_windows) {
         work->votes = 1;
         memset(work->evictions.ignored, 0, work->fits * sizeof *work->evictions.ignored);
     }
-    return status;
+    return FTH_OK;
 }
 
 /* ---- which lines evict which, with requests of one step: windows ---- */
@@ -226,7 +255,7 @@ static enum fth_status add_window_choices(struct fth_sets_work *work,
     uint32_t *missed = calloc(count * WINDOW_PASSES + 1, sizeof *missed);
     size_t misses = 0;
     if (!missed)
-        return fth_no_memory(error, "find sets", NULL);
+        return fth_no_memory(error, operation, NULL);
     /* Pass 0 fills the set. fth_choices_add needs all misses after the fill, so pass 1 counts here,
      * although try_windows() ignores it. */
     for (uint64_t pass = 1; pass < WINDOW_PASSES; pass++)
@@ -239,6 +268,44 @@ static enum fth_status add_window_choices(struct fth_sets_work *work,
     return status;
 }
 
+/* Whether a line of a window missed in any pass after the warm-up. */
+static bool ever_misses(const struct fth_sets_work *work, const struct fth_samples *samples,
+                        uint64_t line)
+{
+    for (uint64_t pass = WINDOW_WARM_PASSES; pass < WINDOW_PASSES; pass++)
+        if (is_slow(work, samples->cycles[pass * (work->fits + 1) + line]))
+            return true;
+    return false;
+}
+
+/* Appends the lines of a window that ever miss to work->evictions. */
+static enum fth_status record_window(struct fth_sets_work *work, uint64_t start,
+                                     const struct fth_samples *samples, struct fth_error *error)
+{
+    const uint64_t lines = work->fits + 1;
+    struct fth_evictions *all = &work->evictions;
+    void *items = all->items;
+    uint32_t *victims = calloc(lines, sizeof *victims);
+    if (!victims || !fth_grow(&items, all->count, &all->capacity, sizeof *all->items)) {
+        free(victims);
+        return fth_no_memory(error, operation, NULL);
+    }
+    all->items = items;
+    size_t missed = 0;
+    for (uint64_t line = 0; line < lines; line++)
+        if (ever_misses(work, samples, line))
+            victims[missed++] = (uint32_t)(start + line);
+    enum fth_status status =
+        missed > 1 ? add_window_choices(work, samples, start, victims, missed, error) : FTH_OK;
+    /* Record the window as if the first line of the set had evicted the others. */
+    const uint64_t first = missed ? victims[0] : start;
+    missed -= missed > 0;
+    memmove(victims, victims + 1, missed * sizeof *victims);
+    all->items[all->count++] = (struct fth_eviction){first, victims, missed};
+    work->structure->samples += samples->count;
+    return status;
+}
+
 /* Walks windows of one line more than fits, at the given starts, in requests of one step. All lines
  * that ever miss in a window are in one set (Mei and Chu 2017, Section 4.5, Fig. 11). If a window
  * has lines on both sides of line 2^n, they differ in bit n of the line index. This shows whether
@@ -247,43 +314,15 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
                                    struct fth_error *error)
 {
     struct fth_request requests[WINDOWS] = {{0}};
-    const uint64_t lines = work->fits + 1;
     for (size_t i = 0; i < count; i++) {
         requests[i] = fth_request_make(work->plan->carveout_percent);
         fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, work->plan->path,
-                        fth_sets_chain(work, starts[i], 1, lines), WINDOW_PASSES);
+                        fth_sets_chain(work, starts[i], 1, work->fits + 1), WINDOW_PASSES);
     }
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(work->prober, requests, count, &answers, error);
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
-        struct fth_evictions *all = &work->evictions;
-        void *items = all->items;
-        uint32_t *victims = calloc(lines, sizeof *victims);
-        if (!victims || !fth_grow(&items, all->count, &all->capacity, sizeof *all->items)) {
-            free(victims);
-            status = fth_no_memory(error, "find sets", NULL);
-            break;
-        }
-        all->items = items;
-        size_t missed = 0;
-        for (uint64_t line = 0; line < lines; line++) {
-            bool ever = false;
-            /* The first two passes are ignored as a warm-up, as find_series() in dissect.c does: a
-             * line that is slow only there need not be in the set. */
-            for (uint64_t pass = 2; pass < WINDOW_PASSES; pass++)
-                ever = ever || is_slow(work, answers.items[i].cycles[pass * lines + line]);
-            if (ever)
-                victims[missed++] = (uint32_t)(starts[i] + line);
-        }
-        if (missed > 1)
-            status = add_window_choices(work, &answers.items[i], starts[i], victims, missed, error);
-        /* Record the window as if the first line of the set had evicted the others. */
-        uint64_t first = missed ? victims[0] : starts[i];
-        missed -= missed > 0;
-        memmove(victims, victims + 1, missed * sizeof *victims);
-        all->items[all->count++] = (struct fth_eviction){first, victims, missed};
-        work->structure->samples += answers.items[i].count;
-    }
+    for (size_t i = 0; i < answers.count && status == FTH_OK; i++)
+        status = record_window(work, starts[i], &answers.items[i], error);
     fth_answers_fini(&answers);
     return status;
 }
@@ -291,7 +330,7 @@ static enum fth_status try_windows(struct fth_sets_work *work, const uint64_t *s
 /* Returns a random start of a window. It is a multiple of WINDOW_ALIGN lines, so that the lines of
  * the window are distributed over the sets as evenly as those from line 0 on. This holds for index
  * functions whose sequence of sets repeats every WINDOW_ALIGN lines, either exactly or with the
- * sets permuted. Heuristic. */
+ * sets permuted. */
 static uint64_t random_window_start(struct fth_sets_work *work)
 {
     uint64_t positions = (work->limit - work->fits - 1) / WINDOW_ALIGN;
@@ -327,13 +366,13 @@ static enum fth_status record_victims(struct fth_sets_work *work, uint64_t line,
     struct fth_evictions *all = &work->evictions;
     void *items = all->items;
     if (!fth_grow(&items, all->count, &all->capacity, sizeof *all->items))
-        return fth_no_memory(error, "find sets", NULL);
+        return fth_no_memory(error, operation, NULL);
     all->items = items;
     struct fth_eviction *eviction = &all->items[all->count];
     *eviction = (struct fth_eviction){.line = line,
                                       .victims = calloc(work->fits, sizeof *eviction->victims)};
     if (!eviction->victims)
-        return fth_no_memory(error, "find sets", NULL);
+        return fth_no_memory(error, operation, NULL);
     all->count++;
     for (uint64_t at = 0; at < work->fits; at++) {
         unsigned slow = 0;
@@ -351,7 +390,7 @@ static enum fth_status try_lines(struct fth_sets_work *work, const uint64_t *lin
 {
     struct fth_request *requests = calloc(count * work->votes + 1, sizeof *requests);
     if (!requests)
-        return fth_no_memory(error, "find sets", NULL);
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < count * work->votes; i++)
         requests[i] = make_eviction_request(work, lines[i / work->votes]);
     struct fth_answers answers = {0};
@@ -398,25 +437,25 @@ static size_t count_evicting(const struct fth_sets_work *work, size_t first)
  * only a few evict another one if the lines that fit do not fill all sets. */
 static enum fth_status find_evictions(struct fth_sets_work *work, struct fth_error *error)
 {
-    uint64_t lines[NEAR_LINES + FAR_BATCH + 64];
+    uint64_t lines[NEAR_LINES + FAR_BATCH + MAX_POWERS];
     size_t count = 0;
     for (uint64_t line = work->fits; line < work->fits + NEAR_LINES && line < work->limit; line++)
         lines[count++] = line;
     for (uint64_t line = 1; line < work->limit; line *= 2)
         if (line >= work->fits + NEAR_LINES)
             lines[count++] = line;
-    enum fth_status status = try_lines(work, lines, count, error);
+    FTH_TRY(try_lines(work, lines, count, error));
     size_t max_far_lines = MAX_FAR_HOPS / (work->fits + 1), first_far = work->evictions.count;
     max_far_lines = max_far_lines < FAR_BATCH ? FAR_BATCH : max_far_lines;
     for (size_t tried = 0;
-         status == FTH_OK && tried < max_far_lines &&
+         tried < max_far_lines &&
          (count_evicting(work, first_far) < FTH_SETS_MIN_EVICTING || count_pairs(work) < MIN_PAIRS);
          tried += FAR_BATCH) {
         count = choose_far_lines(work, lines, FAR_BATCH);
-        status = try_lines(work, lines, count, error);
+        FTH_TRY(try_lines(work, lines, count, error));
     }
-    work->far_evicting = status == FTH_OK ? count_evicting(work, first_far) : 0;
-    return status;
+    work->far_evicting = count_evicting(work, first_far);
+    return FTH_OK;
 }
 
 /* Fails if too few random lines (or windows) evicted another line to determine the mapping. A
@@ -436,7 +475,7 @@ static enum fth_status check_evictions(const struct fth_sets_work *work, struct 
     if (work->far_evicting >= needed || fth_mapping_sets(mapping) == 1)
         return FTH_OK;
     return fth_fail(
-        error, FTH_INCONCLUSIVE, "find sets", NULL,
+        error, FTH_INCONCLUSIVE, operation, NULL,
         "%zu experiments were made, but only %zu showed an eviction: the sets fill too unevenly",
         work->evictions.count, count_evicting(work, 0));
 }
@@ -459,7 +498,7 @@ static bool evicts_whole_sets(const struct fth_sets_work *work, bool same)
 static enum fth_status try_unseen_lines(struct fth_sets_work *work, struct fth_error *error)
 {
     bool *seen = calloc(work->fits, sizeof *seen);
-    enum fth_status status = seen ? FTH_OK : fth_no_memory(error, "find sets", NULL);
+    enum fth_status status = seen ? FTH_OK : fth_no_memory(error, operation, NULL);
     for (int round = 0; round < FTH_SETS_MAX_TESTED && status == FTH_OK; round++) {
         for (size_t i = 0; i < work->evictions.count; i++)
             for (size_t k = 0; k < work->evictions.items[i].count; k++)
@@ -501,19 +540,17 @@ static enum fth_status check_single(struct fth_sets_work *work, struct fth_error
     if (fth_mapping_sets(&work->structure->mapping) > 1)
         return FTH_OK;
     bool same = false;
-    enum fth_status status = FTH_OK;
-    /* The number of passes doubles. FTH_SETS_MAX_HOPS limits the time of a walk; the limit of
-     * 4 * fits passes is a heuristic. If only one line fits, `passes` stays 0. The loop then ends
-     * when both lines have missed. */
+    /* The number of passes doubles. FTH_SETS_MAX_HOPS limits the time of a walk. If only one line
+     * fits, `passes` stays 0. The loop then ends when both lines have missed. */
     for (uint64_t passes = work->fits / 2;
-         status == FTH_OK && 2 * work->member_count <= work->fits + 1 &&
-         passes * work->fits <= FTH_SETS_MAX_HOPS && passes <= 4 * work->fits;
+         2 * work->member_count <= work->fits + 1 && passes * work->fits <= FTH_SETS_MAX_HOPS &&
+         passes <= MAX_PASSES_PER_LINE * work->fits;
          passes *= 2)
-        status = fth_sets_find_members(work, passes ? passes : 1, &same, error);
-    if (status == FTH_OK && 2 * work->member_count <= work->fits + 1)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                          "no mapping of lines to sets explains which lines evict each other");
-    return status;
+        FTH_TRY(fth_sets_find_members(work, passes ? passes : 1, &same, error));
+    if (2 * work->member_count <= work->fits + 1)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "no mapping of lines to sets explains which lines evict each other");
+    return FTH_OK;
 }
 
 void fth_structure_fini(struct fth_structure *structure)
@@ -529,39 +566,50 @@ void fth_structure_fini(struct fth_structure *structure)
 static enum fth_status find_mapping(struct fth_sets_work *work, bool same, struct fth_error *error)
 {
     struct fth_error fault = FTH_NO_ERROR;
-    enum fth_status status =
-        work->use_windows ? find_evictions_by_windows(work, error) : find_evictions(work, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(work->use_windows ? find_evictions_by_windows(work, error)
+                              : find_evictions(work, error));
     work->evictions.whole_sets = work->structure->whole_sets =
         !work->use_windows && evicts_whole_sets(work, same);
     if (count_pairs(work) < MIN_PAIRS && !work->evictions.whole_sets)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "%zu experiments showed only %zu evicted lines, too few to find a mapping",
                         work->evictions.count, count_pairs(work));
     /* If no mapping fits yet, this is not an error, and `fault` is discarded. More lines may be
      * tried, and the second fit below reports the error. */
-    status = fth_mapping_fit(&work->evictions, &work->structure->mapping, &fault);
+    enum fth_status status = fth_mapping_fit(&work->evictions, &work->structure->mapping, &fault);
+    if (status == FTH_OK)
+        return FTH_OK;
     if (status != FTH_INCONCLUSIVE)
-        return status;
+        return fth_error_move(error, &fault);
     if (work->evictions.whole_sets)
-        status = try_unseen_lines(work, error);
-    /* If no further lines were tried, `status` is still that of the first fit. */
-    if (status != FTH_OK && status != FTH_INCONCLUSIVE)
-        return status;
+        FTH_TRY(try_unseen_lines(work, error));
     return fth_mapping_fit(&work->evictions, &work->structure->mapping, error);
 }
 
 /* Discards all evictions and the mapping, to repeat the measurement. */
-static void reset_evictions(struct fth_sets_work *work, struct fth_error *error)
+static void reset_evictions(struct fth_sets_work *work)
 {
     for (size_t i = 0; i < work->evictions.count; i++)
         free(work->evictions.items[i].victims);
     work->evictions.count = 0;
     work->far_evicting = 0;
     fth_mapping_fini(&work->structure->mapping);
-    if (error)
-        *error = FTH_NO_ERROR;
+}
+
+/* Finds the mapping. A single disturbance makes the evictions inconsistent. If the policy always
+ * evicts the same lines (`same`), the requests are then repeated, and a majority decides. */
+static enum fth_status find_stable_mapping(struct fth_sets_work *work, bool same,
+                                           struct fth_error *error)
+{
+    struct fth_error fault = FTH_NO_ERROR;
+    enum fth_status status = find_mapping(work, same, &fault);
+    if (status == FTH_OK)
+        return FTH_OK;
+    if (status != FTH_INCONCLUSIVE || !same || work->use_windows || work->votes > 1)
+        return fth_error_move(error, &fault);
+    reset_evictions(work);
+    work->votes = VOTES;
+    return find_mapping(work, same, error);
 }
 
 /* Measures how many lines fit and which lines evict which, finds the mapping and has it verified.
@@ -573,30 +621,17 @@ static enum fth_status dissect(struct fth_sets_work *work, struct fth_error *err
     work->members = calloc(work->fits + 1, sizeof *work->members);
     work->evictions.ignored = calloc(work->fits, sizeof *work->evictions.ignored);
     if (!work->members || !work->evictions.ignored)
-        return fth_no_memory(error, "find sets", NULL);
-    enum fth_status status = fth_sets_find_members(work, MEMBER_PASSES, &same, error);
-    if (status == FTH_OK)
-        status = run_controls(work, error);
-    if (status == FTH_OK && !work->use_windows && work->votes > 1 && !same)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                          "some hits are slow and the lines that miss change from pass to pass, so "
-                          "misses cannot be distinguished from disturbances");
-    if (status == FTH_OK)
-        status = find_mapping(work, same, error);
-    /* A single disturbance makes the evictions inconsistent. If the policy always evicts the same
-     * lines, repeat every request and let a majority decide. */
-    if (status == FTH_INCONCLUSIVE && same && !work->use_windows && work->votes == 1) {
-        reset_evictions(work, error);
-        work->votes = VOTES;
-        status = find_mapping(work, same, error);
-    }
-    if (status == FTH_OK)
-        status = check_evictions(work, error);
-    if (status == FTH_OK)
-        status = check_single(work, error);
-    if (status == FTH_OK)
-        status = fth_sets_verify(work, error);
-    return status;
+        return fth_no_memory(error, operation, NULL);
+    FTH_TRY(fth_sets_find_members(work, MEMBER_PASSES, &same, error));
+    FTH_TRY(run_controls(work, error));
+    if (!work->use_windows && work->votes > 1 && !same)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "some hits are slow and the lines that miss change from pass to pass, so "
+                        "misses cannot be distinguished from disturbances");
+    FTH_TRY(find_stable_mapping(work, same, error));
+    FTH_TRY(check_evictions(work, error));
+    FTH_TRY(check_single(work, error));
+    return fth_sets_verify(work, error);
 }
 
 enum fth_status fth_probe_sets(const struct fth_prober *prober, const struct fth_cache_plan *plan,

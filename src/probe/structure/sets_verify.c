@@ -11,13 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char operation[] = "find sets";
+
 enum {
-    MIN_TESTS = 24,  /* minimum number of chains in one set each. Heuristic. */
-    MAX_CHAINS = 12, /* chains over many sets. Heuristic. */
+    /* Minimum number of chains in one set each. Chosen: if all pass, the confidence is 25/26. */
+    MIN_TESTS = 24,
+    MAX_CHAINS = 12, /* maximum number of chains over many sets. Chosen to limit the time. */
     /* Timed passes of a chain if lines are lost whenever a step starts. With one line too many, a
      * pass of an H200's L1 can have no miss, in about one of ten cases. */
-    SINGLE_STEP_PASSES = 6
+    SINGLE_STEP_PASSES = 6,
+    START_PART = 4, /* chains over many sets start in the first quarter of the array. Chosen. */
+    STRIDE_VARIANTS = 3, /* different strides that are tried for the chains of a set. Chosen. */
+    /* A chain that certainly overflows a set, if sets have different numbers of ways: this many
+     * times the ways of one set, and as many lines more. Chosen, not derived; bisect() detects that
+     * it fits nevertheless. */
+    OVERFLOW_FACTOR = 8,
+    OVERFLOW_LINES = 16
 };
+
+/* Strides of chains over many sets, in lines: powers of two, and numbers that are not, so that
+ * index functions of either kind spread them differently. Chosen. */
+static const uint64_t chain_strides[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 32, 33, 64, 128, 256};
 
 /* A chain of lines that must fit with `ways` lines and overflow with one more. */
 struct test {
@@ -68,7 +82,7 @@ static enum fth_status place_arrays(const struct fth_sets_work *work, const stru
     struct fth_answers answers = {0};
     size_t strides = 0;
     if (!requests)
-        return fth_no_memory(error, "find sets", NULL);
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < count; i++) {
         bool first = true;
         for (size_t k = 0; k < i; k++)
@@ -92,7 +106,7 @@ static enum fth_status run_tests(struct fth_sets_work *work, struct test *tests,
 {
     struct fth_request *requests = calloc(2 * count, sizeof *requests);
     if (!requests)
-        return fth_no_memory(error, "find sets", NULL);
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < 2 * count; i++)
         requests[i] = walk_set(work, &tests[i / 2], tests[i / 2].ways + i % 2);
     struct fth_answers answers = {0};
@@ -130,31 +144,41 @@ static uint64_t ways_of_full_set(const struct fth_sets_work *work, const uint64_
     return 0;
 }
 
-/* Plans chains that stay in one set each, for all sets, or for FTH_SETS_MAX_TESTED of them. With
- * fewer than MIN_TESTS sets, plans several chains per set. Returns their number. */
-static size_t plan_tests(const struct fth_sets_work *work, const uint64_t *ways, struct test *tests)
+/* Returns the line with index `skip` among the lines of a set; work->limit: there are too few. */
+static uint64_t line_of_set(const struct fth_sets_work *work, uint64_t set, unsigned skip)
+{
+    uint64_t line = 0;
+    while (line < work->limit &&
+           (fth_mapping_set(&work->structure->mapping, line) != set || skip-- > 0))
+        line++;
+    return line;
+}
+
+/* Returns a stride for a chain of one line more than `ways`, from `line` on, that stays in one set;
+ * 0: there is none. If several strides do, `variant` selects one of them. */
+static uint64_t stride_of_set(const struct fth_sets_work *work, uint64_t line, uint64_t ways,
+                              unsigned variant)
 {
     const struct fth_mapping *mapping = &work->structure->mapping;
-    uint64_t sets = fth_mapping_sets(mapping);
+    if (line >= work->limit || ways == 0)
+        return 0;
+    const uint64_t stride = fth_mapping_stride(mapping, line, ways + 1, work->limit, variant);
+    return stride ? stride : fth_mapping_stride(mapping, line, ways + 1, work->limit, 0);
+}
+
+/* Plans chains that stay in one set each, for all sets, or for FTH_SETS_MAX_TESTED of them. With
+ * fewer than MIN_TESTS sets, plans several chains per set. Each chain of a set starts at a
+ * different line, as far as there are lines. Returns their number. */
+static size_t plan_tests(const struct fth_sets_work *work, const uint64_t *ways, struct test *tests)
+{
+    const uint64_t sets = fth_mapping_sets(&work->structure->mapping);
+    const uint64_t tested = FTH_MIN(sets, FTH_SETS_MAX_TESTED);
     size_t count = 0;
     for (unsigned skip = 0; skip < MIN_TESTS && count < MIN_TESTS; skip++)
-        for (uint64_t i = 0; i < (sets < FTH_SETS_MAX_TESTED ? sets : FTH_SETS_MAX_TESTED) &&
-                             count < FTH_SETS_MAX_TESTED;
-             i++) {
-            uint64_t set = sets < FTH_SETS_MAX_TESTED ? i : i * sets / FTH_SETS_MAX_TESTED,
-                     line = 0;
-            /* Each chain of a set starts at a different line, as far as there are lines. */
-            unsigned to_skip = skip;
-            while (line < work->limit && (fth_mapping_set(mapping, line) != set || to_skip-- > 0))
-                line++;
-            uint64_t stride =
-                line < work->limit && ways[set]
-                    ? fth_mapping_stride(mapping, line, ways[set] + 1, work->limit, skip % 3)
-                    : 0;
-            if (stride == 0)
-                stride = line < work->limit && ways[set]
-                             ? fth_mapping_stride(mapping, line, ways[set] + 1, work->limit, 0)
-                             : 0;
+        for (uint64_t i = 0; i < tested && count < FTH_SETS_MAX_TESTED; i++) {
+            const uint64_t set = i * sets / tested;
+            const uint64_t line = line_of_set(work, set, skip);
+            const uint64_t stride = stride_of_set(work, line, ways[set], skip % STRIDE_VARIANTS);
             if (stride)
                 tests[count++] = (struct test){set, line, stride, ways[set], false, false};
         }
@@ -180,15 +204,23 @@ static size_t plan_round_robin_tests(const struct fth_sets_work *work, const uin
     return count;
 }
 
-/* Measures the ways of each set by bisection, for sets with different numbers of ways. `max_ways`
- * is assumed not to fit in any set. */
-static enum fth_status measure_ways(struct fth_sets_work *work, uint64_t max_ways, uint64_t *ways,
-                                    struct fth_error *error)
+/* ---- sets with different numbers of ways ---- */
+
+/* The ways of a set that is divided: `low` lines fit, `high` do not or were not tested. */
+struct bisection {
+    uint64_t low, high;
+    uint64_t longest; /* the first `high` */
+};
+
+static bool is_open(const struct bisection *bisection)
 {
-    const struct fth_mapping *mapping = &work->structure->mapping;
-    uint64_t sets = fth_mapping_sets(mapping);
-    uint64_t low[FTH_SETS_MAX_TESTED], high[FTH_SETS_MAX_TESTED], longest[FTH_SETS_MAX_TESTED];
-    struct test tests[FTH_SETS_MAX_TESTED];
+    return bisection->high - bisection->low > 1;
+}
+
+/* Fails if the ways of single sets cannot be measured. */
+static enum fth_status check_single_sets(const struct fth_mapping *mapping, struct fth_error *error)
+{
+    const uint64_t sets = fth_mapping_sets(mapping);
     if (sets > FTH_SETS_MAX_TESTED)
         return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
                         "the sets have different numbers of ways, and there are more than %d sets",
@@ -201,46 +233,71 @@ static enum fth_status measure_ways(struct fth_sets_work *work, uint64_t max_way
                         "%llu sets have different numbers of ways, and which set is larger depends "
                         "on the address of the array",
                         (unsigned long long)sets);
-    for (uint64_t set = 0; set < sets; set++) {
-        uint64_t line = 0;
-        while (line < work->limit && fth_mapping_set(mapping, line) != set)
-            line++;
-        uint64_t stride = 0;
-        low[set] = 0;
-        high[set] = max_ways; /* assumed not to fit; checked below */
-        while (high[set] > 2 &&
-               !(stride = fth_mapping_stride(mapping, line, high[set] + 1, work->limit, 0)))
-            high[set] = high[set] * 3 / 4;
-        if (stride == 0)
-            return fth_fail(
-                error, FTH_INCONCLUSIVE, "find ways", NULL,
-                "the sets have different numbers of ways, and no chain stays in one set");
-        longest[set] = high[set];
-        tests[set] = (struct test){set, line, stride, 0, false, false};
-    }
+    return FTH_OK;
+}
+
+/* Plans a chain in one set, of `max_ways` lines or, if the array is too short for them, of fewer.
+ */
+static enum fth_status plan_bisection(const struct fth_sets_work *work, uint64_t set,
+                                      uint64_t max_ways, struct bisection *bisection,
+                                      struct test *test, struct fth_error *error)
+{
+    const struct fth_mapping *mapping = &work->structure->mapping;
+    const uint64_t line = line_of_set(work, set, 0);
+    uint64_t high = max_ways, stride = 0;
+    while (high > 2 && !(stride = fth_mapping_stride(mapping, line, high + 1, work->limit, 0)))
+        high = high * 3 / 4; /* fine enough to stay well above the ways */
+    if (stride == 0)
+        return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
+                        "the sets have different numbers of ways, and no chain stays in one set");
+    *bisection = (struct bisection){0, high, high};
+    *test = (struct test){set, line, stride, 0, false, false};
+    return FTH_OK;
+}
+
+/* Narrows all bisections until each has one number of ways left. */
+static enum fth_status bisect(struct fth_sets_work *work, struct bisection *bisections,
+                              struct test *tests, uint64_t sets, struct fth_error *error)
+{
     for (bool open = true; open;) {
         open = false;
         for (uint64_t set = 0; set < sets; set++)
-            tests[set].ways = high[set] - low[set] > 1 ? (low[set] + high[set]) / 2 : low[set] + 1;
+            tests[set].ways = is_open(&bisections[set])
+                                  ? (bisections[set].low + bisections[set].high) / 2
+                                  : bisections[set].low + 1;
         FTH_TRY(run_tests(work, tests, sets, error));
         for (uint64_t set = 0; set < sets; set++) {
-            if (high[set] - low[set] <= 1)
+            if (!is_open(&bisections[set]))
                 continue;
-            if (tests[set].fits)
-                low[set] = tests[set].ways;
-            else
-                high[set] = tests[set].ways;
-            open = open || high[set] - low[set] > 1;
+            *(tests[set].fits ? &bisections[set].low : &bisections[set].high) = tests[set].ways;
+            open = open || is_open(&bisections[set]);
         }
-    }
-    for (uint64_t set = 0; set < sets; set++) {
-        if (low[set] + 1 >= longest[set] || low[set] == 0)
-            return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
-                            "a chain that should stay in one set does not overflow it");
-        ways[set] = low[set];
     }
     return FTH_OK;
 }
+
+/* Measures the ways of each set by bisection, for sets with different numbers of ways. `max_ways`
+ * is assumed not to fit in any set. */
+static enum fth_status measure_ways(struct fth_sets_work *work, uint64_t max_ways, uint64_t *ways,
+                                    struct fth_error *error)
+{
+    const uint64_t sets = fth_mapping_sets(&work->structure->mapping);
+    struct bisection bisections[FTH_SETS_MAX_TESTED];
+    struct test tests[FTH_SETS_MAX_TESTED];
+    FTH_TRY(check_single_sets(&work->structure->mapping, error));
+    for (uint64_t set = 0; set < sets; set++)
+        FTH_TRY(plan_bisection(work, set, max_ways, &bisections[set], &tests[set], error));
+    FTH_TRY(bisect(work, bisections, tests, sets, error));
+    for (uint64_t set = 0; set < sets; set++) {
+        ways[set] = bisections[set].low;
+        if (ways[set] + 1 >= bisections[set].longest || ways[set] == 0)
+            return fth_fail(error, FTH_INCONCLUSIVE, "find ways", NULL,
+                            "a chain that should stay in one set does not overflow it");
+    }
+    return FTH_OK;
+}
+
+/* ---- verdicts ---- */
 
 /* Whether the ways agree with the evictions. If a line evicted another one, its set was full: it
  * has as many ways as lines among those that fit. If it evicted none, its set has more ways. */
@@ -279,23 +336,22 @@ static enum fth_status test_by_evictions(struct fth_sets_work *work, uint64_t wa
     size_t before = work->evictions.count, explained = 0, count = 0;
     bool same = false;
     uint64_t hops = (work->fits + 1) * ways;
-    enum fth_status status = FTH_OK;
     if (2 * work->member_count <= ways + 1 && hops <= FTH_SETS_MAX_HOPS)
-        status = fth_sets_find_members(work, ways, &same, error);
-    if (status == FTH_OK && 2 * work->member_count <= ways + 1)
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                          "too few evictions were seen to determine how many lines share a set");
-    if (status == FTH_OK)
-        status = fth_sets_try_more(work, &count, error);
-    if (status != FTH_OK)
-        return status;
+        FTH_TRY(fth_sets_find_members(work, ways, &same, error));
+    if (2 * work->member_count <= ways + 1)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "too few evictions were seen to determine how many lines share a set");
+    FTH_TRY(fth_sets_try_more(work, &count, error));
     struct fth_evictions all = work->evictions;
     all.count = before;
-    for (size_t i = before; i < work->evictions.count; i++)
-        explained +=
-            fth_mapping_explains(&work->structure->mapping, &all, &work->evictions.items[i]);
+    for (size_t i = before; i < work->evictions.count; i++) {
+        bool explains;
+        FTH_TRY(fth_mapping_explains(&work->structure->mapping, &all, &work->evictions.items[i],
+                                     &explains, error));
+        explained += explains;
+    }
     if (explained < count)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "the mapping that was found does not explain %zu of %zu further lines",
                         count - explained, count);
     work->structure->confidence = ((double)count + 1) / ((double)count + 2);
@@ -303,51 +359,55 @@ static enum fth_status test_by_evictions(struct fth_sets_work *work, uint64_t wa
 }
 
 /* Returns the length of the longest chain from `line` on, with `stride`, that fits according to the
- * mapping and the ways. Returns 0 if one line more would exceed the array or the known bits. */
+ * mapping and the ways. Returns 0 if one line more would exceed the array or the known bits.
+ * `lines` has one entry per set, for the lines of the chain in each set. */
 static uint64_t longest_chain(const struct fth_sets_work *work, const uint64_t *ways, uint64_t line,
-                              uint64_t stride)
+                              uint64_t stride, uint64_t *lines)
 {
     const struct fth_mapping *mapping = &work->structure->mapping;
     uint64_t limit = work->limit, count = 0;
     if (mapping->kind == FTH_MAPPING_LINEAR && limit > (uint64_t)1 << mapping->bits)
         limit = (uint64_t)1 << mapping->bits;
-    uint64_t *lines = calloc(fth_mapping_sets(mapping), sizeof *lines);
-    while (lines && line + (count + 1) * stride < limit) {
+    memset(lines, 0, fth_mapping_sets(mapping) * sizeof *lines);
+    while (line + (count + 1) * stride < limit) {
         uint64_t set = fth_mapping_set(mapping, line + count * stride);
         if (lines[set]++ == ways[set])
             break;
         count++;
     }
-    bool ends = line + (count + 1) * stride < limit;
-    free(lines);
-    return ends ? count : 0;
+    return line + (count + 1) * stride < limit ? count : 0;
 }
 
 /* Plans chains over many sets. The number of lines that fit differs between strides, and a mapping
  * with too many or too few sets predicts a wrong number for at least one of them. Folded and
- * round-robin mappings are skipped: there, the number depends on the address of each array. Returns
- * the number of chains. */
-static size_t plan_chains(struct fth_sets_work *work, const uint64_t *ways, struct test *tests)
+ * round-robin mappings are skipped: there, the number depends on the address of each array. *count
+ * receives the number of chains. */
+static enum fth_status plan_chains(struct fth_sets_work *work, const uint64_t *ways,
+                                   struct test *tests, size_t *count, struct fth_error *error)
 {
-    static const uint64_t strides[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 32, 33, 64, 128, 256};
     const struct fth_mapping *mapping = &work->structure->mapping;
-    uint64_t sets = fth_mapping_sets(mapping), line = 0;
-    size_t count = 0;
+    const uint64_t sets = fth_mapping_sets(mapping);
     bool equal = true;
+    *count = 0;
     for (uint64_t set = 1; set < sets; set++)
         equal = equal && ways[set] == ways[0];
     if (mapping->kind == FTH_MAPPING_FOLD || mapping->kind == FTH_MAPPING_ROUND_ROBIN)
-        return 0;
+        return FTH_OK;
+    uint64_t *lines = calloc(sets, sizeof *lines);
+    if (!lines)
+        return fth_no_memory(error, operation, NULL);
     /* If the sets differ, start at random lines. Otherwise the smallest set would always be the
      * first to overflow. */
-    for (size_t i = 0; i < FTH_COUNT(strides) * (equal ? 1 : sets) && count < MAX_CHAINS; i++) {
-        line = equal ? 0 : fth_rng_below(&work->rng, work->limit / 4);
-        uint64_t stride = strides[i % FTH_COUNT(strides)];
-        uint64_t longest = longest_chain(work, ways, line, stride);
+    for (size_t i = 0; i < FTH_COUNT(chain_strides) * (equal ? 1 : sets) && *count < MAX_CHAINS;
+         i++) {
+        const uint64_t line = equal ? 0 : fth_rng_below(&work->rng, work->limit / START_PART);
+        const uint64_t stride = chain_strides[i % FTH_COUNT(chain_strides)];
+        const uint64_t longest = longest_chain(work, ways, line, stride, lines);
         if (longest)
-            tests[count++] = (struct test){0, line, stride, longest, false, false};
+            tests[(*count)++] = (struct test){0, line, stride, longest, false, false};
     }
-    return count;
+    free(lines);
+    return FTH_OK;
 }
 
 /* Fills in the sets and ways of the structure. */
@@ -364,7 +424,7 @@ static enum fth_status store_ways(struct fth_sets_work *work, const uint64_t *wa
         return FTH_OK;
     structure->set_ways = calloc(structure->sets, sizeof *structure->set_ways);
     if (!structure->set_ways)
-        return fth_no_memory(error, "find sets", NULL);
+        return fth_no_memory(error, operation, NULL);
     memcpy(structure->set_ways, ways, structure->sets * sizeof *ways);
     return FTH_OK;
 }
@@ -378,63 +438,108 @@ static void store_chain(struct fth_sets_work *work, const struct test *tests, si
                 fth_sets_chain(work, tests[i].line, tests[i].stride, tests[i].ways);
 }
 
+/* ---- verification ---- */
+
+struct verification {
+    struct fth_sets_work *work;
+    uint64_t sets;
+    bool round_robin;     /* kind of the mapping */
+    uint64_t common_ways; /* of the first set that was seen to be full */
+    uint64_t *lines;      /* [sets] lines of each set among those that fit, owned */
+    uint64_t *ways;       /* [sets] owned */
+    struct test *tests;   /* chains in one set each, owned */
+    size_t count;         /* of `tests` */
+};
+
+/* Runs a test for each set with the ways that the evictions suggest. If some fail, the sets may
+ * have different numbers of ways: measures them, and runs the tests again. */
+static enum fth_status test_sets(struct verification *verification, struct fth_error *error)
+{
+    struct fth_sets_work *work = verification->work;
+    uint64_t *ways = verification->ways;
+    struct test *tests = verification->tests;
+    size_t *count = &verification->count;
+    const bool round_robin = verification->round_robin;
+    for (uint64_t set = 0; set < verification->sets; set++)
+        ways[set] = round_robin ? verification->lines[set] : verification->common_ways;
+    *count =
+        round_robin ? plan_round_robin_tests(work, ways, tests) : plan_tests(work, ways, tests);
+    if (*count == 0)
+        return FTH_OK;
+    FTH_TRY(run_tests(work, tests, *count, error));
+    if (round_robin || count_passed(tests, *count) == *count)
+        return FTH_OK;
+    FTH_TRY(measure_ways(work, OVERFLOW_FACTOR * verification->common_ways + OVERFLOW_LINES, ways,
+                         error));
+    *count = plan_tests(work, ways, tests);
+    return run_tests(work, tests, *count, error);
+}
+
+/* Decides whether the mapping is right, by the tests or, if there are too few, by further
+ * evictions. Fills in the confidence. */
+static enum fth_status judge_sets(const struct verification *verification, struct fth_error *error)
+{
+    const size_t count = verification->count;
+    if (verification->round_robin || count < MIN_TESTS)
+        return test_by_evictions(verification->work, verification->common_ways, error);
+    const size_t passed = count_passed(verification->tests, count);
+    if (passed < count)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "a mapping to %llu sets was found, but it predicts the wrong number of "
+                        "ways in %zu of %zu tests",
+                        (unsigned long long)verification->sets, count - passed, count);
+    verification->work->structure->confidence = ((double)passed + 1) / ((double)count + 2);
+    return FTH_OK;
+}
+
+/* Tests the mapping with chains over many sets. */
+static enum fth_status test_chains(const struct verification *verification, struct fth_error *error)
+{
+    struct test chains[MAX_CHAINS];
+    size_t count;
+    FTH_TRY(plan_chains(verification->work, verification->ways, chains, &count, error));
+    if (count)
+        FTH_TRY(run_tests(verification->work, chains, count, error));
+    const size_t passed = count_passed(chains, count);
+    if (passed < count)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "a mapping to %llu sets was found, but of %zu chains over many sets, "
+                        "%zu do not overflow where it predicts",
+                        (unsigned long long)verification->sets, count, count - passed);
+    return FTH_OK;
+}
+
+static enum fth_status verify(struct verification *verification, struct fth_error *error)
+{
+    struct fth_sets_work *work = verification->work;
+    verification->common_ways = ways_of_full_set(work, verification->lines);
+    FTH_TRY(test_sets(verification, error));
+    FTH_TRY(judge_sets(verification, error));
+    FTH_TRY(test_chains(verification, error));
+    if (!agrees_with_evictions(work, verification->lines, verification->ways))
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "the ways found contradict the evictions that were seen");
+    FTH_TRY(store_ways(work, verification->ways, error));
+    store_chain(work, verification->tests, verification->count);
+    return FTH_OK;
+}
+
 enum fth_status fth_sets_verify(struct fth_sets_work *work, struct fth_error *error)
 {
     const struct fth_mapping *mapping = &work->structure->mapping;
-    uint64_t sets = fth_mapping_sets(mapping);
-    uint64_t *lines = count_lines_per_set(work), *ways = calloc(sets, sizeof *ways);
-    struct test *tests = calloc((size_t)2 * FTH_SETS_MAX_TESTED, sizeof *tests);
-    enum fth_status status =
-        lines && ways && tests ? FTH_OK : fth_no_memory(error, "find sets", NULL);
-    uint64_t common = status == FTH_OK ? ways_of_full_set(work, lines) : 0;
-    for (uint64_t set = 0; status == FTH_OK && set < sets; set++)
-        ways[set] = mapping->kind == FTH_MAPPING_ROUND_ROBIN ? lines[set] : common;
-    bool round_robin = mapping->kind == FTH_MAPPING_ROUND_ROBIN;
-    size_t count = status != FTH_OK ? 0
-                   : round_robin    ? plan_round_robin_tests(work, ways, tests)
-                                    : plan_tests(work, ways, tests);
-    if (status == FTH_OK && count)
-        status = run_tests(work, tests, count, error);
-    if (status == FTH_OK && !round_robin && count && count_passed(tests, count) < count) {
-        /* The sets may have different numbers of ways. */
-        status = measure_ways(work, 8 * common + 16, ways, error);
-        if (status == FTH_OK) {
-            count = plan_tests(work, ways, tests);
-            status = run_tests(work, tests, count, error);
-        }
-    }
-    if (status == FTH_OK && (round_robin || count < MIN_TESTS)) {
-        status = test_by_evictions(work, common, error);
-    } else if (status == FTH_OK) {
-        size_t passed = count_passed(tests, count);
-        if (passed < count)
-            status =
-                fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                         "a mapping to %llu sets was found, but it predicts the wrong number of "
-                         "ways in %zu of %zu tests",
-                         (unsigned long long)sets, count - passed, count);
-        work->structure->confidence = ((double)passed + 1) / ((double)count + 2);
-    }
-    if (status == FTH_OK) {
-        struct test chains[MAX_CHAINS];
-        size_t chain_count = plan_chains(work, ways, chains);
-        status = chain_count ? run_tests(work, chains, chain_count, error) : FTH_OK;
-        size_t passed = status == FTH_OK ? count_passed(chains, chain_count) : chain_count;
-        if (passed < chain_count)
-            status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                              "a mapping to %llu sets was found, but of %zu chains over many sets, "
-                              "%zu do not overflow where it predicts",
-                              (unsigned long long)sets, chain_count, chain_count - passed);
-    }
-    if (status == FTH_OK && !agrees_with_evictions(work, lines, ways))
-        status = fth_fail(error, FTH_INCONCLUSIVE, "find sets", NULL,
-                          "the ways found contradict the evictions that were seen");
-    if (status == FTH_OK)
-        status = store_ways(work, ways, error);
-    if (status == FTH_OK)
-        store_chain(work, tests, count);
-    free(lines);
-    free(ways);
-    free(tests);
+    const uint64_t sets = fth_mapping_sets(mapping);
+    struct verification verification = {
+        .work = work,
+        .sets = sets,
+        .round_robin = mapping->kind == FTH_MAPPING_ROUND_ROBIN,
+        .lines = count_lines_per_set(work),
+        .ways = calloc(sets, sizeof *verification.ways),
+        .tests = calloc((size_t)2 * FTH_SETS_MAX_TESTED, sizeof *verification.tests)};
+    enum fth_status status = verification.lines && verification.ways && verification.tests
+                                 ? verify(&verification, error)
+                                 : fth_no_memory(error, operation, NULL);
+    free(verification.lines);
+    free(verification.ways);
+    free(verification.tests);
     return status;
 }

@@ -17,23 +17,44 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const char operation[] = "measure TLB misses";
+
+/* ---- chains ---- */
+
 enum {
-    MIN_LOADS = 4,   /* shortest chain that is worth walking */
+    MIN_LOADS = 4, /* shortest chain that is worth walking. Chosen. */
+    /* Where memory is short, the chain is shortened by 1/SHORTEN_PART, and by one load, until it
+     * can be allocated. Chosen. */
+    SHORTEN_PART = 8,
+    /* A chain has at most MAX_LOADS loads, to limit the time. It also has at most 1/L2_PART as many
+     * loads as the L2 has lines, so that all lines stay in the L2, although they may be unevenly
+     * distributed over its sets. Chosen, not derived. */
+    MAX_LOADS = 8192,
+    L2_PART = 16,
+    L2_LINE_BYTES = 128 /* the largest line of an L2 in the catalogue */
+};
+
+/* ---- baselines ---- */
+
+enum {
     MIN_GROUP = 2,   /* loads; a group shares one line with the next */
     MAX_GROUP = 512, /* loads; longer groups save no time */
     /* Timed passes per group that are evaluated. A robust mean over five passes tolerates two
-     * disturbed ones, a mean over three only one. Groups of at most SMALL_GROUP loads get more. */
-    BASELINE_PASSES = 5,
+     * disturbed ones, a mean over three only one. Groups of at most SMALL_GROUP loads get more,
+     * which takes little time. */
+    BASELINE_PASSES = FTH_TLB_PASSES,
     SMALL_GROUP = 4,
     SMALL_GROUP_PASSES = 15,
-    /* Timed hops before a reverse pass. They bring the timing code into the instruction cache. */
-    LEAD_HOPS = 32,
     STEPS_PER_GROUP = 2, /* one to walk, one to time */
-    GROUPS_PER_REQUEST = FTH_MAX_STEPS / STEPS_PER_GROUP,
+    GROUPS_PER_REQUEST = FTH_MAX_STEPS / STEPS_PER_GROUP
 };
 
+/* ---- walks ---- */
+
+/* Timed hops before a reverse pass. They bring the timing code into the instruction cache. */
+enum { LEAD_HOPS = 32 };
 /* An excess of more than this multiple of the baseline is an outlier: no TLB miss takes that long.
- * Heuristic. */
+ * Chosen, not derived. */
 static const double outlier_ratio = 5;
 
 static struct fth_chain chain_of(const struct fth_pages *pages, uint64_t first, uint64_t count)
@@ -85,15 +106,14 @@ enum fth_status fth_pages_open(const struct fth_prober *prober, uint64_t stride_
         status = fth_ask(prober, &request, 1, &answers, &fault);
         fth_answers_fini(&answers);
         if (status == FTH_INCONCLUSIVE)
-            pages->max_loads -= pages->max_loads / 8 + 1;
+            pages->max_loads -= pages->max_loads / SHORTEN_PART + 1;
         else if (status != FTH_OK)
             return fth_error_move(error, &fault);
     }
     if (status != FTH_OK)
-        return fth_fail(error, FTH_INCONCLUSIVE, "measure TLB misses", NULL,
-                        "too little device memory");
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL, "too little device memory");
     pages->baseline = calloc(pages->max_loads, sizeof *pages->baseline);
-    return pages->baseline ? FTH_OK : fth_no_memory(error, "measure TLB misses", NULL);
+    return pages->baseline ? FTH_OK : fth_no_memory(error, operation, NULL);
 }
 
 void fth_pages_close(struct fth_pages *pages)
@@ -148,6 +168,11 @@ unsigned fth_page_passes(uint64_t count, unsigned wanted)
     return max > wanted ? wanted : max > 2 ? (unsigned)max - 1 : 1;
 }
 
+uint64_t fth_tlb_max_loads(uint64_t l2_bytes)
+{
+    return FTH_MIN(l2_bytes / L2_LINE_BYTES / L2_PART, MAX_LOADS);
+}
+
 /* ---- baselines ---- */
 
 /* Creates the requests for the baselines of the positions from `baseline_count` up to `count`. The
@@ -162,7 +187,7 @@ static enum fth_status plan_baselines(const struct fth_pages *pages, uint64_t co
     *planned = (groups + GROUPS_PER_REQUEST - 1) / GROUPS_PER_REQUEST;
     *requests = calloc(*planned, sizeof **requests);
     if (!*requests)
-        return fth_no_memory(error, "measure TLB misses", NULL);
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < groups; i++, first += step) {
         struct fth_request *request = &(*requests)[i / GROUPS_PER_REQUEST];
         if (i % GROUPS_PER_REQUEST == 0)
@@ -181,14 +206,13 @@ static enum fth_status store_baselines(struct fth_pages *pages, const struct fth
                                        const struct fth_samples *samples, struct fth_error *error)
 {
     const uint32_t *cycles = samples->cycles;
-    enum fth_status status = FTH_OK;
     for (size_t step = 1; step < request->chase.step_count; step += STEPS_PER_GROUP) {
         const struct fth_chain *chain = &request->chase.steps[step].chain;
         uint64_t first = chain->start_bytes / chain->stride_bytes;
         const uint64_t from = first && pages->group_loads > 1 ? 1 : 0;
-        for (uint64_t i = from; i < chain->count && status == FTH_OK; i++) {
-            status = mean_at_position(cycles + chain->count, chain->count, i,
-                                      baseline_passes(pages), &pages->baseline[first + i], error);
+        for (uint64_t i = from; i < chain->count; i++) {
+            FTH_TRY(mean_at_position(cycles + chain->count, chain->count, i, baseline_passes(pages),
+                                     &pages->baseline[first + i], error));
             /* Position 0 is in the page of the samples, which always hits the first TLB. */
             if (first + i)
                 pages->baseline[first + i] -= pages->group_penalty;
@@ -198,7 +222,7 @@ static enum fth_status store_baselines(struct fth_pages *pages, const struct fth
         cycles += chain->count * (1 + baseline_passes(pages));
     }
     pages->samples += samples->count;
-    return status;
+    return FTH_OK;
 }
 
 /* Makes sure that the baselines of the first `count` positions are measured. */
@@ -211,9 +235,8 @@ static enum fth_status measure_baselines(struct fth_pages *pages, uint64_t count
     struct fth_request *requests = NULL;
     struct fth_answers answers = {0};
     size_t planned = 0;
-    enum fth_status status = plan_baselines(pages, count, &planned, &requests, error);
-    if (status == FTH_OK)
-        status = fth_ask(pages->prober, requests, planned, &answers, error);
+    FTH_TRY(plan_baselines(pages, count, &planned, &requests, error));
+    enum fth_status status = fth_ask(pages->prober, requests, planned, &answers, error);
     for (size_t i = 0; i < answers.count && status == FTH_OK; i++)
         status = store_baselines(pages, &requests[i], &answers.items[i], error);
     fth_answers_fini(&answers);
@@ -260,10 +283,9 @@ static enum fth_status store_walk(struct fth_pages *pages, const struct fth_samp
     walk->excess = calloc((walk->passes + 1) * count, sizeof *walk->excess);
     walk->cycles = calloc(walk->passes * count, sizeof *walk->cycles);
     if (!walk->excess || !walk->cycles)
-        return fth_no_memory(error, "measure TLB misses", NULL);
+        return fth_no_memory(error, operation, NULL);
     walk->mean = walk->excess + walk->passes * count;
-    enum fth_status status = FTH_OK;
-    for (uint64_t i = 0; i < count && status == FTH_OK; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         const uint64_t hop = walk->reverse ? count - 1 - i : i;
         for (unsigned pass = 0; pass < walk->passes; pass++) {
             const uint32_t taken = cycles[pass * count + hop];
@@ -271,11 +293,11 @@ static enum fth_status store_walk(struct fth_pages *pages, const struct fth_samp
             walk->cycles[pass * count + i] = taken;
             walk->excess[pass * count + i] = excess < outlier_ratio * baseline[i] ? excess : NAN;
         }
-        status = mean_at_position(cycles, count, hop, walk->passes, &walk->mean[i], error);
+        FTH_TRY(mean_at_position(cycles, count, hop, walk->passes, &walk->mean[i], error));
         walk->mean[i] -= baseline[i];
     }
     pages->samples += samples->count;
-    return status;
+    return FTH_OK;
 }
 
 enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *walks, size_t count,
@@ -285,7 +307,7 @@ enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *wa
     struct fth_answers answers = {0};
     uint64_t end = 0;
     if (!requests)
-        return fth_no_memory(error, "measure TLB misses", NULL);
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < count; i++) {
         const struct fth_page_walk *walk = &walks[i];
         requests[i] = make_request(pages, walk);

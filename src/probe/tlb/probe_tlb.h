@@ -1,12 +1,15 @@
 /* probe/tlb/: the TLBs.
  *
- *   pages.c        loads of one line per page, and the cost of each translation
- *   tlb_step.c     which of these loads missed a TLB level
- *   tlb_levels.c   levels, page sizes, penalties
- *   tlb_entries.c  entries of a level
- *   tlb_sets.c     sets and ways of a level
- *   tlb_policy.c   replacement policy of a level
- *   spectrum.c     latency of each combination of cache and TLB hit or miss
+ *   pages.c           loads of one line per page, and the cost of each translation
+ *   tlb_step.c        which of these loads missed a TLB level
+ *   tlb_levels.c      the search for levels, one after the other
+ *   tlb_candidates.c  the next step in the cost of translations, a candidate for a level
+ *   tlb_page_size.c   page size of a candidate
+ *   tlb_entries.c     entries of a level
+ *   tlb_penalty.c     miss penalty of a level
+ *   tlb_sets.c        sets and ways of a level
+ *   tlb_policy.c      replacement policy of a level
+ *   spectrum.c        latency of each combination of cache and TLB hit or miss
  *
  * Terms in these files:
  *   position   index of a load within its chain, from 0
@@ -21,6 +24,35 @@
 #define FTH_PROBE_TLB_H
 
 #include "probe/probe.h"
+
+/* ---- constants of several files ---- */
+
+enum {
+    /* Bytes that are added to strides that are powers of two, two 128-byte lines. Without them, all
+     * lines of a chain would fall into the same set of the L2. */
+    FTH_TLB_SKEW_BYTES = 256,
+    /* Cycles: the smallest penalty that the probes look for. Chosen, not derived: on an H200,
+     * repeated loads of one line differ by 2.6 cycles. */
+    FTH_TLB_MIN_RISE = 3,
+    /* Range of page sizes, in bytes, that the probes can find. Chosen: it includes 2 MiB (Mei and
+     * Chu 2017, Table 5) to 32 MiB (the second level of a P100 and of an H200) with a margin. */
+    FTH_TLB_MIN_PAGE = 64 << 10,
+    FTH_TLB_MAX_PAGE = 64 << 20,
+    /* Timed passes of a walk. A walk over more than FTH_TLB_MANY_LOADS loads gives enough samples
+     * with FTH_TLB_FEW_PASSES. Chosen, not derived: five passes tolerate two disturbed ones, three
+     * tolerate one. */
+    FTH_TLB_PASSES = 5,
+    FTH_TLB_FEW_PASSES = 3,
+    FTH_TLB_MANY_LOADS = 512,
+    /* Warm-up passes per page of a walk if different pages miss in each pass: with random
+     * replacement, it takes many passes until all pages that fit are resident. Chosen by
+     * experiment. */
+    FTH_TLB_RANDOM_WARM_PASSES = 4,
+    /* A load is inconsistent if its page has the opposite outcome (hit or miss) in most passes. The
+     * same pages are considered to miss in each pass if there are more than this many times as many
+     * misses as inconsistent loads. Chosen, not derived. */
+    FTH_TLB_INCONSISTENT_PART = 10
+};
 
 /* ---- pages.c ---- */
 
@@ -41,7 +73,7 @@ struct fth_pages {
     size_t samples; /* taken so far */
 };
 enum {
-    FTH_MAX_PAGE_PASSES = 16,
+    FTH_MAX_PAGE_PASSES = 16, /* maximum number of evaluated passes of a walk. Chosen. */
     /* Maximum number of samples of a walk: as many as fit in front of the chain (in
      * FTH_HEADER_BYTES bytes, together with the tables of the launch). More would occupy pages of
      * their own. */
@@ -60,10 +92,11 @@ struct fth_page_walk {
     uint32_t *cycles; /* [passes][count] as timed */
 };
 /* Allocates memory for a chain of `max_loads` loads, or of fewer where memory is short.
- * FTH_INCONCLUSIVE: there is not enough memory for 4 loads. Close `pages` also after a failure. */
+ * FTH_INCONCLUSIVE: there is not enough memory for 4 loads. */
 FTH_MUST_USE enum fth_status fth_pages_open(const struct fth_prober *prober, uint64_t stride_bytes,
                                             uint64_t max_loads, struct fth_pages *pages,
                                             struct fth_error *error);
+/* Frees the baselines. Close `pages` also after fth_pages_open has failed. */
 void fth_pages_close(struct fth_pages *pages);
 /* Reports that a walk over `count` loads has no TLB misses. Baselines are then measured in groups
  * of half as many loads. */
@@ -76,10 +109,13 @@ void fth_pages_use_miss_groups(struct fth_pages *pages, uint64_t count, double c
  * After success, the caller finishes them with fth_page_walks_fini. */
 FTH_MUST_USE enum fth_status fth_pages_walk(struct fth_pages *pages, struct fth_page_walk *walks,
                                             size_t count, struct fth_error *error);
+/* Frees the samples of the walks. */
 void fth_page_walks_fini(struct fth_page_walk *walks, size_t count);
 /* The number of passes for a walk of `count` loads: `wanted`, or fewer so that all samples fit
  * (FTH_MAX_PAGE_SAMPLES). */
 unsigned fth_page_passes(uint64_t count, unsigned wanted);
+/* The maximum number of loads of a chain, such that all its lines stay in an L2 of `l2_bytes`. */
+uint64_t fth_tlb_max_loads(uint64_t l2_bytes);
 
 /* ---- tlb_step.c ---- */
 
@@ -112,6 +148,7 @@ struct fth_page_misses {
     uint64_t missed_pages;        /* positions that miss in most passes */
     uint64_t inconsistent_loads;  /* loads that differ from most passes at their position */
 };
+/* Counts the misses of a level in a walk. */
 struct fth_page_misses fth_tlb_step_count_misses(const struct fth_page_walk *walk,
                                                  const struct fth_tlb_step *step);
 /* Whether a walk over `count` loads has more misses than the false miss rate explains: its pages
@@ -128,7 +165,9 @@ bool fth_tlb_step_missed(const struct fth_page_walk *walk, const struct fth_tlb_
 
 /* ---- tlb_levels.c ---- */
 
+/* Maximum number of levels that are looked for. The GPUs of the catalogue have at most two. */
 enum { FTH_MAX_TLBS = 3 };
+/* One TLB level. */
 struct fth_tlb_level {
     uint64_t page_bytes; /* 0: not found; `doubt` tells why. Then `entries` is 0, too */
     double page_confidence;
@@ -142,13 +181,22 @@ struct fth_tlb_level {
     bool unsettled;    /* the entries were not found, but another attempt may find them */
     const char *doubt; /* why a value is missing, a constant string; NULL: none is */
 };
+/* All levels that were found. */
 struct fth_tlbs {
     struct fth_tlb_level levels[FTH_MAX_TLBS]; /* the first is looked up first */
     size_t count;
     size_t samples;
 };
-/* Input, state and result of the search for the entries of a level (tlb_entries.c), on a chain
- * whose stride is the page size. */
+/* Finds all TLB levels. Allocates at most `max_bytes` of device memory; `l2_bytes` is the size of
+ * the L2. `tlbs` contains the levels that were found, whatever the status. */
+FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t max_bytes,
+                                            uint64_t l2_bytes, struct fth_tlbs *tlbs,
+                                            struct fth_error *error);
+
+/* ---- tlb_entries.c ---- */
+
+/* Input, state and result of the search for the entries of a level, on a chain whose stride is the
+ * page size. */
 struct fth_tlb_search {
     struct fth_pages *pages;
     struct fth_tlb_step *step;
@@ -167,11 +215,80 @@ FTH_MUST_USE enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
                                                   const struct fth_tlb_step *before,
                                                   struct fth_tlb_level *level,
                                                   struct fth_error *error);
-/* Finds all TLB levels. Allocates at most `max_bytes` of device memory; `l2_bytes` is the size of
- * the L2. `tlbs` contains the levels that were found, whatever the status. */
-FTH_MUST_USE enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t max_bytes,
-                                            uint64_t l2_bytes, struct fth_tlbs *tlbs,
-                                            struct fth_error *error);
+
+/* ---- shared by tlb_levels.c, tlb_candidates.c, tlb_page_size.c and tlb_penalty.c ---- */
+
+/* What the search for levels knows so far. */
+struct fth_tlb_survey {
+    const struct fth_prober *prober;
+    uint64_t max_bytes, max_loads; /* limits of every chain: memory and number of loads */
+    struct fth_page_noise noise;
+    struct fth_tlb_step first_step; /* of the first level; miss_excess 0: not known yet */
+    uint64_t first_max_loads; /* upper bound for the loads whose pages the first level holds */
+    uint64_t first_page, first_entries; /* of the first level; 0: not known */
+    size_t level_count;                 /* levels found so far */
+    bool periodic;           /* the same pages miss in every pass, in all levels found so far */
+    double first_load_extra; /* cycles that the first load of a walk takes longer than others */
+    size_t samples;          /* number of samples that were taken on chains closed so far */
+};
+/* A possible level. On a chain with this stride, a walk over `fitting_loads` loads does not show
+ * the step, and a walk over `onset_loads` loads does. */
+struct fth_tlb_candidate {
+    bool found;
+    uint64_t stride_bytes, fitting_loads, onset_loads;
+    struct fth_tlb_step step;
+};
+/* Where a level begins to miss, at a stride of one page. */
+struct fth_tlb_onset {
+    uint64_t pages; /* smallest number of pages with misses; 0: unknown */
+    /* Number of loads with the excess of such a miss, over all passes of a walk over twice as many
+     * pages. If single loads do not distinguish hit and miss, it is the number of loads of the
+     * chain whose mean excess is that of such a miss. */
+    size_t misses;
+};
+
+/* In tlb_candidates.c. Opens a chain of at most `max_loads` loads, within the limits of the survey.
+ */
+FTH_MUST_USE enum fth_status fth_tlb_open_chain(const struct fth_tlb_survey *survey,
+                                                uint64_t stride_bytes, uint64_t max_loads,
+                                                struct fth_pages *pages, struct fth_error *error);
+/* Adds the samples of the chain to those of the survey, and frees it. Call it also after
+ * fth_tlb_open_chain has failed. */
+void fth_tlb_close_chain(struct fth_tlb_survey *survey, struct fth_pages *pages);
+/* Adds to the survey what the first step implies for further walks. `spread` is the chain on which
+ * it was found. */
+void fth_tlb_survey_first_step(struct fth_tlb_survey *survey,
+                               const struct fth_tlb_candidate *candidate,
+                               const struct fth_pages *spread);
+/* Adds to the survey what the level that was found last implies for further walks. */
+void fth_tlb_survey_level(struct fth_tlb_survey *survey, const struct fth_tlbs *tlbs);
+/* Chooses the groups in which baselines are measured, for walks that examine a candidate. Where the
+ * candidate's level holds many more loads than the first one, they are miss groups: so large that
+ * all their loads miss the first level and hit the candidate's. Otherwise they are hit groups. */
+FTH_MUST_USE enum fth_status fth_tlb_choose_groups(const struct fth_tlb_survey *survey,
+                                                   const struct fth_tlb_candidate *candidate,
+                                                   struct fth_pages *pages,
+                                                   struct fth_error *error);
+/* Finds the next step above `hit_excess`: makes the walk longer until two consecutive walks show a
+ * step. candidate->found is false where none does. FTH_INCONCLUSIVE: even the shortest walk shows a
+ * step; candidate->found is true then. */
+FTH_MUST_USE enum fth_status fth_tlb_find_candidate(struct fth_tlb_survey *survey,
+                                                    struct fth_pages *pages, double hit_excess,
+                                                    struct fth_tlb_candidate *candidate,
+                                                    struct fth_error *error);
+/* In tlb_page_size.c. Finds the page size. Where none is found, level->page_bytes stays 0 and
+ * `doubt` tells why. Replaces the step of the candidate where a lower one is found. */
+FTH_MUST_USE enum fth_status fth_tlb_find_page(struct fth_tlb_survey *survey,
+                                               struct fth_tlb_candidate *candidate,
+                                               struct fth_tlb_level *level,
+                                               struct fth_error *error);
+/* In tlb_penalty.c. Finds the penalty of a level and its interval, once search->onset is known.
+ * Sets `onset`, and corrects the entries of a direct-mapped first level. */
+FTH_MUST_USE enum fth_status fth_tlb_find_penalty(const struct fth_tlb_survey *survey,
+                                                  const struct fth_tlb_search *search,
+                                                  struct fth_tlb_level *level,
+                                                  struct fth_tlb_onset *onset,
+                                                  struct fth_error *error);
 
 /* ---- tlb_sets.c ---- */
 
@@ -187,7 +304,9 @@ struct fth_tlb_sets_plan {
 struct fth_tlb_miss_point {
     uint64_t pages, missed;
 };
+/* Maximum points of a miss curve, and maximum number of different set sizes. */
 enum { FTH_MAX_MISS_POINTS = 1024, FTH_MAX_SET_SIZES = 4 };
+/* The replacement policy of a level. */
 enum fth_tlb_policy {
     FTH_TLB_POLICY_UNKNOWN,
     FTH_TLB_LRU,
@@ -197,6 +316,7 @@ enum fth_tlb_policy {
     FTH_TLB_NOT_PERIODIC, /* different pages miss in each pass; it may be random or not */
     FTH_TLB_OTHER         /* the same pages miss in each pass, but fewer than with LRU or FIFO */
 };
+/* The sets and the policy of a level. */
 struct fth_tlb_sets {
     /* `sets` sets have `ways` ways each, the largest first. None: not found; `doubt` tells why. */
     struct {
@@ -222,11 +342,12 @@ struct fth_tlb_sets {
     size_t samples;
     const char *doubt; /* why there are no sets, a constant string; NULL: there are */
 };
-/* Finish `sets` with fth_tlb_sets_fini, whatever the status. FTH_INCONCLUSIVE: the page size or the
- * entries of the level are unknown. */
+/* Finds the sets, the ways and the policy of a level. Finish `sets` with fth_tlb_sets_fini,
+ * whatever the status. FTH_INCONCLUSIVE: the page size or the entries of the level are unknown. */
 FTH_MUST_USE enum fth_status fth_probe_tlb_sets(const struct fth_prober *prober,
                                                 const struct fth_tlb_sets_plan *plan,
                                                 struct fth_tlb_sets *sets, struct fth_error *error);
+/* Frees the series and the miss curve. */
 void fth_tlb_sets_fini(struct fth_tlb_sets *sets);
 /* Misses that each additional page causes while not all sets overflow yet: the median of the slopes
  * between neighbouring points. The curve of a hashed TLB is flat at first, because some sets
@@ -234,8 +355,9 @@ void fth_tlb_sets_fini(struct fth_tlb_sets *sets);
 FTH_MUST_USE enum fth_status fth_tlb_slope(const struct fth_tlb_miss_point *miss_curve,
                                            size_t count, double *slope, struct fth_error *error);
 
-/* ---- shared by tlb_sets.c and tlb_policy.c, for no other file ---- */
+/* ---- shared by tlb_sets.c and tlb_policy.c ---- */
 
+/* The state of one measurement of a level. */
 struct fth_tlb_study {
     const struct fth_prober *prober;
     const struct fth_tlb_sets_plan *plan;
@@ -271,7 +393,9 @@ enum fth_pattern {
     FTH_PATTERN_SWITCH,        /* P6: as P5, and the page table is not active */
     FTH_PATTERNS
 };
+/* Whether a GPU has a pattern. */
 enum fth_presence { FTH_PRESENCE_UNKNOWN, FTH_ABSENT, FTH_PRESENT };
+/* What is known about the cache and the TLBs before the patterns are measured. */
 struct fth_spectrum_plan {
     enum fth_path path;      /* CA or CG */
     int carveout_percent;    /* of shared memory */
@@ -282,6 +406,7 @@ struct fth_spectrum_plan {
     uint64_t cached_lines; /* lines that the cache certainly holds; 0: more than there are pages */
     uint64_t max_bytes;
 };
+/* The latency of each pattern. */
 struct fth_spectrum {
     struct {
         /* Absent: the pattern takes no longer than the one before it, so the GPU does not have it
@@ -293,7 +418,8 @@ struct fth_spectrum {
     uint64_t stride_bytes;     /* of the chain, without the 256 bytes that are added to it */
     size_t samples;
 };
-/* FTH_INCONCLUSIVE: the first TLB is unknown, or the cache or the memory is too small. */
+/* Measures the latency of each pattern. FTH_INCONCLUSIVE: the first TLB is unknown, or the cache or
+ * the memory is too small. */
 FTH_MUST_USE enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
                                                 const struct fth_spectrum_plan *plan,
                                                 struct fth_spectrum *spectrum,

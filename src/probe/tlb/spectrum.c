@@ -26,20 +26,35 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const char operation[] = "find the latency spectrum";
+
+/* ---- lines and pages ---- */
+
 enum {
-    SKEW = 256,        /* bytes by which strides exceed a power of two, to use all sets of the L2 */
+    REPEATS = 5,       /* of the request; odd, for the median. Chosen. */
     MAX_FEW_PAGES = 8, /* pages of the last phase; every TLB holds them */
-    REPEATS = 5,
-    NEAR_LINES = 63, /* lines of the phase with near lines */
-    NEAR_ARRAY = 7,
-    NEAR_STRIDE = 4096 + SKEW,
-    OTHER_LINE = 64 << 10, /* twice the distance in bytes of the two lines of a page */
-    MIN_RISE = 3,          /* cycles: smaller differences are not a pattern; as in tlb_levels.c */
-    HITS_PART = 4,         /* one in HITS_PART loads must be a hit in find_hits() */
-    MAX_STRIDE = 32 << 20  /* bytes, that of Mei and Chu */
+    NEAR_LINES = 63,   /* lines of the phase with near lines. Chosen. */
+    NEAR_ARRAY = 7,    /* an array of their own */
+    NEAR_STRIDE = 4096 + FTH_TLB_SKEW_BYTES,
+    OTHER_LINE = 64 << 10, /* twice the distance in bytes of the two lines of a page. Chosen. */
+    MAX_STRIDE = 32 << 20, /* bytes, that of Mei and Chu */
+    /* More pages than the second TLB holds: 1/MANY_PART more than its entries, and MANY_PAGES. More
+     * than one page too many for each set of eight ways. */
+    MANY_PART = 4,
+    MANY_PAGES = 2
 };
-/* A first touch that takes longer than most by this fraction accesses another page table.
- * Heuristic. */
+
+/* ---- decisions ---- */
+
+enum {
+    HITS_PART = 4, /* one in HITS_PART loads must be a hit in find_hits(). Chosen. */
+    /* Fraction of the distances between first touches of page tables that must be equal: 3/4.
+     * Chosen. */
+    SAME_NUMERATOR = 3,
+    SAME_DENOMINATOR = 4
+};
+/* A first touch that takes longer than most by this fraction accesses another page table. Chosen,
+ * not derived. */
 static const double switch_fraction = 0.25;
 
 /* The phases, in the order of their samples. */
@@ -51,7 +66,7 @@ static const enum phase phase_of[FTH_PATTERNS] = {[FTH_PATTERN_HIT] = PHASE_FEW,
                                                   [FTH_PATTERN_HIT_MISS_BOTH] = PHASE_AGAIN,
                                                   [FTH_PATTERN_COLD] = PHASE_NEAR};
 
-struct study {
+struct spectrum_study {
     const struct fth_spectrum_plan *plan;
     uint64_t stride;
     uint64_t many;           /* number of pages that is more than any TLB holds */
@@ -70,7 +85,8 @@ static struct fth_chain near_lines(uint64_t start_bytes)
 }
 
 /* Adds a walk over other lines of the first `count` pages that bypasses the L1. */
-static void add_pages(const struct study *study, struct fth_request *request, uint64_t count)
+static void add_pages(const struct spectrum_study *study, struct fth_request *request,
+                      uint64_t count)
 {
     const struct fth_chain other_lines = {.array = FTH_FIRST_HEADER_ARRAY,
                                           .start_bytes = OTHER_LINE / 2,
@@ -80,7 +96,8 @@ static void add_pages(const struct study *study, struct fth_request *request, ui
 }
 
 /* Adds the timed step of a phase, except that of the near lines. */
-static void time_lines(const struct study *study, struct fth_request *request, enum phase phase)
+static void time_lines(const struct spectrum_study *study, struct fth_request *request,
+                       enum phase phase)
 {
     const struct fth_chain lines = {.array = FTH_FIRST_HEADER_ARRAY,
                                     .stride_bytes = study->stride,
@@ -90,7 +107,7 @@ static void time_lines(const struct study *study, struct fth_request *request, e
                     phase == PHASE_FEW ? 2 : 1);
 }
 
-static struct fth_request make_request(const struct study *study)
+static struct fth_request make_request(const struct spectrum_study *study)
 {
     struct fth_request request = fth_request_make(study->plan->carveout_percent);
     request.alone = request.cold = true;
@@ -107,7 +124,7 @@ static struct fth_request make_request(const struct study *study)
 }
 
 /* A request that runs before each repeat, so that the TLBs hold none of the first pages. */
-static struct fth_request make_reset(const struct study *study)
+static struct fth_request make_reset(const struct spectrum_study *study)
 {
     struct fth_request request = fth_request_make(study->plan->carveout_percent);
     request.alone = true;
@@ -118,8 +135,8 @@ static struct fth_request make_reset(const struct study *study)
 }
 
 /* The median over the repeats of one hop of a phase. */
-static enum fth_status median_at(const struct study *study, enum phase phase, uint64_t place,
-                                 double *median, struct fth_error *error)
+static enum fth_status median_at(const struct spectrum_study *study, enum phase phase,
+                                 uint64_t place, double *median, struct fth_error *error)
 {
     uint64_t before = phase == PHASE_FEW ? study->counts[PHASE_FEW] : 0;
     double column[REPEATS];
@@ -131,35 +148,33 @@ static enum fth_status median_at(const struct study *study, enum phase phase, ui
 }
 
 /* Stores the medians over the repeats of the hops 1 to count - 1 of a phase in the scratch. */
-static enum fth_status gather(const struct study *study, enum phase phase, struct fth_error *error)
+static enum fth_status gather(const struct spectrum_study *study, enum phase phase,
+                              struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
-    for (uint64_t i = 1; i < study->counts[phase] && status == FTH_OK; i++)
-        status = median_at(study, phase, i, &study->scratch[i - 1], error);
-    return status;
+    for (uint64_t i = 1; i < study->counts[phase]; i++)
+        FTH_TRY(median_at(study, phase, i, &study->scratch[i - 1], error));
+    return FTH_OK;
 }
 
-static enum fth_status summarize(const struct study *study, const double *values, size_t count,
-                                 double quantile, struct fth_figure *figure,
+static enum fth_status summarize(const struct spectrum_study *study, const double *values,
+                                 size_t count, double quantile, struct fth_figure *figure,
                                  struct fth_error *error)
 {
     struct fth_summary summary;
     double value = NAN;
-    enum fth_status status = fth_summary_f64(values, count, &summary, error);
-    if (status == FTH_OK)
-        status = fth_quantile_f64(values, count, quantile, &value, error);
-    if (status == FTH_OK)
-        *figure = (struct fth_figure){.value = value,
-                                      .low = summary.p05,
-                                      .high = summary.p95,
-                                      .samples = count * REPEATS,
-                                      .clock_mhz = study->answers.items[1].clock_mhz};
-    return status;
+    FTH_TRY(fth_summary_f64(values, count, &summary, error));
+    FTH_TRY(fth_quantile_f64(values, count, quantile, &value, error));
+    *figure = (struct fth_figure){.value = value,
+                                  .low = summary.p05,
+                                  .high = summary.p95,
+                                  .samples = count * REPEATS,
+                                  .clock_mhz = study->answers.items[1].clock_mhz};
+    return FTH_OK;
 }
 
 /* The quantile of loads from memory. Where half of the lines come from far memory, the lower
  * quartile is the median of near memory. */
-static double cold_quantile(const struct study *study)
+static double cold_quantile(const struct spectrum_study *study)
 {
     return study->plan->two_homes ? 0.25 : 0.5;
 }
@@ -167,9 +182,10 @@ static double cold_quantile(const struct study *study)
 /* How many cycles longer lines take in one pattern than in another: the median over the same lines
  * in the L2. All lines of an L1 take equally long, and it may lose a few; there the difference of
  * the figures is used. */
-static enum fth_status compare(const struct study *study, const struct fth_spectrum *spectrum,
-                               enum fth_pattern more_pattern, enum fth_pattern less_pattern,
-                               double *difference, struct fth_error *error)
+static enum fth_status compare(const struct spectrum_study *study,
+                               const struct fth_spectrum *spectrum, enum fth_pattern more_pattern,
+                               enum fth_pattern less_pattern, double *difference,
+                               struct fth_error *error)
 {
     if (study->plan->path == FTH_PATH_CA) {
         *difference = spectrum->patterns[more_pattern].cycles.value -
@@ -179,29 +195,24 @@ static enum fth_status compare(const struct study *study, const struct fth_spect
     const enum phase more = phase_of[more_pattern], less = phase_of[less_pattern];
     double differences[MAX_FEW_PAGES];
     size_t count = 0;
-    enum fth_status status = FTH_OK;
-    for (uint64_t i = 1; i < study->counts[PHASE_FEW] && status == FTH_OK; i++, count++) {
-        double high, low = 0;
-        status = median_at(study, more, i, &high, error);
-        if (status == FTH_OK)
-            status = median_at(study, less, i, &low, error);
-        differences[count] = high - low;
+    for (uint64_t i = 1; i < study->counts[PHASE_FEW]; i++) {
+        double high, low;
+        FTH_TRY(median_at(study, more, i, &high, error));
+        FTH_TRY(median_at(study, less, i, &low, error));
+        differences[count++] = high - low;
     }
-    return status == FTH_OK ? fth_quantile_f64(differences, count, 0.5, difference, error) : status;
+    return fth_quantile_f64(differences, count, 0.5, difference, error);
 }
 
 /* Finds the hops of the first touch that take much longer than `typical` and are at equal
  * distances: each begins a new page table. Moves them behind the other values and returns their
- * number, with *distance in hops. Both are 0 where there are fewer than two, or fewer than three in
- * four distances are equal. */
-static size_t split_switches(double *values, size_t count, double typical, uint64_t *distance)
+ * number, with *distance in hops. Both are 0 where there are fewer than two, or where too few
+ * distances are equal. `slow_hops` has space for `count` values. */
+static size_t split_switches(double *values, size_t count, double typical, double *slow_hops,
+                             uint64_t *distance)
 {
-    size_t switches = 0, last = 0, same = 0, pairs = 0;
-    double *slow_hops = calloc(count, sizeof *slow_hops);
+    size_t switches = 0, last = 0, same = 0, pairs = 0, kept = 0;
     *distance = 0;
-    if (!slow_hops)
-        return 0;
-    size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (values[i] <= typical * (1 + switch_fraction)) {
             values[kept++] = values[i];
@@ -218,82 +229,76 @@ static size_t split_switches(double *values, size_t count, double typical, uint6
     }
     for (size_t i = 0; i < switches; i++)
         values[kept + i] = slow_hops[i];
-    free(slow_hops);
-    if (pairs == 0 || same * 4 < pairs * 3)
+    if (pairs == 0 || same * SAME_DENOMINATOR < pairs * SAME_NUMERATOR)
         *distance = 0;
     return *distance ? switches : 0;
 }
 
 /* Evaluates P5 and P6. */
-static enum fth_status evaluate_first_touch(const struct study *study,
+static enum fth_status evaluate_first_touch(const struct spectrum_study *study,
                                             struct fth_spectrum *spectrum, struct fth_error *error)
 {
     const size_t count = (size_t)study->counts[PHASE_FIRST_TOUCH] - 1;
     uint64_t distance = 0;
     double typical;
-    enum fth_status status = gather(study, PHASE_FIRST_TOUCH, error);
-    if (status == FTH_OK)
-        status = fth_quantile_f64(study->scratch, count, 0.5, &typical, error);
-    if (status != FTH_OK)
-        return status;
-    size_t switches = split_switches(study->scratch, count, typical, &distance);
-    spectrum->page_table_bytes = distance * (study->stride - SKEW);
+    FTH_TRY(gather(study, PHASE_FIRST_TOUCH, error));
+    FTH_TRY(fth_quantile_f64(study->scratch, count, 0.5, &typical, error));
+    double *slow_hops = calloc(count + 1, sizeof *slow_hops);
+    if (!slow_hops)
+        return fth_no_memory(error, operation, NULL);
+    const size_t switches = split_switches(study->scratch, count, typical, slow_hops, &distance);
+    free(slow_hops);
+    spectrum->page_table_bytes = distance * (study->stride - FTH_TLB_SKEW_BYTES);
     spectrum->patterns[FTH_PATTERN_SWITCH].presence = switches ? FTH_PRESENT : FTH_ABSENT;
-    status = summarize(study, study->scratch, count - switches, cold_quantile(study),
-                       &spectrum->patterns[FTH_PATTERN_COLD_MISS].cycles, error);
-    if (status == FTH_OK && switches)
-        status = summarize(study, study->scratch + count - switches, switches, 0.5,
-                           &spectrum->patterns[FTH_PATTERN_SWITCH].cycles, error);
-    return status;
+    FTH_TRY(summarize(study, study->scratch, count - switches, cold_quantile(study),
+                      &spectrum->patterns[FTH_PATTERN_COLD_MISS].cycles, error));
+    if (switches)
+        FTH_TRY(summarize(study, study->scratch + count - switches, switches, 0.5,
+                          &spectrum->patterns[FTH_PATTERN_SWITCH].cycles, error));
+    return FTH_OK;
 }
 
 static enum fth_presence presence_of(double difference)
 {
-    return difference > MIN_RISE ? FTH_PRESENT : FTH_ABSENT;
+    return difference > FTH_TLB_MIN_RISE ? FTH_PRESENT : FTH_ABSENT;
 }
 
 /* Finds the cycles of L1 hits in P3, where the L1 lost lines. At most a few pages can still be in
  * the first TLB. If more lines than twice its entries take no longer than in P1, they were hits
  * that needed no translation. */
-static enum fth_status find_hits(const struct study *study, struct fth_spectrum *spectrum,
+static enum fth_status find_hits(const struct spectrum_study *study, struct fth_spectrum *spectrum,
                                  struct fth_error *error)
 {
-    const double max = spectrum->patterns[FTH_PATTERN_HIT].cycles.value + MIN_RISE;
+    const double max = spectrum->patterns[FTH_PATTERN_HIT].cycles.value + FTH_TLB_MIN_RISE;
     const size_t count = (size_t)study->counts[PHASE_AGAIN] - 1;
     size_t hits = 0;
-    enum fth_status status = gather(study, PHASE_AGAIN, error);
+    FTH_TRY(gather(study, PHASE_AGAIN, error));
     for (size_t i = 0; i < count; i++)
         if (study->scratch[i] <= max)
             study->scratch[hits++] = study->scratch[i];
-    if (status != FTH_OK || hits * HITS_PART < count || hits <= 2 * study->plan->first_entries)
-        return status;
+    if (hits * HITS_PART < count || hits <= 2 * study->plan->first_entries)
+        return FTH_OK;
     return summarize(study, study->scratch, hits, 0.5,
                      &spectrum->patterns[FTH_PATTERN_HIT_MISS_BOTH].cycles, error);
 }
 
-static enum fth_status evaluate(const struct study *study, struct fth_spectrum *spectrum,
+static enum fth_status evaluate(const struct spectrum_study *study, struct fth_spectrum *spectrum,
                                 struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
-    for (int i = FTH_PATTERN_HIT; i <= FTH_PATTERN_COLD && status == FTH_OK; i++) {
-        status = gather(study, phase_of[i], error);
-        if (status == FTH_OK)
-            status = summarize(study, study->scratch, (size_t)study->counts[phase_of[i]] - 1,
-                               i == FTH_PATTERN_COLD ? cold_quantile(study) : 0.5,
-                               &spectrum->patterns[i].cycles, error);
+    for (int i = FTH_PATTERN_HIT; i <= FTH_PATTERN_COLD; i++) {
+        FTH_TRY(gather(study, phase_of[i], error));
+        FTH_TRY(summarize(study, study->scratch, (size_t)study->counts[phase_of[i]] - 1,
+                          i == FTH_PATTERN_COLD ? cold_quantile(study) : 0.5,
+                          &spectrum->patterns[i].cycles, error));
     }
-    if (status == FTH_OK && study->plan->path == FTH_PATH_CA)
-        status = find_hits(study, spectrum, error);
-    if (status == FTH_OK)
-        status = evaluate_first_touch(study, spectrum, error);
-    double one = 0, both = 0, any = 0;
-    if (status == FTH_OK)
-        status = compare(study, spectrum, FTH_PATTERN_HIT_MISS, FTH_PATTERN_HIT, &one, error);
-    if (status == FTH_OK)
-        status =
-            compare(study, spectrum, FTH_PATTERN_HIT_MISS_BOTH, FTH_PATTERN_HIT_MISS, &both, error);
-    if (status == FTH_OK)
-        status = compare(study, spectrum, FTH_PATTERN_HIT_MISS_BOTH, FTH_PATTERN_HIT, &any, error);
+    if (study->plan->path == FTH_PATH_CA)
+        FTH_TRY(find_hits(study, spectrum, error));
+    FTH_TRY(evaluate_first_touch(study, spectrum, error));
+    double one, both, any;
+    FTH_TRY(compare(study, spectrum, FTH_PATTERN_HIT_MISS, FTH_PATTERN_HIT, &one, error));
+    FTH_TRY(
+        compare(study, spectrum, FTH_PATTERN_HIT_MISS_BOTH, FTH_PATTERN_HIT_MISS, &both, error));
+    FTH_TRY(compare(study, spectrum, FTH_PATTERN_HIT_MISS_BOTH, FTH_PATTERN_HIT, &any, error));
     /* A miss of both TLBs takes at least as long as a miss of the first one. Where it takes no
      * time, the lines of P2 were slow because the cache had lost them. */
     one = fmin(one, any);
@@ -311,7 +316,7 @@ static enum fth_status evaluate(const struct study *study, struct fth_spectrum *
         presence_of(cold - spectrum->patterns[FTH_PATTERN_HIT].cycles.value);
     spectrum->patterns[FTH_PATTERN_COLD_MISS].presence =
         presence_of(spectrum->patterns[FTH_PATTERN_COLD_MISS].cycles.value - cold);
-    return status;
+    return FTH_OK;
 }
 
 /* The largest power of two up to MAX_STRIDE, and at least one page, at which `count` pages fit into
@@ -319,9 +324,10 @@ static enum fth_status evaluate(const struct study *study, struct fth_spectrum *
 static uint64_t choose_stride(const struct fth_spectrum_plan *plan, uint64_t count)
 {
     uint64_t stride = MAX_STRIDE > plan->page_bytes ? MAX_STRIDE : plan->page_bytes;
-    while (stride > plan->page_bytes && (count + 1) * (stride + SKEW) > plan->max_bytes)
+    while (stride > plan->page_bytes &&
+           (count + 1) * (stride + FTH_TLB_SKEW_BYTES) > plan->max_bytes)
         stride /= 2;
-    return (count + 1) * (stride + SKEW) > plan->max_bytes ? 0 : stride;
+    return (count + 1) * (stride + FTH_TLB_SKEW_BYTES) > plan->max_bytes ? 0 : stride;
 }
 
 enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
@@ -332,33 +338,28 @@ enum fth_status fth_probe_spectrum(const struct fth_prober *prober,
     const uint64_t few =
         plan->first_entries / 2 < MAX_FEW_PAGES ? plan->first_entries / 2 : MAX_FEW_PAGES;
     const uint64_t twice = 2 * plan->first_entries;
-    /* A quarter more than the entries: more than one page too many for each set of eight ways. */
-    uint64_t many = plan->second_entries + plan->second_entries / 4 + 2;
+    uint64_t many = plan->second_entries + plan->second_entries / MANY_PART + MANY_PAGES;
     many = many > twice ? many : twice;
     const uint64_t cached =
         plan->cached_lines && plan->cached_lines < many ? plan->cached_lines : many;
-    struct study study = {
+    struct spectrum_study study = {
         .plan = plan, .many = many, .counts = {cached, cached, twice, NEAR_LINES, few}};
     const uint64_t stride = choose_stride(plan, many);
     if (few < 2 || cached < twice || stride < (uint64_t)2 * OTHER_LINE)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find the latency spectrum", NULL,
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         few < 2 ? "the first TLB is unknown"
                         : cached < twice
                             ? "the cache holds fewer lines than twice the entries of the first TLB"
                             : "too little device memory");
-    study.stride = stride + SKEW;
+    study.stride = stride + FTH_TLB_SKEW_BYTES;
     spectrum->stride_bytes = stride;
     struct fth_request requests[2 * REPEATS];
     for (size_t i = 0; i < FTH_COUNT(requests); i++)
         requests[i] = i % 2 ? make_request(&study) : make_reset(&study);
-    enum fth_status status = fth_ask(prober, requests, FTH_COUNT(requests), &study.answers, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_ask(prober, requests, FTH_COUNT(requests), &study.answers, error));
     study.scratch = calloc(many + NEAR_LINES, sizeof *study.scratch);
-    if (study.scratch)
-        status = evaluate(&study, spectrum, error);
-    else
-        status = fth_no_memory(error, "find the latency spectrum", NULL);
+    enum fth_status status =
+        study.scratch ? evaluate(&study, spectrum, error) : fth_no_memory(error, operation, NULL);
     for (size_t i = 1; i < study.answers.count; i += 2)
         spectrum->samples += study.answers.items[i].count;
     free(study.scratch);

@@ -10,12 +10,23 @@
  *     that also contains the chain's first element (the first page). If an inner level holds
  *     it, one page more than the entries seems to fit (is_first_page_inner()). Where pages are
  *     small, the samples have a page of their own. It takes an entry, so that one page fewer than
- *     the entries seems to fit (fth_tlb_find_entries()).
+ *     the entries seems to fit (samples_have_own_page()).
  *   - A hash can select the sets. It distributes consecutive pages unevenly, so that some sets
  *     overflow early. Then the pages that remain resident after a longer walk are counted, by a
  *     walk in reverse order (vote()).
  *   - With random replacement, it takes many passes until all pages that fit are resident. Walks
  *     then have more warm-up passes.
+ *
+ * The steps of fth_tlb_find_entries(). Each can end without a result, with a reason in `doubt`:
+ *
+ *   1. find_fitting_pages()    the onset, and whether the level is periodic. Doubt: the warm-up of
+ *                              random replacement takes too long; memory does not fill the level.
+ *   2. examine_inner_levels()  what inner levels hold. Doubt: the previous level holds many of the
+ *                              pages that would fill this one.
+ *   3. count_fitting_pages()   the entries, from the pages that fit. Doubt: the samples may occupy
+ *                              an entry of an outer level.
+ *   4. count_resident_pages()  corrects the entries if sets overflow early. Doubt: the votes are
+ *                              not conclusive.
  *
  * probe_tlb.h defines the terms "step", "samples" and "periodic". The inner levels are all levels
  * that are looked up before the one to be measured; the previous level is the last of them. */
@@ -23,62 +34,71 @@
 
 #include <math.h>
 
+/* ---- walks ---- */
+
 enum {
-    SKEW = 256,       /* bytes by which strides are larger than the page; see tlb_levels.c */
-    PASSES = 5,       /* evaluated passes of a walk */
-    MANY_PASSES = 15, /* evaluated passes where different pages miss in each pass */
-    /* A walk over more than MANY_PAGES pages has FEW_PASSES evaluated passes, because each pass
-     * gives many samples, and LONG_WALK_WARM_PASSES warm-up passes, to save time. */
-    MANY_PAGES = 512,
-    FEW_PASSES = 3,
-    LONG_WALK_WARM_PASSES = 1,
-    /* Warm-up passes of other walks. FIFO needs two passes until all pages that fit are resident.
-     * The first timed pass, which is not evaluated (pages.c), also warms up, so that even long
-     * walks have two. */
+    /* Timed passes where different pages miss in each pass. Chosen, not derived: three times as
+     * many as in other walks. */
+    MANY_PASSES = 15,
+    /* Warm-up passes of a walk. FIFO needs two passes until all pages that fit are resident. The
+     * first timed pass, which is not evaluated (pages.c), also warms up, so that even walks over
+     * more than FTH_TLB_MANY_LOADS pages, which have LONG_WALK_WARM_PASSES to save time, have
+     * two. */
     WARM_PASSES = 3,
-    /* With random replacement, additional warm-up passes per page, and the maximum number of
-     * warm-up loads of a walk; beyond it, the measurement would take too long. Chosen by
-     * experiment. */
-    RANDOM_WARM_PASSES = 4,
-    MAX_WARM_LOADS = 1 << 16,
-    /* Minimum number of sets of a TLB that is assumed to be hashed. If a TLB has fewer sets and
-     * they do not overflow together, they are assumed to have different sizes. Heuristic. */
-    MIN_HASHED_SETS = 16,
+    LONG_WALK_WARM_PASSES = 1,
+    /* With random replacement, the maximum number of warm-up loads of a walk; beyond it, the
+     * measurement would take too long. Chosen by experiment. */
+    MAX_WARM_LOADS = 1 << 16
+};
+
+/* ---- the onset and its confirmation; all numbers of walks are chosen, not derived ---- */
+
+enum {
     CUTS = 4,         /* walks that divide the interval of the onset, per round */
-    FIRST_PAGES = 5,  /* different first pages of the walks that confirm the onset */
-    INNER_WALKS = 5,  /* walks that find out whether an inner level holds the first page */
-    CURVE_POINTS = 6, /* consecutive numbers of pages, to find the ways */
     ONSET_WALKS = 3,  /* walks that must confirm an onset by majority */
     MAX_ATTEMPTS = 5, /* attempts to find a stable onset, or a rise of the miss curve */
-    VOTES = 12,       /* walks that count the resident pages */
+    FIRST_PAGES = 5,  /* different first pages of the walks that confirm the onset */
+    INNER_WALKS = 5   /* walks that find out whether an inner level holds the first page */
+};
+/* First pages of the walks that confirm the onset. Chosen arbitrarily: neither multiples of one
+ * number nor of one power of two. */
+static const uint64_t first_pages[FIRST_PAGES] = {0, 5, 18, 37, 66};
+/* Minimum fraction of loads that must miss the previous level for this level to be measurable.
+ * Chosen, not derived: the entries may then be off by at most a twentieth. */
+static const double min_inner_misses = 0.95;
+
+/* ---- sets that overflow at different numbers of pages ---- */
+
+enum {
+    CURVE_POINTS = 6, /* consecutive numbers of pages, to find the ways. Chosen, not derived. */
+    /* Pages that need not miss when "all pages" miss: the page of the samples, which never misses
+     * in a timed pass, and one more for a disturbed load. Chosen. */
+    SPARED_PAGES = 2,
     /* Ways that find_miss_rise() assumes to select the numbers of pages that it tries. A typical
      * number; the ways that it finds do not depend on it. */
     TYPICAL_WAYS = 8,
-    /* Pages that need not miss when "all pages" miss: the page of the samples, which never misses
-     * in a timed pass, and one more. Heuristic. */
-    SPARED_PAGES = 2,
-    /* A load is inconsistent if its page has the opposite outcome (hit or miss) in most passes. The
-     * same pages are considered to miss in each pass if there are more than INCONSISTENT_PART times
-     * as many misses as inconsistent loads. Heuristic. */
-    INCONSISTENT_PART = 10
+    /* Minimum number of sets of a TLB that is assumed to be hashed. If a TLB has fewer sets and
+     * they do not overflow together, they are assumed to have different sizes, as those of Fermi
+     * (seven sets: Mei and Chu 2017, Section 4.4). Chosen, not derived. */
+    MIN_HASHED_SETS = 16,
+    VOTES = 12, /* walks that count the resident pages. Chosen, not derived. */
+    /* Pages per set, beyond the onset, that a walk of the vote covers at least, so that it fills
+     * every set although the pages are unevenly distributed. Chosen, not derived. */
+    FILL_PAGES_PER_SET = 2
 };
-/* Minimum fraction of loads that must miss the previous level for this level to be measurable.
- * Heuristic. */
-static const double min_inner_misses = 0.95;
-/* First pages of the walks that confirm the onset. Chosen arbitrarily. */
-static const uint64_t first_pages[FIRST_PAGES] = {0, 5, 18, 37, 66};
 
 /* Returns a walk over the first `count` pages, with as many warm-up and evaluated passes as the
  * search needs. fth_page_passes() reduces the passes if their samples would need too much space. */
 static struct fth_page_walk plan_walk(const struct fth_tlb_search *search, uint64_t count)
 {
+    const bool is_long = count > FTH_TLB_MANY_LOADS;
+    const unsigned wanted = search->passes ? search->passes
+                            : is_long      ? FTH_TLB_FEW_PASSES
+                                           : FTH_TLB_PASSES;
     return (struct fth_page_walk){.count = count,
-                                  .warm_passes =
-                                      (count > MANY_PAGES ? LONG_WALK_WARM_PASSES : WARM_PASSES) +
-                                      search->warm_passes_per_page * count,
-                                  .passes = fth_page_passes(count, search->passes ? search->passes
-                                                                   : count > MANY_PAGES ? FEW_PASSES
-                                                                                        : PASSES)};
+                                  .warm_passes = (is_long ? LONG_WALK_WARM_PASSES : WARM_PASSES) +
+                                                 search->warm_passes_per_page * count,
+                                  .passes = fth_page_passes(count, wanted)};
 }
 
 /* The misses of the level to be measured in a walk. */
@@ -170,7 +190,7 @@ static enum fth_status is_periodic(struct fth_tlb_search *search, uint64_t max, 
     struct fth_page_walk walk = plan_walk(search, FTH_MIN(search->onset + search->onset / 2, max));
     FTH_TRY(fth_pages_walk(search->pages, &walk, 1, error));
     struct fth_page_misses misses = misses_of(search, &walk);
-    *periodic = misses.inconsistent_loads * INCONSISTENT_PART < misses.missed_loads;
+    *periodic = misses.inconsistent_loads * FTH_TLB_INCONSISTENT_PART < misses.missed_loads;
     fth_page_walks_fini(&walk, 1);
     return FTH_OK;
 }
@@ -397,51 +417,74 @@ static enum fth_status find_miss_rise(struct fth_tlb_search *search, uint64_t ma
     return status;
 }
 
-/* Corrects the entries of a level whose sets may overflow at different numbers of pages. Before the
- * call, level->entries is the number that follows from the pages that fit. `miss_rise` is the
- * typical rise of the miss curve directly above the onset, 0 where there is none. `even` is false
- * where the distribution over the sets depends on the first page, or where the miss curve has flat
- * parts. Where the votes are not conclusive, level->entries becomes 0 and `doubt` is set;
- * `unsettled` is set, too, because another attempt may find the entries. */
-static enum fth_status count_entries(struct fth_tlb_search *search, uint64_t max,
-                                     uint64_t miss_rise, bool even, struct fth_tlb_level *level,
-                                     struct fth_error *error)
+/* What the miss curve tells about the sets. */
+struct curve_signs {
+    /* Typical rise of the misses directly above the onset, when one more set overflows; 0: none was
+     * seen. */
+    uint64_t miss_rise;
+    /* False where the distribution of the pages over the sets depends on the first page, or where
+     * the curve has flat parts. */
+    bool even;
+};
+
+/* The minimum number of pages for a walk of the vote; more than `max` if there can be no vote. */
+static uint64_t vote_pages(const struct fth_tlb_search *search, uint64_t max, uint64_t ways)
 {
-    enum fth_status status = even ? FTH_OK : find_miss_rise(search, max, &miss_rise, error);
-    if (status != FTH_OK)
-        return status;
-    const uint64_t ways = miss_rise ? miss_rise - 1 : 0;
-    /* The walks of the vote must fill every set, although the pages are unevenly distributed. They
-     * therefore cover at least two pages per set more than the onset. Heuristic. At least
-     * VOTES further pages are required, so that each walk of the vote has a different length. */
-    const uint64_t enough = ways > 1 ? search->onset + 2 * search->onset / ways : max;
+    return ways > 1 ? search->onset + FILL_PAGES_PER_SET * search->onset / ways : max;
+}
+
+/* Whether the level has so few sets that they are assumed to have different sizes rather than to be
+ * hashed. Then the pages that fit are the entries. The number of sets is estimated as the number of
+ * pages that fit (level->entries) / ways, plus one, because fewer pages fit into a hashed level
+ * than it has entries. */
+static bool has_few_sets(const struct fth_tlb_level *level, uint64_t ways)
+{
+    return level->entries + ways < MIN_HASHED_SETS * ways;
+}
+
+/* Whether the winner of the vote has a majority and is plausible. It may be smaller than the number
+ * of pages that fit, but by at most `ways`. (It should not be smaller at all, but it is rounded,
+ * and other data may have occupied entries.) And the first overflow is assumed to occur only when
+ * the sets hold at least `ways` - 1 pages on average. The limits are chosen, not derived. */
+static bool is_conclusive(const struct ballot *ballot, const struct fth_tlb_level *level,
+                          uint64_t ways)
+{
+    const uint64_t winner = (uint64_t)ballot->winner;
+    return 2 * ballot->votes > VOTES && winner + ways >= level->entries &&
+           winner * (ways - 1) <= (level->entries + 1) * ways;
+}
+
+/* Corrects the entries of a level whose sets may overflow at different numbers of pages. Before the
+ * call, level->entries is the number that follows from the pages that fit. Where the votes are not
+ * conclusive, level->entries becomes 0 and `doubt` is set; `unsettled` is set, too, because another
+ * attempt may find the entries. */
+static enum fth_status count_entries(struct fth_tlb_search *search, struct curve_signs curve,
+                                     struct fth_tlb_level *level, struct fth_error *error)
+{
+    const uint64_t max = search->pages->max_loads;
+    if (!curve.even)
+        FTH_TRY(find_miss_rise(search, max, &curve.miss_rise, error));
+    const uint64_t ways = curve.miss_rise ? curve.miss_rise - 1 : 0;
+    /* At least VOTES further pages are required, so that each walk of the vote has a different
+     * length. */
+    const uint64_t enough = vote_pages(search, max, ways);
     const bool can_vote = enough + VOTES <= max;
-    /* Fewer than MIN_HASHED_SETS sets are assumed to have different sizes rather than to be hashed.
-     * Then the pages that fit are the entries. The number of sets is estimated as the number of
-     * pages that fit (level->entries) / ways, plus one, because fewer pages fit into a hashed level
-     * than it has entries. */
-    if (even && (!can_vote || level->entries + ways < MIN_HASHED_SETS * ways))
+    if (curve.even && (!can_vote || has_few_sets(level, ways)))
         return FTH_OK;
     struct ballot ballot = {.votes = 0};
     if (can_vote)
-        status = vote(search, enough, ways, &ballot, error);
+        FTH_TRY(vote(search, enough, ways, &ballot, error));
     /* If no more pages are resident than fit, the pages that fit are the entries. */
-    if (status != FTH_OK || (even && ballot.resident < (double)level->entries + 1))
-        return status;
-    /* Plausibility: the winner may be smaller than the number of pages that fit, but by at most
-     * `ways`. (It should not be smaller at all, but it is rounded, and other data may have occupied
-     * entries.) And the first overflow is assumed to occur only when the sets hold
-     * at least `ways` - 1 pages on average. Heuristic. */
-    const uint64_t winner = (uint64_t)ballot.winner;
-    if (2 * ballot.votes <= VOTES || winner + ways < level->entries ||
-        winner * (ways - 1) > (level->entries + 1) * ways) {
+    if (curve.even && ballot.resident < (double)level->entries + 1)
+        return FTH_OK;
+    if (is_conclusive(&ballot, level, ways)) {
+        level->entries = (uint64_t)ballot.winner;
+        level->entries_confidence = confidence_of(&ballot);
+    } else {
         level->doubt = "the pages are unevenly distributed over the sets";
         level->unsettled = true;
         level->entries = 0;
-        return FTH_OK;
     }
-    level->entries = winner;
-    level->entries_confidence = confidence_of(&ballot);
     return FTH_OK;
 }
 
@@ -475,78 +518,130 @@ static enum fth_status is_hidden(struct fth_tlb_search *search, const struct fth
     return FTH_OK;
 }
 
+/* ---- the steps of the search ---- */
+
+/* Searches for the onset again where different pages miss in each pass, with more warm-up passes.
+ * More pages can fit then: at most twice the former onset, which is chosen, not derived. */
+static enum fth_status find_random_onset(struct fth_tlb_search *search, struct fth_tlb_level *level,
+                                         struct fth_error *error)
+{
+    if (FTH_TLB_RANDOM_WARM_PASSES * search->onset * search->onset > MAX_WARM_LOADS) {
+        level->doubt = "different pages miss in each pass, and a warm-up that brings in all pages "
+                       "that fit would take too long";
+        return FTH_OK;
+    }
+    search->warm_passes_per_page = FTH_TLB_RANDOM_WARM_PASSES;
+    search->passes = MANY_PASSES;
+    return find_onset(search, 0, FTH_MIN(2 * search->onset, search->pages->max_loads), error);
+}
+
+/* Finds search->fits, search->onset and level->periodic. */
+static enum fth_status find_fitting_pages(struct fth_tlb_search *search,
+                                          struct fth_tlb_level *level, struct fth_error *error)
+{
+    const uint64_t max = search->pages->max_loads; /* one load per page */
+    level->periodic = true;
+    FTH_TRY(find_stable_onset(search, max, error));
+    /* Half of the pages that fit are assumed never to miss. Loads of a walk over them that look
+     * like misses nevertheless are false misses. Their fraction is the rate of false misses that
+     * the following walks tolerate. */
+    if (search->onset && search->fits > 2)
+        FTH_TRY(fth_tlb_step_learn_rate(search->pages, search->fits / 2, search->step, error));
+    /* Passes can be compared only where a single load distinguishes hit and miss. */
+    if (search->onset && search->step->per_load)
+        FTH_TRY(is_periodic(search, max, &level->periodic, error));
+    if (search->onset && !level->periodic)
+        FTH_TRY(find_random_onset(search, level, error));
+    if (!level->doubt && (search->onset == 0 || search->fits == 0))
+        level->doubt = "there is too little memory to fill this level";
+    return FTH_OK;
+}
+
+/* Finds out which pages the inner levels hold. Sets *inner_first where they hold the first page. */
+static enum fth_status examine_inner_levels(struct fth_tlb_search *search,
+                                            const struct fth_tlb_step *before,
+                                            struct fth_tlb_level *level, bool *inner_first,
+                                            struct fth_error *error)
+{
+    *inner_first = false;
+    if (!before)
+        return FTH_OK;
+    FTH_TRY(is_hidden(search, before, &level->hidden, error));
+    if (level->hidden) {
+        level->doubt = "the previous level holds many of the pages that would fill this one";
+        return FTH_OK;
+    }
+    return search->fits > 1 ? is_first_page_inner(search, inner_first, error) : FTH_OK;
+}
+
+/* The samples are directly in front of the chain. Where pages are small, they are in a page of
+ * their own. */
+static bool samples_have_own_page(const struct fth_tlb_search *search)
+{
+    return search->pages->stride_bytes - FTH_TLB_SKEW_BYTES <= FTH_HEADER_BYTES;
+}
+
+/* Computes the entries from the pages that fit. A first page that an inner level holds needs no
+ * entry of this level. A page of the samples takes an entry of the first level; whether it takes
+ * one of a later level is unknown. */
+static void count_fitting_pages(const struct fth_tlb_search *search, bool is_first_level,
+                                bool inner_first, struct fth_tlb_level *level)
+{
+    level->entries = search->fits - (inner_first ? 1 : 0);
+    if (!samples_have_own_page(search))
+        return;
+    if (is_first_level) {
+        level->entries++;
+    } else {
+        level->entries = 0;
+        level->doubt = "the pages are so small that the samples may occupy an entry of this level";
+    }
+}
+
+/* Whether the miss curve can be measured. It requires that the same pages miss this level in every
+ * pass. If different pages miss the inner levels in each pass, different pages are looked up in
+ * this level, and its misses may vary, too. The curve is then not measured, with one exception: if
+ * an inner level was found to hold the page of the samples. The exception is chosen, not derived.
+ */
+static bool has_miss_curve(const struct fth_tlb_search *search, bool is_first_level,
+                           bool inner_first, const struct fth_tlb_level *level)
+{
+    return level->periodic && (is_first_level || inner_first || search->inner_periodic);
+}
+
+/* Measures the miss curve above the onset, and corrects the entries if it shows that some sets
+ * overflow before others. `even`: the onset does not depend on the first page. */
+static enum fth_status count_resident_pages(struct fth_tlb_search *search, bool even,
+                                            struct fth_tlb_level *level, struct fth_error *error)
+{
+    const uint64_t max = search->pages->max_loads;
+    const size_t points = (size_t)FTH_MIN(CURVE_POINTS, max - search->onset + 1);
+    uint64_t misses[CURVE_POINTS];
+    if (points < 2)
+        return FTH_OK;
+    FTH_TRY(measure_curve(search, search->onset, misses, points, error));
+    if (misses[0] + SPARED_PAGES >= search->onset)
+        return FTH_OK; /* one set: all pages miss at once */
+    const struct curve_signs curve = {.miss_rise = typical_rise(misses, points),
+                                      .even = even && is_regular(misses, search->onset, points)};
+    return count_entries(search, curve, level, error);
+}
+
 enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
                                      const struct fth_tlb_step *before, struct fth_tlb_level *level,
                                      struct fth_error *error)
 {
-    const uint64_t max = search->pages->max_loads; /* one load per page */
-    level->periodic = true;
-    enum fth_status status = find_stable_onset(search, max, error);
-    /* Half of the pages that fit are assumed never to miss. Loads of a walk over them that look
-     * like misses nevertheless are false misses. Their fraction is the rate of false misses that
-     * the following walks tolerate. */
-    if (status == FTH_OK && search->onset && search->fits > 2)
-        status = fth_tlb_step_learn_rate(search->pages, search->fits / 2, search->step, error);
-    /* Passes can be compared only where a single load distinguishes hit and miss. */
-    if (status == FTH_OK && search->onset && search->step->per_load)
-        status = is_periodic(search, max, &level->periodic, error);
-    if (status == FTH_OK && search->onset && !level->periodic) {
-        /* It takes many passes until all pages that fit are resident. */
-        if (RANDOM_WARM_PASSES * search->onset * search->onset > MAX_WARM_LOADS) {
-            level->doubt =
-                "different pages miss in each pass, and a warm-up that brings in all pages "
-                "that fit would take too long";
-            return FTH_OK;
-        }
-        search->warm_passes_per_page = RANDOM_WARM_PASSES;
-        search->passes = MANY_PASSES;
-        /* With more warm-up, more pages can fit: at most twice the former onset. Heuristic. */
-        status = find_onset(search, 0, FTH_MIN(2 * search->onset, max), error);
-    }
-    if (status != FTH_OK)
-        return status;
-    if (search->onset == 0 || search->fits == 0) {
-        level->doubt = "there is too little memory to fill this level";
+    const bool is_first_level = !before;
+    bool even = true, inner_first = false;
+    FTH_TRY(find_fitting_pages(search, level, error));
+    if (level->doubt)
         return FTH_OK;
-    }
-    bool even = true, inner_first = false, hidden = false;
-    if (before)
-        status = is_hidden(search, before, &hidden, error);
-    if (status == FTH_OK && hidden) {
-        level->doubt = "the previous level holds many of the pages that would fill this one";
-        level->hidden = true;
+    FTH_TRY(examine_inner_levels(search, before, level, &inner_first, error));
+    if (level->doubt)
         return FTH_OK;
-    }
-    if (status == FTH_OK && before && search->fits > 1)
-        status = is_first_page_inner(search, &inner_first, error);
-    if (status == FTH_OK)
-        status = confirm(search, inner_first, &level->entries_confidence, &even, error);
-    const uint64_t inner_pages = inner_first ? 1 : 0; /* pages that need no entry of this level */
-    level->entries = search->fits - inner_pages;
-    /* The samples are directly in front of the chain. Where pages are small, they are in a page of
-     * their own. It takes an entry of the first level; whether it takes one of a later level is
-     * unknown. */
-    if (search->pages->stride_bytes - SKEW <= FTH_HEADER_BYTES) {
-        level->entries += !before;
-        if (before) {
-            level->entries = 0;
-            level->doubt =
-                "the pages are so small that the samples may occupy an entry of this level";
-            return status;
-        }
-    }
-    const size_t points = (size_t)FTH_MIN(CURVE_POINTS, max - search->onset + 1);
-    uint64_t misses[CURVE_POINTS];
-    /* The miss curve requires that the same pages miss this level in every pass. If different pages
-     * miss the inner levels in each pass, different pages are looked up in this level, and its
-     * misses may vary, too. The curve is then not measured, with one exception: if an inner level
-     * was found to hold the page of the samples. The exception is a heuristic. */
-    if (status != FTH_OK || !level->periodic || points < 2 ||
-        (before && !inner_first && !search->inner_periodic))
-        return status;
-    status = measure_curve(search, search->onset, misses, points, error);
-    if (status != FTH_OK || misses[0] + SPARED_PAGES >= search->onset)
-        return status; /* one set: all pages miss at once */
-    even = even && is_regular(misses, search->onset, points);
-    return count_entries(search, max, typical_rise(misses, points), even, level, error);
+    FTH_TRY(confirm(search, inner_first, &level->entries_confidence, &even, error));
+    count_fitting_pages(search, is_first_level, inner_first, level);
+    if (level->doubt || !has_miss_curve(search, is_first_level, inner_first, level))
+        return FTH_OK;
+    return count_resident_pages(search, even, level, error);
 }

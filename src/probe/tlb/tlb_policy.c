@@ -16,20 +16,40 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* ---- the experiment with periodic misses ---- */
+
 enum {
-    REPEATS = 9, /* of the experiment */
-    /* Minimum ratio between the entries of this level and those of all inner ones. Heuristic. */
+    REPEATS = 9, /* of the experiment; odd, for the median. Chosen. */
+    /* Minimum ratio between the entries of this level and those of all inner ones. Chosen, not
+     * derived: an inner level that holds many of the pages hides from this level that they are used
+     * again. */
     MIN_INNER_RATIO = 3,
-    MAX_TREE = 64,    /* maximum ways of a tree pseudo-LRU set */
-    MIN_DISTANCES = 5 /* minimum average count per page for the G-test, by the usual rule */
+    MIN_ENTRIES = 4, /* entries below which the experiment has too few pages */
+    /* The pages that fill the sets before the experiment must be at least this part of the entries,
+     * plus 1. Chosen, not derived. */
+    PREPARING_PART = 4,
+    /* One miss in OVERLOOKED_PART may be overlooked, if single loads do not distinguish hit and
+     * miss. Chosen. */
+    OVERLOOKED_PART = 4,
+    MIN_TREE = 4,  /* range of the ways of a tree pseudo-LRU set: two ways are LRU, */
+    MAX_TREE = 64, /* and more than 64 are considered implausible */
+    LINE_BYTES = 4 /* line of the simulated set; its size does not matter */
+};
+/* Minimum distance between the patterns of two policies that can be distinguished; see
+ * pattern_distance(). Chosen, not derived. */
+static const double min_distance = 0.1;
+
+/* ---- counts of random evictions ---- */
+
+enum {
+    MIN_DISTANCES = 5, /* minimum average count per page for the G-test, by the usual rule */
+    /* With random replacement, the next miss follows within one pass over the set. One in LONG_PART
+     * longer distances is tolerated. Chosen, not derived. */
+    LONG_PART = 20
 };
 /* p-values of the G-test: below the first, the evictions are not uniform; above the second, they
- * are taken as uniform; between the two, the policy is unknown. Heuristic. */
+ * are taken as uniform; between the two, the policy is unknown. As in replacement.c. */
 static const double surely_uneven = 1e-5, perhaps_uneven = 1e-3;
-
-/* Minimum distance between the patterns of two policies that can be distinguished; see
- * pattern_distance(). Heuristic. */
-static const double min_distance = 0.1;
 
 /* Number of pages beyond those of the experiment, which fill the sets before it: at most as many as
  * there are entries. */
@@ -84,8 +104,8 @@ static struct fth_request policy_request(const struct fth_tlb_study *study)
 }
 
 /* The minimum number of pages that miss with LRU and FIFO: all pages of a set except the one that
- * was used again and that of the samples. Where single loads do not distinguish hit and miss, one
- * in four may be overlooked. Behind an inner level, some pages are loaded again before the timed
+ * was used again and that of the samples. Where single loads do not distinguish hit and miss, some
+ * may be overlooked. Behind an inner level, some pages are loaded again before the timed
  * pass; there the minimum is 1. */
 static uint64_t min_missed(const struct fth_tlb_study *study, const struct fth_tlb_sets *sets)
 {
@@ -93,7 +113,7 @@ static uint64_t min_missed(const struct fth_tlb_study *study, const struct fth_t
     for (size_t i = 0; i < sets->set_size_count; i++)
         ways = FTH_MIN(ways, sets->set_sizes[i].ways);
     const uint64_t fewest = ways > 2 && study->inner_entries == 0 ? ways - 2 : 1;
-    return study->step.per_load ? fewest : fewest - fewest / 4;
+    return study->step.per_load ? fewest : fewest - fewest / OVERLOOKED_PART;
 }
 
 /* The misses of the timed pass: position of the first one, and their number. */
@@ -107,7 +127,7 @@ static enum fth_status predict(const struct fth_tlb_study *study, const struct f
                                const char *policy, struct pattern *pattern, struct fth_error *error)
 {
     const struct fth_request script = policy_request(study);
-    const struct fth_cache_config config = {.line_bytes = 4,
+    const struct fth_cache_config config = {.line_bytes = LINE_BYTES,
                                             .sets = sets->set_sizes[0].sets,
                                             .ways = sets->set_sizes[0].ways,
                                             .policy = policy,
@@ -121,9 +141,9 @@ static enum fth_status predict(const struct fth_tlb_study *study, const struct f
         const bool timed = script.chase.steps[i].kind == FTH_STEP_TIME_HOPS;
         for (uint64_t hop = 0; hop < chain->count; hop++) {
             if (study->inner_entries == 0 && (timed || hop == 0))
-                fth_cache_access(cache, 0, 4, FTH_CACHE_READ, NULL);
-            const bool hit = fth_cache_access(cache, 4 * (first + hop), 4, FTH_CACHE_READ, NULL) ==
-                             FTH_CACHE_HIT;
+                fth_cache_access(cache, 0, LINE_BYTES, FTH_CACHE_READ, NULL);
+            const bool hit = fth_cache_access(cache, LINE_BYTES * (first + hop), LINE_BYTES,
+                                              FTH_CACHE_READ, NULL) == FTH_CACHE_HIT;
             if (timed && !hit && pattern->count++ == 0)
                 pattern->first = hop;
         }
@@ -152,14 +172,11 @@ static enum fth_status detect_plru(const struct fth_tlb_study *study, struct fth
 {
     const uint64_t ways = sets->set_sizes[0].ways, set_count = sets->set_sizes[0].sets;
     struct pattern lru, plru;
-    if (sets->set_size_count > 1 || ways < 4 || ways > MAX_TREE || ways & (ways - 1) ||
+    if (sets->set_size_count > 1 || ways < MIN_TREE || ways > MAX_TREE || ways & (ways - 1) ||
         observed->count > ways)
         return FTH_OK;
-    enum fth_status status = predict(study, sets, "lru", &lru, error);
-    if (status == FTH_OK)
-        status = predict(study, sets, "plru", &plru, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(predict(study, sets, "lru", &lru, error));
+    FTH_TRY(predict(study, sets, "plru", &plru, error));
     const double from_lru = pattern_distance(observed, &lru, set_count, ways);
     const double from_plru = pattern_distance(observed, &plru, set_count, ways);
     if (pattern_distance(&lru, &plru, set_count, ways) < min_distance)
@@ -184,9 +201,7 @@ static enum fth_status classify_policy(const struct fth_tlb_study *study,
         double column[REPEATS], median;
         for (size_t i = 0; i < REPEATS; i++)
             column[i] = repeats[i].cycles[position] - baseline[position];
-        enum fth_status status = fth_quantile_f64(column, REPEATS, 0.5, &median, error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(fth_quantile_f64(column, REPEATS, 0.5, &median, error));
         for (size_t i = 0; i < REPEATS && position == 0; i++)
             times += column[i] > threshold;
         first = position == 0 ? median > threshold : first;
@@ -198,11 +213,8 @@ static enum fth_status classify_policy(const struct fth_tlb_study *study,
     sets->policy = observed.count < min_missed(study, sets) ? FTH_TLB_OTHER
                    : first                                  ? FTH_TLB_FIFO
                                                             : FTH_TLB_LRU;
-    enum fth_status status = FTH_OK;
     if (!first)
-        status = detect_plru(study, sets, &observed, error);
-    if (status != FTH_OK)
-        return status;
+        FTH_TRY(detect_plru(study, sets, &observed, error));
     sets->policy_confidence = ((first ? times : REPEATS - times) + 1.0) / (REPEATS + 2.0);
     return FTH_OK;
 }
@@ -218,9 +230,7 @@ static void classify_random(const struct fth_tlb_study *study, struct fth_tlb_se
     sets->policy_confidence = study->level->entries_confidence;
     if (ways < 2 || total < MIN_DISTANCES * ways)
         return;
-    /* With random replacement, the next miss follows within one pass over the set. A few longer
-     * distances are tolerated. */
-    const bool too_long = 20 * study->distances[0] > total;
+    const bool too_long = LONG_PART * study->distances[0] > total;
     const double p_value = fth_uniform_p_value(study->distances + 1, ways, total);
     if (!too_long && p_value > perhaps_uneven)
         sets->policy = FTH_TLB_RANDOM;
@@ -231,26 +241,23 @@ static void classify_random(const struct fth_tlb_study *study, struct fth_tlb_se
 enum fth_status fth_tlb_find_policy(const struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                     struct fth_error *error)
 {
-    /* An inner level that holds many of the pages hides from this level that they are used again.
-     */
     if (study->level->entries < MIN_INNER_RATIO * study->inner_entries)
         return FTH_OK;
     if (!study->periodic) {
         classify_random(study, sets);
         return FTH_OK;
     }
-    if (sets->set_size_count == 0 || study->level->entries < 4 ||
-        preparing_page_count(study) < study->level->entries / 4 + 1)
+    if (sets->set_size_count == 0 || study->level->entries < MIN_ENTRIES ||
+        preparing_page_count(study) < study->level->entries / PREPARING_PART + 1)
         return FTH_OK;
     struct fth_request requests[REPEATS];
     for (size_t i = 0; i < REPEATS; i++)
         requests[i] = policy_request(study);
     struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(study->prober, requests, REPEATS, &answers, error);
+    FTH_TRY(fth_ask(study->prober, requests, REPEATS, &answers, error));
     for (size_t i = 0; i < answers.count; i++)
         sets->samples += answers.items[i].count;
-    if (status == FTH_OK)
-        status = classify_policy(study, answers.items, sets, error);
+    enum fth_status status = classify_policy(study, answers.items, sets, error);
     fth_answers_fini(&answers);
     return status;
 }

@@ -26,44 +26,57 @@
 #include <math.h>
 #include <stdlib.h>
 
+static const char operation[] = "find TLB sets";
+
+/* ---- walks ---- */
+
 enum {
-    SKEW = 256, /* bytes by which strides are larger than the page; see tlb_levels.c */
-    /* As in tlb_levels.c, a chain has at most MAX_LOADS loads. It also has at most 1/L2_PART as
-     * many loads as the L2 has lines, so that all lines stay in the L2. Heuristics. */
-    MAX_LOADS = 8192,
-    L2_PART = 16,
-    LINE_BYTES = 128, /* of a line of the L2 */
     /* If a TLB has more than MANY_PAGES entries, the sets come from the slope of the curve instead
-     * of from its steps. Walks over more than MANY_PAGES pages have fewer passes. Heuristic. */
-    MANY_PAGES = 512,
+     * of from its steps. Walks over more than MANY_PAGES pages have fewer passes, because each pass
+     * gives many samples. The same number as for other walks of this folder. */
+    MANY_PAGES = FTH_TLB_MANY_LOADS,
     /* Timed passes of a walk. There are many, because an inner level that is not LRU sometimes
-     * holds a page, which then does not miss. FEW_PASSES give enough samples if there are more than
-     * MANY_PAGES pages. */
+     * holds a page, which then does not miss. The number is chosen, not derived. */
     PASSES = 15,
-    FEW_PASSES = 3,
-    BATCH = 16,           /* walks that are measured at a time */
-    MAX_RANDOM_SETS = 16, /* maximum sets of a TLB whose misses are not periodic */
-    MAX_ROUNDS = 64,      /* maximum walks to find all pages that ever miss */
-    /* A walk over n pages has WARM_PASSES * n warm-up passes: with random replacement, it takes
-     * many passes until all pages that fit are resident. As RANDOM_WARM_PASSES of tlb_entries.c. */
-    WARM_PASSES = 4,
+    BATCH = 16,        /* walks that are measured at a time. Chosen. */
+    SERIES_PASSES = 6, /* passes whose single loads are kept, as of caches (discover/dissect.c) */
+    TURNS = 2,         /* maximum attempts to find the sets. Chosen to limit the time. */
     /* Standard deviations by which a single miss must exceed a hit. The same value as
-     * for a step in tlb_step.c, where it is CLEAR + 1. */
-    MIN_CLEAR = 6,
-    MIN_SLOPES = 3,    /* minimum points for a slope */
-    STARTS = 8,        /* number of pages that are tried as the first of a walk (choose_first) */
-    SERIES_PASSES = 6, /* passes whose single loads are kept */
-    TURNS = 2,         /* maximum attempts to find the sets */
+     * for a step in tlb_step.c (MIN_STEP_SIGMAS). */
+    MIN_CLEAR = 6
+};
+
+/* ---- curve by slope ---- */
+
+enum {
+    /* Distances between the points of the curve of a large TLB: 1 up to DENSE_POINTS pages beyond
+     * the entries, then a part of 1/DENSE_POINTS of these pages. Chosen. */
+    DENSE_POINTS = 4,
+    MIN_SLOPES = 3, /* minimum points for a slope. Chosen: the median of fewer is no majority. */
     /* The first eighth of the curve does not count for the slope: with a hash it can be flatter
-     * than the rest (see the top of this file). Heuristic. */
-    EARLY_PART = 8
+     * than the rest (see the top of this file). Chosen, not derived. */
+    EARLY_PART = 8,
+    STARTS = 8, /* number of pages that are tried as the first of a walk (choose_first). Chosen. */
+    /* After the first page, the chain must have at least 1/EXTRA_PART more pages than entries, so
+     * that the curve has enough points. Chosen, not derived. */
+    EXTRA_PART = 4
+};
+/* Minimum slope of the curve: it is rounded, and the rounded slope must be at least 2, because a
+ * set has at least one way. */
+static const double min_slope = 1.5;
+/* Maximum relative difference between the misses of a walk and those that the slope predicts.
+ * Chosen, not derived. */
+static const double slope_tolerance = 0.1;
+
+/* ---- curve of a level whose misses are not periodic ---- */
+
+enum {
+    MAX_RANDOM_SETS = 16, /* maximum sets of such a TLB. Chosen to limit the time. */
+    MAX_ROUNDS = 64       /* maximum walks to find all pages that ever miss. Chosen likewise. */
 };
 /* The constant c of the coupon collector's bound in count_ever_missed(). A count is too low with a
  * probability of about e^-5 = 0.7 %. */
 static const double collector_margin = 5;
-/* Maximum relative difference between the misses of a walk and those that the slope predicts.
- * Heuristic. */
-static const double slope_tolerance = 0.1;
 
 /* ---- kind of misses ---- */
 
@@ -72,7 +85,7 @@ static const double slope_tolerance = 0.1;
  *
  * Then sets `periodic`: whether the same pages miss in every pass over one and a half times as many
  * pages as fit. Some loads may miss although their page hits in most passes, or hit although it
- * misses in most passes. These must be fewer than a tenth of all misses (heuristic). If single
+ * misses in most passes. These must be few (FTH_TLB_INCONSISTENT_PART). If single
  * loads do not distinguish hit and miss, this cannot be measured, and `periodic` is assumed to be
  * true. */
 static enum fth_status classify_misses(struct fth_tlb_study *study, uint64_t few,
@@ -93,7 +106,7 @@ static enum fth_status classify_misses(struct fth_tlb_study *study, uint64_t few
         .count = FTH_MIN(entries + entries / 2 + 1, study->pages.max_loads), .passes = PASSES};
     FTH_TRY(fth_pages_walk(&study->pages, &walk, 1, error));
     const struct fth_page_misses misses = fth_tlb_step_count_misses(&walk, &study->step);
-    study->periodic = misses.inconsistent_loads * 10 < misses.missed_loads;
+    study->periodic = misses.inconsistent_loads * FTH_TLB_INCONSISTENT_PART < misses.missed_loads;
     fth_page_walks_fini(&walk, 1);
     return FTH_OK;
 }
@@ -128,7 +141,7 @@ static enum fth_status keep_series(const struct fth_tlb_study *study,
     sets->series.cycles = calloc(count, sizeof *sets->series.cycles);
     sets->series.missed = calloc(count, sizeof *sets->series.missed);
     if (!sets->series.cycles || !sets->series.missed)
-        return fth_no_memory(error, "find TLB sets", NULL);
+        return fth_no_memory(error, operation, NULL);
     sets->series.pages = walk->count;
     sets->series.count = count;
     for (size_t i = 0; i < count; i++) {
@@ -151,13 +164,12 @@ static enum fth_status measure_points(struct fth_tlb_study *study, const uint64_
         struct fth_page_walk walks[BATCH];
         const size_t batch = (size_t)FTH_MIN(BATCH, count - from);
         for (size_t i = 0; i < batch; i++)
-            walks[i] = (struct fth_page_walk){.first = study->first,
-                                              .count = counts[from + i],
-                                              .passes = counts[from + i] > MANY_PAGES ? FEW_PASSES
-                                                                                      : PASSES};
-        enum fth_status status = fth_pages_walk(&study->pages, walks, batch, error);
-        if (status != FTH_OK)
-            return status;
+            walks[i] = (struct fth_page_walk){
+                .first = study->first,
+                .count = counts[from + i],
+                .passes = counts[from + i] > MANY_PAGES ? FTH_TLB_FEW_PASSES : PASSES};
+        FTH_TRY(fth_pages_walk(&study->pages, walks, batch, error));
+        enum fth_status status = FTH_OK;
         for (size_t i = 0; i < batch && !all && status == FTH_OK; i++) {
             const struct fth_tlb_miss_point point = {
                 walks[i].count, fth_tlb_step_count_misses(&walks[i], &study->step).missed_pages};
@@ -176,12 +188,11 @@ static enum fth_status measure_points(struct fth_tlb_study *study, const uint64_
 /* Chooses the first page of the walks for a hashed TLB: the one from which a walk over as many
  * pages as there are entries misses least. Whether a hash distributes pages evenly can depend on
  * the first page. On an H200, the distribution is uneven if a walk crosses a multiple of 64 GiB.
- * After the first page, the chain must have at least a quarter more pages than entries, so that the
- * curve has enough points (a heuristic). */
+ */
 static enum fth_status choose_first(struct fth_tlb_study *study, struct fth_error *error)
 {
-    const uint64_t entries = study->level->entries, needed = entries + entries / 4;
-    const struct fth_page_walk all = {.count = entries, .passes = FEW_PASSES};
+    const uint64_t entries = study->level->entries, needed = entries + entries / EXTRA_PART;
+    const struct fth_page_walk all = {.count = entries, .passes = FTH_TLB_FEW_PASSES};
     struct fth_page_walk walks[STARTS];
     uint64_t fewest = UINT64_MAX;
     if (study->pages.max_loads < needed + STARTS)
@@ -190,16 +201,15 @@ static enum fth_status choose_first(struct fth_tlb_study *study, struct fth_erro
         walks[i] = all;
         walks[i].first = (study->pages.max_loads - needed) * i / (STARTS - 1);
     }
-    enum fth_status status = fth_pages_walk(&study->pages, walks, STARTS, error);
-    for (size_t i = 0; i < STARTS && status == FTH_OK; i++) {
+    FTH_TRY(fth_pages_walk(&study->pages, walks, STARTS, error));
+    for (size_t i = 0; i < STARTS; i++) {
         const uint64_t missed = fth_tlb_step_count_misses(&walks[i], &study->step).missed_pages;
         if (missed < fewest)
             study->first = walks[i].first;
         fewest = FTH_MIN(fewest, missed);
     }
-    if (status == FTH_OK)
-        fth_page_walks_fini(walks, STARTS);
-    return status;
+    fth_page_walks_fini(walks, STARTS);
+    return FTH_OK;
 }
 
 /* Measures the miss curve of a TLB whose misses are periodic: at every number of pages where there
@@ -214,7 +224,7 @@ static enum fth_status measure_periodic(struct fth_tlb_study *study, struct fth_
     size_t count = 0;
     for (uint64_t more = 0; count < FTH_MAX_MISS_POINTS && more <= entries &&
                             study->first + entries + more <= study->pages.max_loads;
-         more += entries > MANY_PAGES && more >= 4 ? more / 4 : 1)
+         more += entries > MANY_PAGES && more >= DENSE_POINTS ? more / DENSE_POINTS : 1)
         counts[count++] = entries + more;
     return measure_points(study, counts, count, sets, error);
 }
@@ -238,7 +248,7 @@ static enum fth_status add_misses(struct misses *misses, const struct fth_page_w
             continue;
         void *at = misses->at;
         if (!fth_grow(&at, misses->count, &misses->capacity, sizeof *misses->at))
-            return fth_no_memory(error, "find TLB sets", NULL);
+            return fth_no_memory(error, operation, NULL);
         misses->at = at;
         misses->at[misses->count++] = round * misses->loads + i;
     }
@@ -271,7 +281,7 @@ static enum fth_status keep_distances(struct fth_tlb_study *study, const struct 
     study->members = ever;
     study->distances = calloc(ever + 1, sizeof *study->distances);
     if (!study->distances)
-        return fth_no_memory(error, "find TLB sets", NULL);
+        return fth_no_memory(error, operation, NULL);
     for (size_t i = 1; i < misses->count; i++) {
         const uint64_t before = misses->at[i - 1], now = misses->at[i];
         if (now / misses->loads != before / misses->loads)
@@ -297,14 +307,14 @@ static enum fth_status count_ever_missed(struct fth_tlb_study *study, uint64_t p
     uint64_t *numbers = calloc(pages, sizeof *numbers);
     struct misses misses = {.count = 0};
     if (!numbers)
-        return fth_no_memory(error, "find TLB sets", NULL);
+        return fth_no_memory(error, operation, NULL);
     enum fth_status status = FTH_OK;
     double enough = 1;
     const bool one_too_many = pages == study->level->entries + 1;
     for (unsigned round = 0;
          round < MAX_ROUNDS && (double)misses.count < enough && status == FTH_OK; round++) {
         struct fth_page_walk walk = {.count = pages,
-                                     .warm_passes = WARM_PASSES * pages,
+                                     .warm_passes = FTH_TLB_RANDOM_WARM_PASSES * pages,
                                      .passes = fth_page_passes(pages, FTH_MAX_PAGE_PASSES)};
         status = fth_pages_walk(&study->pages, &walk, 1, error);
         if (status != FTH_OK)
@@ -329,18 +339,16 @@ static enum fth_status measure_random(struct fth_tlb_study *study, struct fth_tl
                                       struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
-    enum fth_status status = FTH_OK;
     sets->miss_curve[sets->miss_curve_count++] = (struct fth_tlb_miss_point){entries, 0};
-    for (uint64_t i = 1; i <= MAX_RANDOM_SETS && status == FTH_OK; i++) {
+    for (uint64_t i = 1; i <= MAX_RANDOM_SETS; i++) {
         struct fth_tlb_miss_point *point = &sets->miss_curve[sets->miss_curve_count++];
         point->pages = entries + i;
-        status = point->pages <= study->pages.max_loads
-                     ? count_ever_missed(study, point->pages, sets, &point->missed, error)
-                     : FTH_OK;
+        if (point->pages <= study->pages.max_loads)
+            FTH_TRY(count_ever_missed(study, point->pages, sets, &point->missed, error));
         if (all_miss(point))
             break;
     }
-    return status;
+    return FTH_OK;
 }
 
 /* Adds one set with this number of ways, and keeps the sizes in descending order. */
@@ -472,11 +480,9 @@ static enum fth_status count_by_slope(const struct fth_tlb_study *study, struct 
     const uint64_t entries = study->level->entries;
     double slope;
     FTH_TRY(fth_tlb_slope(sets->miss_curve, sets->miss_curve_count, &slope, error));
-    /* The slope is rounded. The rounded slope must be at least 2, because a set has at least one
-     * way. */
-    const uint64_t ways = is_one_set(sets) ? entries
-                          : slope >= 1.5   ? (uint64_t)(slope + 0.5) - 1
-                                           : 0;
+    const uint64_t ways = is_one_set(sets)     ? entries
+                          : slope >= min_slope ? (uint64_t)(slope + 0.5) - 1
+                                               : 0;
     unsigned agree = 0, compared = 0;
     for (size_t i = sets->miss_curve_count / 2; ways && i < sets->miss_curve_count;
          i++, compared++) {
@@ -529,7 +535,7 @@ static enum fth_status measure_curve(struct fth_tlb_study *study, struct fth_tlb
 {
     sets->miss_curve = calloc(FTH_MAX_MISS_POINTS, sizeof *sets->miss_curve);
     if (!sets->miss_curve)
-        return fth_no_memory(error, "find TLB sets", NULL);
+        return fth_no_memory(error, operation, NULL);
     return study->periodic ? measure_periodic(study, sets, error)
                            : measure_random(study, sets, error);
 }
@@ -539,13 +545,13 @@ static enum fth_status measure_curve(struct fth_tlb_study *study, struct fth_tlb
 static enum fth_status retry_elsewhere(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                        struct fth_error *error)
 {
-    enum fth_status status = choose_first(study, error);
-    if (status != FTH_OK || study->first == 0)
-        return status;
+    FTH_TRY(choose_first(study, error));
+    if (study->first == 0)
+        return FTH_OK;
     fth_tlb_sets_fini(sets);
     *sets = (struct fth_tlb_sets){.samples = sets->samples};
-    status = measure_curve(study, sets, error);
-    return status == FTH_OK ? count_sets(study, sets, error) : status;
+    FTH_TRY(measure_curve(study, sets, error));
+    return count_sets(study, sets, error);
 }
 
 /* Measures the curve a second time. It must be the same, since each step stands for a set;
@@ -574,16 +580,14 @@ static enum fth_status examine(struct fth_tlb_study *study, struct fth_tlb_sets 
     const uint64_t entries = study->level->entries;
     const uint64_t inner = study->inner_entries ? study->inner_entries : entries;
     fth_pages_use_hit_groups(&study->pages, FTH_MIN(inner, entries) / 2);
-    enum fth_status status = classify_misses(study, FTH_MIN(inner, entries) / 2, error);
-    if (status == FTH_OK)
-        status = measure_curve(study, sets, error);
-    if (status == FTH_OK && entries <= MANY_PAGES)
-        status = confirm_curve(study, sets, error);
-    if (status == FTH_OK)
-        status = count_sets(study, sets, error);
-    if (status == FTH_OK && sets->doubt && study->periodic && entries > MANY_PAGES)
-        status = retry_elsewhere(study, sets, error);
-    return status == FTH_OK ? fth_tlb_find_policy(study, sets, error) : status;
+    FTH_TRY(classify_misses(study, FTH_MIN(inner, entries) / 2, error));
+    FTH_TRY(measure_curve(study, sets, error));
+    if (entries <= MANY_PAGES)
+        FTH_TRY(confirm_curve(study, sets, error));
+    FTH_TRY(count_sets(study, sets, error));
+    if (sets->doubt && study->periodic && entries > MANY_PAGES)
+        FTH_TRY(retry_elsewhere(study, sets, error));
+    return fth_tlb_find_policy(study, sets, error);
 }
 
 static enum fth_status study_level(const struct fth_prober *prober,
@@ -597,11 +601,10 @@ static enum fth_status study_level(const struct fth_prober *prober,
         study.inner_entries += plan->tlbs->levels[i].entries;
     }
     study.step.miss_excess = study.step.hit_excess + level->penalty_cycles;
-    const uint64_t stride = level->page_bytes + SKEW;
-    uint64_t max = FTH_MIN(FTH_MIN(plan->l2_bytes / LINE_BYTES / L2_PART, MAX_LOADS),
-                           plan->max_bytes / stride - 1);
+    const uint64_t stride = level->page_bytes + FTH_TLB_SKEW_BYTES;
+    const uint64_t max = FTH_MIN(fth_tlb_max_loads(plan->l2_bytes), plan->max_bytes / stride - 1);
     /* The miss curve needs up to twice as many pages as there are entries. The further pages allow
-     * choose_first() to choose another first page. Their number is a heuristic. */
+     * choose_first() to choose another first page. Their number is chosen, not derived. */
     enum fth_status status =
         fth_pages_open(prober, stride, FTH_MIN(max, 2 * level->entries + FTH_MAX_MISS_POINTS),
                        &study.pages, error);
@@ -620,7 +623,7 @@ enum fth_status fth_probe_tlb_sets(const struct fth_prober *prober,
     *sets = (struct fth_tlb_sets){0};
     const struct fth_tlb_level *level = &plan->tlbs->levels[plan->level_index];
     if (plan->level_index >= plan->tlbs->count || level->entries < 2 || level->page_bytes == 0)
-        return fth_fail(error, FTH_INCONCLUSIVE, "find TLB sets", NULL,
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "the page size or the entries of this level are unknown");
     enum fth_status status = FTH_OK;
     /* Where the penalty is small, errors of the baselines change hits into misses. Where the sets

@@ -16,12 +16,19 @@
 
 static const char operation[] = "detect TLB misses";
 
+/* ---- what is a step ---- */
+
 enum {
-    MIN_RISE = 3,     /* cycles: the probe does not look for smaller penalties */
-    RATE_PASSES = 15, /* timed passes to measure the false miss rate */
     /* Standard deviations above the hits at which a load is not noise any more. A conventional
-     * limit; (CLEAR + 1) is required of a step and (CLEAR - 1) of means. */
-    CLEAR = 5
+     * limit: with five, one hit in 3.5 million is above it. */
+    MIN_LOAD_SIGMAS = 5,
+    /* Standard deviations that a step must exceed to classify each load separately, and those that
+     * the mean over the passes must exceed otherwise. Chosen, not derived: one more than for a
+     * single load, so that the threshold between hit and miss is clear of both; one fewer, because
+     * a mean is not disturbed by single loads. */
+    MIN_STEP_SIGMAS = MIN_LOAD_SIGMAS + 1,
+    MIN_MEAN_SIGMAS = MIN_LOAD_SIGMAS - 1,
+    MIN_GROUP_VALUES = 2 /* minimum values of a step: a single one may be a disturbance */
 };
 /* Minimum height of a step relative to the excess below it. The previous step is not known more
  * precisely. Chosen by experiment. */
@@ -29,8 +36,41 @@ static const double min_relative_rise = 0.08;
 /* Minimum fraction of loads that a step must contain. One page may hold 16 loads, of which only one
  * (6 %) misses. */
 static const double min_share = 0.04;
+/* A gap between two groups is at least this fraction of the distance between the hits and the lower
+ * group. Chosen, not derived: two levels whose penalties are closer than that are one step. */
+static const double min_gap_fraction = 0.5;
+
+/* ---- noise ---- */
+
 /* Standard deviation of a normal distribution divided by its median absolute deviation. */
 static const double sigma_per_mad = 1.4826;
+/* Variance of the excess, relative to that of the cycles of a load. An excess is the difference
+ * between a load and a baseline, which is a mean of five loads: 1 + 1/5. A mean excess is the
+ * difference between two means of five: 1/5 + 1/5. */
+static const double load_variance = 1.2, mean_variance = 0.4;
+
+/* ---- false misses ---- */
+
+enum {
+    /* Timed passes to measure the false miss rate. Chosen, not derived: three times as many as a
+     * walk has. */
+    RATE_PASSES = 15,
+    /* Minimum number of loads that the rate is divided by. A rate from fewer loads would be too
+     * high: the walk over four pages has 60 loads. Chosen. */
+    MIN_RATE_LOADS = 64,
+    /* Ways to choose the three missed loads of five that make a position count as missed. */
+    THREE_OF_FIVE = 10,
+    /* Pages and loads that may look like misses in any walk. Chosen: data of the launch itself
+     * occasionally evicts a page. */
+    TOLERATED_PAGES = 1,
+    TOLERATED_LOADS = 2
+};
+/* The false miss rate is at least that of this many events in all loads, since a walk without any
+ * cannot rule out less. */
+static const double min_rate_events = 0.5;
+/* Maximum false miss rate. Where pages are unevenly distributed, a few sets may overflow even in
+ * the walk that measures the rate, and their misses are not false. Chosen, not derived. */
+static const double max_false_miss_rate = 0.05;
 
 /* Sorts those of `values` that are greater than `min`, without NANs. The caller frees *sorted,
  * which is NULL where there are none. */
@@ -68,17 +108,25 @@ enum fth_status fth_page_noise(const struct fth_page_walk *walk, struct fth_page
         status = fth_summary_f64(sorted, kept, &summary, error);
     free(sorted);
     free(deviation);
-    /* An excess is the difference between a load and a baseline, which is a mean of five loads:
-     * variance 1 + 1/5. A mean excess is the difference between two means of five: 1/5 + 1/5. */
-    noise->load = sigma_per_mad * summary.mad * sqrt(1.2);
-    noise->mean = sigma_per_mad * summary.mad * sqrt(0.4);
+    noise->load = sigma_per_mad * summary.mad * sqrt(load_variance);
+    noise->mean = sigma_per_mad * summary.mad * sqrt(mean_variance);
     return status;
 }
 
-/* Splits the values above `min` into groups and computes the median of the lowest group with at
- * least two values and `min_share` of all values. NAN: there is none. A new group begins at a gap
- * of more than MIN_RISE cycles and of more than half the distance between `hit_excess` and the
- * value before the gap. */
+/* Whether there is a gap between two groups of values; `low` and `high` are consecutive. */
+static bool is_gap(double low, double high, double hit_excess)
+{
+    return high - low > fmax(FTH_TLB_MIN_RISE, (low - hit_excess) * min_gap_fraction);
+}
+
+/* Whether a group of values, of `all` values in total, is large enough to be a step. */
+static bool is_step(size_t group, size_t all)
+{
+    return group >= MIN_GROUP_VALUES && (double)group >= min_share * (double)all;
+}
+
+/* Splits the values above `min` at the gaps into groups, and computes the median of the lowest
+ * group that is large enough. NAN: there is none. */
 static enum fth_status lowest_group(const double *values, size_t count, double hit_excess,
                                     double min, double *median, struct fth_error *error)
 {
@@ -87,10 +135,10 @@ static enum fth_status lowest_group(const double *values, size_t count, double h
     enum fth_status status = sort_above(values, count, min, &sorted, &above, error);
     *median = NAN;
     for (size_t from = 0, to; status == FTH_OK && from < above && isnan(*median); from = to) {
-        for (to = from + 1; to < above; to++)
-            if (sorted[to] - sorted[to - 1] > fmax(MIN_RISE, (sorted[to - 1] - hit_excess) / 2))
-                break;
-        if (to - from >= 2 && (double)(to - from) >= min_share * (double)count)
+        to = from + 1;
+        while (to < above && !is_gap(sorted[to - 1], sorted[to], hit_excess))
+            to++;
+        if (is_step(to - from, count))
             *median = fth_quantile_sorted(sorted + from, to - from, 0.5);
     }
     free(sorted);
@@ -102,20 +150,20 @@ enum fth_status fth_tlb_step_find(const struct fth_page_walk *walk, double hit_e
                                   bool *found, struct fth_error *error)
 {
     double miss_excess;
-    const double rise = fmax(MIN_RISE, min_relative_rise * hit_excess);
-    enum fth_status status =
-        lowest_group(walk->excess, walk->passes * walk->count, hit_excess,
-                     hit_excess + fmax(rise, CLEAR * noise->load), &miss_excess, error);
-    bool per_load = miss_excess - hit_excess > (CLEAR + 1) * noise->load;
-    if (status == FTH_OK && !per_load)
-        status =
-            lowest_group(walk->mean, walk->count, hit_excess,
-                         hit_excess + fmax(rise, (CLEAR - 1) * noise->mean), &miss_excess, error);
+    const double rise = fmax(FTH_TLB_MIN_RISE, min_relative_rise * hit_excess);
+    FTH_TRY(lowest_group(walk->excess, walk->passes * walk->count, hit_excess,
+                         hit_excess + fmax(rise, MIN_LOAD_SIGMAS * noise->load), &miss_excess,
+                         error));
+    const bool per_load = miss_excess - hit_excess > MIN_STEP_SIGMAS * noise->load;
+    if (!per_load)
+        FTH_TRY(lowest_group(walk->mean, walk->count, hit_excess,
+                             hit_excess + fmax(rise, MIN_MEAN_SIGMAS * noise->mean), &miss_excess,
+                             error));
     *found = !isnan(miss_excess);
     if (*found)
         *step = (struct fth_tlb_step){
             .hit_excess = hit_excess, .miss_excess = miss_excess, .per_load = per_load};
-    return status;
+    return FTH_OK;
 }
 
 double fth_tlb_step_threshold(const struct fth_tlb_step *step)
@@ -163,19 +211,23 @@ struct fth_page_misses fth_tlb_step_count_misses(const struct fth_page_walk *wal
     return misses;
 }
 
+/* The probability that a position counts as missed because of false misses. If single loads are
+ * classified, at least three of its five loads must be false misses. */
+static double false_page_rate(const struct fth_tlb_step *step)
+{
+    const double rate = step->false_miss_rate;
+    return step->per_load ? THREE_OF_FIVE * rate * rate * rate : rate;
+}
+
 bool fth_tlb_step_overflows(const struct fth_page_misses *misses, uint64_t count,
                             const struct fth_tlb_step *step)
 {
-    /* A position counts as missed if at least three of its five loads do. There are ten ways to
-     * choose three of five, so false misses cause that with a probability of about 10 rate^3. One
-     * position is always tolerated. */
-    const double rate = step->false_miss_rate;
-    const double page_rate = step->per_load ? 10 * rate * rate * rate : rate;
-    const double expected_pages = (double)count * page_rate;
-    const double expected_loads = (double)misses->loads * rate;
-    return (double)misses->missed_pages > fmax(1, fth_max_by_chance(expected_pages)) ||
-           (step->per_load &&
-            (double)misses->missed_loads > fmax(2, fth_max_by_chance(expected_loads)));
+    const double expected_pages = (double)count * false_page_rate(step);
+    const double expected_loads = (double)misses->loads * step->false_miss_rate;
+    const double max_pages = fmax(TOLERATED_PAGES, fth_max_by_chance(expected_pages));
+    const double max_loads = fmax(TOLERATED_LOADS, fth_max_by_chance(expected_loads));
+    return (double)misses->missed_pages > max_pages ||
+           (step->per_load && (double)misses->missed_loads > max_loads);
 }
 
 enum fth_status fth_tlb_step_learn_rate(struct fth_pages *pages, uint64_t fits,
@@ -183,12 +235,10 @@ enum fth_status fth_tlb_step_learn_rate(struct fth_pages *pages, uint64_t fits,
 {
     struct fth_page_walk walk = {.count = fits, .passes = fth_page_passes(fits, RATE_PASSES)};
     FTH_TRY(fth_pages_walk(pages, &walk, 1, error));
-    struct fth_page_misses misses = fth_tlb_step_count_misses(&walk, step);
-    const double loads = (double)misses.loads, seen = (double)misses.missed_loads;
-    /* The rate is at least half an event in all loads, since the walk cannot rule out less. It is
-     * at most 5 %: where pages are unevenly distributed, a few sets may overflow even here, and
-     * their misses are not false. */
-    step->false_miss_rate = fmin(fmax(seen, 0.5) / fmax(loads, 64), 0.05);
+    const struct fth_page_misses misses = fth_tlb_step_count_misses(&walk, step);
+    const double events = fmax((double)misses.missed_loads, min_rate_events);
+    const double loads = fmax((double)misses.loads, MIN_RATE_LOADS);
+    step->false_miss_rate = fmin(events / loads, max_false_miss_rate);
     fth_page_walks_fini(&walk, 1);
     return FTH_OK;
 }

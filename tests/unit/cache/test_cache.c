@@ -386,67 +386,69 @@ static void clear_removes_every_line(void **state)
 
 /* The cache has one set of one way, with a line of 64 bytes in two sectors. `fetch`, `below` and
  * `dirty` are masks of sectors: read from the next level, written to it, and dirty at eviction. */
+static const struct {
+    enum fth_write write;
+    char kind;
+    uint64_t address, bytes;
+    enum fth_cache_outcome outcome;
+    uint64_t fetch, below, evicted, dirty;
+} write_rows[] = {
+    {FTH_WRITE_EVICT, 'r', 0, 4, LINE, 1, 0, NONE, 0},
+    {FTH_WRITE_EVICT, 'r', 28, 8, SECTOR, 2, 0, NONE, 0},
+    {FTH_WRITE_EVICT, 'w', 0, 4, HIT, 0, 1, 0, 0},
+    {FTH_WRITE_EVICT, 'r', 0, 4, LINE, 1, 0, NONE, 0},
+    {FTH_WRITE_EVICT, 'w', 32, 4, SECTOR, 0, 2, 0, 0},
+    {FTH_WRITE_EVICT, 'w', 32, 4, LINE, 0, 2, NONE, 0}, /* the write allocated nothing */
+    {FTH_WRITE_EVICT, 'r', 32, 4, LINE, 2, 0, NONE, 0},
+    {FTH_WRITE_EVICT, 'w', 64, 4, LINE, 0, 1, NONE, 0},
+    {FTH_WRITE_EVICT, 'r', 32, 4, HIT, 0, 0, NONE, 0},
+
+    {FTH_WRITE_THROUGH, 'w', 0, 32, LINE, 0, 1, NONE, 0}, /* a whole sector needs no fetch */
+    {FTH_WRITE_THROUGH, 'r', 0, 32, HIT, 0, 0, NONE, 0},
+    {FTH_WRITE_THROUGH, 'w', 36, 4, SECTOR, 0, 2, NONE, 0},
+    {FTH_WRITE_THROUGH, 'r', 36, 4, HIT, 0, 0, NONE, 0}, /* these bytes were written before */
+    {FTH_WRITE_THROUGH, 'r', 28, 8, SECTOR, 2, 0, NONE, 0},
+    {FTH_WRITE_THROUGH, 'r', 0, 64, HIT, 0, 0, NONE, 0},
+    {FTH_WRITE_THROUGH, 'w', 64, 4, LINE, 0, 1, 0, 0},
+    {FTH_WRITE_THROUGH, 'w', 68, 28, SECTOR, 0, 1, NONE, 0}, /* completes the sector */
+    {FTH_WRITE_THROUGH, 'r', 64, 32, HIT, 0, 0, NONE, 0},
+    {FTH_WRITE_THROUGH, 'r', 64, 64, SECTOR, 2, 0, NONE, 0},
+    {FTH_WRITE_THROUGH, 'w', 64, 64, HIT, 0, 3, NONE, 0},
+
+    {FTH_WRITE_BACK, 'w', 0, 32, LINE, 0, 0, NONE, 0},
+    {FTH_WRITE_BACK, 'w', 36, 4, SECTOR, 0, 0, NONE, 0},
+    {FTH_WRITE_BACK, 'r', 40, 4, SECTOR, 2, 0, NONE, 0}, /* fetched, but still dirty */
+    {FTH_WRITE_BACK, 'r', 64, 4, LINE, 1, 0, 0, 3},
+    {FTH_WRITE_BACK, 'w', 127, 1, SECTOR, 0, 0, NONE, 0},
+    {FTH_WRITE_BACK, 'w', 0, 1, LINE, 0, 0, 64, 2},
+    {FTH_WRITE_BACK, 'w', 0, 1, HIT, 0, 0, NONE, 0},
+    {FTH_WRITE_BACK, 'r', 128, 1, LINE, 1, 0, 0, 1},
+    {FTH_WRITE_BACK, 'r', 192, 1, LINE, 1, 0, 128, 0},
+};
+
 static void writes_follow_the_write_policy(void **state)
 {
     (void)state;
-    static const struct {
-        enum fth_write write;
-        char kind;
-        uint64_t address, bytes;
-        enum fth_cache_outcome outcome;
-        uint64_t fetch, below, evicted, dirty;
-    } rows[] = {
-        {FTH_WRITE_EVICT, 'r', 0, 4, LINE, 1, 0, NONE, 0},
-        {FTH_WRITE_EVICT, 'r', 28, 8, SECTOR, 2, 0, NONE, 0},
-        {FTH_WRITE_EVICT, 'w', 0, 4, HIT, 0, 1, 0, 0},
-        {FTH_WRITE_EVICT, 'r', 0, 4, LINE, 1, 0, NONE, 0},
-        {FTH_WRITE_EVICT, 'w', 32, 4, SECTOR, 0, 2, 0, 0},
-        {FTH_WRITE_EVICT, 'w', 32, 4, LINE, 0, 2, NONE, 0}, /* the write allocated nothing */
-        {FTH_WRITE_EVICT, 'r', 32, 4, LINE, 2, 0, NONE, 0},
-        {FTH_WRITE_EVICT, 'w', 64, 4, LINE, 0, 1, NONE, 0},
-        {FTH_WRITE_EVICT, 'r', 32, 4, HIT, 0, 0, NONE, 0},
-
-        {FTH_WRITE_THROUGH, 'w', 0, 32, LINE, 0, 1, NONE, 0}, /* a whole sector needs no fetch */
-        {FTH_WRITE_THROUGH, 'r', 0, 32, HIT, 0, 0, NONE, 0},
-        {FTH_WRITE_THROUGH, 'w', 36, 4, SECTOR, 0, 2, NONE, 0},
-        {FTH_WRITE_THROUGH, 'r', 36, 4, HIT, 0, 0, NONE, 0}, /* these bytes were written before */
-        {FTH_WRITE_THROUGH, 'r', 28, 8, SECTOR, 2, 0, NONE, 0},
-        {FTH_WRITE_THROUGH, 'r', 0, 64, HIT, 0, 0, NONE, 0},
-        {FTH_WRITE_THROUGH, 'w', 64, 4, LINE, 0, 1, 0, 0},
-        {FTH_WRITE_THROUGH, 'w', 68, 28, SECTOR, 0, 1, NONE, 0}, /* completes the sector */
-        {FTH_WRITE_THROUGH, 'r', 64, 32, HIT, 0, 0, NONE, 0},
-        {FTH_WRITE_THROUGH, 'r', 64, 64, SECTOR, 2, 0, NONE, 0},
-        {FTH_WRITE_THROUGH, 'w', 64, 64, HIT, 0, 3, NONE, 0},
-
-        {FTH_WRITE_BACK, 'w', 0, 32, LINE, 0, 0, NONE, 0},
-        {FTH_WRITE_BACK, 'w', 36, 4, SECTOR, 0, 0, NONE, 0},
-        {FTH_WRITE_BACK, 'r', 40, 4, SECTOR, 2, 0, NONE, 0}, /* fetched, but still dirty */
-        {FTH_WRITE_BACK, 'r', 64, 4, LINE, 1, 0, 0, 3},
-        {FTH_WRITE_BACK, 'w', 127, 1, SECTOR, 0, 0, NONE, 0},
-        {FTH_WRITE_BACK, 'w', 0, 1, LINE, 0, 0, 64, 2},
-        {FTH_WRITE_BACK, 'w', 0, 1, HIT, 0, 0, NONE, 0},
-        {FTH_WRITE_BACK, 'r', 128, 1, LINE, 1, 0, 0, 1},
-        {FTH_WRITE_BACK, 'r', 192, 1, LINE, 1, 0, 128, 0},
-    };
     struct fth_cache *cache = NULL;
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        if (i == 0 || rows[i].write != rows[i - 1].write) {
+    for (size_t i = 0; i < FTH_COUNT(write_rows); i++) {
+        if (i == 0 || write_rows[i].write != write_rows[i - 1].write) {
             fth_cache_destroy(cache);
             cache = create_cache(&(struct fth_cache_config){.line_bytes = 64,
                                                             .sector_bytes = 32,
                                                             .sets = 1,
                                                             .ways = 1,
-                                                            .write = rows[i].write});
+                                                            .write = write_rows[i].write});
         }
         struct fth_cache_result got;
-        enum fth_cache_outcome before = fth_cache_probe(cache, rows[i].address, rows[i].bytes);
-        fth_cache_access(cache, rows[i].address, rows[i].bytes,
-                         rows[i].kind == 'w' ? FTH_CACHE_WRITE : FTH_CACHE_READ, &got);
-        if (before != rows[i].outcome || got.outcome != rows[i].outcome ||
-            got.fetch != rows[i].fetch || got.below != rows[i].below ||
-            got.evicted != (rows[i].evicted != NONE) ||
-            (got.evicted &&
-             (got.evicted_line != rows[i].evicted || got.evicted_dirty != rows[i].dirty)))
+        enum fth_cache_outcome before =
+            fth_cache_probe(cache, write_rows[i].address, write_rows[i].bytes);
+        fth_cache_access(cache, write_rows[i].address, write_rows[i].bytes,
+                         write_rows[i].kind == 'w' ? FTH_CACHE_WRITE : FTH_CACHE_READ, &got);
+        if (before != write_rows[i].outcome || got.outcome != write_rows[i].outcome ||
+            got.fetch != write_rows[i].fetch || got.below != write_rows[i].below ||
+            got.evicted != (write_rows[i].evicted != NONE) ||
+            (got.evicted && (got.evicted_line != write_rows[i].evicted ||
+                             got.evicted_dirty != write_rows[i].dirty)))
             fail_msg("row %zu: outcome %d, fetch %llx, below %llx, evicted %d %llx %llx", i,
                      (int)got.outcome, (unsigned long long)got.fetch, (unsigned long long)got.below,
                      got.evicted, (unsigned long long)got.evicted_line,
@@ -506,114 +508,116 @@ static void probe_does_not_change_the_cache(void **state)
 
 /* ---- invalid configurations ---- */
 
+static const uint64_t no_ways[] = {4, 0}, huge[] = {UINT64_MAX, UINT64_MAX}, unequal[] = {2, 3};
+static const double two[] = {1, 1}, zero[] = {1, 0}, negative[] = {1, -1};
+static const double overflowing[] = {1e308, 1e308};
+
+static const struct {
+    struct fth_cache_config config;
+    const char *argument, *cause;
+} invalid_rows[] = {
+    {{.line_bytes = 3, .sets = 1, .ways = 1}, "line_bytes", "3 is not a power of two"},
+    {{.line_bytes = 0, .sets = 1, .ways = 1}, "line_bytes", "0 is not between 4 and"},
+    {{.line_bytes = 2, .sets = 1, .ways = 1}, "line_bytes", "2 is not between 4 and"},
+    {{.line_bytes = 1ull << 41, .sets = 1, .ways = 1}, "line_bytes", "is not between"},
+    {{.line_bytes = 64, .sector_bytes = 24, .sets = 1, .ways = 1},
+     "sector_bytes",
+     "24 does not divide a line of 64"},
+    {{.line_bytes = 64, .sector_bytes = 128, .sets = 1, .ways = 1},
+     "sector_bytes",
+     "128 does not divide"},
+    {{.line_bytes = 256, .sector_bytes = 2, .sets = 1, .ways = 1},
+     "sector_bytes",
+     "more than 64 sectors"},
+    {{.line_bytes = 32, .sets = 0, .ways = 1}, "sets", "0 is not between 1 and"},
+    {{.line_bytes = 32, .sets = 1ull << 40, .ways = 4},
+     "sets",
+     "1099511627776 is not between 1 and 67108864"},
+    {{.line_bytes = 32, .sets = 4, .ways = 0}, "ways", "set 0 has no ways"},
+    {{.line_bytes = 32, .sets = 2, .set_ways = no_ways}, "set_ways", "set 1 has no ways"},
+    {{.line_bytes = 32, .sets = 2, .set_ways = huge}, "set_ways", "more than 67108864 lines"},
+    {{.line_bytes = 32, .sets = 1 << 20, .ways = 1 << 20}, "ways", "more than 67108864 lines"},
+    {{.line_bytes = 32, .sets = 1, .ways = 1, .policy = "mru"},
+     "policy",
+     "'mru' is not one of lru, fifo, lfu, plru, random, weighted"},
+    {{.line_bytes = 32, .sets = 1, .ways = 1, .index = "hash"},
+     "index",
+     "'hash' is not one of mod"},
+    {{.line_bytes = 32, .sets = 3, .ways = 1, .index = "bits:[7,8]"},
+     "index",
+     "the 2 bits of bits:[7,8] do not match 3 sets"},
+    {{.line_bytes = 256, .sets = 4, .ways = 1, .index = "bits:[7,8]"},
+     "index",
+     "bit 7 of bits:[7,8] is inside a line of 256 bytes"},
+    {{.line_bytes = 32, .sets = 1, .ways = 3, .policy = "plru"},
+     "policy",
+     "plru needs a power of two as the number of ways, not 3"},
+    {{.line_bytes = 32, .sets = 1, .ways = 2, .policy = "weighted"},
+     "way_weights",
+     "0 weights given for 2 ways"},
+    {{.line_bytes = 32,
+      .sets = 1,
+      .ways = 3,
+      .policy = "weighted",
+      .way_weights = two,
+      .way_weight_count = 2},
+     "way_weights",
+     "2 weights given for 3 ways"},
+    {{.line_bytes = 32,
+      .sets = 2,
+      .set_ways = unequal,
+      .policy = "weighted",
+      .way_weights = two,
+      .way_weight_count = 2},
+     "policy",
+     "they have 2 to 3 ways"},
+    {{.line_bytes = 32,
+      .sets = 1,
+      .ways = 2,
+      .policy = "weighted",
+      .way_weights = zero,
+      .way_weight_count = 2},
+     "way_weights",
+     "weight 0 of way 1 is not positive"},
+    {{.line_bytes = 32,
+      .sets = 1,
+      .ways = 2,
+      .policy = "weighted",
+      .way_weights = negative,
+      .way_weight_count = 2},
+     "way_weights",
+     "weight -1 of way 1 is not positive"},
+    {{.line_bytes = 32,
+      .sets = 1,
+      .ways = 2,
+      .policy = "weighted",
+      .way_weights = overflowing,
+      .way_weight_count = 2},
+     "way_weights",
+     "1e+308 of way 1"},
+    {{.line_bytes = 32, .sets = 1, .ways = 2, .way_weights = two, .way_weight_count = 2},
+     "way_weights",
+     "only allowed with policy weighted, not lru"},
+    {{.line_bytes = 2 << 20, .sets = 1, .ways = 2, .write = FTH_WRITE_BACK},
+     "write",
+     "cannot handle lines of 2097152 bytes"},
+    {{.line_bytes = 32, .sets = 1, .ways = 2, .write = (enum fth_write)3},
+     "write",
+     "3 is not a write policy"},
+};
+
 static void invalid_configurations_are_refused(void **state)
 {
     (void)state;
-    static const uint64_t none[] = {4, 0}, huge[] = {UINT64_MAX, UINT64_MAX}, unequal[] = {2, 3};
-    static const double two[] = {1, 1}, zero[] = {1, 0}, negative[] = {1, -1};
-    static const double overflowing[] = {1e308, 1e308};
-    static const struct {
-        struct fth_cache_config config;
-        const char *argument, *cause;
-    } rows[] = {
-        {{.line_bytes = 3, .sets = 1, .ways = 1}, "line_bytes", "3 is not a power of two"},
-        {{.line_bytes = 0, .sets = 1, .ways = 1}, "line_bytes", "0 is not between 4 and"},
-        {{.line_bytes = 2, .sets = 1, .ways = 1}, "line_bytes", "2 is not between 4 and"},
-        {{.line_bytes = 1ull << 41, .sets = 1, .ways = 1}, "line_bytes", "is not between"},
-        {{.line_bytes = 64, .sector_bytes = 24, .sets = 1, .ways = 1},
-         "sector_bytes",
-         "24 does not divide a line of 64"},
-        {{.line_bytes = 64, .sector_bytes = 128, .sets = 1, .ways = 1},
-         "sector_bytes",
-         "128 does not divide"},
-        {{.line_bytes = 256, .sector_bytes = 2, .sets = 1, .ways = 1},
-         "sector_bytes",
-         "more than 64 sectors"},
-        {{.line_bytes = 32, .sets = 0, .ways = 1}, "sets", "0 is not between 1 and"},
-        {{.line_bytes = 32, .sets = 1ull << 40, .ways = 4},
-         "sets",
-         "1099511627776 is not between 1 and 67108864"},
-        {{.line_bytes = 32, .sets = 4, .ways = 0}, "ways", "set 0 has no ways"},
-        {{.line_bytes = 32, .sets = 2, .set_ways = none}, "set_ways", "set 1 has no ways"},
-        {{.line_bytes = 32, .sets = 2, .set_ways = huge}, "set_ways", "more than 67108864 lines"},
-        {{.line_bytes = 32, .sets = 1 << 20, .ways = 1 << 20}, "ways", "more than 67108864 lines"},
-        {{.line_bytes = 32, .sets = 1, .ways = 1, .policy = "mru"},
-         "policy",
-         "'mru' is not one of lru, fifo, lfu, plru, random, weighted"},
-        {{.line_bytes = 32, .sets = 1, .ways = 1, .index = "hash"},
-         "index",
-         "'hash' is not one of mod"},
-        {{.line_bytes = 32, .sets = 3, .ways = 1, .index = "bits:[7,8]"},
-         "index",
-         "the 2 bits of bits:[7,8] do not match 3 sets"},
-        {{.line_bytes = 256, .sets = 4, .ways = 1, .index = "bits:[7,8]"},
-         "index",
-         "bit 7 of bits:[7,8] is inside a line of 256 bytes"},
-        {{.line_bytes = 32, .sets = 1, .ways = 3, .policy = "plru"},
-         "policy",
-         "plru needs a power of two as the number of ways, not 3"},
-        {{.line_bytes = 32, .sets = 1, .ways = 2, .policy = "weighted"},
-         "way_weights",
-         "0 weights given for 2 ways"},
-        {{.line_bytes = 32,
-          .sets = 1,
-          .ways = 3,
-          .policy = "weighted",
-          .way_weights = two,
-          .way_weight_count = 2},
-         "way_weights",
-         "2 weights given for 3 ways"},
-        {{.line_bytes = 32,
-          .sets = 2,
-          .set_ways = unequal,
-          .policy = "weighted",
-          .way_weights = two,
-          .way_weight_count = 2},
-         "policy",
-         "they have 2 to 3 ways"},
-        {{.line_bytes = 32,
-          .sets = 1,
-          .ways = 2,
-          .policy = "weighted",
-          .way_weights = zero,
-          .way_weight_count = 2},
-         "way_weights",
-         "weight 0 of way 1 is not positive"},
-        {{.line_bytes = 32,
-          .sets = 1,
-          .ways = 2,
-          .policy = "weighted",
-          .way_weights = negative,
-          .way_weight_count = 2},
-         "way_weights",
-         "weight -1 of way 1 is not positive"},
-        {{.line_bytes = 32,
-          .sets = 1,
-          .ways = 2,
-          .policy = "weighted",
-          .way_weights = overflowing,
-          .way_weight_count = 2},
-         "way_weights",
-         "1e+308 of way 1"},
-        {{.line_bytes = 32, .sets = 1, .ways = 2, .way_weights = two, .way_weight_count = 2},
-         "way_weights",
-         "only allowed with policy weighted, not lru"},
-        {{.line_bytes = 2 << 20, .sets = 1, .ways = 2, .write = FTH_WRITE_BACK},
-         "write",
-         "cannot handle lines of 2097152 bytes"},
-        {{.line_bytes = 32, .sets = 1, .ways = 2, .write = (enum fth_write)3},
-         "write",
-         "3 is not a write policy"},
-    };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < FTH_COUNT(invalid_rows); i++) {
         struct fth_cache *cache = NULL;
         struct fth_error error = NO_ERROR;
-        if (fth_cache_create(&rows[i].config, &cache, &error) != FTH_INVALID)
+        if (fth_cache_create(&invalid_rows[i].config, &cache, &error) != FTH_INVALID)
             fail_msg("row %zu was accepted", i);
         assert_null(cache);
         assert_string_equal(error.operation, "build a cache");
-        assert_string_equal(error.argument, rows[i].argument);
-        assert_contains(error.cause, rows[i].cause);
+        assert_string_equal(error.argument, invalid_rows[i].argument);
+        assert_contains(error.cause, invalid_rows[i].cause);
     }
     fth_cache_destroy(NULL);
 }

@@ -1,5 +1,5 @@
-/* Tests of recording and replay (device/recording_device.c, replay_device.c). A fake device returns random answers.
- * A replay must return the same answers. */
+/* Tests of recording and replay (device/recording_device.c, replay_device.c). A fake device returns
+ * random answers. A replay must return the same answers. */
 #include "fake_device.h"
 
 /* ---- recording and replaying ---- */

@@ -4,7 +4,7 @@
  * random inputs. */
 #include "check.h"
 #include "folder.h"
-#include "model/model.h"
+#include "model/level/level.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static uint64_t count_hits(const struct fth_shape *shape, const uint64_t *lines,
     if (fth_cache_level_create(shape, &level, &error) != FTH_OK)
         fail_with(&error);
     for (size_t i = 0; i < count; i++) {
-        struct fth_request request = {.line = lines[i] * shape->line_bytes, .sectors = 1};
+        struct fth_line_request request = {.line = lines[i] * shape->line_bytes, .sectors = 1};
         assert_true(fth_cache_level_run(level, &request, 1, NULL, &counts, NULL));
     }
     fth_cache_level_destroy(level);
@@ -115,11 +115,11 @@ static void store_attempt(void *context, const struct fth_attempt *attempt)
 /* Issues one read for each letter, which names a block of memory; four reads per warp. */
 static void issue_blocks(struct fth_cache_level *level, const char *blocks)
 {
-    struct fth_request requests[16];
+    struct fth_line_request requests[16];
     struct fth_model_counts counts = {{0}, {0}, {0}, {0}};
     size_t count = 0;
     for (; blocks[count]; count++)
-        requests[count] = (struct fth_request){.line = (uint64_t)(blocks[count] - 'A') * 128,
+        requests[count] = (struct fth_line_request){.line = (uint64_t)(blocks[count] - 'A') * 128,
                                                .sectors = 1,
                                                .warp = (uint32_t)count / 4};
     assert_true(fth_cache_level_run(level, requests, count, NULL, &counts, NULL));

@@ -1,6 +1,6 @@
-/* Measures the speed of the simulated H200: a pointer chase by one lane, of which most experiments
- * consist, compared with the same chase in the PTX engine without timing; and a launch on all SMs
- * in which only one SM works. */
+/* Measures the speed of the simulated H200, compared with the PTX engine without timing: a pointer
+ * chase by one lane, of which most experiments consist, and a launch on all SMs with a single load.
+ */
 #include "clock.h"
 #include "device/sim/sim.h"
 
@@ -50,11 +50,11 @@ static double simulated(const struct fth_machine_ops *ops, void *machine,
 }
 
 /* The same for a chain over `bytes` bytes in the PTX engine without timing. */
-static double untimed(uint64_t bytes)
+static double untimed(uint64_t bytes, uint64_t hops)
 {
     struct fth_ptx_module *module = NULL;
     struct fth_ptx_machine *machine = NULL;
-    struct arguments arguments = {.hops = HOPS};
+    struct arguments arguments = {.hops = hops};
     double best = 0;
     if (fth_ptx_read_text("bench", chase, strlen(chase), &module, NULL) == FTH_OK &&
         fth_ptx_machine_create(module, &machine, NULL) == FTH_OK &&
@@ -74,7 +74,7 @@ static double untimed(uint64_t bytes)
             double start = now();
             if (fth_ptx_run(machine, &launch, NULL, NULL) != FTH_OK)
                 break;
-            double rate = 1e-6 * HOPS / (now() - start);
+            double rate = 1e-6 * (double)hops / (now() - start);
             best = rate > best ? rate : best;
         }
     }
@@ -83,44 +83,70 @@ static double untimed(uint64_t bytes)
     return best;
 }
 
+/* Builds a chain over `bytes` bytes on the simulated GPU, measures it and prints a row. */
+static enum fth_status measure(const struct fth_machine_ops *ops, void *machine,
+                               struct fth_machine_module *module, struct arguments arguments,
+                               const char *where, uint64_t bytes, struct fth_error *error)
+{
+    for (uint64_t at = 0; at < bytes; at += LINE) {
+        uint64_t next = arguments.start + (at + LINE) % bytes;
+        FTH_TRY(ops->upload(machine, arguments.start + at, &next, sizeof next, error));
+    }
+    arguments.hops = HOPS;
+    const double rate = simulated(ops, machine, module, arguments),
+                 reference = untimed(bytes, HOPS);
+    printf(
+        "simulated H200, loads from %-6s %6.1f M/s, the engine without timing %6.1f, ratio %.2f\n",
+        where, rate, reference, rate / reference);
+    return rate > 0 && reference > 0
+               ? FTH_OK
+               : fth_fail(error, FTH_INCONCLUSIVE, "measure", where, "a launch failed");
+}
+
+/* Measures a launch on all SMs with a single load, and prints a row. */
+static enum fth_status measure_launch(const struct fth_machine_ops *ops, void *machine,
+                                      struct fth_machine_module *module, struct arguments arguments)
+{
+    arguments.hops = 1;
+    const double ms = 1e-3 / simulated(ops, machine, module, arguments);
+    const double reference_ms = 1e-3 / untimed(LINE, 1);
+    printf("simulated H200, launch on 132 SMs %.3f ms, the engine without timing %.3f ms, ratio "
+           "%.2f\n",
+           ms, reference_ms, ms / reference_ms);
+    return FTH_OK;
+}
+
+static enum fth_status measure_all(const struct fth_machine_ops *ops, void *machine,
+                                   struct fth_error *error)
+{
+    const uint64_t max_bytes = (uint64_t)128 << 20;
+    struct fth_machine_module *module;
+    struct arguments arguments = {0, 0, 0};
+    FTH_TRY(ops->load(machine, "bench", chase, strlen(chase), &module, error));
+    FTH_TRY(ops->alloc(machine, max_bytes, &arguments.start, error));
+    FTH_TRY(ops->alloc(machine, 8, &arguments.out, error));
+    FTH_TRY(measure(ops, machine, module, arguments, "L1", 128 << 10, error));
+    FTH_TRY(measure(ops, machine, module, arguments, "L2", 8 << 20, error));
+    FTH_TRY(measure(ops, machine, module, arguments, "memory", max_bytes, error));
+    return measure_launch(ops, machine, module, arguments);
+}
+
 int main(void)
 {
     struct fth_catalogue *catalogue = NULL;
     struct fth_gpu *gpu = NULL;
-    const struct fth_machine_ops *ops;
+    const struct fth_machine_ops *ops = NULL;
     void *machine = NULL;
-    struct fth_machine_module *module;
-    struct arguments arguments = {0, 0, 0};
     struct fth_error error = FTH_NO_ERROR;
-    const uint64_t max_bytes = (uint64_t)128 << 20;
     enum fth_status status = fth_catalogue_open(&catalogue, &error);
     if (status == FTH_OK)
         status = fth_catalogue_read(catalogue, "h200", NULL, &gpu, &error);
     if (status == FTH_OK)
         status = fth_sim_machine_create(gpu, &ops, &machine, &error);
     if (status == FTH_OK)
-        status = ops->load(machine, "bench", chase, strlen(chase), &module, &error);
-    if (status == FTH_OK)
-        status = ops->alloc(machine, max_bytes, &arguments.start, &error);
-    if (status == FTH_OK)
-        status = ops->alloc(machine, 8, &arguments.out, &error);
-    double reference = untimed(128 << 10), rates[3] = {0, 0, 0}, launch_ms = 0;
-    const uint64_t sizes[3] = {128 << 10, 8 << 20, max_bytes}; /* in L1, in L2, in memory */
-    for (int i = 0; i < 3 && status == FTH_OK; i++) {
-        for (uint64_t at = 0; at < sizes[i] && status == FTH_OK; at += LINE) {
-            uint64_t next = arguments.start + (at + LINE) % sizes[i];
-            status = ops->upload(machine, arguments.start + at, &next, sizeof next, &error);
-        }
-        arguments.hops = HOPS;
-        rates[i] = simulated(ops, machine, module, arguments);
-        arguments.hops = 1;
-        launch_ms = 1e-3 / simulated(ops, machine, module, arguments);
-    }
+        status = measure_all(ops, machine, &error);
     if (status != FTH_OK)
         fprintf(stderr, "%s\n", error.cause);
-    printf("simulated H200: %.1f M loads/s in L1, %.1f in L2, %.1f in memory; the engine without "
-           "timing: %.1f, ratio %.2f; a launch on 132 SMs with a single load: %.2f ms\n",
-           rates[0], rates[1], rates[2], reference, rates[0] / reference, launch_ms);
     if (machine)
         ops->close(machine);
     fth_gpu_destroy(gpu);

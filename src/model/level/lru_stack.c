@@ -22,7 +22,7 @@
  *     line again, but the stack does;
  *   - the requests are not sorted by warp.
  * The variant has then *diverged* and must be simulated separately. */
-#include "model/model.h"
+#include "model/level/level.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,36 +71,42 @@ static enum fth_status add_variant(struct fth_lru_stack *stack, uint64_t ways,
     return fth_mshr_create(stack->shape.mshr_size, &variant->mshr, error);
 }
 
+static enum fth_status init(struct fth_lru_stack *stack, const uint64_t *ways,
+                            struct fth_model_counts *const *counts, size_t count,
+                            struct fth_error *error)
+{
+    const struct fth_shape *shape = &stack->shape;
+    const struct fth_cache_config config = {.line_bytes = shape->line_bytes,
+                                            .sets = shape->sets,
+                                            .ways = shape->ways,
+                                            .index = shape->index,
+                                            .policy = "lru"};
+    const size_t bytes = (size_t)(shape->sets * shape->ways) * sizeof *stack->entries;
+    stack->variants = calloc(count, sizeof *stack->variants);
+    stack->entries = malloc(bytes);
+    if (!stack->variants || !stack->entries)
+        return fth_no_memory(error, "model caches", NULL);
+    memset(stack->entries, 0xff, bytes); /* every byte of FREE_WAY is 0xff */
+    FTH_TRY(fth_cache_create(&config, &stack->index, error));
+    for (size_t i = 0; i < count; i++)
+        FTH_TRY(add_variant(stack, ways[i], counts[i], error));
+    return FTH_OK;
+}
+
 enum fth_status fth_lru_stack_create(const struct fth_shape *widest, const uint64_t *ways,
                                      struct fth_model_counts *const *counts, size_t count,
                                      struct fth_lru_stack **out, struct fth_error *error)
 {
     struct fth_lru_stack *stack = calloc(1, sizeof *stack);
-    const struct fth_cache_config config = {.line_bytes = widest->line_bytes,
-                                            .sets = widest->sets,
-                                            .ways = widest->ways,
-                                            .index = widest->index,
-                                            .policy = "lru"};
     *out = NULL;
     if (!stack)
         return fth_no_memory(error, "model caches", NULL);
     stack->shape = *widest;
-    stack->variants = calloc(count, sizeof *stack->variants);
-    stack->entries = malloc((size_t)(widest->sets * widest->ways) * sizeof *stack->entries);
-    if (!stack->variants || !stack->entries) {
-        fth_lru_stack_destroy(stack);
-        return fth_no_memory(error, "model caches", NULL);
-    }
-    enum fth_status status = fth_cache_create(&config, &stack->index, error);
-    for (size_t i = 0; i < count && status == FTH_OK; i++)
-        status = add_variant(stack, ways[i], counts[i], error);
-    if (status == FTH_OK) {
-        memset(stack->entries, 0xff,
-               (size_t)(widest->sets * widest->ways) * sizeof *stack->entries);
+    const enum fth_status status = init(stack, ways, counts, count, error);
+    if (status == FTH_OK)
         *out = stack;
-    } else {
+    else
         fth_lru_stack_destroy(stack);
-    }
     return status;
 }
 
@@ -133,18 +139,18 @@ bool fth_lru_stack_diverged(const struct fth_lru_stack *stack, size_t variant)
 /* ---- the stack ---- */
 
 /* Position of a line in the stack of its set. */
-struct position {
+struct stack_position {
     uint64_t *set;
     size_t at;       /* NOT_FOUND: no variant holds the line */
     size_t free_way; /* the first free position before `at`; NOT_FOUND: none */
     size_t distance; /* number of lines before it */
 };
 
-static struct position find(const struct fth_lru_stack *stack, uint64_t line)
+static struct stack_position find(const struct fth_lru_stack *stack, uint64_t line)
 {
     const size_t ways = (size_t)stack->shape.ways;
-    struct position position = {stack->entries + fth_cache_set(stack->index, line) * ways,
-                                NOT_FOUND, NOT_FOUND, 0};
+    struct stack_position position = {stack->entries + fth_cache_set(stack->index, line) * ways,
+                                      NOT_FOUND, NOT_FOUND, 0};
     for (size_t i = 0; i < ways; i++) {
         if (position.set[i] == line) {
             position.at = i;
@@ -158,7 +164,7 @@ static struct position find(const struct fth_lru_stack *stack, uint64_t line)
     return position;
 }
 
-static void move_to_front(const struct fth_lru_stack *stack, const struct position *position,
+static void move_to_front(const struct fth_lru_stack *stack, const struct stack_position *position,
                           uint64_t line)
 {
     size_t end = position->at != NOT_FOUND ? position->at : (size_t)stack->shape.ways - 1;
@@ -175,7 +181,8 @@ static void move_to_front(const struct fth_lru_stack *stack, const struct positi
 
 /* Processes a read in one variant; true: it is forwarded to the L2. */
 static bool read_variant(struct fth_lru_stack *stack, struct variant *variant,
-                         const struct position *position, const struct fth_request *request)
+                         const struct stack_position *position,
+                         const struct fth_line_request *request)
 {
     struct fth_model_counts *counts = &variant->counts[request->instruction];
     uint64_t *profile = variant->totals.profile[0];
@@ -200,9 +207,9 @@ static bool read_variant(struct fth_lru_stack *stack, struct variant *variant,
     return true;
 }
 
-static uint64_t read_line(struct fth_lru_stack *stack, const struct fth_request *request)
+static uint64_t read_line(struct fth_lru_stack *stack, const struct fth_line_request *request)
 {
-    const struct position position = find(stack, request->line);
+    const struct stack_position position = find(stack, request->line);
     uint64_t misses = 0;
     for (size_t i = 0; i < stack->count; i++)
         if (!stack->variants[i].diverged)
@@ -214,12 +221,12 @@ static uint64_t read_line(struct fth_lru_stack *stack, const struct fth_request 
 
 /* Processes a request that bypasses the L1: all variants forward it. Writes and atomics also remove
  * the line. A write to a line that a variant holds counts as a hit. */
-static uint64_t bypass_line(struct fth_lru_stack *stack, const struct fth_request *request)
+static uint64_t bypass_line(struct fth_lru_stack *stack, const struct fth_line_request *request)
 {
     const bool counted =
-        request->kind == FTH_TRACE_WRITE && !(request->flags & FTH_REQUEST_BYPASS_L1);
+        request->kind == FTH_TRACE_WRITE && !(request->flags & FTH_LINE_REQUEST_BYPASS_L1);
     const bool changed = request->kind != FTH_TRACE_READ;
-    const struct position position = find(stack, request->line);
+    const struct stack_position position = find(stack, request->line);
     for (size_t i = 0; i < stack->count; i++) {
         struct variant *variant = &stack->variants[i];
         if (counted && position.at < variant->ways)
@@ -231,7 +238,7 @@ static uint64_t bypass_line(struct fth_lru_stack *stack, const struct fth_reques
     return UINT64_MAX;
 }
 
-static void count_request(struct fth_lru_stack *stack, const struct fth_request *request)
+static void count_request(struct fth_lru_stack *stack, const struct fth_line_request *request)
 {
     for (size_t i = 0; i < stack->count; i++) {
         struct fth_model_counts *counts = &stack->variants[i].counts[request->instruction];
@@ -242,20 +249,21 @@ static void count_request(struct fth_lru_stack *stack, const struct fth_request 
 
 /* Each step processes as many requests as there are ports, lower warps first. Since the requests
  * are sorted by warp, this is the order of the array. */
-bool fth_lru_stack_run(struct fth_lru_stack *stack, const struct fth_request *requests,
+bool fth_lru_stack_run(struct fth_lru_stack *stack, const struct fth_line_request *requests,
                        size_t count, uint64_t *misses)
 {
     const uint64_t ports = stack->shape.ports;
     for (size_t i = 0; i < count; i++) {
-        const struct fth_request *request = &requests[i];
+        const struct fth_line_request *request = &requests[i];
         if (i && i % ports == 0)
             stack->step++;
         if (i && request->warp < requests[i - 1].warp)
             for (size_t r = 0; r < stack->count; r++)
                 stack->variants[r].diverged = true;
-        misses[i] = request->kind == FTH_TRACE_READ && !(request->flags & FTH_REQUEST_BYPASS_L1)
-                        ? read_line(stack, request)
-                        : bypass_line(stack, request);
+        misses[i] =
+            request->kind == FTH_TRACE_READ && !(request->flags & FTH_LINE_REQUEST_BYPASS_L1)
+                ? read_line(stack, request)
+                : bypass_line(stack, request);
         count_request(stack, request);
     }
     stack->step += count > 0;

@@ -9,7 +9,7 @@
  * free from that step on, and its data is in the cache from step i + n on. This timing follows
  * Table 3 of the paper, which has two registers, a latency of two steps, and two misses in each of
  * the steps 0 to 3. */
-#include "model/model.h"
+#include "model/level/level.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,20 +9,20 @@
  * side (docs/results/h200.md). A miss there is looked up in the home side, and memory is read if
  * the home misses as well. Writes and atomics are executed in the home side and invalidate the
  * copies. */
-#include "model/model.h"
+#include "model/level/level.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* What happened behind the near side, in sectors. */
-struct traffic {
+struct l2_traffic {
     uint64_t far_hits, dram_reads, dram_writes;
 };
 
 struct side {
     struct fth_l2 *l2;
     struct fth_cache_level *level;
-    struct fth_requests requests;
+    struct fth_line_requests requests;
     uint64_t number;
 };
 
@@ -32,7 +32,7 @@ struct fth_l2 {
     struct fth_shape shape;
     struct fth_model_counts *counts; /* [instructions + 1] */
     /* [instructions + 1]; the last one counts evictions, which belong to no instruction */
-    struct traffic *traffic;
+    struct l2_traffic *traffic;
     size_t instructions;
     /* Requests since the last flush or, while recording, since fth_l2_discard_recorded; and how
      * many of these came before the last flush, while recording. */
@@ -40,14 +40,27 @@ struct fth_l2 {
     bool recording;
     size_t *round_ends; /* [rounds][sides] while recording: requests up to the end of the round */
     size_t rounds, round_ends_capacity;
-    struct fth_l2_counts result_buffer; /* what fth_l2_counts returned last */
 };
+
+static enum fth_status create_sides(struct fth_l2 *l2, struct fth_error *error)
+{
+    l2->sides = calloc((size_t)l2->side_count, sizeof *l2->sides);
+    l2->counts = calloc(l2->instructions + 1, sizeof *l2->counts);
+    l2->traffic = calloc(l2->instructions + 1, sizeof *l2->traffic);
+    if (!l2->sides || !l2->counts || !l2->traffic)
+        return fth_no_memory(error, "model caches", NULL);
+    for (uint64_t i = 0; i < l2->side_count; i++) {
+        l2->sides[i].l2 = l2;
+        l2->sides[i].number = i;
+        FTH_TRY(fth_cache_level_create(&l2->shape, &l2->sides[i].level, error));
+    }
+    return FTH_OK;
+}
 
 enum fth_status fth_l2_create(const struct fth_setting *setting, size_t instructions,
                               struct fth_l2 **out, struct fth_error *error)
 {
     struct fth_l2 *l2 = calloc(1, sizeof *l2);
-    enum fth_status status = FTH_OK;
     *out = NULL;
     if (!l2)
         return fth_no_memory(error, "model caches", NULL);
@@ -55,18 +68,7 @@ enum fth_status fth_l2_create(const struct fth_setting *setting, size_t instruct
     l2->home_mask = setting->home_mask;
     l2->shape = setting->l2;
     l2->instructions = instructions;
-    l2->sides = calloc((size_t)setting->sides, sizeof *l2->sides);
-    l2->counts = calloc(instructions + 1, sizeof *l2->counts);
-    l2->traffic = calloc(instructions + 1, sizeof *l2->traffic);
-    if (!l2->sides || !l2->counts || !l2->traffic) {
-        fth_l2_destroy(l2);
-        return fth_no_memory(error, "model caches", NULL);
-    }
-    for (uint64_t i = 0; status == FTH_OK && i < l2->side_count; i++) {
-        l2->sides[i].l2 = l2;
-        l2->sides[i].number = i;
-        status = fth_cache_level_create(&setting->l2, &l2->sides[i].level, error);
-    }
+    const enum fth_status status = create_sides(l2, error);
     if (status == FTH_OK)
         *out = l2;
     else
@@ -80,7 +82,7 @@ void fth_l2_destroy(struct fth_l2 *l2)
         return;
     for (uint64_t i = 0; l2->sides && i < l2->side_count; i++) {
         fth_cache_level_destroy(l2->sides[i].level);
-        fth_requests_fini(&l2->sides[i].requests);
+        fth_line_requests_fini(&l2->sides[i].requests);
     }
     free(l2->round_ends);
     free(l2->sides);
@@ -103,13 +105,12 @@ void fth_l2_reset_counts(struct fth_l2 *l2)
         fth_cache_level_reset_totals(l2->sides[i].level);
 }
 
-const struct fth_l2_counts *fth_l2_counts(const struct fth_l2 *l2, size_t instruction)
+struct fth_l2_counts fth_l2_counts(const struct fth_l2 *l2, size_t instruction)
 {
-    struct fth_l2_counts *result_buffer = &((struct fth_l2 *)l2)->result_buffer;
-    *result_buffer = (struct fth_l2_counts){
-        l2->counts[instruction], l2->traffic[instruction].far_hits,
-        l2->traffic[instruction].dram_reads, l2->traffic[instruction].dram_writes};
-    return result_buffer;
+    return (struct fth_l2_counts){.counts = l2->counts[instruction],
+                                  .far_hits = l2->traffic[instruction].far_hits,
+                                  .dram_reads = l2->traffic[instruction].dram_reads,
+                                  .dram_writes = l2->traffic[instruction].dram_writes};
 }
 
 const struct fth_cache_level_totals *fth_l2_totals(const struct fth_l2 *l2, uint64_t side)
@@ -122,8 +123,9 @@ const struct fth_cache_level_totals *fth_l2_totals(const struct fth_l2 *l2, uint
  */
 static uint64_t home_of(const struct fth_l2 *l2, uint64_t line)
 {
-    const uint64_t ones = (uint64_t)__builtin_popcountll(line & l2->home_mask);
-    return l2->side_count == 2 ? ones & 1 : ones % l2->side_count;
+    if (l2->side_count == 2)
+        return (uint64_t)__builtin_parityll(line & l2->home_mask);
+    return (uint64_t)__builtin_popcountll(line & l2->home_mask) % l2->side_count;
 }
 
 static uint64_t count_bits(uint64_t mask)
@@ -147,7 +149,7 @@ static void read_next_level(struct side *side, const struct fth_port_access *acc
                             uint64_t missing)
 {
     struct fth_l2 *l2 = side->l2;
-    struct traffic *traffic = &l2->traffic[access->request->instruction];
+    struct l2_traffic *traffic = &l2->traffic[access->request->instruction];
     const uint64_t home = home_of(l2, access->request->line);
     uint64_t wanted = access->request->missing;
     if (home != side->number && l2->shape.bypass != FTH_BYPASS_ALL) {
@@ -161,6 +163,7 @@ static void read_next_level(struct side *side, const struct fth_port_access *acc
     traffic->dram_reads += count_bits(wanted);
 }
 
+FTH_CLONES
 static void on_miss(void *context, const struct fth_port_access *access, uint64_t missing)
 {
     struct side *side = context;
@@ -184,14 +187,15 @@ static void on_changed(void *context, const struct fth_port_access *access)
 /* ---- requests ---- */
 
 /* Reads go to the near side `side`; writes and atomics go to the home side. */
-static struct fth_requests *requests_of(const struct fth_l2 *l2, const struct fth_request *request,
-                                        uint64_t line, uint8_t side)
+static struct fth_line_requests *requests_of(const struct fth_l2 *l2,
+                                             const struct fth_line_request *request, uint64_t line,
+                                             uint8_t side)
 {
     return &l2->sides[request->kind == FTH_TRACE_READ ? side : home_of(l2, line)].requests;
 }
 
 /* Adds a range of bytes, split into lines of the L2. Reads are extended to whole sectors. */
-static bool add_bytes(struct fth_l2 *l2, const struct fth_request *request, uint64_t address,
+static bool add_bytes(struct fth_l2 *l2, const struct fth_line_request *request, uint64_t address,
                       uint64_t bytes, uint8_t side)
 {
     while (bytes) {
@@ -205,11 +209,11 @@ static bool add_bytes(struct fth_l2 *l2, const struct fth_request *request, uint
                   l2->shape.sector_bytes;
         }
         /* Only pieces of the same L1 request are merged into one request of the L2. */
-        struct fth_requests *requests = requests_of(l2, request, line, side);
+        struct fth_line_requests *requests = requests_of(l2, request, line, side);
         const bool continues =
             requests->count && requests->items[requests->count - 1].warp == request->warp;
-        fth_requests_add(requests, requests->count - continues, &l2->shape, start, end - start,
-                         request);
+        fth_line_requests_add(requests, requests->count - continues, &l2->shape, start, end - start,
+                              request);
         if (requests->failed)
             return false;
         address += here;
@@ -220,35 +224,37 @@ static bool add_bytes(struct fth_l2 *l2, const struct fth_request *request, uint
 
 /* The case of L1 and L2 with the same line and sector size: one request of the L1 is one request of
  * the L2. Reads need whole sectors, and therefore no runs. */
-static bool add_line(struct fth_l2 *l2, const struct fth_request *request,
+static bool add_line(struct fth_l2 *l2, const struct fth_line_request *request,
                      const struct fth_cache_run *runs, uint64_t sectors, uint8_t side)
 {
     const bool read = request->kind == FTH_TRACE_READ;
-    struct fth_requests *requests = requests_of(l2, request, request->line, side);
+    struct fth_line_requests *requests = requests_of(l2, request, request->line, side);
     const size_t first = requests->run_count;
-    for (uint32_t i = 0; !read && i < request->run_count && fth_requests_reserve(requests); i++)
+    for (uint32_t i = 0; !read && i < request->run_count && fth_line_requests_reserve(requests);
+         i++)
         requests->runs[requests->run_count++] = runs[request->run + i];
-    if (!fth_requests_reserve(requests))
+    if (!fth_line_requests_reserve(requests))
         return false;
     requests->items[requests->count++] =
-        (struct fth_request){.line = request->line,
-                             .sectors = read ? sectors : request->sectors,
-                             .run = (uint32_t)first,
-                             .run_count = (uint32_t)(requests->run_count - first),
-                             .instruction = request->instruction,
-                             .kind = request->kind,
-                             .warp = l2->request_count++};
+        (struct fth_line_request){.line = request->line,
+                                  .sectors = read ? sectors : request->sectors,
+                                  .run = (uint32_t)first,
+                                  .run_count = (uint32_t)(requests->run_count - first),
+                                  .instruction = request->instruction,
+                                  .kind = request->kind,
+                                  .warp = l2->request_count++};
     return true;
 }
 
-bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_request *request,
-                const struct fth_cache_run *runs, uint64_t sectors, uint8_t side)
+bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1,
+                const struct fth_line_request *request, const struct fth_cache_run *runs,
+                uint64_t sectors, uint8_t side)
 {
     if (l1->line_bytes == l2->shape.line_bytes && l1->sector_bytes == l2->shape.sector_bytes)
         return add_line(l2, request, runs, sectors, side);
     const bool read = request->kind == FTH_TRACE_READ;
     bool added = true;
-    struct fth_request template = *request;
+    struct fth_line_request template = *request;
     template.flags = 0;
     template.missing = 0;
     template.warp = l2->request_count++;
@@ -263,7 +269,7 @@ bool fth_l2_add(struct fth_l2 *l2, const struct fth_shape *l1, const struct fth_
 }
 
 /* Processes `count` requests from `first` on. `from` is the list of this side or of another L2. */
-static bool run_side(struct side *side, struct fth_requests *from, size_t first, size_t count)
+static bool run_side(struct side *side, struct fth_line_requests *from, size_t first, size_t count)
 {
     const struct fth_next_level next_level = {side, on_miss, on_evicted, on_changed};
     return !count || fth_cache_level_run(side->level, from->items + first, count, from->runs,
@@ -287,7 +293,7 @@ bool fth_l2_flush(struct fth_l2 *l2)
         struct side *side = &l2->sides[i];
         if (!run_side(side, &side->requests, 0, side->requests.count))
             return false;
-        fth_requests_clear(&side->requests);
+        fth_line_requests_clear(&side->requests);
     }
     return true;
 }
@@ -316,8 +322,8 @@ bool fth_l2_replay(struct fth_l2 *l2, struct fth_l2 *from)
 void fth_l2_discard_recorded(struct fth_l2 *l2)
 {
     for (uint64_t i = 0; i < l2->side_count && l2->rounds; i++) {
-        struct fth_requests *requests = &l2->sides[i].requests;
-        fth_requests_drop(requests, l2->round_ends[(l2->rounds - 1) * l2->side_count + i]);
+        struct fth_line_requests *requests = &l2->sides[i].requests;
+        fth_line_requests_drop(requests, l2->round_ends[(l2->rounds - 1) * l2->side_count + i]);
         for (size_t k = 0; k < requests->count; k++)
             requests->items[k].warp -= l2->recorded_requests;
     }

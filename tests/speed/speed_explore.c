@@ -22,12 +22,6 @@ static void fail(const struct fth_error *error)
     exit(1);
 }
 
-/* Processor seconds of this process since its start. */
-static double processor_seconds(void)
-{
-    return (double)clock() / CLOCKS_PER_SEC;
-}
-
 /* Traces a workload and writes the trace to a new file. `path` is a template for mkstemp and gets
  * the name of the file. */
 static void make_trace(const char *folder, const char *workload, const char *size, char *path)
@@ -93,7 +87,7 @@ static double measure_threads(struct fth_exploration *exploration, unsigned thre
 
 static void measure_scaling(const char *folder)
 {
-    char trace[] = "/tmp/fathom-bench-explore-XXXXXX";
+    char trace[] = "/tmp/fathom-speed-explore-XXXXXX";
     static const char *const varies[] = {"l1.size_bytes=8K,16K,32K,64K", "l1.policy=lru,fifo",
                                          "gpu.mapping=rr,bpart1", NULL};
     make_trace(folder, "mvt", "N=512", trace);
@@ -155,7 +149,7 @@ static void measure_together(const char *trace, const char *what, const char *co
 
 static void measure_sharing(const char *folder)
 {
-    char trace[] = "/tmp/fathom-bench-explore-XXXXXX";
+    char trace[] = "/tmp/fathom-speed-explore-XXXXXX";
     /* The L1 of the preset's baseline, except for its size. */
     static const char *const l1[] = {
         "gpu.sms", "8", "l2.partitions", "4",   "l2.banks",        "2", "l1.sets", "32",

@@ -6,7 +6,7 @@
  * The reads of the current join window are kept in a hash table with linear probing. Entries carry
  * the number of their window, so that a new window makes all entries stale without clearing them.
  */
-#include "model/run.h"
+#include "model/run/run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* One attempt of one request at a port of a cache: determines which of its sectors are in the
  * cache, which are in flight and which must be fetched, and updates the cache accordingly. */
-#include "model/cache_level.h"
+#include "model/level/cache_level.h"
 
 #define NO_DISTANCE UINT32_MAX
 
@@ -63,7 +63,7 @@ static void merge_line(struct fth_cache_level *level, struct fth_port_access *ac
 static enum fth_attempt_outcome read_line(struct fth_cache_level *level,
                                           struct fth_port_access *access)
 {
-    struct fth_request *request = access->request;
+    struct fth_line_request *request = access->request;
     struct fth_mshr *mshr = unit_of(level, access)->mshr;
     fth_cache_locate_again(unit_of(level, access)->cache, access->location);
     switch (fth_mshr_merge(mshr, request->line, request->sectors, level->shape.mshr_merges)) {
@@ -87,7 +87,7 @@ static enum fth_attempt_outcome read_line(struct fth_cache_level *level,
 static enum fth_attempt_outcome write_line(struct fth_cache_level *level,
                                            struct fth_port_access *access)
 {
-    struct fth_request *request = access->request;
+    struct fth_line_request *request = access->request;
     struct fth_cache *cache = unit_of(level, access)->cache;
     uint64_t missing = 0;
     fth_cache_locate_again(cache, access->location);
@@ -130,7 +130,7 @@ static enum fth_attempt_outcome atomic_line(struct fth_cache_level *level,
 static enum fth_attempt_outcome handle_bypass(struct fth_cache_level *level,
                                               struct fth_port_access *access)
 {
-    struct fth_request *request = access->request;
+    struct fth_line_request *request = access->request;
     if (request->kind != FTH_TRACE_READ && level->shape.bypass != FTH_BYPASS_ALL) {
         fth_cache_locate_again(unit_of(level, access)->cache, access->location);
         fth_cache_drop(unit_of(level, access)->cache, access->location);
@@ -144,9 +144,9 @@ static enum fth_attempt_outcome handle_bypass(struct fth_cache_level *level,
 static enum fth_attempt_outcome process_request(struct fth_cache_level *level,
                                                 struct fth_port_access *access)
 {
-    const struct fth_request *request = access->request;
+    const struct fth_line_request *request = access->request;
     const bool atomic = request->kind == FTH_TRACE_ATOMIC;
-    if (level->shape.bypass == FTH_BYPASS_ALL || request->flags & FTH_REQUEST_BYPASS_L1 ||
+    if (level->shape.bypass == FTH_BYPASS_ALL || request->flags & FTH_LINE_REQUEST_BYPASS_L1 ||
         (atomic && level->shape.write != FTH_WRITE_BACK))
         return handle_bypass(level, access);
     if (request->kind == FTH_TRACE_READ)
@@ -154,10 +154,11 @@ static enum fth_attempt_outcome process_request(struct fth_cache_level *level,
     return atomic ? atomic_line(level, access) : write_line(level, access);
 }
 
-enum fth_attempt_outcome fth_cache_level_attempt(struct fth_cache_level *level,
-                                                 struct fth_port_access *access)
+FTH_CLONES
+static enum fth_attempt_outcome attempt(struct fth_cache_level *level,
+                                        struct fth_port_access *access)
 {
-    const struct fth_request *request = access->request;
+    const struct fth_line_request *request = access->request;
     fth_mshr_step(unit_of(level, access)->mshr, level->step);
     access->distance = NO_DISTANCE;
     const enum fth_attempt_outcome outcome = process_request(level, access);
@@ -178,4 +179,10 @@ enum fth_attempt_outcome fth_cache_level_attempt(struct fth_cache_level *level,
                                               level->shape.mshr_size - busy});
     }
     return outcome;
+}
+
+enum fth_attempt_outcome fth_cache_level_attempt(struct fth_cache_level *level,
+                                                 struct fth_port_access *access)
+{
+    return attempt(level, access);
 }

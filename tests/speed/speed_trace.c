@@ -78,7 +78,7 @@ static void measure(const char *folder, const char *name, const char *size, cons
 
 int main(int count, char **words)
 {
-    char path[] = "/tmp/fathom-bench-XXXXXX";
+    char path[] = "/tmp/fathom-speed-XXXXXX";
     struct rusage usage;
     int file = mkstemp(path);
     if (count != 2 || file < 0)

@@ -9,8 +9,8 @@
  *
  * The pattern of each reference is drawn at random, as if warps took turns. The patterns use
  * different lines. */
-#ifndef FTH_BENCH_MIX_H
-#define FTH_BENCH_MIX_H
+#ifndef FTH_SPEED_MIX_H
+#define FTH_SPEED_MIX_H
 
 #include <stdbool.h>
 #include <stddef.h>

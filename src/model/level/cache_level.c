@@ -11,7 +11,7 @@
  * arrived yet. Therefore, if merges count as hits, the latency affects hits only through the order
  * in which failed requests are tried again, and through merges with misses whose line was evicted
  * meanwhile. */
-#include "model/cache_level.h"
+#include "model/level/cache_level.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,16 +60,15 @@ static size_t mshr_set_index(const struct fth_shape *shape, size_t unit)
 static enum fth_status create_units(struct fth_cache_level *level, struct fth_error *error)
 {
     const struct fth_shape *shape = &level->shape;
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < level->mshr_count && status == FTH_OK; i++)
-        status = fth_mshr_create(shape->mshr_size, &level->mshrs[i], error);
-    for (size_t i = 0; i < level->unit_count && status == FTH_OK; i++) {
+    for (size_t i = 0; i < level->mshr_count; i++)
+        FTH_TRY(fth_mshr_create(shape->mshr_size, &level->mshrs[i], error));
+    for (size_t i = 0; i < level->unit_count; i++) {
         struct fth_unit *unit = &level->units[i];
         unit->head = unit->tail = NONE;
         unit->mshr = level->mshrs[mshr_set_index(shape, i)];
-        status = create_cache(shape, shape->seed + i, &unit->cache, error);
+        FTH_TRY(create_cache(shape, shape->seed + i, &unit->cache, error));
     }
-    return status;
+    return FTH_OK;
 }
 
 static struct fth_interleaving make_interleaving(uint64_t count, uint64_t bytes)
@@ -225,7 +224,7 @@ static bool reserve(struct fth_cache_level *level, size_t count)
 
 /* Finds the set and slot of every request before the first of them changes the cache. Without
  * writes between the lookups, the host CPU can execute several lookups at the same time. */
-static void locate_lines(struct fth_cache_level *level, const struct fth_request *requests,
+static void locate_lines(struct fth_cache_level *level, const struct fth_line_request *requests,
                          size_t count)
 {
     const struct fth_cache *cache = level->units[0].cache;
@@ -244,7 +243,8 @@ static void locate_lines(struct fth_cache_level *level, const struct fth_request
     }
 }
 
-static void enqueue(struct fth_cache_level *level, const struct fth_request *requests, size_t count)
+static void enqueue(struct fth_cache_level *level, const struct fth_line_request *requests,
+                    size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint64_t local;
@@ -262,7 +262,7 @@ static void enqueue(struct fth_cache_level *level, const struct fth_request *req
  * warp, and within a warp by bank. In Table 3, A and C of {A, B, C, D} get the two registers; in
  * the next step, B and D go before the requests of the second warp. Insertion sort is fast here
  * because the requests are mostly in order. */
-static size_t schedule_step(struct fth_cache_level *level, const struct fth_request *requests)
+static size_t schedule_step(struct fth_cache_level *level, const struct fth_line_request *requests)
 {
     size_t count = 0;
     for (size_t u = 0; u < level->unit_count; u++) {
@@ -303,7 +303,7 @@ static uint64_t next_change(const struct fth_cache_level *level)
     return next;
 }
 
-static bool in_order(const struct fth_request *requests, size_t count)
+static bool in_order(const struct fth_line_request *requests, size_t count)
 {
     bool descends = false;
     for (size_t i = 1; i < count; i++)
@@ -311,9 +311,10 @@ static bool in_order(const struct fth_request *requests, size_t count)
     return !descends;
 }
 
-bool fth_cache_level_run(struct fth_cache_level *level, struct fth_request *requests, size_t count,
-                         const struct fth_cache_run *runs, struct fth_model_counts *counts,
-                         const struct fth_next_level *next_level)
+FTH_CLONES
+static bool run_group(struct fth_cache_level *level, struct fth_line_request *requests,
+                      size_t count, const struct fth_cache_run *runs,
+                      struct fth_model_counts *counts, const struct fth_next_level *next_level)
 {
     if (!reserve(level, count))
         return false;
@@ -328,7 +329,7 @@ bool fth_cache_level_run(struct fth_cache_level *level, struct fth_request *requ
         for (size_t i = 0; i < tried; i++) {
             const uint32_t at = level->scheduled[i];
             uint64_t local;
-            struct fth_request *request = &requests[at];
+            struct fth_line_request *request = &requests[at];
             const size_t unit = find_unit(level, request->line, &local);
             struct fth_port_access access = {.unit = unit,
                                              .location = &level->locations[at],
@@ -347,6 +348,13 @@ bool fth_cache_level_run(struct fth_cache_level *level, struct fth_request *requ
             fth_cache_level_skip_steps(level, tried, next_change(level));
     }
     return !level->failed;
+}
+
+bool fth_cache_level_run(struct fth_cache_level *level, struct fth_line_request *requests,
+                         size_t count, const struct fth_cache_run *runs,
+                         struct fth_model_counts *counts, const struct fth_next_level *next_level)
+{
+    return run_group(level, requests, count, runs, counts, next_level);
 }
 
 bool fth_cache_level_forwards(const struct fth_cache_level *level)

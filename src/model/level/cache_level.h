@@ -1,9 +1,9 @@
 /* Internals of a simulated cache, shared by cache_level.c (its steps), attempt.c (one attempt of
- * one request) and single.c (fast path for one bank). */
+ * one request) and single_bank.c (fast path for one bank). */
 #ifndef FTH_MODEL_CACHE_LEVEL_H
 #define FTH_MODEL_CACHE_LEVEL_H
 
-#include "model/model.h"
+#include "model/level/level.h"
 
 /* One bank of one partition: a set-associative array with a queue of requests. */
 struct fth_unit {
@@ -28,8 +28,9 @@ struct fth_cache_level {
     size_t mshr_count;
     uint64_t step;
     struct fth_cache_level_totals totals;
-    uint32_t *next;      /* next request in the same queue */
-    uint32_t *scheduled; /* requests that reach a port in a step; single.c: those that failed */
+    uint32_t *next; /* next request in the same queue */
+    uint32_t
+        *scheduled; /* requests that reach a port in a step; single_bank.c: those that failed */
     /* Set and slot of each request. Valid before the first step; recheck the slot afterwards. */
     struct fth_cache_location *locations;
     size_t capacity; /* requests in the three arrays above */
@@ -82,11 +83,11 @@ static inline void fth_cache_level_skip_steps(struct fth_cache_level *level, siz
     level->step = next;
 }
 
-/* ---- single.c ---- */
+/* ---- single_bank.c ---- */
 
 /* fth_cache_level_run() for caches with one bank and requests in ascending order of warps. The
  * locations must be set. */
-bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_request *requests,
+bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_line_request *requests,
                                 size_t count, const struct fth_cache_run *runs,
                                 struct fth_model_counts *counts,
                                 const struct fth_next_level *next_level);

@@ -5,7 +5,7 @@
  * The lanes of most accesses follow a simple pattern, which the trace stores as a first address and
  * the steps from lane to lane. Three fast paths use that form directly; only the remaining accesses
  * are expanded to 32 addresses and sorted. */
-#include "model/model.h"
+#include "model/level/level.h"
 #include "ptx/ptx.h"
 
 #include <stdlib.h>
@@ -16,17 +16,17 @@
  */
 #define MAX_LANE_STEP ((uint64_t)1 << 40)
 
-void fth_requests_clear(struct fth_requests *requests)
+void fth_line_requests_clear(struct fth_line_requests *requests)
 {
     requests->count = 0;
     requests->run_count = 0;
 }
 
-void fth_requests_drop(struct fth_requests *requests, size_t count)
+void fth_line_requests_drop(struct fth_line_requests *requests, size_t count)
 {
     const size_t left = requests->count - count;
     if (!left) {
-        fth_requests_clear(requests);
+        fth_line_requests_clear(requests);
         return;
     }
     const uint32_t run = requests->items[count].run;
@@ -38,11 +38,11 @@ void fth_requests_drop(struct fth_requests *requests, size_t count)
     requests->count = left;
 }
 
-void fth_requests_fini(struct fth_requests *requests)
+void fth_line_requests_fini(struct fth_line_requests *requests)
 {
     free(requests->items);
     free(requests->runs);
-    *requests = (struct fth_requests){0};
+    *requests = (struct fth_line_requests){0};
 }
 
 struct fth_cache_run fth_take_sector_run(const struct fth_shape *shape, uint64_t *sectors)
@@ -55,7 +55,7 @@ struct fth_cache_run fth_take_sector_run(const struct fth_shape *shape, uint64_t
                                   (uint32_t)count << shape->sector_shift};
 }
 
-bool fth_requests_grow(struct fth_requests *requests)
+bool fth_line_requests_grow(struct fth_line_requests *requests)
 {
     requests->failed = requests->failed ||
                        !fth_grow((void **)&requests->items, requests->count, &requests->capacity,
@@ -67,9 +67,9 @@ bool fth_requests_grow(struct fth_requests *requests)
 
 /* Adds the bytes [from, to) of the line to the last request. They are merged into its last run if
  * they touch or overlap it; otherwise they become a new run. */
-static void extend_last(struct fth_requests *requests, uint64_t from, uint64_t to)
+static void extend_last(struct fth_line_requests *requests, uint64_t from, uint64_t to)
 {
-    struct fth_request *request = &requests->items[requests->count - 1];
+    struct fth_line_request *request = &requests->items[requests->count - 1];
     struct fth_cache_run *last_run = &requests->runs[requests->run_count - 1];
     const uint64_t end = (uint64_t)last_run->from + last_run->bytes;
     if (from >= last_run->from && from <= end) {
@@ -84,14 +84,14 @@ static void extend_last(struct fth_requests *requests, uint64_t from, uint64_t t
 
 /* Adds bytes that lie within one line: to the last request if that request is for the same line and
  * has at least index `from`, otherwise as a new request with the other fields of `template`. */
-static inline void add_piece(struct fth_requests *requests, size_t from,
+static inline void add_piece(struct fth_line_requests *requests, size_t from,
                              const struct fth_shape *shape, uint64_t line, uint64_t start,
-                             uint64_t bytes, const struct fth_request *template)
+                             uint64_t bytes, const struct fth_line_request *template)
 {
     const uint64_t sectors = fth_sectors_of(shape->sector_shift, start, start + bytes);
-    if (!fth_requests_reserve(requests))
+    if (!fth_line_requests_reserve(requests))
         return;
-    struct fth_request *request = &requests->items[requests->count];
+    struct fth_line_request *request = &requests->items[requests->count];
     if (requests->count > from && request[-1].line == line) {
         request[-1].sectors |= sectors;
         extend_last(requests, start, start + bytes);
@@ -107,8 +107,9 @@ static inline void add_piece(struct fth_requests *requests, size_t from,
     requests->count++;
 }
 
-void fth_requests_add(struct fth_requests *requests, size_t from, const struct fth_shape *shape,
-                      uint64_t address, uint64_t bytes, const struct fth_request *template)
+void fth_line_requests_add(struct fth_line_requests *requests, size_t from,
+                           const struct fth_shape *shape, uint64_t address, uint64_t bytes,
+                           const struct fth_line_request *template)
 {
     uint64_t start = address & (shape->line_bytes - 1), line = address - start;
     while (bytes > shape->line_bytes - start) {
@@ -142,9 +143,9 @@ static uint64_t end_of(uint64_t address, uint64_t bytes)
 
 /* The general case: expands the addresses of the lanes, sorts them if needed, and adds each maximal
  * range of contiguous bytes. */
-static void add_lanes(struct fth_requests *requests, const struct fth_shape *shape,
+static void add_lanes(struct fth_line_requests *requests, const struct fth_shape *shape,
                       const struct fth_compact_access *access, uint64_t bytes,
-                      const struct fth_request *template)
+                      const struct fth_line_request *template)
 {
     const size_t from = requests->count;
     uint64_t addresses[32], unsorted = 0;
@@ -159,18 +160,18 @@ static void add_lanes(struct fth_requests *requests, const struct fth_shape *sha
             end = end_of(addresses[i], bytes);
             continue;
         }
-        fth_requests_add(requests, from, shape, start, end - start, template);
+        fth_line_requests_add(requests, from, shape, start, end - start, template);
         start = addresses[i];
         end = end_of(start, bytes);
     }
-    fth_requests_add(requests, from, shape, start, end - start, template);
+    fth_line_requests_add(requests, from, shape, start, end - start, template);
 }
 
 /* Fast path for lanes whose addresses ascend and are contiguous except for a few gaps: adds one
  * range per contiguous segment. Returns false and adds nothing if the access has another form. */
-static bool add_segments(struct fth_requests *requests, const struct fth_shape *shape,
+static bool add_segments(struct fth_line_requests *requests, const struct fth_shape *shape,
                          const struct fth_compact_access *access, uint64_t bytes,
-                         const struct fth_request *template)
+                         const struct fth_line_request *template)
 {
     if (access->affine || access->steps[0] != bytes || access->first > UINT64_MAX / 2)
         return false;
@@ -185,26 +186,26 @@ static bool add_segments(struct fth_requests *requests, const struct fth_shape *
     for (uint32_t left = access->breaks; left; left &= left - 1) {
         const uint32_t last = (uint32_t)__builtin_ctz(left);
         const uint64_t size = (last + 1 - lane) * bytes;
-        fth_requests_add(requests, from, shape, start, size, template);
+        fth_line_requests_add(requests, from, shape, start, size, template);
         start += size - bytes + access->steps[last];
         lane = last + 1;
     }
-    fth_requests_add(requests, from, shape, start, (access->threads - lane) * bytes, template);
+    fth_line_requests_add(requests, from, shape, start, (access->threads - lane) * bytes, template);
     return true;
 }
 
 /* Fast path for lanes whose distance is a multiple of the line size and whose data does not cross
  * the end of a line: every lane has a request of its own. */
-static void add_strided(struct fth_requests *requests, const struct fth_shape *shape,
+static void add_strided(struct fth_line_requests *requests, const struct fth_shape *shape,
                         const struct fth_compact_access *access, uint64_t bytes,
-                        const struct fth_request *template)
+                        const struct fth_line_request *template)
 {
     const uint64_t start = access->first & (shape->line_bytes - 1);
-    struct fth_request request = *template;
+    struct fth_line_request request = *template;
     request.line = access->first - start;
     request.sectors = fth_sectors_of(shape->sector_shift, start, start + bytes);
     request.run_count = 1;
-    for (uint32_t i = 0; i < access->threads && fth_requests_reserve(requests); i++) {
+    for (uint32_t i = 0; i < access->threads && fth_line_requests_reserve(requests); i++) {
         request.run = (uint32_t)requests->run_count;
         requests->items[requests->count++] = request;
         requests->runs[requests->run_count++] =
@@ -213,17 +214,17 @@ static void add_strided(struct fth_requests *requests, const struct fth_shape *s
     }
 }
 
-void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
+void fth_coalesce(struct fth_line_requests *requests, const struct fth_shape *shape,
                   const struct fth_compact_access *access,
                   const struct fth_trace_instruction *instruction)
 {
-    const struct fth_request template = {
+    const struct fth_line_request template = {
         .warp = access->warp,
         .instruction = access->instruction,
         .kind = (uint8_t)instruction->kind,
         .flags = instruction->cache_op == FTH_CACHE_CG || instruction->cache_op == FTH_CACHE_CV ||
                          instruction->cache_op == FTH_CACHE_VOLATILE
-                     ? FTH_REQUEST_BYPASS_L1
+                     ? FTH_LINE_REQUEST_BYPASS_L1
                      : 0};
     const uint64_t bytes = instruction->bytes;
     const uint64_t step = access->threads > 1 ? access->steps[0] : 0;
@@ -231,8 +232,8 @@ void fth_coalesce(struct fth_requests *requests, const struct fth_shape *shape,
     /* The most common cases: contiguous lanes, or all lanes at the same address. Both are one
      * range. */
     if (access->affine && (step == 0 || (step == bytes && last >= access->first)))
-        fth_requests_add(requests, requests->count, shape, access->first,
-                         end_of(last, bytes) - access->first, &template);
+        fth_line_requests_add(requests, requests->count, shape, access->first,
+                              end_of(last, bytes) - access->first, &template);
     else if (access->affine && step && (step & (shape->line_bytes - 1)) == 0 &&
              step <= MAX_LANE_STEP && access->first <= UINT64_MAX / 2 &&
              (access->first & (shape->line_bytes - 1)) + bytes <= shape->line_bytes)

@@ -7,16 +7,16 @@
  * misses, or fails if all MSHRs are in use. This file processes simple reads itself and calls
  * attempt.c for all other requests. A simple read that has failed fails again until an MSHR is free
  * or until another request accesses its line. */
-#include "model/cache_level.h"
+#include "model/level/cache_level.h"
 
 /* Flag in the list of waiting requests: the line is known to be neither in the cache nor in flight.
  */
 #define ABSENT (UINT32_C(1) << 31)
 
-struct work {
+struct single_bank {
     struct fth_cache_level *level;
     struct fth_unit *unit;
-    struct fth_request *requests;
+    struct fth_line_request *requests;
     const struct fth_cache_run *runs;
     struct fth_model_counts *counts; /* by instruction */
     uint64_t *profile;               /* of reads */
@@ -31,9 +31,9 @@ struct tally {
 };
 
 /* Adds the tally to the counts of its instruction and resets it. */
-static void count_reads(const struct work *work, struct tally *tally)
+static void count_reads(const struct single_bank *bank, struct tally *tally)
 {
-    struct fth_model_counts *counts = &work->counts[tally->instruction];
+    struct fth_model_counts *counts = &bank->counts[tally->instruction];
     counts->hits[FTH_TRACE_READ] += tally->hits;
     counts->requests[FTH_TRACE_READ] += tally->requests;
     counts->sectors[FTH_TRACE_READ] += tally->sectors;
@@ -41,13 +41,14 @@ static void count_reads(const struct work *work, struct tally *tally)
 }
 
 /* Counts a read of which either all sectors hit or none. */
-static FTH_INLINE void count_read(const struct work *work, const struct fth_request *request,
-                                  uint32_t distance, bool hits, struct tally *tally)
+static FTH_INLINE void count_read(const struct single_bank *bank,
+                                  const struct fth_line_request *request, uint32_t distance,
+                                  bool hits, struct tally *tally)
 {
     const unsigned sectors = (unsigned)__builtin_popcountll(request->sectors);
-    work->profile[distance < work->last ? distance : work->last] += sectors;
+    bank->profile[distance < bank->last ? distance : bank->last] += sectors;
     if (request->instruction != tally->instruction)
-        count_reads(work, tally);
+        count_reads(bank, tally);
     tally->instruction = request->instruction;
     tally->requests++;
     tally->sectors += sectors;
@@ -56,80 +57,82 @@ static FTH_INLINE void count_read(const struct work *work, const struct fth_requ
 
 /* Whether the request is a read that does not bypass the cache, with no sector of its line in
  * flight. */
-static FTH_INLINE bool is_simple_read(const struct work *work, const struct fth_request *request)
+static FTH_INLINE bool is_simple_read(const struct single_bank *bank,
+                                      const struct fth_line_request *request)
 {
     return request->kind == FTH_TRACE_READ && !request->flags &&
-           !fth_mshr_may_contain(work->unit->mshr, request->line);
+           !fth_mshr_may_contain(bank->unit->mshr, request->line);
 }
 
 /* Whether the request is a simple read that hits with all its sectors. */
-static FTH_INLINE bool is_hit(const struct work *work, size_t at)
+static FTH_INLINE bool is_hit(const struct single_bank *bank, size_t at)
 {
-    const struct fth_cache *cache = work->unit->cache;
-    const struct fth_request *request = &work->requests[at];
-    const struct fth_cache_location *location = &work->level->locations[at];
+    const struct fth_cache *cache = bank->unit->cache;
+    const struct fth_line_request *request = &bank->requests[at];
+    const struct fth_cache_location *location = &bank->level->locations[at];
     return location->slot != FTH_NO_SLOT && cache->lines[location->slot].number == location->line &&
            !(request->sectors & ~cache->lines[location->slot].valid) &&
-           is_simple_read(work, request);
+           is_simple_read(bank, request);
 }
 
-static FTH_INLINE void hit(const struct work *work, size_t at, struct tally *tally)
+static FTH_INLINE void hit(const struct single_bank *bank, size_t at, struct tally *tally)
 {
-    const struct fth_cache_location *location = &work->level->locations[at];
-    const uint32_t distance = fth_slot_use(work->unit->cache, location->set, location->slot);
-    count_read(work, &work->requests[at], distance, true, tally);
+    const struct fth_cache_location *location = &bank->level->locations[at];
+    const uint32_t distance = fth_slot_use(bank->unit->cache, location->set, location->slot);
+    count_read(bank, &bank->requests[at], distance, true, tally);
 }
 
 /* Whether the request is a simple read of a line that is not in the cache. */
-static FTH_INLINE bool is_absent(const struct work *work, size_t at)
+static FTH_INLINE bool is_absent(const struct single_bank *bank, size_t at)
 {
-    struct fth_cache_location *location = &work->level->locations[at];
-    if (!is_simple_read(work, &work->requests[at]))
+    struct fth_cache_location *location = &bank->level->locations[at];
+    if (!is_simple_read(bank, &bank->requests[at]))
         return false;
-    fth_cache_locate_again(work->unit->cache, location);
+    fth_cache_locate_again(bank->unit->cache, location);
     return location->slot == FTH_NO_SLOT;
 }
 
 /* Processes a simple read of an absent line; an MSHR must be free. */
-static FTH_INLINE void miss(const struct work *work, struct fth_port_access *access,
+static FTH_INLINE void miss(const struct single_bank *bank, struct fth_port_access *access,
                             struct tally *tally)
 {
-    struct fth_cache_level *level = work->level;
-    struct fth_request *request = access->request;
+    struct fth_cache_level *level = bank->level;
+    struct fth_line_request *request = access->request;
     struct fth_cache_result result;
-    request->missing = fth_cache_fill(work->unit->cache, access->location,
+    request->missing = fth_cache_fill(bank->unit->cache, access->location,
                                       fth_shape_fills(&level->shape, request->sectors), &result);
     fth_cache_level_report_eviction(access->next_level, &result);
-    count_read(work, request, UINT32_MAX, false, tally);
+    count_read(bank, request, UINT32_MAX, false, tally);
     level->forwards = true;
-    fth_cache_level_add_miss(level, work->unit->mshr, access, request->sectors);
+    fth_cache_level_add_miss(level, bank->unit->mshr, access, request->sectors);
 }
 
 /* Processes simple reads from index `next` on until one is not simple or finds no free MSHR, and
  * returns its index. Hits do not move lines to other slots, so a series of them is checked before
  * the first is counted. *used_ports gets the number of ports taken in the unfinished step. */
-static size_t run_simple_reads(const struct work *shared, size_t next, size_t end,
+static size_t run_simple_reads(const struct single_bank *shared, size_t next, size_t end,
                                size_t *used_ports, struct tally *saved_tally,
                                struct fth_port_access *access)
 {
-    const struct work copy = *shared, *work = &copy; /* a local copy, which no store can alias */
-    struct fth_cache_level *level = work->level;
+    const struct single_bank copy = *shared,
+                             *bank = &copy; /* a local copy, which no store can alias */
+    struct fth_cache_level *level = bank->level;
     const size_t ports = (size_t)level->shape.ports;
     struct tally tally = *saved_tally;
     size_t port = 0;
     for (;;) {
         const size_t first = next;
-        fth_mshr_step(work->unit->mshr, level->step);
-        while (next < end && is_hit(work, next))
+        fth_mshr_step(bank->unit->mshr, level->step);
+        while (next < end && is_hit(bank, next))
             next++;
         for (size_t i = first; i < next; i++)
-            hit(work, i, &tally);
+            hit(bank, i, &tally);
         if (next == first) {
-            if (next == end || !is_absent(work, next) || fth_mshr_full(work->unit->mshr))
+            if (next == end || !is_absent(bank, next) || fth_mshr_full(bank->unit->mshr))
                 break;
             access->location = &level->locations[next];
-            access->request = &work->requests[next++];
-            miss(work, access, &tally);
+            access->request = &bank->requests[next++];
+            miss(bank, access, &tally);
         }
         port += next - first;
         if (port >= ports) {
@@ -144,90 +147,99 @@ static size_t run_simple_reads(const struct work *shared, size_t next, size_t en
 }
 
 /* Tries a waiting request at a port; true: it is done. Marks it ABSENT if its line is. */
-static FTH_INLINE bool try_request(const struct work *work, uint32_t *waiting, struct tally *tally,
-                                   struct fth_port_access *access)
+static FTH_INLINE bool try_request(const struct single_bank *bank, uint32_t *waiting,
+                                   struct tally *tally, struct fth_port_access *access)
 {
-    struct fth_cache_level *level = work->level;
+    struct fth_cache_level *level = bank->level;
     const uint32_t at = *waiting & ~ABSENT;
-    fth_mshr_step(work->unit->mshr, level->step);
-    if (work->fast_path && !(*waiting & ABSENT)) {
-        if (is_hit(work, at)) {
-            hit(work, at, tally);
+    fth_mshr_step(bank->unit->mshr, level->step);
+    if (bank->fast_path && !(*waiting & ABSENT)) {
+        if (is_hit(bank, at)) {
+            hit(bank, at, tally);
             return true;
         }
-        if (is_absent(work, at))
+        if (is_absent(bank, at))
             *waiting |= ABSENT;
     }
-    if (*waiting & ABSENT && fth_mshr_full(work->unit->mshr)) {
+    if (*waiting & ABSENT && fth_mshr_full(bank->unit->mshr)) {
         level->totals.fails++;
         return false;
     }
     access->location = &level->locations[at];
-    access->request = &work->requests[at];
+    access->request = &bank->requests[at];
     if (*waiting & ABSENT) {
         *waiting = at;
-        miss(work, access, tally);
+        miss(bank, access, tally);
         return true;
     }
-    access->runs = work->runs ? work->runs + access->request->run : NULL;
-    access->counts = &work->counts[access->request->instruction];
+    access->runs = bank->runs ? bank->runs + access->request->run : NULL;
+    access->counts = &bank->counts[access->request->instruction];
     return fth_cache_level_attempt(level, access) != FTH_ATTEMPT_FAIL;
 }
 
 /* Clears the ABSENT mark of the waiting requests that have the line of request `at`, which was just
  * processed. */
-static FTH_INLINE void clear_absent(const struct work *work, uint32_t *waiting, size_t count,
+static FTH_INLINE void clear_absent(const struct single_bank *bank, uint32_t *waiting, size_t count,
                                     uint32_t at)
 {
     for (size_t i = 0; i < count; i++)
-        if (work->requests[waiting[i] & ~ABSENT].line == work->requests[at].line)
+        if (bank->requests[waiting[i] & ~ABSENT].line == bank->requests[at].line)
             waiting[i] &= ~ABSENT;
 }
 
-bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_request *requests,
-                                size_t count, const struct fth_cache_run *runs,
-                                struct fth_model_counts *counts,
-                                const struct fth_next_level *next_level)
+/* Processes `count` requests in steps, until all of them are done. False: out of memory. */
+FTH_CLONES
+static bool run_requests(const struct single_bank *bank, size_t count,
+                         const struct fth_next_level *next_level)
 {
-    const struct work work = {.level = level,
-                              .unit = &level->units[0],
-                              .requests = requests,
-                              .runs = runs,
-                              .counts = counts,
-                              .profile = level->totals.profile[0],
-                              .last = level->totals.profile_size - 1,
-                              .fast_path =
-                                  !level->observer && level->shape.bypass != FTH_BYPASS_ALL};
+    struct fth_cache_level *level = bank->level;
     struct fth_port_access access = {.unit = 0, .next_level = next_level};
     struct tally tally = {0};
     uint32_t *waiting = level->scheduled;
     size_t next = 0, waiting_count = 0, used_ports = 0;
     while ((waiting_count || next < count) && !level->failed) {
-        if (!waiting_count && work.fast_path)
-            next = run_simple_reads(&work, next, count, &used_ports, &tally, &access);
+        if (!waiting_count && bank->fast_path)
+            next = run_simple_reads(bank, next, count, &used_ports, &tally, &access);
         size_t left = 0, port = used_ports + waiting_count;
         for (size_t i = 0; i < waiting_count; i++) {
-            if (!try_request(&work, &waiting[i], &tally, &access)) {
+            if (!try_request(bank, &waiting[i], &tally, &access)) {
                 waiting[left++] = waiting[i];
                 continue;
             }
-            clear_absent(&work, waiting, left, waiting[i]);
-            clear_absent(&work, waiting + i + 1, waiting_count - i - 1, waiting[i]);
+            clear_absent(bank, waiting, left, waiting[i]);
+            clear_absent(bank, waiting + i + 1, waiting_count - i - 1, waiting[i]);
         }
         for (; port < level->shape.ports && next < count; port++) {
             waiting[left] = (uint32_t)next++;
-            if (!try_request(&work, &waiting[left], &tally, &access))
+            if (!try_request(bank, &waiting[left], &tally, &access))
                 left++;
             else
-                clear_absent(&work, waiting, left, waiting[left]);
+                clear_absent(bank, waiting, left, waiting[left]);
         }
         if (port)
             fth_cache_level_end_step(level);
         if (port && port == left)
-            fth_cache_level_skip_steps(level, port, fth_mshr_next(work.unit->mshr));
+            fth_cache_level_skip_steps(level, port, fth_mshr_next(bank->unit->mshr));
         used_ports = 0;
         waiting_count = left;
     }
-    count_reads(&work, &tally);
+    count_reads(bank, &tally);
     return !level->failed;
+}
+
+bool fth_cache_level_run_single(struct fth_cache_level *level, struct fth_line_request *requests,
+                                size_t count, const struct fth_cache_run *runs,
+                                struct fth_model_counts *counts,
+                                const struct fth_next_level *next_level)
+{
+    const struct single_bank bank = {.level = level,
+                                     .unit = &level->units[0],
+                                     .requests = requests,
+                                     .runs = runs,
+                                     .counts = counts,
+                                     .profile = level->totals.profile[0],
+                                     .last = level->totals.profile_size - 1,
+                                     .fast_path =
+                                         !level->observer && level->shape.bypass != FTH_BYPASS_ALL};
+    return run_requests(&bank, count, next_level);
 }

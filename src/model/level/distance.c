@@ -17,7 +17,7 @@
  * current end of time changes no prefix, because the prefix of a child is computed when time enters
  * it. When the bit array is full, the set bits are compacted to its beginning, and the array
  * doubles if at least half of them are set. */
-#include "model/model.h"
+#include "model/level/level.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,28 +30,28 @@ enum { FANOUT_BITS = 4, FANOUT = 1 << FANOUT_BITS, LOWEST_BITS = 6 + FANOUT_BITS
  * heuristic. */
 enum { LARGE_LEVELS = 5, TABLE_AHEAD = 48, TREE_AHEAD = 16, PENDING = 16 };
 
-struct entry {
+struct last_use {
     uint64_t number;
     uint32_t time; /* of the last occurrence, plus 1; 0: the entry is free */
 };
 
 /* Nodes of the tree: for each child, the number of bits set in the children before it. */
-struct small {
+struct small_node {
     uint16_t prefix[FANOUT];
 };
 
-struct large {
+struct large_node {
     uint32_t prefix[FANOUT];
 };
 
 struct fth_distances {
-    struct entry *table;
+    struct last_use *table;
     size_t capacity; /* of the hash table, a power of two */
     size_t used;     /* different numbers so far, which is also the number of set bits */
     unsigned shift;  /* of the hash: 64 - log2(capacity) */
     uint64_t *bits;
-    struct small *lowest, *middle; /* lowest and middle level: [span >> 10], [span >> 14] */
-    struct large *upper[LARGE_LEVELS];
+    struct small_node *lowest, *middle; /* lowest and middle level: [span >> 10], [span >> 14] */
+    struct large_node *upper[LARGE_LEVELS];
     int levels;         /* upper levels in use, until one node covers everything */
     uint32_t span, now; /* size of the bit array; the next time, which is the next bit */
     uint64_t *profile;  /* number of accesses by distance */
@@ -101,14 +101,14 @@ static void enter_word(struct fth_distances *distances)
     for (int level = -2; level < distances->levels; level++) {
         const size_t child = at % FANOUT, node = at / FANOUT;
         if (level < 0) {
-            struct small *nodes = level == -2 ? distances->lowest : distances->middle;
+            struct small_node *nodes = level == -2 ? distances->lowest : distances->middle;
             if (child) {
                 nodes[node].prefix[child] = (uint16_t)(nodes[node].prefix[child - 1] + carry);
                 return;
             }
             carry += node ? nodes[node - 1].prefix[FANOUT - 1] : 0;
         } else {
-            struct large *nodes = distances->upper[level];
+            struct large_node *nodes = distances->upper[level];
             if (child) {
                 nodes[node].prefix[child] = nodes[node].prefix[child - 1] + carry;
                 return;
@@ -127,13 +127,13 @@ static void set_bit(struct fth_distances *distances, uint32_t time)
 }
 
 /* Decrements the prefixes to the right of a child. Written so that compilers vectorise it. */
-static inline void decrement_small(struct small *node, uint32_t child)
+static inline void decrement_small(struct small_node *node, uint32_t child)
 {
     for (uint32_t i = 0; i < FANOUT; i++)
         node->prefix[i] = (uint16_t)(node->prefix[i] - (i > child));
 }
 
-static inline void decrement_large(struct large *node, uint32_t child)
+static inline void decrement_large(struct large_node *node, uint32_t child)
 {
     for (uint32_t i = 0; i < FANOUT; i++)
         node->prefix[i] -= i > child;
@@ -146,20 +146,20 @@ static inline uint32_t count_older(struct fth_distances *distances, uint32_t tim
     uint64_t *word = &distances->bits[time / 64];
     uint32_t older = (uint32_t)__builtin_popcountll(*word << (63 - time % 64));
     uint32_t at = time / 64;
-    struct small *lowest_node = &distances->lowest[at / FANOUT];
+    struct small_node *lowest_node = &distances->lowest[at / FANOUT];
     older += lowest_node->prefix[at % FANOUT];
     if (clear) {
         *word &= ~(UINT64_C(1) << (time % 64));
         decrement_small(lowest_node, at % FANOUT);
     }
     at /= FANOUT;
-    struct small *middle_node = &distances->middle[at / FANOUT];
+    struct small_node *middle_node = &distances->middle[at / FANOUT];
     older += middle_node->prefix[at % FANOUT];
     if (clear)
         decrement_small(middle_node, at % FANOUT);
     for (int level = 0; level < distances->levels; level++) {
         at /= FANOUT;
-        struct large *child = &distances->upper[level][at / FANOUT];
+        struct large_node *child = &distances->upper[level][at / FANOUT];
         older += child->prefix[at % FANOUT];
         if (clear)
             decrement_large(child, at % FANOUT);
@@ -197,9 +197,9 @@ void fth_distances_destroy(struct fth_distances *distances)
 /* Doubles the hash table. Returns false without memory, or with too many different numbers. */
 static bool grow_table(struct fth_distances *distances)
 {
-    struct entry *prefix = distances->table;
+    struct last_use *prefix = distances->table;
     const size_t count = distances->capacity;
-    struct entry *table = calloc(2 * count, sizeof *table);
+    struct last_use *table = calloc(2 * count, sizeof *table);
     if (!table || distances->used >= UINT32_MAX / 4) {
         free(table);
         return false;
@@ -255,7 +255,7 @@ static bool compact(struct fth_distances *distances)
         return false;
     }
     for (size_t i = 0; i < distances->capacity; i++) {
-        struct entry *entry = &distances->table[i];
+        struct last_use *entry = &distances->table[i];
         if (entry->time)
             entry->time = count_older(&old, entry->time - 1, false);
     }
@@ -284,12 +284,12 @@ static bool grow_profile(struct fth_distances *distances, uint64_t distance)
 
 /* A ring of distances that are not counted in the profile yet. Their profile entries were
  * prefetched, and are incremented PENDING accesses later. */
-struct pending {
+struct pending_counts {
     uint64_t distances[PENDING];
     size_t count;
 };
 
-static inline bool add_to_profile(struct fth_distances *distances, struct pending *pending,
+static inline bool add_to_profile(struct fth_distances *distances, struct pending_counts *pending,
                                   uint64_t distance)
 {
     if (distance >= distances->profile_capacity && !grow_profile(distances, distance))
@@ -304,7 +304,7 @@ static inline bool add_to_profile(struct fth_distances *distances, struct pendin
     return true;
 }
 
-static void flush_pending(struct fth_distances *distances, const struct pending *pending)
+static void flush_pending(struct fth_distances *distances, const struct pending_counts *pending)
 {
     for (size_t i = 0; i < pending->count && i < PENDING; i++)
         distances->profile[pending->distances[i]]++;
@@ -325,7 +325,7 @@ static void flush_pending(struct fth_distances *distances, const struct pending 
         }                                                                                          \
     } while (0)
 
-static inline struct entry *find(const struct fth_distances *distances, uint64_t number)
+static inline struct last_use *find(const struct fth_distances *distances, uint64_t number)
 {
     size_t at = hash(distances, number);
     while (distances->table[at].time && distances->table[at].number != number)
@@ -333,10 +333,11 @@ static inline struct entry *find(const struct fth_distances *distances, uint64_t
     return &distances->table[at];
 }
 
-bool fth_distances_add(struct fth_distances *distances, const uint64_t *numbers, size_t count,
-                       uint64_t *out)
+FTH_CLONES
+static bool add_numbers(struct fth_distances *distances, const uint64_t *numbers, size_t count,
+                        uint64_t *out)
 {
-    struct pending pending = {.count = 0};
+    struct pending_counts pending = {.count = 0};
     bool made = true;
     for (size_t i = 0; i < count && made; i++) {
         PREFETCH(distances, numbers + i, count - i);
@@ -345,7 +346,7 @@ bool fth_distances_add(struct fth_distances *distances, const uint64_t *numbers,
             made = false;
             break;
         }
-        struct entry *entry = find(distances, numbers[i]);
+        struct last_use *entry = find(distances, numbers[i]);
         uint64_t distance = UINT64_MAX;
         if (!entry->time) {
             entry->number = numbers[i];
@@ -367,6 +368,12 @@ bool fth_distances_add(struct fth_distances *distances, const uint64_t *numbers,
     }
     flush_pending(distances, &pending);
     return made;
+}
+
+bool fth_distances_add(struct fth_distances *distances, const uint64_t *numbers, size_t count,
+                       uint64_t *out)
+{
+    return add_numbers(distances, numbers, count, out);
 }
 
 const uint64_t *fth_distances_profile(const struct fth_distances *distances, size_t *count,

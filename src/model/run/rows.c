@@ -1,0 +1,174 @@
+/* Collects the counts of each launch in rows: one per launch, one per kernel, and one per kernel
+ * and instruction. */
+#include "model/run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum fth_status fth_model_rows_init(struct fth_model_rows *rows, const struct fth_trace *trace,
+                                    struct fth_error *error)
+{
+    *rows =
+        (struct fth_model_rows){.trace = trace, .instructions = fth_trace_instruction_count(trace)};
+    rows->launches = calloc(fth_trace_launch_count(trace) + 1, sizeof *rows->launches);
+    return rows->launches ? FTH_OK : fth_no_memory(error, "model caches", NULL);
+}
+
+static void free_row(struct fth_model_row *row)
+{
+    for (int i = 0; i < 2; i++) {
+        free(row->l1_profile[i].counts);
+        free(row->l2_profile[i].counts);
+    }
+}
+
+void fth_model_rows_fini(struct fth_model_rows *rows)
+{
+    for (size_t i = 0; rows->launches && i < fth_trace_launch_count(rows->trace); i++)
+        free_row(&rows->launches[i]);
+    for (size_t i = 0; i < rows->kernel_count * (rows->instructions + 1); i++)
+        free_row(&rows->kernels[i]);
+    free(rows->launches);
+    free(rows->kernels);
+    free(rows->names);
+}
+
+/* ---- the counts of a launch ---- */
+
+/* The rows of a kernel, created at first use: the whole kernel, then its instructions. NULL: out of
+ * memory. */
+static struct fth_model_row *find_kernel(struct fth_model_rows *rows, const char *name)
+{
+    const size_t stride = rows->instructions + 1;
+    for (size_t i = 0; i < rows->kernel_count; i++)
+        if (strcmp(rows->names[i], name) == 0)
+            return rows->kernels + i * stride;
+    if (!fth_grow((void **)&rows->names, rows->kernel_count, &rows->name_capacity,
+                  sizeof *rows->names) ||
+        !fth_grow((void **)&rows->kernels, rows->kernel_count, &rows->kernel_capacity,
+                  stride * sizeof *rows->kernels))
+        return NULL;
+    struct fth_model_row *kernel = rows->kernels + rows->kernel_count * stride;
+    for (size_t i = 0; i < stride; i++)
+        kernel[i] = (struct fth_model_row){
+            .kernel = name,
+            .launch = SIZE_MAX,
+            .instruction = i ? fth_trace_instruction_at(rows->trace, i - 1) : NULL};
+    rows->names[rows->kernel_count++] = name;
+    return kernel;
+}
+
+/* Adds the counts of one instruction in this launch to a row. */
+static void add_instruction(const struct fth_launch_counts *counts, size_t i,
+                            struct fth_model_row *row)
+{
+    const struct fth_l2_counts l2 = fth_l2_counts(counts->l2, i);
+    for (int kind = 0; kind < 3; kind++)
+        row->warps[kind] += counts->warps[3 * i + (size_t)kind];
+    for (size_t t = 0; t < counts->l1s->count_arrays; t++)
+        fth_counts_add(&row->l1, &counts->l1s->counts[t][i]);
+    fth_counts_add(&row->l2, &l2.counts);
+    row->far_hits += l2.far_hits;
+    row->dram_reads += l2.dram_reads;
+    row->dram_writes += l2.dram_writes;
+    if (counts->bypassed) {
+        const struct fth_l2_counts bypassed = fth_l2_counts(counts->bypassed, i);
+        fth_counts_add(&row->bypassed, &bypassed.counts);
+    }
+}
+
+/* Adds the steps, fails and profiles of all L1s and L2 sides to a row. Steps are the maximum over
+ * the L1s and over the sides, because these work in parallel. */
+static bool add_totals(const struct fth_launch_counts *counts, struct fth_model_row *row)
+{
+    bool ok = true;
+    for (uint64_t sm = 0; sm < counts->l1s->sms; sm++) {
+        const struct fth_cache_level_totals *totals = counts->l1s->totals[sm];
+        if (!totals)
+            continue;
+        row->l1_steps = totals->steps > row->l1_steps ? totals->steps : row->l1_steps;
+        row->l1_fails += totals->fails;
+        for (int i = 0; i < 2; i++)
+            ok = ok &&
+                 fth_profile_add(&row->l1_profile[i], totals->profile[i], totals->profile_size);
+    }
+    for (uint64_t side = 0; side < counts->setting->sides; side++) {
+        const struct fth_cache_level_totals *totals = fth_l2_totals(counts->l2, side);
+        row->l2_steps = totals->steps > row->l2_steps ? totals->steps : row->l2_steps;
+        row->l2_fails += totals->fails;
+        for (int i = 0; i < 2; i++)
+            ok = ok &&
+                 fth_profile_add(&row->l2_profile[i], totals->profile[i], totals->profile_size);
+    }
+    return ok;
+}
+
+enum fth_status fth_model_rows_add(struct fth_model_rows *rows, size_t launch,
+                                   const struct fth_launch_counts *counts, struct fth_error *error)
+{
+    struct fth_model_row *row = &rows->launches[launch];
+    *row = (struct fth_model_row){.kernel = fth_trace_launch_at(rows->trace, launch)->kernel,
+                                  .launch = launch,
+                                  .launches = 1,
+                                  .l1_bytes = counts->setting->l1_bytes,
+                                  .blocks_at_once = counts->setting->blocks_at_once};
+    struct fth_model_row *kernel = find_kernel(rows, row->kernel);
+    if (!kernel)
+        return fth_no_memory(error, "model caches", NULL);
+    for (size_t i = 0; i < rows->instructions; i++) {
+        add_instruction(counts, i, row);
+        add_instruction(counts, i, &kernel[i + 1]);
+    }
+    row->dram_writes += fth_l2_counts(counts->l2, rows->instructions).dram_writes;
+    return add_totals(counts, row) && fth_row_add(kernel, row)
+               ? FTH_OK
+               : fth_no_memory(error, "model caches", NULL);
+}
+
+/* ---- the result ---- */
+
+/* Appends a row to the result, which takes over its profiles. */
+static bool move_row(struct fth_model_result *result, struct fth_model_row *row)
+{
+    if (!fth_grow((void **)&result->rows, result->row_count, &result->row_capacity,
+                  sizeof *result->rows))
+        return false;
+    result->rows[result->row_count++] = *row;
+    memset(row->l1_profile, 0, sizeof row->l1_profile);
+    memset(row->l2_profile, 0, sizeof row->l2_profile);
+    return true;
+}
+
+/* Moves the rows of a kernel to the result: the kernel, its launches if there are several, and its
+ * instructions that were executed. */
+static bool move_kernel(struct fth_model_rows *rows, size_t kernel, struct fth_model_result *result)
+{
+    struct fth_model_row *row = rows->kernels + kernel * (rows->instructions + 1);
+    const size_t launches = fth_trace_launch_count(rows->trace);
+    bool ok = move_row(result, &row[0]);
+    for (size_t i = 0; i < launches && row[0].launches > 1 && ok; i++)
+        if (rows->launches[i].kernel && strcmp(rows->launches[i].kernel, row[0].kernel) == 0)
+            ok = move_row(result, &rows->launches[i]);
+    for (size_t i = 1; i <= rows->instructions && ok; i++)
+        if (row[i].warps[0] + row[i].warps[1] + row[i].warps[2])
+            ok = move_row(result, &row[i]);
+    return ok;
+}
+
+enum fth_status fth_model_rows_take(struct fth_model_rows *rows, const struct fth_curves *curves,
+                                    struct fth_model_result **out, struct fth_error *error)
+{
+    struct fth_model_result *result = calloc(1, sizeof *result);
+    bool ok = result != NULL;
+    *out = NULL;
+    for (size_t i = 0; i < rows->kernel_count && ok; i++)
+        ok = move_kernel(rows, i, result);
+    if (ok && curves)
+        ok = fth_curves_finish(curves, result);
+    if (!ok) {
+        fth_model_result_destroy(result);
+        return fth_no_memory(error, "model caches", NULL);
+    }
+    *out = result;
+    return FTH_OK;
+}
