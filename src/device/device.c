@@ -30,12 +30,6 @@ enum fth_status fth_device_list(void (*each)(void *user, const struct fth_device
     return FTH_OK;
 }
 
-static void note_gpu(void *user, const struct fth_device_info *device)
-{
-    bool *found = user;
-    *found = *found || device->id;
-}
-
 /* Opens the first real GPU. If the computer has none (no driver, or a driver that reports no GPU),
  * opens the default simulated GPU and reports it. A GPU that is present but does not work is an
  * error: figures of a simulated GPU must not be taken for its figures. */
@@ -43,12 +37,10 @@ static enum fth_status open_default(const struct fth_log *log, struct fth_device
                                     struct fth_error *error)
 {
     struct fth_error fault = FTH_NO_ERROR;
-    bool found = false;
     enum fth_status status = fth_backend_cuda.open("0", log, device, &fault);
     if (status == FTH_OK)
         return FTH_OK;
-    if (status == FTH_NO_MEMORY || status == FTH_INTERRUPTED ||
-        fth_device_list(note_gpu, &found, NULL) != FTH_OK || found)
+    if (status == FTH_NO_MEMORY || status == FTH_INTERRUPTED || !fth_backend_cuda.is_absent())
         return fth_error_move(error, &fault);
     char text[sizeof fault];
     fth_log_message(log, FTH_LOG_INFO, "no GPU found (%s)",

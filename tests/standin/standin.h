@@ -4,7 +4,8 @@
  *   one (the default)    one GPU: FATHOM_STANDIN_GPU, a name in the catalogue or a path ("h200")
  *   two                  two such GPUs, with terminal escape sequences in their names
  *   none                 no GPU
- *   uninitialised        cuInit fails
+ *   uninitialised        cuInit fails because there is no GPU
+ *   not-ready            cuInit fails although there is a GPU, as without NVIDIA's fabric manager
  *   lost                 two GPUs; every query about the second one fails
  *   no-memory:BYTES      allocations larger than this fail (default: 1 MiB)
  *   jit                  PTX does not compile

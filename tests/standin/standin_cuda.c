@@ -89,6 +89,8 @@ int cuInit(unsigned flags)
         return INVALID_VALUE;
     if (mode_is("uninitialised", NULL))
         return NO_DEVICE;
+    if (mode_is("not-ready", NULL))
+        return NOT_READY_SYSTEM;
     if (!initialised && mode_is("mig", NULL)) {
         /* Like the driver, it reads CUDA_VISIBLE_DEVICES only once. */
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -239,6 +241,7 @@ int cuGetErrorString(int result, const char **text)
         {INVALID_VALUE, "invalid argument"},
         {OUT_OF_MEMORY, "out of memory"},
         {NOT_INITIALIZED, "initialization error"},
+        {NOT_READY_SYSTEM, "system not yet initialized"},
         {NO_DEVICE, "no CUDA-capable device is detected"},
         {INVALID_DEVICE, "invalid device ordinal"},
         {INVALID_CONTEXT, "invalid device context"},

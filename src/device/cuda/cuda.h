@@ -21,6 +21,8 @@ typedef int fth_cu_result; /* 0 is success */
 enum {
     FTH_CU_OUT_OF_MEMORY = 2,
     FTH_CU_NOT_INITIALISED = 3,
+    FTH_CU_STUB_LIBRARY = 34, /* the toolkit's libcuda.so, which only serves for linking */
+    FTH_CU_NO_DEVICE = 100,   /* the driver finds no GPU */
     FTH_CU_INVALID_IMAGE = 200,
     FTH_CU_NO_BINARY_FOR_GPU = 209, /* the image has no code for this GPU */
     FTH_CU_INVALID_PTX = 218,       /* the PTX does not compile */

@@ -136,5 +136,23 @@ static enum fth_status open_device(const char *what, const struct fth_log *log,
     return fth_runner_device(id, ops, machine, log, device, error);
 }
 
-const struct fth_backend fth_backend_cuda = {"cuda", "NVIDIA GPUs, through the CUDA driver",
-                                             fth_cuda_list, open_device, open_machine};
+static bool is_absent(void)
+{
+    struct fth_cuda cuda;
+    int count = 0;
+    if (fth_cuda_find(&cuda, NULL) != FTH_OK)
+        return true;
+    fth_cu_result result = cuda.init(0);
+    if (result == 0)
+        result = cuda.device_count(&count);
+    fth_cuda_close(&cuda);
+    return result == FTH_CU_NO_DEVICE || result == FTH_CU_STUB_LIBRARY ||
+           (result == 0 && count == 0);
+}
+
+const struct fth_backend fth_backend_cuda = {.name = "cuda",
+                                             .summary = "NVIDIA GPUs, through the CUDA driver",
+                                             .list = fth_cuda_list,
+                                             .is_absent = is_absent,
+                                             .open = open_device,
+                                             .machine = open_machine};

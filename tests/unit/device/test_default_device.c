@@ -27,6 +27,7 @@ static const struct {
     {"new", "two", FTH_OK, "cuda:0", "", ""},
     {"new", "none", FTH_OK, "sim:h200", "", no_gpu},
     {"new", "uninitialised", FTH_OK, "sim:h200", "", no_start},
+    {"new", "not-ready", FTH_UNAVAILABLE, NULL, "system not yet initialized (error 802)", ""},
     {"new", "lost", FTH_OK, "cuda:0", "", ""},
     {"new", "no-memory:64", FTH_NO_MEMORY, NULL, "out of memory (error 2)", ""},
     {"new", "jit", FTH_UNSUPPORTED, NULL, "a PTX JIT compilation failed (error 218)", ""},
