@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 /* Largest window that a compressed file may need: 2^27 bytes = 128 MiB, the default limit of zstd.
  * It bounds the memory that a malicious file can make the reader allocate. */
@@ -116,6 +117,8 @@ enum fth_status fth_zreader_read(struct fth_zreader *reader, void *data, size_t 
             return FTH_OK;
         ZSTD_outBuffer out = {data, size, 0};
         size_t hint = ZSTD_decompressStream(reader->stream, &out, &reader->in);
+        if (ZSTD_getErrorCode(hint) == ZSTD_error_memory_allocation)
+            return fth_no_memory(error, "read", reader->path);
         if (ZSTD_isError(hint))
             return fth_fail(error, FTH_INVALID, "read", reader->path, "zstd: %s",
                             ZSTD_getErrorName(hint));

@@ -251,6 +251,10 @@ uint64_t fth_request_samples(const struct fth_request *request);
 
 /* ---- samples ---- */
 
+/* Maximum number of samples in an answer. It is part of the format of recordings
+ * (docs/recording.md). */
+#define FTH_MAX_SAMPLES (UINT64_C(1) << 28)
+
 struct fth_samples {
     enum fth_status status; /* FTH_OK, or why this request has no answer */
     char cause[192];        /* the reason in words; empty where status is FTH_OK */

@@ -31,7 +31,6 @@ enum { ENTRY_DESCRIPTION = 'D', ENTRY_ANSWER = 'A', ENTRY_END = 'E' };
 #define MAX_HEADER_BYTES ((size_t)4096)
 #define MAX_KEY_BYTES ((size_t)4096)
 #define MAX_DESCRIPTION_BYTES ((size_t)16 << 20)
-#define MAX_SAMPLES ((uint64_t)1 << 28) /* per answer; the same limit as in fth_request_check */
 
 /* Recordings contain the numbers of enum fth_status. */
 _Static_assert(FTH_OK == 0 && FTH_NO_MEMORY == 1 && FTH_IO == 2 && FTH_INVALID == 3 &&
@@ -253,34 +252,29 @@ static enum fth_status get_answer(struct cursor *cursor, struct fth_samples *sam
 {
     uint64_t code = 0, sm = 0, bits = 0, count = 0, minimum = 0;
     struct span cause = {0};
-    enum fth_status status = get_number(cursor, FTH_INTERRUPTED, &code);
-    if (status == FTH_OK)
-        status = get_text(cursor, sizeof((struct fth_samples *)0)->cause - 1, &cause);
-    if (status == FTH_OK)
-        status = get_number(cursor, UINT32_MAX, &sm);
-    if (status == FTH_OK)
-        status = get_fixed(cursor, &bits);
-    if (status == FTH_OK)
-        status = get_number(cursor, MAX_SAMPLES, &count);
-    if (status == FTH_OK && count > 0)
-        status = get_number(cursor, UINT32_MAX, &minimum);
+    FTH_TRY(get_number(cursor, FTH_INTERRUPTED, &code));
+    FTH_TRY(get_text(cursor, sizeof((struct fth_samples *)0)->cause - 1, &cause));
+    FTH_TRY(get_number(cursor, UINT32_MAX, &sm));
+    FTH_TRY(get_fixed(cursor, &bits));
+    FTH_TRY(get_number(cursor, FTH_MAX_SAMPLES, &count));
+    if (count > 0)
+        FTH_TRY(get_number(cursor, UINT32_MAX, &minimum));
     /* A sample takes at least one byte, so a larger count is refused before memory is allocated. */
-    if (status == FTH_OK && count > left(cursor))
-        status = exceeds_file(cursor, count, "samples");
-    if (status == FTH_OK && samples && count > 0) {
+    if (count > left(cursor))
+        return exceeds_file(cursor, count, "samples");
+    if (samples && count > 0) {
         samples->cycles = malloc((size_t)count * sizeof *samples->cycles);
         if (!samples->cycles)
-            status = fth_fail(cursor->error, FTH_NO_MEMORY, operation, cursor->name,
-                              "out of memory for %" PRIu64 " samples", count);
+            return fth_no_memory(cursor->error, operation, cursor->name);
     }
-    for (uint64_t i = 0; status == FTH_OK && i < count; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         uint64_t above = 0;
-        status = get_number(cursor, UINT32_MAX - minimum, &above);
+        FTH_TRY(get_number(cursor, UINT32_MAX - minimum, &above));
         if (samples && samples->cycles)
             samples->cycles[i] = (uint32_t)(minimum + above);
     }
-    if (status != FTH_OK || !samples)
-        return status;
+    if (!samples)
+        return FTH_OK;
     samples->status = (enum fth_status)code;
     memcpy(samples->cause, cursor->bytes + cause.at, cause.size);
     samples->cause[cause.size] = '\0';
@@ -370,12 +364,9 @@ static enum fth_status read_description(struct fth_recording *recording, struct 
 static enum fth_status read_answer(struct fth_recording *recording, struct cursor *cursor)
 {
     struct answer answer = {0};
-    enum fth_status status = get_text(cursor, MAX_KEY_BYTES, &answer.key);
+    FTH_TRY(get_text(cursor, MAX_KEY_BYTES, &answer.key));
     answer.at = cursor->at;
-    if (status == FTH_OK)
-        status = get_answer(cursor, NULL);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(get_answer(cursor, NULL));
     void *items = recording->answers;
     if (!fth_grow(&items, recording->answer_count, &recording->answer_capacity, sizeof answer))
         return fth_no_memory(cursor->error, operation, cursor->name);
@@ -388,13 +379,10 @@ static enum fth_status read_end(struct cursor *cursor)
 {
     uint64_t entries = 0, checksum = 0;
     const uint64_t read_count = cursor->entry; /* entries before the end marker */
-    enum fth_status status = get_number(cursor, UINT64_MAX, &entries);
+    FTH_TRY(get_number(cursor, UINT64_MAX, &entries));
     uint64_t actual =
         fth_recording_checksum(FTH_RECORDING_CHECKSUM_START, cursor->bytes, cursor->at);
-    if (status == FTH_OK)
-        status = get_fixed(cursor, &checksum);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(get_fixed(cursor, &checksum));
     if (entries != read_count)
         return corrupt(cursor, "the end marker states %" PRIu64 " entries, but there are %" PRIu64,
                        entries, read_count);
@@ -412,15 +400,12 @@ static enum fth_status read_entries(struct fth_recording *recording, struct curs
 {
     for (cursor->entry = 0; cursor->at < cursor->size; cursor->entry++) {
         unsigned char kind = cursor->bytes[cursor->at++];
-        enum fth_status status = FTH_OK;
         switch (kind) {
-        case ENTRY_DESCRIPTION: status = read_description(recording, cursor); break;
-        case ENTRY_ANSWER: status = read_answer(recording, cursor); break;
+        case ENTRY_DESCRIPTION: FTH_TRY(read_description(recording, cursor)); break;
+        case ENTRY_ANSWER: FTH_TRY(read_answer(recording, cursor)); break;
         case ENTRY_END: return read_end(cursor);
-        default: status = corrupt(cursor, "unknown entry type 0x%02x", kind);
+        default: return corrupt(cursor, "unknown entry type 0x%02x", kind);
         }
-        if (status != FTH_OK)
-            return status;
     }
     return fth_fail(cursor->error, FTH_INVALID, operation, cursor->name,
                     "truncated: the file ends after %" PRIu64 " entries (byte %zu) without an end "
@@ -440,14 +425,13 @@ static int compare_key(const struct fth_recording *recording, const char *key, s
 }
 
 /* A bottom-up merge sort. It is stable, so that the answers to one request keep their order. qsort
- * is not, and cannot pass the recording to its comparison function. Returns false if out of memory.
- */
-static bool sort_answers(struct fth_recording *recording)
+ * is not, and cannot pass the recording to its comparison function. */
+static enum fth_status sort_answers(struct fth_recording *recording, struct fth_error *error)
 {
     size_t count = recording->answer_count;
     struct answer *from = recording->answers, *spare = malloc((count + 1) * sizeof *spare);
     if (!spare)
-        return false;
+        return fth_no_memory(error, operation, recording->name);
     struct answer *to = spare;
     for (size_t width = 1; width < count; width *= 2) {
         for (size_t start = 0; start < count; start += 2 * width) {
@@ -469,7 +453,7 @@ static bool sort_answers(struct fth_recording *recording)
     if (from == spare)
         memcpy(recording->answers, spare, count * sizeof *spare);
     free(spare);
-    return true;
+    return FTH_OK;
 }
 
 /* ---- whole recordings ---- */
@@ -491,20 +475,18 @@ enum fth_status fth_recording_parse(const char *name, struct fth_buffer *content
         .bytes = (const unsigned char *)(recording->content.data ? recording->content.data : ""),
         .size = recording->content.size,
         .error = error};
-    enum fth_status status =
-        recording->name ? FTH_OK : fth_no_memory(cursor.error, operation, cursor.name);
+    enum fth_status status = recording->name ? FTH_OK : fth_no_memory(error, operation, name);
     if (status == FTH_OK)
         status = read_header(recording, &cursor);
     if (status == FTH_OK)
         status = read_entries(recording, &cursor);
-    if (status == FTH_OK && !sort_answers(recording))
-        status = fth_no_memory(cursor.error, operation, cursor.name);
-    if (status != FTH_OK) {
+    if (status == FTH_OK)
+        status = sort_answers(recording, error);
+    if (status == FTH_OK)
+        *out = recording;
+    else
         fth_recording_destroy(recording);
-        return status;
-    }
-    *out = recording;
-    return FTH_OK;
+    return status;
 }
 
 enum fth_status fth_recording_read(const char *path, struct fth_recording **recording,
@@ -519,7 +501,8 @@ enum fth_status fth_recording_read(const char *path, struct fth_recording **reco
     fth_buffer_fini(&content);
     if (status == FTH_INVALID)
         fth_error_context(&fault, "corrupt, or not a recording");
-    return fth_fail(error, status, operation, path, "%s", fault.cause);
+    fth_format(fault.operation, sizeof fault.operation, "%s", operation);
+    return fth_error_move(error, &fault);
 }
 
 void fth_recording_destroy(struct fth_recording *recording)
@@ -626,30 +609,28 @@ static bool has_name(const struct fth_named_texts *list, const char *name)
 static enum fth_status add_section(struct fth_gpu *gpu, const struct fth_gpu_section *from,
                                    struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
     if (!fth_gpu_find_section(gpu, from->name))
-        status = fth_gpu_add_element(gpu, from->name, error);
+        FTH_TRY(fth_gpu_add_element(gpu, from->name, error));
     struct fth_gpu_section *section = fth_gpu_section(gpu, from->name);
-    for (size_t i = 0; status == FTH_OK && i < from->count; i++)
-        status = fth_gpu_set(gpu, section, &from->attributes[i], error);
-    for (size_t i = 0; status == FTH_OK && i < from->unknown.count; i++)
+    for (size_t i = 0; i < from->count; i++)
+        FTH_TRY(fth_gpu_set(gpu, section, &from->attributes[i], error));
+    for (size_t i = 0; i < from->unknown.count; i++)
         if (!has_name(&section->unknown, from->unknown.items[i].name))
-            status = fth_gpu_set_unknown(gpu, section, from->unknown.items[i].name,
-                                         from->unknown.items[i].text, error);
-    return status;
+            FTH_TRY(fth_gpu_set_unknown(gpu, section, from->unknown.items[i].name,
+                                        from->unknown.items[i].text, error));
+    return FTH_OK;
 }
 
 enum fth_status fth_recording_add(struct fth_gpu *gpu, const struct fth_gpu *from,
                                   struct fth_error *error)
 {
-    enum fth_status status = add_section(gpu, &from->device, error);
-    if (status == FTH_OK)
-        status = add_section(gpu, &from->noise, error);
-    for (size_t i = 0; status == FTH_OK && i < from->element_count; i++)
-        status = add_section(gpu, &from->elements[i], error);
-    for (size_t i = 0; status == FTH_OK && i < from->references.count; i++)
+    FTH_TRY(add_section(gpu, &from->device, error));
+    FTH_TRY(add_section(gpu, &from->noise, error));
+    for (size_t i = 0; i < from->element_count; i++)
+        FTH_TRY(add_section(gpu, &from->elements[i], error));
+    for (size_t i = 0; i < from->references.count; i++)
         if (!has_name(&gpu->references, from->references.items[i].name))
-            status = fth_gpu_set_reference(gpu, from->references.items[i].name,
-                                           from->references.items[i].text, error);
-    return status;
+            FTH_TRY(fth_gpu_set_reference(gpu, from->references.items[i].name,
+                                          from->references.items[i].text, error));
+    return FTH_OK;
 }

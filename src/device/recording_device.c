@@ -55,20 +55,24 @@ static enum fth_status describe(void *state, struct fth_gpu *gpu, struct fth_err
     char *text = NULL;
     size_t size = 0;
     enum fth_status status = fth_gpu_create(&described, error);
-    if (status == FTH_OK)
-        status = recorder->inner->describe(recorder->inner_state, described, error);
-    if (status == FTH_OK)
-        status = fth_gpu_write_text(described, &text, &size, error);
-    if (status == FTH_OK)
-        status =
-            fth_gpu_read_text("description from the device", text, size, NULL, &read_back, error);
-    if (status == FTH_OK)
-        status = fth_recording_add(gpu, read_back, error);
+    if (status != FTH_OK)
+        goto out;
+    status = recorder->inner->describe(recorder->inner_state, described, error);
+    if (status != FTH_OK)
+        goto out;
+    status = fth_gpu_write_text(described, &text, &size, error);
+    if (status != FTH_OK)
+        goto out;
+    status = fth_gpu_read_text("description from the device", text, size, NULL, &read_back, error);
+    if (status != FTH_OK)
+        goto out;
+    status = fth_recording_add(gpu, read_back, error);
     if (status == FTH_OK && recorder->writer) {
         fth_recording_put_description(text, size, &recorder->bytes);
         recorder->entries++;
         flush(recorder);
     }
+out:
     fth_free(text);
     fth_gpu_destroy(read_back);
     fth_gpu_destroy(described);
@@ -79,10 +83,7 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
                                struct fth_samples *samples, struct fth_error *error)
 {
     struct recorder *recorder = state;
-    enum fth_status status =
-        recorder->inner->measure(recorder->inner_state, requests, count, samples, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(recorder->inner->measure(recorder->inner_state, requests, count, samples, error));
     for (size_t i = 0; i < count && recorder->writer; i++) {
         recorder->key.size = 0;
         fth_request_write(&requests[i], &recorder->key);
@@ -107,8 +108,7 @@ static enum fth_status finish(void *state, struct fth_error *error)
         recorder->writer = NULL;
     }
     if (recorder->fault.status != FTH_OK)
-        status = fth_fail(error, recorder->fault.status, recorder->fault.operation,
-                          recorder->fault.argument, "%s", recorder->fault.cause);
+        status = fth_error_move(error, &recorder->fault);
     if (recorder->inner->finish) {
         enum fth_status inner = recorder->inner->finish(recorder->inner_state, error);
         status = status == FTH_OK ? inner : status;

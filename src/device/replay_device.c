@@ -44,48 +44,33 @@ static enum fth_status missing(const struct replay *replay, size_t recorded,
                     *device ? device : "cuda:0");
 }
 
-/* Finds the next recorded answer to the request, and marks it as used. */
+/* Finds the next recorded answer to the request and its place in `used`, which the caller counts up
+ * when the answer is given. */
 static enum fth_status next_answer(struct replay *replay, const struct fth_request *request,
-                                   size_t *index, struct fth_error *error)
+                                   size_t *place, struct fth_error *error)
 {
-    size_t first = 0;
     replay->key.size = 0;
     fth_request_write(request, &replay->key);
-    if (replay->key.failed)
+    if (replay->key.failed) {
+        fth_buffer_fini(&replay->key);
         return fth_no_memory(error, operation, replay->path);
-    size_t count =
-        fth_recording_find(replay->recording, replay->key.data, replay->key.size, &first);
-    if (count == 0 || replay->used[first] == count)
-        return missing(replay, count, error);
-    *index = first + replay->used[first]++;
-    return FTH_OK;
-}
-
-/* Undoes next_answer. */
-static void release_answer(struct replay *replay, const struct fth_request *request)
-{
-    size_t first = 0;
-    replay->key.size = 0;
-    fth_request_write(request, &replay->key);
-    if (!replay->key.failed &&
-        fth_recording_find(replay->recording, replay->key.data, replay->key.size, &first) > 0)
-        replay->used[first]--;
+    }
+    size_t count = fth_recording_find(replay->recording, replay->key.data, replay->key.size, place);
+    return count > 0 && replay->used[*place] < count ? FTH_OK : missing(replay, count, error);
 }
 
 static enum fth_status answer(struct replay *replay, const struct fth_request *request,
-                              struct fth_samples *samples, struct fth_error *error)
+                              size_t *place, struct fth_samples *samples, struct fth_error *error)
 {
-    size_t index = 0;
-    FTH_TRY(next_answer(replay, request, &index, error));
-    enum fth_status status = fth_recording_answer(replay->recording, index, samples, error);
+    FTH_TRY(next_answer(replay, request, place, error));
+    FTH_TRY(fth_recording_answer(replay->recording, *place + replay->used[*place], samples, error));
     uint64_t expected = fth_request_samples(request);
-    if (status == FTH_OK && samples->status == FTH_OK && samples->count != expected)
-        status = fth_fail(error, FTH_INVALID, operation, replay->path,
-                          "%zu samples instead of %" PRIu64 " for: %.280s", samples->count,
-                          expected, replay->key.data);
-    if (status != FTH_OK)
-        release_answer(replay, request);
-    return status;
+    if (samples->status == FTH_OK && samples->count != expected)
+        return fth_fail(error, FTH_INVALID, operation, replay->path,
+                        "%zu samples instead of %" PRIu64 " for: %.280s", samples->count, expected,
+                        replay->key.data);
+    replay->used[*place]++;
+    return FTH_OK;
 }
 
 /* A batch is answered completely or not at all, so that a part of it can be requested again. */
@@ -93,16 +78,17 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
                                struct fth_samples *samples, struct fth_error *error)
 {
     struct replay *replay = state;
+    size_t *places = calloc(count + 1, sizeof *places), answered = 0;
     memset(samples, 0, count * sizeof *samples);
-    for (size_t i = 0; i < count; i++) {
-        enum fth_status status = answer(replay, &requests[i], &samples[i], error);
-        if (status == FTH_OK)
-            continue;
-        for (size_t j = 0; j < i; j++)
-            release_answer(replay, &requests[j]);
-        return status;
+    enum fth_status status = places ? FTH_OK : fth_no_memory(error, operation, replay->path);
+    while (status == FTH_OK && answered < count) {
+        status = answer(replay, &requests[answered], &places[answered], &samples[answered], error);
+        answered += status == FTH_OK;
     }
-    return FTH_OK;
+    for (size_t i = 0; i < answered && status != FTH_OK; i++)
+        replay->used[places[i]]--;
+    free(places);
+    return status;
 }
 
 static void close_replay(void *state)

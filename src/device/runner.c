@@ -30,13 +30,22 @@ void fth_job_fail(struct fth_job *job, enum fth_status status, const char *cause
 
 /* ---- services ---- */
 
+/* The memory of a simulated GPU is memory of the host. If its description says that there is
+ * enough, it is the host that has not. */
+static bool lacks_host_memory(const struct fth_runner *runner, uint64_t bytes)
+{
+    uint64_t free = 0;
+    return runner->facts.host_access_is_free &&
+           runner->ops->free_bytes(runner->machine, &free, NULL) == FTH_OK && free >= bytes;
+}
+
 enum fth_status fth_runner_alloc(struct fth_runner *runner, uint64_t bytes, uint64_t *address,
                                  struct fth_error *error)
 {
     struct fth_error fault = FTH_NO_ERROR;
     if (runner->ops->alloc(runner->machine, bytes, address, &fault) == FTH_OK)
         return FTH_OK;
-    if (fault.status == FTH_NO_MEMORY)
+    if (fault.status == FTH_NO_MEMORY && !lacks_host_memory(runner, bytes))
         fault.status = FTH_UNAVAILABLE;
     return fth_error_move(error, &fault);
 }

@@ -58,7 +58,8 @@ void fth_job_fail(struct fth_job *job, enum fth_status status, const char *cause
 
 /* ---- runner.c ---- */
 
-/* Allocates GPU memory. FTH_UNAVAILABLE: the GPU has not enough of it. */
+/* Allocates GPU memory for a request. FTH_UNAVAILABLE: the GPU has not enough of it, or does not
+ * work. FTH_NO_MEMORY: the host has not enough memory for a simulated GPU. */
 FTH_MUST_USE enum fth_status fth_runner_alloc(struct fth_runner *runner, uint64_t bytes,
                                               uint64_t *address, struct fth_error *error);
 /* Queues a kernel of experiments.ptx. Sets the module and the carve-out of `launch`. */

@@ -32,13 +32,13 @@ const struct fth_gpu *standin_gpu(void);
 double standin_attribute(int attribute);
 size_t standin_memory_bytes(void);
 
-/* ---- defined in cuda_run.c, used by cuda_copy.c ---- */
+/* ---- defined in standin_run.c, used by standin_copy.c ---- */
 
 struct context;
 struct fth_machine_ops;
 /* The CUresult of a call in the current context: SUCCESS, or why the call must fail. */
 int standin_check(void);
-/* Adds to the number of objects that exist (see standin_live in cuda_run.c). */
+/* Adds to the number of objects that exist (see standin_live in standin_run.c). */
 void standin_add_live(long change);
 /* The simulated GPU of a context; NULL selects the current context. */
 const struct fth_machine_ops *standin_ops(struct context *context, void **machine);

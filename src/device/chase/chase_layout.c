@@ -40,7 +40,7 @@ void fth_layout_clear(struct fth_layout *layout)
 static enum fth_status reserve_huge(struct fth_layout *layout, uint64_t bytes,
                                     struct fth_error *error)
 {
-    const struct fth_runner *runner = layout->runner;
+    struct fth_runner *runner = layout->runner;
     if (layout->huge_bytes >= bytes)
         return FTH_OK;
     for (size_t i = 0; i < layout->count; i++)
@@ -52,11 +52,11 @@ static enum fth_status reserve_huge(struct fth_layout *layout, uint64_t bytes,
     /* Allocate 1 to 2 GiB more than needed, so that slightly larger requests do not replace the
      * memory again: a driver can take a third of a second until freed memory is available again. */
     const uint64_t more = (bytes / huge_bytes + 2) * huge_bytes;
-    if (runner->ops->alloc(runner->machine, more, &layout->huge, NULL) == FTH_OK) {
+    if (fth_runner_alloc(runner, more, &layout->huge, NULL) == FTH_OK) {
         layout->huge_bytes = more;
         return FTH_OK;
     }
-    FTH_TRY(runner->ops->alloc(runner->machine, bytes, &layout->huge, error));
+    FTH_TRY(fth_runner_alloc(runner, bytes, &layout->huge, error));
     layout->huge_bytes = bytes;
     return FTH_OK;
 }
@@ -98,7 +98,7 @@ enum fth_status fth_layout_reserve(struct fth_layout *layout, size_t index, uint
                                    struct fth_error *error)
 {
     struct fth_region *region = &layout->regions[index];
-    const struct fth_runner *runner = layout->runner;
+    struct fth_runner *runner = layout->runner;
     if (region->bytes >= bytes)
         return FTH_OK;
     release(layout, region);
@@ -114,7 +114,7 @@ enum fth_status fth_layout_reserve(struct fth_layout *layout, size_t index, uint
         FTH_TRY(reserve_huge(layout, total, error));
         region->memory = layout->huge;
     } else {
-        FTH_TRY(runner->ops->alloc(runner->machine, total, &region->memory, error));
+        FTH_TRY(fth_runner_alloc(runner, total, &region->memory, error));
     }
     region->address = (region->memory + align - 1) / align * align + header;
     region->bytes = bytes;

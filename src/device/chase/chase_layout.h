@@ -45,7 +45,7 @@ FTH_MUST_USE enum fth_status fth_layout_find(struct fth_layout *layout, bool is_
                                              const struct fth_chain *chain, size_t *region,
                                              struct fth_error *error);
 /* Ensures that the array of a region has at least `bytes`; the contents are lost if it has to grow.
- * FTH_NO_MEMORY: the GPU has not enough free memory. */
+ * FTH_UNAVAILABLE: the GPU has not enough free memory (fth_runner_alloc). */
 FTH_MUST_USE enum fth_status fth_layout_reserve(struct fth_layout *layout, size_t region,
                                                 uint64_t bytes, struct fth_error *error);
 /* Queues the launch that builds the chain in its region, unless it exists already. Call

@@ -246,7 +246,7 @@ static enum fth_status find_regions(struct fth_chase_state *state,
     return FTH_OK;
 }
 
-/* Allocates memory for all chains of a request. FTH_NO_MEMORY: the GPU has not enough. */
+/* Allocates memory for all chains of a request. FTH_UNAVAILABLE: the GPU has not enough. */
 static enum fth_status reserve(struct fth_chase_state *state, const struct fth_lowered_chase *chase,
                                const size_t *regions, struct fth_error *error)
 {
@@ -269,14 +269,14 @@ static enum fth_status add_first(struct fth_runner *runner, struct fth_chase_sta
     size_t *regions = group->members[0].regions;
     FTH_TRY(find_regions(state, chase, regions, error));
     enum fth_status status = reserve(state, chase, regions, &fault);
-    if (status == FTH_NO_MEMORY) {
+    if (status == FTH_UNAVAILABLE) {
         fth_layout_clear(&state->layout);
         fth_runner_free_flush(runner);
         fault = FTH_NO_ERROR;
         FTH_TRY(find_regions(state, chase, regions, error));
         status = reserve(state, chase, regions, &fault);
     }
-    if (status == FTH_NO_MEMORY)
+    if (status == FTH_UNAVAILABLE)
         fth_job_fail(job, FTH_UNAVAILABLE, fault.cause);
     else if (status != FTH_OK)
         return fth_error_move(error, &fault);
@@ -299,7 +299,7 @@ static enum fth_status add_further(struct fth_runner *runner, struct fth_chase_s
         fth_chase_join(runner, group, job);
         return FTH_OK;
     }
-    if (fault.status != FTH_NO_MEMORY)
+    if (fault.status != FTH_UNAVAILABLE)
         return fth_error_move(error, &fault);
     /* The attempt may have released an array of a member, in order to enlarge it. */
     for (size_t i = 0; i < group->count; i++)

@@ -17,9 +17,20 @@
 #include "device/machine.h"
 
 typedef int fth_cu_result; /* 0 is success */
+/* Values of CUresult, from the documentation of the CUDA driver API. */
 enum {
+    FTH_CU_OUT_OF_MEMORY = 2,
     FTH_CU_NOT_INITIALISED = 3,
-    FTH_CU_NOT_READY = 600 /* queued work has not completed */
+    FTH_CU_INVALID_IMAGE = 200,
+    FTH_CU_NO_BINARY_FOR_GPU = 209, /* the image has no code for this GPU */
+    FTH_CU_INVALID_PTX = 218,       /* the PTX does not compile */
+    FTH_CU_JIT_COMPILER_NOT_FOUND = 221,
+    FTH_CU_UNSUPPORTED_PTX_VERSION = 222, /* the PTX is newer than the compiler */
+    FTH_CU_JIT_COMPILATION_DISABLED = 223,
+    FTH_CU_NOT_FOUND = 500,
+    FTH_CU_NOT_READY = 600, /* queued work has not completed */
+    FTH_CU_NOT_SUPPORTED = 801,
+    FTH_CU_INVALID_CLUSTER_SIZE = 912
 };
 typedef int fth_cu_device;
 typedef struct fth_cu_context *fth_cu_context; /* CUcontext, CUmodule, CUfunction: opaque handles */

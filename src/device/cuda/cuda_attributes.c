@@ -118,21 +118,18 @@ uint64_t fth_cuda_texels(const struct fth_cuda *cuda, fth_cu_device device)
 static enum fth_status find_section(struct fth_gpu *gpu, const char *name,
                                     struct fth_gpu_section **section, struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
     *section = fth_gpu_section(gpu, name);
     if (*section)
         return FTH_OK;
-    status = fth_gpu_add_element(gpu, name, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(fth_gpu_add_element(gpu, name, error));
     *section = fth_gpu_section(gpu, name);
-    for (size_t i = 0; i < FTH_COUNT(scopes) && status == FTH_OK; i++)
+    for (size_t i = 0; i < FTH_COUNT(scopes); i++)
         if (strcmp(scopes[i].element, name) == 0) {
             struct fth_attribute scope = fth_attribute_make("scope", FTH_TEXT);
             scope.text = scopes[i].scope;
-            status = fth_gpu_set(gpu, *section, &scope, error);
+            FTH_TRY(fth_gpu_set(gpu, *section, &scope, error));
         }
-    return status;
+    return FTH_OK;
 }
 
 enum fth_status fth_cuda_set_attribute(struct fth_gpu *gpu, const char *section,
@@ -265,17 +262,15 @@ static enum fth_status describe_identity(const struct fth_cuda *cuda, fth_cu_dev
         {"pci_bus", pci_bus, "cuDeviceGetPCIBusId"},
         {"pci_device", pci_device, "CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID"},
     };
-    enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < FTH_COUNT(texts) && status == FTH_OK; i++)
-        status =
-            fth_cuda_set_text(gpu, "device", texts[i].name, texts[i].text, texts[i].method, error);
+    for (size_t i = 0; i < FTH_COUNT(texts); i++)
+        FTH_TRY(
+            fth_cuda_set_text(gpu, "device", texts[i].name, texts[i].text, texts[i].method, error));
     struct fth_attribute derived = fth_attribute_make("architecture", FTH_TEXT);
     derived.text = architecture(major, minor);
     derived.source = FTH_SOURCE_DERIVED;
-    if (status == FTH_OK && derived.text)
-        status =
-            fth_cuda_set_attribute(gpu, "device", derived, "from the compute capability", error);
-    return status;
+    return derived.text ? fth_cuda_set_attribute(gpu, "device", derived,
+                                                 "from the compute capability", error)
+                        : FTH_OK;
 }
 
 enum fth_status fth_cuda_describe(const struct fth_cuda *cuda, fth_cu_device device,
@@ -286,29 +281,24 @@ enum fth_status fth_cuda_describe(const struct fth_cuda *cuda, fth_cu_device dev
     fth_cuda_uuid(cuda, device, uuid);
     if (!cuda->device_pci || cuda->device_pci(pci_bus, sizeof pci_bus, device) != 0)
         pci_bus[0] = '\0';
-    enum fth_status status = describe_identity(cuda, device, uuid, pci_bus, gpu, error);
-    for (size_t i = 0; i < FTH_COUNT(rows) && status == FTH_OK; i++)
-        status = describe_row(cuda, device, &rows[i], gpu, error);
-    if (status == FTH_OK)
-        status = describe_dims(cuda, device, BLOCK_DIMS, "max_block_dims",
-                               "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, _Y, _Z", gpu, error);
-    if (status == FTH_OK)
-        status = describe_dims(cuda, device, GRID_DIMS, "max_grid_dims",
-                               "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, _Y, _Z", gpu, error);
-    if (status == FTH_OK)
-        status = describe_l1(cuda, device, gpu, error);
+    FTH_TRY(describe_identity(cuda, device, uuid, pci_bus, gpu, error));
+    for (size_t i = 0; i < FTH_COUNT(rows); i++)
+        FTH_TRY(describe_row(cuda, device, &rows[i], gpu, error));
+    FTH_TRY(describe_dims(cuda, device, BLOCK_DIMS, "max_block_dims",
+                          "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, _Y, _Z", gpu, error));
+    FTH_TRY(describe_dims(cuda, device, GRID_DIMS, "max_grid_dims",
+                          "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, _Y, _Z", gpu, error));
+    FTH_TRY(describe_l1(cuda, device, gpu, error));
     uint64_t texels = fth_cuda_texels(cuda, device);
-    if (status == FTH_OK && texels)
-        status = fth_cuda_set_number(gpu, "device", "max_linear_texels", (double)texels,
-                                     cuda->device_texels
-                                         ? "cuDeviceGetTexture1DLinearMaxWidth"
-                                         : "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH",
-                                     error);
+    if (texels)
+        FTH_TRY(fth_cuda_set_number(gpu, "device", "max_linear_texels", (double)texels,
+                                    cuda->device_texels
+                                        ? "cuDeviceGetTexture1DLinearMaxWidth"
+                                        : "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH",
+                                    error));
     size_t memory = 0;
-    if (status == FTH_OK && cuda->device_memory(&memory, device) == 0 && memory)
-        status = fth_cuda_set_number(gpu, "memory", "size_bytes", (double)memory,
-                                     "cuDeviceTotalMem", error);
-    if (status == FTH_OK)
-        status = fth_nvml_describe(nvml, pci_bus, uuid, strncmp(uuid, "MIG-", 4) != 0, gpu, error);
-    return status;
+    if (cuda->device_memory(&memory, device) == 0 && memory)
+        FTH_TRY(fth_cuda_set_number(gpu, "memory", "size_bytes", (double)memory, "cuDeviceTotalMem",
+                                    error));
+    return fth_nvml_describe(nvml, pci_bus, uuid, strncmp(uuid, "MIG-", 4) != 0, gpu, error);
 }

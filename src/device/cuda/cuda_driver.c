@@ -62,20 +62,21 @@ const char *fth_cuda_text(const struct fth_cuda *cuda, fth_cu_result result)
     return text ? text : "unknown error";
 }
 
-/* Maps a CUresult to a status. The values are from the CUDA driver API documentation. */
+/* Maps a CUresult to a status. What the GPU or the driver cannot do is FTH_UNSUPPORTED; all other
+ * failures mean that the GPU does not work. */
 static enum fth_status status_of(fth_cu_result result)
 {
     switch (result) {
-    case 2: return FTH_NO_MEMORY;
-    case 500: return FTH_NOT_FOUND;
-    case 200: /* invalid image */
-    case 209: /* the image has no code for this GPU */
-    case 218: /* the PTX does not compile */
-    case 221: /* the JIT compiler was not found */
-    case 222: /* the PTX is newer than the compiler */
-    case 223: /* JIT compilation is disabled */
-    case 801: /* not supported */
-    case 912: /* invalid cluster size */ return FTH_UNSUPPORTED;
+    case FTH_CU_OUT_OF_MEMORY: return FTH_NO_MEMORY;
+    case FTH_CU_NOT_FOUND: return FTH_NOT_FOUND;
+    case FTH_CU_INVALID_IMAGE:
+    case FTH_CU_NO_BINARY_FOR_GPU:
+    case FTH_CU_INVALID_PTX:
+    case FTH_CU_JIT_COMPILER_NOT_FOUND:
+    case FTH_CU_UNSUPPORTED_PTX_VERSION:
+    case FTH_CU_JIT_COMPILATION_DISABLED:
+    case FTH_CU_NOT_SUPPORTED:
+    case FTH_CU_INVALID_CLUSTER_SIZE: return FTH_UNSUPPORTED;
     default: return FTH_UNAVAILABLE;
     }
 }

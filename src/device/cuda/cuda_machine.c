@@ -183,9 +183,7 @@ static enum fth_status load(void *user, const char *name, const char *ptx, size_
 {
     struct machine *machine = user;
     *module = NULL;
-    enum fth_status status = check_usable(machine, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(check_usable(machine, error));
     struct fth_machine_module *made = calloc(1, sizeof *made);
     char *text = made ? malloc(size + 1) : NULL;
     if (!text) {
@@ -194,7 +192,7 @@ static enum fth_status load(void *user, const char *name, const char *ptx, size_
     }
     memcpy(text, ptx, size);
     text[size] = '\0';
-    status =
+    enum fth_status status =
         note_if_lost(machine, fth_cuda_module_load(&machine->cuda, text, &made->module, error));
     free(text);
     if (status == FTH_OK) {
@@ -287,30 +285,28 @@ static void texture_free(void *user, uint64_t handle)
 
 /* ---- launches ---- */
 
-/* Returns a kernel's handle, which is looked up only once. On failure, returns NULL and sets
- * *status. */
-static struct kernel *find_kernel(const struct machine *machine, struct fth_machine_module *module,
-                                  const char *name, enum fth_status *status,
-                                  struct fth_error *error)
+/* Finds a kernel's handle, which is looked up only once. */
+static enum fth_status find_kernel(const struct machine *machine, struct fth_machine_module *module,
+                                   const char *name, struct kernel **kernel,
+                                   struct fth_error *error)
 {
     for (size_t i = 0; i < module->count; i++)
-        if (strcmp(module->kernels[i].name, name) == 0)
-            return &module->kernels[i];
-    struct kernel made = {.name = strdup(name), .carveout_percent = -1};
+        if (strcmp(module->kernels[i].name, name) == 0) {
+            *kernel = &module->kernels[i];
+            return FTH_OK;
+        }
+    struct kernel made = {.carveout_percent = -1};
     void *kernels = module->kernels;
-    if (!made.name || !fth_grow(&kernels, module->count, &module->capacity, sizeof made)) {
-        free(made.name);
-        *status = fth_no_memory(error, "launch", name);
-        return NULL;
-    }
+    if (!fth_grow(&kernels, module->count, &module->capacity, sizeof made))
+        return fth_no_memory(error, "launch", name);
     module->kernels = kernels;
-    *status = fth_cuda_function(&machine->cuda, module->module, name, &made.function, error);
-    if (*status != FTH_OK) {
-        free(made.name);
-        return NULL;
-    }
-    module->kernels[module->count] = made;
-    return &module->kernels[module->count++];
+    FTH_TRY(fth_cuda_function(&machine->cuda, module->module, name, &made.function, error));
+    made.name = strdup(name);
+    if (!made.name)
+        return fth_no_memory(error, "launch", name);
+    *kernel = &module->kernels[module->count++];
+    **kernel = made;
+    return FTH_OK;
 }
 
 static enum fth_status launch_kernel(struct machine *machine,
@@ -319,32 +315,25 @@ static enum fth_status launch_kernel(struct machine *machine,
 {
     if (launch->shared_bytes > UINT32_MAX)
         return fth_fail(error, FTH_INVALID, "launch", launch->kernel, "too much shared memory");
-    enum fth_status status = FTH_OK;
-    struct kernel *kernel = find_kernel(machine, launch->module, launch->kernel, &status, error);
-    if (!kernel)
-        return status;
+    struct kernel *kernel = NULL;
+    FTH_TRY(find_kernel(machine, launch->module, launch->kernel, &kernel, error));
     if (launch->carveout_percent != kernel->carveout_percent) {
-        status =
-            fth_cuda_carveout(&machine->cuda, kernel->function, launch->carveout_percent, error);
-        if (status == FTH_OK)
-            kernel->carveout_percent = launch->carveout_percent;
+        FTH_TRY(
+            fth_cuda_carveout(&machine->cuda, kernel->function, launch->carveout_percent, error));
+        kernel->carveout_percent = launch->carveout_percent;
     }
-    if (status != FTH_OK)
-        return status;
     snprintf(machine->kernel, sizeof machine->kernel, "%s", launch->kernel);
-    status = fth_cuda_launch(
-        &machine->cuda, kernel->function,
-        &(struct fth_cuda_launch){
-            .grid = {launch->blocks, launch->blocks_yz[0], launch->blocks_yz[1]},
-            .block = {launch->threads, launch->threads_yz[0], launch->threads_yz[1]},
-            .cluster = launch->cluster,
-            .dynamic_shared_bytes = (unsigned)launch->shared_bytes,
-            .arguments = launch->arguments,
-            .argument_bytes = launch->argument_bytes,
-        },
-        error);
-    machine->queued = machine->queued || status == FTH_OK;
-    return status;
+    const struct fth_cuda_launch shape = {
+        .grid = {launch->blocks, launch->blocks_yz[0], launch->blocks_yz[1]},
+        .block = {launch->threads, launch->threads_yz[0], launch->threads_yz[1]},
+        .cluster = launch->cluster,
+        .dynamic_shared_bytes = (unsigned)launch->shared_bytes,
+        .arguments = launch->arguments,
+        .argument_bytes = launch->argument_bytes,
+    };
+    FTH_TRY(fth_cuda_launch(&machine->cuda, kernel->function, &shape, error));
+    machine->queued = true;
+    return FTH_OK;
 }
 
 static enum fth_status launch(void *user, const struct fth_machine_launch *launch,
@@ -363,37 +352,34 @@ static enum fth_status mark(void *user, bool end, struct fth_error *error)
 {
     struct machine *machine = user;
     const struct fth_cuda *cuda = &machine->cuda;
-    enum fth_status status = check_usable(machine, error);
+    FTH_TRY(check_usable(machine, error));
     if (!cuda->event_create || !cuda->event_destroy || !cuda->event_record || !cuda->event_elapsed)
         return fth_fail(error, FTH_UNSUPPORTED, "time", machine->id,
                         "the driver is too old: it lacks event functions such as cuEventRecord");
     fth_cu_result result = 0;
-    if (status == FTH_OK && !machine->events[end])
+    if (!machine->events[end])
         result = cuda->event_create(&machine->events[end], 0);
-    if (status == FTH_OK && result == 0)
+    if (result == 0)
         result = cuda->event_record(machine->events[end], NULL);
     /* Set even if the call failed; this costs at most one unnecessary wait. */
     machine->queued = true;
-    return status == FTH_OK && result != 0
-               ? note_if_lost(machine,
-                              fth_cuda_fail(cuda, result, "cuEventCreate or cuEventRecord", error))
-               : status;
+    return result == 0
+               ? FTH_OK
+               : note_if_lost(machine,
+                              fth_cuda_fail(cuda, result, "cuEventCreate or cuEventRecord", error));
 }
 
 /* Implements `marked_ns`: waits for all queued work and returns the time between the two events. */
 static enum fth_status marked_ns(void *user, double *ns, struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = wait_if_queued(machine, error);
     float ms = 0;
-    fth_cu_result result = 0;
-    if (status == FTH_OK)
-        result = machine->cuda.event_elapsed(&ms, machine->events[0], machine->events[1]);
+    FTH_TRY(wait_if_queued(machine, error));
+    fth_cu_result result = machine->cuda.event_elapsed(&ms, machine->events[0], machine->events[1]);
     *ns = 1e6 * (double)ms;
-    return status == FTH_OK && result != 0
-               ? note_if_lost(machine,
-                              fth_cuda_fail(&machine->cuda, result, "cuEventElapsedTime", error))
-               : status;
+    return result == 0 ? FTH_OK
+                       : note_if_lost(machine, fth_cuda_fail(&machine->cuda, result,
+                                                             "cuEventElapsedTime", error));
 }
 
 /* Implements `copy`: queues a copy within the memory of the GPU. */
@@ -401,18 +387,15 @@ static enum fth_status copy(void *user, uint64_t to, uint64_t from, uint64_t byt
                             struct fth_error *error)
 {
     struct machine *machine = user;
-    enum fth_status status = check_usable(machine, error);
-    if (status == FTH_OK && !machine->cuda.copy_on_device)
+    FTH_TRY(check_usable(machine, error));
+    if (!machine->cuda.copy_on_device)
         return fth_fail(error, FTH_UNSUPPORTED, "copy", machine->id,
                         "the driver is too old: it has no cuMemcpyDtoDAsync");
-    fth_cu_result result = 0;
-    if (status == FTH_OK)
-        result = machine->cuda.copy_on_device(to, from, (size_t)bytes, NULL);
+    fth_cu_result result = machine->cuda.copy_on_device(to, from, (size_t)bytes, NULL);
     machine->queued = true; /* even if the call failed, as in `mark` */
-    return status == FTH_OK && result != 0
-               ? note_if_lost(machine,
-                              fth_cuda_fail(&machine->cuda, result, "cuMemcpyDtoDAsync", error))
-               : status;
+    return result == 0 ? FTH_OK
+                       : note_if_lost(machine, fth_cuda_fail(&machine->cuda, result,
+                                                             "cuMemcpyDtoDAsync", error));
 }
 
 /* Implements `transfer`: copies between the GPU and the host or another GPU, and times each copy.

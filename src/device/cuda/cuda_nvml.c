@@ -131,16 +131,15 @@ static enum fth_status describe_texts(const struct fth_nvml *nvml, fth_nvml_devi
     char text[192] = "";
     unsigned long long bits;
     unsigned current, pending;
-    enum fth_status status = FTH_OK;
     if (nvml->throttle && nvml->throttle(device, &bits) == 0) {
         reasons_text(bits, text, sizeof text);
-        status = fth_cuda_set_text(gpu, "device", "throttling", text,
-                                   "nvmlDeviceGetCurrentClocksEventReasons", error);
+        FTH_TRY(fth_cuda_set_text(gpu, "device", "throttling", text,
+                                  "nvmlDeviceGetCurrentClocksEventReasons", error));
     }
-    if (status == FTH_OK && nvml->ecc && nvml->ecc(device, &current, &pending) == 0)
-        status = fth_cuda_set_text(gpu, "memory", "ecc", current ? "yes" : "no",
-                                   "nvmlDeviceGetEccMode", error);
-    return status;
+    if (nvml->ecc && nvml->ecc(device, &current, &pending) == 0)
+        FTH_TRY(fth_cuda_set_text(gpu, "memory", "ecc", current ? "yes" : "no",
+                                  "nvmlDeviceGetEccMode", error));
+    return FTH_OK;
 }
 
 enum fth_status fth_nvml_describe(const struct fth_nvml *nvml, const char *pci_bus,
@@ -150,13 +149,12 @@ enum fth_status fth_nvml_describe(const struct fth_nvml *nvml, const char *pci_b
     if (!nvml->handle)
         return FTH_OK;
     char version[96] = "";
-    enum fth_status status = FTH_OK;
     if (nvml->driver_version && nvml->driver_version(version, sizeof version) == 0)
-        status = fth_cuda_set_text(gpu, "device", "driver", version, "nvmlSystemGetDriverVersion",
-                                   error);
+        FTH_TRY(fth_cuda_set_text(gpu, "device", "driver", version, "nvmlSystemGetDriverVersion",
+                                  error));
     fth_nvml_device device = find(nvml, pci_bus, uuid);
-    if (!device || status != FTH_OK)
-        return status;
+    if (!device)
+        return FTH_OK;
     /* `sms` counts the SMs of a MIG slice, but NVML reports the cores of the whole GPU. */
     double sms = fth_gpu_number(gpu, "device", "sms", 0);
     unsigned cores = is_full_gpu && sms > 0 ? query(nvml->cores, device) : 0;
@@ -184,13 +182,11 @@ enum fth_status fth_nvml_describe(const struct fth_nvml *nvml, const char *pci_b
         {"device", "temperature_c", query_kind(nvml->temperature, device, GPU_SENSOR),
          "nvmlDeviceGetTemperature, NVML_TEMPERATURE_GPU"},
     };
-    for (size_t i = 0; i < FTH_COUNT(figures) && status == FTH_OK; i++)
+    for (size_t i = 0; i < FTH_COUNT(figures); i++)
         if (figures[i].number > 0)
-            status = fth_cuda_set_number(gpu, figures[i].section, figures[i].name,
-                                         figures[i].number, figures[i].method, error);
-    if (status == FTH_OK)
-        status = describe_texts(nvml, device, gpu, error);
-    return status;
+            FTH_TRY(fth_cuda_set_number(gpu, figures[i].section, figures[i].name, figures[i].number,
+                                        figures[i].method, error));
+    return describe_texts(nvml, device, gpu, error);
 }
 
 /* ---- MIG slices ---- */

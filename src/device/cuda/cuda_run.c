@@ -38,13 +38,9 @@ enum fth_status fth_cuda_context_open(const struct fth_cuda *cuda, int ordinal,
     if (!cuda->context_retain || !cuda->context_release || !cuda->context_set)
         return missing("cuDevicePrimaryCtxRetain", error);
     fth_cu_device device;
-    enum fth_status status = check(cuda, cuda->device_get(&device, ordinal), "cuDeviceGet", error);
-    if (status == FTH_OK)
-        status =
-            check(cuda, cuda->context_retain(context, device), "cuDevicePrimaryCtxRetain", error);
-    if (status != FTH_OK)
-        return status;
-    status = check(cuda, cuda->context_set(*context), "cuCtxSetCurrent", error);
+    FTH_TRY(check(cuda, cuda->device_get(&device, ordinal), "cuDeviceGet", error));
+    FTH_TRY(check(cuda, cuda->context_retain(context, device), "cuDevicePrimaryCtxRetain", error));
+    enum fth_status status = check(cuda, cuda->context_set(*context), "cuCtxSetCurrent", error);
     if (status != FTH_OK) {
         cuda->context_release(device);
         *context = NULL;

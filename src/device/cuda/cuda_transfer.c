@@ -140,20 +140,15 @@ static enum fth_status open_peer(struct job *job, int ordinal, struct fth_error 
     if (!cuda->copy_peer || !cuda->peer_can_access || !cuda->peer_enable)
         return fth_fail(error, FTH_UNSUPPORTED, "transfer", NULL,
                         "the driver is too old: it has no cuMemcpyPeerAsync");
-    enum fth_status status = check(cuda, cuda->device_count(&count), "cuDeviceGetCount", error);
-    if (status == FTH_OK && number >= count)
+    FTH_TRY(check(cuda, cuda->device_count(&count), "cuDeviceGetCount", error));
+    if (number >= count)
         return fth_fail(error, FTH_UNSUPPORTED, "transfer", NULL,
                         count == 1 ? "there is no other GPU" : "there are only %d GPUs", count);
-    if (status == FTH_OK)
-        status = check(cuda, cuda->device_get(&own_device, ordinal), "cuDeviceGet", error);
-    if (status == FTH_OK)
-        status = check(cuda, cuda->device_get(&job->peer_device, number), "cuDeviceGet", error);
-    if (status == FTH_OK)
-        status = check(cuda, cuda->context_retain(&job->peer_context, job->peer_device),
-                       "cuDevicePrimaryCtxRetain", error);
-    job->retained = status == FTH_OK;
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(check(cuda, cuda->device_get(&own_device, ordinal), "cuDeviceGet", error));
+    FTH_TRY(check(cuda, cuda->device_get(&job->peer_device, number), "cuDeviceGet", error));
+    FTH_TRY(check(cuda, cuda->context_retain(&job->peer_context, job->peer_device),
+                  "cuDevicePrimaryCtxRetain", error));
+    job->retained = true;
     job->direct = cuda->peer_can_access(&there, own_device, job->peer_device) == 0 && there &&
                   cuda->peer_can_access(&back, job->peer_device, own_device) == 0 && back;
     if (!job->direct)
@@ -197,22 +192,21 @@ static enum fth_status start(const struct job *job, const struct direction *dire
 static enum fth_status copy_once(const struct job *job, uint32_t *ns, struct fth_error *error)
 {
     struct timespec from, to;
-    enum fth_status status = FTH_OK;
     clock_gettime(CLOCK_MONOTONIC, &from);
-    for (size_t i = 0; i < job->count && status == FTH_OK; i++)
-        status = start(job, &job->directions[i], error);
-    for (size_t i = 0; i < job->count && status == FTH_OK; i++)
-        status = check(job->cuda, job->cuda->stream_synchronize(job->directions[i].stream),
-                       "cuStreamSynchronize", error);
+    for (size_t i = 0; i < job->count; i++)
+        FTH_TRY(start(job, &job->directions[i], error));
+    for (size_t i = 0; i < job->count; i++)
+        FTH_TRY(check(job->cuda, job->cuda->stream_synchronize(job->directions[i].stream),
+                      "cuStreamSynchronize", error));
     /* A small copy from pageable memory can still be in flight on the default stream when the call
      * returns. */
-    if (status == FTH_OK && !job->transfer->pinned && !has_peer(job->transfer))
-        status = fth_cuda_synchronize(job->cuda, error);
+    if (!job->transfer->pinned && !has_peer(job->transfer))
+        FTH_TRY(fth_cuda_synchronize(job->cuda, error));
     clock_gettime(CLOCK_MONOTONIC, &to);
     const double passed =
         (double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec);
     *ns = passed < UINT32_MAX ? (uint32_t)passed : UINT32_MAX;
-    return status;
+    return FTH_OK;
 }
 
 /* Adds the number of wrong bytes in the checked regions of the destination to *wrong. */

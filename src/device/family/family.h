@@ -18,13 +18,11 @@
 #include "device/runner.h"
 
 /* Limits of requests, in bytes: of the constant bank and of linear textures (2^27 texels of 4
- * bytes), which are CUDA's; of shared and global memory, which are larger than those of any GPU.
- * And the maximum number of samples in an answer, which is that of docs/recording.md. */
+ * bytes), which are CUDA's; of shared and global memory, which are larger than those of any GPU. */
 #define FTH_MAX_CONSTANT_BYTES (UINT64_C(64) << 10)
 #define FTH_MAX_TEXTURE_BYTES (UINT64_C(4) << 27)
 #define FTH_MAX_SHARED_BYTES (UINT64_C(1) << 20)
 #define FTH_MAX_GLOBAL_BYTES (UINT64_C(1) << 46)
-#define FTH_MAX_SAMPLES (UINT64_C(1) << 28)
 
 /* What the requests of a family destroy that other families may rely on. */
 enum {

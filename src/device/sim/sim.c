@@ -223,12 +223,6 @@ static void free_texture(void *machine, uint64_t handle)
 
 /* ---- launches ---- */
 
-static enum fth_status report_fault(const struct sim *sim, struct fth_error *error)
-{
-    const struct fth_error *fault = &sim->fault;
-    return fth_fail(error, fault->status, fault->operation, fault->argument, "%s", fault->cause);
-}
-
 /* Returns the number of blocks of a grid or threads of a block, given its x and its y and z
  * dimensions; 0 counts as 1. Returns UINT64_MAX on overflow. */
 static uint64_t volume(uint32_t x, const uint32_t more[2])
@@ -243,7 +237,7 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
 {
     struct sim *sim = machine;
     if (sim->fault.status != FTH_OK)
-        return report_fault(sim, error);
+        return fth_error_move(error, &sim->fault);
     const struct fth_ptx_kernel *kernel = fth_ptx_kernel(launch->module->module, launch->kernel);
     if (!kernel)
         return fth_fail(error, FTH_NOT_FOUND, "launch kernel", launch->kernel,
@@ -288,19 +282,18 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
                           (uint32_t)threads, (uint32_t)cluster, shared_bytes,
                           launch->carveout_percent);
     enum fth_status status = fth_ptx_run(launch->module->machine, &run, NULL, &sim->fault);
-    fth_sim_timing_finish(&sim->timing);
-    if (sim->timing.failed) {
+    if (!fth_sim_timing_finish(&sim->timing)) {
         sim->fault = FTH_NO_ERROR;
         status = fth_no_memory(&sim->fault, operation, launch->kernel);
     }
-    return status == FTH_OK ? FTH_OK : report_fault(sim, error);
+    return status == FTH_OK ? FTH_OK : fth_error_move(error, &sim->fault);
 }
 
 static enum fth_status wait_for_all(void *machine, double limit_s, struct fth_error *error)
 {
     (void)limit_s;
     const struct sim *sim = machine;
-    return sim->fault.status == FTH_OK ? FTH_OK : report_fault(sim, error);
+    return sim->fault.status == FTH_OK ? FTH_OK : fth_error_move(error, &sim->fault);
 }
 
 /* ---- time marks and copies ---- */

@@ -177,10 +177,11 @@ struct fth_sim_port {
     struct fth_sim_bucket *ring; /* NULL until first used */
     unsigned bits;               /* log2 of the number of buckets in the ring */
     uint64_t unpaired_reads;     /* bytes read in this launch that are not yet matched by a write */
+    bool failed;                 /* there was no memory for the ring */
 };
 
 /* Occupies the resource for `microcycles` millionths of a cycle. Returns how long the transfer has
- * to wait for earlier ones. Without memory for the ring, the resource is unlimited. */
+ * to wait for earlier ones. Without memory for the ring, sets `failed` and returns 0. */
 int64_t fth_sim_port_take(struct fth_sim_port *port, int64_t time, uint32_t microcycles);
 /* Like fth_sim_port_take, for a transfer of the given bytes. The requester owns one of `sharers`
  * equal parts of the bandwidth. */
@@ -194,10 +195,11 @@ void fth_sim_port_fini(struct fth_sim_port *port);
 /* A unit that serves one request per cycle. Requests may be added in any order of time. */
 struct fth_sim_slots {
     struct fth_sim_slot_word *ring; /* NULL until first used */
+    bool failed;                    /* there was no memory for the ring */
 };
 
 /* Reserves the first `count` free cycles at or after `time`. Returns the time from `time` to the
- * first reserved cycle. Without memory for the ring, the unit is never busy. */
+ * first reserved cycle. Without memory for the ring, sets `failed` and returns 0. */
 int64_t fth_sim_slots_take(struct fth_sim_slots *slots, int64_t time, unsigned count);
 void fth_sim_slots_fini(struct fth_sim_slots *slots);
 
@@ -263,6 +265,7 @@ struct fth_sim_tlbs {
     struct fth_cache **caches[FTH_SIM_TLBS]; /* [level][owner]; NULL until first used */
     uint8_t active[FTH_SIM_PAGE_TABLES];     /* 1: the current launch has used the page table */
     bool any_active;
+    bool failed; /* there was no memory for a TLB */
 };
 
 FTH_MUST_USE enum fth_status fth_sim_tlbs_init(struct fth_sim_tlbs *tlbs,
@@ -339,7 +342,7 @@ struct fth_sim_timing {
     struct fth_sim_l2 l2;
     struct fth_sim_noise noise;
     struct fth_sim_sm *sms;
-    bool failed;               /* memory was exhausted during a launch */
+    bool failed; /* memory was exhausted during a launch, outside of the ports, slots and TLBs */
     uint64_t fetch_line_bytes; /* of the innermost instruction cache; 0: there is none */
     int64_t fetch_cost;        /* issue time of an instruction found in that cache */
 
@@ -371,8 +374,9 @@ void fth_sim_timing_fini(struct fth_sim_timing *timing);
 void fth_sim_timing_launch(struct fth_sim_timing *timing, uint64_t code_base, uint32_t blocks,
                            uint32_t threads, uint32_t cluster, uint64_t shared_bytes,
                            int carveout_percent);
-/* Ends the launch and sets the start time of the next one. */
-void fth_sim_timing_finish(struct fth_sim_timing *timing);
+/* Ends the launch and sets the start time of the next one. Returns false if memory was exhausted
+ * during the launch. */
+bool fth_sim_timing_finish(struct fth_sim_timing *timing);
 /* Advances the time by a copy of `bytes` bytes within device memory. Returns false if the
  * description has no memory bandwidth. */
 bool fth_sim_timing_copy(struct fth_sim_timing *timing, uint64_t bytes);

@@ -39,7 +39,8 @@ enum fth_status fth_sim_cache_create(const struct fth_sim_shape *shape, enum fth
 /* Creates the array with a reduced size: the number of sets stays the same, and each set has fewer
  * ways. If the lines do not divide evenly, the first sets have one more way. */
 static enum fth_status create_smaller(const struct fth_sim_shape *shape, uint64_t size_bytes,
-                                      uint64_t seed, struct fth_cache **cache)
+                                      uint64_t seed, struct fth_cache **cache,
+                                      struct fth_error *error)
 {
     uint64_t lines = size_bytes / shape->line_bytes, sets = shape->sets;
     struct fth_sim_shape smaller = *shape;
@@ -53,15 +54,15 @@ static enum fth_status create_smaller(const struct fth_sim_shape *shape, uint64_
         smaller.way_weight_count = smaller.ways; /* the weights of the remaining ways */
     if (lines % smaller.sets == 0 || smaller.way_weights) {
         smaller.set_ways = NULL;
-        return fth_sim_cache_create(&smaller, FTH_WRITE_EVICT, seed, cache, NULL);
+        return fth_sim_cache_create(&smaller, FTH_WRITE_EVICT, seed, cache, error);
     }
     uint64_t *set_ways = calloc(sets, sizeof *set_ways);
     if (!set_ways)
-        return FTH_NO_MEMORY;
+        return fth_no_memory(error, "simulate GPU", NULL);
     for (uint64_t set = 0; set < sets; set++)
         set_ways[set] = smaller.ways + (set < lines % sets);
     smaller.set_ways = set_ways;
-    enum fth_status status = fth_sim_cache_create(&smaller, FTH_WRITE_EVICT, seed, cache, NULL);
+    enum fth_status status = fth_sim_cache_create(&smaller, FTH_WRITE_EVICT, seed, cache, error);
     free(set_ways);
     return status;
 }
@@ -79,10 +80,7 @@ enum fth_status fth_sim_caches_init(struct fth_sim_caches *caches, const struct 
         struct fth_sim_instance *first = &caches->instances[i][0];
         first->size_bytes = shape->size_bytes;
         /* Create the first instance now, so that an invalid shape is reported before any launch. */
-        enum fth_status status =
-            fth_sim_cache_create(shape, FTH_WRITE_EVICT, plan->seed, &first->cache, error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(fth_sim_cache_create(shape, FTH_WRITE_EVICT, plan->seed, &first->cache, error));
     }
     return FTH_OK;
 }
@@ -127,7 +125,7 @@ static struct fth_cache *prepare(struct fth_sim_caches *caches, unsigned array,
     instance->size_bytes = size_bytes;
     enum fth_status status =
         size_bytes < shape->size_bytes
-            ? create_smaller(shape, size_bytes, seed, &instance->cache)
+            ? create_smaller(shape, size_bytes, seed, &instance->cache, NULL)
             : fth_sim_cache_create(shape, FTH_WRITE_EVICT, seed, &instance->cache, NULL);
     return status == FTH_OK ? instance->cache : NULL;
 }

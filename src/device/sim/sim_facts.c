@@ -37,25 +37,24 @@ static enum fth_status find_section(struct fth_gpu *facts, const char *name,
     *section = fth_gpu_section(facts, name);
     if (*section)
         return FTH_OK;
-    enum fth_status status = fth_gpu_add_element(facts, name, error);
+    FTH_TRY(fth_gpu_add_element(facts, name, error));
     *section = fth_gpu_section(facts, name);
-    for (size_t i = 0; i < FTH_COUNT(scopes) && status == FTH_OK; i++)
+    for (size_t i = 0; i < FTH_COUNT(scopes); i++)
         if (strcmp(scopes[i].element, name) == 0) {
             struct fth_attribute scope = fth_attribute_make("scope", FTH_TEXT);
             scope.text = scopes[i].scope;
-            status = fth_gpu_set(facts, *section, &scope, error);
+            FTH_TRY(fth_gpu_set(facts, *section, &scope, error));
         }
-    return status;
+    return FTH_OK;
 }
 
 static enum fth_status set_fact(struct fth_gpu *facts, const char *name,
                                 const struct fth_attribute *from, struct fth_error *error)
 {
     struct fth_gpu_section *section;
-    enum fth_status status = find_section(facts, name, &section, error);
-    /* find_section has set the scope. */
-    if (status != FTH_OK || strcmp(from->name, "scope") == 0)
-        return status;
+    FTH_TRY(find_section(facts, name, &section, error));
+    if (strcmp(from->name, "scope") == 0)
+        return FTH_OK; /* find_section has set it */
     struct fth_attribute attribute = fth_attribute_make(from->name, from->kind);
     attribute.number = from->number;
     attribute.text = from->text;
@@ -84,8 +83,8 @@ enum fth_status fth_sim_facts_create(const struct fth_gpu *gpu, const struct fth
     backend.text = "simulated";
     sms.number = plan->sms;
     memory.number = (double)plan->memory_bytes;
-    enum fth_status status = fth_gpu_create(facts, error);
-    for (size_t i = 0; i < FTH_COUNT(driver_attributes) && status == FTH_OK; i++) {
+    FTH_TRY(fth_gpu_create(facts, error));
+    for (size_t i = 0; i < FTH_COUNT(driver_attributes); i++) {
         const struct fth_attribute *known =
             fth_gpu_attribute(gpu, driver_attributes[i].section, driver_attributes[i].attribute);
         if (!known)
@@ -93,31 +92,29 @@ enum fth_status fth_sim_facts_create(const struct fth_gpu *gpu, const struct fth
         struct fth_attribute each = *known;
         if (strcmp(driver_attributes[i].attribute, "memory_clock_mhz") == 0)
             each.number = memory_clock(gpu);
-        status = set_fact(*facts, driver_attributes[i].section, &each, error);
+        FTH_TRY(set_fact(*facts, driver_attributes[i].section, &each, error));
     }
     /* Every driver reports these, so they are set even if the description lacks them. */
-    if (status == FTH_OK)
-        status = set_fact(*facts, "device", &sms, error);
-    if (status == FTH_OK)
-        status = set_fact(*facts, "memory", &memory, error);
-    if (status == FTH_OK)
-        status = set_fact(*facts, "device", &backend, error);
-    return status;
+    FTH_TRY(set_fact(*facts, "device", &sms, error));
+    FTH_TRY(set_fact(*facts, "memory", &memory, error));
+    return set_fact(*facts, "device", &backend, error);
+}
+
+/* Copies the figures of one section. */
+static enum fth_status copy_section(const struct fth_gpu *facts, const char *name,
+                                    struct fth_gpu *gpu, struct fth_error *error)
+{
+    const struct fth_attribute *attribute;
+    for (size_t i = 0; (attribute = fth_gpu_attribute_at(facts, name, i)); i++)
+        FTH_TRY(set_fact(gpu, name, attribute, error));
+    return FTH_OK;
 }
 
 enum fth_status fth_sim_facts_copy(const struct fth_gpu *facts, struct fth_gpu *gpu,
                                    struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
-    const struct fth_attribute *attribute;
-    for (size_t i = 0; (attribute = fth_gpu_attribute_at(facts, "device", i)) && status == FTH_OK;
-         i++)
-        status = set_fact(gpu, "device", attribute, error);
-    for (size_t e = 0; e < fth_gpu_element_count(facts); e++) {
-        const char *name = fth_gpu_element_name(facts, e);
-        for (size_t i = 0; (attribute = fth_gpu_attribute_at(facts, name, i)) && status == FTH_OK;
-             i++)
-            status = set_fact(gpu, name, attribute, error);
-    }
-    return status;
+    FTH_TRY(copy_section(facts, "device", gpu, error));
+    for (size_t i = 0; i < fth_gpu_element_count(facts); i++)
+        FTH_TRY(copy_section(facts, fth_gpu_element_name(facts, i), gpu, error));
+    return FTH_OK;
 }

@@ -30,10 +30,9 @@ enum fth_status fth_sim_l2_init(struct fth_sim_l2 *l2, const struct fth_sim_plan
     /* A write-back cache of cache/ records which bytes are written, for lines of up to 4096 bytes.
      * No known L2 has longer lines. */
     enum fth_write write = plan->l2.line_bytes <= 4096 ? FTH_WRITE_BACK : FTH_WRITE_EVICT;
-    enum fth_status status = FTH_OK;
-    for (uint32_t i = 0; i < plan->partitions && status == FTH_OK; i++)
-        status = fth_sim_cache_create(&plan->l2, write, plan->seed + i, &l2->partitions[i], error);
-    return status;
+    for (uint32_t i = 0; i < plan->partitions; i++)
+        FTH_TRY(fth_sim_cache_create(&plan->l2, write, plan->seed + i, &l2->partitions[i], error));
+    return FTH_OK;
 }
 
 void fth_sim_l2_fini(struct fth_sim_l2 *l2)

@@ -27,8 +27,10 @@ int64_t fth_sim_port_take(struct fth_sim_port *port, int64_t time, uint32_t micr
         return 0;
     if (!port->ring) {
         port->ring = calloc((size_t)1 << port->bits, sizeof *port->ring);
-        if (!port->ring)
+        if (!port->ring) {
+            port->failed = true;
             return 0;
+        }
     }
     const int64_t length = (int64_t)1 << port->bits, first = time / BUCKET;
     int64_t number = first;

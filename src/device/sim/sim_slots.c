@@ -31,8 +31,10 @@ int64_t fth_sim_slots_take(struct fth_sim_slots *slots, int64_t time, unsigned c
 {
     if (!slots->ring) {
         slots->ring = calloc((size_t)1 << RING_BITS, sizeof *slots->ring);
-        if (!slots->ring)
+        if (!slots->ring) {
+            slots->failed = true;
             return 0;
+        }
     }
     const int64_t first = time / FTH_SIM_CYCLE;
     int64_t number = first / WORD_CYCLES, begin = -1;

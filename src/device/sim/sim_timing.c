@@ -144,13 +144,29 @@ static void begin_block(struct fth_sim_timing *timing, const struct fth_ptx_warp
     }
 }
 
-void fth_sim_timing_finish(struct fth_sim_timing *timing)
+/* Whether there was no memory for something that is created when it is first used. */
+static bool lacks_memory(const struct fth_sim_timing *timing)
+{
+    bool failed = timing->failed || timing->tlbs.failed;
+    for (uint32_t i = 0; i < timing->plan->sms; i++) {
+        const struct fth_sim_sm *sm = &timing->sms[i];
+        const struct fth_sim_l2_ports *outer = &timing->l2.ports[i];
+        failed = failed || sm->requests.failed || sm->l1.failed || sm->shared.failed ||
+                 sm->cluster.failed || sm->banks.failed || outer->l2.failed || outer->memory.failed;
+        for (size_t j = 0; j < FTH_SIM_SCHEDULERS; j++)
+            failed = failed || sm->issue[j].failed;
+    }
+    return failed;
+}
+
+bool fth_sim_timing_finish(struct fth_sim_timing *timing)
 {
     for (uint32_t rank = 0; rank < FTH_SIM_MAX_CLUSTER; rank++)
         end_block(timing, rank);
     int64_t gap = (int64_t)(LAUNCH_GAP_US * timing->plan->clock_mhz) + 1;
     int64_t start = timing->end / FTH_SIM_CYCLE + gap + FTH_SIM_BUCKET_CYCLES - 1;
     timing->start = start / FTH_SIM_BUCKET_CYCLES * FTH_SIM_BUCKET_CYCLES * FTH_SIM_CYCLE;
+    return !lacks_memory(timing);
 }
 
 bool fth_sim_timing_copy(struct fth_sim_timing *timing, uint64_t bytes)

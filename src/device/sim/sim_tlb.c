@@ -22,10 +22,8 @@ enum fth_status fth_sim_tlbs_init(struct fth_sim_tlbs *tlbs, const struct fth_si
         if (!tlbs->caches[i])
             return fth_no_memory(error, "simulate GPU", NULL);
         /* Create the first instance now, so that an invalid shape is reported before any launch. */
-        enum fth_status status =
-            fth_sim_cache_create(shape, FTH_WRITE_EVICT, plan->seed + i, tlbs->caches[i], error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(
+            fth_sim_cache_create(shape, FTH_WRITE_EVICT, plan->seed + i, tlbs->caches[i], error));
     }
     return FTH_OK;
 }
@@ -71,8 +69,10 @@ int64_t fth_sim_tlbs_look_up(struct fth_sim_tlbs *tlbs, uint32_t sm, uint64_t ad
         struct fth_cache **cache = &tlbs->caches[i][owner];
         if (!*cache && fth_sim_cache_create(&plan->tlbs[i].shape, FTH_WRITE_EVICT,
                                             plan->seed + i + (uint64_t)owner * FTH_SIM_TLBS, cache,
-                                            NULL) != FTH_OK)
-            continue;
+                                            NULL) != FTH_OK) {
+            tlbs->failed = true;
+            return 0;
+        }
         if (fth_cache_access(*cache, address, 1, FTH_CACHE_READ, NULL) == FTH_CACHE_HIT)
             return penalty;
         penalty += plan->tlbs[i].penalty;
