@@ -162,8 +162,9 @@ static enum fth_status note_weights(const struct dissection *dissection,
     if (!shares)
         return fth_no_memory(error, "dissect", NULL);
     for (uint64_t way = 0; found->way_shares && way < found->ways; way++)
-        /* Thousandths are sufficient: with the 12,000 replacements that replacement.c counts, a
-         * share has a standard deviation of up to 0.005. A weight in a description must not be 0.
+        /* Thousandths are sufficient: with the 12,000 replacements that replacement_policy.c
+         * counts, a share has a standard deviation of up to 0.005. A weight in a description must
+         * not be 0.
          */
         shares[way] = fmax(round(found->way_shares[way] * 1e3) / 1e3, 1e-3);
     enum fth_status status =

@@ -6,10 +6,10 @@
  * random policy costs the entropy of its choice. Each parameter that a policy leaves open costs
  * half the logarithm of the number of replacements.
  *
- * As in replacement.c, one line more than the ways is walked again and again, so that exactly one
- * line is not resident, and the line of each miss is the victim of the previous miss. A set is
- * tracked from its first fill on. Replacements count from when every line has missed at least once,
- * because the order of arrival of all lines is known only then. */
+ * As in replacement_policy.c, one line more than the ways is walked again and again, so that
+ * exactly one line is not resident, and the line of each miss is the victim of the previous miss. A
+ * set is tracked from its first fill on. Replacements count from when every line has missed at
+ * least once, because the order of arrival of all lines is known only then. */
 #include "probe/structure/probe_structure.h"
 
 #include <math.h>

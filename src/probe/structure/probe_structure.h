@@ -1,12 +1,12 @@
 /* probe/structure/: the structure of one cache, from which lines of it evict which.
  *
- *   mapping.c      the index function that explains a list of evictions
- *   sets.c         which lines evict which; sets, ways and index function
- *   sets_verify.c  verifies the sets and ways that sets.c found
- *   replacement.c  replacement policy, from the lines of one set
- *   choice.c       likelihood of each policy, from the victims that sets.c saw
- *   overflow.c     latencies of hits and misses, and of each load of a cache that overflows by one
- *                  line
+ *   mapping.c             the index function that explains a list of evictions
+ *   sets.c                which lines evict which; sets, ways and index function
+ *   sets_verify.c         verifies the sets and ways that sets.c found
+ *   replacement_policy.c  replacement policy, from the lines of one set
+ *   choice.c              likelihood of each policy, from the victims that sets.c saw
+ *   overflow.c            latencies of hits and misses, and of each load of a cache that overflows
+ *                         by one line
  */
 #ifndef FTH_PROBE_STRUCTURE_H
 #define FTH_PROBE_STRUCTURE_H
@@ -147,7 +147,7 @@ FTH_MUST_USE enum fth_status fth_probe_sets(const struct fth_prober *prober,
                                             struct fth_structure *structure,
                                             struct fth_error *error);
 
-/* ---- replacement.c ---- */
+/* ---- replacement_policy.c ---- */
 
 /* Maximum number of loads that are kept for a report. */
 enum { FTH_MAX_REPLAY = 16 };

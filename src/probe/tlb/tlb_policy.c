@@ -48,7 +48,7 @@ enum {
     LONG_PART = 20
 };
 /* p-values of the G-test: below the first, the evictions are not uniform; above the second, they
- * are taken as uniform; between the two, the policy is unknown. As in replacement.c. */
+ * are taken as uniform; between the two, the policy is unknown. As in replacement_policy.c. */
 static const double surely_uneven = 1e-5, perhaps_uneven = 1e-3;
 
 /* Number of pages beyond those of the experiment, which fill the sets before it: at most as many as
