@@ -1,7 +1,7 @@
 # Tables of a simulated GPU. Unknown benchmarks and formats are reported before anything is measured.
 fathom bench banks --device sim:rtx2060
-fathom bench atomics --device sim:gtx780 --format csv >seen; head -n 4 seen
-fathom bench atomics --device sim:gtx780 --csv | cmp - seen
+fathom bench atomics --device sim:gtx780 --record atomics.rec --format csv >seen; head -n 4 seen
+fathom bench atomics --device replay:atomics.rec --csv | cmp - seen
 fathom bench shared --device sim:gtx980 | sed -n '/^Theoretical/,/^copy_of/p'
 fathom bench bank --device sim:rtx2060
 echo $?
@@ -13,5 +13,5 @@ echo $?
 # --describe writes the results as a description. A simulated GPU made from it gives the same results.
 fathom bench banks --device sim:gtx780 --describe gpu.json | sed -n '/^banks/,/^latency/p'
 fathom bench banks --device sim:gpu.json | sed -n '/^banks/,/^latency/p'
-fathom bench atomics --device sim:gtx780 --describe no/such/folder.json >/dev/null
+fathom bench atomics --device replay:atomics.rec --describe no/such/folder.json >/dev/null
 echo $?

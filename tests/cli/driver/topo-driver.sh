@@ -1,8 +1,8 @@
 # Measures a GPU through the stand-in driver, which executes kernels on a simulated GPU. The measured
 # figures must be those of the simulated GPU; figures from the driver are added. A GPU of the driver is
-# the default device. The GPU has four of its sixteen SMs to save time: on a GPU behind the driver,
+# the default device. The GPU has two of its sixteen SMs to save time: on a GPU behind the driver,
 # bandwidth is measured with streams, and every access of them is simulated.
-fathom gpus gtx980 --json | sed 's/"sms": {"value": 16/"sms": {"value": 4/' >gpu.json
+fathom gpus gtx980 --json | sed 's/"sms": {"value": 16/"sms": {"value": 2/' >gpu.json
 export LD_LIBRARY_PATH=$FATHOM_STANDINS/new FATHOM_STANDIN_GPU=$PWD/gpu.json
 fathom | tee drawn
 fathom topo --device cuda:0 --json --record cuda.rec >cuda.json; echo $?

@@ -13,11 +13,11 @@ for signal in INT TERM; do
     fathom topo --device replay:run.rec 2>&1 | grep -c 'the recording has no answer to'
     rm run.rec
 done
-# A kernel that never ends. fathom waits 3 s for it, unless it gets a second signal.
+# A kernel that never ends. fathom waits for it after the first signal, and ends at the second one. The signals are repeated,
+# because two signals that come before the first one is handled are one.
 LD_LIBRARY_PATH=$FATHOM_STANDINS/new FATHOM_STANDIN=hang fathom topo --device cuda:0 >out 2>err &
-sleep 0.5
-kill -INT $!
-sleep 0.2
-kill -INT $! 2>/dev/null
-wait $!
+pid=$!
+until grep -q libcuda /proc/$pid/maps; do sleep 0.01; done
+while kill -INT $pid 2>/dev/null; do sleep 0.1; done &
+wait $pid
 echo "$?: $(cat out err)"
