@@ -32,6 +32,7 @@ static inline enum fth_cache_outcome classify(uint32_t slot, uint64_t missing)
     return missing ? FTH_CACHE_SECTOR_MISS : FTH_CACHE_HIT;
 }
 
+FTH_CLONES
 static enum fth_cache_outcome write_range(struct fth_cache *cache,
                                           struct fth_cache_location *location,
                                           struct fth_access_range range,

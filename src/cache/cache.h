@@ -1,9 +1,9 @@
 /* cache/: simulates which lines and sectors a cache holds. It models neither data nor timing.
  *
- *   cache.c        creates a cache from its configuration   access.c  reads, writes, invalidation
- *   index.c        maps a line to a set                     lookup.c  finds the way of a line
- *   slot.c         allocates and frees ways, marks bytes    order.c   a list of ways per set
- *   replacement.c  finds a replacement policy by name
+ *   cache.c   creates a cache from its configuration   access.c        reads, writes, invalidation
+ *   index.c   maps a line to a set                     lookup.c        finds the way of a line
+ *   slot.c    allocates and frees ways, marks bytes    order.c         a list of ways per set
+ *                                                      policy_names.c  replacement policies by name
  *   replacement policies, one per file: lru.c, fifo.c, lfu.c, plru.c, random.c, weighted.c
  *   write policies, one per file:       write_evict.c, write_through.c, write_back.c
  *

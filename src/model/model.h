@@ -3,22 +3,22 @@
  * Approach to GPU Cache Performance Analysis") and extends it to newer GPUs (docs/model.md).
  * Sections, tables and algorithms cited in this folder are those of that paper.
  *
- *   params.c     parameters by name                params_gpu.c    parameters from a description
- *   shape.c      cache geometry for a launch       place.c         SM and wave of each block
- *   result.c     result rows and metrics           sharing_keys.c  what several models can share
+ *   params.c        parameters by name               params_gpu.c    parameters from a description
+ *   shape.c         cache geometry for a launch      place.c         SM and wave of each block
+ *   result.c        result rows and metrics          sharing_keys.c  what several models can share
  *
- *   level/       one cache at a time (level.h)
- *   coalesce.c   warp accesses to line requests    mshr.c          misses in flight
- *   cache_level.c  one cache: banks, ports, steps  attempt.c       one attempt of one request
- *   single_bank.c  fast path for one bank          l2_sides.c      L2 sides, and memory
- *   lru_stack.c  L1s that differ only in ways      distance.c      exact stack distances
+ * level/: one cache at a time (level.h)
+ *   coalesce.c      warp accesses to line requests   mshr.c          misses in flight
+ *   cache_level.c   one cache: banks, ports, steps   attempt.c       one attempt of one request
+ *   single_bank.c   fast path for one bank           l2_sides.c      L2 sides, and memory
+ *   lru_stack.c     L1s that differ only in ways     distance.c      exact stack distances
  *
- *   run/         a trace through the caches of one or several models (run.h)
- *   waves.c      reads the trace, wave by wave     model_run.c     one model
- *   workers.c    one model with several threads    multi_run.c     several models in one pass
- *   model_state.c  caches and rows of one model    l1s.c           L1s of all SMs, their counts
- *   l2_feed.c    rounds of requests to an L2       join.c          merges reads of several SMs
- *   rows.c       counts of launches and kernels    curves.c        curves of stack distances
+ * run/: a trace through the caches of one or several models (run.h)
+ *   waves.c         reads the trace, wave by wave    model_run.c     one model
+ *   workers.c       one model with threads           multi_run.c     several models in one pass
+ *   model_state.c   caches and rows of one model     l1s.c           L1s of all SMs, their counts
+ *   l2_feed.c       rounds of requests to an L2      join.c          merges reads of several SMs
+ *   rows.c          counts of launches and kernels   curves.c        curves of stack distances
  *
  * The types that callers of the library see, such as struct fth_model_counts, are in
  * fathom/fathom.h.

@@ -557,42 +557,6 @@ static void send_to_l2(struct run *run, const struct level *l1, const struct req
     }
 }
 
-/* Returns the SM of a block. *index_on_sm is the number of earlier
- * blocks on the same SM. */
-static uint64_t place_block(const struct oracle_model *model, uint64_t block, uint64_t *index_on_sm)
-{
-    uint64_t placed[256] = {0}, sm = 0, list[64], listed = 0;
-    for (const char *at = model->mapping; *at >= '0' && *at <= '9';) {
-        char *end;
-        list[listed++] = strtoull(at, &end, 10);
-        at = *end == ',' ? end + 1 : end;
-    }
-    const uint64_t group = strcmp(model->mapping, "bpart1") == 0   ? 4
-                           : strcmp(model->mapping, "bpart2") == 0 ? 8
-                                                                   : 1;
-    for (uint64_t b = 0; b <= block; b++) {
-        sm = listed ? list[b % listed] : b / group % model->sms;
-        *index_on_sm = placed[sm]++;
-    }
-    return sm;
-}
-
-static uint64_t sm_of[256], wave_of[256]; /* [block] */
-
-/* The order in which the model processes accesses: by wave, access number, block and warp. */
-static int by_order(const void *a, const void *b)
-{
-    const struct oracle_access *x = a, *y = b;
-    const uint64_t wx = wave_of[x->block], wy = wave_of[y->block];
-    if (wx != wy)
-        return wx < wy ? -1 : 1;
-    if (x->number != y->number)
-        return x->number < y->number ? -1 : 1;
-    if (x->block != y->block)
-        return x->block < y->block ? -1 : 1;
-    return x->warp < y->warp ? -1 : x->warp > y->warp;
-}
-
 static void add_counts(struct oracle_counts *to, const struct oracle_counts *from)
 {
     for (int k = 0; k < 3; k++) {
@@ -640,12 +604,13 @@ static void finish_levels(struct run *run, struct oracle_result *result)
 
 /* Turns the accesses of a group, `first` up to `end`, into requests. The caller frees them. */
 static struct request *make_requests(const struct oracle_model *model,
-                                     const struct oracle_access *first,
-                                     const struct oracle_access *end, size_t *count)
+                                     const struct placed_access *first,
+                                     const struct placed_access *end, size_t *count)
 {
     struct request *requests = NULL;
     *count = 0;
-    for (const struct oracle_access *access = first; access < end; access++) {
+    for (const struct placed_access *placed = first; placed < end; placed++) {
+        const struct oracle_access *access = &placed->access;
         const size_t from = *count;
         for (uint32_t t = 0; t < access->threads; t++)
             for (uint32_t b = 0; b < access->bytes; b++)
@@ -660,32 +625,26 @@ void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_
                       struct oracle_result *result)
 {
     struct run run = {.model = model, .result = result};
-    struct oracle_access *order = malloc((count + 1) * sizeof *order);
+    struct placed_access *order = oracle_order(model, blocks, warps, accesses, count);
     struct request *lists[2] = {NULL, NULL};
     size_t counts[2] = {0, 0};
     const uint64_t sms = model->sms, sides = model->sides, schedulers = model->schedulers;
-    if (!order || sms == 0 || schedulers == 0 || sides < 1 || sides > 2)
+    if (sms == 0 || schedulers == 0 || sides < 1 || sides > 2)
         abort();
-    uint64_t resident_blocks = model->max_warps / warps, groups = 0, sequence = 0;
+    uint64_t groups = 0, sequence = 0;
     const uint64_t active = blocks < sms ? blocks : sms;
     memset(result, 0, sizeof *result);
-    resident_blocks = resident_blocks < model->max_blocks ? resident_blocks : model->max_blocks;
-    memcpy(order, accesses, count * sizeof *order);
-    for (uint64_t block = 0; block < blocks; block++) {
-        sm_of[block] = place_block(model, block, &wave_of[block]);
-        wave_of[block] /= resident_blocks;
-    }
-    qsort(order, count, sizeof *order, by_order);
     make_levels(&run, active);
     for (size_t i = 0, end; i < count; i = end) {
         /* A group: the accesses that the schedulers of an SM issue together, one warp each. */
-        for (end = i; end < count && order[end].number == order[i].number &&
-                      order[end].block == order[i].block &&
-                      order[end].warp / schedulers == order[i].warp / schedulers;)
+        const struct oracle_access *first = &order[i].access;
+        for (end = i; end < count && order[end].access.number == first->number &&
+                      order[end].access.block == first->block &&
+                      order[end].access.warp / schedulers == first->warp / schedulers;)
             end++;
         size_t request_count;
         struct request *requests = make_requests(model, order + i, order + end, &request_count);
-        const uint64_t sm = sm_of[order[i].block];
+        const uint64_t sm = order[i].sm;
         run_level(&run, &run.l1[sm], requests, request_count);
         for (size_t w = 0; w < request_count; w++)
             send_to_l2(&run, &run.l1[sm], &requests[w], sm % sides, lists, counts, sequence++);

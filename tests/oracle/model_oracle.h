@@ -49,6 +49,17 @@ struct oracle_result {
     uint64_t far_hits, dram_reads, dram_writes;
 };
 
+/* An access with the SM and the wave of its block. */
+struct placed_access {
+    struct oracle_access access;
+    uint64_t sm, wave;
+};
+
+/* Returns the accesses of a launch in the order in which the model processes them. The caller frees
+ * them. */
+struct placed_access *oracle_order(const struct oracle_model *model, uint64_t blocks,
+                                   uint64_t warps, const struct oracle_access *accesses,
+                                   size_t count);
 /* Models a launch of `blocks` blocks with `warps` warps each. The accesses may be in any order. */
 void oracle_model_run(const struct oracle_model *model, uint64_t blocks, uint64_t warps,
                       const struct oracle_access *accesses, size_t count,
