@@ -64,7 +64,8 @@ struct fth_lowered {
     uint32_t blocks, threads;
     uint32_t cluster;      /* blocks per cluster; 0: no clusters */
     uint64_t shared_bytes; /* dynamic shared memory per block */
-    double time_limit_s;   /* a launch that takes longer counts as hung */
+    /* A launch that takes longer counts as hung. 0 for chases, whose limit is that of the group. */
+    double time_limit_s;
     union {
         struct fth_lowered_chase chase;
         struct fth_lowered_stream stream;

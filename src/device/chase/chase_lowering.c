@@ -70,7 +70,6 @@ enum fth_status fth_chase_lower(const struct fth_runner *runner, struct fth_lowe
     }
     lowered->blocks = facts->sms;
     lowered->threads = warps * 32;
-    lowered->time_limit_s = FTH_MIN_TIME_LIMIT_S + plan->hops * FTH_MAX_HOP_S;
     if (request->sm != FTH_ANY_SM && request->sm >= runner->sm_count)
         return fth_fail(error, FTH_NOT_FOUND, "run experiments", NULL,
                         "the GPU has no SM with this index");

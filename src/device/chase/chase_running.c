@@ -132,7 +132,7 @@ static enum fth_status launch_once(struct fth_runner *runner, const struct fth_c
     const uint64_t arguments[] = {control->assigned, control->claimed, control->requests};
     const struct fth_machine_launch launch = {.module = runner->module,
                                               .kernel = "chase",
-                                              .blocks = runner->facts.sms,
+                                              .blocks = group->members[0].job->lowered.blocks,
                                               .threads = group->threads,
                                               .shared_bytes = group->shared_bytes,
                                               .carveout_percent = group->request->carveout_percent,
