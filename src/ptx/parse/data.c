@@ -108,7 +108,7 @@ static bool parse_initial_symbol(struct fth_ptx_parser *parser, uint64_t *value)
         return false;
     while (fth_ptx_token_is(&lexer->token, "+") || fth_ptx_token_is(&lexer->token, "-")) {
         bool minus = fth_ptx_token_is(&lexer->token, "-");
-        uint64_t offset;
+        uint64_t offset = 0;
         fth_ptx_lexer_next(lexer);
         if (!fth_ptx_parse_count(parser, INT64_MAX, &offset))
             return false;

@@ -90,7 +90,8 @@ static void put_count(struct fth_cells *cells, uint64_t number)
 }
 
 /* Returns what the column "launches" shows: the number of launches of a kernel or, if each launch
- * has a row, the index of the launch, from 1. A kernel with one launch has no row for its launch. */
+ * has a row, the index of the launch, from 1. A kernel with one launch has no row for its launch.
+ */
 static uint64_t launches_of(const struct fth_model_row *row, enum fth_model_view view)
 {
     if (view != FTH_MODEL_VIEW_LAUNCHES)

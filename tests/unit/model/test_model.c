@@ -120,8 +120,8 @@ static void issue_blocks(struct fth_cache_level *level, const char *blocks)
     size_t count = 0;
     for (; blocks[count]; count++)
         requests[count] = (struct fth_line_request){.line = (uint64_t)(blocks[count] - 'A') * 128,
-                                               .sectors = 1,
-                                               .warp = (uint32_t)count / 4};
+                                                    .sectors = 1,
+                                                    .warp = (uint32_t)count / 4};
     assert_true(fth_cache_level_run(level, requests, count, NULL, &counts, NULL));
 }
 

@@ -1,6 +1,6 @@
-/* Tests the probes of the L2 (probe/l2: l2_geometry.c, l2_outcomes.c, l2map.c) and the cold latency of memory
- * (probe/load_latency.c). The decisions are tested on samples that were made up or taken from an H200;
- * the probes run on small simulated GPUs, whose descriptions are the truth. */
+/* Tests the probes of the L2 (probe/l2: l2_geometry.c, l2_outcomes.c, l2map.c) and the cold latency
+ * of memory (probe/load_latency.c). The decisions are tested on samples that were made up or taken
+ * from an H200; the probes run on small simulated GPUs, whose descriptions are the truth. */
 #include "check.h"
 #include "folder.h"
 #include "noise.h"
