@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Maximum size of a file with a list of numbers, and maximum number of blocks of a random mapping,
+ * which has a table entry for each. Both only limit the memory; chosen, not derived. */
+enum { MAX_LIST_BYTES = 1 << 24, MAX_RANDOM_BLOCKS = 1 << 28 };
+
 struct fth_placement {
     uint64_t blocks, sms, blocks_at_once;
     uint64_t group;    /* consecutive blocks that go to one SM; 0: `table` is used */
@@ -33,7 +37,7 @@ enum fth_status fth_number_list(const char *what, const char *text, uint64_t max
     *numbers = NULL;
     *count = 0;
     if (*text == '@') {
-        status = fth_file_read(text + 1, 1 << 24, &content, error);
+        status = fth_file_read(text + 1, MAX_LIST_BYTES, &content, error);
         text = content.data ? content.data : "";
     }
     while (status == FTH_OK) {
@@ -108,7 +112,7 @@ static enum fth_status assign_randomly(struct fth_placement *placement, uint64_t
                                        struct fth_error *error)
 {
     struct fth_rng rng;
-    if (placement->blocks > (UINT64_C(1) << 28))
+    if (placement->blocks > MAX_RANDOM_BLOCKS)
         return refuse("gpu.mapping", "rand and shuffle support grids of at most 2^28 blocks",
                       error);
     fth_rng_init(&rng, seed);

@@ -12,6 +12,14 @@
 /* Smallest carve-out in bytes that the driver of an H200 chose (see choose_carveout). */
 enum { MIN_CARVEOUT = 32 << 10 };
 
+/* Limits of the parameters. They only refuse mistakes and sizes that would exhaust the memory;
+ * chosen, not derived. */
+#define MAX_LATENCY 1e6                      /* steps of a miss; further steps per busy MSHR */
+#define MAX_UNITS 4096                       /* banks of all partitions of a cache */
+#define MAX_BANK_LINES (UINT64_C(1) << 26)   /* also the limit of src/cache */
+#define MAX_ALL_L1_LINES (UINT64_C(1) << 28) /* lines of the L1s of all SMs */
+#define MAX_SECTORS 64                       /* of a line: the bits of a mask of sectors */
+
 static enum fth_status refuse(const char *name, const char *cause, struct fth_error *error)
 {
     return fth_fail(error, FTH_INVALID, "model caches", name, "%s", cause);
@@ -43,8 +51,8 @@ static bool parse_latency(const char *text, double *latency_fixed, double *laten
         return false;
     if (*end == ',')
         *latency_per_busy = fth_strtod(end + 1, &end);
-    return !*end && *latency_fixed >= 1 && *latency_fixed <= 1e6 && *latency_per_busy >= 0 &&
-           *latency_per_busy <= 1e6;
+    return !*end && *latency_fixed >= 1 && *latency_fixed <= MAX_LATENCY &&
+           *latency_per_busy >= 0 && *latency_per_busy <= MAX_LATENCY;
 }
 
 static enum fth_status set_sizes(const struct fth_model_params *params, enum fth_model_level level,
@@ -61,7 +69,7 @@ static enum fth_status set_sizes(const struct fth_model_params *params, enum fth
     if (!power_of_two(shape->line_bytes) || shape->line_bytes < 4)
         return refuse(lines, "the line size must be a power of two, at least 4 bytes", error);
     if (!power_of_two(shape->sector_bytes) || shape->sector_bytes > shape->line_bytes ||
-        shape->line_bytes / shape->sector_bytes > 64)
+        shape->line_bytes / shape->sector_bytes > MAX_SECTORS)
         return refuse(
             sectors,
             "the sector size must be a power of two that divides the line into at most 64 sectors",
@@ -99,13 +107,13 @@ static enum fth_status set_geometry(const struct fth_model_params *params,
         return refuse(first ? "l1.partition_bytes, l1.bank_bytes"
                             : "l2.partition_bytes, l2.bank_bytes",
                       "must be multiples of the line size", error);
-    if (shape->partitions * shape->banks > 4096)
+    if (shape->partitions * shape->banks > MAX_UNITS)
         return refuse(first ? "l1.banks" : "l2.banks", "partitions x banks must be at most 4096",
                       error);
     shape->lines = size_bytes / shape->line_bytes / (shape->partitions * shape->banks);
     const uint64_t sets = fth_model_integer(params, base + FTH_KEY_SETS);
     const uint64_t ways = fth_model_integer(params, base + FTH_KEY_WAYS);
-    if (shape->lines == 0 || shape->lines > (UINT64_C(1) << 26))
+    if (shape->lines == 0 || shape->lines > MAX_BANK_LINES)
         return refuse(first ? "l1.size_bytes" : "l2.size_bytes", "a bank must hold 1 to 2^26 lines",
                       error);
     if (!sets && !ways)
@@ -238,8 +246,7 @@ enum fth_status fth_model_setting(const struct fth_model_params *params,
     const double parallel =
         (double)(setting->sides * setting->l2.partitions * setting->l2.banks * setting->l2.ports);
     setting->l1.latency_per_busy *= (double)active / parallel;
-    if (setting->l1.lines * setting->l1.partitions * setting->l1.banks * active >
-        (UINT64_C(1) << 28))
+    if (setting->l1.lines * setting->l1.partitions * setting->l1.banks * active > MAX_ALL_L1_LINES)
         return refuse("gpu.sms",
                       "all L1s together have more than 2^28 lines; use fewer SMs or smaller L1s",
                       error);

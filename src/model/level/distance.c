@@ -27,7 +27,7 @@ enum { FANOUT_BITS = 4, FANOUT = 1 << FANOUT_BITS, LOWEST_BITS = 6 + FANOUT_BITS
  * 2^(10 + 4 + 20) bits, more than `span` can hold.
  * TABLE_AHEAD, TREE_AHEAD: how many accesses ahead the hash table and the tree are prefetched.
  * PENDING: how many distances wait for the prefetch of their profile entry. All three are
- * heuristic. */
+ * chosen, not derived. */
 enum { LARGE_LEVELS = 5, TABLE_AHEAD = 48, TREE_AHEAD = 16, PENDING = 16 };
 
 struct last_use {

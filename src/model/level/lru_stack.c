@@ -29,6 +29,8 @@
 
 #define FREE_WAY UINT64_MAX /* a value that is no line address */
 #define NOT_FOUND SIZE_MAX
+/* Maximum number of ways of a stack. It keeps searches short; chosen, not derived. */
+enum { MAX_WAYS = 64 };
 
 struct variant {
     size_t ways;
@@ -49,12 +51,12 @@ struct fth_lru_stack {
 };
 
 /* Lines are not divided into sectors, there is one bank, writes bypass the cache, and all sets have
- * the same number of ways. The limit of 64 ways is a heuristic: a search visits all of them. */
+ * the same number of ways. A search visits all ways, so there is a limit. */
 bool fth_lru_stack_supports(const struct fth_shape *shape)
 {
     return strcmp(shape->policy, "lru") == 0 && shape->sector_bytes == shape->line_bytes &&
            shape->partitions * shape->banks == 1 && shape->bypass == FTH_BYPASS_WRITES &&
-           shape->lines % shape->sets == 0 && shape->ways <= 64;
+           shape->lines % shape->sets == 0 && shape->ways <= MAX_WAYS;
 }
 
 static enum fth_status add_variant(struct fth_lru_stack *stack, uint64_t ways,

@@ -16,8 +16,8 @@
 
 #define NONE UINT32_MAX
 
-/* Hash buckets per entry of the ring. With four, most lines have a bucket of their own. Heuristic.
- */
+/* Hash buckets per entry of the ring. With four, most lines have a bucket of their own.
+ * Chosen, not derived. */
 enum { BUCKETS_PER_ENTRY = 4 };
 
 /* Allocates a ring of `capacity` entries (a power of two) and its hash table, and moves the
