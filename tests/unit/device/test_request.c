@@ -355,8 +355,8 @@ static void texts_of_all_families_are_read(void **state)
         "operate fma.f32 chains 8 rounds 64 threads 1024 sms 1 passes 5",
         "operate add.f16x2 chains 1 rounds 1 threads 1 sms 0",
         "operate copy.shared.4 chains 6 rounds 4 threads 256 sms 0 per-sm 2; stride 4",
-        "operate atomic.global chains 1 rounds 1 threads 256 sms 132 passes 2; stride 8 blocks "
-        "65536; carveout 25",
+        ("operate atomic.global chains 1 rounds 1 threads 256 sms 132 passes 2; stride 8 blocks "
+         "65536; carveout 25"),
         "sweep triad f64 1073741824 264x1024 vector 16 unroll 4 hinted repeats 5; cold",
         "sweep copy f32 4096 1x32 vector 4 unroll 1",
         "transfer to-device pinned 268435456 repeats 5",
