@@ -13,6 +13,7 @@
 
 #include <fathom/fathom.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,9 +75,9 @@ static void print_rows(const struct fth_model_result *result)
     for (size_t i = 0; (row = fth_model_row(result, i)); i++) {
         if (row->instruction || row->launch != SIZE_MAX)
             continue; /* Rows of instructions and of single launches follow that of their kernel. */
-        printf("%-16s %6.1f %% %6.1f %% %12llu\n", row->kernel,
+        printf("%-16s %6.1f %% %6.1f %% %12" PRIu64 "\n", row->kernel,
                100 * fth_model_hit_ratio(&row->l1, true), 100 * fth_model_hit_ratio(&row->l2, true),
-               (unsigned long long)(row->dram_reads + row->dram_writes));
+               row->dram_reads + row->dram_writes);
     }
 }
 

@@ -74,8 +74,14 @@ struct fth_embedded {
 FTH_PRINTF(5, 6)
 enum fth_status fth_fail(struct fth_error *error, enum fth_status status, const char *operation,
                          const char *argument, const char *cause, ...);
-/* Fails with FTH_NO_MEMORY; `argument` may be NULL. */
-enum fth_status fth_no_memory(struct fth_error *error, const char *operation, const char *argument);
+/* Fails with FTH_NO_MEMORY; `argument` may be NULL. It is inline so that static analysis sees its
+ * result. */
+static inline enum fth_status fth_no_memory(struct fth_error *error, const char *operation,
+                                            const char *argument)
+{
+    fth_fail(error, FTH_NO_MEMORY, operation, argument, "out of memory");
+    return FTH_NO_MEMORY;
+}
 /* Passes the failure in `from` on to the caller of a function that received it in a struct of its
  * own: copies all of it, the excerpt included, unless `error` is NULL or already holds an error.
  * Returns the status of `from`. */

@@ -31,11 +31,6 @@ enum fth_status fth_fail(struct fth_error *error, enum fth_status status, const 
     return status;
 }
 
-enum fth_status fth_no_memory(struct fth_error *error, const char *operation, const char *argument)
-{
-    return fth_fail(error, FTH_NO_MEMORY, operation, argument, "out of memory");
-}
-
 enum fth_status fth_error_move(struct fth_error *error, const struct fth_error *from)
 {
     if (error && error->status == FTH_OK)

@@ -203,9 +203,9 @@ enum fth_status fth_file_write(const char *path, const void *data, size_t size,
 {
     struct fth_atomic_file *file = NULL;
     enum fth_status status = fth_atomic_open(path, &file, error);
-    if (status == FTH_OK)
+    if (file)
         status = fth_atomic_write(file, data, size, error);
-    if (status == FTH_OK)
+    if (file && status == FTH_OK)
         return fth_atomic_commit(file, error);
     fth_atomic_abort(file);
     return status;

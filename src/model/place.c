@@ -210,6 +210,8 @@ uint32_t fth_placement_sm(const struct fth_placement *placement, uint64_t block,
 uint64_t fth_placement_waves(const struct fth_placement *placement)
 {
     const uint64_t group = placement->group;
+    if (!group && !placement->table_size)
+        return 1; /* not possible: without a group there is a table */
     /* The most blocks that one SM executes, rounded up to whole groups or whole tables. */
     const uint64_t max_blocks =
         group ? (placement->blocks + group * placement->sms - 1) / (group * placement->sms) * group

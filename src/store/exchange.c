@@ -130,8 +130,8 @@ static enum fth_status check_name(const struct location *location, const char *n
  * form. */
 static enum fth_status check_key(const struct location *location, const char *key)
 {
-    const size_t digits = strspn(key, "0123456789abcdefghijklmnopqrstuvwxyz-");
-    return digits == strlen(key) && digits >= 8 && digits <= 64
+    const size_t digits = key ? strspn(key, "0123456789abcdefghijklmnopqrstuvwxyz-") : 0;
+    return key && digits == strlen(key) && digits >= 8 && digits <= 64
                ? FTH_OK
                : refuse(location, "key", "must be 8 to 64 digits, lower-case letters and dashes");
 }

@@ -130,7 +130,7 @@ static uint64_t run_level(const uint64_t *lines)
                                     .sector_shift = 5,
                                     .sets = SETS,
                                     .ways = WAYS,
-                                    .lines = SETS * WAYS,
+                                    .lines = (uint64_t)SETS * WAYS,
                                     .partitions = 1,
                                     .banks = 1,
                                     .ports = 2,

@@ -121,12 +121,12 @@ static enum fth_status launch_once(struct fth_runner *runner, const struct fth_c
                                    const struct control *control, uint32_t *tables,
                                    struct fth_error *error)
 {
-    memset(tables, 0, (size_t)2 * TABLE_BYTES);
+    memset(tables, 0, (size_t)UINT64_C(2) * TABLE_BYTES);
     for (size_t i = 0; i < group->count; i++)
         if (!group->members[i].served)
             tables[group->members[i].sm] = (uint32_t)i + 1;
-    FTH_TRY(runner->ops->upload(runner->machine, control->assigned, tables, (size_t)2 * TABLE_BYTES,
-                                error));
+    FTH_TRY(runner->ops->upload(runner->machine, control->assigned, tables,
+                                (size_t)UINT64_C(2) * TABLE_BYTES, error));
     if (group->request->cold)
         FTH_TRY(fth_runner_flush(runner, error));
     const uint64_t arguments[] = {control->assigned, control->claimed, control->requests};
@@ -147,7 +147,7 @@ static enum fth_status launch_once(struct fth_runner *runner, const struct fth_c
 static enum fth_status launch_group(struct fth_runner *runner, struct fth_chase_group *group,
                                     const struct control *control, struct fth_error *error)
 {
-    uint32_t *tables = malloc((size_t)2 * TABLE_BYTES);
+    uint32_t *tables = malloc((size_t)UINT64_C(2) * TABLE_BYTES);
     uint32_t *marks = calloc(group->count, sizeof *marks);
     enum fth_status status = tables && marks ? FTH_OK : fth_no_memory(error, operation, NULL);
     size_t left = group->count;
@@ -213,14 +213,14 @@ static enum fth_status run_group(struct fth_runner *runner, struct fth_chase_sta
 {
     const uint64_t request_bytes = group->count * sizeof(struct fth_chase_request);
     const uint64_t mark_bytes = (group->count * 4 + 7) / 8 * 8;
-    const uint64_t before_samples = 2 * TABLE_BYTES + request_bytes + mark_bytes;
+    const uint64_t before_samples = UINT64_C(2) * TABLE_BYTES + request_bytes + mark_bytes;
     uint64_t at;
     FTH_TRY(
         place_control(runner, state, group, before_samples + group->sample_count * 4, &at, error));
     const struct control control = {.assigned = at,
                                     .claimed = at + TABLE_BYTES,
-                                    .requests = at + 2 * TABLE_BYTES,
-                                    .marks = at + 2 * TABLE_BYTES + request_bytes,
+                                    .requests = at + UINT64_C(2) * TABLE_BYTES,
+                                    .marks = at + UINT64_C(2) * TABLE_BYTES + request_bytes,
                                     .samples = at + before_samples};
     FTH_TRY(upload_group(runner, state, group, &control, error));
     FTH_TRY(launch_group(runner, group, &control, error));

@@ -309,7 +309,8 @@ static enum fth_status prepare(const struct stream_run *run, uint64_t *source,
                    ? launch(run, *source, stream->bytes, false, error)
                    : FTH_OK;
     if (!l2_is_prepared) {
-        const uint64_t group = group_bytes(stream), arrays = plan->piece_bytes / plan->arrays_bytes;
+        const uint64_t group = group_bytes(stream),
+                       arrays = stream->kind == FTH_STREAM_COPY ? 2 : 1;
         const uint64_t bytes =
             (fth_runner_l2_bytes(run->runner) / arrays + group - 1) / group * group;
         FTH_TRY(launch(run, fth_pool_take(&state->pool, bytes * arrays), bytes, false, error));

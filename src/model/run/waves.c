@@ -241,7 +241,7 @@ static enum fth_status run_used_waves(struct wave_reader *reader, struct fth_err
     enum fth_status status = find_waves(reader, &waves, &count, error);
     if (waves)
         qsort(waves, count, sizeof *waves, compare);
-    for (size_t i = 0; i < count && status == FTH_OK && !reader->enough; i++)
+    for (size_t i = 0; waves && i < count && status == FTH_OK && !reader->enough; i++)
         if (i == 0 || waves[i] != waves[i - 1])
             status = run_window(reader, &(struct window){waves[i], 1}, error);
     free(waves);

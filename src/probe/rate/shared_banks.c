@@ -105,7 +105,8 @@ enum fth_status fth_probe_banks(const struct fth_prober *prober, struct fth_bank
     struct fth_figure half_warp = {0}, full_warp = {0}, spaced = {0};
     FTH_TRY(latency(prober, FTH_LOAD_SHARED_8, WARP_LANES / 2, WIDE_BYTES, &half_warp, error));
     FTH_TRY(latency(prober, FTH_LOAD_SHARED_8, WARP_LANES, WIDE_BYTES, &full_warp, error));
-    FTH_TRY(latency(prober, FTH_LOAD_SHARED_8, WARP_LANES, 2 * WIDE_BYTES, &spaced, error));
+    FTH_TRY(
+        latency(prober, FTH_LOAD_SHARED_8, WARP_LANES, UINT64_C(2) * WIDE_BYTES, &spaced, error));
     found->samples += half_warp.samples + full_warp.samples + spaced.samples;
     fit(cycles, found);
     found->first_cycles = cycles[0];

@@ -196,6 +196,7 @@ static inline bool find_hosts_in(uint8_t *memory, uint64_t base, uint64_t size, 
     FOR_LANES(group->mask, {
         uint64_t offset = group->addresses[lane] - base;
         invalid |= (uint64_t)(offset > last) | (group->addresses[lane] & (bytes - 1));
+        /* NOLINTNEXTLINE(performance-no-int-to-ptr): the offset may lie outside of the memory. */
         group->host[lane] = (uint8_t *)((uintptr_t)memory + (uintptr_t)offset);
     });
     return invalid == 0;

@@ -32,11 +32,11 @@ bool fth_ptx_lexer_no_memory(struct fth_ptx_lexer *lexer)
     return false;
 }
 
-bool fth_ptx_lexer_fail(struct fth_ptx_lexer *lexer, const struct fth_ptx_token *token,
-                        const char *cause, ...)
+void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, const struct fth_ptx_token *token,
+                          const char *cause, ...)
 {
     if (lexer->status != FTH_OK)
-        return false;
+        return;
     char text[256];
     va_list arguments;
     va_start(arguments, cause);
@@ -65,7 +65,6 @@ bool fth_ptx_lexer_fail(struct fth_ptx_lexer *lexer, const struct fth_ptx_token 
                  (int)(token->start - shown), "");
     }
     stop(lexer, FTH_INVALID);
-    return false;
 }
 
 static bool skip_blank(struct fth_ptx_lexer *lexer)
@@ -142,7 +141,7 @@ static void lex_number(struct fth_ptx_lexer *lexer)
             stop++;
     }
     if (*stop != '\0')
-        fth_ptx_lexer_fail(lexer, token, "invalid number");
+        fth_ptx_lexer_report(lexer, token, "invalid number");
 }
 
 void fth_ptx_lexer_next(struct fth_ptx_lexer *lexer)
@@ -167,7 +166,7 @@ void fth_ptx_lexer_next(struct fth_ptx_lexer *lexer)
         while (at < lexer->end && *at != '"' && *at != '\n')
             at++;
         if (at == lexer->end || *at != '"') {
-            fth_ptx_lexer_fail(lexer, token, "unterminated string");
+            fth_ptx_lexer_report(lexer, token, "unterminated string");
             return;
         }
         at++;

@@ -46,9 +46,10 @@ bool fth_ptx_lexer_expect(struct fth_ptx_lexer *lexer, const char *text);
 struct fth_ptx_lexer fth_ptx_lexer_ahead(const struct fth_ptx_lexer *lexer);
 /* Both report an error and return false, so that a caller can `return` them. Only the first error
  * is kept. The first one reports "line 12: CAUSE", and the line with a caret under the token. */
+#define fth_ptx_lexer_fail(...) (fth_ptx_lexer_report(__VA_ARGS__), false)
 FTH_PRINTF(3, 4)
-bool fth_ptx_lexer_fail(struct fth_ptx_lexer *lexer, const struct fth_ptx_token *token,
-                        const char *cause, ...);
+void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, const struct fth_ptx_token *token,
+                          const char *cause, ...);
 bool fth_ptx_lexer_no_memory(struct fth_ptx_lexer *lexer);
 
 #endif

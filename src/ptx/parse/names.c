@@ -50,8 +50,8 @@ struct fth_ptx_symbol *fth_ptx_parser_define(struct fth_ptx_parser *parser,
     struct fth_ptx_symbol *old = fth_ptx_parser_find(parser, token->start, token->size);
     uint32_t scope = parser->scope_ids[parser->depth];
     if (old && old->scope == scope) {
-        fth_ptx_lexer_fail(&parser->lexer, token, "'%.*s' is declared twice", (int)token->size,
-                           token->start);
+        fth_ptx_lexer_report(&parser->lexer, token, "'%.*s' is declared twice", (int)token->size,
+                             token->start);
         return NULL;
     }
     struct fth_ptx_symbol *symbol = fth_arena_alloc(&parser->module->arena, sizeof *symbol);
