@@ -25,7 +25,8 @@ struct fth_placement {
 
 static enum fth_status refuse(const char *name, const char *cause, struct fth_error *error)
 {
-    return fth_fail(error, FTH_INVALID, "model caches", name, "%s", cause);
+    fth_fail(error, FTH_INVALID, "model caches", name, "%s", cause);
+    return FTH_INVALID;
 }
 
 enum fth_status fth_number_list(const char *what, const char *text, uint64_t max,
@@ -210,8 +211,6 @@ uint32_t fth_placement_sm(const struct fth_placement *placement, uint64_t block,
 uint64_t fth_placement_waves(const struct fth_placement *placement)
 {
     const uint64_t group = placement->group;
-    if (!group && !placement->table_size)
-        return 1; /* not possible: without a group there is a table */
     /* The most blocks that one SM executes, rounded up to whole groups or whole tables. */
     const uint64_t max_blocks =
         group ? (placement->blocks + group * placement->sms - 1) / (group * placement->sms) * group
