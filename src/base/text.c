@@ -1,5 +1,5 @@
 /* Text utilities: parsing and formatting sizes, finding the word that a misspelt word resembles,
- * and making text safe to print. */
+ * making text safe to print, and naming positions in source code. */
 #include "base/base.h"
 
 #include <ctype.h>
@@ -221,4 +221,26 @@ size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t colum
         used += fth_text_columns(ellipsis);
     }
     return used;
+}
+
+const char *fth_source_file(const struct fth_source_position *position)
+{
+    const char *file = position ? position->file : NULL;
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    return slash ? slash + 1 : file;
+}
+
+const char *fth_source_text(const struct fth_source_position *position, char *text, size_t size)
+{
+    size_t used = 0;
+    if (size)
+        *text = '\0';
+    for (const struct fth_source_position *at = position; at && used < size; at = at->inlined_at) {
+        const char *file = fth_source_file(at);
+        int added =
+            snprintf(text + used, size - used, "%s%s%s%u", at == position ? "" : ", inlined at ",
+                     file ? file : "line ", file ? ":" : "", at->line);
+        used += added > 0 ? (size_t)added : 0;
+    }
+    return text;
 }

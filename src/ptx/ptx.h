@@ -17,7 +17,9 @@
  *   assemble.c    one instruction                    barrier.c      barriers of blocks, clusters
  *   operand.c     its operands                       execute_*.c    the instructions
  *   modifiers.c   the words after an opcode          address.c      the memory of an access
- *   operands.c    registers read and written         special.c      special registers
+ *   dependences.c registers read and written         special.c      special registers
+ *   placement.c   where operands are stored
+ *   position.c    positions in the source
  *   constant_expression.c  constant expressions
  */
 #ifndef FTH_PTX_H
@@ -159,11 +161,12 @@ struct fth_ptx_warp_id {
 /* One memory instruction of one warp. */
 struct fth_ptx_access {
     struct fth_ptx_warp_id who;
-    uint32_t instruction;              /* index in the function */
-    uint32_t line;                     /* in the PTX text */
-    uint32_t source_file, source_line; /* from .loc; 0 if unknown */
-    enum fth_ptx_space space;          /* the space that the address refers to, never GENERIC */
-    uint32_t target;                   /* for SHARED: cluster rank of the block that owns it */
+    uint32_t instruction;                     /* index in the function */
+    uint32_t line;                            /* in the PTX text */
+    uint32_t source_file;                     /* from .loc: the number of the file; 0: unknown */
+    const struct fth_source_position *source; /* valid as long as the module; NULL: unknown */
+    enum fth_ptx_space space; /* the space that the address refers to, never GENERIC */
+    uint32_t target;          /* for SHARED: cluster rank of the block that owns it */
     enum fth_ptx_cache_op cache_op;
     enum fth_ptx_access_kind kind;
     uint32_t mask;             /* lanes that take part */

@@ -26,14 +26,20 @@ void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
     va_start(arguments, cause);
     vsnprintf(text, sizeof text, cause, arguments);
     va_end(arguments);
+    char source[160] = "";
+    if (inst->source) {
+        const char *start = ", source ";
+        snprintf(source, sizeof source, "%s", start);
+        fth_source_text(inst->source, source + strlen(start), sizeof source - strlen(start));
+    }
     uint64_t thread = (uint64_t)warp->index * LANES + (uint64_t)lane;
     const uint32_t *size = run->threads, *xyz = warp->block->xyz;
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK) {
         run->status = FTH_INVALID;
         fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->name,
-                 "line %u (%s), block (%u,%u,%u), thread (%u,%u,%u): %s", inst->line, inst->opcode,
-                 xyz[0], xyz[1], xyz[2], (unsigned)(thread % size[0]),
+                 "line %u (%s)%s, block (%u,%u,%u), thread (%u,%u,%u): %s", inst->line,
+                 inst->opcode, source, xyz[0], xyz[1], xyz[2], (unsigned)(thread % size[0]),
                  (unsigned)(thread / size[0] % size[1]), (unsigned)(thread / size[0] / size[1]),
                  text);
     }

@@ -12,8 +12,8 @@
 static struct fth_ptx_inst blank_instruction(const struct fth_ptx_parser *parser, uint32_t line)
 {
     struct fth_ptx_inst inst = {.line = line,
-                                .file = parser->file,
-                                .source_line = parser->source_line,
+                                .source_file = parser->file,
+                                .source = parser->source,
                                 .predicate = UINT32_MAX,
                                 .predicate2 = UINT32_MAX};
     for (size_t i = 0; i < FTH_COUNT(inst.d); i++)

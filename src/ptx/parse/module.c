@@ -26,13 +26,8 @@ static bool parse_directive(struct fth_ptx_parser *parser)
         return fth_ptx_parse_variable(parser, FTH_SPACE_CONST, external);
     if (fth_ptx_lexer_accept(lexer, ".shared"))
         return fth_ptx_parse_variable(parser, FTH_SPACE_SHARED, external);
-    if (fth_ptx_lexer_accept(lexer, ".file")) {
-        fth_ptx_lexer_next(lexer); /* number, name, and optionally a timestamp and a size */
-        fth_ptx_lexer_next(lexer);
-        while (fth_ptx_lexer_accept(lexer, ","))
-            fth_ptx_lexer_next(lexer);
-        return true;
-    }
+    if (fth_ptx_lexer_accept(lexer, ".file"))
+        return fth_ptx_parse_file(parser);
     if (fth_ptx_lexer_accept(lexer, ".pragma") || fth_ptx_lexer_accept(lexer, ".alias"))
         return fth_ptx_skip_statement(parser);
     if (fth_ptx_token_is(&lexer->token, ".section"))
@@ -133,6 +128,7 @@ static bool parse_module(struct fth_ptx_parser *parser)
     while (parser->lexer.token.kind != TOKEN_END)
         if (!parse_directive(parser))
             return false;
+    fth_ptx_name_files(parser);
     return parser->lexer.status == FTH_OK && finish(parser);
 }
 
@@ -144,6 +140,7 @@ static void parser_destroy(struct fth_ptx_parser *parser)
     free(parser->scoped);
     free(parser->labels);
     free(parser->uses);
+    free(parser->files);
     free(parser);
 }
 

@@ -42,8 +42,22 @@ struct fth_ptx_label_use {
     uint32_t inst;    /* otherwise, the index of the branch; code can still move in memory */
 };
 
-/* The size of the hash table and the maximum depth of nested braces. Chosen, not derived; compilers
- * nest a few levels at most. */
+/* A position in the source, from a .loc directive. */
+struct fth_ptx_place {
+    struct fth_source_position position; /* the name of the file is set by fth_ptx_name_files */
+    uint32_t file_number, column;
+    size_t function; /* index of the function that the directive is in */
+    struct fth_ptx_place *next_in_bucket;
+};
+
+/* A source file, from a .file directive. */
+struct fth_ptx_file {
+    uint32_t number;
+    const char *name;
+};
+
+/* The size of the hash tables and the maximum depth of nested braces. Chosen, not derived;
+ * compilers nest a few levels at most. */
 enum { BUCKETS = 1024, MAX_SCOPE_DEPTH = 64 };
 
 struct fth_ptx_parser {
@@ -64,7 +78,11 @@ struct fth_ptx_parser {
     size_t label_count, label_capacity;
     struct fth_ptx_label_use *uses;
     size_t use_count, use_capacity;
-    uint32_t file, source_line;   /* from the last .loc */
+    struct fth_ptx_place *places[BUCKETS]; /* of all .loc directives, the last one first */
+    struct fth_ptx_file *files;
+    size_t file_count, file_capacity;
+    uint32_t file;                            /* from the last .loc: the number of the file, */
+    const struct fth_source_position *source; /* and the position; NULL: unknown */
     uint64_t function_shared_end; /* end of the shared variables declared in the kernel */
     /* End of the shared variables of the kernels that can call functions which the file declares
      * before them and defines after them. */
@@ -115,6 +133,16 @@ bool fth_ptx_skip_statement(struct fth_ptx_parser *parser);
 bool fth_ptx_skip_braces(struct fth_ptx_parser *parser);
 /* Returns which of the functions that nvcc calls for printf and assert this is, if any. */
 enum fth_ptx_builtin fth_ptx_find_builtin(const char *name);
+
+/* ---- position.c ---- */
+
+/* Parses a .loc directive after ".loc". */
+bool fth_ptx_parse_location(struct fth_ptx_parser *parser);
+/* Parses a .file directive after ".file". */
+bool fth_ptx_parse_file(struct fth_ptx_parser *parser);
+/* Sets the names of the files of all positions. Called at the end, because compilers write .file
+ * directives after the functions. */
+void fth_ptx_name_files(struct fth_ptx_parser *parser);
 
 /* ---- data.c ---- */
 

@@ -71,6 +71,7 @@ struct import {
      * gaps, the missing instructions have 4 bytes per lane. */
     struct fth_trace_instruction *declared;
     size_t declared_count, declared_capacity;
+    struct fth_arena arena; /* positions in the source, from '# source' lines */
     struct fth_error *error;
 };
 
@@ -365,6 +366,37 @@ static enum fth_status read_instruction(struct import *import, const char *text)
     return FTH_OK;
 }
 
+/* Reads "N LINE FILE", where N is the number of an instruction and FILE the rest of the line. The
+ * first such line of an instruction is its position, the next one the call of the inlined function
+ * that contains it, and so on. Positions beyond FTH_MAX_SOURCE_LEVELS are ignored. */
+static enum fth_status read_source(struct import *import, const char *text)
+{
+    uint64_t numbers[2];
+    const char *file = text;
+    if (!fth_text_numbers(text, 10, UINT32_MAX, 2, numbers) || numbers[0] >= import->declared_count)
+        return refuse(import,
+                      "expected 'source N LINE FILE', with the number N of an instruction above");
+    for (int i = 0; i < 2; i++) {
+        file += strspn(file, " \t");
+        file += strcspn(file, " \t");
+    }
+    file += strspn(file, " \t");
+    const struct fth_source_position **end = &import->declared[numbers[0]].source;
+    size_t levels = 0;
+    /* The list is constant for everyone but the importer, which allocated it. */
+    for (; *end; end = &((struct fth_source_position *)(uintptr_t)*end)->inlined_at)
+        levels++;
+    if (levels == FTH_MAX_SOURCE_LEVELS)
+        return FTH_OK;
+    struct fth_source_position *position = fth_arena_alloc(&import->arena, sizeof *position);
+    const char *name = *file ? fth_arena_text(&import->arena, file) : NULL;
+    if (!position || (*file && !name))
+        return fth_no_memory(import->error, "read trace", import->path);
+    *position = (struct fth_source_position){.file = name, .line = (uint32_t)numbers[1]};
+    *end = position;
+    return FTH_OK;
+}
+
 /* Reads a line that starts with #. */
 static enum fth_status read_comment(struct import *import, char *text)
 {
@@ -383,6 +415,8 @@ static enum fth_status read_comment(struct import *import, char *text)
         return read_shape(import, rest, import->block);
     if ((rest = fth_text_after(text, "instruction ")))
         return read_instruction(import, rest);
+    if ((rest = fth_text_after(text, "source ")))
+        return read_source(import, rest);
     return FTH_OK;
 }
 
@@ -405,5 +439,6 @@ enum fth_status fth_tuples_import(const struct fth_trace_input *input,
     fth_lines_close(import.lines);
     free(import.accesses);
     free(import.declared);
+    fth_arena_fini(&import.arena);
     return status;
 }
