@@ -87,6 +87,8 @@ void cli_print_man(void)
     put("GPU descriptions. PREFIX is the parent of the folder of the program (PREFIX/bin/fathom),\n"
         "and the prefix that fathom was built for. These files take precedence over the\n"
         "descriptions built into the program, so that a site can add its own.\n");
+    printf(".TP\n.I PREFIX/share/doc/fathom/\n");
+    put("The folders docs and examples, to which this page refers.\n");
     printf(".TP\n.I $XDG_DATA_HOME/fathom/fingerprints.db\n");
     put("GPU fingerprints, unless --store names another file. If XDG_DATA_HOME is not set,\n"
         "~/.local/share is used instead.\n");
