@@ -20,6 +20,7 @@
  *   dependences.c registers read and written         special.c      special registers
  *   placement.c   where operands are stored
  *   position.c    positions in the source
+ *   binary.c      files that are not PTX
  *   constant_expression.c  constant expressions
  */
 #ifndef FTH_PTX_H
@@ -44,6 +45,12 @@ FTH_MUST_USE enum fth_status fth_ptx_read_file(const char *path, struct fth_ptx_
 FTH_MUST_USE enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t size,
                                                   uint64_t address, struct fth_ptx_module **module,
                                                   struct fth_error *error);
+/* If the data is a binary file, returns what kind of file it is, such as "a fatbin"; otherwise
+ * NULL. FTH_PTX_FROM_BINARY says how to get PTX instead. */
+const char *fth_ptx_binary_kind(const void *data, size_t size);
+#define FTH_PTX_FROM_BINARY                                                                        \
+    "if it contains PTX, 'cuobjdump -ptx FILE' extracts it; otherwise compile the source with "    \
+    "'nvcc -ptx'"
 /* Returns the size of the module's code if every instruction takes FTH_PTX_INSTRUCTION_BYTES. Each
  * function is padded to 128 bytes. */
 uint64_t fth_ptx_code_bytes(const struct fth_ptx_module *module);

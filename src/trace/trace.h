@@ -47,6 +47,7 @@ struct fth_trace_input {
     const char *name; /* for messages: the path, or "standard input" */
     int fd;           /* can seek */
     enum fth_trace_input_kind kind;
+    const char *binary; /* if the kind is unknown: what kind of binary file it is; NULL: no idea */
 };
 
 /* Opens a file, or standard input with "-", and recognises its kind. `log` can interrupt the

@@ -193,7 +193,8 @@ static bool parse_ordinary(struct fth_ptx_parser *parser, const struct fth_ptx_t
         return fth_ptx_lexer_fail(&parser->lexer, token,
                                   "'%.*s' with these operands is not supported", (int)token->size,
                                   token->start);
-    return append(parser, inst) != NULL;
+    return fth_ptx_check_addresses(parser, inst, base, operands, count) &&
+           append(parser, inst) != NULL;
 }
 
 /* Parses the operands of an instruction that only changes the control flow, and emits it. */

@@ -38,7 +38,7 @@ static bool parse_register_parameter(struct fth_ptx_parser *parser, struct fth_p
         fth_ptx_parser_define(parser, &declaration.name, SYMBOL_REGISTER);
     if (!symbol || !add_slot(parser, slots, count, &declaration))
         return false;
-    if (declaration.has_array)
+    if (declaration.dimensions)
         return fth_ptx_lexer_fail(lexer, &declaration.name,
                                   "a parameter in a register cannot be an array");
     symbol->type = declaration.type;

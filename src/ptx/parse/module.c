@@ -82,9 +82,10 @@ static bool finish(struct fth_ptx_parser *parser)
         if (!function->has_body)
             function->builtin = fth_ptx_find_builtin(function->name);
     }
-    /* Dynamic shared memory is aligned to 128 bytes. Chosen, not derived: this is more than any PTX
-     * type needs. Limitation: a larger .align has no effect here. */
-    module->dynamic_shared = fth_ptx_align_up(end, 128);
+    /* Dynamic shared memory is aligned to 128 bytes, or more if a declaration says so. Chosen, not
+     * derived: this is more than any PTX type needs. */
+    const uint64_t align = parser->dynamic_align > 128 ? parser->dynamic_align : 128;
+    module->dynamic_shared = fth_ptx_align_up(end, align);
     for (size_t i = 0; i < module->function_count; i++) {
         struct fth_ptx_function *function = &module->functions[i];
         if (!fth_ptx_find_operands(module, function, module->code_bytes))
@@ -156,6 +157,10 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
 {
     *out = NULL;
     enum fth_status status = FTH_OK;
+    const char *binary = fth_ptx_binary_kind(text, size);
+    if (binary)
+        return fth_fail(error, FTH_INVALID, "read PTX", name,
+                        "this is %s, not PTX; " FTH_PTX_FROM_BINARY, binary);
     struct fth_ptx_module *module = calloc(1, sizeof *module);
     struct fth_ptx_parser *parser = calloc(1, sizeof *parser);
     if (module) {

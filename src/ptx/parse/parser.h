@@ -83,6 +83,7 @@ struct fth_ptx_parser {
     size_t file_count, file_capacity;
     uint32_t file;                            /* from the last .loc: the number of the file, */
     const struct fth_source_position *source; /* and the position; NULL: unknown */
+    uint64_t dynamic_align;                   /* maximum alignment of dynamic shared memory */
     uint64_t function_shared_end; /* end of the shared variables declared in the kernel */
     /* End of the shared variables of the kernels that can call functions which the file declares
      * before them and defines after them. */
@@ -146,11 +147,16 @@ void fth_ptx_name_files(struct fth_ptx_parser *parser);
 
 /* ---- data.c ---- */
 
+/* Maximum number of dimensions of an array. Chosen, not derived. */
+enum { MAX_DIMENSIONS = 8 };
+
 struct fth_ptx_declaration {
     enum fth_ptx_type type;
     uint64_t align, bytes;
-    bool has_array;  /* name[N] or name[] */
-    bool open_array; /* name[] */
+    unsigned vector;                /* elements of .v2 and .v4; 1: no vector */
+    unsigned dimensions;            /* of name[2][3]: 2; 0: no array */
+    uint64_t sizes[MAX_DIMENSIONS]; /* of the dimensions */
+    bool open_array;                /* name[]: the first size is that of the initial value, or 0 */
     struct fth_ptx_token name;
 };
 

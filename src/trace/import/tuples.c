@@ -189,10 +189,40 @@ static enum fth_status write_accesses(struct import *import)
 /* Writes the collected launch, if there is one, and prepares for the next. A text trace does not
  * contain the totals that struct fth_trace_launch has for other memory spaces: the numbers of their
  * accesses are written as 0, and the shared memory per block as UINT64_MAX (unknown). */
+static enum fth_status refuse_access(const struct import *import,
+                                     const struct thread_access *access, const char *what,
+                                     uint64_t index, const char *of, const uint32_t shape[3])
+{
+    return fth_fail(import->error, FTH_INVALID, "read trace", import->path,
+                    "line %llu: %s %llu is outside of the %s, which is %ux%ux%u; correct '# %s' or "
+                    "leave it out",
+                    (unsigned long long)access->record, what, (unsigned long long)index, of,
+                    shape[0], shape[1], shape[2], of);
+}
+
+/* Refuses accesses outside of the grid or the block, if the text states their sizes. Dimensions are
+ * below 2^31, so the product of two does not overflow. */
+static enum fth_status check_shape(const struct import *import)
+{
+    const uint32_t *grid = import->grid, *block = import->block;
+    const uint64_t rows = (uint64_t)grid[0] * grid[1];
+    const uint64_t threads = (uint64_t)block[0] * block[1] * block[2]; /* at most 1024 */
+    for (size_t i = 0; i < import->count; i++) {
+        const struct thread_access *access = &import->accesses[i];
+        const uint64_t thread = (uint64_t)access->warp * 32 + access->lane;
+        if (grid[0] && access->block / rows >= grid[2])
+            return refuse_access(import, access, "block", access->block, "grid", grid);
+        if (block[0] && thread >= threads)
+            return refuse_access(import, access, "thread", thread, "block", block);
+    }
+    return FTH_OK;
+}
+
 static enum fth_status end_launch(struct import *import)
 {
     if (!import->has_content)
         return FTH_OK;
+    FTH_TRY(check_shape(import));
     infer_shape(import);
     if (import->count) {
         qsort(import->accesses, import->count, sizeof *import->accesses, by_thread);
