@@ -68,7 +68,8 @@ static enum fth_status add_preset(const struct cli_arguments *arguments, const c
         arguments->word_count ? arguments->words[0] : find_workloads(found, sizeof found);
     enum fth_status status = fth_explore_preset(exploration, preset, folder, launch->sizes,
                                                 launch->size_count, &cli_log, error);
-    if (status == FTH_NOT_FOUND && !arguments->word_count && folder != found)
+    if (status == FTH_NOT_FOUND && !arguments->word_count &&
+        strncmp(error->argument, folder, strlen(folder)) == 0)
         cli_message("there is no folder examples/workloads here or in the installation; name the "
                     "folder of the workloads: 'fathom explore --preset %s FOLDER'",
                     preset);
