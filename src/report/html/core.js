@@ -26,7 +26,7 @@ function cut(text, maxLength = 60) {
 }
 
 /* Limits texts to `maxLength` characters so that different texts stay different. The middle of a longer text is replaced by an ellipsis. Where
-   this makes two texts equal, the beginning of their difference is shown instead and, if they are still equal, they are numbered. */
+   this makes two texts equal, the beginning of their difference is shown, too, and if they are still equal, they are numbered. */
 function cutDistinct(texts, maxLength) {
   const whole = texts.map(String), different = [...new Set(whole)], shown = new Map(), used = new Set();
   const middle = (text) => text.length <= maxLength ? text : `${text.slice(0, Math.ceil(maxLength / 2) - 1)}…${text.slice(text.length - Math.floor(maxLength / 2))}`;
@@ -37,8 +37,8 @@ function cutDistinct(texts, maxLength) {
     if (same.length > 1) {
       let from = 0;
       while (same.every((other) => other[from] === text[from])) from++;
-      const start = Math.max(1, Math.min(from - 4, text.length - maxLength + 5));
-      short = `${text.slice(0, 4)}…${cut(text.slice(start), maxLength - 5)}`;
+      const end = Math.floor(0.4 * maxLength), start = Math.max(4, from - 2);
+      short = `${text.slice(0, 4)}…${text.slice(start, start + maxLength - end - 6)}…${text.slice(text.length - end)}`;
     }
     for (let i = 2; used.has(short); i++) short = `${cut(short.replace(/ #[0-9]+$/, ""), maxLength - 5)} #${i}`;
     used.add(short);
