@@ -305,6 +305,108 @@ static void writes_hit_sectors_that_are_held_in_part(void **state)
     assert_int_equal(row.l2.hits[FTH_TRACE_WRITE], 1);
 }
 
+/* ---- models that run together ---- */
+
+/* Writes a trace (r.trace) of reads, writes and atomics of random lines. */
+static void write_random_trace(void)
+{
+    enum { BLOCKS = 6, ACCESSES = 300 };
+    const uint32_t grid[3] = {BLOCKS, 1, 1}, warp[3] = {32, 1, 1};
+    struct fth_trace_writer *writer = NULL;
+    struct fth_records records = {0};
+    struct fth_rng rng;
+    fth_rng_init(&rng, 1);
+    assert_int_equal(fth_trace_writer_create("r.trace", &writer, NULL), FTH_OK);
+    assert_int_equal(fth_trace_writer_begin(writer, "k", grid, warp, NULL), FTH_OK);
+    for (uint64_t i = 0; i < (uint64_t)BLOCKS * ACCESSES; i++) {
+        const uint64_t kind = fth_rng_below(&rng, 8); /* mostly reads */
+        const struct fth_trace_instruction facts = {.line = (uint32_t)kind + 1,
+                                                    .kind = kind < 6    ? FTH_TRACE_READ
+                                                            : kind == 6 ? FTH_TRACE_WRITE
+                                                                        : FTH_TRACE_ATOMIC,
+                                                    .bytes = 4};
+        const uint64_t address = 128 * fth_rng_below(&rng, 96) + 32 * fth_rng_below(&rng, 4);
+        const uint64_t addresses[2] = {address, address + 4 * fth_rng_below(&rng, 40)};
+        const struct fth_record record = {
+            .number = i / BLOCKS,
+            .block = i % BLOCKS,
+            .instruction = (uint32_t)fth_trace_writer_instruction(writer, &facts),
+            .mask = 3};
+        assert_true(fth_records_add(&records, &record, addresses));
+    }
+    assert_int_equal(fth_trace_writer_add(writer, &records, NULL), FTH_OK);
+    assert_int_equal(
+        fth_trace_writer_end(writer, &(struct fth_trace_launch){.shared_bytes = 0}, NULL), FTH_OK);
+    assert_int_equal(fth_trace_writer_commit(writer, NULL), FTH_OK);
+    fth_records_fini(&records);
+}
+
+static void check_same_row(const struct fth_model_row *row, const struct fth_model_row *expected)
+{
+    assert_memory_equal(&row->l1, &expected->l1, sizeof row->l1);
+    assert_memory_equal(&row->l2, &expected->l2, sizeof row->l2);
+    assert_memory_equal(&row->bypassed, &expected->bypassed, sizeof row->bypassed);
+    assert_int_equal(row->dram_reads, expected->dram_reads);
+    assert_int_equal(row->dram_writes, expected->dram_writes);
+    assert_int_equal(row->l1_fails, expected->l1_fails);
+    for (int i = 0; i < 2; i++) {
+        const struct fth_model_profile *profile = &row->l1_profile[i];
+        assert_int_equal(profile->count, expected->l1_profile[i].count);
+        if (profile->count)
+            assert_memory_equal(profile->counts, expected->l1_profile[i].counts,
+                                profile->count * sizeof *profile->counts);
+    }
+}
+
+/* Models with the same L1s, with L1s that differ in their ways, and with other L1s give the same
+ * results together as alone. */
+static void models_give_the_same_results_together(void **state)
+{
+    (void)state;
+    static const char *const sets[][4] = {
+        {NULL},
+        {"l2.size_bytes", "32K"},
+        {"l1.size_bytes", "1024"},
+        {"l1.size_bytes", "2048"},
+        {"l1.size_bytes", "8192"},
+        {"l1.size_bytes", "2048", "l1.mshr_size", "2"},
+        {"l1.policy", "fifo"},
+        {"l2.joins", "0", "l2.join_rounds", "4"},
+    };
+    static const enum fth_l1_source sources[FTH_COUNT(sets)] = {
+        FTH_L1_STACK, FTH_L1_SHARED, FTH_L1_STACK, FTH_L1_STACK,
+        FTH_L1_STACK, FTH_L1_OWN,    FTH_L1_OWN,   FTH_L1_SHARED};
+    struct fth_model_member members[FTH_COUNT(sets)] = {{0}};
+    struct fth_model_params *params[FTH_COUNT(sets)];
+    struct fth_trace *trace = NULL;
+    struct fth_error error = NO_ERROR;
+    const struct fth_model_options options = FTH_MODEL_OPTIONS(.bypassed = true, .threads = 1);
+    size_t failed = 0;
+    write_random_trace();
+    assert_int_equal(fth_trace_open("r.trace", &trace, NULL), FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(sets); i++) {
+        params[i] = make_params(sets[i], FTH_COUNT(sets[i]));
+        members[i] = (struct fth_model_member){.params = params[i], .bypassed = true};
+    }
+    if (fth_model_run_many(trace, members, FTH_COUNT(sets), &options, &failed, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    for (size_t i = 0; i < FTH_COUNT(sets); i++) {
+        struct fth_model_result *alone = NULL;
+        assert_int_equal(fth_model_run(trace, params[i], &options, &alone, NULL), FTH_OK);
+        const struct fth_model_row *row;
+        for (size_t k = 0; (row = fth_model_row(alone, k)); k++) {
+            assert_non_null(fth_model_row(members[i].result, k));
+            check_same_row(fth_model_row(members[i].result, k), row);
+        }
+        assert_int_equal(members[i].l1, sources[i]);
+        assert_null(fth_model_row(members[i].result, SIZE_MAX));
+        fth_model_result_destroy(alone);
+        fth_model_result_destroy(members[i].result);
+        fth_model_params_destroy(params[i]);
+    }
+    fth_trace_close(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +416,7 @@ int main(void)
         cmocka_unit_test(random_mappings_use_the_seed),
         cmocka_unit_test(lists_of_numbers_are_read),
         cmocka_unit_test(writes_hit_sectors_that_are_held_in_part),
+        cmocka_unit_test(models_give_the_same_results_together),
     };
     return cmocka_run_group_tests_name("model_sharing", tests, enter_folder, leave_folder);
 }
