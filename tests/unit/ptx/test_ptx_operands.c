@@ -147,6 +147,66 @@ static void constant_expressions_have_the_values_of_c(void **state)
     }
 }
 
+/* Fails unless an operand with this text is refused with this cause. */
+static void check_refused(const char *operand, const char *cause)
+{
+    static const char pattern[] = KERNEL("mov.b64 %rd1, BODY;");
+    char text[1024];
+    struct fth_ptx_module *module = NULL;
+    struct fth_error error = NO_ERROR;
+    fill_body(pattern, operand, text, sizeof text);
+    if (fth_ptx_read_text("test.ptx", text, strlen(text), &module, &error) == FTH_OK)
+        fail_msg("accepted: %s", operand);
+    if (!strstr(error.cause, cause))
+        fail_msg("%s: %s", operand, error.cause);
+}
+
+static void invalid_constants_are_refused(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"1 / 0", "division by zero in a constant expression"},
+        {"1 % 0", "division by zero in a constant expression"},
+        {"1.5 & 2", "the operator does not apply to floating-point operands"},
+        {"2 % 1.5", "the operator does not apply to floating-point operands"},
+        {"1.5 << 2", "the operator does not apply to floating-point operands"},
+        {"1.5 && 1", "the operator does not apply to floating-point operands"},
+        {"~1.5", "the operator does not apply to a floating-point operand"},
+        {"!1.5", "the operator does not apply to a floating-point operand"},
+        {"(.s64) 1.5", "a floating-point value cannot be cast to an integer"},
+        {"(.u64 1)", "expected ')'"},
+        {"(1 + 2", "expected ')'"},
+        {"1 +", "expected an operand"},
+        {"1 ? 2", "expected ':'"},
+        {"1 ? : 3", "expected an operand"},
+        {"()", "expected an operand"},
+        {"12ab", "invalid number"},
+        {"0x1G", "invalid number"},
+        {"0b12", "invalid number"},
+        {"089", "invalid number"},
+        {"1.5.5", "invalid number"},
+        {"0f3F8000", "invalid number"},
+        {"1e", "invalid number"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++)
+        check_refused(rows[i][0], rows[i][1]);
+    /* Expressions nest at most 64 deep. */
+    char nested[160] = "";
+    for (int i = 0; i < 63; i++)
+        nested[i] = '(';
+    nested[63] = '5';
+    for (int i = 64; i < 127; i++)
+        nested[i] = ')';
+    static const char pattern[] = KERNEL("mov.b64 %rd1, BODY; mov.b64 {%r1, %r2}, %rd1;");
+    char text[1024];
+    uint32_t words[64];
+    run_kernel(fill_body(pattern, nested, text, sizeof text), 1, NULL, words);
+    assert_int_equal(words[0], 5);
+    memmove(nested + 1, nested, 130);
+    nested[0] = '(';
+    check_refused(nested, "the expression is nested too deeply");
+}
+
 /* Floating-point constants in instructions of several types. */
 static void constants_have_the_type_of_the_instruction(void **state)
 {
@@ -364,6 +424,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constant_expressions_have_the_values_of_c),
+        cmocka_unit_test(invalid_constants_are_refused),
         cmocka_unit_test(constants_have_the_type_of_the_instruction),
         cmocka_unit_test(operands_are_placed),
         cmocka_unit_test(calls_pass_parameters),
