@@ -258,6 +258,7 @@ void fth_frame_decoder_destroy(struct fth_frame_decoder *decoder);
  * rarely nests inlined functions more than ten deep. */
 enum { FTH_MAX_SOURCE_LEVELS = 32 };
 
+/* Compares what a trace keeps of two lists of positions. */
 bool fth_source_equal(const struct fth_source_position *a, const struct fth_source_position *b);
 /* Copies a list of positions, at most FTH_MAX_SOURCE_LEVELS of them, into the arena. Returns false
  * if memory is exhausted. */

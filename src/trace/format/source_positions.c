@@ -7,13 +7,16 @@
 
 bool fth_source_equal(const struct fth_source_position *a, const struct fth_source_position *b)
 {
-    for (; a && b; a = a->inlined_at, b = b->inlined_at) {
+    uint32_t level = 0;
+    for (; level < FTH_MAX_SOURCE_LEVELS && a && b; level++) {
         if (a == b)
             return true;
         if (a->line != b->line || strcmp(a->file ? a->file : "", b->file ? b->file : "") != 0)
             return false;
+        a = a->inlined_at;
+        b = b->inlined_at;
     }
-    return a == b;
+    return level == FTH_MAX_SOURCE_LEVELS || a == b;
 }
 
 /* Returns the number of positions of a list that a trace keeps. */
