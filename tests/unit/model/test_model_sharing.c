@@ -220,6 +220,74 @@ static void random_mappings_use_the_seed(void **state)
     assert_memory_not_equal(sms[0], sms[2], sizeof sms[0]);
 }
 
+/* With `rand`, SMs get different numbers of blocks, and a later wave can end before an earlier one.
+ * The range of a wave then still ends where that of the earlier one does, or later. */
+static void ranges_of_waves_do_not_shrink(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 40, SEEDS = 20 };
+    for (unsigned seed = 1; seed <= SEEDS; seed++) {
+        char text[8];
+        snprintf(text, sizeof text, "%u", seed);
+        struct fth_model_params *params =
+            make_params((const char *const[]){"gpu.mapping", "rand", "gpu.seed", text}, 4);
+        const struct fth_setting setting = {.blocks = BLOCKS, .sms = 4, .blocks_at_once = 2};
+        struct fth_placement *placement = NULL;
+        uint64_t lowest[BLOCKS], highest[BLOCKS] = {0}, end = 0;
+        for (size_t i = 0; i < BLOCKS; i++)
+            lowest[i] = UINT64_MAX;
+        assert_int_equal(fth_placement_create(params, &setting, &placement, NULL), FTH_OK);
+        for (uint64_t block = 0; block < BLOCKS; block++) {
+            uint64_t wave;
+            fth_placement_sm(placement, block, &wave);
+            lowest[wave] = block < lowest[wave] ? block : lowest[wave];
+            highest[wave] = block;
+        }
+        for (uint64_t wave = 0; wave < fth_placement_waves(placement); wave++) {
+            uint64_t first, last;
+            end = highest[wave] > end ? highest[wave] : end;
+            fth_placement_range(placement, wave, &first, &last);
+            assert_int_equal(first, lowest[wave]);
+            assert_int_equal(last, end);
+        }
+        fth_placement_destroy(placement);
+        fth_model_params_destroy(params);
+    }
+}
+
+/* Requests at the front are removed together with their runs of bytes. */
+static void requests_are_dropped_with_their_runs(void **state)
+{
+    (void)state;
+    enum { COUNT = 5 };
+    static const uint32_t run_counts[COUNT] = {1, 2, 3, 1, 20};
+    for (size_t dropped = 0; dropped <= COUNT; dropped++) {
+        struct fth_line_requests requests = {.count = COUNT};
+        requests.items = calloc(COUNT, sizeof *requests.items);
+        requests.runs = calloc(27, sizeof *requests.runs);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            requests.items[i] = (struct fth_line_request){
+                .line = 100 + i, .run = (uint32_t)requests.run_count, .run_count = run_counts[i]};
+            for (uint32_t k = 0; k < run_counts[i]; k++)
+                requests.runs[requests.run_count++] = (struct fth_cache_run){10 * i, k + 1};
+        }
+        fth_line_requests_drop(&requests, dropped);
+        assert_int_equal(requests.count, COUNT - dropped);
+        size_t runs = 0;
+        for (size_t i = 0; i < requests.count; i++) {
+            const struct fth_line_request *request = &requests.items[i];
+            assert_int_equal(request->line, 100 + dropped + i);
+            assert_int_equal(request->run, runs);
+            for (uint32_t k = 0; k < request->run_count; k++, runs++) {
+                assert_int_equal(requests.runs[runs].from, 10 * (dropped + i));
+                assert_int_equal(requests.runs[runs].bytes, k + 1);
+            }
+        }
+        assert_int_equal(requests.run_count, runs);
+        fth_line_requests_fini(&requests);
+    }
+}
+
 static void lists_of_numbers_are_read(void **state)
 {
     (void)state;
@@ -414,6 +482,8 @@ int main(void)
         cmocka_unit_test(keys_ignore_what_has_no_effect),
         cmocka_unit_test(blocks_are_mapped_to_sms),
         cmocka_unit_test(random_mappings_use_the_seed),
+        cmocka_unit_test(ranges_of_waves_do_not_shrink),
+        cmocka_unit_test(requests_are_dropped_with_their_runs),
         cmocka_unit_test(lists_of_numbers_are_read),
         cmocka_unit_test(writes_hit_sectors_that_are_held_in_part),
         cmocka_unit_test(models_give_the_same_results_together),
