@@ -6,7 +6,8 @@
 static void assert_content(const char *path, const char *expected)
 {
     struct fth_buffer content = {0};
-    assert_int_equal(fth_file_read(path, 1 << 20, &content, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read(path, FTH_FILE_LIMIT("a file of the test", 1 << 20), &content, NULL), FTH_OK);
     assert_int_equal(content.size, strlen(expected));
     assert_memory_equal(content.data ? content.data : "", expected, content.size);
     fth_buffer_fini(&content);
@@ -71,9 +72,13 @@ static void reports_missing_folders_and_files(void **state)
     assert_string_equal(error.argument, "no/such/folder/file");
     struct fth_buffer content = {0};
     error = NO_ERROR;
-    assert_int_equal(fth_file_read("nothing", 10, &content, &error), FTH_NOT_FOUND);
+    assert_int_equal(
+        fth_file_read("nothing", FTH_FILE_LIMIT("a file of the test", 10), &content, &error),
+        FTH_NOT_FOUND);
     error = NO_ERROR;
-    assert_int_equal(fth_file_read("/tmp", 10, &content, &error), FTH_INVALID);
+    assert_int_equal(
+        fth_file_read("/tmp", FTH_FILE_LIMIT("a file of the test", 10), &content, &error),
+        FTH_INVALID);
     assert_contains(error.cause, "Is a directory");
     fth_buffer_fini(&content);
 }
@@ -83,11 +88,14 @@ static void a_file_above_the_size_limit_is_rejected(void **state)
     (void)state;
     write_plain("ten", "0123456789", 10);
     struct fth_buffer content = {0};
-    assert_int_equal(fth_file_read("ten", 10, &content, NULL), FTH_OK);
+    assert_int_equal(fth_file_read("ten", FTH_FILE_LIMIT("a file of the test", 10), &content, NULL),
+                     FTH_OK);
     fth_buffer_fini(&content);
     struct fth_error error = NO_ERROR;
-    assert_int_equal(fth_file_read("ten", 9, &content, &error), FTH_INVALID);
-    assert_string_equal(error.cause, "larger than 9 B");
+    assert_int_equal(
+        fth_file_read("ten", FTH_FILE_LIMIT("a file of the test", 9), &content, &error),
+        FTH_INVALID);
+    assert_string_equal(error.cause, "larger than 9 B, the limit for a file of the test");
     fth_buffer_fini(&content);
     /* The limit applies to the decompressed size: a small file must not exhaust the memory. */
     struct fth_zwriter *writer = NULL;
@@ -97,8 +105,10 @@ static void a_file_above_the_size_limit_is_rejected(void **state)
         assert_int_equal(fth_zwriter_write(writer, zeros, sizeof zeros, NULL), FTH_OK);
     assert_int_equal(fth_zwriter_commit(writer, NULL), FTH_OK);
     error = NO_ERROR;
-    assert_int_equal(fth_file_read("bomb.zst", 1 << 20, &content, &error), FTH_INVALID);
-    assert_string_equal(error.cause, "larger than 1 MiB");
+    assert_int_equal(
+        fth_file_read("bomb.zst", FTH_FILE_LIMIT("a file of the test", 1 << 20), &content, &error),
+        FTH_INVALID);
+    assert_string_equal(error.cause, "larger than 1 MiB, the limit for a file of the test");
     assert_true(content.size < 2 << 20);
     fth_buffer_fini(&content);
 }
@@ -131,7 +141,8 @@ static void compressed_files_read_back(void **state)
     assert_int_equal(fth_zwriter_commit(writer, NULL), FTH_OK);
 
     struct fth_buffer content = {0};
-    assert_int_equal(fth_file_read("c.zst", size, &content, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read("c.zst", FTH_FILE_LIMIT("a file of the test", size), &content, NULL), FTH_OK);
     assert_int_equal(content.size, size);
     assert_memory_equal(content.data, text, size);
     fth_buffer_fini(&content);
@@ -156,8 +167,11 @@ static void concatenated_frames_are_read_as_one_file(void **state)
     (void)state;
     assert_int_equal(system("cat c.zst c.zst > twice.zst"), 0);
     struct fth_buffer once = {0}, twice = {0};
-    assert_int_equal(fth_file_read("c.zst", 1 << 20, &once, NULL), FTH_OK);
-    assert_int_equal(fth_file_read("twice.zst", 1 << 20, &twice, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read("c.zst", FTH_FILE_LIMIT("a file of the test", 1 << 20), &once, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read("twice.zst", FTH_FILE_LIMIT("a file of the test", 1 << 20), &twice, NULL),
+        FTH_OK);
     assert_int_equal(twice.size, 2 * once.size);
     fth_buffer_fini(&once);
     fth_buffer_fini(&twice);
@@ -174,7 +188,9 @@ static void truncated_and_altered_files_are_detected(void **state)
         struct fth_buffer content = {0};
         struct fth_error error = NO_ERROR;
         write_plain("cut.zst", data, kept);
-        assert_int_equal(fth_file_read("cut.zst", 1 << 20, &content, &error), FTH_INVALID);
+        assert_int_equal(fth_file_read("cut.zst", FTH_FILE_LIMIT("a file of the test", 1 << 20),
+                                       &content, &error),
+                         FTH_INVALID);
         assert_contains(error.cause, "truncated");
         fth_buffer_fini(&content);
     }
@@ -187,7 +203,8 @@ static void truncated_and_altered_files_are_detected(void **state)
         data[at] ^= 0x10;
         write_plain("bad.zst", data, size);
         data[at] ^= 0x10;
-        enum fth_status status = fth_file_read("bad.zst", 1 << 20, &content, NULL);
+        enum fth_status status =
+            fth_file_read("bad.zst", FTH_FILE_LIMIT("a file of the test", 1 << 20), &content, NULL);
         if (status == FTH_OK) {
             assert_int_equal(content.size, text_size);
             assert_memory_equal(content.data, text, text_size);

@@ -15,7 +15,9 @@
 static struct fth_buffer read_content(const char *file)
 {
     struct fth_buffer content = {0};
-    assert_int_equal(fth_file_read(file, 64 << 20, &content, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read(file, FTH_FILE_LIMIT("a file of the test", 64 << 20), &content, NULL),
+        FTH_OK);
     return content;
 }
 

@@ -234,7 +234,9 @@ static void traces_do_not_depend_on_the_number_of_threads(void **state)
         struct fth_launch *launch = read_workload("nw", "N=128");
         fth_trace_close(trace_launch(launch, paths[i], i ? 7 : 1));
         fth_launch_destroy(launch);
-        assert_int_equal(fth_file_read(paths[i], SIZE_MAX / 4, &contents[i], NULL), FTH_OK);
+        assert_int_equal(fth_file_read(paths[i], FTH_FILE_LIMIT("a file of the test", SIZE_MAX / 4),
+                                       &contents[i], NULL),
+                         FTH_OK);
     }
     assert_int_equal(contents[0].size, contents[1].size);
     assert_memory_equal(contents[0].data, contents[1].data, contents[0].size);
@@ -406,7 +408,9 @@ static void detects_every_flipped_bit(void **state)
     bool truncated;
     struct example example = write_example(path, 40, 3);
     struct fth_buffer file = {0};
-    assert_int_equal(fth_file_read(path, SIZE_MAX / 4, &file, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read(path, FTH_FILE_LIMIT("a file of the test", SIZE_MAX / 4), &file, NULL),
+        FTH_OK);
     char *content = file.data;
     size_t size = file.size;
     assert_int_equal(read_all(content, size, &count, &truncated, NULL), FTH_OK);
@@ -437,7 +441,9 @@ static void reads_the_whole_frames_of_truncated_files(void **state)
     struct example example = write_example(path, 20000, 4);
     struct fth_buffer file = {0};
     struct fth_container *container;
-    assert_int_equal(fth_file_read(path, SIZE_MAX / 4, &file, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read(path, FTH_FILE_LIMIT("a file of the test", SIZE_MAX / 4), &file, NULL),
+        FTH_OK);
     assert_int_equal(fth_container_open_memory(file.data, file.size, &container, NULL), FTH_OK);
     for (size_t cut = 0; cut < sizeof FTH_TRACE_MAGIC - 1; cut++)
         assert_int_equal(read_all(file.data, cut, &count, &truncated, NULL), FTH_INVALID);
