@@ -3,6 +3,8 @@
 #include "base/base.h"
 #include "folder.h"
 
+#include <sys/stat.h>
+
 static void assert_content(const char *path, const char *expected)
 {
     struct fth_buffer content = {0};
@@ -113,6 +115,47 @@ static void a_file_above_the_size_limit_is_rejected(void **state)
     fth_buffer_fini(&content);
 }
 
+static void the_limit_and_its_option_are_named(void **state)
+{
+    (void)state;
+    const struct fth_file_limit limit = {"a list", 3, "--longer"};
+    struct fth_buffer content = {0};
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_file_read("ten", &limit, &content, &error), FTH_INVALID);
+    assert_string_equal(error.cause,
+                        "larger than 3 B, the limit for a list; to raise it, use --longer");
+    fth_buffer_fini(&content);
+}
+
+/* None of these may block: the pipe has no writer. */
+static void only_regular_files_are_opened_where_one_is_expected(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"fifo", "/dev/zero", ".", "to-fifo"};
+    int fd;
+    assert_int_equal(mkfifo("fifo", 0666), 0);
+    assert_int_equal(symlink("fifo", "to-fifo"), 0);
+    for (size_t i = 0; i < FTH_COUNT(others); i++) {
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_file_open_regular(others[i], &fd, &error), FTH_INVALID);
+        assert_int_equal(fd, -1);
+        assert_contains(error.cause, "not a regular file");
+        assert_false(fth_file_is_regular(others[i]));
+    }
+    assert_int_equal(fth_file_open_regular("nothing", &fd, NULL), FTH_NOT_FOUND);
+    assert_false(fth_file_is_regular("nothing"));
+    assert_int_equal(fth_file_open_regular("ten", &fd, NULL), FTH_OK);
+    assert_true(fth_file_is_regular("ten"));
+    /* From the current position. */
+    struct fth_buffer content = {0};
+    assert_int_equal(lseek(fd, 4, SEEK_SET), 4);
+    assert_int_equal(fth_file_read_open(fd, "ten", FTH_FILE_LIMIT("a file", 6), &content, NULL),
+                     FTH_OK);
+    assert_string_equal(content.data, "456789");
+    fth_buffer_fini(&content);
+    close(fd);
+}
+
 /* Returns a text that exceeds a chunk of the reader and of the writer; release it with fth_free. */
 static char *long_text(size_t *size)
 {
@@ -160,6 +203,21 @@ static void compressed_files_read_back(void **state)
     assert_int_equal(at, size);
     fth_zreader_close(reader);
     fth_free(text);
+}
+
+static void compressed_files_are_recognised(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"c.zst", "ten", "short"};
+    write_plain("short", "\x28\xb5\x2f", 3);
+    for (size_t i = 0; i < FTH_COUNT(paths); i++) {
+        int fd;
+        assert_int_equal(fth_file_open_regular(paths[i], &fd, NULL), FTH_OK);
+        assert_int_equal(lseek(fd, 2, SEEK_SET), 2);
+        assert_int_equal(fth_file_is_compressed(fd), i == 0);
+        assert_int_equal(lseek(fd, 0, SEEK_CUR), 2);
+        close(fd);
+    }
 }
 
 static void concatenated_frames_are_read_as_one_file(void **state)
@@ -249,7 +307,10 @@ int main(void)
         cmocka_unit_test(a_device_is_written_not_replaced),
         cmocka_unit_test(reports_missing_folders_and_files),
         cmocka_unit_test(a_file_above_the_size_limit_is_rejected),
+        cmocka_unit_test(the_limit_and_its_option_are_named),
+        cmocka_unit_test(only_regular_files_are_opened_where_one_is_expected),
         cmocka_unit_test(compressed_files_read_back),
+        cmocka_unit_test(compressed_files_are_recognised),
         cmocka_unit_test(concatenated_frames_are_read_as_one_file),
         cmocka_unit_test(truncated_and_altered_files_are_detected),
         cmocka_unit_test(an_aborted_stream_leaves_no_file),
