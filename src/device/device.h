@@ -204,7 +204,6 @@ struct fth_transfer {
     uint64_t bytes;
 };
 /* The kind as it appears in the canonical text, such as "to-device". */
-const char *fth_transfer_kind_name(enum fth_transfer_kind kind);
 
 /* Value of fth_request.sm: the device chooses the SM. */
 #define FTH_ANY_SM UINT32_MAX

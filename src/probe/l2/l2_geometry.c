@@ -58,8 +58,8 @@ static const uint64_t min_spacing_bytes = 1024, spacing_factors[] = {11, 17, 37,
  * lines that were loaded just before. A few slow loads do not change the quartiles. Chosen, not
  * derived: more than the 1.5 ranges of a box plot, which 0.35 % of a normal distribution exceed. */
 static const double near_ranges = 2.5, near_cycles = 4;
-/* A line is in memory above the 5 % quantile of the memory latency, less these cycles. Chosen: the
- * resolution of a timed load. */
+/* A line is in memory above the 5 % quantile of the memory latency, less these cycles. Chosen,
+ * not derived. */
 static const double memory_margin_cycles = 2;
 
 /* ---- fill, line and sector ---- */

@@ -52,7 +52,7 @@ enum {
     MAX_SHAPES = 32 /* more than there are shapes in either list */
 };
 /* A later shape replaces the best one only if its rate is higher by this factor. Chosen, not
- * derived: repeats of one shape differ by less. */
+ * derived. */
 static const double min_gain = 1.01;
 
 /* ---- limits ---- */
