@@ -12,3 +12,5 @@ printf '{"schema": "fathom-gpu/1", "device": {"name": "=1+1", "vendor": "\\u001b
 show fathom gpus gpu.json --format csv
 printf '{"schema": "fathom-gpu/1", "device": {"name": "a\\uffffb\\ufffec\\u0001d<&>\\"", "sms": 1}, "elements": {}}' >gpu.json
 fathom gpus gpu.json --format hwloc | grep -a -o 'a?b?c?d[^"]*'
+printf '.version 7.0\n.target sm_70\n/* \302\233\342\200\256\033 */ bad;\n' >k.ptx
+show fathom run k.ptx
