@@ -234,6 +234,9 @@ static enum fth_status open_path(struct fth_atomic_file *file, const char *path,
     if (!file->path)
         return fail_system(path, error);
     const bool exists = look_up(file->path, &existing);
+    /* A file of unknown type must not be replaced: it could be a device. */
+    if (!exists && errno != ENOENT && errno != ENOTDIR)
+        return fail_system(path, error);
     file->direct = exists && !S_ISREG(existing.stx_mode);
     if (file->direct) {
         file->fd = open(file->path, O_WRONLY | O_CLOEXEC);
@@ -315,10 +318,16 @@ static void flush_folder(const char *path)
 /* Gives the complete file its name. Returns false and sets errno on failure. */
 static bool name_file(struct fth_atomic_file *file)
 {
+    struct statx existing;
     if (!file->part_path && link_file(file->fd, file->path) == 0)
         return true;
     if (!file->part_path && (errno != EEXIST || !claim_part(file)))
         return false;
+    /* A pipe or a device that has got this name in the meantime is not replaced. */
+    if (look_up(file->path, &existing) && !S_ISREG(existing.stx_mode)) {
+        errno = EEXIST;
+        return false;
+    }
     if (rename(file->part_path, file->path) != 0)
         return false;
     free(file->part_path);

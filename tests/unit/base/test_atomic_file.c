@@ -244,6 +244,48 @@ static void a_temporary_file_of_a_living_writer_is_left_alone(void **state)
     assert_int_equal(file_count(), before + 2);
 }
 
+static void at_most_100_writers_can_replace_a_file(void **state)
+{
+    (void)state;
+    enum { PARTS = 100 };
+    int locks[PARTS];
+    char name[32];
+    struct fth_error error = NO_ERROR;
+    write_text("crowd", "old");
+    for (int i = 0; i < PARTS; i++) {
+        snprintf(name, sizeof name, "crowd.%d.part", i);
+        write_plain(name, "", 0);
+        locks[i] = open(name, O_RDWR);
+        assert_int_equal(flock(locks[i], LOCK_EX | LOCK_NB), 0);
+    }
+    assert_int_equal(fth_file_write("crowd", "new", 3, &error), FTH_IO);
+    assert_contains(error.cause, "File exists");
+    assert_content("crowd", "old");
+    close(locks[PARTS - 1]);
+    write_text("crowd", "new");
+    assert_content("crowd", "new");
+    assert_int_equal(access("crowd.99.part", F_OK), -1);
+    for (int i = 0; i < PARTS - 1; i++) {
+        close(locks[i]);
+        snprintf(name, sizeof name, "crowd.%d.part", i);
+        assert_int_equal(unlink(name), 0);
+    }
+}
+
+static void a_pipe_that_appears_in_the_meantime_is_not_replaced(void **state)
+{
+    (void)state;
+    struct fth_atomic_file *file;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_atomic_open("meantime", &file, NULL), FTH_OK);
+    assert_int_equal(mkfifo("meantime", 0666), 0);
+    const size_t before = file_count() - (has_tmpfile ? 0 : 1);
+    assert_int_equal(fth_atomic_commit(file, &error), FTH_IO);
+    assert_contains(error.cause, "File exists");
+    assert_true(S_ISFIFO(mode_of("meantime")));
+    assert_int_equal(file_count(), before);
+}
+
 static void writers_of_the_same_file_do_not_disturb_each_other(void **state)
 {
     (void)state;
@@ -309,6 +351,8 @@ int main(void)
         cmocka_unit_test(outputs_are_checked_before_they_are_written),
         cmocka_unit_test(killed_writers_leave_no_files),
         cmocka_unit_test(a_temporary_file_of_a_living_writer_is_left_alone),
+        cmocka_unit_test(at_most_100_writers_can_replace_a_file),
+        cmocka_unit_test(a_pipe_that_appears_in_the_meantime_is_not_replaced),
         cmocka_unit_test(writers_of_the_same_file_do_not_disturb_each_other),
         cmocka_unit_test(killed_processes_leave_no_temporary_files),
     };

@@ -190,18 +190,23 @@ static void compressed_files_read_back(void **state)
     assert_memory_equal(content.data, text, size);
     fth_buffer_fini(&content);
 
-    /* Reading 777 bytes at a time gives the same text. */
-    struct fth_zreader *reader = NULL;
-    assert_int_equal(fth_zreader_open("c.zst", &reader, NULL), FTH_OK);
-    size_t at = 0, got = 0;
-    char chunk[777];
-    do {
-        assert_int_equal(fth_zreader_read(reader, chunk, sizeof chunk, &got, NULL), FTH_OK);
-        assert_memory_equal(chunk, text + at, got);
-        at += got;
-    } while (got);
-    assert_int_equal(at, size);
-    fth_zreader_close(reader);
+    /* Reading some bytes at a time gives the same text. */
+    for (size_t wanted = 1; wanted <= 777; wanted += 776) {
+        struct fth_zreader *reader = NULL;
+        assert_int_equal(fth_zreader_open("c.zst", &reader, NULL), FTH_OK);
+        size_t at = 0, got = 0;
+        char chunk[777];
+        do {
+            assert_int_equal(fth_zreader_read(reader, chunk, wanted, &got, NULL), FTH_OK);
+            assert_true(got <= wanted && at + got <= size);
+            assert_memory_equal(chunk, text + at, got);
+            at += got;
+        } while (got);
+        assert_int_equal(at, size);
+        assert_int_equal(fth_zreader_read(reader, chunk, 0, &got, NULL), FTH_OK);
+        assert_int_equal(got, 0);
+        fth_zreader_close(reader);
+    }
     fth_free(text);
 }
 
@@ -242,7 +247,7 @@ static void truncated_and_altered_files_are_detected(void **state)
     static char data[1 << 20];
     size_t size = fread(data, 1, sizeof data, file);
     fclose(file);
-    for (size_t kept = 5; kept < size; kept += size / 50 + 1) {
+    for (size_t kept = 4; kept < size; kept += size / 50 + 1) {
         struct fth_buffer content = {0};
         struct fth_error error = NO_ERROR;
         write_plain("cut.zst", data, kept);
