@@ -165,6 +165,98 @@ static enum fth_status merge(const char *const *paths, size_t count, uint64_t ma
     return fth_merge(paths, count, &options, text, &size, error);
 }
 
+/* Computes one of two shards into a file. */
+static void run_shard(size_t shard, const char *output)
+{
+    struct fth_exploration *exploration = explore_tuples();
+    struct fth_explore_outcome outcome;
+    const struct fth_explore_options options =
+        FTH_EXPLORE_OPTIONS(.shard = shard, .shards = 2, .threads = 1, .output = output);
+    assert_int_equal(fth_explore_run(exploration, &options, &outcome, NULL), FTH_OK);
+    fth_free(outcome.text);
+    fth_explore_destroy(exploration);
+}
+
+static void count_message(void *user, enum fth_level level, const char *text)
+{
+    assert_int_equal(level, FTH_LOG_WARNING);
+    assert_contains(text, "both belong to shard");
+    ++*(int *)user;
+}
+
+static void shards_are_merged_to_the_file_of_one_process(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"part.2", "part.1", "part.2"};
+    struct fth_buffer whole = content_of("points"), part = {0};
+    struct fth_error error = NO_ERROR;
+    struct fth_points points;
+    int warnings = 0;
+    char *text;
+    size_t size;
+    const struct fth_log log = {.message = count_message, .user = &warnings};
+    const struct fth_merge_options options = FTH_MERGE_OPTIONS(.log = &log);
+    run_shard(1, "part.1");
+    run_shard(2, "part.2");
+    part = content_of("part.2");
+    assert_contains(part.data, "\"shard\":\"2/2\"");
+    assert_int_equal(fth_points_read("part.2", FTH_MAX_POINTS_BYTES, &points, NULL), FTH_OK);
+    assert_int_equal(points.shard, 2);
+    assert_int_equal(points.shards, 2);
+    assert_int_equal(points.found, 1);
+    assert_int_equal(points.damaged, 0);
+    assert_int_equal(points.header_points, 3);
+    fth_points_fini(&points);
+    assert_int_equal(fth_merge(parts, 2, &options, &text, &size, NULL), FTH_OK);
+    assert_int_equal(size, whole.size);
+    assert_string_equal(text, whole.data);
+    assert_int_equal(warnings, 0);
+    fth_free(text);
+    /* A shard that is given twice is a warning, one that is missing is an error. */
+    assert_int_equal(fth_merge(parts, 3, &options, &text, &size, NULL), FTH_OK);
+    assert_string_equal(text, whole.data);
+    assert_int_equal(warnings, 1);
+    fth_free(text);
+    assert_int_equal(fth_merge(parts, 1, NULL, &text, &size, &error), FTH_INCONCLUSIVE);
+    assert_string_equal(error.cause, "2 of 3 points are missing, the first is 0: no file of shard "
+                                     "1/2 was given");
+    const struct fth_merge_options partial = FTH_MERGE_OPTIONS(.partial = true);
+    assert_int_equal(fth_merge(parts, 1, &partial, &text, &size, NULL), FTH_OK);
+    fth_free(text);
+    error = NO_ERROR;
+    assert_int_equal(fth_merge(parts, 0, NULL, &text, &size, &error), FTH_INVALID);
+    assert_refused("part.1", 0, FTH_INVALID, "it holds shard 1 of 2, but this is shard 1 of 1");
+    fth_buffer_fini(&whole);
+    fth_buffer_fini(&part);
+}
+
+/* A file whose points are in order is not written again. */
+static void a_finished_file_stays_the_same_file(void **state)
+{
+    (void)state;
+    struct stat before, after;
+    struct fth_exploration *exploration = explore_tuples();
+    struct fth_explore_outcome outcome;
+    struct fth_explore_options options = FTH_EXPLORE_OPTIONS(.threads = 1, .output = "points");
+    assert_int_equal(stat("points", &before), 0);
+    assert_int_equal(fth_explore_run(exploration, &options, &outcome, NULL), FTH_OK);
+    assert_int_equal(outcome.found, 3);
+    assert_int_equal(outcome.computed, 0);
+    struct fth_buffer content = content_of("points");
+    assert_string_equal(outcome.text, content.data);
+    fth_buffer_fini(&content);
+    fth_free(outcome.text);
+    assert_int_equal(stat("points", &after), 0);
+    assert_true(before.st_ino == after.st_ino);
+    /* Without a file. */
+    options.output = NULL;
+    assert_int_equal(fth_explore_run(exploration, &options, &outcome, NULL), FTH_OK);
+    assert_int_equal(outcome.found, 0);
+    assert_int_equal(outcome.computed, 3);
+    fth_free(outcome.text);
+    fth_explore_destroy(exploration);
+}
+
 static void merging_has_a_limit(void **state)
 {
     (void)state;
@@ -198,6 +290,14 @@ static void lines_are_not_read_beyond_their_end(void **state)
     struct fth_buffer line = {0};
     fth_buffer_text(&line, "{\"point\": 12");
     fth_line_add_checksum(&line, 0);
+    /* The checksum is that of one line, not of what is before it. */
+    struct fth_buffer second = {0};
+    fth_buffer_format(&second, "%s\n", line.data);
+    const size_t from = second.size;
+    fth_buffer_text(&second, "{\"point\": 12");
+    fth_line_add_checksum(&second, from);
+    assert_string_equal(second.data + from, line.data);
+    fth_buffer_fini(&second);
     for (size_t size = 0; size <= line.size; size++) {
         char *copy = malloc(size + !size);
         memcpy(copy, line.data, size);
@@ -237,6 +337,8 @@ int main(void)
         cmocka_unit_test(a_locked_file_is_unavailable),
         cmocka_unit_test(other_files_are_not_changed),
         cmocka_unit_test(merged_files_keep_their_mode),
+        cmocka_unit_test(shards_are_merged_to_the_file_of_one_process),
+        cmocka_unit_test(a_finished_file_stays_the_same_file),
         cmocka_unit_test(merging_has_a_limit),
         cmocka_unit_test(lines_are_not_read_beyond_their_end),
         cmocka_unit_test(the_checksum_is_fnv_1a),
