@@ -264,6 +264,10 @@ struct fth_samples {
 };
 
 void fth_samples_fini(struct fth_samples *samples);
+/* Whether another program used the GPU while a chase timed hops: one of them took far longer than
+ * any load. The caches of the SM are empty after that. False for other families. */
+bool fth_request_was_interrupted(const struct fth_request *request,
+                                 const struct fth_samples *samples);
 
 /* ---- devices ---- */
 

@@ -175,11 +175,13 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     unsigned counts[REPEATS][MAX_COUNTS] = {{0}};
     uint64_t slow = 0;
     for (size_t i = 0; i < answers.count; i++) {
+        length->samples += answers.items[i].count;
+        if (fth_request_was_interrupted(&request, &answers.items[i]))
+            continue;
         /* In the last pass of the fill, everything is resident: a slow hop is a disturbance. */
         const uint32_t *again = answers.items[i].cycles + (FILL_PASSES - 1) * chain.count;
         for (size_t hop = 0; hop < chain.count; hop++)
             slow += again[hop] > low && again[hop] <= high;
-        length->samples += answers.items[i].count;
         count_runs(again + chain.count, chain.count, low, high, counts[i]);
     }
     fth_answers_fini(&answers);

@@ -53,6 +53,7 @@ enum {
      * 4, a bracket of 4096 strides needs 6 batches. */
     MAX_CUTS = 4,
     REPEATS = 5,           /* walks on each side of the edge, for the confidence. Chosen. */
+    FULL_MISS_REPEATS = 3, /* the same for the edge of full_miss_bytes. Chosen. */
     THOROUGH_REPEATS = 50, /* the same with --thorough: the confidence is then at most 0.99 */
     MAX_SEARCHES = 3       /* searches, if the confidence is too low. Chosen. */
 };
@@ -84,8 +85,12 @@ enum {
     RESIDENT_NUMERATOR = 5,
     RESIDENT_DENOMINATOR = 4,
     /* Resolution of full_miss_bytes: one part of FULL_MISS_PARTS of what fits. Chosen. */
-    FULL_MISS_PARTS = 64
+    FULL_MISS_PARTS = 64,
+    MIN_CLEAN = 2 /* minimum number of walks that no other program interrupted. Chosen. */
 };
+/* Walks that find at least this part of the largest number of resident lines agree with it. Chosen:
+ * on an H200, the walks of different SMs differ by 1 %. */
+static const double same_resident = 0.95;
 /* Minimum fraction of positions that must be slow for a footprint to have no hit. Even if every
  * load misses, a few hops can be fast because a buffer on the way has the data. Chosen. */
 static const double min_full_miss = 0.999;
@@ -98,6 +103,7 @@ struct capacity_edge {
     double low, high;      /* range of miss latencies, cycles */
     double slow_rate;      /* fraction of hits that are above the threshold */
     double like_miss_rate; /* fraction of hits that take between low and high */
+    bool interrupted;      /* another program interrupted a walk each time it was tried */
 };
 
 struct capacity_search {
@@ -298,7 +304,8 @@ static enum fth_status find_rates(const struct capacity_search *search, struct c
 
 /* ---- the search ---- */
 
-/* Walks footprints of `counts` strides, in ascending order, and narrows the bracket of the edge. */
+/* Walks footprints of `counts` strides, in ascending order, and narrows the bracket of the edge, or
+ * sets edge->interrupted. */
 static enum fth_status try_counts(const struct capacity_search *search, const uint64_t *counts,
                                   size_t count, enum miss_criterion what,
                                   struct capacity_edge *edge, struct fth_error *error)
@@ -310,6 +317,10 @@ static enum fth_status try_counts(const struct capacity_search *search, const ui
     FTH_TRY(fth_ask(search->prober, requests, count, &answers, error));
     for (size_t i = 0; i < count; i++) {
         search->capacity->samples += answers.items[i].count;
+        if (fth_request_was_interrupted(&requests[i], &answers.items[i])) {
+            edge->interrupted = true;
+            break;
+        }
         struct slow_hops slow_hops = count_slow(
             &answers.items[i], counts[i], passes_for(edge, counts[i]), search->threshold, edge);
         if (meets_criterion(what, slow_hops, edge)) {
@@ -341,7 +352,8 @@ static enum fth_status find_edge(const struct capacity_search *search, struct ca
     uint64_t counts[MAX_BATCH], bytes = plan->smallest_bytes;
     edge->fits = bytes / plan->stride_bytes;
     edge->misses = 0;
-    while (edge->misses == 0 && bytes < plan->largest_bytes) {
+    edge->interrupted = false;
+    while (edge->misses == 0 && !edge->interrupted && bytes < plan->largest_bytes) {
         size_t tries = 0;
         while (tries < FOOTPRINTS_PER_BATCH && bytes < plan->largest_bytes) {
             bytes = 2 * bytes < plan->largest_bytes ? 2 * bytes : plan->largest_bytes;
@@ -349,10 +361,14 @@ static enum fth_status find_edge(const struct capacity_search *search, struct ca
         }
         FTH_TRY(try_counts(search, counts, tries, ANY_MISS, edge, error));
     }
-    while (edge->misses && edge->misses - edge->fits > 1) {
+    while (edge->misses && !edge->interrupted && edge->misses - edge->fits > 1) {
         size_t tries = cut(edge, counts);
         FTH_TRY(try_counts(search, counts, tries, ANY_MISS, edge, error));
     }
+    if (edge->interrupted)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "another program used the GPU during each walk over more than %llu bytes",
+                        (unsigned long long)(edge->fits * plan->stride_bytes));
     return FTH_OK;
 }
 
@@ -374,7 +390,8 @@ static enum fth_status confirm(const struct capacity_search *search,
         uint64_t count = i % 2 ? edge->misses : edge->fits;
         struct slow_hops slow_hops =
             count_slow(&answers.items[i], count, passes_for(edge, count), search->threshold, edge);
-        same += has_misses(slow_hops, edge) == (i % 2 == 1);
+        same += !fth_request_was_interrupted(&requests[i], &answers.items[i]) &&
+                has_misses(slow_hops, edge) == (i % 2 == 1);
         search->capacity->samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);
@@ -384,54 +401,108 @@ static enum fth_status confirm(const struct capacity_search *search,
 
 /* ---- further evidence ---- */
 
+/* Repeats walks on both sides of the edge of full_miss_bytes. Returns the confidence: the fraction
+ * that agrees with the edge, by Laplace's rule. Interrupted walks do not agree. */
+static enum fth_status confirm_full_miss(const struct capacity_search *search,
+                                         const struct capacity_edge *edge, double *confidence,
+                                         struct fth_error *error)
+{
+    struct fth_request requests[2 * FULL_MISS_REPEATS];
+    for (size_t i = 0; i < FTH_COUNT(requests); i++) {
+        const uint64_t count = i % 2 ? edge->misses : edge->fits;
+        requests[i] = make_walk(search->plan, count, passes_for(edge, count));
+    }
+    struct fth_answers answers = {0};
+    FTH_TRY(fth_ask(search->prober, requests, FTH_COUNT(requests), &answers, error));
+    unsigned same = 0;
+    for (size_t i = 0; i < answers.count; i++) {
+        const uint64_t count = i % 2 ? edge->misses : edge->fits;
+        const struct slow_hops slow_hops =
+            count_slow(&answers.items[i], count, passes_for(edge, count), search->threshold, edge);
+        same += !fth_request_was_interrupted(&requests[i], &answers.items[i]) &&
+                meets_criterion(ALL_MISS, slow_hops, edge) == (i % 2 == 1);
+        search->capacity->samples += answers.items[i].count;
+    }
+    *confidence = (same + 1.0) / ((double)answers.count + 2.0);
+    fth_answers_fini(&answers);
+    return FTH_OK;
+}
+
 /* Finds the smallest footprint without a hit, between the first one with a miss and twice that. */
 static enum fth_status find_full_miss(const struct capacity_search *search,
                                       const struct capacity_edge *edge, struct fth_error *error)
 {
+    struct fth_capacity *capacity = search->capacity;
     struct capacity_edge partial = *edge;
     partial.misses = 0;
     uint64_t high = 2 * edge->misses;
     FTH_TRY(try_counts(search, &high, 1, ALL_MISS, &partial, error));
-    while (partial.misses && partial.misses - partial.fits > edge->fits / FULL_MISS_PARTS + 1) {
+    while (partial.misses && !partial.interrupted &&
+           partial.misses - partial.fits > edge->fits / FULL_MISS_PARTS + 1) {
         uint64_t counts[MAX_CUTS];
         size_t tries = cut(&partial, counts);
         FTH_TRY(try_counts(search, counts, tries, ALL_MISS, &partial, error));
     }
-    search->capacity->full_miss_bytes = partial.misses * search->plan->stride_bytes;
+    if (partial.interrupted) /* no walk agrees with the result, by Laplace's rule */
+        capacity->full_miss_confidence = 1 / (2.0 * FULL_MISS_REPEATS + 2);
+    if (partial.interrupted || !partial.misses)
+        return FTH_OK;
+    FTH_TRY(confirm_full_miss(search, &partial, &capacity->full_miss_confidence, error));
+    if (capacity->full_miss_confidence < min_confidence)
+        return FTH_OK;
+    capacity->full_miss_low_bytes = partial.fits * search->plan->stride_bytes;
+    capacity->full_miss_bytes = partial.misses * search->plan->stride_bytes;
     return FTH_OK;
 }
 
-/* Walks a quarter more than fits, then walks back, and counts the lines that are still resident.
- * The result is the maximum over several repeats. */
+/* Makes a request that walks a quarter more than fits, and then walks back. The first walk is timed
+ * as well, because a hop that takes very long shows that the walk was interrupted. */
+static struct fth_request make_resident_walk(const struct fth_capacity_plan *plan,
+                                             const struct capacity_edge *edge)
+{
+    const uint64_t bytes =
+        edge->fits * plan->stride_bytes * RESIDENT_NUMERATOR / RESIDENT_DENOMINATOR;
+    const struct fth_chain chain = {.stride_bytes = plan->stride_bytes,
+                                    .count = (bytes / ALIGN_BYTES + 1) * ALIGN_BYTES /
+                                             plan->stride_bytes};
+    struct fth_request request = fth_request_make(plan->carveout_percent);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
+    request.chase.steps[1].reverse = true;
+    return request;
+}
+
+/* Counts the lines that are still resident after a walk over a quarter more than fits. The result
+ * is the maximum over several repeats that were not interrupted. The confidence is the fraction of
+ * all repeats that agree with it, by Laplace's rule. */
 static enum fth_status find_resident(const struct capacity_search *search,
                                      const struct capacity_edge *edge, struct fth_error *error)
 {
-    const struct fth_capacity_plan *plan = search->plan;
     struct fth_capacity *capacity = search->capacity;
     struct fth_request requests[REPEATS];
-    const uint64_t bytes =
-        edge->fits * plan->stride_bytes * RESIDENT_NUMERATOR / RESIDENT_DENOMINATOR;
-    struct fth_chain chain = {.stride_bytes = plan->stride_bytes,
-                              .count =
-                                  (bytes / ALIGN_BYTES + 1) * ALIGN_BYTES / plan->stride_bytes};
-    for (size_t i = 0; i < REPEATS; i++) {
-        requests[i] = fth_request_make(plan->carveout_percent);
-        fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, chain, 1);
-        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, 1);
-        requests[i].chase.steps[1].reverse = true;
-    }
+    uint64_t hits[REPEATS] = {0}, most = 0;
+    for (size_t i = 0; i < REPEATS; i++)
+        requests[i] = make_resident_walk(search->plan, edge);
     struct fth_answers answers = {0};
     FTH_TRY(fth_ask(search->prober, requests, REPEATS, &answers, error));
+    unsigned clean = 0, same = 0;
     for (size_t i = 0; i < answers.count; i++) {
-        uint64_t hits = 1; /* hop 0, the newest line, is slow only because the timing code
-                            * is not cached yet */
-        for (size_t hop = 1; hop < answers.items[i].count; hop++)
-            hits += answers.items[i].cycles[hop] <= search->threshold;
-        capacity->samples += answers.items[i].count;
-        if (hits * plan->stride_bytes > capacity->resident_bytes)
-            capacity->resident_bytes = hits * plan->stride_bytes;
+        const struct fth_samples *samples = &answers.items[i];
+        capacity->samples += samples->count;
+        if (fth_request_was_interrupted(&requests[i], samples))
+            continue;
+        clean++;
+        hits[i] = 1; /* the first hop back, to the newest line, may be slow for other reasons */
+        for (size_t hop = samples->count / 2 + 1; hop < samples->count; hop++)
+            hits[i] += samples->cycles[hop] <= search->threshold;
+        most = hits[i] > most ? hits[i] : most;
     }
+    for (size_t i = 0; i < answers.count; i++)
+        same += hits[i] && (double)hits[i] >= same_resident * (double)most;
     fth_answers_fini(&answers);
+    capacity->resident_confidence = (same + 1.0) / (REPEATS + 2.0);
+    if (clean >= MIN_CLEAN)
+        capacity->resident_bytes = most * search->plan->stride_bytes;
     return FTH_OK;
 }
 
