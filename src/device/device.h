@@ -264,8 +264,11 @@ struct fth_samples {
 };
 
 void fth_samples_fini(struct fth_samples *samples);
-/* Whether another program used the GPU while a chase timed hops: one of them took far longer than
- * any load. The caches of the SM are empty after that. False for other families. */
+/* A hop that takes more cycles was interrupted: another program used the GPU in the meantime, and
+ * the caches of the SM are empty after that. On an H200, these pauses take at least 580,000 cycles,
+ * and loads that miss all caches and TLBs fewer than 10,000. Chosen between the two. */
+enum { FTH_INTERRUPTED_CYCLES = 100000 };
+/* Whether a hop of a chase was interrupted. False for other families. */
 bool fth_request_was_interrupted(const struct fth_request *request,
                                  const struct fth_samples *samples);
 

@@ -338,11 +338,6 @@ bool fth_chase_read(struct fth_scanner *scanner, struct fth_request *request)
 
 /* ---- interruptions ---- */
 
-/* A hop that takes more cycles was interrupted. On an H200, the pauses beside another program take
- * at least 580,000 cycles, and loads that miss all caches and TLBs fewer than 10,000. Chosen
- * between the two. */
-enum { INTERRUPTED_CYCLES = 100000 };
-
 bool fth_request_was_interrupted(const struct fth_request *request,
                                  const struct fth_samples *samples)
 {
@@ -351,7 +346,7 @@ bool fth_request_was_interrupted(const struct fth_request *request,
         const struct fth_step *step = &request->chase.steps[i];
         const size_t end = at + (size_t)fth_chase_step_samples(step);
         for (; at < end && at < samples->count; at++)
-            if (step->kind == FTH_STEP_TIME_HOPS && samples->cycles[at] > INTERRUPTED_CYCLES)
+            if (step->kind == FTH_STEP_TIME_HOPS && samples->cycles[at] > FTH_INTERRUPTED_CYCLES)
                 return true;
         at = end;
     }

@@ -143,9 +143,30 @@ static struct fth_request make_walk(const struct fth_capacity_plan *plan, uint64
 
 /* ---- one walk ---- */
 
+/* Stands for the cycles of a hop that says nothing about the cache. */
+enum { NO_EVIDENCE = 0 };
+
+/* Removes the hops that an interruption affects. It empties the cache, so each line misses once
+ * more: from the interrupted hop to the same position in the next pass. Returns whether the walk
+ * was interrupted. */
+static bool remove_interrupted(struct fth_samples *samples, uint64_t positions)
+{
+    bool interrupted = false;
+    for (size_t hop = 0; hop < samples->count; hop++) {
+        if (samples->cycles[hop] <= FTH_INTERRUPTED_CYCLES)
+            continue;
+        interrupted = true;
+        const size_t end = FTH_MIN(hop + positions, samples->count);
+        for (; hop < end; hop++)
+            samples->cycles[hop] = NO_EVIDENCE;
+        hop--;
+    }
+    return interrupted;
+}
+
 /* The slow hops of a walk. */
 struct slow_hops {
-    uint64_t positions; /* hops per pass */
+    uint64_t positions; /* hops per pass; without those that were removed in every pass */
     unsigned passes;
     uint64_t all;        /* hops above the threshold */
     uint64_t like_miss;  /* hops within the range of miss latencies */
@@ -180,16 +201,18 @@ static struct slow_hops count_slow(const struct fth_samples *samples, uint64_t p
                                    const struct capacity_edge *edge)
 {
     uint64_t all[MAX_PASSES] = {0}, like_miss[MAX_PASSES] = {0};
-    struct slow_hops slow_hops = {.positions = positions, .passes = passes};
+    struct slow_hops slow_hops = {.positions = 0, .passes = passes};
     for (uint64_t position = 0; position < positions; position++) {
-        unsigned times = 0;
+        unsigned times = 0, valid = 0;
         for (unsigned pass = 0; pass < passes; pass++) {
             const double cycles = samples->cycles[(pass + 1) * positions + position];
             all[pass] += cycles > threshold;
             like_miss[pass] += cycles >= edge->low && cycles <= edge->high;
             times += cycles > threshold;
+            valid += cycles > NO_EVIDENCE;
         }
-        slow_hops.persistent += times > passes / 2;
+        slow_hops.positions += valid > 0;
+        slow_hops.persistent += times > valid / 2;
     }
     slow_hops.all = clipped_sum(all, passes);
     slow_hops.like_miss = clipped_sum(like_miss, passes);
@@ -228,6 +251,14 @@ static bool meets_criterion(enum miss_criterion what, struct slow_hops slow_hops
     return what == ANY_MISS
                ? has_misses(slow_hops, edge)
                : (double)slow_hops.persistent > min_full_miss * (double)slow_hops.positions;
+}
+
+/* Whether the rest of an interrupted walk is insufficient: for ANY_MISS, if it has no miss; for
+ * ALL_MISS, if less than half of the positions remain. */
+static bool is_undecided(enum miss_criterion what, struct slow_hops slow_hops, uint64_t positions,
+                         const struct capacity_edge *edge)
+{
+    return what == ANY_MISS ? !has_misses(slow_hops, edge) : 2 * slow_hops.positions < positions;
 }
 
 /* ---- disturbances ---- */
@@ -317,12 +348,14 @@ static enum fth_status try_counts(const struct capacity_search *search, const ui
     FTH_TRY(fth_ask(search->prober, requests, count, &answers, error));
     for (size_t i = 0; i < count; i++) {
         search->capacity->samples += answers.items[i].count;
-        if (fth_request_was_interrupted(&requests[i], &answers.items[i])) {
+        const bool interrupted = remove_interrupted(&answers.items[i], counts[i]);
+        struct slow_hops slow_hops = count_slow(
+            &answers.items[i], counts[i], passes_for(edge, counts[i]), search->threshold, edge);
+        /* What an interrupted walk does not show may be in the part that was removed. */
+        if (interrupted && is_undecided(what, slow_hops, counts[i], edge)) {
             edge->interrupted = true;
             break;
         }
-        struct slow_hops slow_hops = count_slow(
-            &answers.items[i], counts[i], passes_for(edge, counts[i]), search->threshold, edge);
         if (meets_criterion(what, slow_hops, edge)) {
             edge->misses = counts[i];
             break;
@@ -388,9 +421,10 @@ static enum fth_status confirm(const struct capacity_search *search,
     unsigned same = 0;
     for (size_t i = 0; i < answers.count; i++) {
         uint64_t count = i % 2 ? edge->misses : edge->fits;
-        struct slow_hops slow_hops =
+        const bool interrupted = remove_interrupted(&answers.items[i], count);
+        const struct slow_hops slow_hops =
             count_slow(&answers.items[i], count, passes_for(edge, count), search->threshold, edge);
-        same += !fth_request_was_interrupted(&requests[i], &answers.items[i]) &&
+        same += !(interrupted && is_undecided(ANY_MISS, slow_hops, count, edge)) &&
                 has_misses(slow_hops, edge) == (i % 2 == 1);
         search->capacity->samples += answers.items[i].count;
     }
@@ -402,7 +436,8 @@ static enum fth_status confirm(const struct capacity_search *search,
 /* ---- further evidence ---- */
 
 /* Repeats walks on both sides of the edge of full_miss_bytes. Returns the confidence: the fraction
- * that agrees with the edge, by Laplace's rule. Interrupted walks do not agree. */
+ * that agrees with the edge, by Laplace's rule. Interrupted walks that do not
+ * decide anything do not agree. */
 static enum fth_status confirm_full_miss(const struct capacity_search *search,
                                          const struct capacity_edge *edge, double *confidence,
                                          struct fth_error *error)
@@ -417,9 +452,10 @@ static enum fth_status confirm_full_miss(const struct capacity_search *search,
     unsigned same = 0;
     for (size_t i = 0; i < answers.count; i++) {
         const uint64_t count = i % 2 ? edge->misses : edge->fits;
+        const bool interrupted = remove_interrupted(&answers.items[i], count);
         const struct slow_hops slow_hops =
             count_slow(&answers.items[i], count, passes_for(edge, count), search->threshold, edge);
-        same += !fth_request_was_interrupted(&requests[i], &answers.items[i]) &&
+        same += !(interrupted && is_undecided(ALL_MISS, slow_hops, count, edge)) &&
                 meets_criterion(ALL_MISS, slow_hops, edge) == (i % 2 == 1);
         search->capacity->samples += answers.items[i].count;
     }
