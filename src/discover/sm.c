@@ -91,7 +91,7 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
          .number = (double)capacity->full_miss_bytes,
          .interval = (const double[]){(double)capacity->full_miss_low_bytes,
                                       (double)capacity->full_miss_bytes},
-         .confidence = &capacity->full_miss_confidence,
+         .confidence = &capacity->confidence,
          .method = "the smallest footprint without a hit"},
     };
     for (size_t i = 0; i < FTH_COUNT(notes); i++) {
@@ -105,7 +105,7 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
         FTH_TRY(fth_note_unknown(gpu, element, "resident_bytes", interrupted_reason, error));
     if (!capacity->full_miss_bytes)
         FTH_TRY(fth_note_unknown(gpu, element, "full_miss_bytes",
-                                 capacity->full_miss_confidence > 0
+                                 capacity->full_miss_interrupted
                                      ? interrupted_reason
                                      : "no footprint up to twice the size misses with every load",
                                  error));

@@ -53,7 +53,6 @@ enum {
      * 4, a bracket of 4096 strides needs 6 batches. */
     MAX_CUTS = 4,
     REPEATS = 5,           /* walks on each side of the edge, for the confidence. Chosen. */
-    FULL_MISS_REPEATS = 3, /* the same for the edge of full_miss_bytes. Chosen. */
     THOROUGH_REPEATS = 50, /* the same with --thorough: the confidence is then at most 0.99 */
     MAX_SEARCHES = 3       /* searches, if the confidence is too low. Chosen. */
 };
@@ -85,8 +84,7 @@ enum {
     RESIDENT_NUMERATOR = 5,
     RESIDENT_DENOMINATOR = 4,
     /* Resolution of full_miss_bytes: one part of FULL_MISS_PARTS of what fits. Chosen. */
-    FULL_MISS_PARTS = 64,
-    MIN_CLEAN = 2 /* minimum number of walks that no other program interrupted. Chosen. */
+    FULL_MISS_PARTS = 64
 };
 /* Walks that find at least this part of the largest number of resident lines agree with it. Chosen:
  * on an H200, the walks of different SMs differ by 1 %. */
@@ -435,35 +433,6 @@ static enum fth_status confirm(const struct capacity_search *search,
 
 /* ---- further evidence ---- */
 
-/* Repeats walks on both sides of the edge of full_miss_bytes. Returns the confidence: the fraction
- * that agrees with the edge, by Laplace's rule. Interrupted walks that do not
- * decide anything do not agree. */
-static enum fth_status confirm_full_miss(const struct capacity_search *search,
-                                         const struct capacity_edge *edge, double *confidence,
-                                         struct fth_error *error)
-{
-    struct fth_request requests[2 * FULL_MISS_REPEATS];
-    for (size_t i = 0; i < FTH_COUNT(requests); i++) {
-        const uint64_t count = i % 2 ? edge->misses : edge->fits;
-        requests[i] = make_walk(search->plan, count, passes_for(edge, count));
-    }
-    struct fth_answers answers = {0};
-    FTH_TRY(fth_ask(search->prober, requests, FTH_COUNT(requests), &answers, error));
-    unsigned same = 0;
-    for (size_t i = 0; i < answers.count; i++) {
-        const uint64_t count = i % 2 ? edge->misses : edge->fits;
-        const bool interrupted = remove_interrupted(&answers.items[i], count);
-        const struct slow_hops slow_hops =
-            count_slow(&answers.items[i], count, passes_for(edge, count), search->threshold, edge);
-        same += !(interrupted && is_undecided(ALL_MISS, slow_hops, count, edge)) &&
-                meets_criterion(ALL_MISS, slow_hops, edge) == (i % 2 == 1);
-        search->capacity->samples += answers.items[i].count;
-    }
-    *confidence = (same + 1.0) / ((double)answers.count + 2.0);
-    fth_answers_fini(&answers);
-    return FTH_OK;
-}
-
 /* Finds the smallest footprint without a hit, between the first one with a miss and twice that. */
 static enum fth_status find_full_miss(const struct capacity_search *search,
                                       const struct capacity_edge *edge, struct fth_error *error)
@@ -479,65 +448,60 @@ static enum fth_status find_full_miss(const struct capacity_search *search,
         size_t tries = cut(&partial, counts);
         FTH_TRY(try_counts(search, counts, tries, ALL_MISS, &partial, error));
     }
-    if (partial.interrupted) /* no walk agrees with the result, by Laplace's rule */
-        capacity->full_miss_confidence = 1 / (2.0 * FULL_MISS_REPEATS + 2);
+    capacity->full_miss_interrupted = partial.interrupted;
     if (partial.interrupted || !partial.misses)
-        return FTH_OK;
-    FTH_TRY(confirm_full_miss(search, &partial, &capacity->full_miss_confidence, error));
-    if (capacity->full_miss_confidence < min_confidence)
         return FTH_OK;
     capacity->full_miss_low_bytes = partial.fits * search->plan->stride_bytes;
     capacity->full_miss_bytes = partial.misses * search->plan->stride_bytes;
     return FTH_OK;
 }
 
-/* Makes a request that walks a quarter more than fits, and then walks back. The first walk is timed
- * as well, because a hop that takes very long shows that the walk was interrupted. */
-static struct fth_request make_resident_walk(const struct fth_capacity_plan *plan,
-                                             const struct capacity_edge *edge)
+/* Walks a quarter more than fits, then walks back, and returns the number of lines that are still
+ * resident. */
+static enum fth_status count_resident(const struct capacity_search *search,
+                                      const struct capacity_edge *edge, uint64_t *hits,
+                                      struct fth_error *error)
 {
+    const struct fth_capacity_plan *plan = search->plan;
     const uint64_t bytes =
         edge->fits * plan->stride_bytes * RESIDENT_NUMERATOR / RESIDENT_DENOMINATOR;
     const struct fth_chain chain = {.stride_bytes = plan->stride_bytes,
                                     .count = (bytes / ALIGN_BYTES + 1) * ALIGN_BYTES /
                                              plan->stride_bytes};
     struct fth_request request = fth_request_make(plan->carveout_percent);
-    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
+    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
     request.chase.steps[1].reverse = true;
-    return request;
+    struct fth_answers answers = {0};
+    FTH_TRY(fth_ask(search->prober, &request, 1, &answers, error));
+    *hits = 1; /* hop 0, the newest line, is slow only because the timing code is not cached yet */
+    for (size_t hop = 1; hop < answers.items[0].count; hop++)
+        *hits += answers.items[0].cycles[hop] <= search->threshold;
+    search->capacity->samples += answers.items[0].count;
+    fth_answers_fini(&answers);
+    return FTH_OK;
 }
 
-/* Counts the lines that are still resident after a walk over a quarter more than fits. The result
- * is the maximum over several repeats that were not interrupted. The confidence is the fraction of
- * all repeats that agree with it, by Laplace's rule. */
+/* Counts the resident lines several times. An interruption of the first walk, which is not timed,
+ * leaves only the lines that were loaded after it. Each repeat is a launch of its own, so that one
+ * interruption does not affect all of them. The result is the maximum; the confidence is the
+ * fraction of the repeats that agree with it, by Laplace's rule. The result is rejected if the
+ * confidence is too low, or if fewer than half of the lines that fit are resident: after the walk
+ * the cache is full under any policy, and the walk back meets most of the lines. */
 static enum fth_status find_resident(const struct capacity_search *search,
                                      const struct capacity_edge *edge, struct fth_error *error)
 {
     struct fth_capacity *capacity = search->capacity;
-    struct fth_request requests[REPEATS];
     uint64_t hits[REPEATS] = {0}, most = 0;
-    for (size_t i = 0; i < REPEATS; i++)
-        requests[i] = make_resident_walk(search->plan, edge);
-    struct fth_answers answers = {0};
-    FTH_TRY(fth_ask(search->prober, requests, REPEATS, &answers, error));
-    unsigned clean = 0, same = 0;
-    for (size_t i = 0; i < answers.count; i++) {
-        const struct fth_samples *samples = &answers.items[i];
-        capacity->samples += samples->count;
-        if (fth_request_was_interrupted(&requests[i], samples))
-            continue;
-        clean++;
-        hits[i] = 1; /* the first hop back, to the newest line, may be slow for other reasons */
-        for (size_t hop = samples->count / 2 + 1; hop < samples->count; hop++)
-            hits[i] += samples->cycles[hop] <= search->threshold;
+    unsigned same = 0;
+    for (size_t i = 0; i < REPEATS; i++) {
+        FTH_TRY(count_resident(search, edge, &hits[i], error));
         most = hits[i] > most ? hits[i] : most;
     }
-    for (size_t i = 0; i < answers.count; i++)
-        same += hits[i] && (double)hits[i] >= same_resident * (double)most;
-    fth_answers_fini(&answers);
+    for (size_t i = 0; i < REPEATS; i++)
+        same += (double)hits[i] >= same_resident * (double)most;
     capacity->resident_confidence = (same + 1.0) / (REPEATS + 2.0);
-    if (clean >= MIN_CLEAN)
+    if (capacity->resident_confidence >= min_confidence && 2 * most >= edge->fits)
         capacity->resident_bytes = most * search->plan->stride_bytes;
     return FTH_OK;
 }

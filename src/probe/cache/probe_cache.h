@@ -34,11 +34,11 @@ struct fth_capacity {
     uint64_t misses_bytes;   /* smallest footprint with misses; 0: even the largest fits */
     uint64_t resident_bytes; /* bytes that are still resident after a walk over
                               * 1.25 * fits_bytes; a reverse walk counts them. Maximum of several
-                              * repeats. 0: other programs interrupted too many of them */
+                              * repeats. 0: they contradict each other */
     double resident_confidence;
     uint64_t full_miss_bytes;                 /* smallest footprint without any hit; 0: not found */
     uint64_t full_miss_low_bytes;             /* largest footprint that is known to have a hit */
-    double full_miss_confidence;              /* 0: no footprint without a hit */
+    bool full_miss_interrupted;               /* other programs interrupted the search for it */
     double miss_low_cycles, miss_high_cycles; /* range of a timed miss; 0: not needed */
     size_t samples;
     double confidence; /* fraction of repeats with the same verdict on either side of the edge, by
