@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum size of a frame in bytes. A cursor keeps one frame of each run in memory. A frame of 8,192
- * accesses with 32 addresses of ten bytes each has less than 3 MB. */
+/* Maximum size of a frame in bytes. A cursor keeps one frame of each run in memory. A frame of
+ * 8,192 accesses with 32 addresses of ten bytes each has less than 3 MB. */
 enum { MAX_FRAME_BYTES = 8 << 20 };
 
 struct fth_trace {
