@@ -68,6 +68,10 @@ static void errors_name_the_line(void **state)
     /* The position of a token in its line, and the parts of a long line. */
     check_refused(HEAD "  \t .frob;", strlen(HEAD "  \t .frob;"), "line 4:", "  .frob;\n  ^");
     check_refused("x", 1, "line 1:", "  x\n  ^");
+    /* A comment of two characters at the end of the file. */
+    check_refused(HEAD "\n/*", strlen(HEAD "\n/*"), "line 5: unterminated comment", "  /*\n  ^");
+    fth_ptx_destroy(read_valid(HEAD "//"));
+    fth_ptx_destroy(read_valid(HEAD "/**/"));
     char text[400];
     memset(text, 'a', sizeof text);
     memcpy(text, HEAD, strlen(HEAD));
