@@ -125,7 +125,7 @@ static void check_data(const struct page *page, const char *const *paths, size_t
 {
     json_t *root = NULL;
     for (size_t i = 0; i < page->data_size; i++)
-        if (strchr("<>&", page->data[i]) || (unsigned char)page->data[i] >= 0x7f)
+        if (strchr("<>&", page->data[i]) || (unsigned char)page->data[i] >= 0x80)
             abort();
     if (fth_json_parse("page", page->data, page->data_size, &root, NULL) != FTH_OK)
         abort();
