@@ -224,12 +224,4 @@ FTH_MUST_USE enum fth_status fth_explore_bundles(const struct fth_exploration *e
                                                  struct fth_bundle **bundles, size_t *bundle_count,
                                                  struct fth_error *error);
 
-/* ---- explore_run.c ---- */
-
-/* Returns the jobs of a shard that have points missing in the output. The caller frees them. */
-FTH_MUST_USE enum fth_status fth_explore_jobs(const struct fth_exploration *exploration,
-                                              const struct fth_output *output, size_t shard,
-                                              size_t shards, size_t **jobs, size_t *count,
-                                              struct fth_error *error);
-
 #endif

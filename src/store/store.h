@@ -65,9 +65,6 @@ enum { FTH_STORE_VERSION = 2 };
 /* Converts the error of the last SQLite call, and adds what the user can do about it. */
 enum fth_status fth_store_fail(const struct fth_store *store, const char *operation,
                                struct fth_error *error);
-/* Executes statements that return no rows. */
-FTH_MUST_USE enum fth_status fth_store_run(struct fth_store *store, const char *operation,
-                                           const char *sql, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_store_prepare(struct fth_store *store, const char *operation,
                                                const char *sql, sqlite3_stmt **statement,
                                                struct fth_error *error);

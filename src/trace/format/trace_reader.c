@@ -326,15 +326,6 @@ enum fth_status fth_trace_attach(int fd, const char *name, struct fth_trace **ou
     return open_container(container, out, error);
 }
 
-enum fth_status fth_trace_open_memory(const void *data, size_t size, struct fth_trace **out,
-                                      struct fth_error *error)
-{
-    struct fth_container *container;
-    *out = NULL;
-    FTH_TRY(fth_container_open_memory(data, size, &container, error));
-    return open_container(container, out, error);
-}
-
 void fth_trace_close(struct fth_trace *trace)
 {
     if (!trace)
