@@ -61,9 +61,10 @@ lint:
 	@$(MAKE) --no-print-directory tests
 	@scripts/lint $(BUILD)
 
+# Runs each fuzz target for SECONDS; TARGETS='ptx model' selects some.
 fuzz:
 	@scripts/install-deps lint
-	@scripts/fuzz $(SECONDS)
+	@scripts/fuzz $(SECONDS) $(TARGETS)
 
 dist:
 	@scripts/install-deps dist
