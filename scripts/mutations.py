@@ -28,7 +28,7 @@ KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "c
 CONTROL = {"if", "for", "while", "switch", "json_array_foreach", "json_object_foreach"}  # statements of the form: name (…) statement
 TYPES = {"const", "static", "struct", "enum", "union", "unsigned", "signed", "typedef", "extern", "volatile", "_Atomic", "register", "inline"}
 ASSERTIONS = {"assert", "static_assert", "_Static_assert"}
-SYMMETRIC = {"FTH_MIN", "FTH_MAX", "fmin", "fmax"}  # swapping their arguments changes nothing
+SYMMETRIC = {"FTH_MIN", "FTH_MAX", "fmin", "fmax", "calloc", "fth_arena_array"}  # swapping their arguments changes nothing
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
