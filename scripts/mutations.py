@@ -44,14 +44,19 @@ class Mutation:
 
     def __init__(self, path, text, function, start, end, new, what):
         self.path, self.function, self.what = path, function, what
+        self.text, self.start, self.end, self.new = text, start, end, new
         self.line = text.count("\n", 0, start) + 1
         first = text.rfind("\n", 0, start) + 1
         last = text.find("\n", end)
         last = len(text) if last < 0 else last
-        removed_lines = text.count("\n", start, end)
-        self.new_text = text[:start] + new + "\n" * removed_lines + text[end:]
         self.before = " ".join(text[first:last].split())
         self.after = " ".join((text[first:start] + new + text[end:last]).split())
+
+    @property
+    def new_text(self):
+        """The whole file after the change, with the same line numbers."""
+        removed_lines = self.text.count("\n", self.start, self.end) - self.new.count("\n")
+        return self.text[:self.start] + self.new + "\n" * removed_lines + self.text[self.end:]
 
     @property
     def key(self):
