@@ -10,7 +10,7 @@ static const char pass_method[] = "whole passes over two chains of different len
                                   "median over passes, then over SMs";
 static const char hop_method[] = "single loads; plateaus of their latencies";
 
-/* Enough lines to reach every slice of an L2, and few enough to fit into the smallest one. */
+/* Enough lines to reach every slice of an L2. fit_chains() shortens the chains for small L2s. */
 static const struct fth_latency_plan l2_array = {
     .path = FTH_PATH_CG,
     .carveout_percent = -1,
@@ -19,6 +19,33 @@ static const struct fth_latency_plan l2_array = {
     .long_count = 1024,
     .every_sm = true,
 };
+
+enum {
+    /* The longer chain is at most this part of the L2: half of one of two partitions. Chosen. */
+    MAX_CHAIN_PART = 4,
+    /* Loads of the shortest chain: as many as the kernel unrolls (load_latency.c). */
+    MIN_CHAIN_LOADS = 32
+};
+
+/* Halves both chains. Returns false if they are as short as possible. */
+static bool halve_chains(struct fth_latency_plan *plan)
+{
+    if (plan->short_count <= MIN_CHAIN_LOADS)
+        return false;
+    plan->short_count /= 2;
+    plan->long_count /= 2;
+    return true;
+}
+
+/* Shortens the chains so that they fit into an L2 of the size that the driver reports, if it does.
+ */
+static void fit_chains(const struct fth_gpu *gpu, struct fth_latency_plan *plan)
+{
+    const double bytes = fth_gpu_number(gpu, "l2", "size_bytes", INFINITY);
+    while ((double)(MAX_CHAIN_PART * plan->long_count * plan->stride_bytes) > bytes)
+        if (!halve_chains(plan))
+            return;
+}
 
 /* Writes the latency of the L2, for all SMs together and for each SM. */
 static enum fth_status note_l2_latency(struct fth_discovery *discovery, double *by_sm,
@@ -43,21 +70,36 @@ static enum fth_status note_l2_latency(struct fth_discovery *discovery, double *
                     error);
 }
 
-enum fth_status fth_discover_l2_latency(struct fth_discovery *discovery, struct fth_error *error)
+/* Measures the latency of the L2 on all SMs, and the timing overhead. */
+static enum fth_status measure_l2_latency(struct fth_discovery *discovery,
+                                          const struct fth_latency_plan *all,
+                                          struct fth_error *error)
 {
-    struct fth_latency_plan all = l2_array, one = l2_array;
+    struct fth_latency_plan one = *all;
     struct fth_figure l2;
     one.every_sm = false;
+    one.by_sm = NULL;
+    FTH_TRY(fth_probe_latency(&discovery->prober, all, &discovery->l2, error));
+    /* The timing overhead is measured on one SM and needs the latency of that SM. */
+    FTH_TRY(fth_probe_latency(&discovery->prober, &one, &l2, error));
+    return fth_probe_overhead(&discovery->prober, &one, l2.value, &discovery->l2_overhead_cycles,
+                              error);
+}
+
+enum fth_status fth_discover_l2_latency(struct fth_discovery *discovery, struct fth_error *error)
+{
+    struct fth_latency_plan all = l2_array;
     all.by_sm = calloc(discovery->prober.sms, sizeof *all.by_sm);
     if (!all.by_sm)
         return fth_no_memory(error, "find latency", NULL);
-    enum fth_status status = fth_probe_latency(&discovery->prober, &all, &discovery->l2, error);
-    /* The timing overhead is measured on one SM and needs the latency of that SM. */
-    if (status == FTH_OK)
-        status = fth_probe_latency(&discovery->prober, &one, &l2, error);
-    if (status == FTH_OK)
-        status = fth_probe_overhead(&discovery->prober, &one, l2.value,
-                                    &discovery->l2_overhead_cycles, error);
+    fit_chains(discovery->gpu, &all);
+    enum fth_status status = measure_l2_latency(discovery, &all, error);
+    /* The L2 holds less than the driver reports, or its size is not known. */
+    while (status == FTH_INCONCLUSIVE && halve_chains(&all)) {
+        if (error)
+            *error = FTH_NO_ERROR;
+        status = measure_l2_latency(discovery, &all, error);
+    }
     if (status == FTH_OK && fth_discovery_wants(discovery, "l2"))
         status = note_l2_latency(discovery, all.by_sm, error);
     free(all.by_sm);

@@ -113,7 +113,7 @@ struct fth_latency_plan {
 /* Measures the cycles of one load that hits, as the slope between whole passes over two chains of
  * different length: the fixed cost of a pass is the same in both and cancels out. If passes of the
  * same length differ too much, the measurement is disturbed; then single loads are timed instead,
- * and the figure is marked `disturbed`. */
+ * and the figure is marked `disturbed`. FTH_INCONCLUSIVE: the longer chain does not fit. */
 FTH_MUST_USE enum fth_status fth_probe_latency(const struct fth_prober *prober,
                                                const struct fth_latency_plan *plan,
                                                struct fth_figure *cycles, struct fth_error *error);
