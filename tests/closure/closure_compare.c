@@ -120,8 +120,8 @@ FTH_PRINTF(4, 5)
 static void judge(const struct comparison *comparison, size_t row, enum verdict verdict,
                   const char *format, ...)
 {
-    static const char *const words[VERDICTS] = {"exact",  "close", "unknown", "no reason",
-                                                "doubted", "WRONG"};
+    static const char *const words[VERDICTS] = {"exact",     "close",   "unknown",
+                                                "no reason", "doubted", "WRONG"};
     char text[400], name[64];
     va_list arguments;
     comparison->verdicts->counts[row][verdict]++;
@@ -264,8 +264,8 @@ static void compare_evidence(const struct comparison *comparison, size_t index)
         fth_gpu_number(truth, element, "line_bytes", 0) * fth_gpu_number(truth, element, "sets", 0);
     if (resident)
         judge(comparison, EVIDENCE_ROW + 2 * index,
-              resident->number == size ? EXACT : wrong(resident),
-              "is %g, found %g (confidence %g)", size, resident->number, resident->confidence);
+              resident->number == size ? EXACT : wrong(resident), "is %g, found %g (confidence %g)",
+              size, resident->number, resident->confidence);
     if (full_miss)
         judge(comparison, EVIDENCE_ROW + 2 * index + 1,
               full_miss->number > size &&

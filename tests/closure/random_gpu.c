@@ -348,8 +348,8 @@ static const char *add_code_caches(struct fth_rng *rng, struct fth_gpu *gpu)
     return count ? names[count == 1 ? 1 : count - 1] : NULL;
 }
 
-/* Adds the constant L1.5. It may share storage with `code`, the outermost instruction cache, if that
- * has `code_bytes` of at least `min_bytes`. */
+/* Adds the constant L1.5. It may share storage with `code`, the outermost instruction cache, if
+ * that has `code_bytes` of at least `min_bytes`. */
 static void add_constant_l15(struct fth_rng *rng, const struct ranges *ranges, struct fth_gpu *gpu,
                              const char *code, double latency)
 {

@@ -235,8 +235,8 @@ static void check_results(const struct results *results)
 static void gpus_are_found_as_described(void **state)
 {
     (void)state;
-    struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
-                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct shared *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct results results = {0};
     assert_true(shared != MAP_FAILED);
     measure_all(shared);

@@ -83,9 +83,18 @@ enum {
     /* Footprint of the walk that finds the resident lines: 5/4 of what fits. Chosen. */
     RESIDENT_NUMERATOR = 5,
     RESIDENT_DENOMINATOR = 4,
+    MAX_RESIDENT_TRIES = 3, /* batches of REPEATS walks, if they are disturbed. Chosen. */
     /* Resolution of full_miss_bytes: one part of FULL_MISS_PARTS of what fits. Chosen. */
     FULL_MISS_PARTS = 64
 };
+/* Two walks agree on the resident bytes if they differ by at most this fraction. With random
+ * replacement, walks of an L1 differ by about 1 %. If no walk hits more than the second fraction of
+ * what fits, all of them were disturbed. Both are chosen, not derived. */
+static const double same_resident = 0.03, min_resident = 0.5;
+/* Confidence of full_miss_bytes if all walks agree with it: two walks decide, one on either side of
+ * the edge, which is 3/4 by Laplace's rule. If less than min_agreeing of the walks agree, it is
+ * unknown. The latter is chosen: it is min_confidence. */
+static const double two_walks_confidence = 0.75, min_agreeing = 0.75;
 /* Minimum fraction of positions that must be slow for a footprint to have no hit. Even if every
  * load misses, a few hops can be fast because a buffer on the way has the data. Chosen. */
 static const double min_full_miss = 0.999;
@@ -98,6 +107,8 @@ struct capacity_edge {
     double low, high;      /* range of miss latencies, cycles */
     double slow_rate;      /* fraction of hits that are above the threshold */
     double like_miss_rate; /* fraction of hits that take between low and high */
+    unsigned walks;        /* of the search so far */
+    unsigned agreeing;     /* the walks that agree with the bracket */
 };
 
 struct capacity_search {
@@ -308,15 +319,17 @@ static enum fth_status try_counts(const struct capacity_search *search, const ui
         requests[i] = make_walk(search->plan, counts[i], passes_for(edge, counts[i]));
     struct fth_answers answers = {0};
     FTH_TRY(fth_ask(search->prober, requests, count, &answers, error));
+    bool met = false;
     for (size_t i = 0; i < count; i++) {
-        search->capacity->samples += answers.items[i].count;
         struct slow_hops slow_hops = count_slow(
             &answers.items[i], counts[i], passes_for(edge, counts[i]), search->threshold, edge);
-        if (meets_criterion(what, slow_hops, edge)) {
-            edge->misses = counts[i];
-            break;
-        }
-        edge->fits = counts[i];
+        const bool meets = meets_criterion(what, slow_hops, edge);
+        search->capacity->samples += met ? 0 : answers.items[i].count;
+        edge->walks++;
+        edge->agreeing += meets || !met;
+        if (!met)
+            *(meets ? &edge->misses : &edge->fits) = counts[i];
+        met = met || meets;
     }
     fth_answers_fini(&answers);
     return FTH_OK;
@@ -384,12 +397,32 @@ static enum fth_status confirm(const struct capacity_search *search,
 
 /* ---- further evidence ---- */
 
+/* Repeats the walks on both sides of the edge of full misses. Returns the fraction that agrees with
+ * it, by Laplace's rule. */
+static enum fth_status confirm_full_miss(const struct capacity_search *search,
+                                         const struct capacity_edge *edge, double *agreeing,
+                                         struct fth_error *error)
+{
+    struct capacity_edge again = *edge;
+    const uint64_t counts[] = {edge->fits, edge->misses};
+    unsigned same = 0;
+    for (size_t i = 0; i < REPEATS; i++) {
+        again.fits = again.misses = 0;
+        FTH_TRY(try_counts(search, counts, 2, ALL_MISS, &again, error));
+        same += again.misses == edge->misses;
+    }
+    *agreeing = (same + 1.0) / (REPEATS + 2.0);
+    return FTH_OK;
+}
+
 /* Finds the smallest footprint without a hit, between the first one with a miss and twice that. */
 static enum fth_status find_full_miss(const struct capacity_search *search,
                                       const struct capacity_edge *edge, struct fth_error *error)
 {
+    struct fth_capacity *capacity = search->capacity;
     struct capacity_edge partial = *edge;
     partial.misses = 0;
+    partial.walks = partial.agreeing = 0;
     uint64_t high = 2 * edge->misses;
     FTH_TRY(try_counts(search, &high, 1, ALL_MISS, &partial, error));
     while (partial.misses && partial.misses - partial.fits > edge->fits / FULL_MISS_PARTS + 1) {
@@ -397,17 +430,28 @@ static enum fth_status find_full_miss(const struct capacity_search *search,
         size_t tries = cut(&partial, counts);
         FTH_TRY(try_counts(search, counts, tries, ALL_MISS, &partial, error));
     }
-    search->capacity->full_miss_bytes = partial.misses * search->plan->stride_bytes;
+    if (partial.misses == 0)
+        return FTH_OK;
+    double agreeing = (double)partial.agreeing / partial.walks;
+    if (edge->disturbed) {
+        double repeated;
+        FTH_TRY(confirm_full_miss(search, &partial, &repeated, error));
+        agreeing = fmin(agreeing, repeated);
+    }
+    if (agreeing < min_agreeing)
+        return FTH_OK;
+    capacity->full_miss_bytes = partial.misses * search->plan->stride_bytes;
+    capacity->full_miss_confidence = two_walks_confidence * agreeing;
     return FTH_OK;
 }
 
-/* Walks a quarter more than fits, then walks back, and counts the lines that are still resident.
- * The result is the maximum over several repeats. */
-static enum fth_status find_resident(const struct capacity_search *search,
-                                     const struct capacity_edge *edge, struct fth_error *error)
+/* Walks a quarter more than fits, then walks back, and counts the lines that are still resident, in
+ * REPEATS requests. */
+static enum fth_status count_resident(const struct capacity_search *search,
+                                      const struct capacity_edge *edge, uint64_t *resident_bytes,
+                                      struct fth_error *error)
 {
     const struct fth_capacity_plan *plan = search->plan;
-    struct fth_capacity *capacity = search->capacity;
     struct fth_request requests[REPEATS];
     const uint64_t bytes =
         edge->fits * plan->stride_bytes * RESIDENT_NUMERATOR / RESIDENT_DENOMINATOR;
@@ -427,11 +471,35 @@ static enum fth_status find_resident(const struct capacity_search *search,
                             * is not cached yet */
         for (size_t hop = 1; hop < answers.items[i].count; hop++)
             hits += answers.items[i].cycles[hop] <= search->threshold;
-        capacity->samples += answers.items[i].count;
-        if (hits * plan->stride_bytes > capacity->resident_bytes)
-            capacity->resident_bytes = hits * plan->stride_bytes;
+        search->capacity->samples += answers.items[i].count;
+        resident_bytes[i] = hits * plan->stride_bytes;
     }
     fth_answers_fini(&answers);
+    return FTH_OK;
+}
+
+/* Finds the resident bytes: the maximum over the repeats, because disturbances only evict lines. If
+ * most repeats do not agree with it, further ones are made. */
+static enum fth_status find_resident(const struct capacity_search *search,
+                                     const struct capacity_edge *edge, struct fth_error *error)
+{
+    uint64_t bytes[MAX_RESIDENT_TRIES * REPEATS], max = 0;
+    size_t count = 0, same = 0;
+    const double fits_bytes = (double)(edge->fits * search->plan->stride_bytes);
+    do {
+        FTH_TRY(count_resident(search, edge, bytes + count, error));
+        count += REPEATS;
+        same = 0;
+        for (size_t i = 0; i < count; i++)
+            max = bytes[i] > max ? bytes[i] : max;
+        for (size_t i = 0; i < count; i++)
+            same += (double)bytes[i] >= (1 - same_resident) * (double)max;
+    } while (count < FTH_COUNT(bytes) &&
+             (2 * same <= count || (double)max < min_resident * fits_bytes));
+    if ((double)max < min_resident * fits_bytes)
+        return FTH_OK;
+    search->capacity->resident_bytes = max;
+    search->capacity->resident_confidence = ((double)same + 1) / ((double)count + 2);
     return FTH_OK;
 }
 

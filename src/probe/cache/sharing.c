@@ -145,12 +145,12 @@ enum fth_status fth_probe_instances(const struct fth_prober *prober,
         conclusive += fraction >= min_clear_fraction || fraction <= max_separate_fraction;
     }
     fth_answers_fini(&answers);
+    found->confidence = (conclusive + 1.0) / (FTH_MAX_WARPS + 2.0);
     /* The SM distributes its warps evenly among the instances. */
     if (evicting == 0 || FTH_MAX_WARPS % evicting)
         return fth_fail(error, FTH_INCONCLUSIVE, "count cache instances", NULL,
                         "%u of %d warps evict the lines of warp 0, which is not an even share",
                         evicting, FTH_MAX_WARPS);
     found->count = FTH_MAX_WARPS / evicting;
-    found->confidence = (conclusive + 1.0) / (FTH_MAX_WARPS + 2.0);
     return FTH_OK;
 }
