@@ -3,8 +3,10 @@
 #include "probe/l2/probe_l2.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char pass_method[] = "whole passes over two chains of different lengths, warm caches; "
                                   "median over passes, then over SMs";
@@ -200,6 +202,64 @@ enum fth_status fth_discover_cold(struct fth_discovery *discovery, struct fth_er
 
 /* ---- L2 ---- */
 
+/* Measurements of the L2 if another program interrupts the first one. Odd: a majority decides. */
+enum { L2_RUNS = 3 };
+
+/* Combines the decisions of several measurements: the value that most of them agree on, with the
+ * fraction that agrees, by Laplace's rule, as the maximum confidence. *disagree is set if there is
+ * no such value although at least one measurement has found one. */
+static struct fth_decision most_frequent(const struct fth_decision *const decisions[L2_RUNS],
+                                         bool *disagree)
+{
+    struct fth_decision best = {0};
+    bool found = false;
+    for (size_t i = 0; i < L2_RUNS; i++) {
+        size_t same = 0;
+        for (size_t k = 0; k < L2_RUNS; k++)
+            same += decisions[k]->value == decisions[i]->value;
+        found = found || decisions[i]->value;
+        if (2 * same > L2_RUNS && decisions[i]->value)
+            best = (struct fth_decision){
+                decisions[i]->value,
+                fmin(decisions[i]->confidence, ((double)same + 1) / (L2_RUNS + 2))};
+    }
+    *disagree = *disagree || (found && best.value == 0);
+    return best;
+}
+
+/* Measures the L2. If another program interrupts the measurement, repeats it and takes what most
+ * measurements agree on; *disagree: they agree on some figure only in that it was not found. */
+static enum fth_status measure_l2(struct fth_discovery *discovery, const struct fth_l2_plan *plan,
+                                  struct fth_l2_found *found, bool *disagree,
+                                  struct fth_error *error)
+{
+    static const size_t places[] = {
+        offsetof(struct fth_l2_found, fill),          offsetof(struct fth_l2_found, line),
+        offsetof(struct fth_l2_found, sector),        offsetof(struct fth_l2_found, partitions),
+        offsetof(struct fth_l2_found, size),          offsetof(struct fth_l2_found, onset),
+        offsetof(struct fth_l2_found, full_miss),     offsetof(struct fth_l2_found, near_onset),
+        offsetof(struct fth_l2_found, near_full_miss)};
+    const size_t before = discovery->interruptions;
+    struct fth_l2_found runs[L2_RUNS];
+    FTH_TRY(fth_probe_l2(&discovery->prober, plan, &runs[0], error));
+    *found = runs[0];
+    if (discovery->interruptions == before)
+        return FTH_OK;
+    for (size_t i = 1; i < L2_RUNS; i++) {
+        FTH_TRY(fth_probe_l2(&discovery->prober, plan, &runs[i], error));
+        if (runs[i].partitions.value > found->partitions.value)
+            found->far_latency = runs[i].far_latency;
+        found->samples += runs[i].samples;
+    }
+    for (size_t i = 0; i < FTH_COUNT(places); i++) {
+        const struct fth_decision *decisions[L2_RUNS];
+        for (size_t k = 0; k < L2_RUNS; k++)
+            decisions[k] = (const struct fth_decision *)((const char *)&runs[k] + places[i]);
+        *(struct fth_decision *)((char *)found + places[i]) = most_frequent(decisions, disagree);
+    }
+    return FTH_OK;
+}
+
 /* Whether all lines were evicted by a footprint smaller than the size that the driver reports. No
  * policy does that, so something else must have used the L2. */
 static bool evicts_too_early(const struct fth_l2_found *found,
@@ -241,11 +301,14 @@ static const char *partitions_note(const struct fth_l2_found *found, char *text,
 }
 
 /* Writes the figures that were found, or the reasons why they were not. `early`: lines were evicted
- * too early for full_miss_bytes to be valid. */
+ * too early for full_miss_bytes to be valid. `disagree`: repeated measurements disagree on a figure
+ * that has no value. */
 static enum fth_status note_found(struct fth_discovery *discovery, const struct fth_l2_found *found,
-                                  bool early, struct fth_error *error)
+                                  bool early, bool disagree, struct fth_error *error)
 {
     static const struct fth_decision none;
+    static const char disturbed_reason[] =
+        "repeated measurements disagree: another program uses the GPU";
     static const char footprint_note[] =
         "for this allocation: other pages may be distributed over the sets more or less evenly";
     char near_note[128];
@@ -287,11 +350,11 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
                                       .samples = found->samples,
                                       .method = rows[i].method,
                                       .note = rows[i].note};
+        const char *reason = disagree ? disturbed_reason : rows[i].reason;
         if (rows[i].decision->value)
             FTH_TRY(fth_note(discovery->gpu, &note, error));
-        else if (rows[i].reason)
-            FTH_TRY(
-                fth_note_unknown(discovery->gpu, "l2", rows[i].attribute, rows[i].reason, error));
+        else if (reason && strcmp(rows[i].attribute, "size_bytes") != 0)
+            FTH_TRY(fth_note_unknown(discovery->gpu, "l2", rows[i].attribute, reason, error));
     }
     return FTH_OK;
 }
@@ -308,14 +371,15 @@ enum fth_status fth_discover_l2(struct fth_discovery *discovery, struct fth_erro
                                      .memory = &discovery->memory,
                                      .overhead_cycles = discovery->l2_overhead_cycles};
     struct fth_l2_found found;
-    enum fth_status status = fth_probe_l2(&discovery->prober, &plan, &found, error);
+    bool disagree = false;
+    enum fth_status status = measure_l2(discovery, &plan, &found, &disagree, error);
     if (status == FTH_OK && evicts_too_early(&found, size)) /* something else may use the L2 */
-        status = fth_probe_l2(&discovery->prober, &plan, &found, error);
+        status = measure_l2(discovery, &plan, &found, &disagree, error);
     if (status != FTH_OK)
         return fth_note_failure(gpu, "l2", size ? "line_bytes" : "size_bytes", status, error);
     if (size)
         check_size(discovery, size->number, &found);
-    FTH_TRY(note_found(discovery, &found, evicts_too_early(&found, size), error));
+    FTH_TRY(note_found(discovery, &found, evicts_too_early(&found, size), disagree, error));
     if (found.partitions.value <= 1)
         return FTH_OK;
     return fth_note(gpu,

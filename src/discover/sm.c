@@ -279,6 +279,9 @@ static enum fth_status copy_structure(struct fth_discovery *discovery, const str
     for (size_t i = 0; i < FTH_COUNT(copied); i++) {
         const struct fth_attribute *attribute =
             fth_gpu_attribute(discovery->gpu, from->element, copied[i]);
+        const char *reason = fth_gpu_unknown(discovery->gpu, from->element, copied[i]);
+        if (!attribute && reason)
+            FTH_TRY(fth_note_unknown(discovery->gpu, to->element, copied[i], reason, error));
         if (!attribute)
             continue;
         struct fth_attribute copy = *attribute;

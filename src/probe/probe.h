@@ -31,6 +31,8 @@ struct fth_prober {
     const struct fth_log *log; /* may be NULL */
     size_t sms;                /* SMs of the device; as many requests can run at the same time */
     bool thorough;             /* repeat measurements more often */
+    size_t *interruptions;     /* counts the requests that another program interrupted; NULL: they
+                                * are not counted */
 };
 
 /* The samples of a batch, one entry per request. */
@@ -39,7 +41,8 @@ struct fth_answers {
     size_t count;
 };
 
-/* Executes the requests on the device. On success the caller owns `answers` and frees it with
+/* Executes the requests on the device, and those that another program interrupts up to three times
+ * more. On success the caller owns `answers` and frees it with
  * fth_answers_fini. Fails if any request failed. The status is FTH_INCONCLUSIVE if the device could
  * not execute the request (for example, too little memory) but can execute others. FTH_INTERRUPTED:
  * the log of the prober asks to stop. */

@@ -534,7 +534,11 @@ bool is_realistic(const struct fth_gpu *gpu)
 
 void make_noisy(struct fth_gpu *gpu, uint64_t seed)
 {
+    static const double neighbour_rates[] = {0, 0, 1e-5, 5e-5};
     set_number(gpu, "noise", "seed", (double)seed);
     set_number(gpu, "noise", "jitter_cycles", 2);
-    set_number(gpu, "noise", "outlier_rate", 0.01);
+    set_number(gpu, "noise", "outlier_rate", seed % 4 ? 0.01 : 0.001);
+    /* To empty a large L2 takes long. */
+    const double l2_mib = fth_gpu_number(gpu, "l2", "size_bytes", 0) / 1048576;
+    set_number(gpu, "noise", "neighbour_rate", neighbour_rates[seed / 4 % 4] / fmax(1, l2_mib));
 }
