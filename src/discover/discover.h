@@ -33,6 +33,7 @@ struct fth_discovery {
     double from, to;              /* the part of the progress, 0 to 1, of the running stage */
     struct fth_figure l2, memory; /* latencies in cycles */
     double l2_overhead_cycles;    /* that timing adds to a single load from L2 */
+    const char *hidden_tlb;       /* element of a TLB level that may exist; NULL: none */
     size_t interruptions;         /* requests that another program interrupted so far */
 };
 

@@ -142,15 +142,16 @@ enum { MIN_COLD_PAGES = 64 };
 /* Chooses the stride and the number of loads, one per page, of a walk that exceeds the reach of all
  * TLBs that were found, within the memory that may be allocated. Returns false and sets *reason if
  * that is not possible. */
-static bool choose_cold_walk(const struct fth_gpu *gpu, uint64_t *stride, uint64_t *count,
-                             const char **reason)
+static bool choose_cold_walk(const struct fth_discovery *discovery, uint64_t *stride,
+                             uint64_t *count, const char **reason)
 {
+    const struct fth_gpu *gpu = discovery->gpu;
     double page = 0, reach = 0;
     for (size_t i = 0; i < FTH_TLB_ELEMENTS; i++) {
         const char *element = fth_tlb_elements[i];
         const double level_reach = fth_gpu_number(gpu, element, "reach_bytes", NAN);
         const double level_page = fth_gpu_number(gpu, element, "page_bytes", NAN);
-        if (!fth_gpu_find_section(gpu, element))
+        if (!fth_gpu_find_section(gpu, element) || element == discovery->hidden_tlb)
             continue;
         if (isnan(level_reach) || isnan(level_page)) {
             *reason = "the reach of a TLB is not known";
@@ -180,7 +181,7 @@ enum fth_status fth_discover_cold(struct fth_discovery *discovery, struct fth_er
     const char *reason;
     if (!fth_discovery_wants(discovery, "memory") || !fth_discovery_wants(discovery, "tlb_l1"))
         return FTH_OK;
-    if (!choose_cold_walk(discovery->gpu, &stride, &count, &reason))
+    if (!choose_cold_walk(discovery, &stride, &count, &reason))
         return fth_note_unknown(discovery->gpu, "memory", "cold_latency_cycles", reason, error);
     fth_discovery_report_step(discovery, "memory latency with cold TLBs", 0);
     struct fth_figure cold = {.value = NAN};

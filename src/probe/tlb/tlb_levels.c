@@ -346,6 +346,10 @@ enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t max_byt
         fth_tlb_open_chain(&survey, choose_spread_stride(max_bytes), UINT64_MAX, &spread, error);
     if (status == FTH_OK)
         status = find_levels(&search, error);
+    const uint64_t page = previous_level(&search) ? previous_level(&search)->page_bytes : 0;
+    const uint64_t stride = page ? page : spread.stride_bytes;
+    if (survey.max_loads < max_bytes / stride && survey.max_loads < fth_tlb_max_loads(UINT64_MAX))
+        tlbs->l2_loads = survey.max_loads;
     fth_tlb_close_chain(&survey, &spread);
     tlbs->samples = survey.samples;
     return status;
