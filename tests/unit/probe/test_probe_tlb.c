@@ -496,6 +496,42 @@ static void finds_sets_and_policies(void **state)
     }
 }
 
+/* Where memory is too small to overflow all sets, the curve ends; it has no points without a
+ * measurement. */
+static void a_miss_curve_ends_where_memory_ends(void **state)
+{
+    (void)state;
+    struct truth truth = {.count = 1, .memory = UINT64_C(8) << 30, .l2 = 8 << 20};
+    struct level *level = &truth.levels[0];
+    *level = (struct level){.page = 2 << 20,
+                            .entries = 32,
+                            .sets = 4,
+                            .policy = "random",
+                            .index = "mod",
+                            .penalty = 40,
+                            .ways = {8, 8, 8, 8}};
+    write_gpu(&truth, "gpu.json");
+    struct fth_tlbs tlbs = {0};
+    struct fth_tlb_sets sets;
+    struct fth_error error = NO_ERROR;
+    struct fth_device *device = NULL;
+    assert_int_equal(fth_device_open("sim:gpu.json", NULL, &device, &error), FTH_OK);
+    const struct fth_prober prober = {.device = device, .sms = 2};
+    assert_int_equal(fth_probe_tlbs(&prober, truth.memory / 2, truth.l2, &tlbs, &error), FTH_OK);
+    assert_int_equal(tlbs.levels[0].entries, 32);
+    /* Memory for 34 pages. */
+    const struct fth_tlb_sets_plan plan = {&tlbs, 0, UINT64_C(34) * ((2 << 20) + 256) + (1 << 20),
+                                           truth.l2};
+    assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, &error), FTH_OK);
+    assert_true(sets.miss_curve_count >= 1 && sets.miss_curve_count <= 3);
+    for (size_t i = 1; i < sets.miss_curve_count; i++)
+        assert_true(sets.miss_curve[i].missed > 0);
+    assert_non_null(sets.doubt);
+    assert_contains(sets.doubt, "too little memory");
+    fth_tlb_sets_fini(&sets);
+    fth_device_close(device);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2) {
@@ -505,6 +541,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {cmocka_unit_test(tlbs_match_table_5),
                                        cmocka_unit_test(access_patterns_match_figure_14),
                                        cmocka_unit_test(finds_sets_and_policies),
+                                       cmocka_unit_test(a_miss_curve_ends_where_memory_ends),
                                        cmocka_unit_test(finds_tlbs_with_one_way_per_set),
                                        cmocka_unit_test(finds_the_slope_of_a_hashed_tlb),
                                        cmocka_unit_test(finds_tlbs_with_an_xor_index),
