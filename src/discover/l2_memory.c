@@ -360,6 +360,24 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
     return FTH_OK;
 }
 
+/* Handles the failure of fth_probe_l2: it is the reason for all figures. */
+static enum fth_status note_l2_failure(struct fth_gpu *gpu, bool has_no_size,
+                                       enum fth_status status, struct fth_error *error)
+{
+    static const char *const attributes[] = {"size_bytes", "line_bytes", "sector_bytes",
+                                             "fill_bytes", "partitions"};
+    struct fth_error cause = error ? *error : (struct fth_error)FTH_NO_ERROR;
+    for (size_t i = !has_no_size; i < FTH_COUNT(attributes); i++) {
+        struct fth_error copy = cause;
+        const enum fth_status noted = fth_note_failure(gpu, "l2", attributes[i], status, &copy);
+        if (noted != FTH_OK)
+            return error ? fth_error_move(error, &copy) : noted;
+    }
+    if (error)
+        *error = FTH_NO_ERROR;
+    return FTH_OK;
+}
+
 enum fth_status fth_discover_l2(struct fth_discovery *discovery, struct fth_error *error)
 {
     struct fth_gpu *gpu = discovery->gpu;
@@ -377,7 +395,7 @@ enum fth_status fth_discover_l2(struct fth_discovery *discovery, struct fth_erro
     if (status == FTH_OK && evicts_too_early(&found, size)) /* something else may use the L2 */
         status = measure_l2(discovery, &plan, &found, &disagree, error);
     if (status != FTH_OK)
-        return fth_note_failure(gpu, "l2", size ? "line_bytes" : "size_bytes", status, error);
+        return note_l2_failure(gpu, !size, status, error);
     if (size)
         check_size(discovery, size->number, &found);
     FTH_TRY(note_found(discovery, &found, evicts_too_early(&found, size), disagree, error));

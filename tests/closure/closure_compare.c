@@ -159,8 +159,8 @@ static bool is_not_measurable(const struct fth_gpu *truth, const struct figure *
            !fth_gpu_attribute(truth, "constant_l15", "shared_with");
 }
 
-/* Returns why the figure is unknown: its own reason, or that of its element if nothing of the
- * element was found. NULL: there is no reason. */
+/* Returns why the figure is unknown: its own reason, or that of the first figures of its element,
+ * on which the others depend. NULL: there is no reason. */
 static const char *reason_of(const struct fth_gpu *found, const char *element,
                              const char *attribute)
 {
@@ -168,6 +168,8 @@ static const char *reason_of(const struct fth_gpu *found, const char *element,
     const char *reason = fth_gpu_unknown(found, element, attribute);
     for (size_t i = 0; i < FTH_COUNT(first) && !reason; i++)
         reason = fth_gpu_unknown(found, element, first[i]);
+    if (!reason && strncmp(attribute, "far_", 4) == 0)
+        reason = fth_gpu_unknown(found, "l2", "partitions");
     return reason;
 }
 
