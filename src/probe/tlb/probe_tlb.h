@@ -187,7 +187,7 @@ struct fth_tlbs {
     size_t count;
     size_t samples;
     /* If a further level may exist that the walks cannot show, because the L2 holds the lines of
-     * only this many loads, fewer than memory has pages; 0: memory limits the walks, not the L2. */
+     * only this many loads; 0: the walks are long enough, or memory limits them. */
     uint64_t l2_loads;
 };
 /* Finds all TLB levels. Allocates at most `max_bytes` of device memory; `l2_bytes` is the size of
