@@ -521,7 +521,7 @@ bool is_realistic(const struct fth_gpu *gpu)
     return realistic && is_within(gpu, "device", "sms", 1, (double)ranges->max_sms) &&
            is_within(gpu, "l2", "size_bytes",
                      fmax((double)ranges->min_l2_bytes, 2 * (double)max_data_bytes(gpu)),
-                     4 * (double)ranges->max_l2_bytes) &&
+                     3 * (double)ranges->max_l2_bytes) &&
            is_within(gpu, "constant_l15", "size_bytes",
                      (double)ranges->min_l15_ratio *
                          fth_gpu_number(gpu, "constant_l1", "size_bytes", 0),

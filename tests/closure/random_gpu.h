@@ -8,7 +8,7 @@
  * descriptions. */
 struct fth_gpu *random_gpu(uint64_t seed);
 /* Whether a description is like those of real GPUs: up to 144 SMs; lines of at most 128 bytes; an
- * L2 of at least 512 KiB, of at least twice the size of the data caches of an SM, and with at
+ * L2 of 512 KiB to 192 MiB, of at least twice the size of the data caches of an SM, and with at
  * least 1.4 times their latency; a constant L1.5 of at least eight times the size of its L1; a
  * memory latency of 80 to 400 cycles more than that of the L2; at most two levels of TLBs. */
 bool is_realistic(const struct fth_gpu *gpu);

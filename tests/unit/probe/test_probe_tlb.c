@@ -266,6 +266,46 @@ static void finds_tlbs_with_one_way_per_set(void **state)
     }
 }
 
+/* Many small sets of different sizes, on GPUs with a small L2. */
+static void finds_tlbs_with_unequal_sets(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t memory, l2;
+        struct level level;
+    } cases[] = {
+        {UINT64_C(22) << 30,
+         1228800,
+         {.page = 256 << 10,
+          .entries = 25,
+          .sets = 9,
+          .ways = {2, 2, 3, 3, 2, 3, 2, 2, 6},
+          .policy = "lru",
+          .index = "mod",
+          .penalty = 68}},
+        {UINT64_C(31) << 30,
+         628352,
+         {.page = 2 << 20,
+          .entries = 30,
+          .sets = 10,
+          .ways = {4, 3, 2, 4, 3, 3, 3, 2, 2, 4},
+          .policy = "lru",
+          .index = "mod",
+          .penalty = 16.4}},
+    };
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct truth truth = {
+            .count = 1, .memory = cases[i].memory, .l2 = cases[i].l2, .levels = {cases[i].level}};
+        struct fth_tlbs tlbs;
+        struct verdict verdict;
+        write_gpu(&truth, "gpu.json");
+        find_tlbs("sim:gpu.json", truth.memory, truth.l2, &tlbs);
+        compare(&truth, &tlbs, &verdict);
+        if (verdict.wrong || verdict.missing)
+            fail_msg("case %zu:%s", i, verdict.why);
+    }
+}
+
 /* The set is selected by a XOR of address bits. In each block of 64 pages that begins at a multiple
  * of 64 pages, every set gets one page. A chain that does not begin at such a multiple has a
  * partial block at each end, which can give up to half of the sets one page too many. The test
@@ -543,6 +583,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(finds_sets_and_policies),
                                        cmocka_unit_test(a_miss_curve_ends_where_memory_ends),
                                        cmocka_unit_test(finds_tlbs_with_one_way_per_set),
+                                       cmocka_unit_test(finds_tlbs_with_unequal_sets),
                                        cmocka_unit_test(finds_the_slope_of_a_hashed_tlb),
                                        cmocka_unit_test(finds_tlbs_with_an_xor_index),
                                        cmocka_unit_test(finds_random_tlbs)};
