@@ -434,6 +434,18 @@ static enum fth_status ask_pairs(struct bandwidth_search *search, struct fth_ban
     return FTH_OK;
 }
 
+/* Returns the fraction of the long streams that agree with the fastest one, by Laplace's rule. The
+ * times are sorted. */
+static double find_confidence(const struct bandwidth_search *search)
+{
+    const double short_ns = search->short_ns[search->pairs / 2];
+    const double max_ns = (search->long_ns[0] - short_ns) / same_rate + short_ns;
+    size_t agreeing = 0;
+    while (agreeing < search->pairs && search->long_ns[agreeing] <= max_ns)
+        agreeing++;
+    return ((double)agreeing + 1) / ((double)search->pairs + 2);
+}
+
 /* Measures one round: pairs of streams of the best shape. `spread` receives the relative spread of
  * the times; NAN if long streams took no longer than short ones. */
 static enum fth_status measure(struct bandwidth_search *search, struct fth_bandwidth *bandwidth,
@@ -463,10 +475,7 @@ static enum fth_status measure(struct bandwidth_search *search, struct fth_bandw
             continue;
         bandwidth->bytes_per_s = more_bytes / best * 1e9;
         bandwidth->median_bytes_per_s = more_bytes / median * 1e9;
-        size_t same = 0;
-        while (same < search->pairs && same_rate * (search->long_ns[same] - median_short) <= best)
-            same++;
-        bandwidth->confidence = ((double)same + 1) / ((double)search->pairs + 2);
+        bandwidth->confidence = find_confidence(search);
         *spread = (half_quartile_range(search->long_ns, search->pairs) +
                    half_quartile_range(search->short_ns, search->pairs)) /
                   median;
@@ -486,18 +495,19 @@ double fth_memory_limit(const struct fth_gpu *known)
 }
 
 /* Returns the maximum possible bandwidth in bytes/s; NAN if unknown. An SM loads or stores at most
- * one word of 4 bytes per lane of a warp and cycle, whatever the level. On Kepler, the words of
- * shared memory have 8 bytes; for simplicity, the limit is then doubled for all levels. */
+ * one word of 4 bytes per lane of a warp and cycle, whatever the level; only the words of the
+ * shared memory of Kepler have 8 bytes. */
 static double theoretical_limit(const struct bandwidth_search *search, double clock_mhz)
 {
     const struct fth_gpu *known = search->known;
     if (in_memory(search))
         return fth_memory_limit(known);
     const char *capability = fth_gpu_text(known, "device", "compute_capability");
-    const bool kepler = capability && strncmp(capability, "3.", 2) == 0;
+    const bool wide_words = capability && strncmp(capability, "3.", 2) == 0 &&
+                            targets[search->target].path == FTH_PATH_SHARED;
     if (!isfinite(clock_mhz))
         clock_mhz = fth_gpu_number(known, "device", "clock_mhz", NAN);
-    return (double)WARP_LANES * (kepler ? KEPLER_WORD_BYTES : WORD_BYTES) * clock_mhz * 1e6 *
+    return (double)WARP_LANES * (wide_words ? KEPLER_WORD_BYTES : WORD_BYTES) * clock_mhz * 1e6 *
            (double)search->sms;
 }
 
@@ -710,7 +720,8 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
     if (search.shape_count == 0)
         return fth_fail(error, FTH_UNSUPPORTED, operation, targets[target].element,
                         "no launch shape is possible on this GPU (space for arrays: %llu bytes)",
-                        (unsigned long long)search.capacity_bytes);
+                        (unsigned long long)(in_memory(&search) ? search.max_bytes * search.sms
+                                                                : search.capacity_bytes));
     double spread = NAN;
     enum fth_status status = choose_shape(&search, bandwidth, error);
     if (status == FTH_OK)
