@@ -1,5 +1,5 @@
 /* Tests of ptx/parse that execute what was parsed: constants and constant expressions, predicates,
- * discarded results, scopes, guards and calls. Also tests what observers are told about the
+ * discarded results, scopes, guards and calls. Also tests what observers get to know about the
  * operands of instructions. */
 #include "check.h"
 #include "ptx/ptx.h"
@@ -342,6 +342,8 @@ static void calls_pass_parameters(void **state)
         ".func (.param .align 8 .b8 out[16]) pair(.param .b32 x, .param .align 8 .b8 in[16]) {\n"
         ".reg .b32 %a, %b; ld.param.u32 %a, [x]; ld.param.u32 %b, [in+8]; "
         "st.param.u32 [out], %a; st.param.u32 [out+12], %b; ret; }\n"
+        ".func (.reg .b32 s) weigh(.reg .b32 a, .reg .b32 b, .reg .b32 c, .reg .b32 d) {\n"
+        "mad.lo.u32 s, b, 10, a; mad.lo.u32 s, c, 100, s; mad.lo.u32 s, d, 1000, s; ret; }\n"
         ".visible .entry k(.param .u64 p) { .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
         "ld.param.u64 %rd0, [p];\n"
         "call (%r1, %r2), divide, (17, 5); st.global.v2.u32 [%rd0], {%r1, %r2};\n"
@@ -351,10 +353,11 @@ static void calls_pass_parameters(void **state)
         "{ .param .b32 x; .param .align 8 .b8 in[16]; .param .align 8 .b8 out[16];\n"
         "st.param.u32 [x], 6; st.param.u32 [in+8], 7; call (out), pair, (x, in);\n"
         "ld.param.u32 %r1, [out]; ld.param.u32 %r2, [out+12]; }\n"
-        "st.global.v2.u32 [%rd0+16], {%r1, %r2}; ret; }\n";
+        "st.global.v2.u32 [%rd0+16], {%r1, %r2};\n"
+        "call (%r1), weigh, (1, 2, 3, 4); st.global.u32 [%rd0+24], %r1; ret; }\n";
     uint32_t words[64];
     run_kernel(text, 1, NULL, words);
-    const uint32_t expected[] = {3, 2, 5, 3, 6, 7};
+    const uint32_t expected[] = {3, 2, 5, 3, 6, 7, 4321};
     assert_memory_equal(words, expected, sizeof expected);
 }
 
@@ -382,7 +385,7 @@ static bool store_operands(void *user, const struct fth_ptx_issue *issue)
 /* Registers are numbered from 0: two of 64 bits, four of 32 bits, and one that the parser adds for
  * %tid.x. Predicates follow. The function before the kernel has two
  * instructions (with the ret at its end), padded to 128 bytes. */
-static void observers_are_told_the_operands(void **state)
+static void observers_get_the_operands(void **state)
 {
     (void)state;
     struct observed observed = {""};
@@ -428,7 +431,7 @@ int main(void)
         cmocka_unit_test(constants_have_the_type_of_the_instruction),
         cmocka_unit_test(operands_are_placed),
         cmocka_unit_test(calls_pass_parameters),
-        cmocka_unit_test(observers_are_told_the_operands),
+        cmocka_unit_test(observers_get_the_operands),
     };
     return cmocka_run_group_tests_name("ptx_operands", tests, NULL, NULL);
 }
