@@ -25,8 +25,8 @@ static inline uint8_t *host_of_shared(struct fth_ptx_block *block, uint64_t addr
 static inline uint8_t *host_of_local(const struct fth_ptx_warp *warp, int lane, uint64_t address,
                                      unsigned bytes)
 {
-    return warp->local ? within(warp->local + (uint64_t)lane * warp->local_bytes, warp->local_bytes,
-                                address, bytes)
+    return warp->local ? within(warp->local + (uint64_t)lane * warp->local_stride,
+                                warp->local_bytes, address, bytes)
                        : NULL;
 }
 

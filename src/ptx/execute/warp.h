@@ -121,8 +121,9 @@ struct fth_ptx_warp {
     struct fth_ptx_fragment fragments[LANES];
     uint32_t fragment_count, current;
     uint64_t instructions, thread_instructions;
-    uint8_t *local;                                   /* [lane][local_bytes] */
+    uint8_t *local;                                   /* [lane][local_stride] */
     uint64_t local_bytes;                             /* per thread, for all frames together */
+    uint64_t local_stride;                            /* at least local_bytes */
     const struct fth_ptx_allocation *last_allocation; /* the allocation of the last access */
     bool failed;
     bool blocked; /* all fragments wait */

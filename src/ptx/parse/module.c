@@ -60,10 +60,36 @@ static bool parse_head(struct fth_ptx_parser *parser)
     return true;
 }
 
+/* Checks the calls of a function against the functions of the whole module. A function that was
+ * declared before the call can be defined after it, with other arguments or as a kernel, or not at
+ * all. */
+static bool check_calls(struct fth_ptx_parser *parser, const struct fth_ptx_function *function)
+{
+    const struct fth_ptx_module *module = parser->module;
+    for (size_t pc = 0; pc < function->code_count; pc++) {
+        const struct fth_ptx_inst *inst = &function->code[pc];
+        if (inst->control != K_CALL)
+            continue;
+        const struct fth_ptx_call_site *site = &module->calls[inst->target];
+        const struct fth_ptx_function *callee = &module->functions[site->function];
+        struct fth_ptx_token token = {.start = site->text, .line = site->line};
+        if (!callee->has_body && callee->builtin == BUILTIN_NONE)
+            return fth_ptx_lexer_fail(&parser->lexer, &token,
+                                      "'%s' is called, but this file does not define it",
+                                      callee->name);
+        if (!fth_ptx_call_fits(module, site))
+            return fth_ptx_lexer_fail(
+                &parser->lexer, &token,
+                "'%s' is defined below with other arguments and results than this call has",
+                callee->name);
+    }
+    return true;
+}
+
 /* Computes what is known only after the whole module has been parsed: the address of dynamic shared
  * memory, the static shared memory of each kernel and, for observers, the code offset of each
- * instruction and the registers that it reads and writes (fth_ptx_find_operands). Rejects calls of
- * functions that have no body and are not built in.
+ * instruction and the registers that it reads and writes (fth_ptx_find_operands). Rejects calls
+ * that do not fit the functions.
  *
  * The static shared memory of a kernel holds two groups of variables: those of the module,
  * including the ones in bodies of functions that are not kernels (place_variable in data.c), and
@@ -98,19 +124,8 @@ static bool finish(struct fth_ptx_parser *parser)
         struct fth_ptx_function *function = &module->functions[i];
         function->kernel.shared_bytes =
             function->shared_end > module->shared_end ? function->shared_end : module->shared_end;
-        for (size_t pc = 0; pc < function->code_count; pc++) {
-            const struct fth_ptx_inst *inst = &function->code[pc];
-            const struct fth_ptx_call_site *site =
-                inst->control == K_CALL ? &module->calls[inst->target] : NULL;
-            const struct fth_ptx_function *callee =
-                site ? &module->functions[site->function] : NULL;
-            if (!callee || callee->has_body || callee->builtin != BUILTIN_NONE)
-                continue;
-            struct fth_ptx_token token = {.start = site->text, .line = site->line};
-            return fth_ptx_lexer_fail(&parser->lexer, &token,
-                                      "'%s' is called, but this file does not define it",
-                                      callee->name);
-        }
+        if (!check_calls(parser, function))
+            return false;
     }
     return true;
 }

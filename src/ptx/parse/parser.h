@@ -181,6 +181,12 @@ bool fth_ptx_parse_instruction(struct fth_ptx_parser *parser);
 struct fth_ptx_inst *fth_ptx_parser_emit(struct fth_ptx_parser *parser,
                                          const struct fth_ptx_token *token, const char *opcode);
 
+/* ---- control.c ---- */
+
+/* Returns true if the called function has these arguments and results. Indirect calls are checked
+ * when they are executed. */
+bool fth_ptx_call_fits(const struct fth_ptx_module *module, const struct fth_ptx_call_site *site);
+
 /* ---- modifiers.c ---- */
 
 /* Returns true for the opcodes set and setp, after which .lo and .hi are comparisons. */
