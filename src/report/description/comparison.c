@@ -481,8 +481,8 @@ static enum fth_status put_fleet_table(const char *format, const struct fleet *f
         row[4].text = value_text(&rows, outlier->usual);
         row[5].number = percent_apart(outlier->apart);
     }
-    enum fth_status status = put_table(format, &rows, columns, FTH_COUNT(columns),
-                                       fleet->options->report, out, error);
+    enum fth_status status =
+        put_table(format, &rows, columns, FTH_COUNT(columns), fleet->options->report, out, error);
     rows_fini(&rows);
     return status;
 }

@@ -46,58 +46,60 @@ static struct fth_sharing_keys keys_of(const char *const *sets, size_t count)
 /* For each parameter, the keys that change with it: S stream, 1 the L1s, w the L1s except their
  * ways (W: an LRU stack cannot simulate them), 2 the input of the L2, b the same with the L1 off.
  */
+static const struct {
+    const char *sets[6], *changed;
+} dependences[] = {
+    {{"gpu.sms", "8"}, "S1w"},
+    {{"gpu.schedulers", "2"}, "S1w"},
+    {{"gpu.max_blocks", "3"}, "S1w"},
+    {{"gpu.mapping", "bpart1"}, "S1w"},
+    {{"gpu.mapping", "0,1,2,3"}, "S1w"},
+    {{"gpu.seed", "7"}, ""},
+    {{"l1.line_bytes", "64", "l1.sets", "8"}, "S1w"},
+    {{"l1.sector_bytes", "32"}, "S1W"},
+    {{"l1.ways", "4", "l1.sets", "8"}, "1w"},
+    {{"l1.size_bytes", "8192"}, "1"},
+    {{"l1.size_bytes", "2048"}, "1"},
+    {{"l1.fill_bytes", "128"}, ""}, /* the same as the whole line */
+    {{"l1.partitions", "2", "l1.partition_bytes", "256"}, "1W"},
+    {{"l1.banks", "2", "l1.bank_bytes", "128"}, "1W"},
+    {{"l1.ports", "1"}, "1w"},
+    {{"l1.index", "mod"}, "1w"},
+    {{"l1.policy", "fifo"}, "1W"},
+    {{"l1.policy", "random"}, "1W"},
+    {{"l1.bypass", "off"}, "1W"},
+    {{"l1.bypass", "rwon"}, "1W"},
+    {{"l1.merged", "miss"}, "1w"},
+    {{"l1.mshr_sets", "2"}, "1w"},
+    {{"l1.mshr_size", "16"}, "1w"},
+    {{"l1.mshr_merges", "4"}, "1w"},
+    {{"l1.latency", "a3"}, "1w"},
+    {{"l1.latency", "20"}, "1w"},
+    {{"l1.latency_cycles", "77"}, ""},
+    {{"l2.line_bytes", "64"}, "2b"},
+    {{"l2.sector_bytes", "64"}, "2b"},
+    {{"l2.size_bytes", "128K"}, ""},
+    {{"l2.ways", "8"}, ""},
+    {{"l2.policy", "fifo"}, ""},
+    {{"l2.mshr_size", "8"}, ""},
+    /* The latency of an L1 miss depends on how many requests the L2 processes at a time. */
+    {{"l2.sides", "2", "l2.home_mask", "0x1000"}, "1w2b"},
+    {{"l2.ports", "1"}, "1w"},
+    {{"l2.home_mask", "0x1000"}, "2b"},
+    {{"l2.side_of_sm", "0"}, "2b"},
+    {{"l2.joins", "0,0,1,1"}, "2"},
+    {{"l2.join_rounds", "2"}, "2"},
+    {{"l2.cold", "0"}, ""},
+};
+
 static void keys_depend_on_what_they_stand_for(void **state)
 {
     (void)state;
-    static const struct {
-        const char *sets[6], *changed;
-    } rows[] = {
-        {{"gpu.sms", "8"}, "S1w"},
-        {{"gpu.schedulers", "2"}, "S1w"},
-        {{"gpu.max_blocks", "3"}, "S1w"},
-        {{"gpu.mapping", "bpart1"}, "S1w"},
-        {{"gpu.mapping", "0,1,2,3"}, "S1w"},
-        {{"gpu.seed", "7"}, ""},
-        {{"l1.line_bytes", "64", "l1.sets", "8"}, "S1w"},
-        {{"l1.sector_bytes", "32"}, "S1W"},
-        {{"l1.ways", "4", "l1.sets", "8"}, "1w"},
-        {{"l1.size_bytes", "8192"}, "1"},
-        {{"l1.size_bytes", "2048"}, "1"},
-        {{"l1.fill_bytes", "128"}, ""}, /* the same as the whole line */
-        {{"l1.partitions", "2", "l1.partition_bytes", "256"}, "1W"},
-        {{"l1.banks", "2", "l1.bank_bytes", "128"}, "1W"},
-        {{"l1.ports", "1"}, "1w"},
-        {{"l1.index", "mod"}, "1w"},
-        {{"l1.policy", "fifo"}, "1W"},
-        {{"l1.policy", "random"}, "1W"},
-        {{"l1.bypass", "off"}, "1W"},
-        {{"l1.bypass", "rwon"}, "1W"},
-        {{"l1.merged", "miss"}, "1w"},
-        {{"l1.mshr_sets", "2"}, "1w"},
-        {{"l1.mshr_size", "16"}, "1w"},
-        {{"l1.mshr_merges", "4"}, "1w"},
-        {{"l1.latency", "a3"}, "1w"},
-        {{"l1.latency", "20"}, "1w"},
-        {{"l1.latency_cycles", "77"}, ""},
-        {{"l2.line_bytes", "64"}, "2b"},
-        {{"l2.sector_bytes", "64"}, "2b"},
-        {{"l2.size_bytes", "128K"}, ""},
-        {{"l2.ways", "8"}, ""},
-        {{"l2.policy", "fifo"}, ""},
-        {{"l2.mshr_size", "8"}, ""},
-        /* The latency of an L1 miss depends on how many requests the L2 processes at a time. */
-        {{"l2.sides", "2", "l2.home_mask", "0x1000"}, "1w2b"},
-        {{"l2.ports", "1"}, "1w"},
-        {{"l2.home_mask", "0x1000"}, "2b"},
-        {{"l2.side_of_sm", "0"}, "2b"},
-        {{"l2.joins", "0,0,1,1"}, "2"},
-        {{"l2.join_rounds", "2"}, "2"},
-        {{"l2.cold", "0"}, ""},
-    };
     const struct fth_sharing_keys base = keys_of(NULL, 0);
     assert_true(base.l1_except_ways != 0);
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        const struct fth_sharing_keys keys = keys_of(rows[i].sets, FTH_COUNT(rows[i].sets));
+    for (size_t i = 0; i < FTH_COUNT(dependences); i++) {
+        const struct fth_sharing_keys keys =
+            keys_of(dependences[i].sets, FTH_COUNT(dependences[i].sets));
         char changed[8];
         snprintf(changed, sizeof changed, "%s%s%s%s%s", keys.stream != base.stream ? "S" : "",
                  keys.l1 != base.l1 ? "1" : "",
@@ -106,9 +108,9 @@ static void keys_depend_on_what_they_stand_for(void **state)
                                                               : "",
                  keys.l2_input != base.l2_input ? "2" : "",
                  keys.bypassed_l2_input != base.bypassed_l2_input ? "b" : "");
-        if (strcmp(changed, rows[i].changed) != 0)
-            fail_msg("%s=%s changes '%s', not '%s'", rows[i].sets[0], rows[i].sets[1], changed,
-                     rows[i].changed);
+        if (strcmp(changed, dependences[i].changed) != 0)
+            fail_msg("%s=%s changes '%s', not '%s'", dependences[i].sets[0], dependences[i].sets[1],
+                     changed, dependences[i].changed);
     }
 }
 

@@ -1,5 +1,5 @@
 /* Tests of ptx/parse that execute what was parsed: constants and constant expressions, predicates,
- * discarded results, scopes, guards and calls. Also tests what observers are told about the
+ * discarded results, scopes, guards and calls. Also tests what observers get to know about the
  * operands of instructions. */
 #include "check.h"
 #include "ptx/ptx.h"
@@ -53,97 +53,98 @@ static const char *fill_body(const char *pattern, const char *body, char *text, 
 /* ---- constants ---- */
 
 /* Constant expressions as 64-bit operands. The values are those of C. */
+static const struct {
+    const char *text;
+    uint64_t value;
+} expressions[] = {
+    {"10", 10},
+    {"0x1F", 31},
+    {"017", 15},
+    {"0b101", 5},
+    {"7U", 7},
+    {"0xffffffffffffffff", UINT64_MAX},
+    {"-1", UINT64_MAX},
+    {"+3", 3},
+    {"~5", ~UINT64_C(5)},
+    {"!5", 0},
+    {"!0", 1},
+    {"- -3", 3},
+    {"2 + 3 * 4", 14},
+    {"(2 + 3) * 4", 20},
+    {"20 - 3 - 4", 13},
+    {"100 / 7", 14},
+    {"100 % 7", 2},
+    {"-100 / 7", (uint64_t)-14},
+    {"-100 % 7", (uint64_t)-2},
+    {"-100 / -1", 100},
+    {"-100 % -1", 0},
+    {"0xfffffffffffffff0U / 16", UINT64_C(0x0fffffffffffffff)},
+    {"-16 / 16U", UINT64_C(0x0fffffffffffffff)},
+    {"0xfffffffffffffff1U % 16", 1},
+    {"1 << 4", 16},
+    {"1 << 63", UINT64_C(1) << 63},
+    {"1 << 64", 0},
+    {"-16 >> 2", (uint64_t)-4},
+    {"-16 >> 64", UINT64_MAX},
+    {"0xfffffffffffffff0U >> 60", 15},
+    {"0xfffffffffffffff0U >> 64", 0},
+    {"3 < 4", 1},
+    {"4 < 4", 0},
+    {"4 <= 4", 1},
+    {"5 <= 4", 0},
+    {"5 > 4", 1},
+    {"4 > 4", 0},
+    {"4 >= 4", 1},
+    {"3 >= 4", 0},
+    {"-1 < 1", 1},
+    {"-1 < 1U", 0},
+    {"-1 > 1U", 1},
+    {"4 == 4", 1},
+    {"4 == 5", 0},
+    {"4 != 5", 1},
+    {"4 != 4", 0},
+    {"6 & 3", 2},
+    {"6 | 3", 7},
+    {"6 ^ 3", 5},
+    {"6 && 0", 0},
+    {"6 && 3", 1},
+    {"0 || 0", 0},
+    {"0 || 9", 1},
+    {"1 | 2 ^ 3 & 4", 1 | (2 ^ (3 & 4))},
+    {"1 || 0 && 0", 1},
+    {"1 + 2 << 3", 24},
+    {"1 == 2 < 3", 1},
+    {"5 & 4 == 4", 1},
+    {"1 ? 2 : 3", 2},
+    {"0 ? 2 : 3", 3},
+    {"0 ? 1 : 0 ? 2 : 3", 3},
+    {"2 > 1 ? 10 + 1 : 20", 11},
+    {"(.s64) -1 < 0", 1},
+    {"(.u64) -1 < 0", 0},
+    {"(.u64) -16 >> 60", 15},
+    {"(-1 < 1U) - 1 < 0", 1}, /* the result of a comparison is signed */
+    {"1.5 < 2.0", 1},
+    {"2.0 <= 2.0", 1},
+    {"2.0 > 2.0", 0},
+    {"2.0 >= 2.5", 0},
+    {"2.0 == 2", 1},
+    {"2.0 != 2", 0},
+    {"0.5 ? 4 : 5", 4},
+    {"0.0 ? 4 : 5", 5},
+};
+
 static void constant_expressions_have_the_values_of_c(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        uint64_t value;
-    } rows[] = {
-        {"10", 10},
-        {"0x1F", 31},
-        {"017", 15},
-        {"0b101", 5},
-        {"7U", 7},
-        {"0xffffffffffffffff", UINT64_MAX},
-        {"-1", UINT64_MAX},
-        {"+3", 3},
-        {"~5", ~UINT64_C(5)},
-        {"!5", 0},
-        {"!0", 1},
-        {"- -3", 3},
-        {"2 + 3 * 4", 14},
-        {"(2 + 3) * 4", 20},
-        {"20 - 3 - 4", 13},
-        {"100 / 7", 14},
-        {"100 % 7", 2},
-        {"-100 / 7", (uint64_t)-14},
-        {"-100 % 7", (uint64_t)-2},
-        {"-100 / -1", 100},
-        {"-100 % -1", 0},
-        {"0xfffffffffffffff0U / 16", UINT64_C(0x0fffffffffffffff)},
-        {"-16 / 16U", UINT64_C(0x0fffffffffffffff)},
-        {"0xfffffffffffffff1U % 16", 1},
-        {"1 << 4", 16},
-        {"1 << 63", UINT64_C(1) << 63},
-        {"1 << 64", 0},
-        {"-16 >> 2", (uint64_t)-4},
-        {"-16 >> 64", UINT64_MAX},
-        {"0xfffffffffffffff0U >> 60", 15},
-        {"0xfffffffffffffff0U >> 64", 0},
-        {"3 < 4", 1},
-        {"4 < 4", 0},
-        {"4 <= 4", 1},
-        {"5 <= 4", 0},
-        {"5 > 4", 1},
-        {"4 > 4", 0},
-        {"4 >= 4", 1},
-        {"3 >= 4", 0},
-        {"-1 < 1", 1},
-        {"-1 < 1U", 0},
-        {"-1 > 1U", 1},
-        {"4 == 4", 1},
-        {"4 == 5", 0},
-        {"4 != 5", 1},
-        {"4 != 4", 0},
-        {"6 & 3", 2},
-        {"6 | 3", 7},
-        {"6 ^ 3", 5},
-        {"6 && 0", 0},
-        {"6 && 3", 1},
-        {"0 || 0", 0},
-        {"0 || 9", 1},
-        {"1 | 2 ^ 3 & 4", 1 | (2 ^ (3 & 4))},
-        {"1 || 0 && 0", 1},
-        {"1 + 2 << 3", 24},
-        {"1 == 2 < 3", 1},
-        {"5 & 4 == 4", 1},
-        {"1 ? 2 : 3", 2},
-        {"0 ? 2 : 3", 3},
-        {"0 ? 1 : 0 ? 2 : 3", 3},
-        {"2 > 1 ? 10 + 1 : 20", 11},
-        {"(.s64) -1 < 0", 1},
-        {"(.u64) -1 < 0", 0},
-        {"(.u64) -16 >> 60", 15},
-        {"(-1 < 1U) - 1 < 0", 1}, /* the result of a comparison is signed */
-        {"1.5 < 2.0", 1},
-        {"2.0 <= 2.0", 1},
-        {"2.0 > 2.0", 0},
-        {"2.0 >= 2.5", 0},
-        {"2.0 == 2", 1},
-        {"2.0 != 2", 0},
-        {"0.5 ? 4 : 5", 4},
-        {"0.0 ? 4 : 5", 5},
-    };
     static const char pattern[] = KERNEL("mov.b64 %rd1, BODY; mov.b64 {%r1, %r2}, %rd1;");
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < FTH_COUNT(expressions); i++) {
         char text[1024];
         uint32_t words[64];
-        run_kernel(fill_body(pattern, rows[i].text, text, sizeof text), 1, NULL, words);
+        run_kernel(fill_body(pattern, expressions[i].text, text, sizeof text), 1, NULL, words);
         const uint64_t value = (uint64_t)words[1] << 32 | words[0];
-        if (value != rows[i].value)
-            fail_msg("%s is %llx, not %llx", rows[i].text, (unsigned long long)value,
-                     (unsigned long long)rows[i].value);
+        if (value != expressions[i].value)
+            fail_msg("%s is %llx, not %llx", expressions[i].text, (unsigned long long)value,
+                     (unsigned long long)expressions[i].value);
     }
 }
 
@@ -244,91 +245,90 @@ static void constants_have_the_type_of_the_instruction(void **state)
 }
 
 /* Bodies that store two words. */
+#define COUNT "mov.u32 %r1, 0; mov.u32 %r2, 0; "
+static const struct {
+    const char *body;
+    uint32_t words[2];
+} bodies[] = {
+    /* predicates */
+    {"setp.eq.u32 %p1, 1, 1; setp.eq.u32 %p2, 1, 2; and.pred %p3, %p1, %p2; or.pred %p4, %p1, "
+     "%p2; selp.u32 %r1, 1, 0, %p3; selp.u32 %r2, 1, 0, %p4;",
+     {0, 1}},
+    {"setp.eq.u32 %p1, 1, 1; mov.pred %p2, %p1; not.pred %p3, %p1; selp.u32 %r1, 1, 0, %p2; "
+     "selp.u32 %r2, 1, 0, %p3;",
+     {1, 0}},
+    {"setp.eq.u32 %p1, 1, 1; xor.pred %p3, %p1, %p1; selp.u32 %r1, 1, 2, %p3; selp.u32 %r2, 1, "
+     "2, !%p3;",
+     {2, 1}},
+    {"setp.lt.u32 %p1|%p2, 1, 2; selp.u32 %r1, 1, 0, %p1; selp.u32 %r2, 1, 0, %p2;", {1, 0}},
+    {"setp.lt.u32 %p1|_, 1, 2; selp.u32 %r1, 1, 0, %p1; mov.u32 %r2, 0;", {1, 0}},
+    {"setp.eq.u32 %p3, 1, 1; setp.lt.and.u32 %p1, 1, 2, !%p3; setp.lt.or.u32 %p2, 2, 1, %p3; "
+     "selp.u32 %r1, 1, 0, %p1; selp.u32 %r2, 1, 0, %p2;",
+     {0, 1}},
+    {"setp.lo.u32 %p1, 1, 2; setp.hi.u32 %p2, 1, 2; selp.u32 %r1, 1, 0, %p1; selp.u32 %r2, 1, "
+     "0, %p2;",
+     {1, 0}},
+    /* guards, also of instructions that read a special register */
+    {COUNT "setp.eq.u32 %p1, 1, 1; @%p1 mov.u32 %r1, 5; @!%p1 mov.u32 %r2, 5;", {5, 0}},
+    {COUNT "setp.eq.u32 %p1, 1, 1; @%p1 mov.u32 %r1, %ntid.x; @!%p1 mov.u32 %r2, %ntid.x;", {1, 0}},
+    {COUNT "add.u32 %r1, %ntid.x, %ntid.x; mov.u32 %r2, %r1;", {2, 2}},
+    /* results that are not needed, and a name that begins with '_' */
+    {"st.global.u32 [%rd0+8], 3; atom.global.add.u32 _, [%rd0+8], 4; ld.global.u32 %r1, "
+     "[%rd0+8]; mov.u32 %r2, 0;",
+     {7, 0}},
+    {"st.global.v2.u32 [%rd0+8], {3, 4}; ld.global.v2.u32 {_, %r1}, [%rd0+8]; "
+     "ld.global.v2.u32 {%r2, _}, [%rd0+8];",
+     {4, 3}},
+    {".reg .b32 _x; mov.u32 _x, 9; mov.u32 %r1, _x; mov.u32 %r2, 0;", {9, 0}},
+    {"shfl.sync.idx.b32 %r1|%p1, 5, 0, 31, -1; selp.u32 %r2, 1, 0, %p1;", {5, 1}},
+    /* vectors and halves */
+    {"mov.b64 %rd1, {7, 8}; mov.b64 {%r1, %r2}, %rd1;", {7, 8}},
+    {"mov.b32 {%h1, %h2}, 0x00090008; mov.b32 %r1, {%h2, %h1}; mov.u32 %r2, 0;", {0x00080009, 0}},
+    /* addresses */
+    {"st.global.u32 [%rd0+16], 6; add.u64 %rd1, %rd0, 32; ld.global.u32 %r1, [%rd1-16]; "
+     "ld.global.u32 %r2, [%rd1+-16];",
+     {6, 6}},
+    {"st.global.u32 [%rd0+16], 6; ld.global.u32 %r1, [%rd0+4+8+4]; ld.global.u32 %r2, "
+     "[%rd0+20-4];",
+     {6, 6}},
+    {".shared .u32 s[4]; st.shared.u32 [s+8], 4; mov.u32 %r3, s; add.u32 %r3, %r3, 8; "
+     "ld.shared.u32 %r1, [%r3]; ld.u32 %r2, [s+8];",
+     {4, 4}},
+    {".local .align 4 .b8 l[16]; st.local.u32 [l+4], 11; mov.u64 %rd1, l; ld.local.u32 %r1, "
+     "[%rd1+4]; ld.local.u32 %r2, [l+4];",
+     {11, 11}},
+    /* scopes: a name in braces hides the same name outside, registers and labels */
+    {COUNT "mov.u32 %r1, 1; { .reg .b32 %r1; mov.u32 %r1, 2; mov.u32 %r2, %r1; }", {1, 2}},
+    {COUNT "{ bra x; mov.u32 %r1, 9; x: add.u32 %r1, %r1, 1; }\n"
+           "{ bra x; mov.u32 %r2, 9; x: add.u32 %r2, %r2, 2; }",
+     {1, 2}},
+    {COUNT "{ { bra outer; } mov.u32 %r1, 9; }\nouter: mov.u32 %r2, 3;", {0, 3}},
+    {".reg .b32 %a<3>, %b; mov.u32 %a2, 4; mov.u32 %b, 5; mov.u32 %r1, %a2; mov.u32 %r2, %b;",
+     {4, 5}},
+    {".reg .b32 %x10; .reg .b32 %x<12>; mov.u32 %x10, 4; mov.u32 %x1, 5; mov.u32 %r1, %x10; "
+     "mov.u32 %r2, %x1;",
+     {4, 5}},
+    /* a table of branches */
+    {COUNT "mov.u32 %r3, 1; t: .branchtargets a, b, c; brx.idx %r3, t;\na: mov.u32 %r1, 1; bra "
+           "d;\nb: mov.u32 %r1, 2; bra d;\nc: mov.u32 %r1, 3;\nd:",
+     {2, 0}},
+    /* operands of bits and shifts that are easily exchanged */
+    {"sub.s32 %r1, 7, 2; shl.b32 %r2, 1, 4;", {5, 16}},
+    {"mad.lo.s32 %r1, 2, 3, 4; bfe.u32 %r2, 0xabcd, 4, 8;", {10, 0xbc}},
+    {"prmt.b32 %r1, 0x33221100, 0x77665544, 0x5140; lop3.b32 %r2, 12, 10, 6, 0xE8;",
+     {0x55114400, 14}},
+};
+
 static void operands_are_placed(void **state)
 {
     (void)state;
-#define COUNT "mov.u32 %r1, 0; mov.u32 %r2, 0; "
-    static const struct {
-        const char *body;
-        uint32_t words[2];
-    } rows[] = {
-        /* predicates */
-        {"setp.eq.u32 %p1, 1, 1; setp.eq.u32 %p2, 1, 2; and.pred %p3, %p1, %p2; or.pred %p4, %p1, "
-         "%p2; selp.u32 %r1, 1, 0, %p3; selp.u32 %r2, 1, 0, %p4;",
-         {0, 1}},
-        {"setp.eq.u32 %p1, 1, 1; mov.pred %p2, %p1; not.pred %p3, %p1; selp.u32 %r1, 1, 0, %p2; "
-         "selp.u32 %r2, 1, 0, %p3;",
-         {1, 0}},
-        {"setp.eq.u32 %p1, 1, 1; xor.pred %p3, %p1, %p1; selp.u32 %r1, 1, 2, %p3; selp.u32 %r2, 1, "
-         "2, !%p3;",
-         {2, 1}},
-        {"setp.lt.u32 %p1|%p2, 1, 2; selp.u32 %r1, 1, 0, %p1; selp.u32 %r2, 1, 0, %p2;", {1, 0}},
-        {"setp.lt.u32 %p1|_, 1, 2; selp.u32 %r1, 1, 0, %p1; mov.u32 %r2, 0;", {1, 0}},
-        {"setp.eq.u32 %p3, 1, 1; setp.lt.and.u32 %p1, 1, 2, !%p3; setp.lt.or.u32 %p2, 2, 1, %p3; "
-         "selp.u32 %r1, 1, 0, %p1; selp.u32 %r2, 1, 0, %p2;",
-         {0, 1}},
-        {"setp.lo.u32 %p1, 1, 2; setp.hi.u32 %p2, 1, 2; selp.u32 %r1, 1, 0, %p1; selp.u32 %r2, 1, "
-         "0, %p2;",
-         {1, 0}},
-        /* guards, also of instructions that read a special register */
-        {COUNT "setp.eq.u32 %p1, 1, 1; @%p1 mov.u32 %r1, 5; @!%p1 mov.u32 %r2, 5;", {5, 0}},
-        {COUNT "setp.eq.u32 %p1, 1, 1; @%p1 mov.u32 %r1, %ntid.x; @!%p1 mov.u32 %r2, %ntid.x;",
-         {1, 0}},
-        {COUNT "add.u32 %r1, %ntid.x, %ntid.x; mov.u32 %r2, %r1;", {2, 2}},
-        /* results that are not needed, and a name that begins with '_' */
-        {"st.global.u32 [%rd0+8], 3; atom.global.add.u32 _, [%rd0+8], 4; ld.global.u32 %r1, "
-         "[%rd0+8]; mov.u32 %r2, 0;",
-         {7, 0}},
-        {"st.global.v2.u32 [%rd0+8], {3, 4}; ld.global.v2.u32 {_, %r1}, [%rd0+8]; "
-         "ld.global.v2.u32 {%r2, _}, [%rd0+8];",
-         {4, 3}},
-        {".reg .b32 _x; mov.u32 _x, 9; mov.u32 %r1, _x; mov.u32 %r2, 0;", {9, 0}},
-        {"shfl.sync.idx.b32 %r1|%p1, 5, 0, 31, -1; selp.u32 %r2, 1, 0, %p1;", {5, 1}},
-        /* vectors and halves */
-        {"mov.b64 %rd1, {7, 8}; mov.b64 {%r1, %r2}, %rd1;", {7, 8}},
-        {"mov.b32 {%h1, %h2}, 0x00090008; mov.b32 %r1, {%h2, %h1}; mov.u32 %r2, 0;",
-         {0x00080009, 0}},
-        /* addresses */
-        {"st.global.u32 [%rd0+16], 6; add.u64 %rd1, %rd0, 32; ld.global.u32 %r1, [%rd1-16]; "
-         "ld.global.u32 %r2, [%rd1+-16];",
-         {6, 6}},
-        {"st.global.u32 [%rd0+16], 6; ld.global.u32 %r1, [%rd0+4+8+4]; ld.global.u32 %r2, "
-         "[%rd0+20-4];",
-         {6, 6}},
-        {".shared .u32 s[4]; st.shared.u32 [s+8], 4; mov.u32 %r3, s; add.u32 %r3, %r3, 8; "
-         "ld.shared.u32 %r1, [%r3]; ld.u32 %r2, [s+8];",
-         {4, 4}},
-        {".local .align 4 .b8 l[16]; st.local.u32 [l+4], 11; mov.u64 %rd1, l; ld.local.u32 %r1, "
-         "[%rd1+4]; ld.local.u32 %r2, [l+4];",
-         {11, 11}},
-        /* scopes: a name in braces hides the same name outside, registers and labels */
-        {COUNT "mov.u32 %r1, 1; { .reg .b32 %r1; mov.u32 %r1, 2; mov.u32 %r2, %r1; }", {1, 2}},
-        {COUNT "{ bra x; mov.u32 %r1, 9; x: add.u32 %r1, %r1, 1; }\n"
-               "{ bra x; mov.u32 %r2, 9; x: add.u32 %r2, %r2, 2; }",
-         {1, 2}},
-        {COUNT "{ { bra outer; } mov.u32 %r1, 9; }\nouter: mov.u32 %r2, 3;", {0, 3}},
-        {".reg .b32 %a<3>, %b; mov.u32 %a2, 4; mov.u32 %b, 5; mov.u32 %r1, %a2; mov.u32 %r2, %b;",
-         {4, 5}},
-        {".reg .b32 %x10; .reg .b32 %x<12>; mov.u32 %x10, 4; mov.u32 %x1, 5; mov.u32 %r1, %x10; "
-         "mov.u32 %r2, %x1;",
-         {4, 5}},
-        /* a table of branches */
-        {COUNT "mov.u32 %r3, 1; t: .branchtargets a, b, c; brx.idx %r3, t;\na: mov.u32 %r1, 1; bra "
-               "d;\nb: mov.u32 %r1, 2; bra d;\nc: mov.u32 %r1, 3;\nd:",
-         {2, 0}},
-        /* operands of bits and shifts that are easily exchanged */
-        {"sub.s32 %r1, 7, 2; shl.b32 %r2, 1, 4;", {5, 16}},
-        {"mad.lo.s32 %r1, 2, 3, 4; bfe.u32 %r2, 0xabcd, 4, 8;", {10, 0xbc}},
-        {"prmt.b32 %r1, 0x33221100, 0x77665544, 0x5140; lop3.b32 %r2, 12, 10, 6, 0xE8;",
-         {0x55114400, 14}},
-    };
     static const char pattern[] = KERNEL("BODY");
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < FTH_COUNT(bodies); i++) {
         char text[1024];
         uint32_t words[64];
-        run_kernel(fill_body(pattern, rows[i].body, text, sizeof text), 1, NULL, words);
-        if (words[0] != rows[i].words[0] || words[1] != rows[i].words[1])
-            fail_msg("%s: %u %u", rows[i].body, words[0], words[1]);
+        run_kernel(fill_body(pattern, bodies[i].body, text, sizeof text), 1, NULL, words);
+        if (words[0] != bodies[i].words[0] || words[1] != bodies[i].words[1])
+            fail_msg("%s: %u %u", bodies[i].body, words[0], words[1]);
     }
 }
 
@@ -342,6 +342,8 @@ static void calls_pass_parameters(void **state)
         ".func (.param .align 8 .b8 out[16]) pair(.param .b32 x, .param .align 8 .b8 in[16]) {\n"
         ".reg .b32 %a, %b; ld.param.u32 %a, [x]; ld.param.u32 %b, [in+8]; "
         "st.param.u32 [out], %a; st.param.u32 [out+12], %b; ret; }\n"
+        ".func (.reg .b32 s) weigh(.reg .b32 a, .reg .b32 b, .reg .b32 c, .reg .b32 d) {\n"
+        "mad.lo.u32 s, b, 10, a; mad.lo.u32 s, c, 100, s; mad.lo.u32 s, d, 1000, s; ret; }\n"
         ".visible .entry k(.param .u64 p) { .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
         "ld.param.u64 %rd0, [p];\n"
         "call (%r1, %r2), divide, (17, 5); st.global.v2.u32 [%rd0], {%r1, %r2};\n"
@@ -351,10 +353,11 @@ static void calls_pass_parameters(void **state)
         "{ .param .b32 x; .param .align 8 .b8 in[16]; .param .align 8 .b8 out[16];\n"
         "st.param.u32 [x], 6; st.param.u32 [in+8], 7; call (out), pair, (x, in);\n"
         "ld.param.u32 %r1, [out]; ld.param.u32 %r2, [out+12]; }\n"
-        "st.global.v2.u32 [%rd0+16], {%r1, %r2}; ret; }\n";
+        "st.global.v2.u32 [%rd0+16], {%r1, %r2};\n"
+        "call (%r1), weigh, (1, 2, 3, 4); st.global.u32 [%rd0+24], %r1; ret; }\n";
     uint32_t words[64];
     run_kernel(text, 1, NULL, words);
-    const uint32_t expected[] = {3, 2, 5, 3, 6, 7};
+    const uint32_t expected[] = {3, 2, 5, 3, 6, 7, 4321};
     assert_memory_equal(words, expected, sizeof expected);
 }
 
@@ -382,7 +385,7 @@ static bool store_operands(void *user, const struct fth_ptx_issue *issue)
 /* Registers are numbered from 0: two of 64 bits, four of 32 bits, and one that the parser adds for
  * %tid.x. Predicates follow. The function before the kernel has two
  * instructions (with the ret at its end), padded to 128 bytes. */
-static void observers_are_told_the_operands(void **state)
+static void observers_get_the_operands(void **state)
 {
     (void)state;
     struct observed observed = {""};
@@ -428,7 +431,7 @@ int main(void)
         cmocka_unit_test(constants_have_the_type_of_the_instruction),
         cmocka_unit_test(operands_are_placed),
         cmocka_unit_test(calls_pass_parameters),
-        cmocka_unit_test(observers_are_told_the_operands),
+        cmocka_unit_test(observers_get_the_operands),
     };
     return cmocka_run_group_tests_name("ptx_operands", tests, NULL, NULL);
 }
