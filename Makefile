@@ -6,6 +6,7 @@
 #   make test       build and test it            make fuzz       search for inputs that break it
 #   make bench      build and time it            make dist       build portable archives in dist/
 #   make install    install to PREFIX            make docs       regenerate man page and completions
+#   make faults     let allocations and system calls fail, one at a time
 #   make clean
 #
 # Variables: BUILD (build folder), CC (compiler), PREFIX (default /usr/local). CI=true turns warnings
@@ -15,7 +16,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SECONDS ?= 60
 
-.PHONY: all tests run test bench lint sanitize fuzz dist docs install clean closure counters
+.PHONY: all tests run test bench lint sanitize fuzz faults dist docs install clean closure counters
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -64,6 +65,13 @@ lint:
 fuzz:
 	@scripts/install-deps lint
 	@scripts/fuzz $(SECONDS)
+
+# Lets every allocation and system call of every command in tests/faults/cases.py fail, one at a time. Prints one line per command and
+# kind of call. Takes ten minutes.
+faults:
+	@scripts/install-deps test
+	@$(MAKE) --no-print-directory tests
+	tests/faults/run --all $(BUILD)/fathom $(BUILD)/tests/libinject.so
 
 dist:
 	@scripts/install-deps dist

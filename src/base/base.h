@@ -302,7 +302,7 @@ struct fth_dl_symbol {
 
 /* Opens the first of `sonames` (a list that ends with NULL) that can be loaded, and stores the
  * functions in `table`. The caller closes *handle with fth_dl_close. FTH_UNAVAILABLE: none can be
- * loaded. FTH_UNSUPPORTED: a function that is not optional is missing. */
+ * loaded. FTH_NO_MEMORY: out of memory. FTH_UNSUPPORTED: a function that is not optional is missing. */
 FTH_MUST_USE enum fth_status fth_dl_open(const char *const *sonames,
                                          const struct fth_dl_symbol *symbols, size_t count,
                                          void *table, void **handle, struct fth_error *error);

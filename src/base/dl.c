@@ -16,10 +16,13 @@ enum fth_status fth_dl_open(const char *const *sonames, const struct fth_dl_symb
             /* dlerror returns "libcuda.so.1: cannot open …". The name is removed, because the
              * error already has it as its argument. */
             const char *cause = dlerror();
+            /* Without memory, dlopen gives this cause, and dlerror leaves out the name. */
+            if (!cause || strstr(cause, "out of memory") || !strstr(cause, ": "))
+                return fth_no_memory(error, "open", *soname);
             size_t size = strlen(*soname);
-            if (cause && strncmp(cause, *soname, size) == 0 && strncmp(cause + size, ": ", 2) == 0)
+            if (strncmp(cause, *soname, size) == 0 && strncmp(cause + size, ": ", 2) == 0)
                 cause += size + 2;
-            fth_fail(&first, FTH_UNAVAILABLE, "open", *soname, "%s", cause ? cause : "failed");
+            fth_fail(&first, FTH_UNAVAILABLE, "open", *soname, "%s", cause);
         }
     }
     if (!*handle)

@@ -9,9 +9,10 @@ enum fth_status fth_ask(const struct fth_prober *prober, const struct fth_reques
     *answers = (struct fth_answers){NULL, 0};
     if (fth_log_interrupted(prober->log))
         return fth_fail(error, FTH_INTERRUPTED, "run experiments", NULL, "interrupted");
-    *answers = (struct fth_answers){calloc(count, sizeof *answers->items), count};
+    answers->items = calloc(count, sizeof *answers->items);
     if (!answers->items)
         return fth_no_memory(error, "measure", NULL);
+    answers->count = count;
     enum fth_status status =
         fth_device_measure(prober->device, requests, count, answers->items, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++)

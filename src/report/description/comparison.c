@@ -206,10 +206,8 @@ static enum fth_status put_table(const char *format, const struct rows *rows,
     struct fth_cell *cells = calloc(rows->count * column_count + 1, sizeof *cells);
     char *text = NULL;
     size_t size = 0;
-    if (!cells || rows->failed) {
-        free(cells);
+    if (!cells)
         return fth_no_memory(error, "compare", NULL);
-    }
     for (size_t i = 0; i < rows->count * column_count; i++)
         cells[i] = rows->cells[i / column_count * COLUMNS + i % column_count];
     const struct fth_table table = {columns, column_count, cells, rows->count};
@@ -244,7 +242,9 @@ enum fth_status fth_report_compare(const char *format, const struct fth_compare_
     if (strcmp(format, "json") == 0)
         begin_json(&pair, &out);
     fth_gpu_compare(gpus[0], gpus[1], add_difference, &pair);
-    if (pair.json.out) {
+    if (pair.rows.failed) {
+        status = fth_no_memory(error, "compare", NULL);
+    } else if (pair.json.out) {
         fth_json_end(&pair.json, ']');
         fth_json_end(&pair.json, '}');
     } else if (pair.rows.count || !pair.rows.human_readable) {
@@ -389,12 +389,14 @@ static enum fth_status put_fleet(const char *format, struct fleet *fleet, struct
                                                 {"value", "This GPU", FTH_COLUMN_TEXT},
                                                 {"usual", "Most others", FTH_COLUMN_TEXT},
                                                 {"apart_percent", "Gap %", FTH_COLUMN_NUMBER}};
+    if (fleet->rows.failed)
+        return fth_no_memory(error, "compare", NULL);
     if (fleet->rows.count)
         qsort(fleet->rows.cells, fleet->rows.count, COLUMNS * sizeof *fleet->rows.cells, by_gpu);
     if (fleet->rows.human_readable && fleet->rows.count == 0) {
         fth_buffer_format(out, "%zu GPUs: none differs from most other GPUs of the same name.\n",
                           fleet->count);
-        return fleet->rows.failed ? fth_no_memory(error, "compare", NULL) : FTH_OK;
+        return FTH_OK;
     }
     return put_table(format, &fleet->rows, columns, FTH_COUNT(columns), fleet->options->report, out,
                      error);
