@@ -81,6 +81,9 @@ MADE = [
     ("prints.json", ["fingerprint", "export", "--store", "@prints.db", "-o", "OUT"]),
 ]
 
+# Commands that show the results that they have computed before the failure.
+SHOWS_PARTS = ["explore", "explore --file"]
+
 REPLAY = ["--device", "replay:@topo.rec", "--only", "l1"]
 
 # The commands: (name, arguments, files that are copied from the inputs before, files that may be incomplete
