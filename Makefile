@@ -71,7 +71,7 @@ fuzz:
 faults:
 	@scripts/install-deps test
 	@$(MAKE) --no-print-directory tests
-	tests/faults/run --all $(BUILD)/fathom $(BUILD)/tests/libinject.so
+	tests/faults/run --all $(BUILD)/fathom $(BUILD)/tests/libinject.so $(BUILD)/tests/standin
 
 dist:
 	@scripts/install-deps dist

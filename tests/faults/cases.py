@@ -86,8 +86,8 @@ SHOWS_PARTS = ["explore", "explore --file"]
 
 REPLAY = ["--device", "replay:@topo.rec", "--only", "l1"]
 
-# The commands: (name, arguments, files that are copied from the inputs before, files that may be incomplete
-# afterwards and that the same command completes when it runs again).
+# The commands: (name, with "cuda" if a stand-in for NVIDIA's driver is needed; arguments; files that are copied from the
+# inputs before; files that may be incomplete afterwards and that the same command completes when it runs again).
 CASES = [
     ("help", ["help"], [], []),
     ("help topo", ["help", "topo"], [], []),
@@ -98,6 +98,7 @@ CASES = [
     ("completion zsh", ["completion", "zsh"], [], []),
     ("completion fish", ["completion", "fish"], [], []),
     ("devices", ["devices"], [], []),
+    ("devices cuda", ["devices", "--json"], [], []),
     ("gpus", ["gpus"], [], []),
     ("gpus NAME", ["gpus", "gt740m"], [], []),
     ("gpus FILE --json", ["gpus", "@tiny.json", "--json"], [], []),
@@ -109,6 +110,7 @@ CASES = [
     ("topo replay hwloc", ["topo", *REPLAY, "--format", "hwloc"], [], []),
     ("topo replay mt4g", ["topo", *REPLAY, "--format", "mt4g"], [], []),
     ("topo replay csv", ["topo", *REPLAY, "--format", "csv"], [], []),
+    ("topo cuda", ["topo", "--device", "cuda:0", "--only", "memory"], [], []),
     ("dissect sim", ["dissect", "l1", "--device", "sim:@tiny.json"], [], []),
     ("dissect replay", ["dissect", "l1", "--device", "replay:@dissect.rec", "--json"], [], []),
     ("dissect --series", ["dissect", "l1", "--device", "replay:@dissect.rec", "--series", "--csv"], [], []),
@@ -131,6 +133,7 @@ CASES = [
     ("run PTX", ["run", *PTX], [], []),
     ("run launch file", ["run", "@launch.json", "--verify"], [], []),
     ("run --on sim", ["run", *PTX, "--on", "sim:@tiny.json"], [], []),
+    ("run --on cuda", ["run", *PTX, "--on", "cuda:0"], [], []),
     ("trace", ["trace", "@launch.json"], [], []),
     ("trace -o", ["trace", *PTX, "-o", "k.trace"], [], []),
     ("trace TRACE", ["trace", "@k.trace", "--lines", "--json"], [], []),
@@ -150,3 +153,8 @@ CASES = [
     ("merge", ["merge", "@part.1", "@part.2", "-o", "all.jsonl"], [], []),
     ("merge shown", ["merge", "@part.1", "@part.2", "--json"], [], []),
 ]
+
+# Benches whose recordings take seconds of CPU time to make. They are only tested with --all.
+SLOW_BENCHES = ["banks", "shared", "latency", "arith", "atomics", "global", "stream"]
+SLOW_MADE = [(f"{name}.rec", ["bench", name, "--device", "sim:@tiny.json", "--record", "OUT"]) for name in SLOW_BENCHES]
+SLOW_CASES = [(f"bench {name}", ["bench", name, "--device", f"replay:@{name}.rec"], [], []) for name in SLOW_BENCHES]

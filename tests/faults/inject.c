@@ -9,8 +9,9 @@
  *   FAULT_REPORT   file to which the number of calls is written when the program ends
  *
  * The kind "short" lets no call fail; instead, each read and write transfers at most half of the
- * bytes. The clock stands still and random numbers are zeros, so that results with a date or a
- * random key can be compared. */
+ * bytes. Calls of the stand-in driver (tests/standin) are neither counted nor do they fail, because
+ * it is not under test. The clock stands still and random numbers are zeros, so that results with a
+ * date or a random key can be compared. */
 #undef _FILE_OFFSET_BITS /* open and open64 are different functions here */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -61,10 +62,16 @@ static struct {
     const char *report;
 } state;
 
-/* Counts a call, and returns whether it is to fail; sets errno then. */
-static bool fails(enum kind kind)
+static bool is_stand_in(const void *caller)
 {
-    if (!state.armed || kind != state.kind)
+    Dl_info object;
+    return dladdr(caller, &object) && object.dli_fname && strstr(object.dli_fname, "/standin/");
+}
+
+/* Counts a call, and returns whether it is to fail; sets errno then. */
+static bool fails_from(enum kind kind, const void *caller)
+{
+    if (!state.armed || kind != state.kind || is_stand_in(caller))
         return false;
     const unsigned long number = __atomic_add_fetch(&state.count, 1, __ATOMIC_RELAXED);
     if (!state.at || number < state.at || (number > state.at && !state.sticky))
@@ -72,6 +79,9 @@ static bool fails(enum kind kind)
     errno = kinds[kind].error;
     return true;
 }
+
+/* The caller is that of the function which contains this. */
+#define fails(kind) fails_from(kind, __builtin_return_address(0))
 
 /* Returns the number of bytes to transfer. */
 static size_t shortened(size_t size)
@@ -119,6 +129,24 @@ EXPORTED int posix_memalign(void **block, size_t alignment, size_t bytes)
         return ENOMEM;
     *block = __libc_memalign(alignment, bytes);
     return *block ? 0 : ENOMEM;
+}
+
+EXPORTED char *strndup(const char *text, size_t max_size)
+{
+    const size_t size = strnlen(text, max_size);
+    char *copy = fails(ALLOC) ? NULL : __libc_malloc(size + 1);
+    if (copy) {
+        memcpy(copy, text, size);
+        copy[size] = '\0';
+    }
+    return copy;
+}
+
+EXPORTED char *strdup(const char *text)
+{
+    const size_t size = strlen(text) + 1;
+    char *copy = fails(ALLOC) ? NULL : __libc_malloc(size);
+    return copy ? memcpy(copy, text, size) : NULL;
 }
 
 EXPORTED void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
