@@ -138,6 +138,7 @@ static void put_side(struct fth_json_writer *json, const char *key, const struct
         struct fth_buffer text = {0};
         put_value(a, false, &text);
         fth_json_text(json, text.data ? text.data : "");
+        json->out->failed = json->out->failed || text.failed;
         fth_buffer_fini(&text);
     }
     if (!isnan(a->low)) {
