@@ -148,7 +148,7 @@ void fth_json_path_at(const char *text, size_t size, size_t offset, struct fth_j
  * document already has stay valid. After a failure, the document is empty. FTH_INVALID: the text is
  * not JSON (RFC 8259), an object has the same key twice, a text contains \u0000, an integer does
  * not fit into 64 bits, or the text is nested deeper than FTH_JSON_MAX_DEPTH; the error has line,
- * column and path. */
+ * column and path. Also if it has more than 2^24 values. */
 FTH_MUST_USE enum fth_status fth_json_parse(const char *name, const char *text, size_t size,
                                             struct fth_json_document *document,
                                             struct fth_error *error);

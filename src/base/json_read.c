@@ -471,11 +471,31 @@ static struct fth_json *read_value(struct reader *reader, struct fth_json *paren
     return value;
 }
 
+/* Maximum number of values of a document. A value of two characters takes 40 bytes, and a member of
+ * an object up to 200, so a limit on the size of the text does not bound the memory enough. Chosen:
+ * 3 GB at most; the largest document in the tests has less than a million values. */
+#define MAX_VALUES ((size_t)1 << 24)
+
+/* Returns an upper bound of the number of values of a document: an object or list has at most one
+ * more than commas. Brackets and commas in strings are counted, too. */
+static size_t count_values(const char *text, size_t size)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < size; i++)
+        count += text[i] == ',' || text[i] == '[' || text[i] == '{';
+    return count;
+}
+
 enum fth_status fth_json_parse(const char *name, const char *text, size_t size,
                                struct fth_json_document *document, struct fth_error *error)
 {
     struct reader reader = {.text = text, .size = size, .document = document};
     enum fth_status status = FTH_OK;
+    if (count_values(text, size) > MAX_VALUES) {
+        fth_json_fini(document);
+        return fth_fail(error, FTH_INVALID, "read JSON", name,
+                        "it has more than %zu values, the limit for a document", MAX_VALUES);
+    }
     document->root = NULL;
     next_token(&reader);
     if (reader.token != '[' && reader.token != '{') {

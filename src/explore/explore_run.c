@@ -234,8 +234,13 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
     if (shard < 1 || shard > shards)
         return fth_fail(error, FTH_INVALID, operation, NULL, "there is no shard %zu of %zu", shard,
                         shards);
-    FTH_TRY(
-        fth_output_open(exploration, options->output, shard, shards, options->log, &output, error));
+    const struct fth_output_plan plan = {.path = options->output,
+                                         .shard = shard,
+                                         .shards = shards,
+                                         .max_bytes = options->max_bytes ? options->max_bytes
+                                                                         : FTH_MAX_POINTS_BYTES,
+                                         .log = options->log};
+    FTH_TRY(fth_output_open(exploration, &plan, &output, error));
     enum fth_status status =
         list_jobs(exploration, output, shard, shards, &jobs, &pool.count, error);
     if (status == FTH_OK)

@@ -39,10 +39,11 @@ struct fth_answers {
     size_t count;
 };
 
-/* Executes the requests on the device. On success the caller owns `answers` and frees it with
- * fth_answers_fini. Fails if any request failed. The status is FTH_INCONCLUSIVE if the device could
- * not execute the request (for example, too little memory) but can execute others. FTH_INTERRUPTED:
- * the log of the prober asks to stop. */
+/* Executes the requests on the device. Those that another program interrupts are executed again, up
+ * to three times in total, unless they run alone. On success the caller owns `answers` and frees it
+ * with fth_answers_fini. Fails if any request failed. The status is FTH_INCONCLUSIVE if the device
+ * could not execute the request (for example, too little memory) but can execute others.
+ * FTH_INTERRUPTED: the log of the prober asks to stop. */
 FTH_MUST_USE enum fth_status fth_ask(const struct fth_prober *prober,
                                      const struct fth_request *requests, size_t count,
                                      struct fth_answers *answers, struct fth_error *error);

@@ -12,8 +12,6 @@ static const char schema[] = "fathom-fingerprints/1";
 
 /* Largest document that is imported. A store with a thousand GPUs takes about 20 MB. */
 static const size_t max_document_bytes = (size_t)256 << 20;
-/* Latest time of a run: the end of the year 9999, beyond which dates have five digits. */
-#define MAX_TIME INT64_C(253402300799)
 /* Highest version of features that is accepted. Chosen, not derived: it rejects damaged documents.
  */
 enum { MAX_VERSION = 1000000 };
@@ -64,8 +62,12 @@ enum fth_status fth_store_export(struct fth_store *store, char **text, size_t *s
     write_text(&writer, "schema", schema);
     fth_json_key(&writer, "runs");
     fth_json_begin(&writer, '[', false);
-    for (size_t i = 0; i < runs.count; i++)
+    for (size_t i = 0; i < runs.count && status == FTH_OK; i++) {
+        status = fth_time_check(runs.items[i].time, export_operation, runs.items[i].name, error);
         write_run(&writer, &runs.items[i]);
+    }
+    if (status != FTH_OK)
+        goto out;
     fth_json_end(&writer, ']');
     fth_json_end(&writer, '}');
     fth_buffer_text(&document, "\n");
@@ -153,7 +155,7 @@ static enum fth_status read_run(const struct location *location, const struct ft
     FTH_TRY(read_text(location, object, "device", false, runs, &run->device));
     FTH_TRY(read_text(location, object, "uuid", false, runs, &run->uuid));
     FTH_TRY(read_text(location, object, "driver", false, runs, &run->driver));
-    FTH_TRY(read_whole(location, object, "time", MAX_TIME, &run->time));
+    FTH_TRY(read_whole(location, object, "time", FTH_MAX_TIME, &run->time));
     FTH_TRY(read_whole(location, object, "version", MAX_VERSION, &version));
     run->version = (unsigned)version;
     return fth_features_read(fth_json_get(object, "features"), import_operation, location->document,
@@ -194,7 +196,8 @@ enum fth_status fth_store_import(struct fth_store *store, const char *path, size
     struct fth_runs runs = {.items = NULL};
     size_t count = 0;
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    enum fth_status status = fth_file_read(path, max_document_bytes, &content, error);
+    enum fth_status status = fth_file_read(
+        path, FTH_FILE_LIMIT("exported fingerprints", max_document_bytes), &content, error);
     if (status != FTH_OK)
         goto out;
     status = fth_exchange_read(name, content.data ? content.data : "", content.size, &runs, error);

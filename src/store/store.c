@@ -78,6 +78,16 @@ enum fth_status fth_features_read(const struct fth_json *list, const char *opera
     return FTH_OK;
 }
 
+enum fth_status fth_time_check(int64_t time, const char *operation, const char *name,
+                               struct fth_error *error)
+{
+    if (time >= 0 && time <= FTH_MAX_TIME)
+        return FTH_OK;
+    return fth_fail(error, FTH_INVALID, operation, name,
+                    "according to the clock of the computer, it was measured before 1970 or after "
+                    "9999; set the clock and measure again");
+}
+
 void fth_time_write(int64_t seconds, char text[24])
 {
     const time_t time = (time_t)seconds;
@@ -270,6 +280,7 @@ enum fth_status fth_store_add(struct fth_store *store, const char *operation,
     bool found = false;
     int64_t gpu = 0;
     *added = false;
+    FTH_TRY(fth_time_check(run->time, operation, run->name, error));
     if (run->key)
         FTH_TRY(query(store, operation, "SELECT 1 FROM run WHERE key = ?1",
                       (const char *const[]){run->key, NULL, NULL}, &found, NULL, error));

@@ -58,7 +58,8 @@ void fth_trace_input_close(struct fth_trace_input *input);
 FTH_MUST_USE enum fth_status fth_trace_input_rewind(const struct fth_trace_input *input,
                                                     struct fth_error *error);
 /* fth_file_read for an input. */
-FTH_MUST_USE enum fth_status fth_trace_input_read(const struct fth_trace_input *input, size_t limit,
+FTH_MUST_USE enum fth_status fth_trace_input_read(const struct fth_trace_input *input,
+                                                  const struct fth_file_limit *limit,
                                                   struct fth_buffer *content,
                                                   struct fth_error *error);
 

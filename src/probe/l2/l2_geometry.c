@@ -279,8 +279,14 @@ static void decide_footprints(struct fth_l2_found *found, const struct fth_outco
     };
     for (size_t i = 0; i < FTH_COUNT(ends); i++) {
         *ends[i] = fth_decide_footprint(outcomes, FOOTPRINTS, (unsigned)i);
-        if (ends[i]->value)
-            ends[i]->value = footprint_bytes[ends[i]->value - 1];
+        const uint64_t number = ends[i]->value; /* the index of the footprint, plus 1 */
+        if (!number)
+            continue;
+        ends[i]->value = footprint_bytes[number - 1];
+        if (i == 0)
+            found->onset_next_bytes = footprint_bytes[number < FOOTPRINTS ? number : number - 1];
+        if (i == FTH_FOOTPRINT_FULL_MISS)
+            found->full_miss_previous_bytes = number > 1 ? footprint_bytes[number - 2] : 0;
     }
 }
 

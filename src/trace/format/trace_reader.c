@@ -15,6 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Maximum size of a frame in bytes. A cursor keeps one frame of each run in memory. A frame of
+ * 8,192 accesses with 32 addresses of ten bytes each has less than 3 MB. */
+enum { MAX_FRAME_BYTES = 8 << 20 };
+
 struct fth_trace {
     struct fth_container *container;
     struct fth_arena arena;
@@ -458,6 +462,8 @@ static enum fth_status begin_frame(const struct fth_trace_cursor *cursor, struct
     if (status == FTH_UNAVAILABLE || (status == FTH_OK && type != FTH_PART_FRAME))
         return refuse(cursor->trace, "the file is damaged: a frame is not at its offset", error);
     FTH_TRY(status);
+    if (run->content.size > MAX_FRAME_BYTES)
+        return refuse(cursor->trace, "a frame is larger than 8 MiB, the limit for frames", error);
     FTH_TRY(
         fth_frame_decoder_begin(run->decoder, run->content.data, run->content.size, &frame, error));
     if (frame.launch != expected->launch || frame.run != expected->run ||

@@ -179,6 +179,30 @@ static void values_are_nested_up_to_the_maximum_depth(void **state)
     }
 }
 
+/* A text of 2^24 bytes can have as many values, which would take a gigabyte. The commas are in a
+ * string here, so that the accepted text needs little. */
+static void documents_have_a_limit(void **state)
+{
+    (void)state;
+    enum { MAX = 1 << 24 };
+    char *text = malloc(MAX + 16);
+    struct fth_json_document document = {0};
+    struct fth_error error = NO_ERROR;
+    assert_non_null(text);
+    for (int extra = 0; extra < 2; extra++) {
+        /* The list and each comma count as one value, and so does the document. */
+        const size_t commas = MAX - 2 + (size_t)extra;
+        memcpy(text, "[\"", 2);
+        memset(text + 2, ',', commas);
+        memcpy(text + 2 + commas, "\"]", 2);
+        const enum fth_status status = fth_json_parse("t", text, commas + 4, &document, &error);
+        assert_int_equal(status, extra ? FTH_INVALID : FTH_OK);
+        fth_json_fini(&document);
+    }
+    assert_string_equal(error.cause, "it has more than 16777216 values, the limit for a document");
+    free(text);
+}
+
 /* Keys of an object with many members: some are prefixes of others, some differ in one bit. */
 static void make_key(unsigned number, char key[64])
 {
@@ -303,6 +327,7 @@ int main(void)
         cmocka_unit_test(faults_have_a_position_and_a_message),
         cmocka_unit_test(sizes_are_respected),
         cmocka_unit_test(values_are_nested_up_to_the_maximum_depth),
+        cmocka_unit_test(documents_have_a_limit),
         cmocka_unit_test(members_are_found_by_their_keys),
         cmocka_unit_test(large_objects_reject_duplicate_keys),
         cmocka_unit_test(other_kinds_are_empty),
