@@ -219,7 +219,8 @@ struct fth_nvml {
     int (*mig_at)(fth_nvml_device device, unsigned index, fth_nvml_device *slice);
 };
 
-/* If the library is missing or fails to initialise, the handle is NULL. FTH_NO_MEMORY: out of memory.
+/* If the library is missing or fails to initialise, the handle is NULL. FTH_NO_MEMORY: out of
+ * memory.
  */
 FTH_MUST_USE enum fth_status fth_nvml_open(struct fth_nvml *nvml, struct fth_error *error);
 /* Does nothing if the handle is NULL. */

@@ -148,8 +148,8 @@ static enum fth_status is_absent(bool *absent, struct fth_error *error)
     if (result == 0)
         result = cuda.device_count(&count);
     fth_cuda_close(&cuda);
-    *absent = result == FTH_CU_NO_DEVICE || result == FTH_CU_STUB_LIBRARY ||
-              (result == 0 && count == 0);
+    *absent =
+        result == FTH_CU_NO_DEVICE || result == FTH_CU_STUB_LIBRARY || (result == 0 && count == 0);
     return FTH_OK;
 }
 
