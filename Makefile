@@ -7,6 +7,7 @@
 #   make bench      build and time it            make dist       build portable archives in dist/
 #   make install    install to PREFIX            make docs       regenerate man page and completions
 #   make mutants    check that tests notice faults  make coverage   lines and branches that tests execute
+#   make faults     let allocations and system calls fail, one at a time
 #   make clean
 #
 # Variables: BUILD (build folder), CC (compiler), PREFIX (default /usr/local). CI=true turns warnings
@@ -16,7 +17,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SECONDS ?= 60
 
-.PHONY: all tests run test bench lint sanitize fuzz dist docs install clean closure counters mutants coverage
+.PHONY: all tests run test bench lint sanitize fuzz faults dist docs install clean closure counters mutants coverage
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -76,6 +77,13 @@ mutants:
 coverage:
 	@scripts/install-deps test
 	@scripts/coverage $(ARGS)
+
+# Lets every allocation and system call of every command in tests/faults/cases.py fail, one at a time. Prints one line per command and
+# kind of call. Takes ten minutes.
+faults:
+	@scripts/install-deps test
+	@$(MAKE) --no-print-directory tests
+	tests/faults/run --all $(BUILD)/fathom $(BUILD)/tests/libinject.so $(BUILD)/tests/standin
 
 dist:
 	@scripts/install-deps dist

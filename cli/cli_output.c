@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <langinfo.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -235,13 +236,29 @@ const char *cli_format(const struct cli_arguments *arguments)
     return format ? format : cli_value(arguments, &cli_option_json) ? "json" : "text";
 }
 
+/* Returns whether the terminal displays UTF-8. If the locale could not be loaded, because it is not
+ * installed or memory was missing, its name decides. */
+static bool terminal_is_utf8(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *locale = setlocale(LC_CTYPE, NULL), *name = NULL;
+    if (strcmp(nl_langinfo(CODESET), "UTF-8") == 0)
+        return true;
+    if (locale && strcmp(locale, "C") != 0)
+        return false;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables && (!name || !*name); i++)
+        name = getenv(variables[i]);
+    const char *codeset = name ? strchr(name, '.') : NULL;
+    return codeset && (strcmp(codeset, ".UTF-8") == 0 || strcmp(codeset, ".utf8") == 0);
+}
+
 struct fth_report_options cli_report_options(const struct cli_arguments *arguments)
 {
     const char *output = cli_value(arguments, &cli_option_output);
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
     bool screen = isatty(STDOUT_FILENO) && (!output || strcmp(output, "-") == 0);
     struct fth_report_options options = FTH_REPORT_OPTIONS();
-    options.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    options.utf8 = terminal_is_utf8();
     options.colour =
         screen && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb") != 0;
     options.width = screen ? terminal_width(STDOUT_FILENO) : 0;

@@ -3,7 +3,8 @@
  *   error.c     status and error messages      text.c        sizes, suggestions, printable text
  *   arena.c     memory freed all at once       rng.c         seeded random numbers
  *   buffer.c    growable bytes and arrays      log.c         log and progress callbacks
- *   json.h      parsing JSON, with paths       json_write.c  writing JSON
+ *   json.h      documents: json_value.c, their reader json_read.c, paths for errors json_path.c
+ *   json_write.c       writing JSON
  *   file.c      whole reads, temporary files   zstream.c     zstd-compressed files
  *   atomic_file.c      files that appear when they are complete
  *   dl.c        functions of shared objects    version.c     the version of the library
@@ -328,7 +329,8 @@ struct fth_dl_symbol {
 
 /* Opens the first of `sonames` (a list that ends with NULL) that can be loaded, and stores the
  * functions in `table`. The caller closes *handle with fth_dl_close. FTH_UNAVAILABLE: none can be
- * loaded. FTH_UNSUPPORTED: a function that is not optional is missing. */
+ * loaded. FTH_NO_MEMORY: out of memory. FTH_UNSUPPORTED: a function that is not optional is
+ * missing. */
 FTH_MUST_USE enum fth_status fth_dl_open(const char *const *sonames,
                                          const struct fth_dl_symbol *symbols, size_t count,
                                          void *table, void **handle, struct fth_error *error);

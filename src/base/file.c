@@ -45,12 +45,17 @@ enum fth_status fth_file_open_regular(const char *path, int *fd, struct fth_erro
     if (*fd < 0)
         return fth_fail(error, errno == ENOENT ? FTH_NOT_FOUND : FTH_IO, "read", path, "%s",
                         strerror(errno));
-    if (statx(*fd, "", AT_EMPTY_PATH, STATX_TYPE, &info) == 0 && S_ISREG(info.stx_mode))
+    enum fth_status status = FTH_OK;
+    if (statx(*fd, "", AT_EMPTY_PATH, STATX_TYPE, &info) != 0)
+        status = fth_fail(error, FTH_IO, "read", path, "%s", strerror(errno));
+    else if (!S_ISREG(info.stx_mode))
+        status = fth_fail(error, FTH_INVALID, "read", path,
+                          "it is not a regular file, but a folder, a pipe or a device");
+    if (status == FTH_OK)
         return FTH_OK;
     close(*fd);
     *fd = -1;
-    return fth_fail(error, FTH_INVALID, "read", path,
-                    "it is not a regular file, but a folder, a pipe or a device");
+    return status;
 }
 
 enum fth_status fth_file_too_large(const char *name, const struct fth_file_limit *limit,

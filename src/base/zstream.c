@@ -170,7 +170,7 @@ enum fth_status fth_zwriter_open(const char *path, int level, struct fth_zwriter
         if (!writer->stream ||
             ZSTD_isError(ZSTD_CCtx_setParameter(writer->stream, ZSTD_c_compressionLevel, level)) ||
             ZSTD_isError(ZSTD_CCtx_setParameter(writer->stream, ZSTD_c_checksumFlag, 1)))
-            status = fth_fail(error, FTH_NO_MEMORY, "write", path, "cannot initialise zstd");
+            status = fth_no_memory(error, "write", path);
     }
     if (status != FTH_OK) {
         fth_zwriter_abort(writer);
@@ -187,9 +187,8 @@ static enum fth_status compress(struct fth_zwriter *writer, ZSTD_inBuffer *in,
     do {
         ZSTD_outBuffer out = {writer->chunk, sizeof writer->chunk, 0};
         left = ZSTD_compressStream2(writer->stream, &out, in, directive);
-        if (ZSTD_isError(left))
-            return fth_fail(error, FTH_INVALID, "compress", NULL, "zstd: %s",
-                            ZSTD_getErrorName(left));
+        if (ZSTD_isError(left)) /* compressing fails for no other reason */
+            return fth_no_memory(error, "compress", NULL);
         FTH_TRY(fth_atomic_write(writer->file, writer->chunk, out.pos, error));
     } while (directive == ZSTD_e_end ? left > 0 : in->pos < in->size);
     return FTH_OK;

@@ -94,7 +94,8 @@ static enum fth_status check_complete(const struct merging *merging, struct fth_
     struct fth_buffer list = {0};
     list_missing_shards(merging, &list);
     enum fth_status status =
-        list.size
+        list.failed ? fth_no_memory(error, operation, NULL)
+        : list.size
             ? fth_fail(
                   error, FTH_INCONCLUSIVE, operation, NULL,
                   "%zu of %zu points are missing, the first is %zu: no file of shard %s was given",

@@ -48,11 +48,11 @@ static enum fth_status read_header(const char *path, struct fth_points *points,
     if (!end || !fth_line_verify(points->text.data, size))
         return fth_fail(error, FTH_INVALID, "read points", path,
                         "not a file of 'fathom explore': its first line is missing or damaged");
-    json_t *root = NULL;
-    FTH_TRY(fth_json_parse(path, points->text.data, size, &root, error));
+    struct fth_json_document document = {0};
+    FTH_TRY(fth_json_parse(path, points->text.data, size, &document, error));
     enum fth_status status = FTH_OK;
-    const char *shard = json_string_value(json_object_get(root, "shard"));
-    const json_int_t count = json_integer_value(json_object_get(root, "points"));
+    const char *shard = fth_json_string(fth_json_get(document.root, "shard"));
+    const int64_t count = fth_json_integer(fth_json_get(document.root, "points"));
     points->header_size = size;
     points->description_size = find_description(points->text.data, size, &points->identity);
     struct fth_shard part = {1, 1, NULL};
@@ -62,7 +62,7 @@ static enum fth_status read_header(const char *path, struct fth_points *points,
     points->header_points = (size_t)count;
     points->shard = part.number;
     points->shards = part.count;
-    json_decref(root);
+    fth_json_fini(&document);
     return status;
 }
 

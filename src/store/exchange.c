@@ -94,29 +94,30 @@ static enum fth_status refuse(const struct location *location, const char *key, 
 }
 
 /* Reads a string, which may be missing unless `needed`. *text gets a copy in the arena, or NULL. */
-static enum fth_status read_text(const struct location *location, const json_t *object,
+static enum fth_status read_text(const struct location *location, const struct fth_json *object,
                                  const char *key, bool needed, struct fth_runs *runs,
                                  const char **text)
 {
-    const json_t *value = json_object_get(object, key);
+    const struct fth_json *value = fth_json_get(object, key);
     *text = NULL;
     if (!value)
         return needed ? refuse(location, key, "is missing") : FTH_OK;
-    const char *found = json_string_value(value);
-    if (!found || strlen(found) != json_string_length(value) || strlen(found) > 256)
+    const char *found = fth_json_string(value);
+    if (!found || value->size > 256)
         return refuse(location, key, "must be a string of at most 256 bytes");
     *text = fth_arena_text(&runs->arena, found);
     return *text ? FTH_OK : fth_no_memory(location->error, import_operation, location->document);
 }
 
 /* Reads a whole number from 0 to `max`. */
-static enum fth_status read_whole(const struct location *location, const json_t *object,
+static enum fth_status read_whole(const struct location *location, const struct fth_json *object,
                                   const char *key, int64_t max, int64_t *number)
 {
-    const json_t *value = json_object_get(object, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > max)
+    const struct fth_json *value = fth_json_get(object, key);
+    if (!fth_json_is(value, FTH_JSON_INTEGER) || fth_json_integer(value) < 0 ||
+        fth_json_integer(value) > max)
         return refuse(location, key, "must be a whole number in the valid range");
-    *number = json_integer_value(value);
+    *number = fth_json_integer(value);
     return FTH_OK;
 }
 
@@ -138,14 +139,14 @@ static enum fth_status check_key(const struct location *location, const char *ke
                : refuse(location, "key", "must be 8 to 64 digits, lower-case letters and dashes");
 }
 
-static enum fth_status read_run(const struct location *location, const json_t *object,
+static enum fth_status read_run(const struct location *location, const struct fth_json *object,
                                 struct fth_runs *runs)
 {
     struct fth_run *run = fth_runs_add(runs);
     int64_t version = 0;
     if (!run)
         return fth_no_memory(location->error, import_operation, location->document);
-    if (!json_is_object(object))
+    if (!fth_json_is(object, FTH_JSON_OBJECT))
         return refuse(location, "", "must be an object");
     FTH_TRY(read_text(location, object, "name", true, runs, &run->name));
     FTH_TRY(check_name(location, run->name));
@@ -157,31 +158,34 @@ static enum fth_status read_run(const struct location *location, const json_t *o
     FTH_TRY(read_whole(location, object, "time", FTH_MAX_TIME, &run->time));
     FTH_TRY(read_whole(location, object, "version", MAX_VERSION, &version));
     run->version = (unsigned)version;
-    return fth_features_read(json_object_get(object, "features"), import_operation,
-                             location->document, runs, run, location->error);
+    return fth_features_read(fth_json_get(object, "features"), import_operation, location->document,
+                             runs, run, location->error);
 }
 
 enum fth_status fth_exchange_read(const char *name, const char *text, size_t size,
                                   struct fth_runs *runs, struct fth_error *error)
 {
-    json_t *root = NULL;
+    struct fth_json_document document = {0};
     struct location location = {.document = name, .error = error};
-    FTH_TRY(fth_json_parse(name, text, size, &root, error));
+    FTH_TRY(fth_json_parse(name, text, size, &document, error));
     enum fth_status status = FTH_OK;
-    const char *found = json_string_value(json_object_get(root, "schema"));
-    const json_t *list = json_object_get(root, "runs");
+    const char *found = fth_json_string(fth_json_get(document.root, "schema"));
+    const struct fth_json *list = fth_json_get(document.root, "runs");
     fth_json_path_key(&location.path, "runs");
     if (!found || strcmp(found, schema) != 0)
         status =
             fth_fail(error, FTH_INVALID, import_operation, name, "schema: must be '%s'", schema);
-    else if (!json_is_array(list))
+    else if (!fth_json_is(list, FTH_JSON_LIST))
         status = refuse(&location, "", "must be a list");
-    for (size_t i = 0; i < json_array_size(list) && status == FTH_OK; i++) {
-        const size_t before = fth_json_path_index(&location.path, i);
-        status = read_run(&location, json_array_get(list, i), runs);
+    size_t index = 0;
+    FTH_JSON_EACH_ITEM (item, list) {
+        if (status != FTH_OK)
+            break;
+        const size_t before = fth_json_path_index(&location.path, index++);
+        status = read_run(&location, item, runs);
         fth_json_path_back(&location.path, before);
     }
-    json_decref(root);
+    fth_json_fini(&document);
     return status;
 }
 

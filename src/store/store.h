@@ -94,7 +94,7 @@ FTH_MUST_USE enum fth_status fth_store_add(struct fth_store *store, const char *
 /* Converts features to a JSON list (NAN is null), and back. The features that are read are stored
  * in the arena of `runs`. */
 void fth_features_write(const double *features, size_t count, struct fth_buffer *text);
-FTH_MUST_USE enum fth_status fth_features_read(const json_t *list, const char *operation,
+FTH_MUST_USE enum fth_status fth_features_read(const struct fth_json *list, const char *operation,
                                                const char *argument, struct fth_runs *runs,
                                                struct fth_run *run, struct fth_error *error);
 /* The latest time of a run in seconds since 1970: the end of the year 9999, beyond which dates have

