@@ -15,7 +15,9 @@
  *   - More hops take as long as a miss than disturbances explain. The latency of a miss is measured
  *     with first loads; few disturbances take as long. With one line too many, every pass has at
  *     least one miss under any policy, because the line that is not resident is accessed once per
- *     pass. The number of passes is chosen such that these misses are significant. */
+ *     pass. The number of passes is chosen such that these misses are significant.
+ *   - More passes have such a hop than disturbances explain. If another program empties the cache,
+ *     all lines miss once, which is many hops, but only two passes. */
 #include "probe/cache/probe_cache.h"
 
 #include <math.h>
@@ -107,6 +109,8 @@ struct capacity_edge {
     double low, high;      /* range of miss latencies, cycles */
     double slow_rate;      /* fraction of hits that are above the threshold */
     double like_miss_rate; /* fraction of hits that take between low and high */
+    double event_rate;     /* events per hop; all hops of a pass that take between low and high are
+                            * one event */
     unsigned walks;        /* of the search so far */
     unsigned agreeing;     /* the walks that agree with the bracket */
 };
@@ -118,6 +122,13 @@ struct capacity_search {
     double threshold; /* cycles; a hop above it is slow */
 };
 
+/* Returns the probability that a pass over `count` resident lines has a hop that takes as long as a
+ * miss. */
+static double event_share(const struct capacity_edge *edge, double count)
+{
+    return -expm1(-edge->event_rate * count);
+}
+
 /* Returns the number of passes to evaluate over a chain of `count` hops, so that the misses of one
  * line too many clearly exceed the expected number of disturbances. */
 static unsigned passes_for(const struct capacity_edge *edge, uint64_t count)
@@ -126,8 +137,10 @@ static unsigned passes_for(const struct capacity_edge *edge, uint64_t count)
         return 1;
     unsigned passes = TIMED_PASSES;
     for (; passes < MAX_PASSES; passes++) {
-        const double expected = passes * (double)count * edge->like_miss_rate;
-        if (passes * min_misses > MIN_DEVIATIONS * sqrt(expected) + MIN_EVENTS)
+        const double expected_hops = passes * (double)count * edge->like_miss_rate;
+        const double expected_passes = passes * event_share(edge, (double)count);
+        if (passes * min_misses > MIN_DEVIATIONS * sqrt(expected_hops) + MIN_EVENTS ||
+            passes - expected_passes > MIN_DEVIATIONS * sqrt(expected_passes) + MIN_EVENTS)
             break;
     }
     return passes;
@@ -154,6 +167,7 @@ struct slow_hops {
     unsigned passes;
     uint64_t all;        /* hops above the threshold */
     uint64_t like_miss;  /* hops within the range of miss latencies */
+    uint64_t events;     /* passes with such a hop */
     uint64_t persistent; /* positions that are slow in most passes */
 };
 
@@ -198,6 +212,8 @@ static struct slow_hops count_slow(const struct fth_samples *samples, uint64_t p
     }
     slow_hops.all = clipped_sum(all, passes);
     slow_hops.like_miss = clipped_sum(like_miss, passes);
+    for (unsigned pass = 0; pass < passes; pass++)
+        slow_hops.events += like_miss[pass] > 0;
     return slow_hops;
 }
 
@@ -220,6 +236,8 @@ static bool has_misses(struct slow_hops slow_hops, const struct capacity_edge *e
     const double positions = (double)slow_hops.positions, hops = positions * slow_hops.passes;
     return (double)slow_hops.all > fth_max_by_chance(hops * edge->slow_rate) ||
            (double)slow_hops.like_miss > fth_max_by_chance(hops * edge->like_miss_rate) ||
+           (double)slow_hops.events >
+               fth_max_by_chance(slow_hops.passes * event_share(edge, positions)) ||
            (double)slow_hops.persistent >
                fth_max_by_chance(positions * persistent_rate(edge->slow_rate, slow_hops.passes));
 }
@@ -288,12 +306,17 @@ static enum fth_status find_rates(const struct capacity_search *search, struct c
         requests[i] = make_walk(plan, positions, (unsigned)passes);
     struct fth_answers answers = {0};
     FTH_TRY(fth_ask(search->prober, requests, parts, &answers, error));
-    uint64_t all = 0, like_miss = 0, hops = 0;
+    uint64_t all = 0, like_miss = 0, events = 0, hops = 0;
     for (size_t i = 0; i < parts; i++) {
+        uint64_t last = UINT64_MAX; /* the last pass with an event */
         for (size_t hop = positions; hop < answers.items[i].count; hop++) {
             const double cycles = answers.items[i].cycles[hop];
             all += cycles > search->threshold;
-            like_miss += cycles >= edge->low && cycles <= edge->high;
+            if (!(cycles >= edge->low && cycles <= edge->high))
+                continue;
+            like_miss++;
+            events += hop / positions != last;
+            last = hop / positions;
         }
         hops += answers.items[i].count - positions;
         search->capacity->samples += answers.items[i].count;
@@ -302,6 +325,8 @@ static enum fth_status find_rates(const struct capacity_search *search, struct c
     /* Laplace's rule: the rate is not 0 even if no slow hop was seen. */
     edge->slow_rate = ((double)all + 1) / ((double)hops + 2);
     edge->like_miss_rate = ((double)like_miss + 1) / ((double)hops + 2);
+    edge->event_rate =
+        -log1p(-((double)events + 1) / ((double)(hops / positions) + 2)) / (double)positions;
     *fits = 2 * all < hops;
     edge->disturbed = edge->disturbed || all > 0;
     return FTH_OK;
