@@ -36,7 +36,7 @@ static void assert_refused(enum fth_status expected, const char *cause)
     struct fth_error error = NO_ERROR;
     struct fth_buffer before = read_content(path);
     const size_t files = file_count();
-    assert_int_equal(fth_store_open(path, true, &store, &error), expected);
+    assert_int_equal(fth_store_open(path, &creating, &store, &error), expected);
     assert_null(store);
     assert_contains(error.cause, cause);
     struct fth_buffer after = read_content(path);
@@ -64,7 +64,7 @@ static void stores_of_version_1_are_upgraded(void **state)
     (void)state;
     run_sql(path, version_1);
     struct fth_store *store = NULL;
-    assert_int_equal(fth_store_open(path, false, &store, NULL), FTH_OK);
+    assert_int_equal(fth_store_open(path, NULL, &store, NULL), FTH_OK);
     struct fth_runs runs = {.items = NULL};
     assert_int_equal(fth_store_read(store, "read", &runs, NULL), FTH_OK);
     assert_int_equal(runs.count, 3);
@@ -179,13 +179,14 @@ static void other_files_are_refused_and_not_changed(void **state)
     fth_store_close(store);
 
     struct fth_error error = NO_ERROR;
-    assert_int_equal(fth_store_open("no/such/folder/x.db", true, &store, &error), FTH_IO);
+    assert_int_equal(fth_store_open("no/such/folder/x.db", &creating, &store, &error), FTH_IO);
     assert_contains(error.cause, "No such file or directory");
     error = NO_ERROR;
-    assert_int_equal(fth_store_open(".", true, &store, &error), FTH_IO);
-    assert_int_equal(fth_store_open("", true, &store, NULL), FTH_INVALID);
+    assert_int_equal(fth_store_open(".", &creating, &store, &error), FTH_INVALID);
+    assert_contains(error.cause, "it is a folder, not a regular file");
+    assert_int_equal(fth_store_open("", &creating, &store, NULL), FTH_INVALID);
     /* The special names of SQLite are ordinary file names here. */
-    assert_int_equal(fth_store_open(":memory:", false, &store, NULL), FTH_NOT_FOUND);
+    assert_int_equal(fth_store_open(":memory:", NULL, &store, NULL), FTH_NOT_FOUND);
 }
 
 static void damaged_files_are_refused(void **state)
@@ -238,7 +239,7 @@ static int enroll_forever(int pipe_end)
 {
     struct fth_store *store = NULL;
     for (;;) {
-        if (fth_store_open(path, true, &store, NULL) != FTH_OK)
+        if (fth_store_open(path, &creating, &store, NULL) != FTH_OK)
             return 1;
         for (int i = 0; i < 3; i++)
             if (enroll(store, "a", 1, 3, NULL) != FTH_OK || write(pipe_end, "x", 1) != 1)
@@ -293,7 +294,7 @@ static void sigkill_leaves_only_complete_enrolments(void **state)
 static int enroll_often(int writer)
 {
     struct fth_store *store = NULL;
-    if (fth_store_open(path, true, &store, NULL) != FTH_OK)
+    if (fth_store_open(path, &creating, &store, NULL) != FTH_OK)
         return 1;
     for (int i = 0; i < 25; i++)
         if (enroll(store, i % 2 ? "shared" : writer ? "one" : "two", 1, 2, NULL) != FTH_OK)
@@ -347,7 +348,7 @@ static int enroll_until_full(int max_bytes)
     signal(SIGXFSZ, SIG_IGN);
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
         return 1;
-    enum fth_status status = fth_store_open(path, true, &store, &error);
+    enum fth_status status = fth_store_open(path, &creating, &store, &error);
     for (int i = 0; i < 100 && status == FTH_OK; i++)
         status = enroll(store, "a", 1, 5, &error);
     fth_store_close(store);
@@ -381,7 +382,7 @@ static int use_read_only_store(int runs)
     struct fth_error error = NO_ERROR;
     if (geteuid() == 0 && setuid(65534) != 0)
         return 1;
-    if (fth_store_open(path, false, &store, NULL) != FTH_OK)
+    if (fth_store_open(path, NULL, &store, NULL) != FTH_OK)
         return 2;
     if (count_runs(store, "a") != (size_t)runs)
         return 3;
