@@ -51,7 +51,7 @@ static void unknown_versions_are_refused(void **state)
         run_sql(rows[i].sql);
         assert_refused(rows[i].status, rows[i].cause);
     }
-    /* A database without tables that belongs to another program, or is said to be a store. */
+    /* A database without tables that belongs to another program or has the mark of a store. */
     unlink(path);
     run_sql("PRAGMA application_id = 7");
     assert_refused(FTH_INVALID, "a database of another program");
@@ -75,12 +75,13 @@ static void other_schemas_are_refused(void **state)
         const char *sql, *cause;
     } rows[] = {
         {"CREATE TABLE notes (x)",
-         "it has a table 'notes', which a fingerprint store does not have; it was not changed. "
+         "it has the table 'notes', which a fingerprint store does not have; it was not changed. "
          "Remove it with sqlite3"},
-        {"CREATE VIEW v AS SELECT 1", "it has a view 'v'"},
-        {"CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM gpu; END", "it has a trigger 't'"},
-        {"CREATE INDEX gpu_uuid ON gpu(uuid)", "it has a index 'gpu_uuid'"},
-        {"ANALYZE", "it has a table 'sqlite_stat1'"},
+        {"CREATE VIEW v AS SELECT 1", "it has the view 'v'"},
+        {"CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM gpu; END",
+         "it has the trigger 't'"},
+        {"CREATE INDEX gpu_uuid ON gpu(uuid)", "it has the index 'gpu_uuid'"},
+        {"ANALYZE", "it has the table 'sqlite_stat1'"},
         {"DROP INDEX run_gpu", "the index 'run_gpu' of a fingerprint store is missing"},
         {"DROP INDEX run_gpu; CREATE INDEX run_gpu ON run(time)",
          "its index 'run_gpu' is not that of a fingerprint store: it has 'time)' instead of "
@@ -99,7 +100,7 @@ static void other_schemas_are_refused(void **state)
          "1"
          " FROM c) SELECT x AS id, 1 AS gpu, 'd' AS driver, 1 AS time, 1 AS version,"
          " '[1]' AS features, 'k' || x AS key FROM c",
-         "it has a view 'run'"},
+         "it has the view 'run'"},
         {SET_SCHEMA("sql = replace(sql, 'name TEXT NOT NULL', 'name TEXT') WHERE name = 'gpu'"),
          "its table 'gpu' is not that of a fingerprint store: it has 'UNIQUE, device TEXT, uuid "
          "TEXT)' instead of 'NOT NULL UNIQUE, device"},
@@ -303,6 +304,7 @@ static void damaged_bytes_are_refused_or_harmless(void **state)
         struct fth_error error = NO_ERROR;
         const char kept = good.data[i];
         good.data[i] = (char)(kept ^ (i % 3 == 0 ? 0xff : i % 3 == 1 ? 0x80 : 0x01));
+        unlink(path); /* overwriting a file takes much longer on some file systems */
         write_plain(path, good.data, good.size);
         good.data[i] = kept;
         enum fth_status status = fth_store_open(path, &reading, &store, &error);
@@ -318,6 +320,7 @@ static void damaged_bytes_are_refused_or_harmless(void **state)
     assert_true(refused > 0 && refused < tried);
     /* SQLite treats a file of one byte as empty. */
     for (size_t size = 2; size < good.size; size += size < 200 ? 1 : 509) {
+        unlink(path);
         write_plain(path, good.data, size);
         struct fth_store *store = NULL;
         struct fth_error error = NO_ERROR;
