@@ -64,7 +64,6 @@ enum fth_status fth_store_export(struct fth_store *store, char **text, size_t *s
         write_run(&writer, &runs.items[i]);
     fth_json_end(&writer, ']');
     fth_json_end(&writer, '}');
-    fth_buffer_text(&document, "\n");
     status = fth_buffer_take(&document, text, size, error);
 out:
     fth_buffer_fini(&document);
@@ -107,7 +106,7 @@ static enum fth_status read_text(const struct location *location, const json_t *
                    ? refuse(location, member, "is missing")
                    : FTH_OK;
     const char *found = json_string_value(value);
-    if (!found || strlen(found) != json_string_length(value))
+    if (!found)
         return refuse(location, member, "must be a string");
     *text = fth_arena_text(&runs->arena, found);
     return *text ? check_member(location, run, member)

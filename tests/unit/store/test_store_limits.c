@@ -91,8 +91,7 @@ static void large_stores_are_refused(void **state)
     assert_int_equal(count_runs(store, NULL), 5);
     fth_store_close(store);
     assert_int_equal(truncate(path, ((off_t)128 << 20) + 1), 0);
-    assert_int_equal(fth_store_open(path, NULL, &store, &(struct fth_error)FTH_NO_ERROR),
-                     FTH_INVALID);
+    assert_int_equal(fth_store_open(path, NULL, &store, NULL), FTH_INVALID);
     unlink(path);
     const struct fth_store_options tiny = FTH_STORE_OPTIONS(.create = true, .max_bytes = 1);
     error = NO_ERROR;
