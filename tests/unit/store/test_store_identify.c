@@ -411,7 +411,15 @@ static void each_member_of_a_document_is_checked(void **state)
         struct fth_error error = NO_ERROR;
         size_t added = 7;
         write_document(rows[i].key, rows[i].value);
-        const enum fth_status status = fth_store_import(store, "run.json", &added, &error);
+        struct fth_buffer content = {0};
+        struct fth_runs runs = {.items = NULL};
+        assert_int_equal(fth_file_read("run.json", 1 << 20, &content, NULL), FTH_OK);
+        enum fth_status status =
+            fth_exchange_read("run.json", content.data, content.size, &runs, NULL);
+        assert_int_equal(status, rows[i].cause ? FTH_INVALID : FTH_OK);
+        fth_runs_fini(&runs);
+        fth_buffer_fini(&content);
+        status = fth_store_import(store, "run.json", &added, &error);
         if (status != (rows[i].cause ? FTH_INVALID : FTH_OK))
             fail_msg("%s %s: %s", rows[i].key, rows[i].value, error.cause);
         if (rows[i].cause)
