@@ -351,81 +351,81 @@ static void write_document(const char *changed, const char *value)
 #define X64 X16 X16 X16 X16
 #define X256 X64 X64 X64 X64
 
-/* Everything else in the document is valid, so that only this member can be the cause. */
+/* Values of one member of a document in which all other members are valid. */
+static const struct {
+    const char *key, *value, *cause; /* cause NULL: accepted */
+} document_rows[] = {
+    {"none", "", NULL},
+    {"name", "", "runs[0].name: is missing"},
+    {"name", "null", "runs[0].name: must be a string"},
+    {"name", "\"a\\u0000b\"", "u0000 is not allowed"},
+    {"name", "\"\"", "runs[0].name: must be 1 to 64 bytes of printable text"},
+    {"name", "\"" X64 "\"", NULL},
+    {"name", "\"" X64 "x\"", "runs[0].name: must be 1 to 64 bytes"},
+    {"name", "\"\\u0007\"", "runs[0].name: must be 1 to 64 bytes"},
+    {"key", "", "runs[0].key: is missing"},
+    {"key", "7", "runs[0].key: must be a string"},
+    {"key", "\"1234567\"", "runs[0].key: must be 8 to 64 digits, lower-case letters and dashes"},
+    {"key", "\"12345-ab\"", NULL},
+    {"key", "\"" X64 "\"", NULL},
+    {"key", "\"" X64 "x\"", "runs[0].key: must be 8 to 64 digits"},
+    {"key", "\"12345678 \"", "runs[0].key: must be 8 to 64 digits"},
+    {"device", "", NULL},
+    {"device", "\"\"", NULL},
+    {"device", "3", "runs[0].device: must be a string"},
+    {"device", "\"" X256 "\"", NULL},
+    {"device", "\"" X256 "x\"", "runs[0].device: must be at most 256 bytes"},
+    {"device", "\"\\u001b\"", "runs[0].device: must be at most 256 bytes of printable text"},
+    {"uuid", "", NULL},
+    {"uuid", "[]", "runs[0].uuid: must be a string"},
+    {"uuid", "\"" X256 "x\"", "runs[0].uuid: must be at most 256 bytes"},
+    {"driver", "", NULL},
+    {"driver", "{}", "runs[0].driver: must be a string"},
+    {"driver", "\"" X256 "x\"", "runs[0].driver: must be at most 256 bytes"},
+    {"time", "", "runs[0].time: must be a whole number of seconds"},
+    {"time", "1.5", "runs[0].time: must be a whole number of seconds"},
+    {"time", "\"1\"", "runs[0].time: must be a whole number of seconds"},
+    {"time", "-62167219200", NULL},
+    {"time", "253402300799", NULL},
+    {"time", "253402300800", "runs[0].time: must be a whole number of seconds"},
+    {"time", "-62167219201", "runs[0].time: must be a whole number of seconds"},
+    {"version", "", "runs[0].version: must be a whole number from 0 to 1000000"},
+    {"version", "2.0", "runs[0].version: must be a whole number"},
+    {"version", "-1", "runs[0].version: must be a whole number"},
+    {"version", "0", NULL},
+    {"version", "1000000", NULL},
+    {"version", "1000001", "runs[0].version: must be a whole number"},
+    {"version", "4294967298", "runs[0].version: must be a whole number"},
+    {"features", "", "must be a list of 1 to 4096 numbers"},
+    {"features", "{\"0\": 1}", "must be a list of 1 to 4096 numbers"},
+    {"features", "[true]", "feature 0 of a run is not a number"},
+    {"features", "[null]", NULL},
+    {"features", "[-1e308, 5]", NULL},
+};
+
 static void each_member_of_a_document_is_checked(void **state)
 {
     (void)state;
-    static const struct {
-        const char *key, *value, *cause; /* cause NULL: accepted */
-    } rows[] = {
-        {"none", "", NULL},
-        {"name", "", "runs[0].name: is missing"},
-        {"name", "null", "runs[0].name: must be a string"},
-        {"name", "\"a\\u0000b\"", "u0000 is not allowed"},
-        {"name", "\"\"", "runs[0].name: must be 1 to 64 bytes of printable text"},
-        {"name", "\"" X64 "\"", NULL},
-        {"name", "\"" X64 "x\"", "runs[0].name: must be 1 to 64 bytes"},
-        {"name", "\"\\u0007\"", "runs[0].name: must be 1 to 64 bytes"},
-        {"key", "", "runs[0].key: is missing"},
-        {"key", "7", "runs[0].key: must be a string"},
-        {"key", "\"1234567\"",
-         "runs[0].key: must be 8 to 64 digits, lower-case letters and dashes"},
-        {"key", "\"12345-ab\"", NULL},
-        {"key", "\"" X64 "\"", NULL},
-        {"key", "\"" X64 "x\"", "runs[0].key: must be 8 to 64 digits"},
-        {"key", "\"12345678 \"", "runs[0].key: must be 8 to 64 digits"},
-        {"device", "", NULL},
-        {"device", "\"\"", NULL},
-        {"device", "3", "runs[0].device: must be a string"},
-        {"device", "\"" X256 "\"", NULL},
-        {"device", "\"" X256 "x\"", "runs[0].device: must be at most 256 bytes"},
-        {"device", "\"\\u001b\"", "runs[0].device: must be at most 256 bytes of printable text"},
-        {"uuid", "", NULL},
-        {"uuid", "[]", "runs[0].uuid: must be a string"},
-        {"uuid", "\"" X256 "x\"", "runs[0].uuid: must be at most 256 bytes"},
-        {"driver", "", NULL},
-        {"driver", "{}", "runs[0].driver: must be a string"},
-        {"driver", "\"" X256 "x\"", "runs[0].driver: must be at most 256 bytes"},
-        {"time", "", "runs[0].time: must be a whole number of seconds"},
-        {"time", "1.5", "runs[0].time: must be a whole number of seconds"},
-        {"time", "\"1\"", "runs[0].time: must be a whole number of seconds"},
-        {"time", "-62167219200", NULL},
-        {"time", "253402300799", NULL},
-        {"time", "253402300800", "runs[0].time: must be a whole number of seconds"},
-        {"time", "-62167219201", "runs[0].time: must be a whole number of seconds"},
-        {"version", "", "runs[0].version: must be a whole number from 0 to 1000000"},
-        {"version", "2.0", "runs[0].version: must be a whole number"},
-        {"version", "-1", "runs[0].version: must be a whole number"},
-        {"version", "0", NULL},
-        {"version", "1000000", NULL},
-        {"version", "1000001", "runs[0].version: must be a whole number"},
-        {"version", "4294967298", "runs[0].version: must be a whole number"},
-        {"features", "", "must be a list of 1 to 4096 numbers"},
-        {"features", "{\"0\": 1}", "must be a list of 1 to 4096 numbers"},
-        {"features", "[true]", "feature 0 of a run is not a number"},
-        {"features", "[null]", NULL},
-        {"features", "[-1e308, 5]", NULL},
-    };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < FTH_COUNT(document_rows); i++) {
         struct fth_store *store = open_store();
         struct fth_error error = NO_ERROR;
         size_t added = 7;
-        write_document(rows[i].key, rows[i].value);
+        write_document(document_rows[i].key, document_rows[i].value);
         struct fth_buffer content = {0};
         struct fth_runs runs = {.items = NULL};
         assert_int_equal(fth_file_read("run.json", 1 << 20, &content, NULL), FTH_OK);
         enum fth_status status =
             fth_exchange_read("run.json", content.data, content.size, &runs, NULL);
-        assert_int_equal(status, rows[i].cause ? FTH_INVALID : FTH_OK);
+        assert_int_equal(status, document_rows[i].cause ? FTH_INVALID : FTH_OK);
         fth_runs_fini(&runs);
         fth_buffer_fini(&content);
         status = fth_store_import(store, "run.json", &added, &error);
-        if (status != (rows[i].cause ? FTH_INVALID : FTH_OK))
-            fail_msg("%s %s: %s", rows[i].key, rows[i].value, error.cause);
-        if (rows[i].cause)
-            assert_contains(error.cause, rows[i].cause);
-        assert_int_equal(added, rows[i].cause ? 7 : 1);
-        assert_int_equal(count_runs(store, NULL), rows[i].cause ? 0 : 1);
+        if (status != (document_rows[i].cause ? FTH_INVALID : FTH_OK))
+            fail_msg("%s %s: %s", document_rows[i].key, document_rows[i].value, error.cause);
+        if (document_rows[i].cause)
+            assert_contains(error.cause, document_rows[i].cause);
+        assert_int_equal(added, document_rows[i].cause ? 7 : 1);
+        assert_int_equal(count_runs(store, NULL), document_rows[i].cause ? 0 : 1);
         fth_store_close(store);
         unlink(path);
     }
