@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <langinfo.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -25,13 +24,14 @@ static void clear_progress(void)
 
 void cli_message(const char *format, ...)
 {
+    char text[4096]; /* longer messages are cut */
     va_list arguments;
     va_start(arguments, format);
-    clear_progress();
-    fputs("fathom: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    fth_make_printable(text); /* words of the command line can be names of files */
+    clear_progress();
+    fprintf(stderr, "fathom: %s\n", text);
 }
 
 int cli_no_memory(void)
@@ -223,18 +223,9 @@ int cli_check_output(const struct cli_arguments *arguments)
             subject = FTH_REPORT_GPU;
     if (fth_report_check(cli_format(arguments), subject, &error) != FTH_OK)
         return cli_fail(&error);
-    if (!output || strcmp(output, "-") == 0)
+    if (!output)
         return CLI_DONE;
-    /* A regular file is written to a temporary file in the same folder, which then replaces it, so
-     * the folder must be writable. Other files, such as devices, are written directly. */
-    char folder[PATH_MAX];
-    const char *slash = strrchr(output, '/');
-    int bytes = !slash ? 1 : slash == output ? 1 : (int)(slash - output);
-    snprintf(folder, sizeof folder, "%.*s", bytes, slash ? output : ".");
-    if (access(folder, W_OK | X_OK) == 0 || (errno != ENOENT && access(output, W_OK) == 0))
-        return CLI_DONE;
-    cli_message("write '%s': %s", output, strerror(errno));
-    return CLI_FAILED;
+    return fth_file_check(output, &error) == FTH_OK ? CLI_DONE : cli_fail(&error);
 }
 
 int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu, bool replayed)

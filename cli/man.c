@@ -90,6 +90,12 @@ void cli_print_man(void)
     printf(".TP\n.I $XDG_DATA_HOME/fathom/fingerprints.db\n");
     put("GPU fingerprints, unless --store names another file. If XDG_DATA_HOME is not set,\n"
         "~/.local/share is used instead.\n");
+    printf(".TP\n.I FILE.N.part\n");
+    put("An output file that is not complete yet, where the file system has no files without a\n"
+        "name. Such a file of a process that was killed is removed when FILE is written again.\n");
+    section("LIMITS");
+    put("Every kind of input has a maximum size, which the message names if it is exceeded.\n"
+        "docs/limits.md lists the limits and the options that raise them.\n");
     section("ENVIRONMENT");
     printf(".TP\nNO_COLOR\nIf set and not empty, the output has no colour.\n");
     printf(".TP\nLD_LIBRARY_PATH\n");

@@ -53,10 +53,9 @@ static enum fth_status add_studies(const struct cli_arguments *arguments,
     if (preset)
         return fth_explore_preset(
             exploration, preset, arguments->word_count ? arguments->words[0] : "examples/workloads",
-            launch->sizes, launch->size_count, &cli_log, error);
+            launch, &cli_log, error);
     if (file)
-        status =
-            fth_explore_read(exploration, file, launch->sizes, launch->size_count, &cli_log, error);
+        status = fth_explore_read(exploration, file, launch, &cli_log, error);
     /* Parse --vary first, so that errors are reported before the launches are traced. */
     for (size_t i = 0; i < arguments->option_count && status == FTH_OK; i++)
         if (arguments->options[i] == &option_vary)
@@ -163,15 +162,19 @@ static int run(const struct cli_arguments *arguments, struct fth_exploration *ex
                const struct fth_shard *shard, const char *path)
 {
     unsigned threads = 0;
+    uint64_t max_bytes = 0;
     struct fth_explore_outcome outcome = {0};
     struct fth_error error = FTH_NO_ERROR;
+    int result = cli_parse_size(arguments, &cli_option_max_bytes, &max_bytes);
+    if (result != CLI_DONE)
+        return result;
     if (!cli_parse_threads(arguments, &threads))
         return CLI_USAGE;
     const struct fth_explore_options options =
         FTH_EXPLORE_OPTIONS(.shard = shard->number, .shards = shard->count, .threads = threads,
-                            .output = path, .log = &cli_log);
+                            .output = path, .log = &cli_log, .max_bytes = max_bytes);
     const enum fth_status status = fth_explore_run(exploration, &options, &outcome, &error);
-    int result = status == FTH_OK ? CLI_DONE : cli_fail(&error);
+    result = status == FTH_OK ? CLI_DONE : cli_fail(&error);
     if (status == FTH_OK || outcome.computed)
         report_outcome(exploration, shard, path, &outcome);
     if (status == FTH_INTERRUPTED && path)
@@ -207,13 +210,10 @@ static int explore(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_vary,        &option_set,
-    &cli_option_gpu,     &option_file,
-    &option_preset,      &option_l1_off,
-    CLI_KERNEL_OPTIONS,  &option_shard,
-    &cli_option_threads, &cli_option_json,
-    &cli_option_format,  &option_output,
-    &cli_option_help,    NULL,
+    &option_vary,   &option_set,           &cli_option_gpu,    &option_file,
+    &option_preset, &option_l1_off,        CLI_KERNEL_OPTIONS, &cli_option_allow_files,
+    &option_shard,  &cli_option_threads,   &cli_option_json,   &cli_option_format,
+    &option_output, &cli_option_max_bytes, &cli_option_help,   NULL,
 };
 
 static const struct cli_example examples[] = {

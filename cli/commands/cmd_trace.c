@@ -263,17 +263,9 @@ static int run_trace(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_output,
-    &option_stats,
-    &option_lines,
-    &option_dump,
-    &option_verify,
-    CLI_KERNEL_OPTIONS,
-    &cli_option_set,
-    &cli_option_json,
-    &cli_option_format,
-    &cli_option_help,
-    NULL,
+    &option_output,   &option_stats,      &option_lines,    &option_dump,
+    &option_verify,   CLI_KERNEL_OPTIONS, &cli_option_set,  &cli_option_allow_files,
+    &cli_option_json, &cli_option_format, &cli_option_help, NULL,
 };
 
 static const struct cli_example examples[] = {

@@ -23,7 +23,7 @@ enum fth_status fth_dl_open(const char *const *sonames, const struct fth_dl_symb
         }
     }
     if (!*handle)
-        return fth_fail(error, FTH_UNAVAILABLE, first.operation, first.argument, "%s", first.cause);
+        return fth_error_move(error, &first);
     for (size_t i = 0; i < count; i++) {
         void *address = NULL;
         for (size_t n = 0; n < FTH_COUNT(symbols[i].names) && symbols[i].names[n] && !address; n++)

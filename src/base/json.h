@@ -30,7 +30,8 @@ enum fth_status fth_json_refuse(struct fth_error *error, const char *operation, 
                                 const struct fth_json_path *path, const char *reason, ...);
 
 /* Parses a whole document. The caller releases *root with json_decref. FTH_INVALID: the text is not
- * JSON or an object has the same key twice; the error has line, column and path. */
+ * JSON or an object has the same key twice; the error has line, column and path. Also if it has
+ * more than 2^24 values. */
 FTH_MUST_USE enum fth_status fth_json_parse(const char *name, const char *text, size_t size,
                                             json_t **root, struct fth_error *error);
 /* Finds the path of the value or key at byte `offset` of `text`. The path ends early if the value

@@ -104,6 +104,21 @@ void fth_json_path_at(const char *text, size_t size, size_t offset, struct fth_j
     }
 }
 
+/* Maximum number of values of a document. jansson needs up to a hundred bytes for a value of two
+ * characters, so a limit on the size of the text does not bound the memory enough. Chosen: 1.6 GB;
+ * the largest document in the tests has less than a million values. */
+#define MAX_VALUES ((size_t)1 << 24)
+
+/* Returns an upper bound of the number of values of a document: an object or list has at most one
+ * more than commas. Brackets and commas in strings are counted, too. */
+static size_t count_values(const char *text, size_t size)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < size; i++)
+        count += text[i] == ',' || text[i] == '[' || text[i] == '{';
+    return count;
+}
+
 /* Parses the text. If that fails, returns NULL, and `fault` has the error that jansson reports. */
 static json_t *try_to_parse(const char *text, size_t size, json_error_t *fault)
 {
@@ -122,6 +137,10 @@ enum fth_status fth_json_parse(const char *name, const char *text, size_t size, 
                                struct fth_error *error)
 {
     json_error_t fault, again;
+    *root = NULL;
+    if (count_values(text, size) > MAX_VALUES)
+        return fth_fail(error, FTH_INVALID, "read JSON", name,
+                        "it has more than %zu values, the limit for a document", MAX_VALUES);
     *root = try_to_parse(text, size, &fault);
     if (*root)
         return FTH_OK;

@@ -14,6 +14,8 @@
  * It bounds the memory that a malicious file can make the reader allocate. */
 #define MAX_WINDOW_LOG 27
 
+static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+
 struct fth_zreader {
     int fd;
     char *path;
@@ -48,7 +50,6 @@ static enum fth_status refill(struct fth_zreader *reader, size_t min_bytes, stru
 static enum fth_status create_reader(int fd, const char *path, const char *name,
                                      struct fth_zreader **out, struct fth_error *error)
 {
-    static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
     const int cause = errno;
     *out = NULL;
     struct fth_zreader *reader = calloc(1, sizeof *reader);
@@ -80,6 +81,13 @@ static enum fth_status create_reader(int fd, const char *path, const char *name,
     }
     *out = reader;
     return FTH_OK;
+}
+
+bool fth_file_is_compressed(int fd)
+{
+    unsigned char begin[sizeof magic];
+    return pread(fd, begin, sizeof begin, 0) == (ssize_t)sizeof begin &&
+           memcmp(begin, magic, sizeof magic) == 0;
 }
 
 enum fth_status fth_zreader_open(const char *path, struct fth_zreader **out,

@@ -39,6 +39,7 @@ static enum fth_status note_carveouts(struct fth_discovery *discovery,
                                        .attribute = "carveout_size_bytes",
                                        .numbers = l1,
                                        .count = found->count,
+                                       .confidence = &found->confidence,
                                        .samples = found->samples,
                                        .method = "the largest footprint without a miss in repeated "
                                                  "walks, under each of shared.carveout_bytes"},

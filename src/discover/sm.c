@@ -62,6 +62,9 @@ static enum fth_status find_latency(struct fth_discovery *discovery, struct cach
 
 /* ---- structure ---- */
 
+static const char interrupted_reason[] =
+    "repeated walks contradict each other; another program seems to use the GPU";
+
 static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
                                      const struct fth_capacity *capacity, struct fth_error *error)
 {
@@ -71,19 +74,24 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
          .interval = (const double[]){(double)capacity->fits_bytes, (double)capacity->misses_bytes},
          .confidence = &capacity->confidence,
          .method = fit_method,
-         .note = capacity->resident_bytes < capacity->fits_bytes
+         .note = capacity->resident_bytes && capacity->resident_bytes < capacity->fits_bytes
                      ? "a reverse walk hits fewer lines than fit: the policy does not always evict "
                        "the oldest line"
                      : NULL},
         {.attribute = "onset_bytes",
          .number = (double)capacity->misses_bytes,
+         .confidence = &capacity->confidence,
          .method = "the smallest footprint with misses"},
         {.attribute = "resident_bytes",
          .number = (double)capacity->resident_bytes,
+         .confidence = &capacity->resident_confidence,
          .method = "bytes that a reverse walk hits after a walk over 1.25 times the size; maximum "
                    "of several"},
         {.attribute = "full_miss_bytes",
          .number = (double)capacity->full_miss_bytes,
+         .interval = (const double[]){(double)capacity->full_miss_low_bytes,
+                                      (double)capacity->full_miss_bytes},
+         .confidence = &capacity->confidence,
          .method = "the smallest footprint without a hit"},
     };
     for (size_t i = 0; i < FTH_COUNT(notes); i++) {
@@ -93,6 +101,14 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
         if (note.number > 0) /* 0: not found */
             FTH_TRY(fth_note(gpu, &note, error));
     }
+    if (!capacity->resident_bytes)
+        FTH_TRY(fth_note_unknown(gpu, element, "resident_bytes", interrupted_reason, error));
+    if (!capacity->full_miss_bytes)
+        FTH_TRY(fth_note_unknown(gpu, element, "full_miss_bytes",
+                                 capacity->full_miss_interrupted
+                                     ? interrupted_reason
+                                     : "no footprint up to twice the size misses with every load",
+                                 error));
     return FTH_OK;
 }
 
@@ -229,6 +245,7 @@ enum fth_status fth_discover_instances(struct fth_discovery *discovery, const ch
                                        .attribute = "disturbed_by_warp",
                                        .numbers = found.disturbed,
                                        .count = FTH_MAX_WARPS,
+                                       .confidence = &found.confidence,
                                        .method = "share of the first warp's lines that each warp "
                                                  "evicted"},
                     error);

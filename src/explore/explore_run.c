@@ -30,7 +30,8 @@ struct pool {
 
 /* ---- jobs ---- */
 
-enum fth_status fth_explore_jobs(const struct fth_exploration *exploration,
+/* Returns the jobs of a shard that have points missing in the output. The caller frees them. */
+static enum fth_status list_jobs(const struct fth_exploration *exploration,
                                  const struct fth_output *output, size_t shard, size_t shards,
                                  size_t **jobs, size_t *count, struct fth_error *error)
 {
@@ -228,10 +229,15 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
     if (shard < 1 || shard > shards)
         return fth_fail(error, FTH_INVALID, operation, NULL, "there is no shard %zu of %zu", shard,
                         shards);
-    FTH_TRY(
-        fth_output_open(exploration, options->output, shard, shards, options->log, &output, error));
+    const struct fth_output_plan plan = {.path = options->output,
+                                         .shard = shard,
+                                         .shards = shards,
+                                         .max_bytes = options->max_bytes ? options->max_bytes
+                                                                         : FTH_MAX_POINTS_BYTES,
+                                         .log = options->log};
+    FTH_TRY(fth_output_open(exploration, &plan, &output, error));
     enum fth_status status =
-        fth_explore_jobs(exploration, output, shard, shards, &jobs, &pool.count, error);
+        list_jobs(exploration, output, shard, shards, &jobs, &pool.count, error);
     if (status == FTH_OK)
         status = fth_explore_bundles(exploration, jobs, pool.count, threads, &bundles,
                                      &pool.bundle_count, error);

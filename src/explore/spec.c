@@ -14,8 +14,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char operation[] = "read exploration";
+
+/* Maximum size of a file with studies in bytes, and maximum number of values of an axis. Chosen:
+ * the preset has two kilobytes and at most seven values per axis. */
+#define MAX_SPEC_BYTES ((size_t)16 << 20)
+enum { MAX_VALUES = 64 };
+_Static_assert(MAX_VALUES == 64, "the message of read_axes states this limit");
 
 /* What the functions of this file share. `name` is used in errors; `folder` is where traces are. */
 struct reader {
@@ -64,10 +71,10 @@ static enum fth_status read_axes(const struct reader *reader, json_t *vary, stru
     if (vary && !json_is_object(vary))
         return refuse(reader, "vary", "must be an object");
     json_object_foreach (vary, names, list) {
-        char texts[64][128];
-        const char *values[64];
+        char texts[MAX_VALUES][128];
+        const char *values[MAX_VALUES];
         size_t i;
-        if (!json_is_array(list) || json_array_size(list) > 64)
+        if (!json_is_array(list) || json_array_size(list) > MAX_VALUES)
             return refuse(reader, names, "must be a list of at most 64 values");
         json_array_foreach (list, i, value) {
             values[i] = texts[i];
@@ -89,8 +96,12 @@ static enum fth_status read_trace(const struct reader *reader, const char *text,
     const int size = blank ? (int)(blank - text) : (int)strlen(text);
     char path[4096];
     size_t number;
+    int fd;
     snprintf(path, sizeof path, "%s%s%.*s", *text == '/' ? "" : reader->folder,
              *text == '/' ? "" : "/", size, text);
+    /* The author of the file cannot make fathom wait for a pipe. */
+    FTH_TRY(fth_file_open_regular(path, &fd, reader->error));
+    close(fd);
     FTH_TRY(fth_input_open(reader->exploration, path, &reader->launch, reader->log, &number,
                            reader->error));
     return fth_study_input(reader->exploration, study, number, blank ? blank + 1 : NULL,
@@ -149,23 +160,31 @@ static enum fth_status read_text(const struct reader *reader, const char *text, 
     return status;
 }
 
-/* The launch options of all traces of a file or preset: only sizes of launch files. */
-static struct fth_launch_options sizes_only(const char *const *sizes, size_t count)
+/* Copies those options that apply to all launch files of a file or preset. */
+static enum fth_status read_options(const struct fth_launch_options *given,
+                                    struct fth_launch_options *options, struct fth_error *error)
 {
-    return (struct fth_launch_options)FTH_LAUNCH_OPTIONS(.sizes = sizes, .size_count = count);
+    struct fth_launch_options known;
+    FTH_TRY(fth_options_read("fth_launch_options", given, &known, sizeof known, error));
+    *options = (struct fth_launch_options)FTH_LAUNCH_OPTIONS(.sizes = known.sizes,
+                                                             .size_count = known.size_count,
+                                                             .allow_files = known.allow_files);
+    return FTH_OK;
 }
 
 enum fth_status fth_explore_read(struct fth_exploration *exploration, const char *path,
-                                 const char *const *sizes, size_t size_count,
+                                 const struct fth_launch_options *options,
                                  const struct fth_log *log, struct fth_error *error)
 {
     struct fth_buffer content = {0};
     char folder[4096];
     const char *slash = strrchr(path, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    const struct reader reader = {exploration, path, folder, sizes_only(sizes, size_count),
-                                  log,         error};
-    enum fth_status status = fth_file_read(path, 1 << 24, &content, error);
+    struct reader reader = {
+        .exploration = exploration, .name = path, .folder = folder, .log = log, .error = error};
+    FTH_TRY(read_options(options, &reader.launch, error));
+    enum fth_status status =
+        fth_file_read(path, FTH_FILE_LIMIT("a file of studies", MAX_SPEC_BYTES), &content, error);
     if (status == FTH_OK)
         status = read_text(&reader, content.data ? content.data : "", content.size);
     fth_buffer_fini(&content);
@@ -173,11 +192,12 @@ enum fth_status fth_explore_read(struct fth_exploration *exploration, const char
 }
 
 enum fth_status fth_explore_preset(struct fth_exploration *exploration, const char *name,
-                                   const char *folder, const char *const *sizes, size_t size_count,
+                                   const char *folder, const struct fth_launch_options *options,
                                    const struct fth_log *log, struct fth_error *error)
 {
-    const struct reader reader = {exploration, name, folder, sizes_only(sizes, size_count),
-                                  log,         error};
+    struct reader reader = {
+        .exploration = exploration, .name = name, .folder = folder, .log = log, .error = error};
+    FTH_TRY(read_options(options, &reader.launch, error));
     for (size_t i = 0; i < fth_embedded_preset_count; i++)
         if (strcmp(fth_embedded_presets[i].name, name) == 0)
             return read_text(&reader, fth_embedded_presets[i].data, fth_embedded_presets[i].size);

@@ -319,7 +319,8 @@ enum fth_status fth_gpu_read_file(const char *path, const struct fth_log *log, s
 {
     *gpu = NULL;
     struct fth_buffer content = {0};
-    enum fth_status status = fth_file_read(path, MAX_DESCRIPTION_BYTES, &content, error);
+    enum fth_status status = fth_file_read(
+        path, FTH_FILE_LIMIT("a GPU description", MAX_DESCRIPTION_BYTES), &content, error);
     if (status == FTH_OK)
         status = fth_gpu_read_text(strcmp(path, "-") == 0 ? "standard input" : path,
                                    content.data ? content.data : "", content.size, log, gpu, error);

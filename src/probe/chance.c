@@ -8,10 +8,10 @@
 /* ---- confidence ---- */
 
 /* Level of the bootstrap intervals, and their half-width in standard deviations of a normal
- * distribution. The level is the usual one for figures with few samples. */
+ * distribution. The level is chosen, not derived. */
 static const double interval_level = 0.9, interval_deviations = 1.645;
 /* Two medians count as the same if they differ by at most 0.5 % or 0.5 cycles, whichever is larger.
- * Chosen: latencies are whole cycles, and 0.5 % is one cycle of an L2's latency of 200. */
+ * Chosen, not derived. */
 static const double same_fraction = 0.005, same_cycles = 0.5;
 /* Maximum confidence of a latency: 1 minus the resolution of FTH_BOOTSTRAP_DRAWS resamples. */
 static const double max_confidence = 0.995;
@@ -58,7 +58,11 @@ double fth_cycles_agreement(const double *values, size_t count)
     return fth_agreement(values, count, fmax(same_cycles, same_fraction * median));
 }
 
-double fth_latency_confidence(double value, double low, double high)
+/* Returns the probability that a normally distributed estimate of the value is off by at most 0.5
+ * cycles or 0.5 %, whichever is larger. From `low` to `high` is the 90 % bootstrap interval of the
+ * estimate, from which its standard deviation is computed. (These are not the percentiles of the
+ * samples in struct fth_figure.) The result is at most 0.995, the resolution of the resamples. */
+static double latency_confidence(double value, double low, double high)
 {
     const double tolerance = fmax(same_fraction * value, same_cycles);
     const double deviation = (high - low) / (2 * interval_deviations);
@@ -91,12 +95,12 @@ enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count, double 
             core[kept++] = cycles[i];
     enum fth_status status = fth_mean_interval(core, kept, &interval, error);
     if (status == FTH_OK)
-        *figure = (struct fth_figure){.value = mean - overhead_cycles,
-                                      .low = fmin(summary.p05, mean) - overhead_cycles,
-                                      .high = fmax(summary.p95, mean) - overhead_cycles,
-                                      .samples = count,
-                                      .confidence = fth_latency_confidence(
-                                          mean - overhead_cycles, interval.low, interval.high)};
+        *figure = (struct fth_figure){
+            .value = mean - overhead_cycles,
+            .low = fmin(summary.p05, mean) - overhead_cycles,
+            .high = fmax(summary.p95, mean) - overhead_cycles,
+            .samples = count,
+            .confidence = latency_confidence(mean - overhead_cycles, interval.low, interval.high)};
     free(core);
     return status;
 }

@@ -27,6 +27,9 @@
 
 /* ---- modules ---- */
 
+/* The limit for reading a PTX file. Chosen: the PTX of very large sources has some megabytes. */
+#define FTH_PTX_LIMIT FTH_FILE_LIMIT("a PTX file", (size_t)256 << 20)
+
 struct fth_ptx_module;
 
 /* Parses a whole PTX file. `name` is the file name for error messages. Code that the engine cannot
@@ -34,8 +37,6 @@ struct fth_ptx_module;
  * with a caret under the offending token. The caller destroys the module. */
 FTH_MUST_USE enum fth_status fth_ptx_read_text(const char *name, const char *text, size_t size,
                                                struct fth_ptx_module **module,
-                                               struct fth_error *error);
-FTH_MUST_USE enum fth_status fth_ptx_read_file(const char *path, struct fth_ptx_module **module,
                                                struct fth_error *error);
 /* Like fth_ptx_read_text, but places the module's variables at `address` or above. With the result
  * of fth_ptx_next_address, the module can be loaded into a memory that holds other modules. */

@@ -46,7 +46,8 @@ extern const struct fth_report_writer fth_report_text, fth_report_json, fth_repo
 /* Writes a list with one object per row. Cells without a value are omitted. */
 void fth_json_table(struct fth_json_writer *json, const struct fth_table *table);
 /* Appends a cell, quoted if necessary, and then a comma or, after the last cell of a row, a
- * newline. `text` NULL: an empty cell. */
+ * newline. A text that a spreadsheet would evaluate as a formula gets an apostrophe in front;
+ * control characters become '?'. `text` NULL: an empty cell. */
 void fth_csv_cell(struct fth_buffer *out, const char *text, bool last);
 
 /* ---- evidence.c ---- */

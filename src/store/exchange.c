@@ -176,7 +176,8 @@ enum fth_status fth_store_import(struct fth_store *store, const char *path, size
     struct fth_runs runs = {.items = NULL};
     size_t count = 0;
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    enum fth_status status = fth_file_read(path, max_document_bytes, &content, error);
+    enum fth_status status = fth_file_read(
+        path, FTH_FILE_LIMIT("exported fingerprints", max_document_bytes), &content, error);
     if (status != FTH_OK)
         goto out;
     status = fth_exchange_read(name, content.data ? content.data : "", content.size, &runs, error);

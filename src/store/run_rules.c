@@ -47,7 +47,7 @@ static const struct {
     [FTH_RUN_DEVICE] = {"device", "must be at most 256 bytes of printable text"},
     [FTH_RUN_UUID] = {"uuid", "must be at most 256 bytes of printable text"},
     [FTH_RUN_DRIVER] = {"driver", "must be at most 256 bytes of printable text"},
-    [FTH_RUN_TIME] = {"time", "must be a whole number of seconds within the years 0 to 9999"},
+    [FTH_RUN_TIME] = {"time", "must be a whole number of seconds within the years 1970 to 9999"},
     [FTH_RUN_VERSION] = {"version", "must be a whole number from 0 to 1000000"},
 };
 
@@ -96,7 +96,7 @@ enum fth_status fth_run_check(const struct fth_run *run, enum fth_run_member mem
     bool valid = true;
     switch (member) {
     case FTH_RUN_KEY: valid = !run->key || is_key(run->key); break;
-    case FTH_RUN_TIME: valid = run->time >= FTH_MIN_TIME && run->time <= FTH_MAX_TIME; break;
+    case FTH_RUN_TIME: valid = run->time >= 0 && run->time <= FTH_MAX_TIME; break;
     case FTH_RUN_VERSION: valid = run->version <= FTH_MAX_RUN_VERSION; break;
     case FTH_RUN_NAME:
         FTH_TRY(check_text(run->name, 1, FTH_MAX_NAME_BYTES, &valid, operation, error));

@@ -49,16 +49,22 @@ enum fth_status fth_features_read(const json_t *list, const char *operation, con
     return FTH_OK;
 }
 
+enum fth_status fth_time_check(int64_t time, const char *operation, const char *name,
+                               struct fth_error *error)
+{
+    if (time >= 0 && time <= FTH_MAX_TIME)
+        return FTH_OK;
+    return fth_fail(error, FTH_INVALID, operation, name,
+                    "according to the clock of the computer, it was measured before 1970 or after "
+                    "9999; set the clock and measure again");
+}
+
 void fth_time_write(int64_t seconds, char text[24])
 {
     const time_t time = (time_t)seconds;
     struct tm parts;
-    snprintf(text, 24, "?");
-    if (seconds < FTH_MIN_TIME || seconds > FTH_MAX_TIME || !gmtime_r(&time, &parts))
-        return;
-    /* strftime writes the year 987 without a 0. */
-    snprintf(text, 24, "%04d", parts.tm_year + 1900);
-    strftime(text + 4, 20, "-%m-%dT%H:%M:%SZ", &parts);
+    if (!gmtime_r(&time, &parts) || strftime(text, 24, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+        snprintf(text, 24, "?");
 }
 
 /* ---- reading ---- */
@@ -162,8 +168,9 @@ static enum fth_status read_run(const struct fth_store *store, const char *opera
              "run %lld: ", (long long)sqlite3_column_int64(statement, ID));
     enum fth_status status = read_columns(&row, run);
     if (status == FTH_INVALID)
-        fth_error_context(&own, "another program wrote an invalid row; delete it with sqlite3, or "
-                                "import an export into a new file");
+        fth_error_context(&own,
+                          "a row is invalid; delete it with sqlite3, or import an export into "
+                          "a new file");
     return status == FTH_OK ? FTH_OK : fth_error_move(error, &own);
 }
 
@@ -296,6 +303,7 @@ enum fth_status fth_store_add(struct fth_store *store, const char *operation,
     bool found = false;
     int64_t gpu = 0;
     *added = false;
+    FTH_TRY(fth_time_check(run->time, operation, run->name, error));
     for (int i = 0; i < FTH_RUN_MEMBERS; i++)
         FTH_TRY(fth_run_check(run, (enum fth_run_member)i, "", operation, run->name, error));
     if (run->key)

@@ -60,8 +60,8 @@ enum {
     FTH_MAX_FEATURES = 4096,
     FTH_MAX_RUN_VERSION = 1000000
 };
-/* First and last second with a year of four digits: 0000 to 9999. */
-#define FTH_MIN_TIME INT64_C(-62167219200)
+/* The latest time of a run in seconds since 1970: the end of the year 9999, beyond which dates have
+ * five digits. */
 #define FTH_MAX_TIME INT64_C(253402300799)
 
 /* The members of a run that have a rule, in the order of the columns that fth_store_read selects.
@@ -171,6 +171,9 @@ void fth_features_write(const double *features, size_t count, struct fth_buffer 
 FTH_MUST_USE enum fth_status fth_features_read(const json_t *list, const char *operation,
                                                const char *argument, struct fth_runs *runs,
                                                struct fth_run *run, struct fth_error *error);
+/* Fails with FTH_INVALID if a time is before 1970 or after the year 9999. `name` is the GPU. */
+FTH_MUST_USE enum fth_status fth_time_check(int64_t time, const char *operation, const char *name,
+                                            struct fth_error *error);
 /* Writes seconds since 1970 as ISO 8601 in UTC, or "?" if the date cannot be represented. */
 void fth_time_write(int64_t time, char text[24]);
 

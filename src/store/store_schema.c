@@ -102,10 +102,11 @@ static enum fth_status compare_rows(const struct fth_store *store, sqlite3_stmt 
             return FTH_OK;
         const int order = !has_found ? 1 : !has_expected ? -1 : compare_entries(&found, &expected);
         if (order < 0)
-            return fth_fail(error, FTH_INVALID, operation, store->path,
-                            "it has the %s '%s', which a fingerprint store does not have; it was not "
-                            "changed. Remove it with sqlite3, or choose another file",
-                            found.type, found.name);
+            return fth_fail(
+                error, FTH_INVALID, operation, store->path,
+                "it has the %s '%s', which a fingerprint store does not have; it was not "
+                "changed. Remove it with sqlite3, or choose another file",
+                found.type, found.name);
         if (order > 0)
             return fth_fail(error, FTH_INVALID, operation, store->path,
                             "the %s '%s' of a fingerprint store is missing; it was not changed, "

@@ -58,7 +58,8 @@ void fth_trace_input_close(struct fth_trace_input *input);
 FTH_MUST_USE enum fth_status fth_trace_input_rewind(const struct fth_trace_input *input,
                                                     struct fth_error *error);
 /* fth_file_read for an input. */
-FTH_MUST_USE enum fth_status fth_trace_input_read(const struct fth_trace_input *input, size_t limit,
+FTH_MUST_USE enum fth_status fth_trace_input_read(const struct fth_trace_input *input,
+                                                  const struct fth_file_limit *limit,
                                                   struct fth_buffer *content,
                                                   struct fth_error *error);
 
@@ -88,8 +89,6 @@ enum { FTH_TRACE_TAIL_BYTES = 24, FTH_PART_HEADER_BYTES = 12, FTH_PART_CHECKSUM_
  * so that a damaged size cannot exhaust the memory. Frames are much smaller. */
 #define FTH_PART_MAX_BYTES ((uint32_t)1 << 28)
 
-/* Continues an FNV-1a checksum whose value is `before`. */
-uint64_t fth_trace_checksum(uint64_t before, const void *data, size_t size);
 /* Returns the checksum of a part that begins at `offset` in the file; `data` are the bytes of the
  * part before the checksum. */
 uint64_t fth_part_checksum(uint64_t offset, const void *data, size_t size);
@@ -120,14 +119,10 @@ FTH_MUST_USE enum fth_status fth_container_open(const char *path, struct fth_con
 FTH_MUST_USE enum fth_status fth_container_attach(int fd, const char *name,
                                                   struct fth_container **container,
                                                   struct fth_error *error);
-/* Opens a trace file that is in memory. `data` must outlive the container. */
-FTH_MUST_USE enum fth_status fth_container_open_memory(const void *data, size_t size,
-                                                       struct fth_container **container,
-                                                       struct fth_error *error);
 void fth_container_close(struct fth_container *container);
 /* Returns the size of the file in bytes. */
 uint64_t fth_container_bytes(const struct fth_container *container);
-/* Returns the path of the file; NULL for a file in memory. */
+/* Returns the path of the file. */
 const char *fth_container_path(const struct fth_container *container);
 /* Returns the offset of the index part; 0: the file has no valid tail, so it is truncated. */
 uint64_t fth_container_index(const struct fth_container *container);
@@ -300,11 +295,6 @@ FTH_MUST_USE enum fth_status fth_trace_writer_commit(struct fth_trace_writer *wr
 /* Discards the file and frees the writer; takes NULL. */
 void fth_trace_writer_abort(struct fth_trace_writer *writer);
 
-/* Encode the header of a launch (kernel, grid, block), its totals, and one instruction. */
-void fth_put_launch(const struct fth_trace_launch *launch, struct fth_buffer *out);
-void fth_put_totals(const struct fth_trace_launch *launch, struct fth_buffer *out);
-void fth_put_instruction(const struct fth_trace_instruction *instruction, struct fth_buffer *out);
-
 /* ---- trace_reader.c ---- */
 
 /* Opens a trace in a file that is open already. `fd` stays the caller's. `name` is used in
@@ -312,10 +302,6 @@ void fth_put_instruction(const struct fth_trace_instruction *instruction, struct
  */
 FTH_MUST_USE enum fth_status fth_trace_attach(int fd, const char *name, struct fth_trace **trace,
                                               struct fth_error *error);
-/* Opens a trace that is in memory, for tests and fuzzing. `data` must outlive the trace. */
-FTH_MUST_USE enum fth_status fth_trace_open_memory(const void *data, size_t size,
-                                                   struct fth_trace **trace,
-                                                   struct fth_error *error);
 
 /* ---- import/ ---- */
 

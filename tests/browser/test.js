@@ -219,6 +219,19 @@ test("every chart offers its data as CSV and as a table", async ({ h200 }) => {
   await h200.locator("#chart-sm-to-l2-latency summary").click();
 });
 
+test("cells of CSV files are not formulas", async ({ browser }) => {
+  const file = path.join(work, "formulas.json");
+  const texts = { a: "=1+1", b: "-2+3", c: "@x", d: '+"a",b', e: "-5", f: "-1 2 -3" };
+  fs.writeFileSync(file, JSON.stringify({ schema: "fathom-gpu/1", device: { name: "x", sms: 1 }, elements: { l1: texts } }));
+  const page = await open(browser, report("formulas", file)), id = "figures-0";
+  const waiting = page.waitForEvent("download"), csv = path.join(work, "formulas.csv");
+  await page.locator(`#chart-${id} button.csv`).click();
+  await (await waiting).saveAs(csv);
+  const lines = fs.readFileSync(csv, "utf8");
+  for (const cell of [`"'=1+1"`, `"'-2+3"`, `"'@x"`, `"'+""a"",b"`, ",-5", ",-1 2 -3"]) assert.ok(lines.includes(cell), `${cell} in ${lines}`);
+  assert.deepStrictEqual(page.faults, []);
+});
+
 test("figures can be searched by words", async ({ h200 }) => {
   const rows = h200.locator("#chart-figures-0 tbody tr"), all = await rows.count();
   await h200.getByRole("searchbox").fill("l2 far latency");

@@ -121,7 +121,7 @@ static const char *const values[] = {
     "x'00000001'",
     "'12345678'",
     "253402300800",
-    "-62167219201",
+    "-1",
     "1000001",
 };
 static const char *const cells[] = {"gpu SET id",      "gpu SET name",    "gpu SET device",

@@ -237,12 +237,9 @@ void fth_nvml_slices(const struct fth_nvml *nvml,
 FTH_MUST_USE enum fth_status fth_cuda_describe(const struct fth_cuda *cuda, fth_cu_device device,
                                                const struct fth_nvml *nvml, struct fth_gpu *gpu,
                                                struct fth_error *error);
-/* Sets one attribute with the given method. Its source is the driver unless `attribute.source` is
- * set. Adds the section if it does not exist. Does nothing if the attribute already has a value
- * from another source. fth_cuda_set_text ignores an empty text. */
-FTH_MUST_USE enum fth_status fth_cuda_set_attribute(struct fth_gpu *gpu, const char *section,
-                                                    struct fth_attribute attribute,
-                                                    const char *method, struct fth_error *error);
+/* Set one attribute with the given method; its source is the driver. They add the section if it
+ * does not exist, and do nothing if the attribute already has a value from another source.
+ * fth_cuda_set_text ignores an empty text. */
 FTH_MUST_USE enum fth_status fth_cuda_set_number(struct fth_gpu *gpu, const char *section,
                                                  const char *name, double number,
                                                  const char *method, struct fth_error *error);

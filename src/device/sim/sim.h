@@ -145,6 +145,7 @@ struct fth_sim_plan {
     uint64_t seed;
     int64_t jitter; /* maximum deviation of a latency in whole cycles */
     double outlier_rate;
+    int64_t slice, pause; /* time slice of a launch, and the time until the next; slice 0: none */
 };
 
 /* Completes the description: fills in every parameter that the description lacks. */
@@ -238,6 +239,8 @@ FTH_MUST_USE enum fth_status fth_sim_caches_init(struct fth_sim_caches *caches,
 void fth_sim_caches_fini(struct fth_sim_caches *caches);
 /* Starts a launch: empties the caches of the SMs and sets the size of L1. */
 void fth_sim_caches_launch(struct fth_sim_caches *caches, uint64_t l1_bytes);
+/* Empties the caches of one SM. */
+void fth_sim_caches_empty(struct fth_sim_caches *caches, uint32_t sm);
 /* Returns the instance of the element that the warp uses; NULL if memory is exhausted. */
 struct fth_cache *fth_sim_caches_get(struct fth_sim_caches *caches, enum fth_sim_element element,
                                      uint32_t sm, uint32_t warp);
@@ -313,6 +316,7 @@ struct fth_sim_sm {
     struct fth_sim_port l1, shared, cluster; /* bytes */
     struct fth_sim_slots banks;              /* shared memory: one row of all banks per cycle */
     struct fth_sim_slots issue[FTH_SIM_SCHEDULERS]; /* instruction issue */
+    int64_t pauses;                                 /* pauses since the start of the launch */
 };
 
 enum { FTH_SIM_MAX_WARPS = 32, FTH_SIM_MAX_RESIDENT = 32, FTH_SIM_MAX_CLUSTER = 16 };

@@ -171,13 +171,6 @@ static enum fth_attempt_outcome attempt(struct fth_cache_level *level,
         if (request->kind != FTH_TRACE_READ && access->next_level && access->next_level->changed)
             access->next_level->changed(access->next_level->context, access);
     }
-    if (level->observer) {
-        const uint64_t busy = fth_mshr_busy(unit_of(level, access)->mshr);
-        level->observer(level->observer_context,
-                        &(struct fth_attempt){level->step, request->line, outcome, access->distance,
-                                              (uint32_t)access->unit,
-                                              level->shape.mshr_size - busy});
-    }
     return outcome;
 }
 

@@ -44,16 +44,27 @@ static const double target_spread = 0.006, thorough_target_spread = 0.001;
 static const double min_ticks = 5000;
 /* A result with a larger spread is rejected. Chosen, not derived. */
 static const double max_spread = 0.1;
+/* The confidence is the fraction of the long streams whose rate is at least this part of the best
+ * one's, by Laplace's rule. Chosen: on an idle H200, the median is at most 2 % below the best. */
+static const double same_rate = 0.97;
+/* A result with less confidence is rejected: fewer than half of five streams agree with the best.
+ * Chosen, not derived. */
+static const double min_confidence = 0.5;
 
 /* ---- shapes ---- */
 
 enum {
     TRIES = 2, /* streams per shape when shapes are compared again with longer streams (caches) */
-    MAX_SHAPES = 32 /* more than there are shapes in either list */
+    MAX_COMPARISONS = 4, /* maximum number of batches that compare the shapes. Chosen. */
+    MAX_SHAPES = 32      /* more than there are shapes in either list */
 };
 /* A later shape replaces the best one only if its rate is higher by this factor. Chosen, not
- * derived: repeats of one shape differ by less. */
+ * derived. */
 static const double min_gain = 1.01;
+/* The rate of a shape is certain if its two fastest streams differ by at most this factor. If they
+ * differ by more, another program may have used the GPU, and the shapes are compared again.
+ * Chosen, not derived. */
+static const double max_ratio = 1.05;
 
 /* ---- limits ---- */
 
@@ -184,6 +195,7 @@ struct bandwidth_search {
     /* Times of the short and of the long streams of this round, in ascending order. */
     double short_ns[MAX_PAIRS], long_ns[MAX_PAIRS];
     size_t pairs;
+    bool uncertain_shape; /* other programs disturbed the comparison of the shapes */
 };
 
 static bool in_memory(const struct bandwidth_search *search)
@@ -304,6 +316,48 @@ static enum fth_status ask(struct bandwidth_search *search, const struct fth_req
 
 /* ---- decisions ---- */
 
+/* The two fastest streams of a shape, in nanoseconds; INFINITY: none. */
+struct fastest {
+    double first, second;
+};
+
+static void add_time(struct fastest *fastest, double ns)
+{
+    if (ns < fastest->first) {
+        fastest->second = fastest->first;
+        fastest->first = ns;
+    } else if (ns < fastest->second) {
+        fastest->second = ns;
+    }
+}
+
+/* Runs `tries` streams of each shape, and keeps the two fastest of each. Runs further streams, if
+ * there are several tries, as long as the two fastest streams of some shape differ too much. */
+static enum fth_status time_shapes(struct bandwidth_search *search, size_t tries, uint64_t sm_bytes,
+                                   struct fth_bandwidth *bandwidth, struct fastest *fastest,
+                                   struct fth_error *error)
+{
+    struct fth_request requests[MAX_SHAPES * TRIES] = {{0}};
+    double ns[MAX_SHAPES * TRIES] = {0};
+    const size_t count = search->shape_count;
+    for (size_t i = 0; i < count * tries; i++)
+        requests[i] = make_request(search, &search->shapes[i % count], sm_bytes);
+    for (size_t i = 0; i < count; i++)
+        fastest[i] = (struct fastest){INFINITY, INFINITY};
+    for (int comparison = 0; comparison < MAX_COMPARISONS; comparison++) {
+        FTH_TRY(ask(search, requests, count * tries, ns, bandwidth, error));
+        for (size_t i = 0; i < count * tries; i++)
+            add_time(&fastest[i % count], ns[i]);
+        search->uncertain_shape = false;
+        for (size_t i = 0; i < count && tries > 1; i++)
+            if (fastest[i].second > max_ratio * fastest[i].first)
+                search->uncertain_shape = true;
+        if (!search->uncertain_shape)
+            break;
+    }
+    return FTH_OK;
+}
+
 /* Finds the best shape. Runs `tries` streams of each shape; the rate of a shape is that of its
  * fastest stream. A later shape replaces an earlier one only if its rate is higher by the factor
  * min_gain. `bytes_per_ns` receives the rate of the best shape. */
@@ -311,18 +365,13 @@ static enum fth_status find_shape(struct bandwidth_search *search, size_t tries,
                                   struct fth_bandwidth *bandwidth, double *bytes_per_ns,
                                   struct fth_error *error)
 {
-    struct fth_request requests[MAX_SHAPES * TRIES] = {{0}};
-    double ns[MAX_SHAPES * TRIES] = {0};
-    const size_t count = search->shape_count;
-    for (size_t i = 0; i < count * tries; i++)
-        requests[i] = make_request(search, &search->shapes[i % count], sm_bytes);
+    struct fastest fastest[MAX_SHAPES];
     *bytes_per_ns = 0;
-    FTH_TRY(ask(search, requests, count * tries, ns, bandwidth, error));
-    for (size_t i = 0; i < count; i++) {
-        double min = ns[i];
-        for (size_t k = 1; k < tries; k++)
-            min = fmin(min, ns[k * count + i]);
-        double rate = min > 0 ? moved_bytes(search, &requests[i]) / min : 0;
+    FTH_TRY(time_shapes(search, tries, sm_bytes, bandwidth, fastest, error));
+    for (size_t i = 0; i < search->shape_count; i++) {
+        const struct fth_request request = make_request(search, &search->shapes[i], sm_bytes);
+        const double ns = fastest[i].first;
+        const double rate = ns > 0 ? moved_bytes(search, &request) / ns : 0;
         if (i == 0 || rate > *bytes_per_ns * min_gain) {
             *bytes_per_ns = rate;
             bandwidth->shape = search->shapes[i];
@@ -399,7 +448,7 @@ static enum fth_status measure(struct bandwidth_search *search, struct fth_bandw
     const double enough = in_memory(search) && !search->thorough ? target_spread : 0;
     search->pairs = 0;
     *spread = NAN;
-    bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = NAN;
+    bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = bandwidth->confidence = NAN;
     while (search->pairs < max_pairs && !(*spread <= enough)) {
         double more_bytes = 0;
         FTH_TRY(ask_pairs(search, bandwidth, &more_bytes, error));
@@ -414,6 +463,10 @@ static enum fth_status measure(struct bandwidth_search *search, struct fth_bandw
             continue;
         bandwidth->bytes_per_s = more_bytes / best * 1e9;
         bandwidth->median_bytes_per_s = more_bytes / median * 1e9;
+        size_t same = 0;
+        while (same < search->pairs && same_rate * (search->long_ns[same] - median_short) <= best)
+            same++;
+        bandwidth->confidence = ((double)same + 1) / ((double)search->pairs + 2);
         *spread = (half_quartile_range(search->long_ns, search->pairs) +
                    half_quartile_range(search->short_ns, search->pairs)) /
                   median;
@@ -458,6 +511,10 @@ static enum fth_status judge(const struct bandwidth_search *search,
     if (isnan(bandwidth->bytes_per_s) || isnan(spread) || spread > max_spread)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, element,
                         "the times of the streams vary too much");
+    if (search->uncertain_shape || bandwidth->confidence < min_confidence)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, element,
+                        "identical streams take different times; another program seems to use the "
+                        "GPU");
     const double limit = theoretical_limit(search, bandwidth->clock_mhz);
     if (bandwidth->bytes_per_s > limit * tolerance)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, element,

@@ -60,6 +60,8 @@ struct fth_bandwidth {
     struct fth_stream_shape shape; /* the fastest shape that was tried */
     size_t samples;
     double clock_mhz;
+    double confidence; /* fraction of the long streams that are about as fast as the fastest one, by
+                        * Laplace's rule */
 };
 
 /* Returns the maximum bandwidth of memory in bytes/s: the bus transfers its width twice per clock

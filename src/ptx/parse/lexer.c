@@ -58,9 +58,10 @@ void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, const struct fth_ptx_toke
     if (first) {
         char line[104];
         snprintf(line, sizeof line, "%.*s", (int)(end - shown), shown);
+        /* Each byte is replaced by one character, so that the caret stays at its place. */
         for (char *c = line; *c; c++)
-            if ((unsigned char)*c < 0x20 || *c == 0x7f)
-                *c = ' ';
+            if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
+                *c = (unsigned char)*c < 0x80 ? ' ' : '?';
         snprintf(lexer->error->excerpt, sizeof lexer->error->excerpt, "  %s\n  %*s^", line,
                  (int)(token->start - shown), "");
     }

@@ -187,22 +187,6 @@ out:
     return status;
 }
 
-/* Maximum size of a PTX file in bytes, about a hundred times the PTX of a large library. */
-#define MAX_FILE_BYTES ((size_t)1 << 30)
-
-enum fth_status fth_ptx_read_file(const char *path, struct fth_ptx_module **module,
-                                  struct fth_error *error)
-{
-    *module = NULL;
-    struct fth_buffer content = {0};
-    enum fth_status status = fth_file_read(path, MAX_FILE_BYTES, &content, error);
-    if (status == FTH_OK)
-        status =
-            fth_ptx_read_text(path, content.data ? content.data : "", content.size, module, error);
-    fth_buffer_fini(&content);
-    return status;
-}
-
 void fth_ptx_destroy(struct fth_ptx_module *module)
 {
     if (!module)

@@ -176,7 +176,10 @@ function csvText(columns, rows) {
   const cell = (value) => {
     if (value === null || value === undefined) return "";
     const text = Array.isArray(value) ? value.join(" ") : String(value);
-    return /[",\n\r]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+    // A spreadsheet would evaluate a text that begins with one of these characters and is not a number.
+    const formula = /^[=+\-@\t\r]/.test(text) && !text.split(" ").every((word) => word !== "" && isFinite(word));
+    const safe = formula ? `'${text}` : text;
+    return formula || /[",\n\r]/.test(text) ? `"${safe.replace(/"/g, '""')}"` : text;
   };
   return [columns, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }

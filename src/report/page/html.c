@@ -91,7 +91,8 @@ static enum fth_status add_file(struct fth_buffer *page, const char *path,
     static const char recording[] = "fathom-recording/";
     struct fth_buffer content = {0};
     json_t *root = NULL;
-    enum fth_status status = fth_file_read(path, MAX_BYTES, &content, error);
+    enum fth_status status =
+        fth_file_read(path, FTH_FILE_LIMIT("a document in a report", MAX_BYTES), &content, error);
     if (status != FTH_OK)
         goto out;
     if (content.size == 0)

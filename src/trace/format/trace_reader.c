@@ -15,6 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Maximum size of a frame in bytes. A cursor keeps one frame of each run in memory. A frame of
+ * 8,192 accesses with 32 addresses of ten bytes each has less than 3 MB. */
+enum { MAX_FRAME_BYTES = 8 << 20 };
+
 struct fth_trace {
     struct fth_container *container;
     struct fth_arena arena;
@@ -326,15 +330,6 @@ enum fth_status fth_trace_attach(int fd, const char *name, struct fth_trace **ou
     return open_container(container, out, error);
 }
 
-enum fth_status fth_trace_open_memory(const void *data, size_t size, struct fth_trace **out,
-                                      struct fth_error *error)
-{
-    struct fth_container *container;
-    *out = NULL;
-    FTH_TRY(fth_container_open_memory(data, size, &container, error));
-    return open_container(container, out, error);
-}
-
 void fth_trace_close(struct fth_trace *trace)
 {
     if (!trace)
@@ -467,6 +462,8 @@ static enum fth_status begin_frame(const struct fth_trace_cursor *cursor, struct
     if (status == FTH_UNAVAILABLE || (status == FTH_OK && type != FTH_PART_FRAME))
         return refuse(cursor->trace, "the file is damaged: a frame is not at its offset", error);
     FTH_TRY(status);
+    if (run->content.size > MAX_FRAME_BYTES)
+        return refuse(cursor->trace, "a frame is larger than 8 MiB, the limit for frames", error);
     FTH_TRY(
         fth_frame_decoder_begin(run->decoder, run->content.data, run->content.size, &frame, error));
     if (frame.launch != expected->launch || frame.run != expected->run ||

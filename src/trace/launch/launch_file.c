@@ -432,7 +432,9 @@ static enum fth_status read_module(struct reader *reader)
     if (!path)
         return fth_no_memory(reader->error, operation, reader->launch->path);
     reader->launch->ptx_path = path;
-    return fth_ptx_read_file(path, &reader->launch->module, reader->error);
+    FTH_TRY(fth_launch_read_file(reader->launch, path, FTH_PTX_LIMIT, &reader->launch->ptx,
+                                 reader->error));
+    return fth_launch_parse_ptx(reader->launch, reader->error);
 }
 
 static enum fth_status read_document(struct reader *reader, const char *const *settings,
@@ -458,7 +460,7 @@ static enum fth_status read_document(struct reader *reader, const char *const *s
 }
 
 enum fth_status fth_launch_read_text(const char *path, const char *text, size_t size,
-                                     const char *const *sizes, size_t size_count,
+                                     const struct fth_launch_options *options,
                                      struct fth_launch **out, struct fth_error *error)
 {
     json_t *root = NULL;
@@ -468,11 +470,12 @@ enum fth_status fth_launch_read_text(const char *path, const char *text, size_t 
     enum fth_status status = fth_launch_new(path, 1, &launch, error);
     if (!launch)
         return status;
+    launch->allow_files = options->allow_files;
     status = fth_json_parse(path, text, size, &root, error);
     if (status == FTH_OK) {
         struct reader reader = {.launch = launch, .root = root, .error = error};
         /* `sizes` are the "NAME=VALUE" texts, which the functions above call `settings`. */
-        status = read_document(&reader, sizes, size_count);
+        status = read_document(&reader, options->sizes, options->size_count);
     }
     if (status == FTH_OK)
         *out = launch;
@@ -485,12 +488,13 @@ enum fth_status fth_launch_read_text(const char *path, const char *text, size_t 
 enum fth_status fth_launch_read(const char *path, const char *const *sizes, size_t size_count,
                                 struct fth_launch **out, struct fth_error *error)
 {
+    const struct fth_launch_options options =
+        FTH_LAUNCH_OPTIONS(.sizes = sizes, .size_count = size_count);
     struct fth_buffer content = {0};
     *out = NULL;
-    enum fth_status status = fth_file_read(path, FTH_MAX_LAUNCH_FILE_BYTES, &content, error);
+    enum fth_status status = fth_file_read(path, FTH_LAUNCH_FILE_LIMIT, &content, error);
     if (status == FTH_OK)
-        status =
-            fth_launch_read_text(path, content.data, content.size, sizes, size_count, out, error);
+        status = fth_launch_read_text(path, content.data, content.size, &options, out, error);
     fth_buffer_fini(&content);
     return status;
 }

@@ -35,6 +35,30 @@ static void errors_contain_no_control_characters(void **state)
     fth_fail(&error, FTH_INVALID, "read", "a\nb\033[31m", "bell \a, delete \177");
     assert_string_equal(fth_error_text(&error, text, sizeof text),
                         "read 'a?b?[31m': bell ?, delete ?");
+    /* C1 controls, in UTF-8 and as single bytes, and characters that change the direction. */
+    error = NO_ERROR;
+    fth_fail(&error, FTH_INVALID, "r\xc2\x9b",
+             "\x9b"
+             "31m",
+             "caf\xc3\xa9 \xe2\x80\xae|\xe2\x81\xa6|");
+    assert_string_equal(fth_error_text(&error, text, sizeof text), "r? '?31m': caf\xc3\xa9 ?|?|");
+    fth_error_context(&error, "in \xe2\x80\xaa %d", 7);
+    assert_string_equal(error.cause, "in ? 7: caf\xc3\xa9 ?|?|");
+    /* A text that is cut inside a character. */
+    char long_text[600];
+    memset(long_text, 'x', sizeof long_text);
+    memcpy(long_text + sizeof error.cause - 2, "\xc3\xa9", 2);
+    long_text[sizeof long_text - 1] = '\0';
+    error = NO_ERROR;
+    fth_fail(&error, FTH_INVALID, "read", NULL, "%s", long_text);
+    assert_int_equal(strlen(error.cause), sizeof error.cause - 1);
+    assert_int_equal(error.cause[sizeof error.cause - 2], '?');
+    error = NO_ERROR;
+    fth_fail(&error, FTH_INVALID, "read", NULL, "%s", long_text);
+    fth_error_context(&error, "\xc3\xa9");
+    assert_int_equal(strlen(error.cause), sizeof error.cause - 1);
+    for (const char *c = error.cause + 2; *c; c++)
+        assert_true(*c > 0);
 }
 
 static void long_errors_are_truncated(void **state)
@@ -70,6 +94,8 @@ static void log_calls_the_callbacks(void **state)
     struct fth_log log = {keep_message, keep_progress, NULL, seen};
     fth_log_message(&log, FTH_LOG_WARNING, "%s %d", "careful", 7);
     assert_string_equal(seen, "1 careful 7");
+    fth_log_message(&log, FTH_LOG_WARNING, "\033[31m\xe2\x80\xae");
+    assert_string_equal(seen, "1 ?[31m?");
     fth_log_progress(&log, "l1", 0.5);
     assert_string_equal(seen, "l1 0.50");
     struct fth_log silent = {NULL, NULL, NULL, NULL};
@@ -304,11 +330,37 @@ static void text_is_made_printable(void **state)
         size_t columns;
         const char *result;
     } rows[] = {
-        {"plain", 10, "plain"}, {"a\033[31mb", 10, "a?[31mb"},   {"caf\xc3\xa9", 10, "caf\xc3\xa9"},
-        {"\xff\xfe", 10, "??"}, {"\xe2\x80\xaexyz", 10, "?xyz"}, /* right-to-left override */
-        {"\xc2\x85", 10, "?"}, /* next line, a C1 control character */
-        {"abcdef", 4, "abc~"},  {"abcdef", 6, "abcdef"},         {"abcdef", 1, "~"},
-        {"abcdef", 0, ""},      {"\xe2\x82", 10, "??"}, /* an incomplete character */
+        {"plain", 10, "plain"},
+        {"a\033[31mb", 10, "a?[31mb"},
+        {"caf\xc3\xa9", 10, "caf\xc3\xa9"},
+        {"\xff\xfe", 10, "??"},
+        {"\xe2\x80\xaexyz", 10, "?xyz"}, /* right-to-left override */
+        {"\xc2\x85", 10, "?"},           /* next line, a C1 control character */
+        {"abcdef", 4, "abc~"},
+        {"abcdef", 6, "abcdef"},
+        {"abcdef", 1, "~"},
+        {"abcdef", 0, ""},
+        {"\xe2\x82", 10, "??"}, /* an incomplete character */
+        /* The first and the last of each group of characters that are replaced, and their
+         * neighbours. */
+        {"\x1f \x7f~", 10, "? ?~"},
+        {"\xc2\x80\xc2\x9f\xc2\xa0", 10, "??\xc2\xa0"},
+        {"\xd8\x9b\xd8\x9c\xd8\x9d", 10, "\xd8\x9b?\xd8\x9d"},          /* U+061B to U+061D */
+        {"\xe1\xa0\x8d\xe1\xa0\x8e", 10, "\xe1\xa0\x8d?"},              /* U+180D, U+180E */
+        {"\xe2\x80\x8a\xe2\x80\x8b\xe2\x80\x8f", 10, "\xe2\x80\x8a??"}, /* U+200A, B, F */
+        {"\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xa8", 20, "\xe2\x80\x90\xe2\x80\xa7?"},
+        {"\xe2\x80\xaa\xe2\x80\xaf\xe2\x80\xb0", 10, "??\xe2\x80\xb0"}, /* U+202A, F, U+2030 */
+        {"\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xaf", 10, "\xe2\x81\xa5??"}, /* U+2065, 6, F */
+        {"\xef\xb7\x8f\xef\xb7\x90\xef\xb7\xaf\xef\xb7\xb0", 10, "\xef\xb7\x8f??\xef\xb7\xb0"},
+        {"\xef\xbb\xbf\xef\xbf\xb9\xef\xbf\xbb\xef\xbf\xbc", 10, "???\xef\xbf\xbc"},
+        {"\xef\xbf\xbd\xef\xbf\xbe\xef\xbf\xbf", 10, "\xef\xbf\xbd??"}, /* U+FFFD, E, F */
+        {"\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", 10, "\xf0\x90\x80\x80?"},  /* U+10000, U+10FFFF */
+        {"\xf3\xa0\x80\x80\xf3\xa0\x81\xbf", 10, "??"},                 /* tags */
+        /* Overlong forms, surrogates, beyond U+10FFFF. */
+        {"\xe0\x80\x9b", 10, "???"},
+        {"\xed\xa0\x80", 10, "???"},
+        {"\xf4\x90\x80\x80", 10, "????"},
+        {"\xe0\xa0\x80\xed\x9f\xbf", 10, "\xe0\xa0\x80\xed\x9f\xbf"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_buffer buffer = {0};
@@ -316,6 +368,11 @@ static void text_is_made_printable(void **state)
         assert_string_equal(buffer.data ? buffer.data : "", rows[i].result);
         assert_int_equal(columns, fth_text_columns(rows[i].result));
         fth_buffer_fini(&buffer);
+        char whole[64];
+        snprintf(whole, sizeof whole, "%s", rows[i].text);
+        fth_make_printable(whole);
+        if (fth_text_columns(rows[i].text) <= rows[i].columns)
+            assert_string_equal(whole, rows[i].result);
     }
 }
 
@@ -399,6 +456,31 @@ static void json_writer_indents_and_escapes(void **state)
     assert_int_equal(fth_json_parse("test", out.data, out.size, &root, NULL), FTH_OK);
     json_decref(root);
     fth_buffer_fini(&out);
+}
+
+/* A text of 2^24 bytes can have as many values, which would take a gigabyte. The commas are in a
+ * string here, so that the accepted text needs little. */
+static void json_documents_have_a_limit(void **state)
+{
+    (void)state;
+    enum { MAX = 1 << 24 };
+    char *text = malloc(MAX + 16);
+    json_t *root = NULL;
+    struct fth_error error = NO_ERROR;
+    assert_non_null(text);
+    for (int extra = 0; extra < 2; extra++) {
+        /* The list and each comma count as one value, and so does the document. */
+        const size_t commas = MAX - 2 + (size_t)extra;
+        memcpy(text, "[\"", 2);
+        memset(text + 2, ',', commas);
+        memcpy(text + 2 + commas, "\"]", 2);
+        const enum fth_status status = fth_json_parse("t", text, commas + 4, &root, &error);
+        assert_int_equal(status, extra ? FTH_INVALID : FTH_OK);
+        json_decref(root);
+    }
+    assert_null(root);
+    assert_string_equal(error.cause, "it has more than 16777216 values, the limit for a document");
+    free(text);
 }
 
 static void json_errors_have_a_position(void **state)
@@ -500,6 +582,7 @@ int main(void)
         cmocka_unit_test(text_is_made_printable),
         cmocka_unit_test(numbers_use_the_shortest_text_that_reads_back),
         cmocka_unit_test(json_writer_indents_and_escapes),
+        cmocka_unit_test(json_documents_have_a_limit),
         cmocka_unit_test(json_errors_have_a_position),
         cmocka_unit_test(json_paths_have_a_maximum_length),
         cmocka_unit_test(functions_are_found_in_shared_objects),

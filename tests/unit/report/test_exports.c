@@ -130,7 +130,7 @@ static void hwloc_export_requires_a_valid_number_of_sms(void **state)
     static const struct {
         const char *device, *cause;
     } rows[] = {{"{\"name\": \"x\"}", "the number of SMs"},
-                {"{\"name\": \"x\", \"sms\": 9007199254740992}", "more SMs"}};
+                {"{\"name\": \"x\", \"sms\": 4097}", "has 4097 SMs; the limit is 4096"}};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char json[128], *text = NULL;
         size_t size = 0;
@@ -247,7 +247,8 @@ static json_t *read_evidence(const char *path)
     struct fth_error error = NO_ERROR;
     json_t *root = NULL;
     snprintf(file, sizeof file, "%s/%s", FTH_SOURCE_ROOT, path);
-    if (fth_file_read(file, 1 << 28, &content, &error) != FTH_OK ||
+    if (fth_file_read(file, FTH_FILE_LIMIT("a file of the test", 1 << 28), &content, &error) !=
+            FTH_OK ||
         fth_evidence_read(file, &content, &root, &error) != FTH_OK)
         fail_msg("%s: %s", file, error.cause);
     fth_buffer_fini(&content);

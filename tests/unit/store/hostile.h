@@ -20,7 +20,9 @@ static inline void run_sql(const char *sql)
 static inline struct fth_buffer read_content(void)
 {
     struct fth_buffer content = {0};
-    assert_int_equal(fth_file_read(path, 64 << 20, &content, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read(path, FTH_FILE_LIMIT("a file of the test", 64 << 20), &content, NULL),
+        FTH_OK);
     return content;
 }
 
@@ -30,13 +32,16 @@ static inline void make_store(void)
 {
     static const char first[] = ".first.db";
     struct fth_buffer content = {0};
-    if (fth_file_read(first, 1 << 20, &content, NULL) != FTH_OK) {
+    if (fth_file_read(first, FTH_FILE_LIMIT("a file of the test", 1 << 20), &content, NULL) !=
+        FTH_OK) {
         struct fth_store *store = NULL;
         assert_int_equal(fth_store_open(first, &creating, &store, NULL), FTH_OK);
         assert_int_equal(enroll(store, "a", 1, 3, NULL), FTH_OK);
         assert_int_equal(enroll(store, "b", 1.1, 2, NULL), FTH_OK);
         fth_store_close(store);
-        assert_int_equal(fth_file_read(first, 1 << 20, &content, NULL), FTH_OK);
+        assert_int_equal(
+            fth_file_read(first, FTH_FILE_LIMIT("a file of the test", 1 << 20), &content, NULL),
+            FTH_OK);
     }
     unlink(path); /* overwriting a file takes much longer on some file systems */
     write_plain(path, content.data, content.size);

@@ -15,7 +15,9 @@
 static struct fth_buffer read_content(const char *file)
 {
     struct fth_buffer content = {0};
-    assert_int_equal(fth_file_read(file, 64 << 20, &content, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read(file, FTH_FILE_LIMIT("a file of the test", 64 << 20), &content, NULL),
+        FTH_OK);
     return content;
 }
 
@@ -562,6 +564,25 @@ static void contradicting_options_are_refused(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
+/* A time that cannot be imported, from a store of an older fathom or of another program. */
+static void a_time_that_cannot_be_imported_is_not_exported(void **state)
+{
+    (void)state;
+    struct fth_error error = NO_ERROR;
+    char *text = NULL;
+    size_t size;
+    struct fth_store *store = open_store();
+    assert_int_equal(enroll(store, "old", 1, 2, NULL), FTH_OK);
+    fth_store_close(store);
+    run_sql(path, "UPDATE run SET time = -5");
+    store = open_store();
+    assert_int_equal(fth_store_export(store, &text, &size, &error), FTH_INVALID);
+    assert_contains(error.cause, "run 1: time: must be a whole number of seconds within the years "
+                                 "1970 to 9999");
+    assert_null(text);
+    fth_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -577,6 +598,7 @@ int main(void)
         TEST(read_only_stores_can_be_read),
         TEST(folders_and_files_without_permission_are_reported),
         TEST(contradicting_options_are_refused),
+        TEST(a_time_that_cannot_be_imported_is_not_exported),
     };
     return cmocka_run_group_tests_name("store_files", tests, enter_folder, leave_folder);
 }

@@ -299,10 +299,10 @@ static void check_times(void *user, const struct fth_enrolled *enrolled)
 static void lists_have_the_first_and_the_last_time(void **state)
 {
     (void)state;
-    static const int64_t times[2][3] = {{253402300799, -62167219200, 0}, {-1, 86400, -30000000000}};
+    static const int64_t times[2][3] = {{253402300799, 0, 1}, {86400, 172800, 3600}};
     static const struct times rows[] = {
-        {"a", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "third"},
-        {"b", "1019-05-04T18:40:00Z", "1970-01-02T00:00:00Z", "third"}};
+        {"a", "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "third"},
+        {"b", "1970-01-01T01:00:00Z", "1970-01-03T00:00:00Z", "third"}};
     static const char *const drivers[] = {"first", "second", "third"};
     struct fth_store *store = open_store();
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
@@ -317,11 +317,6 @@ static void lists_have_the_first_and_the_last_time(void **state)
     struct times copies[2];
     memcpy(copies, rows, sizeof copies);
     assert_int_equal(fth_store_list(store, false, check_times, copies, NULL), FTH_OK);
-    char text[24];
-    fth_time_write(FTH_MAX_TIME + 1, text);
-    assert_string_equal(text, "?");
-    fth_time_write(FTH_MIN_TIME - 1, text);
-    assert_string_equal(text, "?");
     fth_store_close(store);
 }
 
@@ -385,10 +380,10 @@ static const struct {
     {"time", "", "runs[0].time: must be a whole number of seconds"},
     {"time", "1.5", "runs[0].time: must be a whole number of seconds"},
     {"time", "\"1\"", "runs[0].time: must be a whole number of seconds"},
-    {"time", "-62167219200", NULL},
+    {"time", "0", NULL},
     {"time", "253402300799", NULL},
     {"time", "253402300800", "runs[0].time: must be a whole number of seconds"},
-    {"time", "-62167219201", "runs[0].time: must be a whole number of seconds"},
+    {"time", "-1", "runs[0].time: must be a whole number of seconds"},
     {"version", "", "runs[0].version: must be a whole number from 0 to 1000000"},
     {"version", "2.0", "runs[0].version: must be a whole number"},
     {"version", "-1", "runs[0].version: must be a whole number"},
@@ -413,7 +408,9 @@ static void each_member_of_a_document_is_checked(void **state)
         write_document(document_rows[i].key, document_rows[i].value);
         struct fth_buffer content = {0};
         struct fth_runs runs = {.items = NULL};
-        assert_int_equal(fth_file_read("run.json", 1 << 20, &content, NULL), FTH_OK);
+        assert_int_equal(fth_file_read("run.json", FTH_FILE_LIMIT("a file of the test", 1 << 20),
+                                       &content, NULL),
+                         FTH_OK);
         enum fth_status status =
             fth_exchange_read("run.json", content.data, content.size, &runs, NULL);
         assert_int_equal(status, document_rows[i].cause ? FTH_INVALID : FTH_OK);
