@@ -20,7 +20,7 @@ static void enrolled_runs_are_stored_and_can_be_forgotten(void **state)
     (void)state;
     struct fth_error error = NO_ERROR;
     struct fth_store *store = NULL;
-    assert_int_equal(fth_store_open(path, false, &store, &error), FTH_NOT_FOUND);
+    assert_int_equal(fth_store_open(path, NULL, &store, &error), FTH_NOT_FOUND);
     assert_contains(error.cause, "does not exist yet");
     assert_int_equal(file_count(), 0);
 
@@ -125,8 +125,8 @@ static void default_path_follows_the_xdg_specification(void **state)
     char data[256];
     assert_non_null(getcwd(data, sizeof data));
     setenv("XDG_DATA_HOME", data, 1);
-    assert_int_equal(fth_store_open(NULL, false, &store, NULL), FTH_NOT_FOUND);
-    assert_int_equal(fth_store_open(NULL, true, &store, NULL), FTH_OK);
+    assert_int_equal(fth_store_open(NULL, NULL, &store, NULL), FTH_NOT_FOUND);
+    assert_int_equal(fth_store_open(NULL, &creating, &store, NULL), FTH_OK);
     assert_int_equal(access("fathom/fingerprints.db", F_OK), 0);
     assert_contains(fth_store_path(store), "/fathom/fingerprints.db");
     fth_store_close(store);
@@ -269,7 +269,7 @@ static void exported_runs_can_be_imported(void **state)
     assert_int_equal(fth_store_export(store, &text, &size, NULL), FTH_OK);
     write_plain("export.json", text, size);
 
-    assert_int_equal(fth_store_open("other.db", true, &other, NULL), FTH_OK);
+    assert_int_equal(fth_store_open("other.db", &creating, &other, NULL), FTH_OK);
     assert_int_equal(fth_store_import(other, "export.json", &added, NULL), FTH_OK);
     assert_int_equal(added, 5);
     assert_int_equal(fth_store_export(other, &again, &again_size, NULL), FTH_OK);
@@ -321,7 +321,7 @@ static void times_before_1970_and_after_9999_are_refused(void **state)
     struct fth_store *other = NULL;
     assert_int_equal(fth_store_export(store, &document, &size, NULL), FTH_OK);
     write_plain("export.json", document, size);
-    assert_int_equal(fth_store_open("other.db", true, &other, NULL), FTH_OK);
+    assert_int_equal(fth_store_open("other.db", &creating, &other, NULL), FTH_OK);
     assert_int_equal(fth_store_import(other, "export.json", &added, NULL), FTH_OK);
     assert_int_equal(added, 2);
     fth_free(document);
@@ -354,7 +354,8 @@ static void invalid_documents_are_refused_completely(void **state)
         {RUN_BEFORE "{\"name\": \"\"}]}", "runs[1].name: must be 1 to 64 bytes"},
         {RUN_BEFORE "{\"name\": \"b\"}]}", "runs[1].key: is missing"},
         {RUN_BEFORE "{\"name\": \"b\", \"key\": \"1\"}]}", "runs[1].key"},
-        {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": -1}]}", "runs[1].time"},
+        {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": -1}]}",
+         "runs[1].time: must be a whole number of seconds within the years 1970 to 9999"},
         {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": 1, \"version\": 1.5}]}",
          "runs[1].version"},
         {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": 1, \"version\": 1, "
