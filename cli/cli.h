@@ -6,6 +6,7 @@
  *   help.c        help for the terminal              man.c         man page
  *   cli_output.c  results, errors, progress, codes   cli_device.c  opening the device
  *   cli_launch.c  options for launches               parameters.c  cache model parameters
+ *   cli_installation.c   documents and examples that are installed with the program
  *   commands/     one command each
  */
 #ifndef FATHOM_CLI_H
@@ -165,6 +166,12 @@ void cli_print_help(const struct cli_command *command);
 /* Returns the meaning of the exit code with this index and sets *code; NULL past the last one. */
 const char *cli_exit_meaning(size_t index, int *code);
 void cli_print_man(void);
+
+/* ---- cli_installation.c ---- */
+
+/* Finds the folder of the installation that contains docs/ and examples/. Returns false if the
+ * program is not installed. */
+bool cli_find_documents(char *folder, size_t size);
 
 /* ---- cli_device.c ---- */
 

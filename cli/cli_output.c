@@ -13,14 +13,67 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A progress line is visible on the terminal. */
-static bool progress_shown;
+/* Returns the number of columns of the terminal behind a file descriptor; 0 if it is not a
+ * terminal, or if the terminal does not tell. */
+static unsigned terminal_width(int fd)
+{
+    struct winsize size;
+    if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &size) != 0)
+        return 0;
+    return size.ws_col;
+}
+
+/* ---- progress ---- */
+
+/* Columns of the progress line that is visible on the terminal; 0: none. */
+static unsigned progress_columns;
+
+/* Returns how many columns a progress line can have. The last column stays free, because some
+ * terminals begin a new line after a character there. The width can change at any time. */
+static unsigned available_columns(void)
+{
+    const unsigned width = terminal_width(STDERR_FILENO);
+    return width ? width - 1 : 79; /* 80 columns if the terminal does not tell */
+}
 
 static void clear_progress(void)
 {
-    if (progress_shown)
-        fprintf(stderr, "\r%66s\r", "");
-    progress_shown = false;
+    const unsigned available = available_columns();
+    if (progress_columns)
+        fprintf(stderr, "\r%*s\r",
+                (int)(progress_columns < available ? progress_columns : available), "");
+    progress_columns = 0;
+}
+
+/* Returns how many bytes of UTF-8 text have at most `columns` columns. *used is their number. */
+static int cut_text(const char *text, unsigned columns, unsigned *used)
+{
+    int bytes = 0;
+    for (*used = 0; text[bytes] && *used < columns; ++*used)
+        do
+            bytes++;
+        while (((unsigned char)text[bytes] & 0xc0) == 0x80); /* the rest of a character */
+    return bytes;
+}
+
+/* Writes a progress line, cut to the width of the terminal. */
+static void put_progress(const char *what, double fraction)
+{
+    /* Maximum columns of `what`. Chosen: the line stays short on wide terminals, too. */
+    enum { MAX_WHAT = 50 };
+    static const char start[] = "fathom: ";
+    char end[16];
+    const unsigned tail = (unsigned)snprintf(end, sizeof end, " %3.0f %%", 100 * fraction);
+    const unsigned head = (unsigned)strlen(start), available = available_columns();
+    if (available < tail)
+        return;
+    /* On a terminal that is too narrow for both, the percentage is more useful than the name. */
+    const unsigned left = available - tail, shown_head = left > head ? head : 0;
+    unsigned used;
+    const int bytes =
+        cut_text(what, left - shown_head < MAX_WHAT ? left - shown_head : MAX_WHAT, &used);
+    fprintf(stderr, "%.*s%.*s%s", (int)shown_head, start, bytes, what, end);
+    progress_columns = shown_head + used + tail;
 }
 
 void cli_message(const char *format, ...)
@@ -135,7 +188,7 @@ static void show_progress(void *user, const char *what, double fraction)
         return;
     clear_progress();
     if (fraction < 1)
-        progress_shown = fprintf(stderr, "fathom: %.50s %3.0f %%", what, 100 * fraction) > 0;
+        put_progress(what, fraction);
     fflush(stderr);
 }
 
@@ -183,15 +236,6 @@ const char *cli_format(const struct cli_arguments *arguments)
     return format ? format : cli_value(arguments, &cli_option_json) ? "json" : "text";
 }
 
-/* Returns the number of columns of the terminal behind stdout; 0 if stdout is not a terminal. */
-static unsigned terminal_width(void)
-{
-    struct winsize size;
-    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
-        return 0;
-    return size.ws_col;
-}
-
 /* Returns whether the terminal displays UTF-8. If the locale could not be loaded, because it is not
  * installed or memory was missing, its name decides. */
 static bool terminal_is_utf8(void)
@@ -217,7 +261,7 @@ struct fth_report_options cli_report_options(const struct cli_arguments *argumen
     options.utf8 = terminal_is_utf8();
     options.colour =
         screen && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb") != 0;
-    options.width = screen ? terminal_width() : 0;
+    options.width = screen ? terminal_width(STDOUT_FILENO) : 0;
     return options;
 }
 

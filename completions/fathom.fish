@@ -138,7 +138,7 @@ complete -c fathom -n '__fish_seen_subcommand_from explore' -l vary -r -f -d "ex
 complete -c fathom -n '__fish_seen_subcommand_from explore' -l set -s s -r -f -d "set a parameter for all points, such as l1.policy=fifo, or a problem size that a launch file defines, such as N=256; can be repeated"
 complete -c fathom -n '__fish_seen_subcommand_from explore' -l gpu -r -F -a "(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -d "take the parameters of a GPU: a name listed by 'fathom gpus', a description file, or - for standard input (default: generic parameters)"
 complete -c fathom -n '__fish_seen_subcommand_from explore' -l file -r -F -d "read studies from SPEC, a JSON file (see docs/explore.md); a study is a list of traces with the parameter values to explore for them"
-complete -c fathom -n '__fish_seen_subcommand_from explore' -l preset -r -f -d "run predefined studies; NAME is rdgc (the studies of the RDGC paper, see docs/model.md). Instead of traces, name the folder of the workloads (default: examples/workloads)"
+complete -c fathom -n '__fish_seen_subcommand_from explore' -l preset -r -f -d "run predefined studies; NAME is rdgc (the studies of the RDGC paper, see docs/model.md). Instead of traces, name the folder of the workloads (default: examples/workloads, here or installed with fathom)"
 complete -c fathom -n '__fish_seen_subcommand_from explore' -l l1-off -d "also model the L2 as if every access bypassed the L1; takes longer"
 complete -c fathom -n '__fish_seen_subcommand_from explore' -l entry -s e -r -f -d "select the kernel if the PTX file has several"
 complete -c fathom -n '__fish_seen_subcommand_from explore' -l grid -s g -r -f -d "blocks in the grid (default: 1)"

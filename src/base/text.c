@@ -1,5 +1,5 @@
 /* Text utilities: parsing and formatting sizes, finding the word that a misspelt word resembles,
- * and making text safe to print. */
+ * making text safe to print, and naming positions in source code. */
 #include "base/base.h"
 
 #include <ctype.h>
@@ -98,19 +98,20 @@ const char *fth_size_format(double bytes, char *text, size_t size)
 
 /* Returns the number of edits that turn one word into the other, ignoring case: insertions,
  * deletions, replacements and swaps of neighbouring letters (optimal string alignment). SIZE_MAX if
- * a word is longer than MAX_LENGTH. */
-static size_t edit_distance(const char *a, const char *b)
+ * there are `limit` edits or more, or if a word is longer than MAX_LENGTH. */
+static size_t edit_distance(const char *a, const char *b, size_t limit)
 {
     enum { MAX_LENGTH = 63 }; /* longer than any name that users type; bounds the stack */
     size_t m = strlen(a), n = strlen(b);
-    if (m > MAX_LENGTH || n > MAX_LENGTH)
+    if (m > MAX_LENGTH || n > MAX_LENGTH || (m > n ? m - n : n - m) >= limit)
         return SIZE_MAX;
     size_t rows[3][MAX_LENGTH + 1];
     size_t *before = rows[0], *above = rows[1], *row = rows[2];
+    size_t least_above = 0; /* the minimum of the row above */
     for (size_t j = 0; j <= n; j++)
         above[j] = j;
     for (size_t i = 1; i <= m; i++) {
-        row[0] = i;
+        size_t least = row[0] = i;
         for (size_t j = 1; j <= n; j++) {
             int ca = tolower((unsigned char)a[i - 1]), cb = tolower((unsigned char)b[j - 1]);
             size_t best = above[j - 1] + (ca != cb);
@@ -122,13 +123,18 @@ static size_t edit_distance(const char *a, const char *b)
                 cb == tolower((unsigned char)a[i - 2]) && before[j - 2] + 1 < best)
                 best = before[j - 2] + 1;
             row[j] = best;
+            least = best < least ? best : least;
         }
+        /* The rows below continue from these two, and numbers never decrease on the way. */
+        if (least >= limit && least_above >= limit)
+            return SIZE_MAX;
+        least_above = least;
         size_t *free_row = before;
         before = above;
         above = row;
         row = free_row;
     }
-    return above[n];
+    return above[n] < limit ? above[n] : SIZE_MAX;
 }
 
 const char *fth_nearest(const char *word, const char *const *words, size_t count, size_t *distance)
@@ -137,11 +143,12 @@ const char *fth_nearest(const char *word, const char *const *words, size_t count
     const char *nearest = NULL;
     *distance = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
-        size_t edits = edit_distance(word, words[i]);
         /* If one word is the beginning of the other, the user has probably abbreviated or extended
          * it. This counts as at most two edits. The minimum of 3 letters is heuristic. */
-        size_t shared = strlen(words[i]) < length ? strlen(words[i]) : length;
-        if (shared >= 3 && strncasecmp(word, words[i], shared) == 0 && edits > 1)
+        size_t other = strlen(words[i]), shared = other < length ? other : length;
+        bool begins = shared >= 3 && strncasecmp(word, words[i], shared) == 0;
+        size_t edits = edit_distance(word, words[i], begins ? SIZE_MAX : *distance);
+        if (begins && edits > 1)
             edits = 2;
         if (!nearest || edits < *distance) {
             *distance = edits;
@@ -256,4 +263,26 @@ size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t colum
         used += fth_text_columns(ellipsis);
     }
     return used;
+}
+
+const char *fth_source_file(const struct fth_source_position *position)
+{
+    const char *file = position ? position->file : NULL;
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    return slash ? slash + 1 : file;
+}
+
+const char *fth_source_text(const struct fth_source_position *position, char *text, size_t size)
+{
+    size_t used = 0;
+    if (size)
+        *text = '\0';
+    for (const struct fth_source_position *at = position; at && used < size; at = at->inlined_at) {
+        const char *file = fth_source_file(at);
+        int added =
+            snprintf(text + used, size - used, "%s%s%s%u", at == position ? "" : ", inlined at ",
+                     file ? file : "line ", file ? ":" : "", at->line);
+        used += added > 0 ? (size_t)added : 0;
+    }
+    return text;
 }

@@ -2,6 +2,7 @@
  * launch file or PTX. The input is opened once and stays open, because a pipe can be read only
  * once, and because another program could replace the file in between. Standard input and pipes are
  * copied to a temporary file, so that all readers can seek. */
+#include "ptx/ptx.h"
 #include "trace/trace.h"
 
 #include <errno.h>
@@ -111,8 +112,10 @@ static enum fth_status find_kind(struct fth_trace_input *input, struct fth_error
         size += got;
     }
     fth_zreader_close(reader);
-    if (status == FTH_OK)
+    if (status == FTH_OK) {
         input->kind = recognise(prefix, size);
+        input->binary = input->kind == FTH_INPUT_UNKNOWN ? fth_ptx_binary_kind(prefix, size) : NULL;
+    }
     return status;
 }
 

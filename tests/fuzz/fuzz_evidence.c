@@ -3,35 +3,12 @@
  * invalid ones. Requests can be any text. The conversion must fail with a message or give a
  * document in which the percentiles of every point are in order. */
 #include "base/json.h"
-#include "device/recording.h"
 #include "report/report.h"
+#include "support/complete.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { MAX_SAMPLES = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Appends the answer of one line to the recording. A line without '=' has no samples. */
-static void put_line(const char *line, size_t size, struct fth_buffer *out)
-{
-    const char *equals = memchr(line, '=', size);
-    const size_t key_size = equals ? (size_t)(equals - line) : size;
-    uint32_t cycles[MAX_SAMPLES];
-    struct fth_samples samples = {.clock_mhz = NAN, .cycles = cycles};
-    uint32_t number = 0;
-    for (size_t i = key_size + 1; i < size && samples.count < MAX_SAMPLES; i++) {
-        if (line[i] >= '0' && line[i] <= '9')
-            number = number * 10 + (uint32_t)(line[i] - '0');
-        if (i + 1 == size || line[i] == ',') {
-            cycles[samples.count++] = number;
-            number = 0;
-        }
-    }
-    fth_recording_put_answer(line, key_size, &samples, out);
-}
 
 static void check_point(const struct fth_json *point)
 {
@@ -68,17 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fth_buffer content = {0};
     struct fth_error error = FTH_NO_ERROR;
     struct fth_json_document document = {0};
-    uint64_t entries = 0;
-    fth_recording_put_header("cuda:0", &content);
-    for (size_t from = 0; from < size; entries++) {
-        const char *line = (const char *)data + from, *stop = memchr(line, '\n', size - from);
-        const size_t length = stop ? (size_t)(stop - line) : size - from;
-        put_line(line, length, &content);
-        from += length + 1;
-    }
-    fth_recording_put_end(
-        entries, fth_recording_checksum(FTH_RECORDING_CHECKSUM_START, content.data, content.size),
-        &content);
+    fuzz_put_recording(&content, (const char *)data, size);
     enum fth_status status = fth_evidence_read("fuzz", &content, &document, &error);
     if (status != FTH_OK && !error.cause[0])
         abort();

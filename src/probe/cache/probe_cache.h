@@ -143,8 +143,8 @@ struct fth_carveout {
 struct fth_carveouts {
     struct fth_carveout items[FTH_MAX_CARVEOUTS];
     size_t count;
+    double confidence; /* lowest of all sizes of L1 */
     size_t samples;
-    double confidence; /* the least of those of the sizes of L1 */
 };
 /* Finds the carve-outs and the size of L1 at each of them. FTH_INCONCLUSIVE if a step of L1 matches
  * no size of a carve-out, or a size of L1 cannot be measured. */
@@ -210,15 +210,20 @@ struct fth_constant_cache {
 struct fth_constants {
     struct fth_constant_cache l1, l15;
     double overhead_cycles; /* of timing one hop */
-    bool has_l15;
-    bool l15_by_passes;          /* latency of L1.5 is from whole passes; otherwise single hops */
-    enum fth_sharing with_code;  /* L1.5 shares storage with an instruction cache */
-    double with_code_confidence; /* of `with_code`, if it is known: 0.75, by Laplace's rule for
-                                  * two measurements that agree */
+    bool has_l15;           /* otherwise no constant load takes longer than a hit in L1 and clearly
+                             * less than a hit in L2 */
+    enum fth_status l15_status; /* of the size of L1.5; not FTH_OK: `l15_error` is the reason */
+    struct fth_error l15_error;
+    bool l15_by_passes;           /* latency of L1.5 is from whole passes; otherwise single hops */
+    enum fth_sharing with_code;   /* L1.5 shares storage with an instruction cache */
+    double with_code_confidence;  /* of `with_code`, if it is known: 0.75, by Laplace's rule for
+                                   * two measurements that agree */
+    const char *with_code_reason; /* why `with_code` is unknown; NULL: it is known */
     int code_level; /* index in `code` of that instruction cache; -1: none has its size */
 };
 /* Measures the constant caches. `code` may be NULL: then `with_code` stays unknown. Fails with
- * FTH_INCONCLUSIVE if constant loads all take equally long, or as long as L2 loads. */
+ * FTH_INCONCLUSIVE if constant loads all take equally long, or as long as L2 loads, or if the size
+ * of L1 is not found. */
 FTH_MUST_USE enum fth_status fth_probe_constants(const struct fth_prober *prober,
                                                  const struct fth_fetch_levels *code,
                                                  struct fth_constants *constants,

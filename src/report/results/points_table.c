@@ -25,7 +25,7 @@ static const struct fth_column last_columns[] = {
     {"l1_fails", "fails", FTH_COLUMN_NUMBER},
     {"l1_steps", "steps", FTH_COLUMN_NUMBER},
     {"l2_sectors", "L2", FTH_COLUMN_NUMBER},
-    {"l2_hit_percent", "hit %", FTH_COLUMN_NUMBER},
+    {"l2_hit_percent", "all hit%", FTH_COLUMN_NUMBER},
     {"l2_read_hit_percent", "rd hit%", FTH_COLUMN_NUMBER},
     {"l2_read_hit_percent_l1_off", "L1 off: rd hit%", FTH_COLUMN_NUMBER},
     {"l2_steps", "steps", FTH_COLUMN_NUMBER},

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <wchar.h>
 
 /* ---- error ---- */
 
@@ -170,6 +171,20 @@ static void a_failed_buffer_stays_failed(void **state)
     struct fth_error error = NO_ERROR;
     assert_int_equal(fth_buffer_take(&buffer, &text, &size, &error), FTH_NO_MEMORY);
     assert_string_equal(error.cause, "out of memory after 3 bytes");
+    fth_buffer_fini(&buffer);
+}
+
+/* 0x110000 is above the last code point, so printf reports an error. */
+static void a_text_that_cannot_be_formatted_fails_the_buffer(void **state)
+{
+    (void)state;
+    struct fth_buffer buffer = {0};
+    char *text = NULL;
+    size_t size;
+    fth_buffer_format(&buffer, "%d%lc", 7, (wint_t)0x110000);
+    assert_true(buffer.failed);
+    assert_int_equal(fth_buffer_take(&buffer, &text, &size, NULL), FTH_NO_MEMORY);
+    assert_null(text);
     fth_buffer_fini(&buffer);
 }
 
@@ -523,6 +538,7 @@ int main(void)
         cmocka_unit_test(buffer_grows),
         cmocka_unit_test(an_empty_buffer_is_an_empty_text),
         cmocka_unit_test(a_failed_buffer_stays_failed),
+        cmocka_unit_test(a_text_that_cannot_be_formatted_fails_the_buffer),
         cmocka_unit_test(rng_matches_the_published_generator),
         cmocka_unit_test(rng_is_uniform),
         cmocka_unit_test(sizes_are_parsed),

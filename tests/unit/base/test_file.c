@@ -3,6 +3,7 @@
 #include "base/base.h"
 #include "folder.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 static void assert_content(const char *path, const char *expected)
@@ -279,6 +280,36 @@ static void truncated_and_altered_files_are_detected(void **state)
     fth_free(text);
 }
 
+/* A program at the other end of a pipe may write a line and wait for an answer to it. */
+static void a_reader_returns_what_has_arrived(void **state)
+{
+    (void)state;
+    int ends[2];
+    char data[16];
+    size_t got = 0;
+    struct fth_zreader *reader = NULL;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(pipe(ends), 0);
+    /* A read that would wait for more fails instead. */
+    assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    assert_int_equal(write(ends[1], "first", 5), 5);
+    assert_int_equal(fth_zreader_attach(ends[0], "pipe", &reader, NULL), FTH_OK);
+    assert_int_equal(fth_zreader_read(reader, data, sizeof data, &got, NULL), FTH_OK);
+    assert_int_equal(got, 5);
+    assert_memory_equal(data, "first", 5);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    assert_int_equal(fth_zreader_read(reader, data, sizeof data, &got, NULL), FTH_OK);
+    assert_int_equal(got, 1);
+    assert_int_equal(data[0], 'x');
+    assert_int_equal(fth_zreader_read(reader, data, sizeof data, &got, &error), FTH_IO);
+    assert_string_equal(error.argument, "pipe");
+    close(ends[1]);
+    assert_int_equal(fth_zreader_read(reader, data, sizeof data, &got, NULL), FTH_OK);
+    assert_int_equal(got, 0);
+    fth_zreader_close(reader);
+    close(ends[0]);
+}
+
 static void an_aborted_stream_leaves_no_file(void **state)
 {
     (void)state;
@@ -318,6 +349,7 @@ int main(void)
         cmocka_unit_test(compressed_files_are_recognised),
         cmocka_unit_test(concatenated_frames_are_read_as_one_file),
         cmocka_unit_test(truncated_and_altered_files_are_detected),
+        cmocka_unit_test(a_reader_returns_what_has_arrived),
         cmocka_unit_test(an_aborted_stream_leaves_no_file),
         cmocka_unit_test(reports_a_full_disk),
     };
