@@ -25,7 +25,7 @@ OPERATORS = {
 }
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "case", "default", "goto", "break", "continue", "alignof",
             "_Alignof", "offsetof", "va_arg"}
-CONTROL = {"if", "for", "while", "switch", "json_array_foreach", "json_object_foreach"}  # statements of the form: name (…) statement
+CONTROL = {"if", "for", "while", "switch", "FTH_JSON_EACH_ITEM", "FTH_JSON_EACH_MEMBER"}  # statements of the form: name (…) statement
 TYPES = {"const", "static", "struct", "enum", "union", "unsigned", "signed", "typedef", "extern", "volatile", "_Atomic", "register", "inline"}
 ASSERTIONS = {"assert", "static_assert", "_Static_assert"}
 SYMMETRIC = {"FTH_MIN", "FTH_MAX", "fmin", "fmax", "calloc", "fth_arena_array"}  # swapping their arguments changes nothing

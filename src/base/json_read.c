@@ -489,7 +489,7 @@ static size_t count_values(const char *text, size_t size)
 enum fth_status fth_json_parse(const char *name, const char *text, size_t size,
                                struct fth_json_document *document, struct fth_error *error)
 {
-    struct reader reader = {.text = text, .size = size, .document = document};
+    struct reader reader = {.text = text ? text : "", .size = size, .document = document};
     enum fth_status status = FTH_OK;
     if (count_values(text, size) > MAX_VALUES) {
         fth_json_fini(document);

@@ -232,8 +232,10 @@ static enum fth_status put_table(const char *format, const struct rows *rows,
     struct fth_cell *cells = calloc(rows->count * column_count + 1, sizeof *cells);
     char *text = NULL;
     size_t size = 0;
-    if (!cells)
+    if (!cells || rows->failed) {
+        free(cells);
         return fth_no_memory(error, "compare", NULL);
+    }
     for (size_t i = 0; i < rows->count * column_count; i++)
         cells[i] = rows->cells[i / column_count * COLUMNS + i % column_count];
     const struct fth_table table = {columns, column_count, cells, rows->count};
