@@ -78,8 +78,8 @@ static void check_pairs(const struct fth_gpu *gpu, struct failures *failures)
             add_failure(failures, near, "latency_cycles", far,
                         "measured as %.4g cycles, but %s, which must be slower, as %.4g", cycles,
                         far, behind);
-        /* The latency of memory depends on the timing overhead that is measured with the L2. If they
-         * contradict each other, either can be wrong. */
+        /* The latency of memory depends on the timing overhead that is measured with the L2. If
+         * they contradict each other, either can be wrong. */
         if (cycles >= behind && strcmp(near, "l2") == 0)
             add_failure(failures, far, "latency_cycles", near,
                         "measured as %.4g cycles, but %s, which must be faster, as %.4g", behind,
