@@ -48,6 +48,7 @@ static enum fth_status harden(struct fth_store *store, struct fth_error *error)
     for (size_t i = 0; i < FTH_COUNT(limits); i++)
         sqlite3_limit(database, limits[i].limit, limits[i].value);
     sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
     sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
 #ifdef SQLITE_DBCONFIG_ENABLE_VIEW /* since SQLite 3.30 */
     sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);

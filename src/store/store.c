@@ -306,6 +306,10 @@ enum fth_status fth_store_add(struct fth_store *store, const char *operation,
     FTH_TRY(fth_time_check(run->time, operation, run->name, error));
     for (int i = 0; i < FTH_RUN_MEMBERS; i++)
         FTH_TRY(fth_run_check(run, (enum fth_run_member)i, "", operation, run->name, error));
+    if (run->count == 0 || run->count > FTH_MAX_FEATURES)
+        return fth_fail(error, FTH_INVALID, operation, run->name,
+                        "a run has %zu features, but a store holds 1 to %d per run", run->count,
+                        FTH_MAX_FEATURES);
     if (run->key)
         FTH_TRY(query(store, operation, "SELECT 1 FROM run WHERE key = ?1",
                       (const char *const[]){run->key, NULL, NULL}, &found, NULL, error));

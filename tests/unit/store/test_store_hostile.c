@@ -266,6 +266,28 @@ static void invalid_runs_are_not_enrolled(void **state)
     fth_store_close(store);
 }
 
+/* A GPU with very many SMs has more features than a store holds. */
+static void runs_with_too_many_features_are_not_enrolled(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t count;
+        enum fth_status status;
+    } rows[] = {{0, FTH_INVALID}, {1, FTH_OK}, {4096, FTH_OK}, {4097, FTH_INVALID}};
+    struct fth_store *store = open_store();
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_fingerprint *fingerprint = make_fingerprint(1, 0, 1, 4097);
+        struct fth_error error = NO_ERROR;
+        fingerprint->runs.items[0].count = rows[i].count;
+        assert_int_equal(fth_store_enroll(store, "a", fingerprint, NULL, &error), rows[i].status);
+        if (rows[i].status != FTH_OK)
+            assert_contains(error.cause, " features, but a store holds 1 to 4096 per run");
+        fth_fingerprint_destroy(fingerprint);
+    }
+    assert_int_equal(count_runs(store, NULL), 2);
+    fth_store_close(store);
+}
+
 /* ---- consistency ---- */
 
 static void inconsistent_stores_are_refused(void **state)
@@ -334,13 +356,10 @@ static void damaged_bytes_are_refused_or_harmless(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(unknown_versions_are_refused),
-        TEST(other_schemas_are_refused),
-        TEST(invalid_rows_are_refused),
-        TEST(extreme_rows_are_accepted),
-        TEST(invalid_runs_are_not_enrolled),
-        TEST(inconsistent_stores_are_refused),
-        TEST(damaged_bytes_are_refused_or_harmless),
+        TEST(unknown_versions_are_refused),    TEST(other_schemas_are_refused),
+        TEST(invalid_rows_are_refused),        TEST(extreme_rows_are_accepted),
+        TEST(invalid_runs_are_not_enrolled),   TEST(runs_with_too_many_features_are_not_enrolled),
+        TEST(inconsistent_stores_are_refused), TEST(damaged_bytes_are_refused_or_harmless),
     };
     return cmocka_run_group_tests_name("store_hostile", tests, enter_folder, leave_folder);
 }

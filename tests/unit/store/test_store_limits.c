@@ -122,6 +122,53 @@ static void too_many_runs_are_not_compared(void **state)
     fth_runs_fini(&runs);
 }
 
+/* SQLite refuses what a store does not need. */
+static void connections_are_restricted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sql;
+        int64_t number;
+    } settings[] = {{"PRAGMA foreign_keys", 1},
+                    {"PRAGMA trusted_schema", 0},
+                    {"PRAGMA cell_size_check", 1},
+                    {"PRAGMA mmap_size", 0}};
+    static const struct {
+        const char *sql, *cause;
+    } statements[] = {
+        {"ATTACH 'other.db' AS other", "too many attached databases - max 0"},
+        {"SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5 UNION SELECT 6"
+         " UNION SELECT 7 UNION SELECT 8 UNION SELECT 9",
+         "too many terms in compound SELECT"},
+        {"SELECT max(1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17)", "too many arguments"},
+        {"SELECT ?17", "variable number must be between ?1 and ?16"},
+    };
+    static const int configurations[][2] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                                            {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+#ifdef SQLITE_DBCONFIG_ENABLE_VIEW
+                                            {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+#endif
+                                            {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0}};
+    struct fth_store *store = open_store();
+    for (size_t i = 0; i < FTH_COUNT(settings); i++) {
+        int64_t number = -1;
+        assert_int_equal(fth_store_number(store, "test", settings[i].sql, &number, NULL), FTH_OK);
+        /* The setting has no value if SQLite was built without memory-mapped files. */
+        assert_true(number == settings[i].number || (number == -1 && settings[i].number == 0));
+    }
+    for (size_t i = 0; i < FTH_COUNT(statements); i++) {
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_store_run(store, "test", statements[i].sql, &error), FTH_IO);
+        assert_contains(error.cause, statements[i].cause);
+    }
+    for (size_t i = 0; i < FTH_COUNT(configurations); i++) {
+        int value = -1;
+        sqlite3_db_config(store->database, configurations[i][0], -1, &value);
+        assert_int_equal(value, configurations[i][1]);
+    }
+    fth_store_close(store);
+}
+
 /* ---- kinds of files ---- */
 
 static void only_regular_files_are_opened(void **state)
@@ -285,10 +332,11 @@ static void write_ahead_logs_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(endless_queries_end),           TEST(long_texts_are_refused),
-        TEST(large_stores_are_refused),      TEST(too_many_runs_are_not_compared),
-        TEST(only_regular_files_are_opened), TEST(empty_files_are_no_stores),
-        TEST(foreign_journals_are_refused),  TEST(write_ahead_logs_are_refused),
+        TEST(endless_queries_end),          TEST(long_texts_are_refused),
+        TEST(large_stores_are_refused),     TEST(too_many_runs_are_not_compared),
+        TEST(connections_are_restricted),   TEST(only_regular_files_are_opened),
+        TEST(empty_files_are_no_stores),    TEST(foreign_journals_are_refused),
+        TEST(write_ahead_logs_are_refused),
     };
     return cmocka_run_group_tests_name("store_limits", tests, enter_folder, leave_folder);
 }
