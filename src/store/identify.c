@@ -27,7 +27,7 @@ static const double min_limit = 1;
  * derived. */
 static const double min_margin = 0.1;
 /* Limit of the work of leaving out each run, in features that are visited: the square of the number
- * of runs times their number of features. Chosen: about five minutes. It allows 26,000 runs of
+ * of runs times their number of features. Chosen: about ten minutes. It allows 26,000 runs of
  * GPUs with 132 SMs. */
 static const double max_comparison = 1e11;
 /* Limit of the number of different layouts of features in a store: each is looked for in all runs.
