@@ -88,7 +88,7 @@ _fathom()
         esac ;;
     fingerprint)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--device --record --store --runs --accuracy --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--device --record --store --max-bytes --runs --accuracy --json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -W 'enroll identify list forget export import' -- "$cur")) ;;
         esac ;;
     run)

@@ -69,6 +69,7 @@ complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -F -a 'enroll id
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l device -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "select the GPU: cuda:0, cuda:1, ... (listed by 'fathom devices'), sim:NAME (simulated, listed by 'fathom gpus') or replay:FILE, with samples saved by --record (default: cuda:0, or sim:h200 if there is no GPU)"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l record -r -F -d "also save all samples to FILE; --device replay:FILE analyses them again without the GPU"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l store -r -F -d "use this fingerprint store (default: fathom/fingerprints.db in XDG_DATA_HOME or ~/.local/share)"
+complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l max-bytes -r -f -d "refuse a store that is larger (default: 128M); a query of the store may take 8 steps of SQLite per byte"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l runs -r -f -d "measure N times (default: 8 for enroll, 3 for identify)"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l accuracy -d "with list: identify each stored run by comparing it with all other runs, and count how often the answer is right, wrong, or refused (no GPU is near enough, or two are about equally near)"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l json -d "print JSON (same as --format json)"

@@ -413,6 +413,11 @@ enum fth_status fth_discover_l2(struct fth_discovery *discovery, struct fth_erro
     FTH_TRY(note_found(discovery, &found, evicts_too_early(&found, size), disagree, error));
     if (found.partitions.value <= 1)
         return FTH_OK;
+    if (!fth_gpu_attribute(gpu, "memory", "far_latency_cycles") &&
+        fth_discovery_wants(discovery, "memory"))
+        FTH_TRY(fth_note_unknown(gpu, "memory", "far_latency_cycles",
+                                 "the latencies of loads from memory form only one plateau",
+                                 error));
     return fth_note(gpu,
                     &(struct fth_note){.element = "l2",
                                        .attribute = "far_latency_cycles",

@@ -123,13 +123,13 @@ static void check_page(const char *text, struct page *page)
  * documents under their names. */
 static void check_data(const struct page *page, const char *const *paths, size_t count)
 {
-    struct fth_json_document document = {0};
+    struct fth_json_document page_data = {0};
     for (size_t i = 0; i < page->data_size; i++)
         if (strchr("<>&", page->data[i]) || (unsigned char)page->data[i] >= 0x80)
             abort();
-    if (fth_json_parse("page", page->data, page->data_size, &document, NULL) != FTH_OK)
+    if (fth_json_parse("page", page->data, page->data_size, &page_data, NULL) != FTH_OK)
         abort();
-    const struct fth_json *documents = fth_json_get(document.root, "documents");
+    const struct fth_json *documents = fth_json_get(page_data.root, "documents");
     if (fth_json_count(documents) != count)
         abort();
     for (size_t i = 0; i < count; i++) {
@@ -139,7 +139,7 @@ static void check_data(const struct page *page, const char *const *paths, size_t
             (strcmp(file, "?") != 0 && strcmp(file, strrchr(paths[i], '/') + 1) != 0))
             abort();
     }
-    fth_json_fini(&document);
+    fth_json_fini(&page_data);
 }
 
 /* Writes the page of the files and checks it. */

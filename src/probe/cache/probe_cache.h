@@ -6,6 +6,7 @@
  *   carveout_sizes.c      sizes of L1 for each size of shared memory
  *   instruction_caches.c  instruction caches
  *   constant_caches.c     constant caches
+ *   constant_code.c       whether the constant L1.5 also holds code
  */
 #ifndef FTH_PROBE_CACHE_H
 #define FTH_PROBE_CACHE_H
@@ -196,6 +197,9 @@ FTH_MUST_USE enum fth_status fth_probe_fetch(const struct fth_prober *prober,
 
 /* ---- constant_caches.c ---- */
 
+/* Size of the constant bank (CUDA C++ Programming Guide, "Compute Capabilities"). */
+enum { FTH_CONSTANT_BANK_BYTES = 65536 };
+
 /* One constant cache. */
 struct fth_constant_cache {
     struct fth_figure cycles; /* of a load that hits */
@@ -228,5 +232,22 @@ FTH_MUST_USE enum fth_status fth_probe_constants(const struct fth_prober *prober
                                                  const struct fth_fetch_levels *code,
                                                  struct fth_constants *constants,
                                                  struct fth_error *error);
+
+/* ---- constant_code.c ---- */
+
+/* How constants are walked, and what is known about their loads. */
+struct fth_constant_code_plan {
+    uint64_t stride_bytes;   /* the line of the constant L1 */
+    double threshold_cycles; /* a timed hop that takes longer misses L1.5 */
+    double slow_rate;        /* fraction of hits that take longer */
+};
+/* Finds out whether the constant L1.5 shares its storage with code. `found` has the sizes of both
+ * constant caches; the function sets `with_code` and what belongs to it, and the capacity of L1.5
+ * if code occupies a part of it. */
+FTH_MUST_USE enum fth_status fth_probe_constant_code(const struct fth_prober *prober,
+                                                     const struct fth_constant_code_plan *plan,
+                                                     const struct fth_fetch_levels *code,
+                                                     struct fth_constants *found,
+                                                     struct fth_error *error);
 
 #endif
