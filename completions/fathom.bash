@@ -88,32 +88,32 @@ _fathom()
         esac ;;
     fingerprint)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--device --record --store --runs --accuracy --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--device --record --store --max-bytes --runs --accuracy --json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -W 'enroll identify list forget export import' -- "$cur")) ;;
         esac ;;
     run)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --shared --arg -a --seed --set -s --on --show --verify --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --shared --arg -a --seed --set -s --allow-files --on --show --verify --json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     trace)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --shared --arg -a --seed --set -s --json --format --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --shared --arg -a --seed --set -s --allow-files --json --format --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     model)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --entry -e --grid -g --block -b --shared --arg -a --seed --threads --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --entry -e --grid -g --block -b --shared --arg -a --seed --allow-files --threads --json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     explore)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --entry -e --grid -g --block -b --shared --arg -a --seed --shard --threads --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --entry -e --grid -g --block -b --shared --arg -a --seed --allow-files --shard --threads --json --format --output -o --max-bytes --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     merge)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--partial --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--partial --max-bytes --json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     completion)

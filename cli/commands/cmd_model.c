@@ -135,11 +135,14 @@ static int model(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &cli_option_gpu,     &option_set,      &option_parameters,
-    &option_launches,    &option_lines,    &option_profile,
-    &option_curve,       &option_l1_off,   CLI_KERNEL_OPTIONS,
-    &cli_option_threads, &cli_option_json, &cli_option_format,
-    &cli_option_output,  &cli_option_help, NULL,
+    &cli_option_gpu,     &option_set,
+    &option_parameters,  &option_launches,
+    &option_lines,       &option_profile,
+    &option_curve,       &option_l1_off,
+    CLI_KERNEL_OPTIONS,  &cli_option_allow_files,
+    &cli_option_threads, &cli_option_json,
+    &cli_option_format,  &cli_option_output,
+    &cli_option_help,    NULL,
 };
 
 static const struct cli_example examples[] = {

@@ -196,8 +196,17 @@ static int run(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    CLI_KERNEL_OPTIONS, &cli_option_set,    &option_on,         &option_show,     &option_verify,
-    &cli_option_json,   &cli_option_format, &cli_option_output, &cli_option_help, NULL,
+    CLI_KERNEL_OPTIONS,
+    &cli_option_set,
+    &cli_option_allow_files,
+    &option_on,
+    &option_show,
+    &option_verify,
+    &cli_option_json,
+    &cli_option_format,
+    &cli_option_output,
+    &cli_option_help,
+    NULL,
 };
 
 static const struct cli_example examples[] = {

@@ -40,7 +40,10 @@ static enum fth_status open_default(const struct fth_log *log, struct fth_device
     enum fth_status status = fth_backend_cuda.open("0", log, device, &fault);
     if (status == FTH_OK)
         return FTH_OK;
-    if (status == FTH_NO_MEMORY || status == FTH_INTERRUPTED || !fth_backend_cuda.is_absent())
+    bool absent = false;
+    if (status != FTH_NO_MEMORY && status != FTH_INTERRUPTED)
+        FTH_TRY(fth_backend_cuda.is_absent(&absent, error));
+    if (!absent)
         return fth_error_move(error, &fault);
     char text[sizeof fault];
     fth_log_message(log, FTH_LOG_INFO, "no GPU found (%s)",

@@ -318,10 +318,10 @@ struct fth_backend {
      * the backend cannot list devices. */
     enum fth_status (*list)(void (*each)(void *user, const struct fth_device_info *device),
                             void *user, struct fth_error *error);
-    /* Whether this computer has no such device: no usable driver, or a driver that reports none. A
-     * driver that fails for another reason may have a device that does not work. NULL: devices of
-     * this backend are not part of the computer. */
-    bool (*is_absent)(void);
+    /* Finds out whether this computer has no such device: no usable driver, or a driver that
+     * reports none. A driver that fails for another reason may have a device that does not work.
+     * NULL: devices of this backend are not part of the computer. FTH_NO_MEMORY: out of memory. */
+    enum fth_status (*is_absent)(bool *absent, struct fth_error *error);
     /* Opens a device. `selector` is the part of the id after the colon. */
     enum fth_status (*open)(const char *selector, const struct fth_log *log,
                             struct fth_device **device, struct fth_error *error);

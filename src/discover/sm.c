@@ -27,8 +27,8 @@ struct cache {
     char note[FTH_NOTE_BYTES];   /* of the latency */
     struct fth_walker walker;    /* bytes 0: the size is not known */
     const struct cache *same_as; /* the earlier cache that it shares storage with, or NULL */
-    bool shares[3];              /* [index of the other cache] shares storage with it */
-    double share_confidence[3];
+    struct fth_sharing_found sharing[3]; /* [index of the other cache] whether they share storage;
+                                          * without samples: not measured */
 };
 enum { CACHES = 3 };
 
@@ -246,6 +246,7 @@ enum fth_status fth_discover_instances(struct fth_discovery *discovery, const ch
                                        .numbers = found.disturbed,
                                        .count = FTH_MAX_WARPS,
                                        .confidence = &found.confidence,
+                                       .samples = found.samples,
                                        .method = "share of the first warp's lines that each warp "
                                                  "evicted"},
                     error);
@@ -281,6 +282,9 @@ static enum fth_status copy_structure(struct fth_discovery *discovery, const str
     for (size_t i = 0; i < FTH_COUNT(copied); i++) {
         const struct fth_attribute *attribute =
             fth_gpu_attribute(discovery->gpu, from->element, copied[i]);
+        const char *reason = fth_gpu_unknown(discovery->gpu, from->element, copied[i]);
+        if (!attribute && reason)
+            FTH_TRY(fth_note_unknown(discovery->gpu, to->element, copied[i], reason, error));
         if (!attribute)
             continue;
         struct fth_attribute copy = *attribute;
@@ -290,27 +294,38 @@ static enum fth_status copy_structure(struct fth_discovery *discovery, const str
     return FTH_OK;
 }
 
+/* Writes which caches share storage with the cache. An empty list says that it shares with none of
+ * the others that were measured. */
 static enum fth_status note_sharing(struct fth_discovery *discovery, const struct cache *caches,
                                     size_t index, struct fth_error *error)
 {
-    const char *names[CACHES];
-    size_t count = 0;
-    double share_confidence = 1;
-    for (size_t i = 0; i < CACHES; i++)
-        if (i != index && caches[index].shares[i]) {
-            names[count++] = caches[i].element;
-            share_confidence = fmin(share_confidence, caches[index].share_confidence[i]);
-        }
-    if (count == 0) {
-        fth_note_remove(discovery->gpu, caches[index].element, "shared_with");
+    const char *names[CACHES] = {NULL}, *const element = caches[index].element;
+    size_t count = 0, known = 0;
+    double confidence = 1;
+    if (!caches[index].present)
         return FTH_OK;
+    for (size_t i = 0; i < CACHES; i++) {
+        const struct fth_sharing_found *found = &caches[index].sharing[i];
+        if (found->samples && found->sharing == FTH_SHARING_UNKNOWN)
+            return fth_note_unknown(discovery->gpu, element, "shared_with",
+                                    "only one path evicts lines of the other, or only some of them",
+                                    error);
+        if (found->samples == 0)
+            continue;
+        known++;
+        confidence = fmin(confidence, found->confidence);
+        if (found->sharing == FTH_SHARING_YES)
+            names[count++] = caches[i].element;
     }
+    if (known == 0)
+        return fth_note_unknown(discovery->gpu, element, "shared_with",
+                                "the size of no other data cache of the SM was measured", error);
     return fth_note(discovery->gpu,
-                    &(struct fth_note){.element = caches[index].element,
+                    &(struct fth_note){.element = element,
                                        .attribute = "shared_with",
                                        .texts = names,
                                        .count = count,
-                                       .confidence = &share_confidence,
+                                       .confidence = &confidence,
                                        .method = "loads on either path evict lines loaded on the "
                                                  "other"},
                     error);
@@ -325,12 +340,7 @@ static enum fth_status find_cache(struct fth_discovery *discovery, struct cache 
         if (!caches[i].present || caches[i].walker.bytes == 0)
             continue;
         FTH_TRY(find_sharing(discovery, &caches[i], cache, &found, error));
-        cache->shares[i] = caches[i].shares[index] = found.sharing == FTH_SHARING_YES;
-        cache->share_confidence[i] = caches[i].share_confidence[index] = found.confidence;
-        if (found.sharing == FTH_SHARING_UNKNOWN)
-            FTH_TRY(fth_note_unknown(
-                discovery->gpu, cache->element, "shared_with",
-                "only one path evicts lines of the other, or only some of them", error));
+        cache->sharing[i] = caches[i].sharing[index] = found;
         if (found.sharing == FTH_SHARING_YES && !cache->same_as)
             cache->same_as = &caches[i];
     }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- confidence ---- */
 
@@ -32,30 +33,47 @@ enum {
     CHANCE_EVENTS = 1
 };
 
-double fth_agreement(const double *values, size_t count, double tolerance)
+/* Sorts the values in place and returns their median. `scratch` has space for as many values. */
+static double median_in_place(double *values, double *scratch, size_t count)
 {
-    double median, *drawn = count ? calloc(count, sizeof *drawn) : NULL;
-    struct fth_rng rng;
-    size_t same = 0;
-    fth_rng_init(&rng, count);
-    bool fine = drawn && fth_quantile_f64(values, count, 0.5, &median, NULL) == FTH_OK;
-    for (size_t draw = 0; fine && draw < FTH_BOOTSTRAP_DRAWS; draw++) {
-        double other = NAN;
-        for (size_t i = 0; i < count; i++)
-            drawn[i] = values[fth_rng_below(&rng, count)];
-        fine = fth_quantile_f64(drawn, count, 0.5, &other, NULL) == FTH_OK;
-        same += fabs(other - median) <= tolerance;
-    }
-    free(drawn);
-    return fine ? (double)(same + 1) / (FTH_BOOTSTRAP_DRAWS + 2) : NAN;
+    fth_sort_f64(values, scratch, count);
+    return fth_quantile_sorted(values, count, 0.5);
 }
 
-double fth_cycles_agreement(const double *values, size_t count)
+enum fth_status fth_agreement(const double *values, size_t count, double tolerance,
+                              double *confidence, struct fth_error *error)
+{
+    struct fth_rng rng;
+    size_t same = 0;
+    *confidence = NAN;
+    if (fth_check_f64(values, count, "compute a confidence", NULL) != FTH_OK)
+        return FTH_OK;
+    double *drawn = calloc(2 * count, sizeof *drawn);
+    if (!drawn)
+        return fth_no_memory(error, "compute a confidence", NULL);
+    memcpy(drawn, values, count * sizeof *drawn);
+    const double median = median_in_place(drawn, drawn + count, count);
+    fth_rng_init(&rng, count);
+    for (size_t draw = 0; draw < FTH_BOOTSTRAP_DRAWS; draw++) {
+        for (size_t i = 0; i < count; i++)
+            drawn[i] = values[fth_rng_below(&rng, count)];
+        same += fabs(median_in_place(drawn, drawn + count, count) - median) <= tolerance;
+    }
+    free(drawn);
+    *confidence = (double)(same + 1) / (FTH_BOOTSTRAP_DRAWS + 2);
+    return FTH_OK;
+}
+
+enum fth_status fth_cycles_agreement(const double *values, size_t count, double *confidence,
+                                     struct fth_error *error)
 {
     double median;
-    if (fth_quantile_f64(values, count, 0.5, &median, NULL) != FTH_OK)
-        return NAN;
-    return fth_agreement(values, count, fmax(same_cycles, same_fraction * median));
+    *confidence = NAN;
+    if (fth_check_f64(values, count, "compute a confidence", NULL) != FTH_OK)
+        return FTH_OK;
+    FTH_TRY(fth_quantile_f64(values, count, 0.5, &median, error));
+    return fth_agreement(values, count, fmax(same_cycles, same_fraction * median), confidence,
+                         error);
 }
 
 /* Returns the probability that a normally distributed estimate of the value is off by at most 0.5

@@ -9,6 +9,7 @@
  *   trace_stats.c          requests, sectors and footprints of a trace
  *   format/container.c     the file format: compressed parts with checksums
  *   format/codec.c         encodes accesses into frames and decodes them
+ *   format/source_positions.c  positions in the source code
  *   format/trace_writer.c  the trace writer: sorts accesses into runs and writes the index
  *   format/trace_reader.c  the trace reader: cursors that merge the runs
  *   import/lines.c         reads text line by line
@@ -46,6 +47,7 @@ struct fth_trace_input {
     const char *name; /* for messages: the path, or "standard input" */
     int fd;           /* can seek */
     enum fth_trace_input_kind kind;
+    const char *binary; /* if the kind is unknown: what kind of binary file it is; NULL: no idea */
 };
 
 /* Opens a file, or standard input with "-", and recognises its kind. `log` can interrupt the
@@ -58,7 +60,8 @@ void fth_trace_input_close(struct fth_trace_input *input);
 FTH_MUST_USE enum fth_status fth_trace_input_rewind(const struct fth_trace_input *input,
                                                     struct fth_error *error);
 /* fth_file_read for an input. */
-FTH_MUST_USE enum fth_status fth_trace_input_read(const struct fth_trace_input *input, size_t limit,
+FTH_MUST_USE enum fth_status fth_trace_input_read(const struct fth_trace_input *input,
+                                                  const struct fth_file_limit *limit,
                                                   struct fth_buffer *content,
                                                   struct fth_error *error);
 
@@ -76,6 +79,7 @@ enum fth_part {
     FTH_PART_LAUNCH = 0x48434e4c,       /* "LNCH": header of a launch */
     FTH_PART_INSTRUCTIONS = 0x54534e49, /* "INST": instructions that later frames refer to */
     FTH_PART_FRAME = 0x4d415246,        /* "FRAM": some accesses of one run */
+    FTH_PART_SOURCES = 0x45435253,      /* "SRCE": positions of instructions in the source */
     FTH_PART_LAUNCH_END = 0x444e454c,   /* "LEND": totals of a launch that is complete */
     FTH_PART_INDEX = 0x58444e49         /* "INDX": repeats all headers; the last part */
 };
@@ -248,6 +252,22 @@ size_t fth_frame_decoder_take(struct fth_frame_decoder *decoder,
                               struct fth_compact_access *accesses, size_t max,
                               enum fth_status *status, struct fth_error *error);
 void fth_frame_decoder_destroy(struct fth_frame_decoder *decoder);
+
+/* ---- source_positions.c ---- */
+
+/* Maximum number of positions that a trace keeps of an instruction in inlined code. Chosen: nvcc
+ * rarely nests inlined functions more than ten deep. */
+enum { FTH_MAX_SOURCE_LEVELS = 32 };
+
+/* Compares what a trace keeps of two lists of positions. */
+bool fth_source_equal(const struct fth_source_position *a, const struct fth_source_position *b);
+/* Copies a list of positions, at most FTH_MAX_SOURCE_LEVELS of them, into the arena. Returns false
+ * if memory is exhausted. */
+bool fth_source_copy(const struct fth_source_position *source, struct fth_arena *arena,
+                     const struct fth_source_position **copy);
+/* Encode and decode the position of one instruction; NULL stands for an unknown position. */
+void fth_put_source(const struct fth_source_position *source, struct fth_buffer *out);
+const struct fth_source_position *fth_get_source(struct fth_bytes *bytes, struct fth_arena *arena);
 
 /* ---- trace_reader.c ---- */
 

@@ -11,8 +11,8 @@
  * launch file. */
 #define _GNU_SOURCE /* memfd_create */
 #include "model/model.h"
-#include "support/ptx_mutator.h"
 #include "ptx/engine.h"
+#include "support/ptx_mutator.h"
 #include "trace/launch/launch.h"
 
 #include <ctype.h>
@@ -257,8 +257,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     write_ptx(end + 3, size - launch_size - 3);
     snprintf(path, sizeof path, "%s/launch.json", folder);
+    const struct fth_launch_options plain = FTH_LAUNCH_OPTIONS(.kernel = NULL);
     check_message(
-        fth_launch_read_text(path, (const char *)data, launch_size, NULL, 0, &launch, &error),
+        fth_launch_read_text(path, (const char *)data, launch_size, &plain, &launch, &error),
         &error);
     if (launch && is_small(launch)) {
         struct fth_buffer first = {0}, second = {0};

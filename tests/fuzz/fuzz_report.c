@@ -123,23 +123,23 @@ static void check_page(const char *text, struct page *page)
  * documents under their names. */
 static void check_data(const struct page *page, const char *const *paths, size_t count)
 {
-    json_t *root = NULL;
+    struct fth_json_document page_data = {0};
     for (size_t i = 0; i < page->data_size; i++)
         if (strchr("<>&", page->data[i]) || (unsigned char)page->data[i] >= 0x80)
             abort();
-    if (fth_json_parse("page", page->data, page->data_size, &root, NULL) != FTH_OK)
+    if (fth_json_parse("page", page->data, page->data_size, &page_data, NULL) != FTH_OK)
         abort();
-    const json_t *documents = json_object_get(root, "documents");
-    if (json_array_size(documents) != count)
+    const struct fth_json *documents = fth_json_get(page_data.root, "documents");
+    if (fth_json_count(documents) != count)
         abort();
     for (size_t i = 0; i < count; i++) {
-        const json_t *entry = json_array_get(documents, i);
-        const char *file = json_string_value(json_object_get(entry, "file"));
-        if (!file || !json_is_object(json_object_get(entry, "document")) ||
+        const struct fth_json *entry = fth_json_item(documents, i);
+        const char *file = fth_json_string(fth_json_get(entry, "file"));
+        if (!file || !fth_json_is(fth_json_get(entry, "document"), FTH_JSON_OBJECT) ||
             (strcmp(file, "?") != 0 && strcmp(file, strrchr(paths[i], '/') + 1) != 0))
             abort();
     }
-    json_decref(root);
+    fth_json_fini(&page_data);
 }
 
 /* Writes the page of the files and checks it. */

@@ -44,7 +44,8 @@ static void mutate(const struct fth_buffer *content)
 static bool replay(const char *path)
 {
     struct fth_buffer content = {0};
-    if (fth_file_read(path, SIZE_MAX / 4, &content, NULL) != FTH_OK)
+    if (fth_file_read(path, FTH_FILE_LIMIT("a file of the test", SIZE_MAX / 4), &content, NULL) !=
+        FTH_OK)
         return false;
     LLVMFuzzerTestOneInput((const uint8_t *)(content.data ? content.data : ""), content.size);
     mutate(&content);

@@ -219,8 +219,11 @@ struct fth_nvml {
     int (*mig_at)(fth_nvml_device device, unsigned index, fth_nvml_device *slice);
 };
 
-/* Returns false if the library is missing or fails to initialise; it then need not be closed. */
-bool fth_nvml_open(struct fth_nvml *nvml);
+/* If the library is missing or fails to initialise, the handle is NULL. FTH_NO_MEMORY: out of
+ * memory.
+ */
+FTH_MUST_USE enum fth_status fth_nvml_open(struct fth_nvml *nvml, struct fth_error *error);
+/* Does nothing if the handle is NULL. */
 void fth_nvml_close(struct fth_nvml *nvml);
 /* Adds the properties that NVML reports to the description, including current values such as clocks
  * and power. `is_full_gpu` is false for a MIG slice. */

@@ -104,16 +104,6 @@ void fth_sim_caches_launch(struct fth_sim_caches *caches, uint64_t l1_bytes)
     caches->l1_bytes = l1_bytes;
 }
 
-void fth_sim_caches_empty(struct fth_sim_caches *caches, uint32_t sm)
-{
-    for (unsigned i = 0; i < caches->plan->array_count; i++) {
-        const struct fth_sim_shape *shape = &caches->plan->arrays[i];
-        struct fth_sim_instance *first = &caches->instances[i][(size_t)sm * shape->per_sm];
-        for (uint32_t k = 0; shape->scope == FTH_SIM_SCOPE_SM && k < shape->per_sm; k++)
-            first[k].launch = 0; /* prepare() empties it before its next use */
-    }
-}
-
 /* Prepares an instance for its first use in a launch: creates it, changes its size, or empties it.
  * Returns NULL if memory is exhausted. */
 static struct fth_cache *prepare(struct fth_sim_caches *caches, unsigned array,
@@ -138,6 +128,12 @@ static struct fth_cache *prepare(struct fth_sim_caches *caches, unsigned array,
             ? create_smaller(shape, size_bytes, seed, &instance->cache, NULL)
             : fth_sim_cache_create(shape, FTH_WRITE_EVICT, seed, &instance->cache, NULL);
     return status == FTH_OK ? instance->cache : NULL;
+}
+
+void fth_sim_caches_empty(struct fth_sim_caches *caches)
+{
+    /* An instance of an earlier launch is emptied when it is used. */
+    caches->launch++;
 }
 
 struct fth_cache *fth_sim_caches_get(struct fth_sim_caches *caches, enum fth_sim_element element,

@@ -68,11 +68,9 @@ void fth_sim_timing_launch(struct fth_sim_timing *timing, uint64_t code_base, ui
 {
     const struct fth_sim_plan *plan = timing->plan;
     fth_sim_l2_launch(&timing->l2, blocks < plan->sms ? blocks : plan->sms);
-    for (uint32_t i = 0; i < plan->sms; i++) {
+    for (uint32_t i = 0; i < plan->sms; i++)
         timing->sms[i].l1.unpaired_reads = timing->sms[i].shared.unpaired_reads =
             timing->sms[i].cluster.unpaired_reads = 0;
-        timing->sms[i].pauses = 0;
-    }
     fth_sim_tlbs_launch(&timing->tlbs);
     fth_sim_caches_launch(&timing->caches,
                           fth_sim_plan_l1_bytes(plan, carveout_percent, shared_bytes));
@@ -260,28 +258,29 @@ static bool on_issue(void *user, const struct fth_ptx_issue *issue)
     return true;
 }
 
-/* Returns how long an access has to wait because another program uses the GPU. A launch runs for a
- * slice, then waits for a pause, and so on. The first access of an SM after the end of a slice
- * waits, and finds the caches of the SM empty. */
-static int64_t wait_for_slice(struct fth_sim_timing *timing, uint32_t sm, int64_t time)
+/* Lets another program run before an access, if it does. Returns the time this takes. */
+static int64_t run_neighbour(struct fth_sim_timing *timing)
 {
-    const struct fth_sim_plan *plan = timing->plan;
-    const int64_t pauses = (time - timing->start + plan->pause) / (plan->slice + plan->pause);
-    if (pauses <= timing->sms[sm].pauses)
+    uint64_t bytes = 0;
+    const int64_t time =
+        fth_sim_noise_neighbour(&timing->noise, timing->plan->l2.size_bytes, &bytes);
+    if (time == 0)
         return 0;
-    timing->sms[sm].pauses = pauses;
-    fth_sim_caches_empty(&timing->caches, sm);
-    return plan->pause;
+    fth_sim_caches_empty(&timing->caches);
+    fth_sim_l2_sweep(&timing->l2, bytes);
+    if (bytes)
+        fth_sim_tlbs_empty(&timing->tlbs);
+    return time;
 }
 
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
     struct fth_sim_timing *timing = user;
     struct fth_sim_warp *warp = warp_of(timing, &access->who);
-    int64_t wait = timing->plan->slice ? wait_for_slice(timing, access->who.sm, warp->issued) : 0;
-    int64_t latency = fth_sim_path_latency(timing, access, warp->issued);
+    int64_t latency = run_neighbour(timing);
+    latency += fth_sim_path_latency(timing, access, warp->issued + latency);
     if (access->kind != FTH_ACCESS_WRITE)
-        latency = fth_sim_noise_add(&timing->noise, latency) + wait;
+        latency = fth_sim_noise_add(&timing->noise, latency);
     int64_t done = warp->issued + latency;
     warp->pending = done > warp->pending ? done : warp->pending;
     int64_t *ready = warp->ready + warp->operand_base;

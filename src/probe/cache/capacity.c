@@ -314,12 +314,13 @@ static enum fth_status find_rates(const struct capacity_search *search, struct c
     FTH_TRY(fth_ask(search->prober, requests, parts, &answers, error));
     uint64_t all = 0, like_miss = 0, hops = 0;
     for (size_t i = 0; i < parts; i++) {
+        remove_interrupted(&answers.items[i], positions);
         for (size_t hop = positions; hop < answers.items[i].count; hop++) {
             const double cycles = answers.items[i].cycles[hop];
             all += cycles > search->threshold;
             like_miss += cycles >= edge->low && cycles <= edge->high;
+            hops += cycles > NO_EVIDENCE;
         }
-        hops += answers.items[i].count - positions;
         search->capacity->samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);

@@ -2,19 +2,7 @@
  * all of them at once: a hop is fast if its line is in L1, slower if it is in L1.5, and slowest if
  * it is in L2. In a walk that starts with cold caches (a *first walk*), the distance between the
  * slower hops is the number of bytes that one miss fetches. The sizes are then found as for any
- * other cache (capacity.c).
- *
- * The constant bank has 64 KiB, and L1.5 may be larger. If L1.5 also holds instructions, the rest
- * of it can be filled with code (Wong et al., "Demystifying GPU Microarchitecture through
- * Microbenchmarking", 2010, who found in this way that the two share a cache): constants are
- * loaded, code is executed, and the constants are timed again.
- *
- *   |<--------------- L1.5 --------------->|
- *   | constants         | code             |        all constants hit
- *   | constants         | code                |     some constants were evicted
- *
- * Constants are evicted when the sum of both exceeds the size of L1.5. A second measurement with
- * fewer constants shows that it is the sum, and not the code alone. */
+ * other cache (capacity.c). constant_code.c finds out whether L1.5 also holds code. */
 #include "probe/cache/probe_cache.h"
 
 #include <math.h>
@@ -25,9 +13,8 @@ static const char operation[] = "find constant caches";
 /* ---- walks over the bank ---- */
 
 enum {
-    BANK_BYTES = 65536, /* CUDA C++ Programming Guide, "Compute Capabilities" */
-    WORD_BYTES = 8,     /* stride of the walks: the smallest element of a chain */
-    WORDS = BANK_BYTES / WORD_BYTES,
+    WORD_BYTES = 8, /* stride of the walks: the smallest element of a chain */
+    WORDS = FTH_CONSTANT_BANK_BYTES / WORD_BYTES,
     REPEATS = 3,            /* of each walk; the median of a hop's times counts */
     FIRST_FOOTPRINT = 1024, /* bytes of the smallest footprint: half of the smallest constant L1 */
     FOOTPRINTS = 7,         /* each twice as large as the previous one, up to the bank */
@@ -43,6 +30,9 @@ enum {
 
 /* Maximum latency of a constant cache as a fraction of the L2's latency. Chosen, not derived. */
 static const double max_l2_fraction = 0.8;
+/* The same for an L1.5 if a slower plateau is the L2's: it is within range_fraction of the L2's
+ * latency, and nearer to it. Chosen: two plateaus are at least plateau_min_gap apart. */
+static const double max_l15_fraction = 0.95;
 /* Conditions for a plateau of hops (struct fth_cluster_options). Chosen, not derived. */
 static const double plateau_min_share = 0.001, plateau_min_gap = 0.1;
 /* A hop is taken as a hop of L1.5 if it is within the 5th to 95th percentile of the plateau of L1.5
@@ -64,6 +54,7 @@ enum {
     /* Parts that the hops of L1.5 are divided into, for the confidence; TIMED_PASSES in
      * load_latency.c is the same number. */
     HOP_PARTS = 15,
+    UNROLLED_LOADS = 32,   /* by the kernel; the fixed cost of other chains differs */
     MIN_L15_BYTES = 16384, /* in a smaller L1.5, the code of the walk may evict constants */
     /* Footprints for the latency and the size of L1.5, relative to the size of L1: at least
      * MIN_BEYOND_L1 times as large, and MANY_L1 times if L1.5 holds as much. L1 holds almost
@@ -94,26 +85,6 @@ static const struct fth_latency_plan l2_plan = {
     .long_count = 256,
 };
 
-/* ---- constants and code ---- */
-
-enum {
-    CODE_PASSES = 2, /* executions of the code between two walks over the constants */
-    MAX_CUTS = 4,    /* lengths of code that find_code_edge() tries at once to narrow its range */
-    MAX_TRIES = 16,  /* lengths of code that double, from FTH_FETCH_BLOCK to FTH_MAX_FETCH: 9 */
-    SAME_BLOCKS = 2  /* see same_sum */
-};
-/* Confidence of the result about code and constants: by Laplace's rule, two measurements that agree
- * give (2 + 1) / (2 + 2). If code and constants share storage, the two measurements are those with
- * two amounts of constants. If they do not share it, there is only one measurement, with one amount
- * of constants; it gets the same confidence, which is chosen, not derived. */
-static const double two_agree_confidence = 0.75;
-/* Code and constants share a cache if the longest code evicts at least this fraction of the
- * constant lines. The sum of the constants and the code that fit together is the size of this
- * cache. Two such sums belong to the same cache if they differ by at most the fraction same_sum or
- * by at most SAME_BLOCKS FTH_FETCH_BLOCKs of code. A sum is the size of an instruction cache if the
- * two differ by less than the fraction same_cache. Chosen, not derived. */
-static const double min_evicted_share = 0.25, same_sum = 0.05, same_cache = 0.1;
-
 /* Intermediate results. The times of hops are in cycles and include the overhead of timing. */
 struct constant_study {
     const struct fth_prober *prober;
@@ -125,6 +96,7 @@ struct constant_study {
     bool disturbed;                     /* slow_rate > 0, or the passes that timed L1 vary */
     double l15_low, l15_high;           /* range of nearly all hops of L1.5 */
     double l2_low, l2_high;             /* range of nearly all hops of L2 */
+    uint64_t l15_fits_bytes; /* largest of the footprints of measure_levels() that fits into L1.5 */
 };
 
 static enum fth_status out_of_memory(struct fth_error *error)
@@ -160,12 +132,32 @@ static void find_ranges(struct constant_study *study, const struct fth_clusters 
             study->l15_high = cluster->p95 + range_cycles;
         }
     }
-    study->l2_low = study->l2_hop * (1 - range_fraction);
+    study->l2_low = fmax(study->l2_hop * (1 - range_fraction), study->l15_high);
     study->l2_high = study->l2_hop * (1 + range_fraction);
 }
 
-/* Finds the levels from the plateaus of the hops. The first plateau is L1. L1.5 is the one with the
- * most hops among the other plateaus below max_l2_fraction of the L2's latency, if there are any.
+/* Returns the plateau of L1.5 among those after the first one; NULL: there is none. It is the one
+ * with the most hops below max_l2_fraction of the L2's latency. If there is none, it may be a
+ * plateau below max_l15_fraction that is followed by the plateau of the L2. */
+static const struct fth_cluster *find_l15_plateau(const struct constant_study *study,
+                                                  const struct fth_clusters *clusters)
+{
+    const struct fth_cluster *found = NULL, *items = clusters->items;
+    for (size_t i = 1; i < clusters->count; i++)
+        if (items[i].median < max_l2_fraction * study->l2_hop &&
+            (!found || items[i].count > found->count))
+            found = &items[i];
+    for (size_t i = 1; i + 1 < clusters->count && !found; i++) {
+        const double next_distance = fabs(items[i + 1].median - study->l2_hop);
+        if (items[i].median < max_l15_fraction * study->l2_hop &&
+            next_distance < range_fraction * study->l2_hop &&
+            next_distance < study->l2_hop - items[i].median)
+            found = &items[i];
+    }
+    return found;
+}
+
+/* Finds the levels from the plateaus of the hops. The first plateau is L1.
  * The threshold between two levels is the geometric mean of their hops, as in capacity.c. */
 static enum fth_status find_levels(struct constant_study *study, const uint32_t *hops, size_t count,
                                    struct fth_error *error)
@@ -182,17 +174,13 @@ static enum fth_status find_levels(struct constant_study *study, const uint32_t 
     if (clusters.count < 2)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "all constant loads take equally long");
-    size_t max = 0;
-    for (size_t i = 1; i < clusters.count; i++)
-        if (clusters.items[i].median < max_l2_fraction * study->l2_hop &&
-            clusters.items[i].count > max) {
-            max = clusters.items[i].count;
-            study->l15_hop = clusters.items[i].median;
-        }
+    const struct fth_cluster *l15 = find_l15_plateau(study, &clusters);
+    if (l15)
+        study->l15_hop = l15->median;
     find_ranges(study, &clusters);
     study->l15_threshold = sqrt(study->l15_hop * study->l2_hop);
-    study->l1_threshold = sqrt(study->l1_hop * (max ? study->l15_hop : study->l2_hop));
-    study->found->has_l15 = max > 0;
+    study->l1_threshold = sqrt(study->l1_hop * (l15 ? study->l15_hop : study->l2_hop));
+    study->found->has_l15 = l15 != NULL;
     return FTH_OK;
 }
 
@@ -236,20 +224,22 @@ static bool is_l15(const struct constant_study *study, uint32_t cycles)
 static enum fth_status set_l15_latency(struct constant_study *study, const uint32_t *hops,
                                        size_t count, struct fth_error *error)
 {
-    double mean, values[HOP_PARTS];
+    double mean, values[HOP_PARTS], confidence = 0;
     struct fth_summary summary;
     const size_t part = count / HOP_PARTS;
     FTH_TRY(fth_summary_u32(hops, count, &summary, error));
     FTH_TRY(fth_core_mean_u32(hops, count, &mean, error));
     for (size_t i = 0; i < HOP_PARTS && part; i++)
         FTH_TRY(fth_core_mean_u32(hops + i * part, part, &values[i], error));
+    if (part)
+        FTH_TRY(fth_cycles_agreement(values, HOP_PARTS, &confidence, error));
     study->found->l15.cycles =
         (struct fth_figure){.value = mean - study->overhead,
                             .low = fmin(summary.p05, mean) - study->overhead,
                             .high = fmax(summary.p95, mean) - study->overhead,
                             .samples = count,
                             .clock_mhz = study->found->l1.cycles.clock_mhz,
-                            .confidence = part ? fth_cycles_agreement(values, HOP_PARTS) : 0};
+                            .confidence = confidence};
     return FTH_OK;
 }
 
@@ -286,6 +276,24 @@ static double find_slow_rate(const struct constant_study *study, const struct ft
     return all ? (double)slow / (double)all : 0;
 }
 
+/* Returns the largest of the footprints up to which all hit L1.5; 0: none. Disturbances explain all
+ * hops that take longer. Hop 0 is skipped, as in find_l15_hops(). */
+static uint64_t find_l15_footprint(const struct constant_study *study,
+                                   const struct fth_answers *answers)
+{
+    uint64_t bytes = 0;
+    for (size_t i = REPEATS; i < answers->count; i++) {
+        const struct fth_samples *walk = &answers->items[i];
+        uint64_t slow = 0;
+        for (size_t hop = 1; hop < walk->count; hop++)
+            slow += walk->cycles[hop] > study->l15_threshold;
+        if ((double)slow > fth_max_by_chance((double)walk->count * study->slow_rate))
+            break;
+        bytes = (uint64_t)FIRST_FOOTPRINT << (i - REPEATS);
+    }
+    return bytes;
+}
+
 /* Computes the median of each hop over its repeats. The hops of the first walks (cold caches) come
  * before those of the footprints. Returns the number of medians. */
 static size_t median_hops(const struct fth_answers *answers, uint32_t *hops)
@@ -316,8 +324,8 @@ static enum fth_status measure_levels(struct constant_study *study, struct fth_e
             /* No walk on another SM may load constants into a cache that SMs share. */
             requests[i].alone = true;
             requests[i].sm = 0;
-            fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CONSTANT, words(BANK_BYTES),
-                            1);
+            fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, FTH_PATH_CONSTANT,
+                            words(FTH_CONSTANT_BANK_BYTES), 1);
             continue;
         }
         struct fth_chain chain = words((uint64_t)FIRST_FOOTPRINT << (i - REPEATS));
@@ -336,6 +344,7 @@ static enum fth_status measure_levels(struct constant_study *study, struct fth_e
     if (found->has_l15)
         find_line_size(hops, study->l15_threshold, &answers, &found->l15);
     study->slow_rate = find_slow_rate(study, &answers);
+    study->l15_fits_bytes = find_l15_footprint(study, &answers);
     study->disturbed = study->disturbed || study->slow_rate > 0;
     if (found->has_l15)
         status = find_l15_hops(study, &answers, error);
@@ -373,7 +382,7 @@ static enum fth_status find_l1(struct constant_study *study, struct fth_error *e
         .carveout_percent = -1,
         .stride_bytes = stride,
         .smallest_bytes = lines < MIN_L1_BYTES ? MIN_L1_BYTES : lines,
-        .largest_bytes = BANK_BYTES,
+        .largest_bytes = FTH_CONSTANT_BANK_BYTES,
         .hit_cycles = study->l1_hop,
         .miss_cycles = isnan(study->l15_hop) ? study->l2_hop : study->l15_hop,
         .disturbed = study->disturbed,
@@ -409,11 +418,12 @@ static enum fth_status find_l15_latency(const struct constant_study *study, stru
 {
     const struct fth_constant_cache *l1 = &study->found->l1;
     struct fth_constant_cache *l15 = &study->found->l15;
-    const uint64_t stride = l1_stride(study->found);
+    const uint64_t stride = l1_stride(study->found), unit = UNROLLED_LOADS * stride;
     /* The longer footprint is twice the shorter one. */
     uint64_t shorter = MANY_L1 * l1->capacity.fits_bytes;
     if (2 * shorter > l15->capacity.fits_bytes / 4 * MAX_L15_QUARTERS)
         shorter = l15->capacity.fits_bytes / 8 * MAX_L15_QUARTERS;
+    shorter = shorter / unit * unit;
     const struct fth_latency_plan plan = {.path = FTH_PATH_CONSTANT,
                                           .carveout_percent = -1,
                                           .stride_bytes = stride,
@@ -435,182 +445,32 @@ static enum fth_status find_l15(struct constant_study *study, struct fth_error *
 {
     struct fth_constant_cache *l15 = &study->found->l15;
     const uint64_t stride = l1_stride(study->found);
-    const struct fth_capacity_plan plan = {
+    struct fth_capacity_plan plan = {
         .path = FTH_PATH_CONSTANT,
         .carveout_percent = -1,
         .stride_bytes = stride,
         /* capacity.c measures the rate of disturbances with the smallest footprint. L1 holds
          * almost nothing of this one, so nearly all its hops are hits in L1.5. */
-        .smallest_bytes = MANY_L1 * study->found->l1.capacity.fits_bytes,
-        .largest_bytes = BANK_BYTES,
+        .smallest_bytes =
+            FTH_MIN(MANY_L1 * study->found->l1.capacity.fits_bytes, study->l15_fits_bytes),
+        .largest_bytes = FTH_CONSTANT_BANK_BYTES,
         .hit_cycles = study->l15_hop,
         .miss_cycles = study->l2_hop,
         .disturbed = study->disturbed,
         .miss_low_cycles = study->l2_low,
         .miss_high_cycles = study->l2_high,
     };
-    FTH_TRY(fth_probe_capacity(study->prober, &plan, &l15->capacity, error));
+    /* What L1 holds is less than what L1.5 holds. */
+    if (plan.smallest_bytes < study->found->l1.capacity.fits_bytes)
+        plan.smallest_bytes = study->found->l1.capacity.fits_bytes;
+    struct fth_error *fault = &study->found->l15_error;
+    enum fth_status status = fth_probe_capacity(study->prober, &plan, &l15->capacity, fault);
+    study->found->l15_status = status;
+    if (status == FTH_INCONCLUSIVE)
+        return FTH_OK;
+    if (status != FTH_OK)
+        return fth_error_move(error, fault);
     return find_l15_latency(study, error);
-}
-
-/* ---- constants and code ---- */
-
-/* For `bytes` of constants: the longest code (in instructions) after which all constants hit, and
- * the shortest that evicts some; 0: none. */
-struct code_edge {
-    uint64_t bytes, fits, evicts;
-};
-
-/* Counts the constant lines that code of each length evicts; 0 if disturbances explain all slow
- * hops. The samples of a request are the times of the CODE_PASSES passes of the code, then those of
- * the hops over the constants. The first hop does not count because the code that times it is
- * fetched then. */
-static enum fth_status count_evicted(const struct constant_study *study, uint64_t bytes,
-                                     const uint64_t *lengths, size_t count, uint64_t *evicted,
-                                     struct fth_error *error)
-{
-    const struct fth_constants *found = study->found;
-    const uint64_t stride = l1_stride(found);
-    struct fth_request *requests = calloc(REPEATS * count, sizeof *requests);
-    if (!requests)
-        return out_of_memory(error);
-    for (size_t i = 0; i < REPEATS * count; i++) {
-        requests[i] = fth_request_make(-1);
-        requests[i].family = FTH_FAMILY_FETCH;
-        requests[i].fetch = (struct fth_fetch){
-            .instructions = lengths[i / REPEATS],
-            .passes = CODE_PASSES,
-            .constants = {.stride_bytes = stride, .count = bytes / stride},
-        };
-    }
-    struct fth_answers answers = {0};
-    enum fth_status status = fth_ask(study->prober, requests, REPEATS * count, &answers, error);
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
-        const struct fth_samples *samples = &answers.items[REPEATS * i];
-        const double hops = (double)(samples->count - CODE_PASSES), rate = study->slow_rate;
-        uint64_t all = 0, steady = 0;
-        for (size_t hop = CODE_PASSES + 1; hop < samples->count; hop++) {
-            unsigned times = 0;
-            for (size_t j = 0; j < REPEATS; j++)
-                times += samples[j].cycles[hop] > study->l15_threshold;
-            all += times;
-            steady += times > REPEATS / 2;
-        }
-        /* As in capacity.c: there are more slow hops than disturbances explain, in total or at
-         * positions that are slow in most repeats. The rate of disturbances was measured
-         * with hits of L1 and is assumed to be the same here. Three repeats form three pairs (so
-         * REPEATS is also the number of pairs). By disturbances alone, a position is therefore slow
-         * in two of the three repeats with a probability of about 3 * rate * rate. */
-        bool some = (double)all > fth_max_by_chance(REPEATS * hops * rate) ||
-                    (double)steady > fth_max_by_chance(REPEATS * hops * rate * rate);
-        evicted[i] = some ? (all + REPEATS - 1) / REPEATS : 0;
-    }
-    fth_answers_fini(&answers);
-    free(requests);
-    return status;
-}
-
-/* Finds the edge: tries lengths of code that double. Then tries up to MAX_CUTS lengths between
- * `fits` and `evicts`, again and again, until these differ by one FTH_FETCH_BLOCK of instructions.
- * `max_evicted` receives the number of lines that the longest code evicts. */
-static enum fth_status find_code_edge(const struct constant_study *study, struct code_edge *edge,
-                                      uint64_t *max_evicted, struct fth_error *error)
-{
-    uint64_t lengths[MAX_TRIES], evicted[MAX_TRIES];
-    size_t count = 0;
-    for (uint64_t n = FTH_FETCH_BLOCK; n <= FTH_MAX_FETCH && count < MAX_TRIES; n *= 2)
-        lengths[count++] = n;
-    *max_evicted = 0;
-    for (bool first = true; count > 0; first = false) {
-        FTH_TRY(count_evicted(study, edge->bytes, lengths, count, evicted, error));
-        if (first)
-            *max_evicted = evicted[count - 1];
-        for (size_t i = 0; i < count; i++) {
-            if (evicted[i]) {
-                edge->evicts = lengths[i];
-                break;
-            }
-            edge->fits = lengths[i];
-        }
-        uint64_t blocks =
-            edge->evicts > edge->fits ? (edge->evicts - edge->fits) / FTH_FETCH_BLOCK : 0;
-        count = blocks <= 1 ? 0 : blocks - 1 < MAX_CUTS ? blocks - 1 : MAX_CUTS;
-        for (size_t i = 0; i < count; i++)
-            lengths[i] = edge->fits + blocks * (i + 1) / (count + 1) * FTH_FETCH_BLOCK;
-    }
-    return FTH_OK;
-}
-
-/* Returns the bytes of constants and code that fit together. */
-static double sum_of(const struct code_edge *edge, const struct fth_code_size *code)
-{
-    return (double)edge->bytes +
-           (double)edge->fits * (double)code->bytes / (double)code->instructions;
-}
-
-/* Returns the index of the instruction cache whose size is nearest to `bytes`; -1: none is near. */
-static int find_level(const struct fth_fetch_levels *code, double bytes)
-{
-    int level = -1;
-    double nearest = same_cache;
-    for (size_t i = 0; i < code->count; i++) {
-        double off = fabs((double)code->items[i].fits_bytes / bytes - 1);
-        if (off < nearest) {
-            nearest = off;
-            level = (int)i;
-        }
-    }
-    return level;
-}
-
-/* Finds out whether L1.5 shares its storage with code: with two amounts of constants, the sum of
- * constants and code that fits must be the same. The result stays FTH_SHARING_UNKNOWN if L1.5 is
- * too small for the test or if the sums differ. */
-static enum fth_status find_sharing(struct constant_study *study,
-                                    const struct fth_fetch_levels *code, struct fth_error *error)
-{
-    struct fth_constants *found = study->found;
-    struct fth_capacity *capacity = &found->l15.capacity;
-    struct code_edge more = {.bytes = BANK_BYTES / 2}, less;
-    while (more.bytes > capacity->fits_bytes / 2)
-        more.bytes /= 2;
-    /* Constants that are in L1 would hit even if L1.5 has evicted them. So there must be more
-     * constants than L1 holds. */
-    if (more.bytes < MIN_BEYOND_L1 * found->l1.capacity.fits_bytes)
-        return FTH_OK;
-    less.bytes = more.bytes / 2;
-    if (less.bytes < MIN_BEYOND_L1 * found->l1.capacity.fits_bytes)
-        less.bytes = more.bytes / 4 * 3; /* the other amount must be clearly smaller */
-    less.fits = less.evicts = 0;
-    uint64_t max_evicted;
-    FTH_TRY(find_code_edge(study, &more, &max_evicted, error));
-    const uint64_t lines =
-        more.bytes / (found->l15.line_bytes ? found->l15.line_bytes : l1_stride(found));
-    if ((double)max_evicted < min_evicted_share * (double)lines) {
-        found->with_code = FTH_SHARING_NO;
-        found->with_code_confidence = two_agree_confidence;
-        return FTH_OK;
-    }
-    FTH_TRY(find_code_edge(study, &less, &max_evicted, error));
-    const double first = sum_of(&more, &code->code), second = sum_of(&less, &code->code);
-    const double block =
-        FTH_FETCH_BLOCK * (double)code->code.bytes / (double)code->code.instructions;
-    if (more.fits == 0 || less.fits == 0 ||
-        fabs(first - second) > fmax(SAME_BLOCKS * block, same_sum * first))
-        return FTH_OK;
-    found->with_code = FTH_SHARING_YES;
-    found->with_code_confidence = two_agree_confidence;
-    const double bytes = fmax(first, second);
-    found->code_level = find_level(code, bytes);
-    /* The capacity found with constants alone is at most the size of the bank, and the code of the
-     * walk takes a part of L1.5 as well. The sum replaces it if the whole bank fits or if the sum
-     * is larger. */
-    if (capacity->misses_bytes == 0 || bytes > (double)capacity->fits_bytes) {
-        capacity->fits_bytes = (uint64_t)bytes;
-        capacity->misses_bytes = (uint64_t)(bytes + block);
-        capacity->confidence = two_agree_confidence;
-    }
-    return FTH_OK;
 }
 
 /* ---- the probe ---- */
@@ -619,7 +479,8 @@ enum fth_status fth_probe_constants(const struct fth_prober *prober,
                                     const struct fth_fetch_levels *code,
                                     struct fth_constants *constants, struct fth_error *error)
 {
-    *constants = (struct fth_constants){.code_level = -1};
+    *constants = (struct fth_constants){
+        .code_level = -1, .with_code_reason = "the instruction caches were not measured"};
     struct constant_study study = {.prober = prober, .found = constants};
     struct fth_figure l2;
     FTH_TRY(find_l1_latency(&study, error));
@@ -629,5 +490,10 @@ enum fth_status fth_probe_constants(const struct fth_prober *prober,
     FTH_TRY(find_l1(&study, error));
     if (constants->has_l15)
         FTH_TRY(find_l15(&study, error));
-    return constants->has_l15 && code ? find_sharing(&study, code, error) : FTH_OK;
+    if (!constants->has_l15 || constants->l15_status != FTH_OK || !code)
+        return FTH_OK;
+    const struct fth_constant_code_plan plan = {.stride_bytes = l1_stride(constants),
+                                                .threshold_cycles = study.l15_threshold,
+                                                .slow_rate = study.slow_rate};
+    return fth_probe_constant_code(prober, &plan, code, constants, error);
 }

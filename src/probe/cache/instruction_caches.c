@@ -349,10 +349,8 @@ static enum fth_status set_cycles(const struct rate_curve *curve, const struct p
                                   .low = summary.p05,
                                   .high = summary.p95,
                                   .samples = count * TIMED_PASSES,
-                                  .clock_mhz = curve->clock_mhz,
-                                  .confidence =
-                                      fth_agreement(rates, count, same_rate * plateau->line.slope)};
-    return FTH_OK;
+                                  .clock_mhz = curve->clock_mhz};
+    return fth_agreement(rates, count, same_rate * plateau->line.slope, &cycles->confidence, error);
 }
 
 static enum fth_status ask_code_size(const struct fth_prober *prober, struct fth_code_size *code,

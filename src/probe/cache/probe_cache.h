@@ -6,6 +6,7 @@
  *   carveout_sizes.c      sizes of L1 for each size of shared memory
  *   instruction_caches.c  instruction caches
  *   constant_caches.c     constant caches
+ *   constant_code.c       whether the constant L1.5 also holds code
  */
 #ifndef FTH_PROBE_CACHE_H
 #define FTH_PROBE_CACHE_H
@@ -143,8 +144,8 @@ struct fth_carveout {
 struct fth_carveouts {
     struct fth_carveout items[FTH_MAX_CARVEOUTS];
     size_t count;
+    double confidence; /* lowest of all sizes of L1 */
     size_t samples;
-    double confidence; /* the least of those of the sizes of L1 */
 };
 /* Finds the carve-outs and the size of L1 at each of them. FTH_INCONCLUSIVE if a step of L1 matches
  * no size of a carve-out, or a size of L1 cannot be measured. */
@@ -196,6 +197,9 @@ FTH_MUST_USE enum fth_status fth_probe_fetch(const struct fth_prober *prober,
 
 /* ---- constant_caches.c ---- */
 
+/* Size of the constant bank (CUDA C++ Programming Guide, "Compute Capabilities"). */
+enum { FTH_CONSTANT_BANK_BYTES = 65536 };
+
 /* One constant cache. */
 struct fth_constant_cache {
     struct fth_figure cycles; /* of a load that hits */
@@ -210,18 +214,40 @@ struct fth_constant_cache {
 struct fth_constants {
     struct fth_constant_cache l1, l15;
     double overhead_cycles; /* of timing one hop */
-    bool has_l15;
-    bool l15_by_passes;          /* latency of L1.5 is from whole passes; otherwise single hops */
-    enum fth_sharing with_code;  /* L1.5 shares storage with an instruction cache */
-    double with_code_confidence; /* of `with_code`, if it is known: 0.75, by Laplace's rule for
-                                  * two measurements that agree */
+    bool has_l15;           /* otherwise no constant load takes longer than a hit in L1 and clearly
+                             * less than a hit in L2 */
+    enum fth_status l15_status; /* of the size of L1.5; not FTH_OK: `l15_error` is the reason */
+    struct fth_error l15_error;
+    bool l15_by_passes;           /* latency of L1.5 is from whole passes; otherwise single hops */
+    enum fth_sharing with_code;   /* L1.5 shares storage with an instruction cache */
+    double with_code_confidence;  /* of `with_code`, if it is known: 0.75, by Laplace's rule for
+                                   * two measurements that agree */
+    const char *with_code_reason; /* why `with_code` is unknown; NULL: it is known */
     int code_level; /* index in `code` of that instruction cache; -1: none has its size */
 };
 /* Measures the constant caches. `code` may be NULL: then `with_code` stays unknown. Fails with
- * FTH_INCONCLUSIVE if constant loads all take equally long, or as long as L2 loads. */
+ * FTH_INCONCLUSIVE if constant loads all take equally long, or as long as L2 loads, or if the size
+ * of L1 is not found. */
 FTH_MUST_USE enum fth_status fth_probe_constants(const struct fth_prober *prober,
                                                  const struct fth_fetch_levels *code,
                                                  struct fth_constants *constants,
                                                  struct fth_error *error);
+
+/* ---- constant_code.c ---- */
+
+/* How constants are walked, and what is known about their loads. */
+struct fth_constant_code_plan {
+    uint64_t stride_bytes;   /* the line of the constant L1 */
+    double threshold_cycles; /* a timed hop that takes longer misses L1.5 */
+    double slow_rate;        /* fraction of hits that take longer */
+};
+/* Finds out whether the constant L1.5 shares its storage with code. `found` has the sizes of both
+ * constant caches; the function sets `with_code` and what belongs to it, and the capacity of L1.5
+ * if code occupies a part of it. */
+FTH_MUST_USE enum fth_status fth_probe_constant_code(const struct fth_prober *prober,
+                                                     const struct fth_constant_code_plan *plan,
+                                                     const struct fth_fetch_levels *code,
+                                                     struct fth_constants *found,
+                                                     struct fth_error *error);
 
 #endif

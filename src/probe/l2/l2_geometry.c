@@ -35,10 +35,12 @@ enum {
 /* ---- tracked lines and touched memory ---- */
 
 enum {
-    /* Tracked lines: one per BYTES_PER_LINE of the L2, within these limits. Chosen: the standard
-     * deviation of a fraction is then at most 6 % with MIN_LINES, and 1.6 % with MAX_LINES. */
-    BYTES_PER_LINE = 1024,
-    MIN_LINES = 64,
+    /* Tracked lines: one per BYTES_PER_LINE of the L2, within these limits, so that they occupy at
+     * most a tenth of an L2 with lines of up to 256 bytes. Together with a touch of 0.8 of the size
+     * (line_footprint at a stride of two lines), they must fit. Chosen: the standard deviation of a
+     * fraction is at most 10 % with MIN_LINES, and 1.6 % with MAX_LINES. */
+    BYTES_PER_LINE = 2560,
+    MIN_LINES = 24,
     MAX_LINES = 1024,
     MAX_LINES_PART = 8,    /* tracked lines are at most this part of the lines of the L2 */
     LONGEST_STRIDE = 1024, /* bytes, of a touch: lines up to half of it can be found */

@@ -172,6 +172,7 @@ void fth_ptx_run_call(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fragme
         return;
     }
     if (function->builtin == BUILTIN_PRINTF) { /* prints nothing and sets no result */
+        __atomic_store_n(&warp->block->run->called_printf, true, __ATOMIC_RELAXED);
         fragment->pc++;
         return;
     }

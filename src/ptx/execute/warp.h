@@ -32,6 +32,8 @@ struct fth_ptx_memory {
 struct fth_ptx_machine {
     const struct fth_ptx_module *module; /* NULL: only memory */
     struct fth_ptx_memory *memory;
+    bool *
+        warned; /* by index of the function: a message said that printf has no effect; NULL: none */
 };
 
 /* Returns the allocation that contains the address, or NULL. */
@@ -147,6 +149,7 @@ struct fth_ptx_run {
     /* Shared by the host threads. */
     uint64_t next_cluster;
     bool stop;
+    bool called_printf;
     uint64_t warp_instructions, thread_instructions;
     void *lock; /* pthread_mutex_t */
     struct fth_error *error;

@@ -26,13 +26,8 @@ static bool parse_directive(struct fth_ptx_parser *parser)
         return fth_ptx_parse_variable(parser, FTH_SPACE_CONST, external);
     if (fth_ptx_lexer_accept(lexer, ".shared"))
         return fth_ptx_parse_variable(parser, FTH_SPACE_SHARED, external);
-    if (fth_ptx_lexer_accept(lexer, ".file")) {
-        fth_ptx_lexer_next(lexer); /* number, name, and optionally a timestamp and a size */
-        fth_ptx_lexer_next(lexer);
-        while (fth_ptx_lexer_accept(lexer, ","))
-            fth_ptx_lexer_next(lexer);
-        return true;
-    }
+    if (fth_ptx_lexer_accept(lexer, ".file"))
+        return fth_ptx_parse_file(parser);
     if (fth_ptx_lexer_accept(lexer, ".pragma") || fth_ptx_lexer_accept(lexer, ".alias"))
         return fth_ptx_skip_statement(parser);
     if (fth_ptx_token_is(&lexer->token, ".section"))
@@ -113,9 +108,10 @@ static bool finish(struct fth_ptx_parser *parser)
         if (!function->has_body)
             function->builtin = fth_ptx_find_builtin(function->name);
     }
-    /* Dynamic shared memory is aligned to 128 bytes. Chosen, not derived: this is more than any PTX
-     * type needs. Limitation: a larger .align has no effect here. */
-    module->dynamic_shared = fth_ptx_align_up(end, 128);
+    /* Dynamic shared memory is aligned to 128 bytes, or more if a declaration says so. Chosen, not
+     * derived: this is more than any PTX type needs. */
+    const uint64_t align = parser->dynamic_align > 128 ? parser->dynamic_align : 128;
+    module->dynamic_shared = fth_ptx_align_up(end, align);
     for (size_t i = 0; i < module->function_count; i++) {
         struct fth_ptx_function *function = &module->functions[i];
         if (!fth_ptx_find_operands(module, function, module->code_bytes))
@@ -148,6 +144,7 @@ static bool parse_module(struct fth_ptx_parser *parser)
     while (parser->lexer.token.kind != TOKEN_END)
         if (!parse_directive(parser))
             return false;
+    fth_ptx_name_files(parser);
     return parser->lexer.status == FTH_OK && finish(parser);
 }
 
@@ -159,6 +156,7 @@ static void parser_destroy(struct fth_ptx_parser *parser)
     free(parser->scoped);
     free(parser->labels);
     free(parser->uses);
+    free(parser->files);
     free(parser);
 }
 
@@ -174,6 +172,10 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
 {
     *out = NULL;
     enum fth_status status = FTH_OK;
+    const char *binary = fth_ptx_binary_kind(text, size);
+    if (binary)
+        return fth_fail(error, FTH_INVALID, "read PTX", name,
+                        "this is %s, not PTX; " FTH_PTX_FROM_BINARY, binary);
     struct fth_ptx_module *module = calloc(1, sizeof *module);
     struct fth_ptx_parser *parser = calloc(1, sizeof *parser);
     if (module) {
@@ -199,22 +201,6 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
 out:
     parser_destroy(parser);
     fth_ptx_destroy(module);
-    return status;
-}
-
-/* Maximum size of a PTX file in bytes, about a hundred times the PTX of a large library. */
-#define MAX_FILE_BYTES ((size_t)1 << 30)
-
-enum fth_status fth_ptx_read_file(const char *path, struct fth_ptx_module **module,
-                                  struct fth_error *error)
-{
-    *module = NULL;
-    struct fth_buffer content = {0};
-    enum fth_status status = fth_file_read(path, MAX_FILE_BYTES, &content, error);
-    if (status == FTH_OK)
-        status =
-            fth_ptx_read_text(path, content.data ? content.data : "", content.size, module, error);
-    fth_buffer_fini(&content);
     return status;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 static const char end_magic[8] = {'f', 't', 'h', 't', 'r', 'e', 'n', 'd'}; /* FTH_TRACE_END */
 /* The offset basis of 64-bit FNV-1a (Fowler, Noll, Vo). */
@@ -98,9 +99,8 @@ enum fth_status fth_container_put(struct fth_container_writer *writer, enum fth_
     size_t stored =
         ZSTD_compressCCtx(writer->zstd, part->data + FTH_PART_HEADER_BYTES, bound,
                           content->data ? content->data : "", content->size, COMPRESSION_LEVEL);
-    if (ZSTD_isError(stored))
-        return fth_fail(error, FTH_INVALID, "write trace", NULL, "zstd: %s",
-                        ZSTD_getErrorName(stored));
+    if (ZSTD_isError(stored)) /* compressing fails for no other reason */
+        return fth_no_memory(error, "write trace", NULL);
     set_fixed(type, 4, part->data);
     set_fixed(content->size, 4, part->data + 4);
     set_fixed(stored, 4, part->data + 8);
@@ -274,6 +274,8 @@ static enum fth_status unpack(const struct fth_container *container, uint64_t of
     if (!fth_buffer_reserve(content, bytes + 1))
         return fth_no_memory(error, "read trace", container->path);
     size_t got = ZSTD_decompress(content->data, bytes, part + FTH_PART_HEADER_BYTES, stored);
+    if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
+        return fth_no_memory(error, "read trace", container->path);
     if (ZSTD_isError(got) || got != bytes)
         return damaged(container, offset, "it cannot be decompressed", error);
     content->size = bytes;

@@ -164,7 +164,8 @@ size_t fth_trace_writer_instruction(struct fth_trace_writer *writer,
         if (other->line == instruction->line && other->index == instruction->index &&
             other->source_file == instruction->source_file &&
             other->source_line == instruction->source_line && other->kind == instruction->kind &&
-            other->bytes == instruction->bytes && other->cache_op == instruction->cache_op)
+            other->bytes == instruction->bytes && other->cache_op == instruction->cache_op &&
+            fth_source_equal(other->source, instruction->source))
             return i;
     }
     size_t count = writer->instruction_count;
@@ -173,6 +174,8 @@ size_t fth_trace_writer_instruction(struct fth_trace_writer *writer,
         !fth_grow((void **)&writer->ids, count, &writer->id_capacity, sizeof *writer->ids))
         return SIZE_MAX;
     writer->instructions[count] = *instruction;
+    if (!fth_source_copy(instruction->source, &writer->arena, &writer->instructions[count].source))
+        return SIZE_MAX;
     writer->ids[count] = UINT32_MAX;
     return writer->instruction_count++;
 }
@@ -266,6 +269,22 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
 
 /* ---- runs ---- */
 
+/* Writes the positions of the instructions from index `first` on, if any is known. */
+static enum fth_status write_sources(struct fth_trace_writer *writer, uint32_t first,
+                                     struct fth_error *error)
+{
+    bool known = false;
+    writer->scratch.size = 0;
+    fth_put_varint(first, &writer->scratch);
+    for (uint32_t i = first; i < writer->written_count; i++) {
+        const struct fth_source_position *source =
+            writer->instructions[writer->written_instructions[i]].source;
+        fth_put_source(source, &writer->scratch);
+        known = known || source;
+    }
+    return known ? put(writer, FTH_PART_SOURCES, NULL, error) : FTH_OK;
+}
+
 /* Assigns file indices to the instructions of a frame that have none yet, and writes these
  * instructions. */
 static enum fth_status number_instructions(struct fth_trace_writer *writer, const uint32_t *order,
@@ -284,8 +303,10 @@ static enum fth_status number_instructions(struct fth_trace_writer *writer, cons
         writer->ids[instruction] = writer->written_count++;
         put_instruction(&writer->instructions[instruction], &writer->scratch);
     }
-    return writer->written_count == before ? FTH_OK
-                                           : put(writer, FTH_PART_INSTRUCTIONS, NULL, error);
+    if (writer->written_count == before)
+        return FTH_OK;
+    FTH_TRY(put(writer, FTH_PART_INSTRUCTIONS, NULL, error));
+    return write_sources(writer, before, error);
 }
 
 static enum fth_status write_frame(struct fth_trace_writer *writer, const uint32_t *order,
