@@ -23,14 +23,36 @@ static void clear_progress(void)
     progress_shown = false;
 }
 
-void cli_message(const char *format, ...)
+__attribute__((format(printf, 1, 0))) static void print_line(const char *format, va_list arguments)
 {
-    va_list arguments;
-    va_start(arguments, format);
     clear_progress();
     fputs("fathom: ", stderr);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
+}
+
+void cli_message(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(format, arguments);
+    va_end(arguments);
+}
+
+/* Whether --quiet was given. */
+static bool quiet;
+
+void cli_be_quiet(void)
+{
+    quiet = true;
+}
+
+void cli_note(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!quiet)
+        print_line(format, arguments);
     va_end(arguments);
 }
 
@@ -58,8 +80,10 @@ int cli_fail(const struct fth_error *error)
 static void log_message(void *user, enum fth_level level, const char *text)
 {
     (void)user;
-    if (level <= FTH_LOG_INFO)
-        cli_message("%s%s", level == FTH_LOG_WARNING ? "warning: " : "", text);
+    if (level == FTH_LOG_WARNING)
+        cli_message("warning: %s", text);
+    else if (level == FTH_LOG_INFO)
+        cli_note("%s", text);
 }
 
 /* ---- times of stages (--verbose) ---- */
@@ -130,7 +154,7 @@ static void show_progress(void *user, const char *what, double fraction)
         if (fraction >= 1)
             print_stage_times();
     }
-    if (!isatty(STDERR_FILENO))
+    if (quiet || !isatty(STDERR_FILENO))
         return;
     clear_progress();
     if (fraction < 1)

@@ -74,9 +74,19 @@ static int bench(const struct cli_arguments *arguments)
     return result;
 }
 
-static const struct cli_option *const options[] = {
-    &cli_option_device, &cli_option_json, &cli_option_csv,  &cli_option_format, &cli_option_output,
-    &cli_option_record, &option_describe, &option_thorough, &cli_option_help,   NULL};
+static const struct cli_option *const options[] = {&cli_option_device,
+                                                   &cli_option_json,
+                                                   &cli_option_csv,
+                                                   &cli_option_format,
+                                                   &cli_option_output,
+                                                   &cli_option_record,
+                                                   &option_describe,
+                                                   &option_thorough,
+                                                   &cli_option_require_gpu,
+                                                   &cli_option_max_instructions,
+                                                   &cli_option_quiet,
+                                                   &cli_option_help,
+                                                   NULL};
 
 static const struct cli_example examples[] = {
     {"fathom bench", "run all benchmarks"},

@@ -410,8 +410,19 @@ static int run(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &cli_option_device, &cli_option_record, &option_store,      &option_runs,     &option_accuracy,
-    &cli_option_json,   &cli_option_format, &cli_option_output, &cli_option_help, NULL,
+    &cli_option_device,
+    &cli_option_record,
+    &option_store,
+    &option_runs,
+    &option_accuracy,
+    &cli_option_json,
+    &cli_option_format,
+    &cli_option_output,
+    &cli_option_require_gpu,
+    &cli_option_max_instructions,
+    &cli_option_quiet,
+    &cli_option_help,
+    NULL,
 };
 
 static const struct cli_example examples[] = {

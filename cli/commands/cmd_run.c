@@ -108,10 +108,10 @@ static void report_totals(const struct fth_launch *launch, const struct fth_laun
     size_t steps = fth_launch_step_count(launch);
     char launches[40];
     snprintf(launches, sizeof launches, "%zu launches", steps);
-    cli_message("%s: %llu warp instructions, %llu thread instructions",
-                steps == 1 ? fth_launch_kernel(launch, 0) : launches,
-                (unsigned long long)totals->warp_instructions,
-                (unsigned long long)totals->thread_instructions);
+    cli_note("%s: %llu warp instructions, %llu thread instructions",
+             steps == 1 ? fth_launch_kernel(launch, 0) : launches,
+             (unsigned long long)totals->warp_instructions,
+             (unsigned long long)totals->thread_instructions);
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -130,14 +130,14 @@ static void report_kernel_time(const char *kernel, const char *device, double *s
     for (size_t i = 0; i < count; i++)
         all += seconds[i];
     if (isnan(all))
-        cli_message("%s on %s: %zu launch%s, not timed", kernel, device, count,
-                    count == 1 ? "" : "es");
+        cli_note("%s on %s: %zu launch%s, not timed", kernel, device, count,
+                 count == 1 ? "" : "es");
     else if (count == 1)
-        cli_message("%s on %s: %.4g us", kernel, device, all * 1e6);
+        cli_note("%s on %s: %.4g us", kernel, device, all * 1e6);
     else
-        cli_message("%s on %s: %zu launches, %.4g us in total, median %.4g us (%.4g to %.4g us)",
-                    kernel, device, count, all * 1e6, seconds[count / 2] * 1e6, seconds[0] * 1e6,
-                    seconds[count - 1] * 1e6);
+        cli_note("%s on %s: %zu launches, %.4g us in total, median %.4g us (%.4g to %.4g us)",
+                 kernel, device, count, all * 1e6, seconds[count / 2] * 1e6, seconds[0] * 1e6,
+                 seconds[count - 1] * 1e6);
 }
 
 /* Prints the times of each kernel, in the order of their first launches. */
@@ -179,8 +179,10 @@ static int run(const struct cli_arguments *arguments)
     if (fth_launch_open(arguments->words[0], &values.options, &launch, &error) != FTH_OK)
         return cli_fail(&error);
     const char *device = cli_value(arguments, &option_on);
-    const struct fth_run_options options = FTH_RUN_OPTIONS(.log = &cli_log, .device = device);
-    if (device && cli_prepare_device(device) != CLI_DONE)
+    struct fth_run_options options = FTH_RUN_OPTIONS(.log = &cli_log, .device = device);
+    if (!cli_parse_max_instructions(arguments, &options.max_instructions))
+        result = CLI_USAGE;
+    else if (device && cli_prepare_device(device) != CLI_DONE)
         result = CLI_FAILED;
     else if (fth_launch_run(launch, &options, &totals, &error) != FTH_OK)
         result = cli_fail(&error);
@@ -196,8 +198,10 @@ static int run(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    CLI_KERNEL_OPTIONS, &cli_option_set,    &option_on,         &option_show,     &option_verify,
-    &cli_option_json,   &cli_option_format, &cli_option_output, &cli_option_help, NULL,
+    CLI_KERNEL_OPTIONS, &cli_option_set,    &cli_option_max_instructions,
+    &option_on,         &option_show,       &option_verify,
+    &cli_option_json,   &cli_option_format, &cli_option_output,
+    &cli_option_quiet,  &cli_option_help,   NULL,
 };
 
 static const struct cli_example examples[] = {

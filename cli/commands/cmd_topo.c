@@ -153,7 +153,8 @@ static int run(const struct cli_arguments *arguments)
 
 #define SHARED_OPTIONS                                                                             \
     &cli_option_device, &cli_option_json, &cli_option_gpu_format, &cli_option_output,              \
-        &option_only, &cli_option_record, &option_thorough, &option_verbose
+        &option_only, &cli_option_record, &option_thorough, &cli_option_require_gpu,               \
+        &cli_option_max_instructions, &option_verbose, &cli_option_quiet
 static const struct cli_option *const options[] = {SHARED_OPTIONS, &cli_option_help, NULL};
 static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_option_version,
                                                         &cli_option_help, NULL};

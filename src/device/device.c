@@ -33,20 +33,21 @@ enum fth_status fth_device_list(void (*each)(void *user, const struct fth_device
 /* Opens the first real GPU. If the computer has none (no driver, or a driver that reports no GPU),
  * opens the default simulated GPU and reports it. A GPU that is present but does not work is an
  * error: figures of a simulated GPU must not be taken for its figures. */
-static enum fth_status open_default(const struct fth_log *log, struct fth_device **device,
-                                    struct fth_error *error)
+static enum fth_status open_default(const struct fth_device_options *options,
+                                    struct fth_device **device, struct fth_error *error)
 {
     struct fth_error fault = FTH_NO_ERROR;
-    enum fth_status status = fth_backend_cuda.open("0", log, device, &fault);
+    enum fth_status status = fth_backend_cuda.open("0", options, device, &fault);
     if (status == FTH_OK)
         return FTH_OK;
-    if (status == FTH_NO_MEMORY || status == FTH_INTERRUPTED || !fth_backend_cuda.is_absent())
+    if (status == FTH_NO_MEMORY || status == FTH_INTERRUPTED || options->require_gpu ||
+        !fth_backend_cuda.is_absent())
         return fth_error_move(error, &fault);
     char text[sizeof fault];
-    fth_log_message(log, FTH_LOG_INFO, "no GPU found (%s)",
+    fth_log_message(options->log, FTH_LOG_INFO, "no GPU found (%s)",
                     fth_error_text(&fault, text, sizeof text));
-    fth_log_message(log, FTH_LOG_INFO, "using the simulated GPU %s instead", default_id);
-    return fth_device_open(default_id, log, device, error);
+    fth_log_message(options->log, FTH_LOG_INFO, "using the simulated GPU %s instead", default_id);
+    return fth_device_open_with(default_id, options, device, error);
 }
 
 /* Returns the backend that a device id names; `*selector` is the part after the colon. NULL, with
@@ -76,15 +77,29 @@ static const struct fth_backend *find_backend(const char *id, const char **selec
 enum fth_status fth_device_open(const char *id, const struct fth_log *log,
                                 struct fth_device **device, struct fth_error *error)
 {
-    const char *selector;
-    *device = NULL;
-    if (!id)
-        return open_default(log, device, error);
-    const struct fth_backend *backend = find_backend(id, &selector, error);
-    return backend ? backend->open(selector, log, device, error) : FTH_NOT_FOUND;
+    const struct fth_device_options options = FTH_DEVICE_OPTIONS(.log = log);
+    return fth_device_open_with(id, &options, device, error);
 }
 
-enum fth_status fth_machine_open(const char *id, const struct fth_log *log,
+enum fth_status fth_device_open_with(const char *id, const struct fth_device_options *given,
+                                     struct fth_device **device, struct fth_error *error)
+{
+    struct fth_device_options options;
+    const char *selector;
+    *device = NULL;
+    FTH_TRY(fth_options_read("fth_device_options", given, &options, sizeof options, error));
+    if (!id)
+        return open_default(&options, device, error);
+    const struct fth_backend *backend = find_backend(id, &selector, error);
+    if (!backend)
+        return FTH_NOT_FOUND;
+    if (options.require_gpu && !backend->is_real)
+        return fth_fail(error, FTH_UNAVAILABLE, "open device", id,
+                        "it is not a GPU of this computer, which is required");
+    return backend->open(selector, &options, device, error);
+}
+
+enum fth_status fth_machine_open(const char *id, const struct fth_device_options *options,
                                  const struct fth_machine_ops **ops, void **machine,
                                  struct fth_error *error)
 {
@@ -97,7 +112,7 @@ enum fth_status fth_machine_open(const char *id, const struct fth_log *log,
     if (!backend->machine)
         return fth_fail(error, FTH_UNSUPPORTED, "launch kernels", id,
                         "this device cannot launch kernels; use cuda:NUMBER or sim:GPU");
-    return backend->machine(selector, log, ops, machine, error);
+    return backend->machine(selector, options, ops, machine, error);
 }
 
 enum fth_status fth_device_create(const char *id, const struct fth_device_ops *ops, void *state,

@@ -89,7 +89,8 @@ struct fth_machine_ops {
 
 /* Opens the machine of the device `id`. The caller closes it with ops->close. FTH_UNSUPPORTED: the
  * device cannot launch kernels, for example because it is a recording. */
-FTH_MUST_USE enum fth_status fth_machine_open(const char *id, const struct fth_log *log,
+FTH_MUST_USE enum fth_status fth_machine_open(const char *id,
+                                              const struct fth_device_options *options,
                                               const struct fth_machine_ops **ops, void **machine,
                                               struct fth_error *error);
 

@@ -103,10 +103,10 @@ static void close_replay(void *state)
 
 static const struct fth_device_ops replay_ops = {describe, measure, NULL, close_replay};
 
-static enum fth_status open_replay(const char *what, const struct fth_log *log,
+static enum fth_status open_replay(const char *what, const struct fth_device_options *options,
                                    struct fth_device **device, struct fth_error *error)
 {
-    (void)log;
+    (void)options;
     *device = NULL;
     if (!*what)
         return fth_fail(error, FTH_INVALID, operation, NULL, "no recording given; use replay:FILE");

@@ -36,9 +36,10 @@ enum { FTH_SIM_SCHEDULERS = 4 }; /* warp schedulers per SM, as on most NVIDIA GP
 FTH_MUST_USE enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
                                                     const struct fth_machine_ops **ops,
                                                     void **machine, struct fth_error *error);
-/* Sets the number of instructions that a warp may issue before the simulator treats the kernel as
- * hung. */
-void fth_sim_set_limit(void *machine, uint64_t instructions);
+/* Limits the launches of a simulated GPU: `max_instructions` is that of struct fth_ptx_launch, and
+ * the callback `interrupted` of the log stops a launch. The log may be NULL; its other callbacks
+ * are not used. Without a call of this function, the defaults apply. */
+void fth_sim_set_limit(void *machine, uint64_t max_instructions, const struct fth_log *log);
 
 /* ---- sim_plan.c ---- */
 

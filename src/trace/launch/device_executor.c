@@ -125,17 +125,20 @@ static enum fth_status load(struct device *device, const char *path, struct fth_
     return status;
 }
 
-enum fth_status fth_device_executor_open(const char *id, const char *ptx_path,
-                                         const struct fth_log *log, struct fth_executor *executor,
+enum fth_status fth_device_executor_open(const struct fth_run_options *options,
+                                         const char *ptx_path, struct fth_executor *executor,
                                          struct fth_error *error)
 {
+    const struct fth_device_options how =
+        FTH_DEVICE_OPTIONS(.log = options->log, .max_instructions = options->max_instructions);
     if (strcmp(ptx_path, "-") == 0)
         return fth_fail(error, FTH_UNSUPPORTED, "load module", ptx_path,
                         "a device cannot read the PTX from standard input; save it to a file");
     struct device *device = calloc(1, sizeof *device);
     if (!device)
         return fth_no_memory(error, "load module", ptx_path);
-    enum fth_status status = fth_machine_open(id, log, &device->ops, &device->machine, error);
+    enum fth_status status =
+        fth_machine_open(options->device, &how, &device->ops, &device->machine, error);
     if (status == FTH_OK) {
         struct fth_machine_facts facts;
         device->ops->facts(device->machine, &facts);
