@@ -385,7 +385,11 @@ enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
     if (!sim)
         return fth_no_memory(error, operation, NULL);
     sim->fault = FTH_NO_ERROR;
-    enum fth_status status = fth_sim_plan_init(&sim->plan, gpu, error);
+    enum fth_status status = fth_sim_check_description(gpu, error);
+    if (status == FTH_OK)
+        status = fth_sim_plan_init(&sim->plan, gpu, error);
+    if (status == FTH_OK)
+        status = fth_sim_check_plan(&sim->plan, error);
     if (status == FTH_OK)
         status = fth_sim_timing_init(&sim->timing, &sim->plan, error);
     if (status == FTH_OK)

@@ -6,6 +6,7 @@
  *   sim_backend.c   opens "sim:h200"
  *   sim_facts.c     what a driver would report
  *   sim_plan.c      parameters, with defaults
+ *   sim_limits.c    figures that are too large to be simulated
  *   sim_timing.c    warps: scoreboard, clock, barriers
  *   sim_fetch.c     instruction fetch
  *   sim_path.c      latency of a memory access
@@ -156,6 +157,16 @@ void fth_sim_plan_fini(struct fth_sim_plan *plan);
  * one (negative: no preference) and needs `shared_bytes` of shared memory. 0: there is no L1. */
 uint64_t fth_sim_plan_l1_bytes(const struct fth_sim_plan *plan, int carveout_percent,
                                uint64_t shared_bytes);
+
+/* ---- sim_limits.c ---- */
+
+/* Refuses a description with a figure outside the range that can be simulated; the error names the
+ * figure, its value and the limit. */
+FTH_MUST_USE enum fth_status fth_sim_check_description(const struct fth_gpu *gpu,
+                                                       struct fth_error *error);
+/* Refuses a plan whose caches and TLBs together have too many lines. */
+FTH_MUST_USE enum fth_status fth_sim_check_plan(const struct fth_sim_plan *plan,
+                                                struct fth_error *error);
 
 /* ---- sim_transfer.c ---- */
 
