@@ -191,7 +191,12 @@ int cli_finish_measurement(int result, enum fth_status status, const struct fth_
         cli_message("interrupted: only the results that were complete by then are shown");
         return CLI_INTERRUPTED;
     }
-    return status == FTH_OK ? result : cli_fail(error);
+    if (status == FTH_OK)
+        return result;
+    result = cli_fail(error);
+    if (has_results)
+        cli_message("only the results that were complete by then are shown");
+    return result;
 }
 
 const struct fth_log cli_log = {log_message, show_progress, is_interrupted, NULL};

@@ -37,12 +37,13 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
     struct fth_bench *bench = NULL;
     enum fth_status status = fth_bench_create(device, &options, &bench, &error);
     bool saved = fth_device_finish(device, &fault) == FTH_OK;
-    int result = bench ? cli_put_bench(arguments, bench) : CLI_DONE;
-    if (bench && result == CLI_DONE)
+    const bool shown = status == FTH_OK || (bench && fth_bench_series_count(bench) > 0);
+    int result = shown ? cli_put_bench(arguments, bench) : CLI_DONE;
+    if (shown && result == CLI_DONE)
         result = put_description(arguments, bench);
     if (!saved)
         result = cli_fail(&fault);
-    result = cli_finish_measurement(result, status, &error, bench != NULL);
+    result = cli_finish_measurement(result, status, &error, shown);
     fth_bench_destroy(bench);
     return result;
 }

@@ -102,6 +102,8 @@ struct fth_run_options {
     /* Maximum number of instructions that a warp may issue in one launch, in the PTX engine and on
      * a simulated GPU; 0: 2^30. All warps of a launch together may issue 1,024 times as many. */
     uint64_t max_instructions;
+    /* Time after which a real GPU counts as hung, in seconds per launch; 0: 3 s. */
+    double max_seconds;
 };
 /* Initialises a struct fth_run_options; the arguments are designated initialisers. */
 #define FTH_RUN_OPTIONS(...) FTH_OPTIONS(struct fth_run_options, __VA_ARGS__)
@@ -122,6 +124,9 @@ FTH_API FTH_MUST_USE enum fth_status fth_launch_run(struct fth_launch *launch,
                                                     struct fth_launch_totals *totals,
                                                     struct fth_error *error);
 
+/* Returns whether the last fth_launch_run could open the device, and therefore ran at least a part
+ * of the launch. False after a failure to open it, and without a run. */
+FTH_API bool fth_launch_was_started(const struct fth_launch *launch);
 /* Returns the time of a step in the last run, in seconds; NAN unless a real GPU ran it. */
 FTH_API double fth_launch_seconds(const struct fth_launch *launch, size_t step);
 

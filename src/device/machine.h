@@ -73,6 +73,8 @@ struct fth_machine_ops {
     enum fth_status (*launch)(void *machine, const struct fth_machine_launch *launch,
                               struct fth_error *error);
     enum fth_status (*wait)(void *machine, double limit_s, struct fth_error *error);
+    /* Fails if the machine is unusable, with the reason. */
+    enum fth_status (*check)(void *machine, struct fth_error *error);
     /* mark queues a time stamp: the start (`end` false) or the end of the timed work. marked_ns
      * returns the time between the two, once all queued work is complete. */
     enum fth_status (*mark)(void *machine, bool end, struct fth_error *error);

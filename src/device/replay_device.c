@@ -38,8 +38,8 @@ static enum fth_status missing(const struct replay *replay, size_t recorded,
     if (recorded)
         snprintf(often, sizeof often, "only %zu answer%s", recorded, recorded == 1 ? "" : "s");
     return fth_fail(error, FTH_UNAVAILABLE, operation, replay->path,
-                    "the recording has %s to: %.280s%s; to record it: fathom topo --device %.40s "
-                    "--record FILE",
+                    "the recording has %s to: %.280s%s; to record it, use the same command with "
+                    "--device %.40s --record FILE",
                     often, replay->key.data, replay->key.size > 280 ? "..." : "",
                     *device ? device : "cuda:0");
 }

@@ -296,6 +296,11 @@ static enum fth_status wait_for_all(void *machine, double limit_s, struct fth_er
     return sim->fault.status == FTH_OK ? FTH_OK : fth_error_move(error, &sim->fault);
 }
 
+static enum fth_status check_usable(void *machine, struct fth_error *error)
+{
+    return wait_for_all(machine, 0, error);
+}
+
 /* ---- time marks and copies ---- */
 
 /* The start mark is the start of the next launch; the end mark is the end of the last one. */
@@ -369,6 +374,7 @@ static const struct fth_machine_ops sim_ops = {.facts = get_facts,
                                                .texture_free = free_texture,
                                                .launch = launch,
                                                .wait = wait_for_all,
+                                               .check = check_usable,
                                                .mark = mark,
                                                .marked_ns = marked_ns,
                                                .copy = copy,
