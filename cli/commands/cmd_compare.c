@@ -263,7 +263,8 @@ const struct cli_command cli_compare = {
     "others is listed, because each of these agrees with two of three. If one of\n"
     "only three GPUs differs, the figure is skipped: one of two is not more than\n"
     "half. If only two GPUs have the figure and they differ, the second one (by file\n"
-    "name) is listed.",
+    "name) is listed. Each simulated GPU is listed, too, because it is not a GPU of\n"
+    "the fleet, and is not compared with the real ones.",
     options,
     examples,
     CLI_WORD_GPU,

@@ -5,11 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct fth_backend *const backends[] = {&fth_backend_cuda, &fth_backend_sim,
                                                      &fth_backend_replay};
 /* The device that is opened if there is no real GPU and the caller names none. */
 static const char default_id[] = "sim:h200";
+/* Maximum number of GPUs of the catalogue among which a similar name is searched. Chosen: several
+ * times the number that come with fathom. */
+enum { MAX_SUGGESTED = 256 };
 
 enum fth_status fth_device_list(void (*each)(void *user, const struct fth_device_info *device),
                                 void *user, struct fth_error *error)
@@ -50,27 +54,62 @@ static enum fth_status open_default(const struct fth_device_options *options,
     return fth_device_open_with(default_id, options, device, error);
 }
 
+/* Writes the id of the simulated GPU that a word without a backend may mean to `id`: a name of the
+ * catalogue, a similar one, or a file. Returns false if it means none. */
+static bool suggest_simulated(const char *word, char *id, size_t size)
+{
+    const char *names[MAX_SUGGESTED], *found = NULL;
+    struct fth_catalogue *catalogue = NULL;
+    size_t count = 0;
+    if (fth_catalogue_open(&catalogue, NULL) == FTH_OK)
+        while (count < MAX_SUGGESTED && (names[count] = fth_catalogue_name(catalogue, count)))
+            if (strcasecmp(names[count++], word) == 0)
+                found = names[count - 1];
+    if (!found && !strchr(word, ':'))
+        found = fth_file_is_regular(word) ? word : fth_suggest(word, names, count);
+    if (found)
+        snprintf(id, size, "sim:%s", found);
+    fth_catalogue_close(catalogue);
+    return found != NULL;
+}
+
+/* Fails because the id does not have the form BACKEND:SELECTOR. `backend` is the one that it names,
+ * without a selector, or NULL. */
+static enum fth_status refuse_id(const char *id, const struct fth_backend *backend,
+                                 struct fth_error *error)
+{
+    static const char expected[] = "expected cuda:NUMBER, sim:GPU or replay:FILE";
+    const char *names[FTH_COUNT(backends)];
+    char near[256] = "";
+    for (size_t i = 0; i < FTH_COUNT(backends); i++)
+        names[i] = backends[i]->name;
+    char word[32];
+    snprintf(word, sizeof word, "%.*s", (int)FTH_MIN(strcspn(id, ":"), sizeof word - 1), id);
+    const char *name = backend ? NULL : fth_suggest(word, names, FTH_COUNT(names));
+    if (backend)
+        return fth_fail(error, FTH_NOT_FOUND, "open device", id, "%s%s", expected,
+                        backend == &fth_backend_sim ? "; 'fathom gpus' lists the GPUs" : "");
+    if (suggest_simulated(id, near, sizeof near) || name)
+        return fth_fail(error, FTH_NOT_FOUND, "open device", id, "%s (did you mean '%s%s'?)",
+                        expected, *near ? near : name, *near ? "" : ":");
+    return fth_fail(error, FTH_NOT_FOUND, "open device", id, "%s", expected);
+}
+
 /* Returns the backend that a device id names; `*selector` is the part after the colon. NULL, with
  * an error, if the id does not have the form BACKEND:SELECTOR. */
 static const struct fth_backend *find_backend(const char *id, const char **selector,
                                               struct fth_error *error)
 {
-    const char *names[FTH_COUNT(backends)];
-    const char *colon = strchr(id, ':');
-    size_t size = colon ? (size_t)(colon - id) : strlen(id);
-    for (size_t i = 0; i < FTH_COUNT(backends); i++) {
-        names[i] = backends[i]->name;
-        if (strlen(names[i]) == size && strncmp(id, names[i], size) == 0 && colon && colon[1]) {
-            *selector = colon + 1;
-            return backends[i];
-        }
+    const struct fth_backend *named = NULL;
+    const size_t size = strcspn(id, ":");
+    for (size_t i = 0; i < FTH_COUNT(backends); i++)
+        if (strlen(backends[i]->name) == size && strncmp(id, backends[i]->name, size) == 0)
+            named = backends[i];
+    if (named && id[size] && id[size + 1]) {
+        *selector = id + size + 1;
+        return named;
     }
-    char word[32];
-    snprintf(word, sizeof word, "%.*s", (int)(size < sizeof word ? size : sizeof word - 1), id);
-    const char *near = fth_suggest(word, names, FTH_COUNT(names));
-    fth_fail(error, FTH_NOT_FOUND, "open device", id,
-             "expected cuda:NUMBER, sim:GPU or replay:FILE%s%s%s", near ? " (did you mean '" : "",
-             near ? near : "", near ? ":'?)" : "");
+    (void)refuse_id(id, named, error);
     return NULL;
 }
 

@@ -124,7 +124,7 @@ static struct fth_request of_family(enum fth_family family)
 
 static void measure(struct fth_device *device)
 {
-    enum { COUNT = 6 };
+    enum { COUNT = 5 };
     const struct fth_chain chain = {.stride_bytes = 128, .count = 64};
     struct fth_request requests[COUNT] = {fth_request_make(50), fth_request_make(-1)};
     fth_request_add(&requests[0], FTH_STEP_WALK, FTH_PATH_CA, chain, 1);
@@ -139,19 +139,11 @@ static void measure(struct fth_device *device)
                                              .threads = 64,
                                              .vector_bytes = 16,
                                              .passes = 1};
-    requests[3] = of_family(FTH_FAMILY_OPERATE);
-    requests[3].operate = (struct fth_operate){.operation = FTH_ATOMIC_SHARED,
-                                               .chains = 1,
-                                               .threads = 32,
-                                               .sms = 1,
-                                               .rounds = 1,
-                                               .passes = 1,
-                                               .stride_bytes = 4};
-    requests[4] = of_family(FTH_FAMILY_CLUSTER);
-    requests[4].cluster =
+    requests[3] = of_family(FTH_FAMILY_CLUSTER);
+    requests[3].cluster =
         (struct fth_cluster_chase){.size = 2, .target = 1, .chain = chain, .passes = 1};
-    requests[5] = of_family(FTH_FAMILY_TRANSFER);
-    requests[5].transfer =
+    requests[4] = of_family(FTH_FAMILY_TRANSFER);
+    requests[4].transfer =
         (struct fth_transfer){.kind = FTH_TRANSFER_WITHIN, .repeats = 2, .bytes = 4096};
     for (size_t i = 0; i < COUNT; i++) {
         struct fth_samples samples;

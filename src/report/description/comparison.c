@@ -273,15 +273,25 @@ struct fleet {
     const struct fth_gpu *const *gpus;
     const char *const *names;
     size_t count;
+    size_t simulated; /* number of GPUs that are simulated */
     /* The attribute that is being compared: its values, and the GPUs that have them. */
     const struct fth_attribute **figures;
     size_t *gpu_indices;
     size_t figure_count;
 };
 
-/* Returns whether two GPUs have the same name. */
+static bool is_simulated(const struct fth_gpu *gpu)
+{
+    const char *backend = fth_gpu_text(gpu, "device", "backend");
+    return backend && strcmp(backend, "simulated") == 0;
+}
+
+/* Returns whether two GPUs are compared: they have the same name, and both or none of them is
+ * simulated. */
 static bool are_siblings(const struct fth_gpu *a, const struct fth_gpu *b)
 {
+    if (is_simulated(a) != is_simulated(b))
+        return false;
     const char *first = fth_gpu_text(a, "device", "name");
     const char *second = fth_gpu_text(b, "device", "name");
     return first && second && strcmp(first, second) == 0;
@@ -370,6 +380,24 @@ static void compare_section(struct fleet *fleet, size_t first, const char *secti
     }
 }
 
+/* Adds a row for each simulated GPU: it is not a GPU of the fleet. It is measured, for example, on
+ * a node without a driver. */
+static void add_simulated(struct fleet *fleet)
+{
+    for (size_t i = 0; i < fleet->count; i++) {
+        struct fth_cell *row = is_simulated(fleet->gpus[i]) ? add_row(&fleet->rows) : NULL;
+        if (!row)
+            continue;
+        row[0].text = fleet->names[i];
+        row[1].text = "device";
+        row[2].text = "backend";
+        row[3].text = "simulated";
+        row[4].text = "a real GPU";
+        row[5].number = NAN;
+        fleet->simulated++;
+    }
+}
+
 /* Orders rows by GPU, element and attribute. */
 static int by_gpu(const void *a, const void *b)
 {
@@ -396,8 +424,15 @@ static enum fth_status put_fleet(const char *format, struct fleet *fleet, struct
                           fleet->count);
         return fleet->rows.failed ? fth_no_memory(error, "compare", NULL) : FTH_OK;
     }
-    return put_table(format, &fleet->rows, columns, FTH_COUNT(columns), fleet->options->report, out,
-                     error);
+    FTH_TRY(put_table(format, &fleet->rows, columns, FTH_COUNT(columns), fleet->options->report,
+                      out, error));
+    if (fleet->rows.human_readable && fleet->simulated)
+        fth_buffer_format(out,
+                          "%zu of %zu descriptions are of simulated GPUs, which were not compared "
+                          "with real ones; use 'fathom topo --require-gpu' to measure only real "
+                          "GPUs.\n",
+                          fleet->simulated, fleet->count);
+    return FTH_OK;
 }
 
 enum fth_status fth_report_fleet(const char *format, const struct fth_compare_options *options,
@@ -422,6 +457,8 @@ enum fth_status fth_report_fleet(const char *format, const struct fth_compare_op
         for (size_t j = 0; j < fth_gpu_element_count(gpus[i]); j++)
             compare_section(&fleet, i, fth_gpu_element_name(gpus[i], j));
     }
+    if (!fleet.rows.failed)
+        add_simulated(&fleet);
     enum fth_status status = put_fleet(format, &fleet, &out, error);
     *count = fleet.rows.count;
     if (status == FTH_OK)
