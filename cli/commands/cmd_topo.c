@@ -49,8 +49,9 @@ static void report_missing(const char *only, const struct fth_gpu *gpu)
         const struct fth_attribute *attribute;
         bool found = false;
         for (size_t i = 0; (attribute = fth_gpu_attribute_at(gpu, name, i)) && !found; i++)
-            found =
-                attribute->source == FTH_SOURCE_MEASURED || attribute->source == FTH_SOURCE_DERIVED;
+            found = attribute->source == FTH_SOURCE_MEASURED ||
+                    attribute->source == FTH_SOURCE_SIMULATED ||
+                    attribute->source == FTH_SOURCE_DERIVED;
         if (!found && !fth_gpu_unknown_at(gpu, name, 0, &unknown))
             cli_message("no figure of '%s' was measured", name);
     }

@@ -208,6 +208,7 @@ void fth_sim_port_fini(struct fth_sim_port *port);
 /* A unit that serves one request per cycle. Requests may be added in any order of time. */
 struct fth_sim_slots {
     struct fth_sim_slot_word *ring; /* NULL until first used */
+    unsigned bits;                  /* log2 of the words of the ring, of 64 cycles each */
     bool failed;                    /* there was no memory for the ring */
 };
 

@@ -20,7 +20,7 @@ static void requests_reserve_the_first_free_cycles(void **state)
 {
     (void)state;
     const int64_t cycle = FTH_SIM_CYCLE;
-    struct fth_sim_slots slots = {0};
+    struct fth_sim_slots slots = {.bits = 12};
     assert_int_equal(fth_sim_slots_take(&slots, 10 * cycle, 1), 0);
     assert_int_equal(fth_sim_slots_take(&slots, 10 * cycle, 1), cycle);
     assert_int_equal(fth_sim_slots_take(&slots, 10 * cycle + 500, 2), cycle * 3 / 2);
