@@ -40,20 +40,19 @@ static int check_only(const char *only)
     return result;
 }
 
-/* Prints which elements of --only have neither a measured figure nor a reason for its absence. */
+/* Prints why an element of --only has no figure. */
 static void report_missing(const char *only, const struct fth_gpu *gpu)
 {
     char name[64];
-    const char *unknown;
     while (next_element(&only, name, sizeof name)) {
         const struct fth_attribute *attribute;
+        const char *unknown, *reason;
         bool found = false;
         for (size_t i = 0; (attribute = fth_gpu_attribute_at(gpu, name, i)) && !found; i++)
-            found = attribute->source == FTH_SOURCE_MEASURED ||
-                    attribute->source == FTH_SOURCE_SIMULATED ||
-                    attribute->source == FTH_SOURCE_DERIVED;
-        if (!found && !fth_gpu_unknown_at(gpu, name, 0, &unknown))
-            cli_message("no figure of '%s' was measured", name);
+            found = attribute->source != FTH_SOURCE_NONE;
+        reason = found ? NULL : fth_gpu_unknown_at(gpu, name, 0, &unknown);
+        if (reason)
+            cli_message("no figure of '%s' was measured; %s: %s", name, unknown, reason);
     }
 }
 
