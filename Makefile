@@ -6,6 +6,8 @@
 #   make test       build and test it            make fuzz       search for inputs that break it
 #   make bench      build and time it            make dist       build portable archives in dist/
 #   make install    install to PREFIX            make docs       regenerate man page and completions
+#   make mutants    check that tests notice faults  make coverage   lines and branches that tests execute
+#   make faults     let allocations and system calls fail, one at a time
 #   make clean
 #
 # Variables: BUILD (build folder), CC (compiler), PREFIX (default /usr/local). CI=true turns warnings
@@ -15,7 +17,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SECONDS ?= 60
 
-.PHONY: all tests run test bench lint sanitize fuzz dist docs install clean closure counters
+.PHONY: all tests run test bench lint sanitize fuzz faults dist docs install clean closure counters mutants coverage
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -61,21 +63,40 @@ lint:
 	@$(MAKE) --no-print-directory tests
 	@scripts/lint $(BUILD)
 
+# Runs each fuzz target for SECONDS; TARGETS='ptx model' selects some.
 fuzz:
 	@scripts/install-deps lint
-	@scripts/fuzz $(SECONDS)
+	@scripts/fuzz $(SECONDS) $(TARGETS)
+
+# Changes one token of src/ at a time; a test must fail. ARGS: options and folders, see 'scripts/mutants --help'.
+mutants:
+	@scripts/install-deps test
+	@scripts/mutants $(ARGS)
+
+# Lines and branches of src/ that the tests execute. ARGS: see 'scripts/coverage --help'.
+coverage:
+	@scripts/install-deps test
+	@scripts/coverage $(ARGS)
+
+# Lets every allocation and system call of every command in tests/faults/cases.py fail, one at a time. Prints one line per command and
+# kind of call. Takes ten minutes.
+faults:
+	@scripts/install-deps test
+	@$(MAKE) --no-print-directory tests
+	tests/faults/run --all $(BUILD)/fathom $(BUILD)/tests/libinject.so $(BUILD)/tests/standin
 
 dist:
 	@scripts/install-deps dist
 	@scripts/dist
 
-# Measures more random simulated GPUs than 'make test' does. Takes ten minutes.
+# Measures more random simulated GPUs than 'make test' does, in as many processes as there are processors. Takes an hour and a half of
+# processor time. Both campaigns run even if the first one fails.
+JOBS ?= $(shell nproc)
 closure:
 	@scripts/install-deps test
 	@$(MAKE) --no-print-directory tests
-	$(BUILD)/tests/test_closure 1 500
-	$(BUILD)/tests/test_closure noisy published
-	$(BUILD)/tests/test_closure noisy 1 200
+	@result=0; for arguments in 'noisy published' '1 1000' 'noisy 1 500'; do \
+	  echo "test_closure $$arguments"; $(BUILD)/tests/test_closure jobs=$(JOBS) $$arguments || result=1; done; exit $$result
 
 # Compares traces of the workloads, at the sizes in their launch files, with the counters of an H200.
 # Takes a minute.

@@ -6,6 +6,7 @@
  *   help.c        help for the terminal              man.c         man page
  *   cli_output.c  results, errors, progress, codes   cli_device.c  opening the device
  *   cli_launch.c  options for launches               parameters.c  cache model parameters
+ *   cli_installation.c   documents and examples that are installed with the program
  *   commands/     one command each
  */
 #ifndef FATHOM_CLI_H
@@ -95,9 +96,9 @@ const struct cli_command *cli_command_find(const char *name);
 
 /* Options that several commands share. */
 extern const struct cli_option cli_option_device, cli_option_json, cli_option_csv,
-    cli_option_format, cli_option_gpu_format, cli_option_output, cli_option_record, cli_option_help,
-    cli_option_version, cli_option_man, cli_option_require_gpu, cli_option_max_instructions,
-    cli_option_quiet;
+    cli_option_format, cli_option_gpu_format, cli_option_output, cli_option_record,
+    cli_option_max_bytes, cli_option_help, cli_option_version, cli_option_man,
+    cli_option_require_gpu, cli_option_max_instructions, cli_option_quiet;
 
 /* Parses the `count` words after the command. Returns CLI_DONE, or CLI_USAGE after a message on
  * stderr. */
@@ -106,6 +107,10 @@ int cli_parse(const struct cli_command *command, int count, char *const words[],
 /* Returns the value of the option, "" for an option without a value, or NULL if the option was not
  * given. If it was given several times, the last value counts. */
 const char *cli_value(const struct cli_arguments *arguments, const struct cli_option *option);
+/* Parses the value of the option as a size such as 32K. Leaves *bytes unchanged if the option was
+ * not given. On failure it prints an error and returns the exit code. */
+int cli_parse_size(const struct cli_arguments *arguments, const struct cli_option *option,
+                   uint64_t *bytes);
 
 /* ---- parameters.c ---- */
 
@@ -128,7 +133,7 @@ int cli_apply_settings(const struct cli_arguments *arguments, const struct cli_o
 
 /* Options of the commands that launch kernels. */
 extern const struct cli_option cli_option_entry, cli_option_grid, cli_option_block,
-    cli_option_shared, cli_option_arg, cli_option_seed, cli_option_set;
+    cli_option_shared, cli_option_arg, cli_option_seed, cli_option_set, cli_option_allow_files;
 /* Those of them that apply to PTX files, for the option table of a command. */
 #define CLI_KERNEL_OPTIONS                                                                         \
     &cli_option_entry, &cli_option_grid, &cli_option_block, &cli_option_shared, &cli_option_arg,   \
@@ -166,6 +171,12 @@ void cli_print_help(const struct cli_command *command);
 /* Returns the meaning of the exit code with this index and sets *code; NULL past the last one. */
 const char *cli_exit_meaning(size_t index, int *code);
 void cli_print_man(void);
+
+/* ---- cli_installation.c ---- */
+
+/* Finds the folder of the installation that contains docs/ and examples/. Returns false if the
+ * program is not installed. */
+bool cli_find_documents(char *folder, size_t size);
 
 /* ---- cli_device.c ---- */
 

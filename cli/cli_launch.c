@@ -23,6 +23,10 @@ const struct cli_option cli_option_set = {
     "set", 's', "NAME=VALUE", CLI_WORD_NONE,
     "change a problem size that the launch file defines, such as N=256; can be repeated"};
 
+const struct cli_option cli_option_allow_files = {
+    "allow-files", 0, NULL, CLI_WORD_NONE,
+    "let launch files read files outside of their own folder; without it, fathom refuses them"};
+
 /* Parses up to three sizes such as "4", "4,2" or "4x2x1". Dimensions that are not given keep their
  * value. */
 static bool parse_shape(const char *text, uint32_t shape[3])
@@ -91,11 +95,11 @@ int cli_read_launch_options(const struct cli_arguments *arguments, const struct 
     uint64_t shared_bytes = 0;
     const char *grid = cli_value(arguments, &cli_option_grid);
     const char *block = cli_value(arguments, &cli_option_block);
-    const char *shared = cli_value(arguments, &cli_option_shared);
     *options = (struct fth_launch_options)FTH_LAUNCH_OPTIONS(.sizes = values->sizes,
                                                              .kernel = cli_value(arguments,
                                                                                  &cli_option_entry),
                                                              .arguments = values->arguments);
+    options->allow_files = cli_value(arguments, &cli_option_allow_files) != NULL;
     if ((grid && !parse_shape(grid, options->grid)) ||
         (block && !parse_shape(block, options->block))) {
         cli_message("--grid and --block require one to three numbers, such as 64 or 16,16");
@@ -105,9 +109,9 @@ int cli_read_launch_options(const struct cli_arguments *arguments, const struct 
         return CLI_USAGE;
     if (cli_value(arguments, &cli_option_seed))
         options->seed = &values->seed;
-    struct fth_error error = FTH_NO_ERROR;
-    if (shared && fth_size_parse(shared, &shared_bytes, &error) != FTH_OK)
-        return cli_fail(&error);
+    const int result = cli_parse_size(arguments, &cli_option_shared, &shared_bytes);
+    if (result != CLI_DONE)
+        return result;
     options->shared_bytes = (size_t)shared_bytes;
     options->size_count = collect(arguments, set, set != &cli_option_set, values->sizes);
     options->argument_count = collect(arguments, &cli_option_arg, false, values->arguments);

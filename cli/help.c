@@ -73,6 +73,24 @@ static void print_commands(void)
         printf("  %-12s %s\n", command->name, command->summary);
 }
 
+static bool refers_to_documents(const char *text)
+{
+    return strstr(text, "docs/") || strstr(text, "examples/");
+}
+
+/* Says where the documents and examples are that the help refers to, if they are installed. */
+static void print_documents(const struct cli_command *command)
+{
+    char folder[4096];
+    bool refers = refers_to_documents(command->description);
+    for (size_t i = 0; command->options[i]; i++)
+        refers = refers || refers_to_documents(command->options[i]->help);
+    for (const struct cli_example *example = command->examples; example->command; example++)
+        refers = refers || refers_to_documents(example->command);
+    if (refers && cli_find_documents(folder, sizeof folder))
+        printf("\ndocs/ and examples/ are in %s.\n", folder);
+}
+
 void cli_print_help(const struct cli_command *command)
 {
     const char *space = *command->name ? " " : "";
@@ -87,6 +105,7 @@ void cli_print_help(const struct cli_command *command)
             printf("  %-36s %s\n", example->command, example->caption);
         else
             printf("  %s\n      %s\n", example->command, example->caption);
+    print_documents(command);
     if (*command->name)
         return;
     int code;

@@ -37,6 +37,10 @@ const struct cli_option cli_option_max_instructions = {
 const struct cli_option cli_option_quiet = {
     "quiet", 'q', NULL, CLI_WORD_NONE,
     "print no notes and no progress on standard error, only warnings and errors"};
+const struct cli_option cli_option_max_bytes = {
+    "max-bytes", 0, "SIZE", CLI_WORD_NONE,
+    "maximum size of the files of points that are read, after decompression, such as 4G (default: "
+    "1G)"};
 const struct cli_option cli_option_help = {"help", 'h', NULL, CLI_WORD_NONE, "show this help"};
 const struct cli_option cli_option_version = {"version", 'V', NULL, CLI_WORD_NONE,
                                               "print the version"};
@@ -50,6 +54,16 @@ const char *cli_value(const struct cli_arguments *arguments, const struct cli_op
         if (arguments->options[i] == option)
             return arguments->values[i];
     return NULL;
+}
+
+int cli_parse_size(const struct cli_arguments *arguments, const struct cli_option *option,
+                   uint64_t *bytes)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    const char *text = cli_value(arguments, option);
+    if (text && fth_size_parse(text, bytes, &error) != FTH_OK)
+        return cli_fail(&error);
+    return CLI_DONE;
 }
 
 static int usage_error(const struct cli_command *command)

@@ -123,8 +123,9 @@ static int load_folder(struct gpus *gpus, const char *folder)
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, is_description, alphasort);
     if (count < 0) {
-        cli_message("read folder '%s': %s", folder, strerror(errno));
-        return CLI_USAGE;
+        const int fault = errno;
+        cli_message("read folder '%s': %s", folder, strerror(fault));
+        return fault == ENOENT || fault == ENOTDIR || fault == EACCES ? CLI_USAGE : CLI_FAILED;
     }
     int faults = gpus_init(gpus, (size_t)count);
     const bool allocated = faults == CLI_DONE;

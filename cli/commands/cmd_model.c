@@ -143,6 +143,7 @@ static const struct cli_option *const options[] = {
     &option_curve,
     &option_l1_off,
     CLI_KERNEL_OPTIONS,
+    &cli_option_allow_files,
     &cli_option_max_instructions,
     &cli_option_threads,
     &cli_option_json,

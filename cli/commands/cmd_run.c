@@ -220,6 +220,7 @@ static int run(const struct cli_arguments *arguments)
 static const struct cli_option *const options[] = {
     CLI_KERNEL_OPTIONS,
     &cli_option_set,
+    &cli_option_allow_files,
     &cli_option_max_instructions,
     &option_on,
     &option_max_seconds,

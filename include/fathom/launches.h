@@ -27,8 +27,10 @@ FTH_API FTH_MUST_USE enum fth_status fth_launch_create(const char *path, const c
                                                        struct fth_error *error);
 /* Reads a launch file (docs/launch-files.md). A launch file can define named numbers, called sizes,
  * such as N, and compute buffers, grids and arguments from them. Each of `sizes` has the form
- * "NAME=VALUE" and replaces the value that the file gives to the size NAME. Statuses are as for
- * fth_launch_create; also FTH_INVALID if the file has no size NAME. */
+ * "NAME=VALUE" and replaces the value that the file gives to the size NAME. The files that it names
+ * must be regular files below its folder; fth_launch_open has an option to allow others. Statuses
+ * are as for fth_launch_create; also FTH_INVALID if the file has no size NAME, or names a file that
+ * it may not read. */
 FTH_API FTH_MUST_USE enum fth_status fth_launch_read(const char *path, const char *const *sizes,
                                                      size_t size_count, struct fth_launch **launch,
                                                      struct fth_error *error);
@@ -71,6 +73,8 @@ struct fth_launch_options {
     const char *const *arguments; /* of the kernel, as for fth_launch_argument */
     size_t argument_count;
     const uint64_t *seed; /* of random buffers; default: 1 */
+    /* For launch files: they may name any file. Default: only files below their own folder. */
+    bool allow_files;
 };
 /* Initialises a struct fth_launch_options; the arguments are designated initialisers. */
 #define FTH_LAUNCH_OPTIONS(...) FTH_OPTIONS(struct fth_launch_options, __VA_ARGS__)

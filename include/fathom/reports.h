@@ -114,8 +114,8 @@ FTH_API FTH_MUST_USE enum fth_status fth_report_compare(const char *format,
  * attribute is not reported. If only two GPUs have the attribute, the value of the first one is the
  * usual value. Simulated GPUs (device.backend is "simulated") are compared only with each other,
  * and each has a row of its own, with the attribute `backend`. `names` identify the GPUs in the
- * table; *count gets the number of its rows. `options` may be NULL. FTH_INVALID: as for
- * fth_report_table. */
+ * table; *count gets the number of its rows. In JSON, the table is a fathom-fleet/1 document
+ * (docs/report.md). `options` may be NULL. FTH_INVALID: as for fth_report_table. */
 FTH_API FTH_MUST_USE enum fth_status fth_report_fleet(const char *format,
                                                       const struct fth_compare_options *options,
                                                       const struct fth_gpu *const *gpus,

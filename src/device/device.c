@@ -44,8 +44,10 @@ static enum fth_status open_default(const struct fth_device_options *options,
     enum fth_status status = fth_backend_cuda.open("0", options, device, &fault);
     if (status == FTH_OK)
         return FTH_OK;
-    if (status == FTH_NO_MEMORY || status == FTH_INTERRUPTED || options->require_gpu ||
-        !fth_backend_cuda.is_absent())
+    bool absent = false;
+    if (status != FTH_NO_MEMORY && status != FTH_INTERRUPTED && !options->require_gpu)
+        FTH_TRY(fth_backend_cuda.is_absent(&absent, error));
+    if (!absent)
         return fth_error_move(error, &fault);
     char text[sizeof fault];
     fth_log_message(options->log, FTH_LOG_INFO, "no GPU found (%s)",

@@ -5,6 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Writes the scope of an element. It is not measured: CUDA guarantees that the blocks of a cluster
+ * run on one GPC, and the other elements are parts of an SM on all supported GPUs. */
+static enum fth_status note_scope(struct fth_gpu *gpu, const char *element, const char *scope,
+                                  struct fth_error *error)
+{
+    return fth_note(gpu,
+                    &(struct fth_note){.element = element,
+                                       .attribute = "scope",
+                                       .text = scope,
+                                       .source = FTH_SOURCE_DERIVED,
+                                       .method = "from the architecture"},
+                    error);
+}
+
 /* ---- shared memory ---- */
 
 static enum fth_status find_shared(struct fth_discovery *discovery, struct fth_error *error)
@@ -41,8 +55,7 @@ static enum fth_status find_cluster_shared(struct fth_discovery *discovery, stru
     }
     if (status != FTH_OK)
         return status;
-    FTH_TRY(fth_note(
-        gpu, &(struct fth_note){.element = element, .attribute = "scope", .text = "gpc"}, error));
+    FTH_TRY(note_scope(gpu, element, "gpc", error));
     FTH_TRY(fth_note(gpu,
                      &(struct fth_note){.element = element,
                                         .attribute = "latency_cycles",
@@ -95,8 +108,7 @@ static enum fth_status note_code(struct fth_discovery *discovery,
         const char *name = code_name(levels, i);
         if (!name || !fth_discovery_wants(discovery, name))
             continue;
-        FTH_TRY(fth_note(
-            gpu, &(struct fth_note){.element = name, .attribute = "scope", .text = "sm"}, error));
+        FTH_TRY(note_scope(gpu, name, "sm", error));
         FTH_TRY(fth_note(gpu,
                          &(struct fth_note){.element = name,
                                             .attribute = "size_bytes",
@@ -152,8 +164,7 @@ static enum fth_status note_constants(struct fth_discovery *discovery, const cha
                                         .figure = &cache->cycles,
                                         .method = method},
                      error));
-    FTH_TRY(fth_note(
-        gpu, &(struct fth_note){.element = element, .attribute = "scope", .text = "sm"}, error));
+    FTH_TRY(note_scope(gpu, element, "sm", error));
     if (cache->line_bytes)
         FTH_TRY(
             fth_note(gpu,
@@ -164,7 +175,7 @@ static enum fth_status note_constants(struct fth_discovery *discovery, const cha
                                         .samples = cache->capacity.samples,
                                         .method = "distance between the misses of a first walk"},
                      error));
-    return note_constant_size(gpu, element, &cache->capacity, error);
+    return FTH_OK;
 }
 
 /* Counts the instances of the innermost constant cache per SM. */
@@ -185,7 +196,9 @@ static enum fth_status count_constants(struct fth_discovery *discovery,
     return fth_discover_instances(discovery, "constant_l1", &walker, error);
 }
 
-/* Writes that the constant L1.5 and an instruction cache are the same, if that was found. */
+static const char sharing_method[] = "constants are evicted as longer and longer code is executed";
+
+/* Writes whether the constant L1.5 and an instruction cache are the same. */
 static enum fth_status note_shared_code(struct fth_discovery *discovery,
                                         const struct fth_fetch_levels *levels,
                                         const struct fth_constants *found, struct fth_error *error)
@@ -194,8 +207,19 @@ static enum fth_status note_shared_code(struct fth_discovery *discovery,
     const char *code = found->with_code == FTH_SHARING_YES && found->code_level >= 0
                            ? code_name(levels, (size_t)found->code_level)
                            : NULL;
+    if (found->with_code == FTH_SHARING_UNKNOWN)
+        return fth_note_unknown(discovery->gpu, l15, "shared_with", found->with_code_reason, error);
+    if (found->with_code == FTH_SHARING_NO)
+        return fth_note(discovery->gpu,
+                        &(struct fth_note){.element = l15,
+                                           .attribute = "shared_with",
+                                           .texts = &code,
+                                           .confidence = &found->with_code_confidence,
+                                           .method = sharing_method},
+                        error);
     if (!code)
-        return FTH_OK;
+        return fth_note_unknown(discovery->gpu, l15, "shared_with",
+                                "it also holds code, but no instruction cache has its size", error);
     const char *const elements[] = {l15, code}, *const others[] = {code, l15};
     for (size_t i = 0; i < 2; i++)
         FTH_TRY(fth_note(discovery->gpu,
@@ -204,10 +228,34 @@ static enum fth_status note_shared_code(struct fth_discovery *discovery,
                                             .texts = &others[i],
                                             .count = 1,
                                             .confidence = &found->with_code_confidence,
-                                            .method = "constants are evicted as longer and longer "
-                                                      "code is executed"},
+                                            .method = sharing_method},
                          error));
     return FTH_OK;
+}
+
+/* Writes the figures of the constant L1.5, or that there is none. */
+static enum fth_status note_l15(struct fth_discovery *discovery,
+                                const struct fth_fetch_levels *levels, struct fth_constants *found,
+                                struct fth_error *error)
+{
+    static const char *const l15 = "constant_l15";
+    struct fth_gpu *gpu = discovery->gpu;
+    if (!found->has_l15)
+        return fth_note_unknown(gpu, l15, "size_bytes",
+                                "not found: no constant load takes longer than a hit in L1 and "
+                                "clearly less than a hit in L2",
+                                error);
+    FTH_TRY(note_constants(
+        discovery, l15, &found->l15,
+        found->l15_by_passes
+            ? fth_pass_method
+            : "single loads slower than L1 hits and faster than L2 hits; minus the cost of "
+              "reading the clock",
+        error));
+    if (found->l15_status != FTH_OK)
+        return fth_note_failure(gpu, l15, "size_bytes", found->l15_status, &found->l15_error);
+    FTH_TRY(note_constant_size(gpu, l15, &found->l15.capacity, error));
+    return note_shared_code(discovery, levels, found, error);
 }
 
 static enum fth_status find_constants(struct fth_discovery *discovery,
@@ -218,22 +266,19 @@ static enum fth_status find_constants(struct fth_discovery *discovery,
     fth_discovery_report_step(discovery, "constant caches", 1 / 3.0);
     enum fth_status status =
         fth_probe_constants(&discovery->prober, levels->count ? levels : NULL, &found, error);
-    if (status != FTH_OK)
-        return fth_note_failure(discovery->gpu, "constant_l1", "size_bytes", status, error);
+    if (status != FTH_OK) {
+        FTH_TRY(fth_note_failure(discovery->gpu, "constant_l1", "size_bytes", status, error));
+        return fth_note_unknown(discovery->gpu, "constant_l15", "size_bytes",
+                                "it can only be found behind the constant L1, which was not found",
+                                error);
+    }
     char note[FTH_NOTE_BYTES];
     found.l1.cycles.note =
         fth_note_agreement(discovery, found.l1.cycles.value, found.overhead_cycles, note);
     FTH_TRY(note_constants(discovery, "constant_l1", &found.l1, fth_pass_method, error));
+    FTH_TRY(note_constant_size(discovery->gpu, "constant_l1", &found.l1.capacity, error));
     FTH_TRY(count_constants(discovery, &found, error));
-    if (found.has_l15)
-        FTH_TRY(note_constants(
-            discovery, "constant_l15", &found.l15,
-            found.l15_by_passes
-                ? fth_pass_method
-                : "single loads slower than L1 hits and faster than L2 hits; minus the cost of "
-                  "reading the clock",
-            error));
-    return note_shared_code(discovery, levels, &found, error);
+    return note_l15(discovery, levels, &found, error);
 }
 
 enum fth_status fth_discover_constants(struct fth_discovery *discovery, struct fth_error *error)

@@ -54,6 +54,11 @@ static const struct fth_stage stages[] = {
      .run = fth_discover_gates},
 };
 
+/* Maximum confidence of a figure if another program interrupted requests of its stage. Requests
+ * that show it are repeated, but it does not show if it happens in a part of a request that is not
+ * timed. Chosen, not derived. */
+static const double max_interrupted_confidence = 0.9;
+
 const struct fth_stage *fth_discovery_stage(size_t index)
 {
     return index < FTH_COUNT(stages) ? &stages[index] : NULL;
@@ -82,6 +87,20 @@ static bool wants_stage(const struct fth_discovery *discovery, const struct fth_
     return wanted;
 }
 
+/* Limits the confidence of all measured figures of the stage's elements. */
+static void limit_confidence(struct fth_gpu *gpu, const struct fth_stage *stage)
+{
+    for (size_t i = 0; i < FTH_STAGE_ELEMENTS && stage->elements[i]; i++) {
+        struct fth_gpu_section *section = fth_gpu_section(gpu, stage->elements[i]);
+        for (size_t k = 0; section && k < section->count; k++) {
+            struct fth_attribute *attribute = &section->attributes[k];
+            if (attribute->source == FTH_SOURCE_MEASURED &&
+                attribute->confidence > max_interrupted_confidence)
+                attribute->confidence = max_interrupted_confidence;
+        }
+    }
+}
+
 enum fth_status fth_discovery_run_stage(struct fth_discovery *discovery,
                                         const struct fth_stage *stage, struct fth_error *error)
 {
@@ -92,7 +111,11 @@ enum fth_status fth_discovery_run_stage(struct fth_discovery *discovery,
     discovery->to = stage < &stages[FTH_COUNT(stages) - 1] ? stage[1].fraction : 1;
     if (!stage->own_steps)
         fth_discovery_report_step(discovery, stage->name, 0);
-    return stage->run(discovery, error);
+    const size_t before = discovery->interruptions;
+    FTH_TRY(stage->run(discovery, error));
+    if (discovery->interruptions > before)
+        limit_confidence(discovery->gpu, stage);
+    return FTH_OK;
 }
 
 bool fth_discovery_wants(const struct fth_discovery *discovery, const char *element)
@@ -140,6 +163,7 @@ static enum fth_status begin(struct fth_discovery *discovery,
     discovery->prober.log = options->log;
     discovery->prober.sms = sms >= 1 ? (size_t)sms : 1;
     discovery->prober.thorough = options->thorough;
+    discovery->prober.interruptions = &discovery->interruptions;
     discovery->simulated = backend && strcmp(backend, "simulated") == 0;
     /* Simulating every access of a stream takes long, so it must be requested. */
     if (discovery->simulated && !options->thorough)

@@ -33,6 +33,8 @@ struct fth_discovery {
     double from, to;              /* the part of the progress, 0 to 1, of the running stage */
     struct fth_figure l2, memory; /* latencies in cycles */
     double l2_overhead_cycles;    /* that timing adds to a single load from L2 */
+    const char *hidden_tlb;       /* element of a TLB level that may exist; NULL: none */
+    size_t interruptions;         /* requests that another program interrupted so far */
 };
 
 /* A stage runs the probes of one part of the GPU and writes their results. */
@@ -52,7 +54,8 @@ struct fth_stage {
 
 /* Returns the `index`-th stage in the order in which they run; NULL past the last. */
 const struct fth_stage *fth_discovery_stage(size_t index);
-/* Runs a stage, if it is to be run. */
+/* Runs a stage, if it is to be run. If another program interrupts it, limits the confidence of the
+ * figures of its elements. */
 FTH_MUST_USE enum fth_status fth_discovery_run_stage(struct fth_discovery *discovery,
                                                      const struct fth_stage *stage,
                                                      struct fth_error *error);

@@ -3,14 +3,16 @@
 #include "probe/l2/probe_l2.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char pass_method[] = "whole passes over two chains of different lengths, warm caches; "
                                   "median over passes, then over SMs";
 static const char hop_method[] = "single loads; plateaus of their latencies";
 
-/* Enough lines to reach every slice of an L2, and few enough to fit into the smallest one. */
+/* Enough lines to reach every slice of an L2. fit_chains() shortens the chains for small L2s. */
 static const struct fth_latency_plan l2_array = {
     .path = FTH_PATH_CG,
     .carveout_percent = -1,
@@ -19,6 +21,33 @@ static const struct fth_latency_plan l2_array = {
     .long_count = 1024,
     .every_sm = true,
 };
+
+enum {
+    /* The longer chain is at most this part of the L2: half of one of two partitions. Chosen. */
+    MAX_CHAIN_PART = 4,
+    /* Loads of the shortest chain: as many as the kernel unrolls (load_latency.c). */
+    MIN_CHAIN_LOADS = 32
+};
+
+/* Halves both chains. Returns false if they are as short as possible. */
+static bool halve_chains(struct fth_latency_plan *plan)
+{
+    if (plan->short_count <= MIN_CHAIN_LOADS)
+        return false;
+    plan->short_count /= 2;
+    plan->long_count /= 2;
+    return true;
+}
+
+/* Shortens the chains so that they fit into an L2 of the size that the driver reports, if it does.
+ */
+static void fit_chains(const struct fth_gpu *gpu, struct fth_latency_plan *plan)
+{
+    const double bytes = fth_gpu_number(gpu, "l2", "size_bytes", INFINITY);
+    while ((double)(MAX_CHAIN_PART * plan->long_count * plan->stride_bytes) > bytes)
+        if (!halve_chains(plan))
+            return;
+}
 
 /* Writes the latency of the L2, for all SMs together and for each SM. */
 static enum fth_status note_l2_latency(struct fth_discovery *discovery, double *by_sm,
@@ -43,21 +72,36 @@ static enum fth_status note_l2_latency(struct fth_discovery *discovery, double *
                     error);
 }
 
-enum fth_status fth_discover_l2_latency(struct fth_discovery *discovery, struct fth_error *error)
+/* Measures the latency of the L2 on all SMs, and the timing overhead. */
+static enum fth_status measure_l2_latency(struct fth_discovery *discovery,
+                                          const struct fth_latency_plan *all,
+                                          struct fth_error *error)
 {
-    struct fth_latency_plan all = l2_array, one = l2_array;
+    struct fth_latency_plan one = *all;
     struct fth_figure l2;
     one.every_sm = false;
+    one.by_sm = NULL;
+    FTH_TRY(fth_probe_latency(&discovery->prober, all, &discovery->l2, error));
+    /* The timing overhead is measured on one SM and needs the latency of that SM. */
+    FTH_TRY(fth_probe_latency(&discovery->prober, &one, &l2, error));
+    return fth_probe_overhead(&discovery->prober, &one, l2.value, &discovery->l2_overhead_cycles,
+                              error);
+}
+
+enum fth_status fth_discover_l2_latency(struct fth_discovery *discovery, struct fth_error *error)
+{
+    struct fth_latency_plan all = l2_array;
     all.by_sm = calloc(discovery->prober.sms, sizeof *all.by_sm);
     if (!all.by_sm)
         return fth_no_memory(error, "find latency", NULL);
-    enum fth_status status = fth_probe_latency(&discovery->prober, &all, &discovery->l2, error);
-    /* The timing overhead is measured on one SM and needs the latency of that SM. */
-    if (status == FTH_OK)
-        status = fth_probe_latency(&discovery->prober, &one, &l2, error);
-    if (status == FTH_OK)
-        status = fth_probe_overhead(&discovery->prober, &one, l2.value,
-                                    &discovery->l2_overhead_cycles, error);
+    fit_chains(discovery->gpu, &all);
+    enum fth_status status = measure_l2_latency(discovery, &all, error);
+    /* The L2 holds less than the driver reports, or its size is not known. */
+    while (status == FTH_INCONCLUSIVE && halve_chains(&all)) {
+        if (error)
+            *error = FTH_NO_ERROR;
+        status = measure_l2_latency(discovery, &all, error);
+    }
     if (status == FTH_OK && fth_discovery_wants(discovery, "l2"))
         status = note_l2_latency(discovery, all.by_sm, error);
     free(all.by_sm);
@@ -98,15 +142,16 @@ enum { MIN_COLD_PAGES = 64 };
 /* Chooses the stride and the number of loads, one per page, of a walk that exceeds the reach of all
  * TLBs that were found, within the memory that may be allocated. Returns false and sets *reason if
  * that is not possible. */
-static bool choose_cold_walk(const struct fth_gpu *gpu, uint64_t *stride, uint64_t *count,
-                             const char **reason)
+static bool choose_cold_walk(const struct fth_discovery *discovery, uint64_t *stride,
+                             uint64_t *count, const char **reason)
 {
+    const struct fth_gpu *gpu = discovery->gpu;
     double page = 0, reach = 0;
     for (size_t i = 0; i < FTH_TLB_ELEMENTS; i++) {
         const char *element = fth_tlb_elements[i];
         const double level_reach = fth_gpu_number(gpu, element, "reach_bytes", NAN);
         const double level_page = fth_gpu_number(gpu, element, "page_bytes", NAN);
-        if (!fth_gpu_find_section(gpu, element))
+        if (!fth_gpu_find_section(gpu, element) || element == discovery->hidden_tlb)
             continue;
         if (isnan(level_reach) || isnan(level_page)) {
             *reason = "the reach of a TLB is not known";
@@ -136,7 +181,7 @@ enum fth_status fth_discover_cold(struct fth_discovery *discovery, struct fth_er
     const char *reason;
     if (!fth_discovery_wants(discovery, "memory") || !fth_discovery_wants(discovery, "tlb_l1"))
         return FTH_OK;
-    if (!choose_cold_walk(discovery->gpu, &stride, &count, &reason))
+    if (!choose_cold_walk(discovery, &stride, &count, &reason))
         return fth_note_unknown(discovery->gpu, "memory", "cold_latency_cycles", reason, error);
     fth_discovery_report_step(discovery, "memory latency with cold TLBs", 0);
     struct fth_figure cold = {.value = NAN};
@@ -157,6 +202,68 @@ enum fth_status fth_discover_cold(struct fth_discovery *discovery, struct fth_er
 }
 
 /* ---- L2 ---- */
+
+/* Maximum confidence of onset_bytes and full_miss_bytes. They depend on which pages the driver
+ * allocates, and one allocation is measured: on an H200 that other programs used, 17 of 80
+ * allocations gave another footprint than those on an idle one. */
+static const double max_footprint_confidence = 0.8;
+/* Measurements of the L2 if another program interrupts the first one. Odd: a majority decides. */
+enum { L2_RUNS = 3 };
+
+/* Combines the decisions of several measurements: the value that most of them agree on, with the
+ * fraction that agrees, by Laplace's rule, as the maximum confidence. *disagree is set if there is
+ * no such value although at least one measurement has found one. */
+static struct fth_decision most_frequent(const struct fth_decision *const decisions[L2_RUNS],
+                                         bool *disagree)
+{
+    struct fth_decision best = {0};
+    bool found = false;
+    for (size_t i = 0; i < L2_RUNS; i++) {
+        size_t same = 0;
+        for (size_t k = 0; k < L2_RUNS; k++)
+            same += decisions[k]->value == decisions[i]->value;
+        found = found || decisions[i]->value;
+        if (2 * same > L2_RUNS && decisions[i]->value)
+            best = (struct fth_decision){
+                decisions[i]->value,
+                fmin(decisions[i]->confidence, ((double)same + 1) / (L2_RUNS + 2))};
+    }
+    *disagree = *disagree || (found && best.value == 0);
+    return best;
+}
+
+/* Measures the L2. If another program interrupts the measurement, repeats it and takes what most
+ * measurements agree on; *disagree: they agree on some figure only in that it was not found. */
+static enum fth_status measure_l2(struct fth_discovery *discovery, const struct fth_l2_plan *plan,
+                                  struct fth_l2_found *found, bool *disagree,
+                                  struct fth_error *error)
+{
+    static const size_t places[] = {
+        offsetof(struct fth_l2_found, fill),          offsetof(struct fth_l2_found, line),
+        offsetof(struct fth_l2_found, sector),        offsetof(struct fth_l2_found, partitions),
+        offsetof(struct fth_l2_found, size),          offsetof(struct fth_l2_found, onset),
+        offsetof(struct fth_l2_found, full_miss),     offsetof(struct fth_l2_found, near_onset),
+        offsetof(struct fth_l2_found, near_full_miss)};
+    const size_t before = discovery->interruptions;
+    struct fth_l2_found runs[L2_RUNS];
+    FTH_TRY(fth_probe_l2(&discovery->prober, plan, &runs[0], error));
+    *found = runs[0];
+    if (discovery->interruptions == before)
+        return FTH_OK;
+    for (size_t i = 1; i < L2_RUNS; i++) {
+        FTH_TRY(fth_probe_l2(&discovery->prober, plan, &runs[i], error));
+        if (runs[i].partitions.value > found->partitions.value)
+            found->far_latency = runs[i].far_latency;
+        found->samples += runs[i].samples;
+    }
+    for (size_t i = 0; i < FTH_COUNT(places); i++) {
+        const struct fth_decision *decisions[L2_RUNS];
+        for (size_t k = 0; k < L2_RUNS; k++)
+            decisions[k] = (const struct fth_decision *)((const char *)&runs[k] + places[i]);
+        *(struct fth_decision *)((char *)found + places[i]) = most_frequent(decisions, disagree);
+    }
+    return FTH_OK;
+}
 
 /* Whether all lines were evicted by a footprint smaller than the size that the driver reports. No
  * policy does that, so something else must have used the L2. */
@@ -199,11 +306,14 @@ static const char *partitions_note(const struct fth_l2_found *found, char *text,
 }
 
 /* Writes the figures that were found, or the reasons why they were not. `early`: lines were evicted
- * too early for full_miss_bytes to be valid. */
+ * too early for full_miss_bytes to be valid. `disagree`: repeated measurements disagree on a figure
+ * that has no value. */
 static enum fth_status note_found(struct fth_discovery *discovery, const struct fth_l2_found *found,
-                                  bool early, struct fth_error *error)
+                                  bool early, bool disagree, struct fth_error *error)
 {
     static const struct fth_decision none;
+    static const char disturbed_reason[] =
+        "repeated measurements disagree: another program uses the GPU";
     static const char footprint_note[] =
         "for this allocation: other pages may be distributed over the sets more or less evenly";
     char near_note[128];
@@ -236,21 +346,47 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
          footprint_note,
          early ? "all lines were evicted by a footprint smaller than the L2" : NULL},
     };
+    const double onset[] = {(double)found->onset.value, (double)found->onset_next_bytes};
+    const double full_miss[] = {(double)found->full_miss_previous_bytes,
+                                (double)found->full_miss.value};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        const double confidence = round(1000 * rows[i].decision->confidence) / 1000;
+        const double *interval = rows[i].decision == &found->onset       ? onset
+                                 : rows[i].decision == &found->full_miss ? full_miss
+                                                                         : NULL;
+        const double max = interval ? max_footprint_confidence : 1;
+        const double confidence = round(1000 * fmin(rows[i].decision->confidence, max)) / 1000;
         const struct fth_note note = {.element = "l2",
                                       .attribute = rows[i].attribute,
                                       .number = (double)rows[i].decision->value,
+                                      .interval = interval,
                                       .confidence = &confidence,
                                       .samples = found->samples,
                                       .method = rows[i].method,
                                       .note = rows[i].note};
+        const char *reason = disagree ? disturbed_reason : rows[i].reason;
         if (rows[i].decision->value)
             FTH_TRY(fth_note(discovery->gpu, &note, error));
-        else if (rows[i].reason)
-            FTH_TRY(
-                fth_note_unknown(discovery->gpu, "l2", rows[i].attribute, rows[i].reason, error));
+        else if (reason && strcmp(rows[i].attribute, "size_bytes") != 0)
+            FTH_TRY(fth_note_unknown(discovery->gpu, "l2", rows[i].attribute, reason, error));
     }
+    return FTH_OK;
+}
+
+/* Handles the failure of fth_probe_l2: it is the reason for all figures. */
+static enum fth_status note_l2_failure(struct fth_gpu *gpu, bool has_no_size,
+                                       enum fth_status status, struct fth_error *error)
+{
+    static const char *const attributes[] = {"size_bytes", "line_bytes", "sector_bytes",
+                                             "fill_bytes", "partitions"};
+    struct fth_error cause = error ? *error : (struct fth_error)FTH_NO_ERROR;
+    for (size_t i = !has_no_size; i < FTH_COUNT(attributes); i++) {
+        struct fth_error copy = cause;
+        const enum fth_status noted = fth_note_failure(gpu, "l2", attributes[i], status, &copy);
+        if (noted != FTH_OK)
+            return error ? fth_error_move(error, &copy) : noted;
+    }
+    if (error)
+        *error = FTH_NO_ERROR;
     return FTH_OK;
 }
 
@@ -266,14 +402,15 @@ enum fth_status fth_discover_l2(struct fth_discovery *discovery, struct fth_erro
                                      .memory = &discovery->memory,
                                      .overhead_cycles = discovery->l2_overhead_cycles};
     struct fth_l2_found found;
-    enum fth_status status = fth_probe_l2(&discovery->prober, &plan, &found, error);
+    bool disagree = false;
+    enum fth_status status = measure_l2(discovery, &plan, &found, &disagree, error);
     if (status == FTH_OK && evicts_too_early(&found, size)) /* something else may use the L2 */
-        status = fth_probe_l2(&discovery->prober, &plan, &found, error);
+        status = measure_l2(discovery, &plan, &found, &disagree, error);
     if (status != FTH_OK)
-        return fth_note_failure(gpu, "l2", size ? "line_bytes" : "size_bytes", status, error);
+        return note_l2_failure(gpu, !size, status, error);
     if (size)
         check_size(discovery, size->number, &found);
-    FTH_TRY(note_found(discovery, &found, evicts_too_early(&found, size), error));
+    FTH_TRY(note_found(discovery, &found, evicts_too_early(&found, size), disagree, error));
     if (found.partitions.value <= 1)
         return FTH_OK;
     return fth_note(gpu,

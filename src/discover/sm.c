@@ -27,8 +27,8 @@ struct cache {
     char note[FTH_NOTE_BYTES];   /* of the latency */
     struct fth_walker walker;    /* bytes 0: the size is not known */
     const struct cache *same_as; /* the earlier cache that it shares storage with, or NULL */
-    bool shares[3];              /* [index of the other cache] shares storage with it */
-    double share_confidence[3];
+    struct fth_sharing_found sharing[3]; /* [index of the other cache] whether they share storage;
+                                          * without samples: not measured */
 };
 enum { CACHES = 3 };
 
@@ -62,6 +62,9 @@ static enum fth_status find_latency(struct fth_discovery *discovery, struct cach
 
 /* ---- structure ---- */
 
+static const char interrupted_reason[] =
+    "repeated walks contradict each other; another program seems to use the GPU";
+
 static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
                                      const struct fth_capacity *capacity, struct fth_error *error)
 {
@@ -71,19 +74,24 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
          .interval = (const double[]){(double)capacity->fits_bytes, (double)capacity->misses_bytes},
          .confidence = &capacity->confidence,
          .method = fit_method,
-         .note = capacity->resident_bytes < capacity->fits_bytes
+         .note = capacity->resident_bytes && capacity->resident_bytes < capacity->fits_bytes
                      ? "a reverse walk hits fewer lines than fit: the policy does not always evict "
                        "the oldest line"
                      : NULL},
         {.attribute = "onset_bytes",
          .number = (double)capacity->misses_bytes,
+         .confidence = &capacity->confidence,
          .method = "the smallest footprint with misses"},
         {.attribute = "resident_bytes",
          .number = (double)capacity->resident_bytes,
+         .confidence = &capacity->resident_confidence,
          .method = "bytes that a reverse walk hits after a walk over 1.25 times the size; maximum "
                    "of several"},
         {.attribute = "full_miss_bytes",
          .number = (double)capacity->full_miss_bytes,
+         .interval = (const double[]){(double)capacity->full_miss_low_bytes,
+                                      (double)capacity->full_miss_bytes},
+         .confidence = &capacity->confidence,
          .method = "the smallest footprint without a hit"},
     };
     for (size_t i = 0; i < FTH_COUNT(notes); i++) {
@@ -93,6 +101,14 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
         if (note.number > 0) /* 0: not found */
             FTH_TRY(fth_note(gpu, &note, error));
     }
+    if (!capacity->resident_bytes)
+        FTH_TRY(fth_note_unknown(gpu, element, "resident_bytes", interrupted_reason, error));
+    if (!capacity->full_miss_bytes)
+        FTH_TRY(fth_note_unknown(gpu, element, "full_miss_bytes",
+                                 capacity->full_miss_interrupted
+                                     ? interrupted_reason
+                                     : "no footprint up to twice the size misses with every load",
+                                 error));
     return FTH_OK;
 }
 
@@ -229,6 +245,8 @@ enum fth_status fth_discover_instances(struct fth_discovery *discovery, const ch
                                        .attribute = "disturbed_by_warp",
                                        .numbers = found.disturbed,
                                        .count = FTH_MAX_WARPS,
+                                       .confidence = &found.confidence,
+                                       .samples = found.samples,
                                        .method = "share of the first warp's lines that each warp "
                                                  "evicted"},
                     error);
@@ -264,6 +282,9 @@ static enum fth_status copy_structure(struct fth_discovery *discovery, const str
     for (size_t i = 0; i < FTH_COUNT(copied); i++) {
         const struct fth_attribute *attribute =
             fth_gpu_attribute(discovery->gpu, from->element, copied[i]);
+        const char *reason = fth_gpu_unknown(discovery->gpu, from->element, copied[i]);
+        if (!attribute && reason)
+            FTH_TRY(fth_note_unknown(discovery->gpu, to->element, copied[i], reason, error));
         if (!attribute)
             continue;
         struct fth_attribute copy = *attribute;
@@ -273,27 +294,38 @@ static enum fth_status copy_structure(struct fth_discovery *discovery, const str
     return FTH_OK;
 }
 
+/* Writes which caches share storage with the cache. An empty list says that it shares with none of
+ * the others that were measured. */
 static enum fth_status note_sharing(struct fth_discovery *discovery, const struct cache *caches,
                                     size_t index, struct fth_error *error)
 {
-    const char *names[CACHES];
-    size_t count = 0;
-    double share_confidence = 1;
-    for (size_t i = 0; i < CACHES; i++)
-        if (i != index && caches[index].shares[i]) {
-            names[count++] = caches[i].element;
-            share_confidence = fmin(share_confidence, caches[index].share_confidence[i]);
-        }
-    if (count == 0) {
-        fth_note_remove(discovery->gpu, caches[index].element, "shared_with");
+    const char *names[CACHES] = {NULL}, *const element = caches[index].element;
+    size_t count = 0, known = 0;
+    double confidence = 1;
+    if (!caches[index].present)
         return FTH_OK;
+    for (size_t i = 0; i < CACHES; i++) {
+        const struct fth_sharing_found *found = &caches[index].sharing[i];
+        if (found->samples && found->sharing == FTH_SHARING_UNKNOWN)
+            return fth_note_unknown(discovery->gpu, element, "shared_with",
+                                    "only one path evicts lines of the other, or only some of them",
+                                    error);
+        if (found->samples == 0)
+            continue;
+        known++;
+        confidence = fmin(confidence, found->confidence);
+        if (found->sharing == FTH_SHARING_YES)
+            names[count++] = caches[i].element;
     }
+    if (known == 0)
+        return fth_note_unknown(discovery->gpu, element, "shared_with",
+                                "the size of no other data cache of the SM was measured", error);
     return fth_note(discovery->gpu,
-                    &(struct fth_note){.element = caches[index].element,
+                    &(struct fth_note){.element = element,
                                        .attribute = "shared_with",
                                        .texts = names,
                                        .count = count,
-                                       .confidence = &share_confidence,
+                                       .confidence = &confidence,
                                        .method = "loads on either path evict lines loaded on the "
                                                  "other"},
                     error);
@@ -308,12 +340,7 @@ static enum fth_status find_cache(struct fth_discovery *discovery, struct cache 
         if (!caches[i].present || caches[i].walker.bytes == 0)
             continue;
         FTH_TRY(find_sharing(discovery, &caches[i], cache, &found, error));
-        cache->shares[i] = caches[i].shares[index] = found.sharing == FTH_SHARING_YES;
-        cache->share_confidence[i] = caches[i].share_confidence[index] = found.confidence;
-        if (found.sharing == FTH_SHARING_UNKNOWN)
-            FTH_TRY(fth_note_unknown(
-                discovery->gpu, cache->element, "shared_with",
-                "only one path evicts lines of the other, or only some of them", error));
+        cache->sharing[i] = caches[i].sharing[index] = found;
         if (found.sharing == FTH_SHARING_YES && !cache->same_as)
             cache->same_as = &caches[i];
     }

@@ -3,6 +3,7 @@
 #include "probe/tlb/probe_tlb.h"
 
 #include <math.h>
+#include <stdio.h>
 
 const char *const fth_tlb_elements[FTH_TLB_ELEMENTS] = {"tlb_l1", "tlb_l2", "tlb_l3"};
 _Static_assert(FTH_TLB_ELEMENTS == (int)FTH_MAX_TLBS, "one element per level");
@@ -83,6 +84,21 @@ static bool is_settled(const struct fth_tlbs *tlbs)
     return true;
 }
 
+/* Writes that there may be a further level, if the L2 is too small to show it. */
+static enum fth_status note_hidden_level(struct fth_discovery *discovery,
+                                         const struct fth_tlbs *tlbs, struct fth_error *error)
+{
+    char reason[128];
+    discovery->hidden_tlb = NULL;
+    if (tlbs->count >= FTH_MAX_TLBS || tlbs->l2_loads == 0)
+        return FTH_OK;
+    snprintf(reason, sizeof reason,
+             "not found with walks over up to %llu pages; the L2 does not hold the lines of more",
+             (unsigned long long)tlbs->l2_loads);
+    discovery->hidden_tlb = fth_tlb_elements[tlbs->count];
+    return fth_note_unknown(discovery->gpu, discovery->hidden_tlb, "reach_bytes", reason, error);
+}
+
 /* All levels are measured together, because a level is only visible behind the previous ones. */
 enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_error *error)
 {
@@ -97,10 +113,12 @@ enum fth_status fth_discover_tlbs(struct fth_discovery *discovery, struct fth_er
     enum fth_status status = fth_probe_tlbs(&discovery->prober, max_bytes, l2_bytes, &tlbs, error);
     if (status == FTH_OK && !is_settled(&tlbs))
         status = fth_probe_tlbs(&discovery->prober, max_bytes, l2_bytes, &tlbs, error);
-    if (status != FTH_OK)
+    if (status != FTH_OK) {
+        tlbs.l2_loads = 0; /* the failure is the reason */
         FTH_TRY(fth_note_failure(gpu, fth_tlb_elements[tlbs.count < FTH_MAX_TLBS ? tlbs.count : 0],
                                  "reach_bytes", status, error));
+    }
     for (size_t i = 0; i < tlbs.count && i < FTH_MAX_TLBS; i++)
         FTH_TRY(note_level(gpu, fth_tlb_elements[i], &tlbs.levels[i], tlbs.samples, error));
-    return FTH_OK;
+    return note_hidden_level(discovery, &tlbs, error);
 }

@@ -122,6 +122,7 @@ static const struct fth_attribute_def attributes[] = {
     {"seed", NOISE, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
     {"jitter_cycles", NOISE, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
     {"outlier_rate", NOISE, FTH_NUMBER, FTH_RULE_FRACTION, NULL},
+    {"neighbour_rate", NOISE, FTH_NUMBER, FTH_RULE_FRACTION, NULL},
 
     {"scope", ELEMENTS, FTH_TEXT, FTH_RULE_CHOICE, scopes},
     {"size_bytes", ELEMENTS & ~TLB, FTH_NUMBER, FTH_RULE_COUNT, NULL},

@@ -24,6 +24,15 @@ enum {
  * median plus 8 cycles. Chosen: if one load in 100 takes ten times as long, passes of 256 loads
  * are off by 9 %. */
 static const double steady_fraction = 0.01, steady_cycles = 8;
+/* If both chains fit, a pass takes the time of its loads plus a fixed cost, which is at least 0. If
+ * the longer chain does not fit, its misses raise the slope, and the fixed cost seems negative: by
+ * more than this fraction of a pass over the shorter chain. Chosen: the mean latencies of different
+ * lines of an L2 differ by about 1 %. */
+static const double max_negative_fraction = 0.03;
+/* If loads are disturbed, single loads of the longer chain may take at most this much longer, as a
+ * fraction, than those of the chain of CLEAN_LONG elements. Chosen: a miss takes at least 15 %
+ * longer, and the mean latencies of different lines of an L2 differ by less. */
+static const double max_longer_fraction = 0.1;
 
 /* ---- hits, if loads are disturbed ---- */
 
@@ -67,8 +76,7 @@ static enum fth_status figure_of(const double *values, size_t count, struct fth_
     figure->value = summary.median;
     figure->low = summary.p05;
     figure->high = summary.p95;
-    figure->confidence = fth_cycles_agreement(values, count);
-    return FTH_OK;
+    return fth_cycles_agreement(values, count, &figure->confidence, error);
 }
 
 static struct fth_chain chain_of(const struct fth_latency_plan *plan, uint64_t count)
@@ -88,16 +96,25 @@ static struct fth_request warm_request(const struct fth_latency_plan *plan, uint
 
 /* ---- whole passes ---- */
 
+static enum fth_status does_not_fit(const struct fth_latency_plan *plan, struct fth_error *error)
+{
+    return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                    "a load of a chain of %llu bytes takes longer than one of a shorter chain: the "
+                    "longer one does not fit",
+                    (unsigned long long)(plan->long_count * plan->stride_bytes));
+}
+
 /* Computes the slopes in cycles per load between the two chain lengths: one per SM, or, if only one
  * SM was measured, one per pass of the longer chain. `steady` is false if the passes of at least
- * half of the SMs vary too much. */
+ * half of the SMs vary too much. Fails if the longer chain does not fit, on at least half of the
+ * SMs. */
 static enum fth_status slopes(const struct fth_latency_plan *plan,
                               const struct fth_answers *answers, double *values, size_t *count,
                               bool *steady, struct fth_error *error)
 {
     const double hops = (double)(plan->long_count - plan->short_count);
     const size_t pairs = answers->count / 2;
-    size_t unsteady_count = 0;
+    size_t unsteady_count = 0, negative_count = 0;
     *count = 0;
     for (size_t i = 0; i < pairs; i++) {
         struct fth_summary less, more;
@@ -105,38 +122,43 @@ static enum fth_status slopes(const struct fth_latency_plan *plan,
         FTH_TRY(fth_summary_u32(a->cycles, a->count, &less, error));
         FTH_TRY(fth_summary_u32(b->cycles, b->count, &more, error));
         unsteady_count += more.p95 - more.p05 > steady_fraction * more.median + steady_cycles;
+        const double slope = (more.median - less.median) / hops;
+        const double fixed_cycles = less.median - slope * (double)plan->short_count;
+        negative_count += fixed_cycles < -max_negative_fraction * less.median;
         if (pairs > 1)
-            values[(*count)++] = (more.median - less.median) / hops;
+            values[(*count)++] = slope;
         for (size_t pass = 0; pairs == 1 && pass < b->count; pass++)
             values[(*count)++] = (b->cycles[pass] - less.median) / hops;
     }
     *steady = 2 * unsteady_count < pairs;
-    return FTH_OK;
+    return *steady && 2 * negative_count >= pairs ? does_not_fit(plan, error) : FTH_OK;
 }
 
 /* ---- single loads ---- */
 
 /* Measures the overhead of timing a hop when loads are disturbed: compares timed hops with whole
- * passes that are so short that many of them are undisturbed. */
+ * passes that are so short that many of them are undisturbed. *hop_cycles receives the cycles of
+ * these hops. */
 static enum fth_status calibrate(const struct fth_prober *prober,
                                  const struct fth_latency_plan *plan, double *overhead,
-                                 size_t *samples, struct fth_error *error)
+                                 double *hop_cycles, size_t *samples, struct fth_error *error)
 {
     const struct fth_request requests[] = {
         warm_request(plan, CLEAN_SHORT, FTH_STEP_TIME_PASS, CLEAN_PASSES, 0),
         warm_request(plan, CLEAN_LONG, FTH_STEP_TIME_PASS, CLEAN_PASSES, 0),
         warm_request(plan, CLEAN_LONG, FTH_STEP_TIME_HOPS, CLEAN_HOPS, 0)};
     struct fth_answers answers = {0};
-    double less, more, hop;
+    double less, more;
     FTH_TRY(fth_ask(prober, requests, FTH_COUNT(requests), &answers, error));
     enum fth_status status =
         fth_clean_mean_u32(answers.items[0].cycles, CLEAN_PASSES, &less, error);
     if (status == FTH_OK)
         status = fth_clean_mean_u32(answers.items[1].cycles, CLEAN_PASSES, &more, error);
     if (status == FTH_OK)
-        status = fth_core_mean_u32(answers.items[2].cycles, answers.items[2].count, &hop, error);
+        status =
+            fth_core_mean_u32(answers.items[2].cycles, answers.items[2].count, hop_cycles, error);
     if (status == FTH_OK)
-        *overhead = hop - (more - less) / (CLEAN_LONG - CLEAN_SHORT);
+        *overhead = *hop_cycles - (more - less) / (CLEAN_LONG - CLEAN_SHORT);
     for (size_t i = 0; i < answers.count; i++)
         *samples += answers.items[i].count;
     fth_answers_fini(&answers);
@@ -152,8 +174,8 @@ static enum fth_status single_loads(const struct fth_prober *prober,
 {
     const size_t sms = plan->every_sm ? prober->sms : 1;
     const size_t parts = sms > 1 ? 1 : TIMED_PASSES;
-    double overhead = NAN;
-    FTH_TRY(calibrate(prober, plan, &overhead, &cycles->samples, error));
+    double overhead = NAN, clean_hop = NAN;
+    FTH_TRY(calibrate(prober, plan, &overhead, &clean_hop, &cycles->samples, error));
     struct fth_request *requests = calloc(sms, sizeof *requests);
     if (!requests)
         return fth_no_memory(error, operation, NULL);
@@ -161,15 +183,19 @@ static enum fth_status single_loads(const struct fth_prober *prober,
         requests[i] = warm_request(plan, plan->long_count, FTH_STEP_TIME_HOPS, parts, (uint32_t)i);
     struct fth_answers answers = {0};
     enum fth_status status = fth_ask(prober, requests, sms, &answers, error);
+    size_t longer_count = 0;
     *count = 0;
     for (size_t i = 0; i < sms * parts && status == FTH_OK; i++) {
         const struct fth_samples *all = &answers.items[i / parts];
         const size_t size = all->count / parts;
-        double hop;
+        double hop = NAN;
         status = fth_core_mean_u32(all->cycles + i % parts * size, size, &hop, error);
+        longer_count += hop > (1 + max_longer_fraction) * clean_hop;
         values[(*count)++] = hop - overhead;
         cycles->samples += size;
     }
+    if (status == FTH_OK && 2 * longer_count >= *count)
+        status = does_not_fit(plan, error);
     fth_answers_fini(&answers);
     free(requests);
     return status;

@@ -31,6 +31,8 @@ struct fth_prober {
     const struct fth_log *log; /* may be NULL */
     size_t sms;                /* SMs of the device; as many requests can run at the same time */
     bool thorough;             /* repeat measurements more often */
+    size_t *interruptions;     /* counts the requests that another program interrupted; NULL: they
+                                * are not counted */
 };
 
 /* The samples of a batch, one entry per request. */
@@ -39,7 +41,8 @@ struct fth_answers {
     size_t count;
 };
 
-/* Executes the requests on the device. On success the caller owns `answers` and frees it with
+/* Executes the requests on the device, and those that another program interrupts up to three times
+ * more. On success the caller owns `answers` and frees it with
  * fth_answers_fini. Fails if any request failed. The status is FTH_INCONCLUSIVE if the device could
  * not execute the request (for example, too little memory) but can execute others. FTH_INTERRUPTED:
  * the log of the prober asks to stop. */
@@ -57,7 +60,7 @@ struct fth_figure {
     size_t samples;
     double clock_mhz;
     double confidence; /* from fth_agreement, fth_cycles_agreement or, for the mean of single
-                        * loads, fth_latency_confidence; 0 or NAN: unknown */
+                        * loads, latency_confidence in chance.c; 0 or NAN: unknown */
     bool disturbed;    /* occasional loads took longer for an external reason */
     const char *note;  /* a remark for the reader of the report, or NULL */
 };
@@ -70,16 +73,14 @@ enum { FTH_BOOTSTRAP_DRAWS = 200 };
 FTH_MUST_USE enum fth_status fth_mean_interval(const double *values, size_t count,
                                                struct fth_interval *interval,
                                                struct fth_error *error);
-/* Returns the fraction of bootstrap resamples of the values whose median differs from that of the
- * values by at most `tolerance`, estimated by Laplace's rule; NAN without values. */
-double fth_agreement(const double *values, size_t count, double tolerance);
-/* Returns the same with a tolerance of 0.5 cycles or 0.5 %, whichever is larger. */
-double fth_cycles_agreement(const double *values, size_t count);
-/* Returns the probability that a normally distributed estimate of the value is off by at most 0.5
- * cycles or 0.5 %, whichever is larger. From `low` to `high` is the 90 % bootstrap interval of the
- * estimate, from which its standard deviation is computed. (These are not the percentiles of the
- * samples in struct fth_figure.) The result is at most 0.995, the resolution of the resamples. */
-double fth_latency_confidence(double value, double low, double high);
+/* Computes the fraction of bootstrap resamples of the values whose median differs from that of the
+ * values by at most `tolerance`, estimated by Laplace's rule; NAN without values, or if one of them
+ * is not finite. */
+FTH_MUST_USE enum fth_status fth_agreement(const double *values, size_t count, double tolerance,
+                                           double *confidence, struct fth_error *error);
+/* Computes the same with a tolerance of 0.5 cycles or 0.5 %, whichever is larger. */
+FTH_MUST_USE enum fth_status fth_cycles_agreement(const double *values, size_t count,
+                                                  double *confidence, struct fth_error *error);
 /* Computes the latency of a plateau of timed hops (a hop is one load of a chain): the mean of the
  * samples near the median (fth_core_mean_u32), minus the overhead of timing a hop. */
 FTH_MUST_USE enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count,
@@ -113,7 +114,7 @@ struct fth_latency_plan {
 /* Measures the cycles of one load that hits, as the slope between whole passes over two chains of
  * different length: the fixed cost of a pass is the same in both and cancels out. If passes of the
  * same length differ too much, the measurement is disturbed; then single loads are timed instead,
- * and the figure is marked `disturbed`. */
+ * and the figure is marked `disturbed`. FTH_INCONCLUSIVE: the longer chain does not fit. */
 FTH_MUST_USE enum fth_status fth_probe_latency(const struct fth_prober *prober,
                                                const struct fth_latency_plan *plan,
                                                struct fth_figure *cycles, struct fth_error *error);

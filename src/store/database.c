@@ -84,8 +84,9 @@ enum fth_status fth_store_fail(const struct fth_store *store, const char *what,
 
 /* ---- statements ---- */
 
-enum fth_status fth_store_run(struct fth_store *store, const char *what, const char *sql,
-                              struct fth_error *error)
+/* Executes statements that return no rows. */
+static enum fth_status run_sql(struct fth_store *store, const char *what, const char *sql,
+                               struct fth_error *error)
 {
     return sqlite3_exec(store->database, sql, NULL, NULL, NULL) == SQLITE_OK
                ? FTH_OK
@@ -117,14 +118,14 @@ enum fth_status fth_store_step(struct fth_store *store, const char *what, sqlite
 
 enum fth_status fth_store_begin(struct fth_store *store, const char *what, struct fth_error *error)
 {
-    return fth_store_run(store, what, "BEGIN IMMEDIATE", error);
+    return run_sql(store, what, "BEGIN IMMEDIATE", error);
 }
 
 enum fth_status fth_store_end(struct fth_store *store, const char *what, enum fth_status status,
                               struct fth_error *error)
 {
     if (status == FTH_OK)
-        status = fth_store_run(store, what, "COMMIT", error);
+        status = run_sql(store, what, "COMMIT", error);
     /* After some errors SQLite has rolled back already. */
     if (status != FTH_OK && !sqlite3_get_autocommit(store->database))
         sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
@@ -175,10 +176,10 @@ static enum fth_status migrate(struct fth_store *store, struct fth_error *error)
     enum fth_status status = find_version(store, &version, error);
     for (; status == FTH_OK && version < FTH_STORE_VERSION; version++) {
         char sql[64];
-        status = fth_store_run(store, operation, migrations[version], error);
+        status = run_sql(store, operation, migrations[version], error);
         snprintf(sql, sizeof sql, "PRAGMA user_version = %d", (int)version + 1);
         if (status == FTH_OK)
-            status = fth_store_run(store, operation, sql, error);
+            status = run_sql(store, operation, sql, error);
     }
     return fth_store_end(store, operation, status, error);
 }
@@ -209,7 +210,7 @@ static enum fth_status prepare(struct fth_store *store, struct fth_error *error)
     int64_t version = 0;
     sqlite3_extended_result_codes(store->database, 1);
     sqlite3_busy_timeout(store->database, BUSY_TIMEOUT_MS);
-    enum fth_status status = fth_store_run(
+    enum fth_status status = run_sql(
         store, operation, "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; BEGIN", error);
     if (status == FTH_OK)
         status = fth_store_end(store, operation, find_version(store, &version, error), error);

@@ -12,8 +12,6 @@ static const char schema[] = "fathom-fingerprints/1";
 
 /* Largest document that is imported. A store with a thousand GPUs takes about 20 MB. */
 static const size_t max_document_bytes = (size_t)256 << 20;
-/* Latest time of a run: the end of the year 9999, beyond which dates have five digits. */
-#define MAX_TIME INT64_C(253402300799)
 /* Highest version of features that is accepted. Chosen, not derived: it rejects damaged documents.
  */
 enum { MAX_VERSION = 1000000 };
@@ -64,8 +62,12 @@ enum fth_status fth_store_export(struct fth_store *store, char **text, size_t *s
     write_text(&writer, "schema", schema);
     fth_json_key(&writer, "runs");
     fth_json_begin(&writer, '[', false);
-    for (size_t i = 0; i < runs.count; i++)
+    for (size_t i = 0; i < runs.count && status == FTH_OK; i++) {
+        status = fth_time_check(runs.items[i].time, export_operation, runs.items[i].name, error);
         write_run(&writer, &runs.items[i]);
+    }
+    if (status != FTH_OK)
+        goto out;
     fth_json_end(&writer, ']');
     fth_json_end(&writer, '}');
     fth_buffer_text(&document, "\n");
@@ -92,29 +94,30 @@ static enum fth_status refuse(const struct location *location, const char *key, 
 }
 
 /* Reads a string, which may be missing unless `needed`. *text gets a copy in the arena, or NULL. */
-static enum fth_status read_text(const struct location *location, const json_t *object,
+static enum fth_status read_text(const struct location *location, const struct fth_json *object,
                                  const char *key, bool needed, struct fth_runs *runs,
                                  const char **text)
 {
-    const json_t *value = json_object_get(object, key);
+    const struct fth_json *value = fth_json_get(object, key);
     *text = NULL;
     if (!value)
         return needed ? refuse(location, key, "is missing") : FTH_OK;
-    const char *found = json_string_value(value);
-    if (!found || strlen(found) != json_string_length(value) || strlen(found) > 256)
+    const char *found = fth_json_string(value);
+    if (!found || value->size > 256)
         return refuse(location, key, "must be a string of at most 256 bytes");
     *text = fth_arena_text(&runs->arena, found);
     return *text ? FTH_OK : fth_no_memory(location->error, import_operation, location->document);
 }
 
 /* Reads a whole number from 0 to `max`. */
-static enum fth_status read_whole(const struct location *location, const json_t *object,
+static enum fth_status read_whole(const struct location *location, const struct fth_json *object,
                                   const char *key, int64_t max, int64_t *number)
 {
-    const json_t *value = json_object_get(object, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > max)
+    const struct fth_json *value = fth_json_get(object, key);
+    if (!fth_json_is(value, FTH_JSON_INTEGER) || fth_json_integer(value) < 0 ||
+        fth_json_integer(value) > max)
         return refuse(location, key, "must be a whole number in the valid range");
-    *number = json_integer_value(value);
+    *number = fth_json_integer(value);
     return FTH_OK;
 }
 
@@ -136,14 +139,14 @@ static enum fth_status check_key(const struct location *location, const char *ke
                : refuse(location, "key", "must be 8 to 64 digits, lower-case letters and dashes");
 }
 
-static enum fth_status read_run(const struct location *location, const json_t *object,
+static enum fth_status read_run(const struct location *location, const struct fth_json *object,
                                 struct fth_runs *runs)
 {
     struct fth_run *run = fth_runs_add(runs);
     int64_t version = 0;
     if (!run)
         return fth_no_memory(location->error, import_operation, location->document);
-    if (!json_is_object(object))
+    if (!fth_json_is(object, FTH_JSON_OBJECT))
         return refuse(location, "", "must be an object");
     FTH_TRY(read_text(location, object, "name", true, runs, &run->name));
     FTH_TRY(check_name(location, run->name));
@@ -152,34 +155,37 @@ static enum fth_status read_run(const struct location *location, const json_t *o
     FTH_TRY(read_text(location, object, "device", false, runs, &run->device));
     FTH_TRY(read_text(location, object, "uuid", false, runs, &run->uuid));
     FTH_TRY(read_text(location, object, "driver", false, runs, &run->driver));
-    FTH_TRY(read_whole(location, object, "time", MAX_TIME, &run->time));
+    FTH_TRY(read_whole(location, object, "time", FTH_MAX_TIME, &run->time));
     FTH_TRY(read_whole(location, object, "version", MAX_VERSION, &version));
     run->version = (unsigned)version;
-    return fth_features_read(json_object_get(object, "features"), import_operation,
-                             location->document, runs, run, location->error);
+    return fth_features_read(fth_json_get(object, "features"), import_operation, location->document,
+                             runs, run, location->error);
 }
 
 enum fth_status fth_exchange_read(const char *name, const char *text, size_t size,
                                   struct fth_runs *runs, struct fth_error *error)
 {
-    json_t *root = NULL;
+    struct fth_json_document document = {0};
     struct location location = {.document = name, .error = error};
-    FTH_TRY(fth_json_parse(name, text, size, &root, error));
+    FTH_TRY(fth_json_parse(name, text, size, &document, error));
     enum fth_status status = FTH_OK;
-    const char *found = json_string_value(json_object_get(root, "schema"));
-    const json_t *list = json_object_get(root, "runs");
+    const char *found = fth_json_string(fth_json_get(document.root, "schema"));
+    const struct fth_json *list = fth_json_get(document.root, "runs");
     fth_json_path_key(&location.path, "runs");
     if (!found || strcmp(found, schema) != 0)
         status =
             fth_fail(error, FTH_INVALID, import_operation, name, "schema: must be '%s'", schema);
-    else if (!json_is_array(list))
+    else if (!fth_json_is(list, FTH_JSON_LIST))
         status = refuse(&location, "", "must be a list");
-    for (size_t i = 0; i < json_array_size(list) && status == FTH_OK; i++) {
-        const size_t before = fth_json_path_index(&location.path, i);
-        status = read_run(&location, json_array_get(list, i), runs);
+    size_t index = 0;
+    FTH_JSON_EACH_ITEM (item, list) {
+        if (status != FTH_OK)
+            break;
+        const size_t before = fth_json_path_index(&location.path, index++);
+        status = read_run(&location, item, runs);
         fth_json_path_back(&location.path, before);
     }
-    json_decref(root);
+    fth_json_fini(&document);
     return status;
 }
 
@@ -190,7 +196,8 @@ enum fth_status fth_store_import(struct fth_store *store, const char *path, size
     struct fth_runs runs = {.items = NULL};
     size_t count = 0;
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    enum fth_status status = fth_file_read(path, max_document_bytes, &content, error);
+    enum fth_status status = fth_file_read(
+        path, FTH_FILE_LIMIT("exported fingerprints", max_document_bytes), &content, error);
     if (status != FTH_OK)
         goto out;
     status = fth_exchange_read(name, content.data ? content.data : "", content.size, &runs, error);

@@ -55,27 +55,37 @@ void fth_features_write(const double *features, size_t count, struct fth_buffer 
     fth_buffer_text(text, count ? "]" : "[]");
 }
 
-enum fth_status fth_features_read(const json_t *list, const char *operation, const char *argument,
-                                  struct fth_runs *runs, struct fth_run *run,
+enum fth_status fth_features_read(const struct fth_json *list, const char *operation,
+                                  const char *argument, struct fth_runs *runs, struct fth_run *run,
                                   struct fth_error *error)
 {
-    const size_t count = json_array_size(list);
+    const size_t count = fth_json_count(list);
     if (count == 0 || count > MAX_FEATURES)
         return fth_fail(error, FTH_INVALID, operation, argument,
                         "the features of a run must be a list of 1 to %d numbers", MAX_FEATURES);
     double *features = fth_arena_array(&runs->arena, count, sizeof *features);
     if (!features)
         return fth_no_memory(error, operation, argument);
-    for (size_t i = 0; i < count; i++) {
-        const json_t *value = json_array_get(list, i);
-        if (!json_is_number(value) && !json_is_null(value))
+    size_t i = 0;
+    FTH_JSON_EACH_ITEM (value, list) {
+        if (!fth_json_is_number(value) && !fth_json_is(value, FTH_JSON_NULL))
             return fth_fail(error, FTH_INVALID, operation, argument,
                             "feature %zu of a run is not a number", i);
-        features[i] = json_is_null(value) ? (double)NAN : json_number_value(value);
+        features[i++] = fth_json_is(value, FTH_JSON_NULL) ? (double)NAN : fth_json_double(value);
     }
     run->features = features;
     run->count = count;
     return FTH_OK;
+}
+
+enum fth_status fth_time_check(int64_t time, const char *operation, const char *name,
+                               struct fth_error *error)
+{
+    if (time >= 0 && time <= FTH_MAX_TIME)
+        return FTH_OK;
+    return fth_fail(error, FTH_INVALID, operation, name,
+                    "according to the clock of the computer, it was measured before 1970 or after "
+                    "9999; set the clock and measure again");
 }
 
 void fth_time_write(int64_t seconds, char text[24])
@@ -116,11 +126,11 @@ static enum fth_status read_run(const struct fth_store *store, const char *opera
     const char *text = (const char *)sqlite3_column_text(statement, 7);
     if (failed || !text)
         return fth_no_memory(error, operation, store->path);
-    json_t *list = NULL;
+    struct fth_json_document list = {0};
     enum fth_status status = fth_json_parse(store->path, text, strlen(text), &list, error);
     if (status == FTH_OK)
-        status = fth_features_read(list, operation, store->path, runs, run, error);
-    json_decref(list);
+        status = fth_features_read(list.root, operation, store->path, runs, run, error);
+    fth_json_fini(&list);
     return status;
 }
 
@@ -270,6 +280,7 @@ enum fth_status fth_store_add(struct fth_store *store, const char *operation,
     bool found = false;
     int64_t gpu = 0;
     *added = false;
+    FTH_TRY(fth_time_check(run->time, operation, run->name, error));
     if (run->key)
         FTH_TRY(query(store, operation, "SELECT 1 FROM run WHERE key = ?1",
                       (const char *const[]){run->key, NULL, NULL}, &found, NULL, error));

@@ -65,9 +65,6 @@ enum { FTH_STORE_VERSION = 2 };
 /* Converts the error of the last SQLite call, and adds what the user can do about it. */
 enum fth_status fth_store_fail(const struct fth_store *store, const char *operation,
                                struct fth_error *error);
-/* Executes statements that return no rows. */
-FTH_MUST_USE enum fth_status fth_store_run(struct fth_store *store, const char *operation,
-                                           const char *sql, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_store_prepare(struct fth_store *store, const char *operation,
                                                const char *sql, sqlite3_stmt **statement,
                                                struct fth_error *error);
@@ -97,9 +94,15 @@ FTH_MUST_USE enum fth_status fth_store_add(struct fth_store *store, const char *
 /* Converts features to a JSON list (NAN is null), and back. The features that are read are stored
  * in the arena of `runs`. */
 void fth_features_write(const double *features, size_t count, struct fth_buffer *text);
-FTH_MUST_USE enum fth_status fth_features_read(const json_t *list, const char *operation,
+FTH_MUST_USE enum fth_status fth_features_read(const struct fth_json *list, const char *operation,
                                                const char *argument, struct fth_runs *runs,
                                                struct fth_run *run, struct fth_error *error);
+/* The latest time of a run in seconds since 1970: the end of the year 9999, beyond which dates have
+ * five digits. */
+#define FTH_MAX_TIME INT64_C(253402300799)
+/* Fails with FTH_INVALID if a time is before 1970 or after the year 9999. `name` is the GPU. */
+FTH_MUST_USE enum fth_status fth_time_check(int64_t time, const char *operation, const char *name,
+                                            struct fth_error *error);
 /* Writes seconds since 1970 as ISO 8601 in UTC, or "?" if the date cannot be represented. */
 void fth_time_write(int64_t time, char text[24]);
 

@@ -74,6 +74,60 @@ static void set_texts(struct fth_gpu *gpu, const char *name, const char *attribu
     set_attribute(gpu, name, made);
 }
 
+/* Returns a number between `low` and `high` whose logarithm is distributed uniformly. */
+static uint64_t log_between(struct fth_rng *rng, uint64_t low, uint64_t high)
+{
+    const double value = (double)low * exp(fth_rng_unit(rng) * log((double)high / (double)low));
+    return value < (double)high ? (uint64_t)value : high;
+}
+
+/* ---- ranges ---- */
+
+/* The ranges of random descriptions. The first ones are those of is_realistic(), and descriptions
+ * of the two kinds are equally frequent. Latencies are in cycles. */
+static const struct ranges {
+    uint64_t max_sms;
+    uint64_t max_line_bytes; /* of data caches, constant L1s and the L2 */
+    uint64_t min_l2_bytes, max_l2_bytes;
+    uint64_t min_l15_ratio, max_l15_ratio; /* size of the constant L1.5 relative to its L1 */
+    double l2_factor;                      /* L2 latency: at least this times that of SM caches, */
+    uint64_t min_l2_extra, max_l2_extra;   /* and this much longer */
+    uint64_t min_memory_extra, max_memory_extra; /* memory latency beyond that of the L2 */
+    uint64_t max_tlbs;
+} realistic_ranges = {.max_sms = 144,
+                      .max_line_bytes = 128,
+                      .min_l2_bytes = 512 << 10,
+                      .max_l2_bytes = 64 << 20,
+                      .min_l15_ratio = 8,
+                      .max_l15_ratio = 40,
+                      .l2_factor = 1.4,
+                      .min_l2_extra = 60,
+                      .max_l2_extra = 200,
+                      .min_memory_extra = 80,
+                      .max_memory_extra = 400,
+                      .max_tlbs = 2},
+  wide_ranges = {.max_sms = 256,
+                 .max_line_bytes = 256,
+                 .min_l2_bytes = 64 << 10,
+                 .max_l2_bytes = 256 << 20,
+                 .min_l15_ratio = 2,
+                 .max_l15_ratio = 64,
+                 .l2_factor = 1.2,
+                 .min_l2_extra = 10,
+                 .max_l2_extra = 600,
+                 .min_memory_extra = 40,
+                 .max_memory_extra = 1200,
+                 .max_tlbs = 3};
+
+/* Returns 32, 64, … up to the longest line of the ranges. */
+static uint64_t random_line(struct fth_rng *rng, const struct ranges *ranges)
+{
+    uint64_t lines = 1;
+    while (32u << lines <= ranges->max_line_bytes)
+        lines++;
+    return 32u << fth_rng_below(rng, lines);
+}
+
 /* ---- structure of caches ---- */
 
 /* Sets of different sizes with `lines` ways in total. */
@@ -181,10 +235,10 @@ static void set_even_structure(struct fth_rng *rng, struct fth_gpu *gpu, const c
 /* Which of the L1, texture and read-only caches share storage. */
 enum sharing { ALL_ONE, TEXTURE_READONLY, L1_READONLY, NONE_ONE, SHARINGS };
 
-static void add_data_cache(struct fth_rng *rng, struct fth_gpu *gpu, const char *name)
+static void add_data_cache(struct fth_rng *rng, const struct ranges *ranges, struct fth_gpu *gpu,
+                           const char *name)
 {
-    static const uint64_t lines[] = {32, 64, 128};
-    uint64_t line = one_of(rng, lines, FTH_COUNT(lines));
+    uint64_t line = random_line(rng, ranges);
     set_text(gpu, name, "scope", "sm");
     /* Most are small: large caches take longer and test nothing else. */
     set_structure(rng, gpu, name, line, 5 << 10, one_in(rng, 24) ? 160 << 10 : 14 << 10);
@@ -237,8 +291,9 @@ static void set_carveout(struct fth_rng *rng, struct fth_gpu *gpu)
     set_number(gpu, "l1", "unified_bytes", size + (double)between(rng, 16, 32) * 1024);
 }
 
-/* *slowest: the highest latency of the caches so far. */
-static void add_data_caches(struct fth_rng *rng, struct fth_gpu *gpu, double *max_latency)
+/* *max_latency: the highest latency of the caches so far. */
+static void add_data_caches(struct fth_rng *rng, const struct ranges *ranges, struct fth_gpu *gpu,
+                            double *max_latency)
 {
     static const char *const all[] = {"l1", "texture", "readonly"};
     enum sharing sharing = (enum sharing)fth_rng_below(rng, SHARINGS);
@@ -248,7 +303,7 @@ static void add_data_caches(struct fth_rng *rng, struct fth_gpu *gpu, double *ma
         set_texts(gpu, "l1", "caches", (const char *const[]){"local"}, 1);
         set_number(gpu, "l1", "size_bytes", 16384);
     } else {
-        add_data_cache(rng, gpu, "l1");
+        add_data_cache(rng, ranges, gpu, "l1");
         if (one_in(rng, 2))
             set_carveout(rng, gpu);
     }
@@ -257,9 +312,9 @@ static void add_data_caches(struct fth_rng *rng, struct fth_gpu *gpu, double *ma
         add_path(gpu, "readonly", "l1");
         set_sharing(gpu, all, 3);
     } else {
-        add_data_cache(rng, gpu, "texture");
+        add_data_cache(rng, ranges, gpu, "texture");
         if (sharing == NONE_ONE)
-            add_data_cache(rng, gpu, "readonly");
+            add_data_cache(rng, ranges, gpu, "readonly");
         else
             add_path(gpu, "readonly", sharing == TEXTURE_READONLY ? "texture" : "l1");
         if (sharing == TEXTURE_READONLY)
@@ -293,34 +348,40 @@ static const char *add_code_caches(struct fth_rng *rng, struct fth_gpu *gpu)
     return count ? names[count == 1 ? 1 : count - 1] : NULL;
 }
 
-static void add_constant_caches(struct fth_rng *rng, struct fth_gpu *gpu, const char *code,
-                                double *max_latency)
+/* Adds the constant L1.5. It may share storage with `code`, the outermost instruction cache, if
+ * that has `code_bytes` of at least `min_bytes`. */
+static void add_constant_l15(struct fth_rng *rng, const struct ranges *ranges, struct fth_gpu *gpu,
+                             const char *code, double latency)
 {
-    uint64_t kib = between(rng, 1, 4);
-    double latency = random_cycles(rng, 12, 45);
-    set_even_structure(rng, gpu, "constant_l1", kib, 32, 128);
-    set_policy(rng, gpu, "constant_l1", 0, 3);
-    set_number(gpu, "constant_l1", "latency_cycles", latency);
-    set_number(gpu, "constant_l1", "per_sm", one_in(rng, 4) ? 2 : 1);
-    *max_latency = latency > *max_latency ? latency : *max_latency;
-    if (one_in(rng, 6))
-        return;
     const uint64_t line = (uint64_t)fth_gpu_number(gpu, "constant_l1", "line_bytes", 32);
+    const uint64_t kib = (uint64_t)fth_gpu_number(gpu, "constant_l1", "size_bytes", 0) / 1024;
     const double bytes = code ? fth_gpu_number(gpu, code, "size_bytes", 0) : 0;
-    latency = round(latency) + random_cycles(rng, 25, 80);
-    if (bytes >= (double)(8 * kib * 1024) && fth_rng_below(rng, 2)) {
-        /* It shares storage with the outermost instruction cache. */
+    if (bytes >= (double)(ranges->min_l15_ratio * kib * 1024) && fth_rng_below(rng, 2)) {
         set_even_structure(rng, gpu, "constant_l15", (uint64_t)bytes / 1024, line, 512);
         static const char *const shape[] = {"line_bytes", "sets", "ways"};
         for (size_t i = 0; i < FTH_COUNT(shape); i++)
             set_attribute(gpu, code, *fth_gpu_attribute(gpu, "constant_l15", shape[i]));
         set_sharing(gpu, (const char *const[]){"constant_l15", code}, 2);
     } else {
-        set_even_structure(rng, gpu, "constant_l15",
-                           between(rng, 8 * kib, one_in(rng, 4) ? 96 : 40), line, 512);
+        const uint64_t ratio = log_between(rng, ranges->min_l15_ratio, ranges->max_l15_ratio);
+        set_even_structure(rng, gpu, "constant_l15", kib * ratio, line, 512);
         set_policy(rng, gpu, "constant_l15", 0, 3);
     }
     set_number(gpu, "constant_l15", "latency_cycles", latency);
+}
+
+static void add_constant_caches(struct fth_rng *rng, const struct ranges *ranges,
+                                struct fth_gpu *gpu, const char *code, double *max_latency)
+{
+    double latency = random_cycles(rng, 12, 45);
+    set_even_structure(rng, gpu, "constant_l1", between(rng, 1, 4), 32, ranges->max_line_bytes);
+    set_policy(rng, gpu, "constant_l1", 0, 3);
+    set_number(gpu, "constant_l1", "latency_cycles", latency);
+    set_number(gpu, "constant_l1", "per_sm", one_in(rng, 4) ? 2 : 1);
+    if (!one_in(rng, 6)) {
+        latency = round(latency) + random_cycles(rng, 25, 80);
+        add_constant_l15(rng, ranges, gpu, code, latency);
+    }
     *max_latency = latency > *max_latency ? latency : *max_latency;
 }
 
@@ -347,15 +408,37 @@ static void add_shared_memory(struct fth_rng *rng, struct fth_gpu *gpu, bool clu
                    round(near) + random_cycles(rng, 12, 60));
 }
 
-static void add_l2_and_memory(struct fth_rng *rng, struct fth_gpu *gpu, double max_latency)
+/* Returns the size of the largest data cache of an SM. */
+static uint64_t max_data_bytes(const struct fth_gpu *gpu)
 {
-    static const uint64_t lines[] = {32, 64, 128};
-    uint64_t line = one_of(rng, lines, FTH_COUNT(lines));
-    double latency = round(max_latency * 1.4) + random_cycles(rng, 60, 200);
+    static const char *const names[] = {"l1", "texture", "readonly"};
+    double bytes = 0;
+    for (size_t i = 0; i < FTH_COUNT(names); i++)
+        bytes = fmax(bytes, fth_gpu_number(gpu, names[i], "size_bytes", 0));
+    return (uint64_t)bytes;
+}
+
+/* Sets line, size and structure of the L2. It is at least as large as the data caches; in realistic
+ * ranges, twice as large. Most are small: large ones take longer and test nothing else. */
+static void set_l2_structure(struct fth_rng *rng, const struct ranges *ranges, struct fth_gpu *gpu)
+{
+    const uint64_t data = max_data_bytes(gpu) << (ranges == &realistic_ranges);
+    const uint64_t min = ranges->min_l2_bytes > data ? ranges->min_l2_bytes : data;
+    const uint64_t small = 4 * min < ranges->max_l2_bytes ? 4 * min : ranges->max_l2_bytes;
+    const uint64_t bytes = log_between(rng, min, one_in(rng, 4) ? ranges->max_l2_bytes : small);
+    set_structure(rng, gpu, "l2", random_line(rng, ranges), bytes, bytes + bytes / 2);
+}
+
+static void add_l2_and_memory(struct fth_rng *rng, const struct ranges *ranges, struct fth_gpu *gpu,
+                              double max_latency)
+{
+    double latency = round(max_latency * ranges->l2_factor) +
+                     random_cycles(rng, ranges->min_l2_extra, ranges->max_l2_extra);
     set_text(gpu, "l2", "scope", "gpu");
-    set_structure(rng, gpu, "l2", line, 512 << 10, 768 << 10);
+    set_l2_structure(rng, ranges, gpu);
     set_number(gpu, "l2", "latency_cycles", latency);
-    double memory = round(latency) + random_cycles(rng, 80, 400);
+    double memory =
+        round(latency) + random_cycles(rng, ranges->min_memory_extra, ranges->max_memory_extra);
     set_text(gpu, "memory", "scope", "gpu");
     set_number(gpu, "memory", "size_bytes", (double)between(rng, 1, 32) * 1073741824);
     set_number(gpu, "memory", "latency_cycles", memory);
@@ -368,10 +451,10 @@ static void add_l2_and_memory(struct fth_rng *rng, struct fth_gpu *gpu, double m
     set_number(gpu, "memory", "far_latency_cycles", round(memory) + random_cycles(rng, 60, 200));
 }
 
-static void add_tlbs(struct fth_rng *rng, struct fth_gpu *gpu)
+static void add_tlbs(struct fth_rng *rng, const struct ranges *ranges, struct fth_gpu *gpu)
 {
-    static const char *const names[] = {"tlb_l1", "tlb_l2"};
-    size_t count = fth_rng_below(rng, 3);
+    static const char *const names[] = {"tlb_l1", "tlb_l2", "tlb_l3"};
+    size_t count = fth_rng_below(rng, ranges->max_tlbs + 1);
     uint64_t page = (uint64_t)131072 << fth_rng_below(rng, 5), entries = between(rng, 16, 48);
     for (size_t i = 0; i < count && i < FTH_COUNT(names); i++) {
         set_text(gpu, names[i], "scope", "gpu");
@@ -395,27 +478,67 @@ struct fth_gpu *random_gpu(uint64_t seed)
     if (fth_gpu_create(&gpu, NULL) != FTH_OK)
         fail("out of memory");
     char name[32];
+    const struct ranges *ranges = fth_rng_below(&rng, 2) ? &realistic_ranges : &wide_ranges;
     bool clusters = one_in(&rng, 3);
     snprintf(name, sizeof name, "Random %llu", (unsigned long long)seed);
     set_text(gpu, "device", "name", name);
     set_text(gpu, "device", "compute_capability", clusters ? "9.0" : "7.0");
-    set_number(gpu, "device", "sms",
-               (double)(clusters ? between(&rng, 4, 8) : between(&rng, 1, 8)));
+    set_number(gpu, "device", "sms", (double)log_between(&rng, clusters ? 4 : 1, ranges->max_sms));
     set_number(gpu, "device", "warp_size", 32);
     set_number(gpu, "device", "clock_mhz", (double)between(&rng, 800, 2000));
     double max_latency = 0;
-    add_data_caches(&rng, gpu, &max_latency);
+    add_data_caches(&rng, ranges, gpu, &max_latency);
     const char *code = add_code_caches(&rng, gpu);
-    add_constant_caches(&rng, gpu, code, &max_latency);
+    add_constant_caches(&rng, ranges, gpu, code, &max_latency);
     add_shared_memory(&rng, gpu, clusters);
-    add_l2_and_memory(&rng, gpu, max_latency);
-    add_tlbs(&rng, gpu);
+    add_l2_and_memory(&rng, ranges, gpu, max_latency);
+    add_tlbs(&rng, ranges, gpu);
     return gpu;
+}
+
+/* Whether the number is between the limits, or not known. */
+static bool is_within(const struct fth_gpu *gpu, const char *section, const char *attribute,
+                      double low, double high)
+{
+    const double value = fth_gpu_number(gpu, section, attribute, low);
+    return value >= low && value <= high;
+}
+
+bool is_realistic(const struct fth_gpu *gpu)
+{
+    static const char *const lines[] = {"l1", "texture", "readonly", "constant_l1", "l2"};
+    static const char *const caches[] = {"l1", "texture", "readonly", "constant_l1",
+                                         "constant_l15"};
+    const struct ranges *ranges = &realistic_ranges;
+    const double line = (double)ranges->max_line_bytes;
+    const double l2 = fth_gpu_number(gpu, "l2", "latency_cycles", 0);
+    double sm = 0;
+    bool realistic = true;
+    for (size_t i = 0; i < FTH_COUNT(lines); i++)
+        realistic = realistic && is_within(gpu, lines[i], "line_bytes", 0, line);
+    for (size_t i = 0; i < FTH_COUNT(caches); i++)
+        sm = fmax(sm, fth_gpu_number(gpu, caches[i], "latency_cycles", 0));
+    return realistic && is_within(gpu, "device", "sms", 1, (double)ranges->max_sms) &&
+           is_within(gpu, "l2", "size_bytes",
+                     fmax((double)ranges->min_l2_bytes, 2 * (double)max_data_bytes(gpu)),
+                     3 * (double)ranges->max_l2_bytes) &&
+           is_within(gpu, "constant_l15", "size_bytes",
+                     (double)ranges->min_l15_ratio *
+                         fth_gpu_number(gpu, "constant_l1", "size_bytes", 0),
+                     INFINITY) &&
+           is_within(gpu, "l2", "latency_cycles", ranges->l2_factor * sm, INFINITY) &&
+           is_within(gpu, "memory", "latency_cycles", l2 + (double)ranges->min_memory_extra,
+                     l2 + (double)ranges->max_memory_extra) &&
+           fth_gpu_attribute_count(gpu, "tlb_l3") == 0;
 }
 
 void make_noisy(struct fth_gpu *gpu, uint64_t seed)
 {
+    static const double neighbour_rates[] = {0, 0, 1e-5, 5e-5};
     set_number(gpu, "noise", "seed", (double)seed);
     set_number(gpu, "noise", "jitter_cycles", 2);
-    set_number(gpu, "noise", "outlier_rate", 0.01);
+    set_number(gpu, "noise", "outlier_rate", seed % 4 ? 0.01 : 0.001);
+    /* To empty a large L2 takes long. */
+    const double l2_mib = fth_gpu_number(gpu, "l2", "size_bytes", 0) / 1048576;
+    set_number(gpu, "noise", "neighbour_rate", neighbour_rates[seed / 4 % 4] / fmax(1, l2_mib));
 }

@@ -485,12 +485,13 @@ enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int ordinal, cons
         status = fth_cuda_fail(cuda, result, "cuDeviceGet", error);
     if (status == FTH_OK)
         status = fth_cuda_context_open(&made->cuda, ordinal, &made->context, error);
+    if (status == FTH_OK)
+        status = fth_nvml_open(&made->nvml, error);
     if (status != FTH_OK) {
         close_machine(made);
         return status;
     }
     find_facts(made);
-    fth_nvml_open(&made->nvml);
     *machine = made;
     return FTH_OK;
 }

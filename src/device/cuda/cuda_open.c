@@ -136,18 +136,21 @@ static enum fth_status open_device(const char *what, const struct fth_device_opt
     return fth_runner_device(id, ops, machine, options->log, device, error);
 }
 
-static bool is_absent(void)
+static enum fth_status is_absent(bool *absent, struct fth_error *error)
 {
     struct fth_cuda cuda;
+    struct fth_error fault = FTH_NO_ERROR;
     int count = 0;
-    if (fth_cuda_find(&cuda, NULL) != FTH_OK)
-        return true;
+    *absent = fth_cuda_find(&cuda, &fault) != FTH_OK;
+    if (*absent)
+        return fault.status == FTH_NO_MEMORY ? fth_error_move(error, &fault) : FTH_OK;
     fth_cu_result result = cuda.init(0);
     if (result == 0)
         result = cuda.device_count(&count);
     fth_cuda_close(&cuda);
-    return result == FTH_CU_NO_DEVICE || result == FTH_CU_STUB_LIBRARY ||
-           (result == 0 && count == 0);
+    *absent =
+        result == FTH_CU_NO_DEVICE || result == FTH_CU_STUB_LIBRARY || (result == 0 && count == 0);
+    return FTH_OK;
 }
 
 const struct fth_backend fth_backend_cuda = {.name = "cuda",

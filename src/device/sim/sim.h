@@ -16,7 +16,7 @@
  *   sim_port.c      bandwidth limits
  *   sim_slots.c     units that serve one request per cycle
  *   sim_transfer.c  copies between host and device
- *   sim_noise.c     jitter and outliers
+ *   sim_noise.c     jitter, outliers, and other programs that run at times
  *
  * Times and latencies are integers in thousandths of a cycle, so a latency of 38.8 cycles is
  * exact. Fields and parameters of the type int64_t have this unit unless their comment names
@@ -147,6 +147,7 @@ struct fth_sim_plan {
     uint64_t seed;
     int64_t jitter; /* maximum deviation of a latency in whole cycles */
     double outlier_rate;
+    double neighbour_rate; /* probability that another program runs before an access */
 };
 
 /* Completes the description: fills in every parameter that the description lacks. */
@@ -223,12 +224,17 @@ struct fth_sim_noise {
     struct fth_rng rng;
     int64_t jitter;
     double outlier_rate;
+    double neighbour_rate;
     int64_t max_latency; /* largest latency without waiting: far memory and a miss in every TLB */
 };
 
 void fth_sim_noise_init(struct fth_sim_noise *noise, const struct fth_sim_plan *plan);
 /* Returns the latency with noise added, at least one cycle. */
 int64_t fth_sim_noise_add(struct fth_sim_noise *noise, int64_t latency);
+/* Decides whether another program runs before the next access. If so, returns how long it runs, and
+ * sets *l2_bytes to the size of the memory that it reads; otherwise returns 0. */
+int64_t fth_sim_noise_neighbour(struct fth_sim_noise *noise, uint64_t l2_size_bytes,
+                                uint64_t *l2_bytes);
 
 /* ---- sim_caches.c ---- */
 
@@ -251,6 +257,8 @@ FTH_MUST_USE enum fth_status fth_sim_caches_init(struct fth_sim_caches *caches,
 void fth_sim_caches_fini(struct fth_sim_caches *caches);
 /* Starts a launch: empties the caches of the SMs and sets the size of L1. */
 void fth_sim_caches_launch(struct fth_sim_caches *caches, uint64_t l1_bytes);
+/* Empties the caches of the SMs during a launch. */
+void fth_sim_caches_empty(struct fth_sim_caches *caches);
 /* Returns the instance of the element that the warp uses; NULL if memory is exhausted. */
 struct fth_cache *fth_sim_caches_get(struct fth_sim_caches *caches, enum fth_sim_element element,
                                      uint32_t sm, uint32_t warp);
@@ -288,6 +296,8 @@ FTH_MUST_USE enum fth_status fth_sim_tlbs_init(struct fth_sim_tlbs *tlbs,
 void fth_sim_tlbs_fini(struct fth_sim_tlbs *tlbs);
 /* Starts a launch: deactivates all page tables. */
 void fth_sim_tlbs_launch(struct fth_sim_tlbs *tlbs);
+/* Empties the TLBs. */
+void fth_sim_tlbs_empty(struct fth_sim_tlbs *tlbs);
 /* Translates the address for a request of the SM and fills the TLBs. Returns the added latency. */
 int64_t fth_sim_tlbs_look_up(struct fth_sim_tlbs *tlbs, uint32_t sm, uint64_t address);
 
@@ -308,6 +318,8 @@ struct fth_sim_l2 {
 FTH_MUST_USE enum fth_status fth_sim_l2_init(struct fth_sim_l2 *l2, const struct fth_sim_plan *plan,
                                              struct fth_error *error);
 void fth_sim_l2_fini(struct fth_sim_l2 *l2);
+/* Reads `bytes` of memory of another program, without taking time. */
+void fth_sim_l2_sweep(struct fth_sim_l2 *l2, uint64_t bytes);
 /* Starts a launch that runs on `sms` SMs. */
 void fth_sim_l2_launch(struct fth_sim_l2 *l2, uint32_t sms);
 /* Each returns the latency of an access that starts at `time`, including the time it waits for

@@ -130,6 +130,12 @@ static struct fth_cache *prepare(struct fth_sim_caches *caches, unsigned array,
     return status == FTH_OK ? instance->cache : NULL;
 }
 
+void fth_sim_caches_empty(struct fth_sim_caches *caches)
+{
+    /* An instance of an earlier launch is emptied when it is used. */
+    caches->launch++;
+}
+
 struct fth_cache *fth_sim_caches_get(struct fth_sim_caches *caches, enum fth_sim_element element,
                                      uint32_t sm, uint32_t warp)
 {

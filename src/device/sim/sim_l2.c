@@ -16,6 +16,8 @@
 
 /* log2 of the buckets of a port's ring: 2^14 buckets of 256 cycles cover 4 million cycles. */
 #define RING_BITS 14
+/* Addresses of another program, far from all allocations and from local memory. */
+#define NEIGHBOUR_BASE ((uint64_t)1 << 59)
 
 enum fth_status fth_sim_l2_init(struct fth_sim_l2 *l2, const struct fth_sim_plan *plan,
                                 struct fth_error *error)
@@ -52,6 +54,22 @@ void fth_sim_l2_launch(struct fth_sim_l2 *l2, uint32_t sms)
     l2->sharers = sms;
     for (uint32_t i = 0; i < l2->plan->sms; i++)
         l2->ports[i].l2.unpaired_reads = l2->ports[i].memory.unpaired_reads = 0;
+}
+
+void fth_sim_l2_sweep(struct fth_sim_l2 *l2, uint64_t bytes)
+{
+    const struct fth_sim_plan *plan = l2->plan;
+    for (uint32_t i = 0; i < plan->partitions; i++) {
+        /* After as much as the L2 holds, nothing of this program is left. */
+        if (bytes >= plan->l2.size_bytes) {
+            fth_cache_clear(l2->partitions[i]);
+            continue;
+        }
+        for (uint64_t at = 0; at < bytes; at += plan->l2.line_bytes) {
+            uint64_t address = NEIGHBOUR_BASE + at, size = plan->l2.line_bytes;
+            fth_sim_cache_read(l2->partitions[i], &plan->l2, &address, &size);
+        }
+    }
 }
 
 /* Returns the home partition of a line. With more than two partitions, it is the number of set

@@ -619,6 +619,7 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
     /* In whole cycles, unlike the other times. */
     plan->jitter = (int64_t)fth_gpu_number(gpu, "noise", "jitter_cycles", 0);
     plan->outlier_rate = fth_gpu_number(gpu, "noise", "outlier_rate", 0);
+    plan->neighbour_rate = fth_gpu_number(gpu, "noise", "neighbour_rate", 0);
     if (fill_levels(plan, gpu) && fill_shared(plan, gpu) && fill_l2(plan, gpu) &&
         fill_tlbs(plan, gpu))
         return FTH_OK;

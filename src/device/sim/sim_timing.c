@@ -268,11 +268,27 @@ static bool on_issue(void *user, const struct fth_ptx_issue *issue)
     return true;
 }
 
+/* Lets another program run before an access, if it does. Returns the time this takes. */
+static int64_t run_neighbour(struct fth_sim_timing *timing)
+{
+    uint64_t bytes = 0;
+    const int64_t time =
+        fth_sim_noise_neighbour(&timing->noise, timing->plan->l2.size_bytes, &bytes);
+    if (time == 0)
+        return 0;
+    fth_sim_caches_empty(&timing->caches);
+    fth_sim_l2_sweep(&timing->l2, bytes);
+    if (bytes)
+        fth_sim_tlbs_empty(&timing->tlbs);
+    return time;
+}
+
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
     struct fth_sim_timing *timing = user;
     struct fth_sim_warp *warp = warp_of(timing, &access->who);
-    int64_t latency = fth_sim_path_latency(timing, access, warp->issued);
+    int64_t latency = run_neighbour(timing);
+    latency += fth_sim_path_latency(timing, access, warp->issued + latency);
     if (access->kind != FTH_ACCESS_WRITE)
         latency = fth_sim_noise_add(&timing->noise, latency);
     int64_t done = warp->issued + latency;

@@ -46,6 +46,18 @@ void fth_sim_tlbs_launch(struct fth_sim_tlbs *tlbs)
     tlbs->any_active = false;
 }
 
+void fth_sim_tlbs_empty(struct fth_sim_tlbs *tlbs)
+{
+    for (unsigned i = 0; i < FTH_SIM_TLBS; i++) {
+        const uint32_t owners =
+            tlbs->caches[i] ? fth_sim_owner_count(tlbs->plan->tlbs[i].shape.scope, tlbs->plan->sms)
+                            : 0;
+        for (uint32_t owner = 0; owner < owners; owner++)
+            if (tlbs->caches[i][owner])
+                fth_cache_clear(tlbs->caches[i][owner]);
+    }
+}
+
 /* Activates the page table of the address. Returns the time this takes. */
 static int64_t activate(struct fth_sim_tlbs *tlbs, uint64_t address)
 {

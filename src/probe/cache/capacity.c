@@ -86,6 +86,9 @@ enum {
     /* Resolution of full_miss_bytes: one part of FULL_MISS_PARTS of what fits. Chosen. */
     FULL_MISS_PARTS = 64
 };
+/* Walks that find at least this part of the largest number of resident lines agree with it. Chosen:
+ * on an H200, the walks of different SMs differ by 1 %. */
+static const double same_resident = 0.95;
 /* Minimum fraction of positions that must be slow for a footprint to have no hit. Even if every
  * load misses, a few hops can be fast because a buffer on the way has the data. Chosen. */
 static const double min_full_miss = 0.999;
@@ -98,6 +101,7 @@ struct capacity_edge {
     double low, high;      /* range of miss latencies, cycles */
     double slow_rate;      /* fraction of hits that are above the threshold */
     double like_miss_rate; /* fraction of hits that take between low and high */
+    bool interrupted;      /* another program interrupted a walk each time it was tried */
 };
 
 struct capacity_search {
@@ -137,9 +141,30 @@ static struct fth_request make_walk(const struct fth_capacity_plan *plan, uint64
 
 /* ---- one walk ---- */
 
+/* Stands for the cycles of a hop that says nothing about the cache. */
+enum { NO_EVIDENCE = 0 };
+
+/* Removes the hops that an interruption affects. It empties the cache, so each line misses once
+ * more: from the interrupted hop to the same position in the next pass. Returns whether the walk
+ * was interrupted. */
+static bool remove_interrupted(struct fth_samples *samples, uint64_t positions)
+{
+    bool interrupted = false;
+    for (size_t hop = 0; hop < samples->count; hop++) {
+        if (samples->cycles[hop] <= FTH_INTERRUPTED_CYCLES)
+            continue;
+        interrupted = true;
+        const size_t end = FTH_MIN(hop + positions, samples->count);
+        for (; hop < end; hop++)
+            samples->cycles[hop] = NO_EVIDENCE;
+        hop--;
+    }
+    return interrupted;
+}
+
 /* The slow hops of a walk. */
 struct slow_hops {
-    uint64_t positions; /* hops per pass */
+    uint64_t positions; /* hops per pass; without those that were removed in every pass */
     unsigned passes;
     uint64_t all;        /* hops above the threshold */
     uint64_t like_miss;  /* hops within the range of miss latencies */
@@ -174,16 +199,18 @@ static struct slow_hops count_slow(const struct fth_samples *samples, uint64_t p
                                    const struct capacity_edge *edge)
 {
     uint64_t all[MAX_PASSES] = {0}, like_miss[MAX_PASSES] = {0};
-    struct slow_hops slow_hops = {.positions = positions, .passes = passes};
+    struct slow_hops slow_hops = {.positions = 0, .passes = passes};
     for (uint64_t position = 0; position < positions; position++) {
-        unsigned times = 0;
+        unsigned times = 0, valid = 0;
         for (unsigned pass = 0; pass < passes; pass++) {
             const double cycles = samples->cycles[(pass + 1) * positions + position];
             all[pass] += cycles > threshold;
             like_miss[pass] += cycles >= edge->low && cycles <= edge->high;
             times += cycles > threshold;
+            valid += cycles > NO_EVIDENCE;
         }
-        slow_hops.persistent += times > passes / 2;
+        slow_hops.positions += valid > 0;
+        slow_hops.persistent += times > valid / 2;
     }
     slow_hops.all = clipped_sum(all, passes);
     slow_hops.like_miss = clipped_sum(like_miss, passes);
@@ -222,6 +249,14 @@ static bool meets_criterion(enum miss_criterion what, struct slow_hops slow_hops
     return what == ANY_MISS
                ? has_misses(slow_hops, edge)
                : (double)slow_hops.persistent > min_full_miss * (double)slow_hops.positions;
+}
+
+/* Whether the rest of an interrupted walk is insufficient: for ANY_MISS, if it has no miss; for
+ * ALL_MISS, if less than half of the positions remain. */
+static bool is_undecided(enum miss_criterion what, struct slow_hops slow_hops, uint64_t positions,
+                         const struct capacity_edge *edge)
+{
+    return what == ANY_MISS ? !has_misses(slow_hops, edge) : 2 * slow_hops.positions < positions;
 }
 
 /* ---- disturbances ---- */
@@ -279,12 +314,13 @@ static enum fth_status find_rates(const struct capacity_search *search, struct c
     FTH_TRY(fth_ask(search->prober, requests, parts, &answers, error));
     uint64_t all = 0, like_miss = 0, hops = 0;
     for (size_t i = 0; i < parts; i++) {
+        remove_interrupted(&answers.items[i], positions);
         for (size_t hop = positions; hop < answers.items[i].count; hop++) {
             const double cycles = answers.items[i].cycles[hop];
             all += cycles > search->threshold;
             like_miss += cycles >= edge->low && cycles <= edge->high;
+            hops += cycles > NO_EVIDENCE;
         }
-        hops += answers.items[i].count - positions;
         search->capacity->samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);
@@ -298,7 +334,8 @@ static enum fth_status find_rates(const struct capacity_search *search, struct c
 
 /* ---- the search ---- */
 
-/* Walks footprints of `counts` strides, in ascending order, and narrows the bracket of the edge. */
+/* Walks footprints of `counts` strides, in ascending order, and narrows the bracket of the edge, or
+ * sets edge->interrupted. */
 static enum fth_status try_counts(const struct capacity_search *search, const uint64_t *counts,
                                   size_t count, enum miss_criterion what,
                                   struct capacity_edge *edge, struct fth_error *error)
@@ -310,8 +347,14 @@ static enum fth_status try_counts(const struct capacity_search *search, const ui
     FTH_TRY(fth_ask(search->prober, requests, count, &answers, error));
     for (size_t i = 0; i < count; i++) {
         search->capacity->samples += answers.items[i].count;
+        const bool interrupted = remove_interrupted(&answers.items[i], counts[i]);
         struct slow_hops slow_hops = count_slow(
             &answers.items[i], counts[i], passes_for(edge, counts[i]), search->threshold, edge);
+        /* What an interrupted walk does not show may be in the part that was removed. */
+        if (interrupted && is_undecided(what, slow_hops, counts[i], edge)) {
+            edge->interrupted = true;
+            break;
+        }
         if (meets_criterion(what, slow_hops, edge)) {
             edge->misses = counts[i];
             break;
@@ -341,7 +384,8 @@ static enum fth_status find_edge(const struct capacity_search *search, struct ca
     uint64_t counts[MAX_BATCH], bytes = plan->smallest_bytes;
     edge->fits = bytes / plan->stride_bytes;
     edge->misses = 0;
-    while (edge->misses == 0 && bytes < plan->largest_bytes) {
+    edge->interrupted = false;
+    while (edge->misses == 0 && !edge->interrupted && bytes < plan->largest_bytes) {
         size_t tries = 0;
         while (tries < FOOTPRINTS_PER_BATCH && bytes < plan->largest_bytes) {
             bytes = 2 * bytes < plan->largest_bytes ? 2 * bytes : plan->largest_bytes;
@@ -349,10 +393,14 @@ static enum fth_status find_edge(const struct capacity_search *search, struct ca
         }
         FTH_TRY(try_counts(search, counts, tries, ANY_MISS, edge, error));
     }
-    while (edge->misses && edge->misses - edge->fits > 1) {
+    while (edge->misses && !edge->interrupted && edge->misses - edge->fits > 1) {
         size_t tries = cut(edge, counts);
         FTH_TRY(try_counts(search, counts, tries, ANY_MISS, edge, error));
     }
+    if (edge->interrupted)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "another program used the GPU during each walk over more than %llu bytes",
+                        (unsigned long long)(edge->fits * plan->stride_bytes));
     return FTH_OK;
 }
 
@@ -372,9 +420,11 @@ static enum fth_status confirm(const struct capacity_search *search,
     unsigned same = 0;
     for (size_t i = 0; i < answers.count; i++) {
         uint64_t count = i % 2 ? edge->misses : edge->fits;
-        struct slow_hops slow_hops =
+        const bool interrupted = remove_interrupted(&answers.items[i], count);
+        const struct slow_hops slow_hops =
             count_slow(&answers.items[i], count, passes_for(edge, count), search->threshold, edge);
-        same += has_misses(slow_hops, edge) == (i % 2 == 1);
+        same += !(interrupted && is_undecided(ANY_MISS, slow_hops, count, edge)) &&
+                has_misses(slow_hops, edge) == (i % 2 == 1);
         search->capacity->samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);
@@ -388,50 +438,72 @@ static enum fth_status confirm(const struct capacity_search *search,
 static enum fth_status find_full_miss(const struct capacity_search *search,
                                       const struct capacity_edge *edge, struct fth_error *error)
 {
+    struct fth_capacity *capacity = search->capacity;
     struct capacity_edge partial = *edge;
     partial.misses = 0;
     uint64_t high = 2 * edge->misses;
     FTH_TRY(try_counts(search, &high, 1, ALL_MISS, &partial, error));
-    while (partial.misses && partial.misses - partial.fits > edge->fits / FULL_MISS_PARTS + 1) {
+    while (partial.misses && !partial.interrupted &&
+           partial.misses - partial.fits > edge->fits / FULL_MISS_PARTS + 1) {
         uint64_t counts[MAX_CUTS];
         size_t tries = cut(&partial, counts);
         FTH_TRY(try_counts(search, counts, tries, ALL_MISS, &partial, error));
     }
-    search->capacity->full_miss_bytes = partial.misses * search->plan->stride_bytes;
+    capacity->full_miss_interrupted = partial.interrupted;
+    if (partial.interrupted || !partial.misses)
+        return FTH_OK;
+    capacity->full_miss_low_bytes = partial.fits * search->plan->stride_bytes;
+    capacity->full_miss_bytes = partial.misses * search->plan->stride_bytes;
     return FTH_OK;
 }
 
-/* Walks a quarter more than fits, then walks back, and counts the lines that are still resident.
- * The result is the maximum over several repeats. */
+/* Walks a quarter more than fits, then walks back, and returns the number of lines that are still
+ * resident. */
+static enum fth_status count_resident(const struct capacity_search *search,
+                                      const struct capacity_edge *edge, uint64_t *hits,
+                                      struct fth_error *error)
+{
+    const struct fth_capacity_plan *plan = search->plan;
+    const uint64_t bytes =
+        edge->fits * plan->stride_bytes * RESIDENT_NUMERATOR / RESIDENT_DENOMINATOR;
+    const struct fth_chain chain = {.stride_bytes = plan->stride_bytes,
+                                    .count = (bytes / ALIGN_BYTES + 1) * ALIGN_BYTES /
+                                             plan->stride_bytes};
+    struct fth_request request = fth_request_make(plan->carveout_percent);
+    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
+    request.chase.steps[1].reverse = true;
+    struct fth_answers answers = {0};
+    FTH_TRY(fth_ask(search->prober, &request, 1, &answers, error));
+    *hits = 1; /* hop 0, the newest line, is slow only because the timing code is not cached yet */
+    for (size_t hop = 1; hop < answers.items[0].count; hop++)
+        *hits += answers.items[0].cycles[hop] <= search->threshold;
+    search->capacity->samples += answers.items[0].count;
+    fth_answers_fini(&answers);
+    return FTH_OK;
+}
+
+/* Counts the resident lines several times. An interruption of the first walk, which is not timed,
+ * leaves only the lines that were loaded after it. Each repeat is a launch of its own, so that one
+ * interruption does not affect all of them. The result is the maximum; the confidence is the
+ * fraction of the repeats that agree with it, by Laplace's rule. The result is rejected if the
+ * confidence is too low, or if fewer than half of the lines that fit are resident: after the walk
+ * the cache is full under any policy, and the walk back meets most of the lines. */
 static enum fth_status find_resident(const struct capacity_search *search,
                                      const struct capacity_edge *edge, struct fth_error *error)
 {
-    const struct fth_capacity_plan *plan = search->plan;
     struct fth_capacity *capacity = search->capacity;
-    struct fth_request requests[REPEATS];
-    const uint64_t bytes =
-        edge->fits * plan->stride_bytes * RESIDENT_NUMERATOR / RESIDENT_DENOMINATOR;
-    struct fth_chain chain = {.stride_bytes = plan->stride_bytes,
-                              .count =
-                                  (bytes / ALIGN_BYTES + 1) * ALIGN_BYTES / plan->stride_bytes};
+    uint64_t hits[REPEATS] = {0}, most = 0;
+    unsigned same = 0;
     for (size_t i = 0; i < REPEATS; i++) {
-        requests[i] = fth_request_make(plan->carveout_percent);
-        fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, chain, 1);
-        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, 1);
-        requests[i].chase.steps[1].reverse = true;
+        FTH_TRY(count_resident(search, edge, &hits[i], error));
+        most = hits[i] > most ? hits[i] : most;
     }
-    struct fth_answers answers = {0};
-    FTH_TRY(fth_ask(search->prober, requests, REPEATS, &answers, error));
-    for (size_t i = 0; i < answers.count; i++) {
-        uint64_t hits = 1; /* hop 0, the newest line, is slow only because the timing code
-                            * is not cached yet */
-        for (size_t hop = 1; hop < answers.items[i].count; hop++)
-            hits += answers.items[i].cycles[hop] <= search->threshold;
-        capacity->samples += answers.items[i].count;
-        if (hits * plan->stride_bytes > capacity->resident_bytes)
-            capacity->resident_bytes = hits * plan->stride_bytes;
-    }
-    fth_answers_fini(&answers);
+    for (size_t i = 0; i < REPEATS; i++)
+        same += (double)hits[i] >= same_resident * (double)most;
+    capacity->resident_confidence = (same + 1.0) / (REPEATS + 2.0);
+    if (capacity->resident_confidence >= min_confidence && 2 * most >= edge->fits)
+        capacity->resident_bytes = most * search->plan->stride_bytes;
     return FTH_OK;
 }
 

@@ -43,6 +43,9 @@ enum {
 
 /* Maximum latency of a constant cache as a fraction of the L2's latency. Chosen, not derived. */
 static const double max_l2_fraction = 0.8;
+/* The same for an L1.5 if a slower plateau is the L2's: it is within range_fraction of the L2's
+ * latency, and nearer to it. Chosen: two plateaus are at least plateau_min_gap apart. */
+static const double max_l15_fraction = 0.95;
 /* Conditions for a plateau of hops (struct fth_cluster_options). Chosen, not derived. */
 static const double plateau_min_share = 0.001, plateau_min_gap = 0.1;
 /* A hop is taken as a hop of L1.5 if it is within the 5th to 95th percentile of the plateau of L1.5
@@ -97,6 +100,7 @@ static const struct fth_latency_plan l2_plan = {
 /* ---- constants and code ---- */
 
 enum {
+    KIB = 1024,      /* bytes; amounts of constants are rounded to it */
     CODE_PASSES = 2, /* executions of the code between two walks over the constants */
     MAX_CUTS = 4,    /* lengths of code that find_code_edge() tries at once to narrow its range */
     MAX_TRIES = 16,  /* lengths of code that double, from FTH_FETCH_BLOCK to FTH_MAX_FETCH: 9 */
@@ -107,6 +111,9 @@ enum {
  * two amounts of constants. If they do not share it, there is only one measurement, with one amount
  * of constants; it gets the same confidence, which is chosen, not derived. */
 static const double two_agree_confidence = 0.75;
+/* Maximum confidence of the size of L1.5 if it is not known whether it also holds code. Chosen: the
+ * two cases are equally likely. */
+static const double unknown_code_confidence = 0.5;
 /* Code and constants share a cache if the longest code evicts at least this fraction of the
  * constant lines. The sum of the constants and the code that fit together is the size of this
  * cache. Two such sums belong to the same cache if they differ by at most the fraction same_sum or
@@ -160,12 +167,32 @@ static void find_ranges(struct constant_study *study, const struct fth_clusters 
             study->l15_high = cluster->p95 + range_cycles;
         }
     }
-    study->l2_low = study->l2_hop * (1 - range_fraction);
+    study->l2_low = fmax(study->l2_hop * (1 - range_fraction), study->l15_high);
     study->l2_high = study->l2_hop * (1 + range_fraction);
 }
 
-/* Finds the levels from the plateaus of the hops. The first plateau is L1. L1.5 is the one with the
- * most hops among the other plateaus below max_l2_fraction of the L2's latency, if there are any.
+/* Returns the plateau of L1.5 among those after the first one; NULL: there is none. It is the one
+ * with the most hops below max_l2_fraction of the L2's latency. If there is none, it may be a
+ * plateau below max_l15_fraction that is followed by the plateau of the L2. */
+static const struct fth_cluster *find_l15_plateau(const struct constant_study *study,
+                                                  const struct fth_clusters *clusters)
+{
+    const struct fth_cluster *found = NULL, *items = clusters->items;
+    for (size_t i = 1; i < clusters->count; i++)
+        if (items[i].median < max_l2_fraction * study->l2_hop &&
+            (!found || items[i].count > found->count))
+            found = &items[i];
+    for (size_t i = 1; i + 1 < clusters->count && !found; i++) {
+        const double next_distance = fabs(items[i + 1].median - study->l2_hop);
+        if (items[i].median < max_l15_fraction * study->l2_hop &&
+            next_distance < range_fraction * study->l2_hop &&
+            next_distance < study->l2_hop - items[i].median)
+            found = &items[i];
+    }
+    return found;
+}
+
+/* Finds the levels from the plateaus of the hops. The first plateau is L1.
  * The threshold between two levels is the geometric mean of their hops, as in capacity.c. */
 static enum fth_status find_levels(struct constant_study *study, const uint32_t *hops, size_t count,
                                    struct fth_error *error)
@@ -182,17 +209,13 @@ static enum fth_status find_levels(struct constant_study *study, const uint32_t 
     if (clusters.count < 2)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "all constant loads take equally long");
-    size_t max = 0;
-    for (size_t i = 1; i < clusters.count; i++)
-        if (clusters.items[i].median < max_l2_fraction * study->l2_hop &&
-            clusters.items[i].count > max) {
-            max = clusters.items[i].count;
-            study->l15_hop = clusters.items[i].median;
-        }
+    const struct fth_cluster *l15 = find_l15_plateau(study, &clusters);
+    if (l15)
+        study->l15_hop = l15->median;
     find_ranges(study, &clusters);
     study->l15_threshold = sqrt(study->l15_hop * study->l2_hop);
-    study->l1_threshold = sqrt(study->l1_hop * (max ? study->l15_hop : study->l2_hop));
-    study->found->has_l15 = max > 0;
+    study->l1_threshold = sqrt(study->l1_hop * (l15 ? study->l15_hop : study->l2_hop));
+    study->found->has_l15 = l15 != NULL;
     return FTH_OK;
 }
 
@@ -236,20 +259,22 @@ static bool is_l15(const struct constant_study *study, uint32_t cycles)
 static enum fth_status set_l15_latency(struct constant_study *study, const uint32_t *hops,
                                        size_t count, struct fth_error *error)
 {
-    double mean, values[HOP_PARTS];
+    double mean, values[HOP_PARTS], confidence = 0;
     struct fth_summary summary;
     const size_t part = count / HOP_PARTS;
     FTH_TRY(fth_summary_u32(hops, count, &summary, error));
     FTH_TRY(fth_core_mean_u32(hops, count, &mean, error));
     for (size_t i = 0; i < HOP_PARTS && part; i++)
         FTH_TRY(fth_core_mean_u32(hops + i * part, part, &values[i], error));
+    if (part)
+        FTH_TRY(fth_cycles_agreement(values, HOP_PARTS, &confidence, error));
     study->found->l15.cycles =
         (struct fth_figure){.value = mean - study->overhead,
                             .low = fmin(summary.p05, mean) - study->overhead,
                             .high = fmax(summary.p95, mean) - study->overhead,
                             .samples = count,
                             .clock_mhz = study->found->l1.cycles.clock_mhz,
-                            .confidence = part ? fth_cycles_agreement(values, HOP_PARTS) : 0};
+                            .confidence = confidence};
     return FTH_OK;
 }
 
@@ -435,7 +460,7 @@ static enum fth_status find_l15(struct constant_study *study, struct fth_error *
 {
     struct fth_constant_cache *l15 = &study->found->l15;
     const uint64_t stride = l1_stride(study->found);
-    const struct fth_capacity_plan plan = {
+    struct fth_capacity_plan plan = {
         .path = FTH_PATH_CONSTANT,
         .carveout_percent = -1,
         .stride_bytes = stride,
@@ -449,7 +474,20 @@ static enum fth_status find_l15(struct constant_study *study, struct fth_error *
         .miss_low_cycles = study->l2_low,
         .miss_high_cycles = study->l2_high,
     };
-    FTH_TRY(fth_probe_capacity(study->prober, &plan, &l15->capacity, error));
+    struct fth_error *fault = &study->found->l15_error;
+    enum fth_status status = fth_probe_capacity(study->prober, &plan, &l15->capacity, fault);
+    if (status == FTH_INCONCLUSIVE) {
+        /* An L1.5 of less than MANY_L1 times its L1 does not hold this footprint. What L1 holds is
+         * certainly less. */
+        *fault = FTH_NO_ERROR;
+        plan.smallest_bytes = study->found->l1.capacity.fits_bytes;
+        status = fth_probe_capacity(study->prober, &plan, &l15->capacity, fault);
+    }
+    study->found->l15_status = status;
+    if (status == FTH_INCONCLUSIVE)
+        return FTH_OK;
+    if (status != FTH_OK)
+        return fth_error_move(error, fault);
     return find_l15_latency(study, error);
 }
 
@@ -563,6 +601,20 @@ static int find_level(const struct fth_fetch_levels *code, double bytes)
     return level;
 }
 
+/* Returns the larger amount of constants for the test of sharing: half of L1.5, but more than L1
+ * holds, because constants in L1 would hit even if L1.5 has evicted them. 0: L1.5 is too small. */
+static uint64_t shared_amount(const struct fth_constants *found)
+{
+    const uint64_t l15 = found->l15.capacity.fits_bytes;
+    const uint64_t min = MIN_BEYOND_L1 * found->l1.capacity.fits_bytes;
+    uint64_t bytes = BANK_BYTES / 2;
+    while (bytes > l15 / 2)
+        bytes /= 2;
+    if (bytes < min)
+        bytes = (min + KIB - 1) / KIB * KIB;
+    return bytes <= l15 / 4 * MAX_L15_QUARTERS ? bytes : 0;
+}
+
 /* Finds out whether L1.5 shares its storage with code: with two amounts of constants, the sum of
  * constants and code that fits must be the same. The result stays FTH_SHARING_UNKNOWN if L1.5 is
  * too small for the test or if the sums differ. */
@@ -571,12 +623,10 @@ static enum fth_status find_sharing(struct constant_study *study,
 {
     struct fth_constants *found = study->found;
     struct fth_capacity *capacity = &found->l15.capacity;
-    struct code_edge more = {.bytes = BANK_BYTES / 2}, less;
-    while (more.bytes > capacity->fits_bytes / 2)
-        more.bytes /= 2;
-    /* Constants that are in L1 would hit even if L1.5 has evicted them. So there must be more
-     * constants than L1 holds. */
-    if (more.bytes < MIN_BEYOND_L1 * found->l1.capacity.fits_bytes)
+    struct code_edge more = {.bytes = shared_amount(found)}, less;
+    found->with_code_reason = "the L1.5 is too small, compared with the L1, to find out whether it "
+                              "also holds code";
+    if (more.bytes == 0)
         return FTH_OK;
     less.bytes = more.bytes / 2;
     if (less.bytes < MIN_BEYOND_L1 * found->l1.capacity.fits_bytes)
@@ -588,6 +638,7 @@ static enum fth_status find_sharing(struct constant_study *study,
         more.bytes / (found->l15.line_bytes ? found->l15.line_bytes : l1_stride(found));
     if ((double)max_evicted < min_evicted_share * (double)lines) {
         found->with_code = FTH_SHARING_NO;
+        found->with_code_reason = NULL;
         found->with_code_confidence = two_agree_confidence;
         return FTH_OK;
     }
@@ -595,9 +646,12 @@ static enum fth_status find_sharing(struct constant_study *study,
     const double first = sum_of(&more, &code->code), second = sum_of(&less, &code->code);
     const double block =
         FTH_FETCH_BLOCK * (double)code->code.bytes / (double)code->code.instructions;
+    found->with_code_reason = "code evicts constants, but the sum of code and constants that fits "
+                              "depends on the number of constants";
     if (more.fits == 0 || less.fits == 0 ||
         fabs(first - second) > fmax(SAME_BLOCKS * block, same_sum * first))
         return FTH_OK;
+    found->with_code_reason = NULL;
     found->with_code = FTH_SHARING_YES;
     found->with_code_confidence = two_agree_confidence;
     const double bytes = fmax(first, second);
@@ -619,7 +673,8 @@ enum fth_status fth_probe_constants(const struct fth_prober *prober,
                                     const struct fth_fetch_levels *code,
                                     struct fth_constants *constants, struct fth_error *error)
 {
-    *constants = (struct fth_constants){.code_level = -1};
+    *constants = (struct fth_constants){
+        .code_level = -1, .with_code_reason = "the instruction caches were not measured"};
     struct constant_study study = {.prober = prober, .found = constants};
     struct fth_figure l2;
     FTH_TRY(find_l1_latency(&study, error));
@@ -629,5 +684,12 @@ enum fth_status fth_probe_constants(const struct fth_prober *prober,
     FTH_TRY(find_l1(&study, error));
     if (constants->has_l15)
         FTH_TRY(find_l15(&study, error));
-    return constants->has_l15 && code ? find_sharing(&study, code, error) : FTH_OK;
+    if (!constants->has_l15 || constants->l15_status != FTH_OK || !code)
+        return FTH_OK;
+    FTH_TRY(find_sharing(&study, code, error));
+    /* If it is not known whether code occupies a part of L1.5, the size is only a lower limit. */
+    if (constants->with_code == FTH_SHARING_UNKNOWN)
+        constants->l15.capacity.confidence =
+            fmin(constants->l15.capacity.confidence, unknown_code_confidence);
+    return FTH_OK;
 }

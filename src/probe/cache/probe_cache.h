@@ -30,12 +30,15 @@ struct fth_capacity_plan {
 };
 /* The size of a cache, with the evidence for it. */
 struct fth_capacity {
-    uint64_t fits_bytes;      /* largest footprint whose loads all hit */
-    uint64_t misses_bytes;    /* smallest footprint with misses; 0: even the largest fits */
-    uint64_t resident_bytes;  /* bytes that are still resident after a walk over
-                               * 1.25 * fits_bytes; a reverse walk counts them. Maximum of several
-                               * repeats */
-    uint64_t full_miss_bytes; /* smallest footprint without any hit; 0: not found */
+    uint64_t fits_bytes;     /* largest footprint whose loads all hit */
+    uint64_t misses_bytes;   /* smallest footprint with misses; 0: even the largest fits */
+    uint64_t resident_bytes; /* bytes that are still resident after a walk over
+                              * 1.25 * fits_bytes; a reverse walk counts them. Maximum of several
+                              * repeats. 0: they contradict each other */
+    double resident_confidence;
+    uint64_t full_miss_bytes;                 /* smallest footprint without any hit; 0: not found */
+    uint64_t full_miss_low_bytes;             /* largest footprint that is known to have a hit */
+    bool full_miss_interrupted;               /* other programs interrupted the search for it */
     double miss_low_cycles, miss_high_cycles; /* range of a timed miss; 0: not needed */
     size_t samples;
     double confidence; /* fraction of repeats with the same verdict on either side of the edge, by
@@ -140,6 +143,7 @@ struct fth_carveout {
 struct fth_carveouts {
     struct fth_carveout items[FTH_MAX_CARVEOUTS];
     size_t count;
+    double confidence; /* lowest of all sizes of L1 */
     size_t samples;
 };
 /* Finds the carve-outs and the size of L1 at each of them. FTH_INCONCLUSIVE if a step of L1 matches
@@ -206,15 +210,20 @@ struct fth_constant_cache {
 struct fth_constants {
     struct fth_constant_cache l1, l15;
     double overhead_cycles; /* of timing one hop */
-    bool has_l15;
-    bool l15_by_passes;          /* latency of L1.5 is from whole passes; otherwise single hops */
-    enum fth_sharing with_code;  /* L1.5 shares storage with an instruction cache */
-    double with_code_confidence; /* of `with_code`, if it is known: 0.75, by Laplace's rule for
-                                  * two measurements that agree */
+    bool has_l15;           /* otherwise no constant load takes longer than a hit in L1 and clearly
+                             * less than a hit in L2 */
+    enum fth_status l15_status; /* of the size of L1.5; not FTH_OK: `l15_error` is the reason */
+    struct fth_error l15_error;
+    bool l15_by_passes;           /* latency of L1.5 is from whole passes; otherwise single hops */
+    enum fth_sharing with_code;   /* L1.5 shares storage with an instruction cache */
+    double with_code_confidence;  /* of `with_code`, if it is known: 0.75, by Laplace's rule for
+                                   * two measurements that agree */
+    const char *with_code_reason; /* why `with_code` is unknown; NULL: it is known */
     int code_level; /* index in `code` of that instruction cache; -1: none has its size */
 };
 /* Measures the constant caches. `code` may be NULL: then `with_code` stays unknown. Fails with
- * FTH_INCONCLUSIVE if constant loads all take equally long, or as long as L2 loads. */
+ * FTH_INCONCLUSIVE if constant loads all take equally long, or as long as L2 loads, or if the size
+ * of L1 is not found. */
 FTH_MUST_USE enum fth_status fth_probe_constants(const struct fth_prober *prober,
                                                  const struct fth_fetch_levels *code,
                                                  struct fth_constants *constants,

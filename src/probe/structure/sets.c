@@ -540,13 +540,12 @@ static enum fth_status check_single(struct fth_sets_work *work, struct fth_error
     if (fth_mapping_sets(&work->structure->mapping) > 1)
         return FTH_OK;
     bool same = false;
-    /* The number of passes doubles. FTH_SETS_MAX_HOPS limits the time of a walk. If only one line
-     * fits, `passes` stays 0. The loop then ends when both lines have missed. */
-    for (uint64_t passes = work->fits / 2;
+    /* The number of passes doubles. FTH_SETS_MAX_HOPS limits the time of a walk. */
+    for (uint64_t passes = work->fits > 1 ? work->fits / 2 : 1;
          2 * work->member_count <= work->fits + 1 && passes * work->fits <= FTH_SETS_MAX_HOPS &&
          passes <= MAX_PASSES_PER_LINE * work->fits;
          passes *= 2)
-        FTH_TRY(fth_sets_find_members(work, passes ? passes : 1, &same, error));
+        FTH_TRY(fth_sets_find_members(work, passes, &same, error));
     if (2 * work->member_count <= work->fits + 1)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "no mapping of lines to sets explains which lines evict each other");

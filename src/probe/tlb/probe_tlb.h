@@ -186,6 +186,9 @@ struct fth_tlbs {
     struct fth_tlb_level levels[FTH_MAX_TLBS]; /* the first is looked up first */
     size_t count;
     size_t samples;
+    /* If a further level may exist that the walks cannot show, because the L2 holds the lines of
+     * only this many loads; 0: the walks are long enough, or memory limits them. */
+    uint64_t l2_loads;
 };
 /* Finds all TLB levels. Allocates at most `max_bytes` of device memory; `l2_bytes` is the size of
  * the L2. `tlbs` contains the levels that were found, whatever the status. */

@@ -53,6 +53,9 @@ enum {
      * to fill a next level whose pages are up to 16 times as large as those of the previous level
      * and which has up to 2.5 times as many entries (16 * 2.5 = 40). Chosen to save time. */
     LOADS_PER_ENTRY = 40,
+    /* Walks over fewer loads than this may be too short to show a further level. Chosen: the last
+     * level of most GPUs has fewer entries (Mei and Chu 2017, Table 5). */
+    ENOUGH_LOADS = 1024,
     /* Length of the chain on which a candidate's entries are counted: this many times the bytes at
      * which the step was found. Chosen, not derived: room for a level that began to miss early
      * because the spread chain filled some of its sets before others. */
@@ -135,11 +138,18 @@ static bool has_own_entries(const struct fth_tlb_level *level, const struct fth_
     return !level->hidden && level->page_bytes && level->entries != previous->entries;
 }
 
-/* Whether the candidate is the previous level again. It is if it has the same onset. It also is if
- * it has no entries of its own, and a lower penalty than the previous level. */
+/* Whether the candidate holds the same pages as the previous level. Such a level would never hit. */
+static bool has_same_reach(const struct fth_tlb_level *level, const struct fth_tlb_level *previous)
+{
+    return !level->hidden && level->page_bytes && level->page_bytes == previous->page_bytes &&
+           level->entries && level->entries == previous->entries;
+}
+
+/* Whether the candidate is the previous level again. It is if it has the same onset or the same
+ * reach. It also is if it has no entries of its own, and a lower penalty than the previous level. */
 static bool is_duplicate(const struct level_search *search, const struct fth_tlb_level *previous)
 {
-    return has_same_onset(search, previous) ||
+    return has_same_onset(search, previous) || has_same_reach(&search->level, previous) ||
            (!has_own_entries(&search->level, previous) &&
             search->level.penalty_cycles < previous->penalty_cycles);
 }
@@ -346,6 +356,10 @@ enum fth_status fth_probe_tlbs(const struct fth_prober *prober, uint64_t max_byt
         fth_tlb_open_chain(&survey, choose_spread_stride(max_bytes), UINT64_MAX, &spread, error);
     if (status == FTH_OK)
         status = find_levels(&search, error);
+    const uint64_t page = previous_level(&search) ? previous_level(&search)->page_bytes : 0;
+    const uint64_t stride = page ? page : spread.stride_bytes;
+    if (survey.max_loads < max_bytes / stride && survey.max_loads < ENOUGH_LOADS)
+        tlbs->l2_loads = survey.max_loads;
     fth_tlb_close_chain(&survey, &spread);
     tlbs->samples = survey.samples;
     return status;

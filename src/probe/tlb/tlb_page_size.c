@@ -199,6 +199,8 @@ enum fth_status fth_tlb_find_page(struct fth_tlb_survey *survey,
         }
     }
     if (larger.yes) /* even at half of the smallest page */
-        level->doubt = "the pages are smaller than 64 KiB, the smallest size that is tested";
+        level->doubt = "even loads 64 KiB apart seem to miss: the pages are smaller than that, or "
+                       "lines do not "
+                       "stay in the L2";
     return FTH_OK;
 }

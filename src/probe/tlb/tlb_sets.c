@@ -52,7 +52,7 @@ enum {
     /* Distances between the points of the curve of a large TLB: 1 up to DENSE_POINTS pages beyond
      * the entries, then a part of 1/DENSE_POINTS of these pages. Chosen. */
     DENSE_POINTS = 4,
-    MIN_SLOPES = 3, /* minimum points for a slope. Chosen: the median of fewer is no majority. */
+    MIN_SLOPES = 3, /* minimum points for a slope. Chosen. */
     /* The first eighth of the curve does not count for the slope: with a hash it can be flatter
      * than the rest (see the top of this file). Chosen, not derived. */
     EARLY_PART = 8,
@@ -333,18 +333,17 @@ static enum fth_status count_ever_missed(struct fth_tlb_study *study, uint64_t p
     return status;
 }
 
-/* Measures the miss curve of a TLB whose misses are not periodic, with one page more at a time.
- * Points for which memory is too small keep 0 misses; count_steps() then sets `doubt`. */
+/* Measures the miss curve of a TLB whose misses are not periodic, with one page more at a time, as
+ * far as memory suffices. If that is not far enough, count_steps() sets `doubt`. */
 static enum fth_status measure_random(struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                       struct fth_error *error)
 {
     const uint64_t entries = study->level->entries;
     sets->miss_curve[sets->miss_curve_count++] = (struct fth_tlb_miss_point){entries, 0};
-    for (uint64_t i = 1; i <= MAX_RANDOM_SETS; i++) {
+    for (uint64_t i = 1; i <= MAX_RANDOM_SETS && entries + i <= study->pages.max_loads; i++) {
         struct fth_tlb_miss_point *point = &sets->miss_curve[sets->miss_curve_count++];
         point->pages = entries + i;
-        if (point->pages <= study->pages.max_loads)
-            FTH_TRY(count_ever_missed(study, point->pages, sets, &point->missed, error));
+        FTH_TRY(count_ever_missed(study, point->pages, sets, &point->missed, error));
         if (all_miss(point))
             break;
     }
@@ -427,7 +426,7 @@ static void count_steps(const struct fth_tlb_study *study, struct fth_tlb_sets *
             add_set(sets, miss_curve[i].missed - miss_curve[i - 1].missed - 1);
     }
     if (!sets->doubt && (count < 2 || !all_miss(&miss_curve[count - 1])))
-        sets->doubt = !study->periodic
+        sets->doubt = !study->periodic && count > MAX_RANDOM_SETS
                           ? "the policy is not LRU, and there are too many sets to distinguish them"
                       : count && miss_curve[count - 1].pages >= 2 * study->level->entries
                           ? "some pages hit even with twice the entries: this level or an inner "

@@ -26,14 +26,20 @@ void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
     va_start(arguments, cause);
     vsnprintf(text, sizeof text, cause, arguments);
     va_end(arguments);
+    char source[160] = "";
+    if (inst->source) {
+        const char *start = ", source ";
+        snprintf(source, sizeof source, "%s", start);
+        fth_source_text(inst->source, source + strlen(start), sizeof source - strlen(start));
+    }
     uint64_t thread = (uint64_t)warp->index * LANES + (uint64_t)lane;
     const uint32_t *size = run->threads, *xyz = warp->block->xyz;
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK) {
         run->status = FTH_INVALID;
         fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->name,
-                 "line %u (%s), block (%u,%u,%u), thread (%u,%u,%u): %s", inst->line, inst->opcode,
-                 xyz[0], xyz[1], xyz[2], (unsigned)(thread % size[0]),
+                 "line %u (%s)%s, block (%u,%u,%u), thread (%u,%u,%u): %s", inst->line,
+                 inst->opcode, source, xyz[0], xyz[1], xyz[2], (unsigned)(thread % size[0]),
                  (unsigned)(thread / size[0] % size[1]), (unsigned)(thread / size[0] / size[1]),
                  text);
     }
@@ -440,6 +446,22 @@ static enum fth_status check_launch(struct fth_ptx_run *run, struct fth_error *e
     return check_clusters(run, error);
 }
 
+/* Says that the output of printf is missing, once per kernel. */
+static void warn_of_printf(struct fth_ptx_machine *machine, const struct fth_ptx_function *kernel,
+                           const struct fth_log *log)
+{
+    const size_t index = (size_t)(kernel - machine->module->functions);
+    if (!machine->warned)
+        machine->warned = calloc(machine->module->function_count, sizeof *machine->warned);
+    if (machine->warned && machine->warned[index])
+        return;
+    if (machine->warned)
+        machine->warned[index] = true;
+    fth_log_message(log, FTH_LOG_WARNING,
+                    "kernel '%s' calls printf; the PTX engine does not print its output",
+                    kernel->name);
+}
+
 enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_ptx_launch *launch,
                             struct fth_ptx_totals *totals, struct fth_error *error)
 {
@@ -477,6 +499,8 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
         pthread_join(workers[i], NULL);
     pthread_mutex_destroy(&lock);
     fth_log_progress(launch->log, run.kernel->name, 1);
+    if (run.called_printf)
+        warn_of_printf(machine, run.kernel, launch->log);
     if (totals)
         *totals = (struct fth_ptx_totals){run.warp_instructions, run.thread_instructions};
     if (run.status == FTH_OK && run.stop && fth_log_interrupted(launch->log))

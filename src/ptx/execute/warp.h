@@ -32,6 +32,8 @@ struct fth_ptx_memory {
 struct fth_ptx_machine {
     const struct fth_ptx_module *module; /* NULL: only memory */
     struct fth_ptx_memory *memory;
+    bool *
+        warned; /* by index of the function: a message said that printf has no effect; NULL: none */
 };
 
 /* Returns the allocation that contains the address, or NULL. */
@@ -128,8 +130,9 @@ struct fth_ptx_warp {
     struct fth_ptx_fragment fragments[LANES];
     uint32_t fragment_count, current;
     uint64_t instructions, thread_instructions;
-    uint8_t *local;                                   /* [lane][local_bytes] */
+    uint8_t *local;                                   /* [lane][local_stride] */
     uint64_t local_bytes;                             /* per thread, for all frames together */
+    uint64_t local_stride;                            /* at least local_bytes */
     const struct fth_ptx_allocation *last_allocation; /* the allocation of the last access */
     bool failed;
     bool blocked; /* all fragments wait */
@@ -157,6 +160,7 @@ struct fth_ptx_run {
     uint64_t next_cluster;
     bool stop;
     uint64_t checked_instructions; /* those of all workers that are no longer `unchecked` */
+    bool called_printf;
     uint64_t warp_instructions, thread_instructions;
     void *lock; /* pthread_mutex_t */
     struct fth_error *error;

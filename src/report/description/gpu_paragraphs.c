@@ -29,6 +29,7 @@ static bool is_repeated(const struct fth_gpu_view *view, size_t index,
             write_words(view, i, &earlier);
             repeated = earlier.size == words->size && words->size &&
                        memcmp(earlier.data, words->data, words->size) == 0;
+            view->out->failed = view->out->failed || earlier.failed;
             fth_buffer_fini(&earlier);
         }
     return repeated;

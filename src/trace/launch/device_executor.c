@@ -14,9 +14,6 @@
  * limit of the launches of fathom's own experiments (FTH_MIN_TIME_LIMIT_S in device/runner.h), many
  * times the duration of the longest workload in examples/. */
 #define MAX_LAUNCH_S 3.0
-/* Maximum size of a PTX file in bytes. Chosen: the PTX of very large sources has some megabytes. */
-#define MAX_PTX_BYTES ((size_t)256 << 20)
-
 struct device {
     const struct fth_machine_ops *ops;
     void *machine;
@@ -136,36 +133,23 @@ static void device_close(void *context)
     free(device);
 }
 
-static enum fth_status load(struct device *device, const char *path, struct fth_error *error)
-{
-    struct fth_buffer ptx = {0};
-    enum fth_status status = fth_file_read(path, MAX_PTX_BYTES, &ptx, error);
-    if (status == FTH_OK)
-        status =
-            device->ops->load(device->machine, path, ptx.data, ptx.size, &device->module, error);
-    fth_buffer_fini(&ptx);
-    return status;
-}
-
 enum fth_status fth_device_executor_open(const struct fth_run_options *options,
-                                         const char *ptx_path, struct fth_executor *executor,
-                                         struct fth_error *error)
+                                         const char *ptx_name, const struct fth_buffer *ptx,
+                                         struct fth_executor *executor, struct fth_error *error)
 {
     const struct fth_device_options how =
         FTH_DEVICE_OPTIONS(.log = options->log, .max_instructions = options->max_instructions);
-    if (strcmp(ptx_path, "-") == 0)
-        return fth_fail(error, FTH_INVALID, "load module", ptx_path,
-                        "a device cannot read the PTX from standard input; save it to a file");
     struct device *device = calloc(1, sizeof *device);
     if (!device)
-        return fth_no_memory(error, "load module", ptx_path);
+        return fth_no_memory(error, "load module", ptx_name);
     enum fth_status status =
         fth_machine_open(options->device, &how, &device->ops, &device->machine, error);
     if (status == FTH_OK) {
         struct fth_machine_facts facts;
         device->ops->facts(device->machine, &facts);
         device->timed = facts.concurrent;
-        status = load(device, ptx_path, error);
+        status = device->ops->load(device->machine, ptx_name, ptx->data, ptx->size, &device->module,
+                                   error);
     }
     if (status != FTH_OK) {
         device_close(device);

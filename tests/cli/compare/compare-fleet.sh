@@ -18,6 +18,11 @@ fathom compare --fleet fleet
 echo "code $?"
 fathom compare --fleet fleet --within 20 --json
 echo "code $?"
+# The JSON document has numbers as numbers, and can be shown in a report.
+fathom compare --fleet fleet --json -o differs.json
+echo "code $?"
+cat differs.json
+fathom report differs.json -o differs.html && grep -c '"schema":"fathom-fleet/1"' differs.html
 rm fleet/node3.json fleet/node4.json
 fathom compare --fleet fleet
 echo "code $?"

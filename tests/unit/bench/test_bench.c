@@ -6,8 +6,6 @@
 #include "device/sim/sim.h"
 #include "run_bench.h"
 
-#include <jansson.h>
-
 static struct fth_bench *run(const char *device_id, const char *name)
 {
     return run_bench(device_id, name, false);
@@ -110,13 +108,12 @@ static void every_point_is_in_the_json_and_csv_output(void **state)
     assert_true(rows > 0);
     size_t size, lines = 0;
     char *text = render(bench, "json", &size);
-    json_t *root = json_loadb(text, size, 0, NULL);
-    assert_non_null(root);
-    assert_string_equal(json_string_value(json_object_get(root, "schema")), "fathom-bench/1");
-    json_t *points =
-        json_object_get(json_object_get(json_object_get(root, "series"), "atomics"), "points");
-    assert_int_equal(json_array_size(points), rows);
-    json_decref(root);
+    struct fth_json_document document = {0};
+    assert_int_equal(fth_json_parse("bench", text, size, &document, NULL), FTH_OK);
+    assert_string_equal(fth_json_string(fth_json_get(document.root, "schema")), "fathom-bench/1");
+    const struct fth_json *series = fth_json_get(document.root, "series");
+    assert_int_equal(fth_json_count(fth_json_get(fth_json_get(series, "atomics"), "points")), rows);
+    fth_json_fini(&document);
     fth_free(text);
     text = render(bench, "csv", &size);
     for (size_t i = 0; i < size; i++)

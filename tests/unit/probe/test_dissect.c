@@ -387,6 +387,53 @@ static void a_series_is_reported_with_its_misses_and_ways(void **state)
     fth_free(text);
 }
 
+/* ---- a cache of one line ---- */
+
+/* A device whose cache holds one line. Other lines evict it, but in a walk over several lines it
+ * always hits. */
+static enum fth_status measure_one_line(void *state, const struct fth_request *requests,
+                                        size_t count, struct fth_samples *samples,
+                                        struct fth_error *error)
+{
+    unsigned *left = state;
+    for (size_t i = 0; i < count; i++) {
+        if ((*left)-- == 0)
+            return fth_fail(error, FTH_UNAVAILABLE, "measure", NULL, "too many requests");
+        samples[i] = (struct fth_samples){
+            .status = FTH_OK, .count = fth_request_samples(&requests[i]), .clock_mhz = 1000};
+        samples[i].cycles = calloc(samples[i].count + 1, sizeof *samples[i].cycles);
+        assert_non_null(samples[i].cycles);
+        uint32_t *at = samples[i].cycles;
+        bool evicted = false;
+        for (size_t k = 0; k < requests[i].chase.step_count; k++) {
+            const struct fth_step *step = &requests[i].chase.steps[k];
+            if (step->kind != FTH_STEP_TIME_HOPS)
+                evicted = evicted || step->chain.start_bytes > 0;
+            else
+                for (uint64_t hop = 0; hop < step->passes * step->chain.count; hop++)
+                    *at++ = evicted || hop % step->chain.count ? 240 : 40;
+        }
+    }
+    return FTH_OK;
+}
+
+/* Only one of the two lines of a walk ever misses, so the number of members does not grow. */
+static void a_cache_of_one_line_ends_the_search(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops ops = {.measure = measure_one_line};
+    unsigned left = 10000;
+    struct fth_device device = {.ops = &ops, .state = &left, .id = "one line"};
+    const struct fth_prober prober = {.device = &device, .sms = 1};
+    const struct fth_cache_plan plan = {
+        .path = FTH_PATH_CA, .line_bytes = 128, .fits_bytes = 128, .threshold_cycles = 100};
+    struct fth_structure structure;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_probe_sets(&prober, &plan, &structure, &error), FTH_INCONCLUSIVE);
+    assert_contains(error.cause, "no mapping of lines to sets");
+    fth_structure_fini(&structure);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +446,7 @@ int main(void)
         cmocka_unit_test(the_true_policy_needs_the_fewest_bits),
         cmocka_unit_test(an_h200_evicts_lines_that_arrived_early),
         cmocka_unit_test(finds_l1_hits_although_lines_were_lost),
+        cmocka_unit_test(a_cache_of_one_line_ends_the_search),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

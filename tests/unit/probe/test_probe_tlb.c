@@ -266,6 +266,44 @@ static void finds_tlbs_with_one_way_per_set(void **state)
     }
 }
 
+/* Many small sets of different sizes. */
+static void finds_tlbs_with_unequal_sets(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t memory;
+        struct level level;
+    } cases[] = {
+        {UINT64_C(22) << 30,
+         {.page = 256 << 10,
+          .entries = 25,
+          .sets = 9,
+          .ways = {2, 2, 3, 3, 2, 3, 2, 2, 6},
+          .policy = "lru",
+          .index = "mod",
+          .penalty = 68}},
+        {UINT64_C(31) << 30,
+         {.page = 2 << 20,
+          .entries = 30,
+          .sets = 10,
+          .ways = {4, 3, 2, 4, 3, 3, 3, 2, 2, 4},
+          .policy = "lru",
+          .index = "mod",
+          .penalty = 16.4}},
+    };
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct truth truth = {
+            .count = 1, .memory = cases[i].memory, .l2 = 2 << 20, .levels = {cases[i].level}};
+        struct fth_tlbs tlbs;
+        struct verdict verdict;
+        write_gpu(&truth, "gpu.json");
+        find_tlbs("sim:gpu.json", truth.memory, truth.l2, &tlbs);
+        compare(&truth, &tlbs, &verdict);
+        if (verdict.wrong || verdict.missing)
+            fail_msg("case %zu:%s", i, verdict.why);
+    }
+}
+
 /* The set is selected by a XOR of address bits. In each block of 64 pages that begins at a multiple
  * of 64 pages, every set gets one page. A chain that does not begin at such a multiple has a
  * partial block at each end, which can give up to half of the sets one page too many. The test
@@ -496,6 +534,42 @@ static void finds_sets_and_policies(void **state)
     }
 }
 
+/* Where memory is too small to overflow all sets, the curve ends; it has no points without a
+ * measurement. */
+static void a_miss_curve_ends_where_memory_ends(void **state)
+{
+    (void)state;
+    struct truth truth = {.count = 1, .memory = UINT64_C(8) << 30, .l2 = 8 << 20};
+    struct level *level = &truth.levels[0];
+    *level = (struct level){.page = 2 << 20,
+                            .entries = 32,
+                            .sets = 4,
+                            .policy = "random",
+                            .index = "mod",
+                            .penalty = 40,
+                            .ways = {8, 8, 8, 8}};
+    write_gpu(&truth, "gpu.json");
+    struct fth_tlbs tlbs = {0};
+    struct fth_tlb_sets sets;
+    struct fth_error error = NO_ERROR;
+    struct fth_device *device = NULL;
+    assert_int_equal(fth_device_open("sim:gpu.json", NULL, &device, &error), FTH_OK);
+    const struct fth_prober prober = {.device = device, .sms = 2};
+    assert_int_equal(fth_probe_tlbs(&prober, truth.memory / 2, truth.l2, &tlbs, &error), FTH_OK);
+    assert_int_equal(tlbs.levels[0].entries, 32);
+    /* Memory for 34 pages. */
+    const struct fth_tlb_sets_plan plan = {&tlbs, 0, UINT64_C(34) * ((2 << 20) + 256) + (1 << 20),
+                                           truth.l2};
+    assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, &error), FTH_OK);
+    assert_true(sets.miss_curve_count >= 1 && sets.miss_curve_count <= 3);
+    for (size_t i = 1; i < sets.miss_curve_count; i++)
+        assert_true(sets.miss_curve[i].missed > 0);
+    assert_non_null(sets.doubt);
+    assert_contains(sets.doubt, "too little memory");
+    fth_tlb_sets_fini(&sets);
+    fth_device_close(device);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2) {
@@ -505,7 +579,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {cmocka_unit_test(tlbs_match_table_5),
                                        cmocka_unit_test(access_patterns_match_figure_14),
                                        cmocka_unit_test(finds_sets_and_policies),
+                                       cmocka_unit_test(a_miss_curve_ends_where_memory_ends),
                                        cmocka_unit_test(finds_tlbs_with_one_way_per_set),
+                                       cmocka_unit_test(finds_tlbs_with_unequal_sets),
                                        cmocka_unit_test(finds_the_slope_of_a_hashed_tlb),
                                        cmocka_unit_test(finds_tlbs_with_an_xor_index),
                                        cmocka_unit_test(finds_random_tlbs)};

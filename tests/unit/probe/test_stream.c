@@ -385,6 +385,67 @@ static void bandwidth_above_the_bus_limit_is_rejected(void **state)
     close_gpu(&gpu);
 }
 
+/* A device whose streams seem to take two thirds of their time. */
+static enum fth_status measure_too_fast(void *state, const struct fth_request *requests,
+                                        size_t count, struct fth_samples *samples,
+                                        struct fth_error *error)
+{
+    enum fth_status status = fth_device_measure(state, requests, count, samples, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++)
+        if (samples[i].status == FTH_OK)
+            samples[i].cycles[0] = samples[i].cycles[0] / 3 * 2;
+    return status;
+}
+
+/* The words of Kepler's shared memory have 8 bytes, those of its other levels 4: 8 SMs at 1 GHz
+ * load at most 2048 and 1024 GB/s. */
+static void kepler_has_a_higher_limit_in_shared_memory_only(void **state)
+{
+    (void)state;
+    static const struct {
+        enum fth_bandwidth_target target;
+        enum fth_status status;
+    } rows[] = {{FTH_BANDWIDTH_SHARED_READ, FTH_OK}, {FTH_BANDWIDTH_L1_READ, FTH_INCONCLUSIVE}};
+    static const struct fth_device_ops fast_ops = {.measure = measure_too_fast};
+    struct gpu gpu = {0};
+    open_gpu(&gpu,
+             "\"name\": \"Test\", \"compute_capability\": \"3.5\", \"sms\": 8, \"clock_mhz\": "
+             "1000, \"max_threads_per_sm\": 2048",
+             L1 ", \"read_bytes_per_s\": 1000e9}, " L2 "}, " SHARED
+                ", \"read_bytes_per_s\": 1000e9}, " MEMORY "}");
+    add_known_size(&gpu, "l1", 131072);
+    struct fth_device fast = {.ops = &fast_ops, .state = gpu.device, .id = "fast"};
+    const struct fth_prober prober = {.device = &fast, .sms = 8};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_bandwidth found = {0};
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(
+            fth_probe_bandwidth(&prober, gpu.known, rows[i].target, false, &found, &error),
+            rows[i].status);
+        if (rows[i].status != FTH_OK)
+            assert_contains(error.cause, "the maximum is 1.024e+12");
+    }
+    close_gpu(&gpu);
+}
+
+/* The message gives the space that the target has. */
+static void an_impossible_launch_shape_names_the_space_for_arrays(void **state)
+{
+    (void)state;
+    struct gpu gpu = {0};
+    open_gpu(&gpu,
+             "\"name\": \"Test\", \"sms\": 8, \"clock_mhz\": 1000, \"max_threads_per_sm\": 16",
+             L2 "}, " MEMORY "}");
+    struct fth_bandwidth found = {0};
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_probe_bandwidth(&gpu.prober, gpu.known, FTH_BANDWIDTH_MEMORY_READ, false,
+                                         &found, &error),
+                     FTH_UNSUPPORTED);
+    /* An eighth of 4 GiB of memory, instead of a part of the 4 MiB of the L2. */
+    assert_contains(error.cause, "space for arrays: 536870912 bytes");
+    close_gpu(&gpu);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +458,8 @@ int main(void)
         cmocka_unit_test(missing_bandwidths_have_defaults),
         cmocka_unit_test(one_warp_is_limited_by_latency),
         cmocka_unit_test(bandwidth_above_the_bus_limit_is_rejected),
+        cmocka_unit_test(kepler_has_a_higher_limit_in_shared_memory_only),
+        cmocka_unit_test(an_impossible_launch_shape_names_the_space_for_arrays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -286,6 +286,52 @@ static void exported_runs_can_be_imported(void **state)
     unlink("export.json");
 }
 
+/* A run that an import would refuse is refused when it is stored, and when it is exported. */
+static void times_before_1970_and_after_9999_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t time;
+        enum fth_status status;
+    } rows[] = {{INT64_MIN, FTH_INVALID},
+                {-1, FTH_INVALID},
+                {0, FTH_OK},
+                {FTH_MAX_TIME, FTH_OK},
+                {FTH_MAX_TIME + 1, FTH_INVALID},
+                {INT64_MAX, FTH_INVALID}};
+    struct fth_store *store = open_store();
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_fingerprint *fingerprint = make_fingerprint(1, 0.002, 1, FEATURES);
+        struct fth_error error = NO_ERROR;
+        char name[16], text[24];
+        snprintf(name, sizeof name, "clock-%zu", i);
+        fingerprint->runs.items[0].time = rows[i].time;
+        assert_int_equal(fth_store_enroll(store, name, fingerprint, NULL, &error), rows[i].status);
+        assert_int_equal(fth_time_check(rows[i].time, "x", "y", NULL), rows[i].status);
+        if (rows[i].status != FTH_OK)
+            assert_contains(error.cause, "before 1970 or after 9999; set the clock");
+        fth_time_write(rows[i].time, text);
+        if (rows[i].status == FTH_OK)
+            assert_string_equal(text,
+                                rows[i].time ? "9999-12-31T23:59:59Z" : "1970-01-01T00:00:00Z");
+        fth_fingerprint_destroy(fingerprint);
+    }
+    char *document = NULL;
+    size_t size, added = 0;
+    struct fth_store *other = NULL;
+    assert_int_equal(fth_store_export(store, &document, &size, NULL), FTH_OK);
+    write_plain("export.json", document, size);
+    assert_int_equal(fth_store_open("other.db", true, &other, NULL), FTH_OK);
+    assert_int_equal(fth_store_import(other, "export.json", &added, NULL), FTH_OK);
+    assert_int_equal(added, 2);
+    fth_free(document);
+    fth_store_close(other);
+    fth_store_close(store);
+    unlink("other.db");
+    unlink("export.json");
+    unlink(path);
+}
+
 /* The beginning of a document with one valid run. */
 #define RUN_BEFORE                                                                                 \
     "{\"schema\": \"fathom-fingerprints/1\", \"runs\": [{\"name\": \"a\", \"key\": \"00000001\", " \
@@ -346,6 +392,7 @@ int main(void)
         TEST(one_run_per_gpu_is_too_few),
         TEST(leave_one_out_counts_right_wrong_and_refused_runs),
         TEST(exported_runs_can_be_imported),
+        TEST(times_before_1970_and_after_9999_are_refused),
         TEST(invalid_documents_are_refused_completely),
     };
     return cmocka_run_group_tests_name("store", tests, enter_folder, leave_folder);

@@ -15,7 +15,9 @@
 static struct fth_buffer read_content(const char *file)
 {
     struct fth_buffer content = {0};
-    assert_int_equal(fth_file_read(file, 64 << 20, &content, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read(file, FTH_FILE_LIMIT("a file of the test", 64 << 20), &content, NULL),
+        FTH_OK);
     return content;
 }
 
@@ -403,6 +405,25 @@ static void read_only_stores_can_be_read(void **state)
     assert_int_equal(wait_for_exit(start_process(use_read_only_store, 5)), 0);
 }
 
+/* A time that cannot be imported, from a store of an older version or of another program. */
+static void a_time_that_cannot_be_imported_is_not_exported(void **state)
+{
+    (void)state;
+    struct fth_error error = NO_ERROR;
+    char *text = NULL;
+    size_t size;
+    struct fth_store *store = open_store();
+    assert_int_equal(enroll(store, "old", 1, 2, NULL), FTH_OK);
+    fth_store_close(store);
+    run_sql(path, "UPDATE run SET time = -5");
+    store = open_store();
+    assert_int_equal(fth_store_export(store, &text, &size, &error), FTH_INVALID);
+    assert_contains(error.cause, "before 1970 or after 9999");
+    assert_string_equal(error.argument, "old");
+    assert_null(text);
+    fth_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +436,7 @@ int main(void)
         TEST(a_locked_store_is_reported_after_the_timeout),
         TEST(full_disk_loses_no_data),
         TEST(read_only_stores_can_be_read),
+        TEST(a_time_that_cannot_be_imported_is_not_exported),
     };
     return cmocka_run_group_tests_name("store_files", tests, enter_folder, leave_folder);
 }

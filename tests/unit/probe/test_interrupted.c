@@ -1,0 +1,121 @@
+/* Requests that another program interrupts: they are recognised and executed again, and figures
+ * that remain disturbed are unknown or have a low confidence. */
+#include "check.h"
+#include "probe/cache/probe_cache.h"
+
+#include <stdlib.h>
+
+enum { HIT = 40, MISS = 240, PAUSE = 200000 }; /* cycles of a timed hop */
+
+/* A device with a cache of `fits_bytes` and LRU replacement. */
+struct busy_device {
+    uint64_t fits_bytes;
+    unsigned interrupted; /* executions of the first request that are interrupted */
+    unsigned executed;    /* requests so far */
+    bool emptied;         /* another program empties the cache before every reverse walk */
+};
+
+static uint32_t hop_cycles(const struct busy_device *busy, const struct fth_step *step,
+                           uint64_t hop)
+{
+    const uint64_t bytes = step->chain.count * step->chain.stride_bytes;
+    if (!step->reverse)
+        return bytes > busy->fits_bytes ? MISS : HIT;
+    return !busy->emptied && hop * step->chain.stride_bytes < busy->fits_bytes ? HIT : MISS;
+}
+
+static enum fth_status measure(void *state, const struct fth_request *requests, size_t count,
+                               struct fth_samples *samples, struct fth_error *error)
+{
+    (void)error;
+    struct busy_device *busy = state;
+    for (size_t i = 0; i < count; i++, busy->executed++) {
+        samples[i] = (struct fth_samples){
+            .status = FTH_OK, .count = fth_request_samples(&requests[i]), .clock_mhz = 1000};
+        samples[i].cycles = calloc(samples[i].count, sizeof *samples[i].cycles);
+        assert_non_null(samples[i].cycles);
+        const struct fth_step *step = &requests[i].chase.steps[requests[i].chase.step_count - 1];
+        for (size_t hop = 0; hop < samples[i].count; hop++)
+            samples[i].cycles[hop] = hop_cycles(busy, step, hop % step->chain.count);
+        if (i == 0 && busy->interrupted && samples[i].count > 1) {
+            samples[i].cycles[1] += PAUSE;
+            busy->interrupted--;
+        }
+    }
+    return FTH_OK;
+}
+
+static const struct fth_device_ops busy_ops = {.measure = measure};
+
+static struct fth_request make_request(enum fth_step_kind kind, uint64_t passes)
+{
+    struct fth_request request = fth_request_make(-1);
+    const struct fth_chain chain = {.stride_bytes = 32, .count = 16};
+    fth_request_add(&request, kind, FTH_PATH_CA, chain, passes);
+    return request;
+}
+
+static void interrupted_requests_are_executed_again(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned interrupted;    /* executions */
+        unsigned executed;       /* expected: 3 requests, and one for each further attempt */
+        bool still;              /* the last execution is interrupted, too */
+        enum fth_step_kind kind; /* of the first request */
+    } rows[] = {
+        {0, 3, false, FTH_STEP_TIME_HOPS}, {1, 4, false, FTH_STEP_TIME_HOPS},
+        {3, 6, false, FTH_STEP_TIME_HOPS}, {9, 6, true, FTH_STEP_TIME_HOPS},
+        {1, 4, false, FTH_STEP_TIME_PASS},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct busy_device busy = {.fits_bytes = 4096, .interrupted = rows[i].interrupted};
+        struct fth_device device = {.ops = &busy_ops, .state = &busy, .id = "busy"};
+        size_t interruptions = 0;
+        const struct fth_prober prober = {
+            .device = &device, .sms = 1, .interruptions = &interruptions};
+        const struct fth_request requests[] = {make_request(rows[i].kind, 5),
+                                               make_request(FTH_STEP_TIME_HOPS, 1),
+                                               make_request(FTH_STEP_TIME_HOPS, 1)};
+        struct fth_answers answers = {0};
+        assert_int_equal(fth_ask(&prober, requests, 3, &answers, NULL), FTH_OK);
+        assert_int_equal(busy.executed, rows[i].executed);
+        assert_int_equal(interruptions, rows[i].interrupted > 0);
+        assert_int_equal(answers.items[0].cycles[1] > PAUSE, rows[i].still);
+        assert_int_equal(answers.items[2].cycles[1], HIT);
+        fth_answers_fini(&answers);
+    }
+}
+
+static void disturbed_evidence_is_unknown(void **state)
+{
+    (void)state;
+    for (unsigned emptied = 0; emptied < 2; emptied++) {
+        struct busy_device busy = {.fits_bytes = 16384, .emptied = emptied};
+        struct fth_device device = {.ops = &busy_ops, .state = &busy, .id = "busy"};
+        const struct fth_prober prober = {.device = &device, .sms = 1};
+        const struct fth_capacity_plan plan = {.path = FTH_PATH_CA,
+                                               .stride_bytes = 32,
+                                               .smallest_bytes = 4096,
+                                               .largest_bytes = 65536,
+                                               .hit_cycles = HIT,
+                                               .miss_cycles = MISS,
+                                               .evidence = true};
+        struct fth_capacity found;
+        assert_int_equal(fth_probe_capacity(&prober, &plan, &found, NULL), FTH_OK);
+        assert_int_equal(found.fits_bytes, 16384);
+        assert_int_equal(found.resident_bytes, emptied ? 0 : 16384);
+        if (!emptied)
+            assert_true(found.resident_confidence > 0.8 && found.resident_confidence < 0.95);
+        assert_true(found.full_miss_bytes > 16384);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(interrupted_requests_are_executed_again),
+        cmocka_unit_test(disturbed_evidence_is_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
