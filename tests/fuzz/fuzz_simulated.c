@@ -87,7 +87,7 @@ static struct fth_gpu *make_description(const uint8_t *data, size_t size)
     return NULL;
 }
 
-/* Whether the L2 can be simulated, but has so many lines that a fuzzer has not enough memory. */
+/* Whether the L2 can be simulated, but has more lines than a fuzzer has memory for. */
 static bool takes_too_much_memory(const struct fth_gpu *gpu)
 {
     const double bytes = fth_gpu_number(gpu, "l2", "size_bytes", 0);
