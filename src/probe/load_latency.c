@@ -101,7 +101,7 @@ static enum fth_status does_not_fit(const struct fth_latency_plan *plan, struct 
     return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                     "a load of a chain of %llu bytes takes longer than one of a shorter chain: the "
                     "longer one does not fit",
-                    (unsigned long long)(plan->long_count * plan->stride_bytes));
+                    (unsigned long long)plan->long_count * plan->stride_bytes);
 }
 
 /* Computes the slopes in cycles per load between the two chain lengths: one per SM, or, if only one
