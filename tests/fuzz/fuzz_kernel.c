@@ -296,6 +296,7 @@ static size_t mutate_launch(char *text, size_t size, size_t max_size, struct fth
     if (length == 0 || size - length + digits > max_size || fth_rng_below(rng, 4) == 0)
         return LLVMFuzzerMutate((uint8_t *)text, size, max_size);
     memmove(text + start + digits, text + start + length, size - start - length);
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
     memcpy(text + start, number, digits);
     return size - length + digits;
 }

@@ -145,6 +145,7 @@ static const char *const schemas[] = {
     "ALTER TABLE gpu DROP COLUMN uuid",
     "ALTER TABLE run DROP COLUMN driver",
     "ALTER TABLE gpu RENAME TO gpu%u",
+    /* NOLINTNEXTLINE(bugprone-suspicious-missing-comma) */
     "DROP TABLE run; CREATE VIEW run AS WITH RECURSIVE c(x) AS (SELECT %u UNION ALL SELECT x + 1 "
     "FROM"
     " c) SELECT x AS id, 1 AS gpu, 'd' AS driver, 1 AS time, 1 AS version, '[1]' AS features,"

@@ -131,6 +131,7 @@ static const char *const instructions[] = {
     "bra{/.uni} $L",
     "brx.idx $e, T0",
     "call{/.uni} ($d), f0, ({$e/$n/$s})",
+    /* NOLINTNEXTLINE(bugprone-suspicious-missing-comma) */
     "<.param .b32 v0; st.param.b32 [v0], $s; .param .b64 v1; call (v1), f1, (v0); ld.param.b64 "
     "$d, [v1];>",
     "<.reg .b64 %f; mov.u64 %f, {f0/%a0/$e}; call ($d), %f, ($e), P0;>",
@@ -551,7 +552,8 @@ static size_t find_label(const struct text *text, size_t from, size_t to, char d
 /* Defines the labels that a body uses and does not define, and removes second definitions. */
 static void repair_body(struct text *text, struct fth_rng *rng, size_t from, size_t *to)
 {
-    for (char digit = '0'; digit < '0' + LABELS; digit++) {
+    for (int label = 0; label < LABELS; label++) {
+        const char digit = (char)('0' + label);
         bool used = false, defined = false;
         for (size_t at = find_label(text, from, *to, digit); at < *to;
              at = find_label(text, at + 1, *to, digit)) {

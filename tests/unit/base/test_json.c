@@ -192,8 +192,10 @@ static void documents_have_a_limit(void **state)
     for (int extra = 0; extra < 2; extra++) {
         /* The list and each comma count as one value, and so does the document. */
         const size_t commas = MAX - 2 + (size_t)extra;
+        /* NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
         memcpy(text, "[\"", 2);
         memset(text + 2, ',', commas);
+        /* NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
         memcpy(text + 2 + commas, "\"]", 2);
         const enum fth_status status = fth_json_parse("t", text, commas + 4, &document, &error);
         assert_int_equal(status, extra ? FTH_INVALID : FTH_OK);

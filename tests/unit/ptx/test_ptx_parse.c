@@ -74,8 +74,11 @@ static void errors_name_the_line(void **state)
     fth_ptx_destroy(read_valid(HEAD "/**/"));
     char text[400];
     memset(text, 'a', sizeof text);
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
     memcpy(text, HEAD, strlen(HEAD));
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
     memcpy(text + strlen(HEAD), "/* ", 3);
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
     memcpy(text + 200, "*/.frob", 7);
     struct fth_ptx_module *module = NULL;
     struct fth_error error = NO_ERROR;
@@ -111,7 +114,9 @@ static void excerpts_are_printable(void **state)
     /* Beyond the beginning of a file, a NUL is an unexpected character. */
     static char text[8192];
     memset(text, '\n', sizeof text);
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
     memcpy(text, HEAD, strlen(HEAD));
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
     memcpy(text + 6000, "\0.frob", 6);
     check_refused(text, sizeof text, "expected a module directive", "  ?.frob\n  ^");
 }
