@@ -552,8 +552,8 @@ static size_t find_label(const struct text *text, size_t from, size_t to, char d
 /* Defines the labels that a body uses and does not define, and removes second definitions. */
 static void repair_body(struct text *text, struct fth_rng *rng, size_t from, size_t *to)
 {
-    for (int label = 0; label < LABELS; label++) {
-        const char digit = (char)('0' + label);
+    for (int index = 0; index < LABELS; index++) {
+        const char digit = (char)('0' + index);
         bool used = false, defined = false;
         for (size_t at = find_label(text, from, *to, digit); at < *to;
              at = find_label(text, at + 1, *to, digit)) {
