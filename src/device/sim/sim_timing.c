@@ -215,7 +215,8 @@ static inline void issue_instruction(struct fth_sim_timing *timing, struct fth_s
                                      const struct fth_ptx_issue *issue, int64_t cost)
 {
     const struct fth_ptx_operands *operands = issue->operands;
-    int64_t *ready = warp->ready + issue->operand_base, time = warp->now;
+    /* A kernel without registers has no times. */
+    int64_t *ready = warp->ready ? warp->ready + issue->operand_base : NULL, time = warp->now;
     warp->fetched += cost;
     if (warp->fetched < time - FETCH_AHEAD * cost)
         warp->fetched = time - FETCH_AHEAD * cost;
