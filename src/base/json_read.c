@@ -481,7 +481,7 @@ static struct fth_json *read_value(struct reader *reader, struct fth_json *paren
 static size_t count_values(const char *text, size_t size)
 {
     size_t count = 1;
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; text && i < size; i++)
         count += text[i] == ',' || text[i] == '[' || text[i] == '{';
     return count;
 }

@@ -144,7 +144,7 @@ static void put_real(struct fth_buffer *out, double real, int digits)
     const size_t size = exponent ? (size_t)(exponent - text) : strlen(text);
     fth_buffer_append(out, text, size);
     if (exponent)
-        fth_buffer_format(out, "e%d", atoi(exponent + 1));
+        fth_buffer_format(out, "e%ld", strtol(exponent + 1, NULL, 10));
     else if (!strchr(text, '.'))
         fth_buffer_text(out, ".0");
 }

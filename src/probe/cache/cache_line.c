@@ -27,8 +27,8 @@ enum {
 /* Minimum fraction of all runs of slow hops that must have a certain length for it to be taken as
  * the line. Chosen, not derived. */
 static const double min_run_fraction = 0.2;
-/* Minimum confidence of a line. On an idle H200, the confidence of the L1's line is 0.7, and next to
- * other programs one wrong line had 0.5. Chosen between the two. */
+/* Minimum confidence of a line. On an idle H200, the confidence of the L1's line is 0.7, and next
+ * to other programs one wrong line had 0.5. Chosen between the two. */
 static const double min_line_confidence = 0.6;
 
 static enum fth_status ask_repeats(const struct fth_prober *prober,

@@ -400,7 +400,7 @@ static enum fth_status find_edge(const struct capacity_search *search, struct ca
     if (edge->interrupted)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "another program used the GPU during each walk over more than %llu bytes",
-                        (unsigned long long)(edge->fits * plan->stride_bytes));
+                        (unsigned long long)edge->fits * plan->stride_bytes);
     return FTH_OK;
 }
 

@@ -143,8 +143,10 @@ static enum fth_status add_point(struct fth_json_document *document, struct fth_
     fth_json_put_integer(document, point, "count", (int64_t)samples->count);
     fth_json_put_integer(document, point, "sm", samples->sm);
     struct fth_json *list = fth_json_put(document, point, "samples", FTH_JSON_LIST);
-    for (size_t i = 0; i < kept; i++)
-        put_rounded(document, list, NULL, samples->cycles[i * samples->count / kept] / loads);
+    for (size_t i = 0; i < kept; i++) {
+        const size_t index = i * samples->count / kept;
+        put_rounded(document, list, NULL, samples->cycles[index] / loads);
+    }
     return FTH_OK;
 }
 

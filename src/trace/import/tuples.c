@@ -414,6 +414,7 @@ static enum fth_status read_source(struct import *import, const char *text)
     const struct fth_source_position **end = &import->declared[numbers[0]].source;
     size_t levels = 0;
     /* The list is constant for everyone but the importer, which allocated it. */
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr) */
     for (; *end; end = &((struct fth_source_position *)(uintptr_t)*end)->inlined_at)
         levels++;
     if (levels == FTH_MAX_SOURCE_LEVELS)
