@@ -65,7 +65,9 @@ static struct {
 static bool is_stand_in(const void *caller)
 {
     Dl_info object;
-    return dladdr(caller, &object) && object.dli_fname && strstr(object.dli_fname, "/standin/");
+    return dladdr(caller, &object) && object.dli_fname &&
+           (strstr(object.dli_fname, "/libcuda.so") ||
+            strstr(object.dli_fname, "/libnvidia-ml.so"));
 }
 
 /* Counts a call, and returns whether it is to fail; sets errno then. */
