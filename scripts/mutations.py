@@ -171,7 +171,17 @@ class Body:
             return not self.in_for(index)
         if text == ":":
             return self.tokens[index - 1].kind == "name" and self.tokens[index - 2].text in (";", "}", "case")
-        return text == ")" and self.tokens[self.pairs[index] - 1].text in CONTROL
+        return text == ")" and self.is_control(self.pairs[index] - 1)
+
+    def is_control(self, index):
+        """Whether a statement follows the name at `index` and its brackets: if (…), for (…), or a macro such as FOR_EACH (…)."""
+        name = self.tokens[index]
+        if name.text in CONTROL:
+            return True
+        if name.kind != "name" or name.text in KEYWORDS or self.tokens[index + 1].text != "(":
+            return False
+        after = self.tokens[self.pairs[index + 1] + 1]
+        return after.kind == "name" or after.text == "{"
 
     def is_block(self, opening):
         """Whether the '{' at `opening` begins a block of statements, not the values of an initializer."""
@@ -202,7 +212,7 @@ class Body:
             self.add(first.start, self.tokens[closing + 1].end, ";", "statement deleted")
             return
         declares = first.text in TYPES or first.kind == "name" and (second.kind == "name" or second.text == "*" or second.text == ":")
-        if declares or first.text in KEYWORDS | CONTROL or first.kind not in ("name", "sign") or first.text in ("{", "}", ";", "."):
+        if declares or first.text in KEYWORDS or self.is_control(index) or first.kind not in ("name", "sign") or first.text in ("{", "}", ";", "."):
             return
         if first.text == "(" and second.text == "void":
             return  # (void)unused;
@@ -255,7 +265,7 @@ class Body:
             if name == "if":
                 self.add(start, stop, "1", "condition forced")
             self.add(start, stop, "0", "condition forced")
-        elif name not in KEYWORDS | CONTROL and name not in SYMMETRIC and closing > index + 2:
+        elif name not in KEYWORDS and not self.is_control(index) and name not in SYMMETRIC and closing > index + 2:
             self.swap_arguments(index + 1, closing)
 
     def swap_arguments(self, opening, closing):
