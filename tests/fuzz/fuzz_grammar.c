@@ -3,8 +3,8 @@
  * line, or its kernels are executed twice for a limited number of instructions: without an
  * observer, and with one that checks what it is notified of. Both runs must end with the same
  * status, the same number of instructions and the same contents of memory. */
-#include "support/ptx_mutator.h"
 #include "ptx/engine.h"
+#include "support/ptx_mutator.h"
 
 #include <stdlib.h>
 #include <string.h>
