@@ -97,7 +97,8 @@ const struct cli_command *cli_command_find(const char *name);
 /* Options that several commands share. */
 extern const struct cli_option cli_option_device, cli_option_json, cli_option_csv,
     cli_option_format, cli_option_gpu_format, cli_option_output, cli_option_record,
-    cli_option_max_bytes, cli_option_help, cli_option_version, cli_option_man;
+    cli_option_max_bytes, cli_option_help, cli_option_version, cli_option_man,
+    cli_option_require_gpu, cli_option_max_instructions, cli_option_quiet;
 
 /* Parses the `count` words after the command. Returns CLI_DONE, or CLI_USAGE after a message on
  * stderr. */
@@ -160,6 +161,10 @@ int cli_obtain_trace(const struct cli_arguments *arguments, const struct cli_opt
 bool cli_parse_whole_number(const struct cli_arguments *arguments, const struct cli_option *option,
                             uint64_t *number);
 
+/* Parses --max-instructions. Leaves *number unchanged if it was not given. Returns false after a
+ * message if its value is not a whole number from 1 on. */
+bool cli_parse_max_instructions(const struct cli_arguments *arguments, uint64_t *number);
+
 /* ---- help.c, man.c ---- */
 
 void cli_print_help(const struct cli_command *command);
@@ -184,9 +189,12 @@ bool cli_is_device_id(const char *word_kind);
 /* Prepares the process for opening the device with this id: the driver shows a MIG slice only if
  * CUDA_VISIBLE_DEVICES names it. On failure it prints an error and returns the exit code. */
 int cli_prepare_device(const char *id);
-/* Opens the device with this id; NULL: the library's default device. On failure it prints an error
- * and returns the exit code. */
-int cli_open_device_id(const char *id, struct fth_device **device);
+/* Opens the device with this id; NULL: the library's default device. Applies --require-gpu and
+ * --max-instructions. On failure it prints an error and returns the exit code. */
+int cli_open_device_id(const struct cli_arguments *arguments, const char *id,
+                       struct fth_device **device);
+/* Prints the error of a device that cannot be opened, and returns the exit code. */
+int cli_fail_open(const struct fth_error *error);
 /* Returns CLI_DONE if there is an element of this name. Otherwise returns CLI_USAGE after a message
  * that suggests the nearest name or lists all names. */
 int cli_check_element(const char *name);
@@ -200,6 +208,10 @@ const char *cli_fingerprint_action(size_t index);
 
 /* Prints "fathom: MESSAGE" and a newline on stderr. */
 void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a note: something that users need not know. --quiet suppresses it. */
+void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* From now on, prints no notes and no progress. */
+void cli_be_quiet(void);
 /* Prints that memory is exhausted, and returns the exit code for it. */
 int cli_no_memory(void);
 /* Prints the error on stderr and returns the exit code for it. */

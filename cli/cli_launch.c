@@ -63,6 +63,16 @@ bool cli_parse_whole_number(const struct cli_arguments *arguments, const struct 
     return false;
 }
 
+bool cli_parse_max_instructions(const struct cli_arguments *arguments, uint64_t *number)
+{
+    if (!cli_parse_whole_number(arguments, &cli_option_max_instructions, number))
+        return false;
+    if (*number || !cli_value(arguments, &cli_option_max_instructions))
+        return true;
+    cli_message("--max-instructions requires a whole number from 1 on, not '0'");
+    return false;
+}
+
 /* Collects all values of an option that can be repeated, and returns their number. `sizes_only`:
  * leaves out settings whose name has a dot, which are parameters of the model. */
 static size_t collect(const struct cli_arguments *arguments, const struct cli_option *option,
@@ -117,9 +127,11 @@ int cli_obtain_trace(const struct cli_arguments *arguments, const struct cli_opt
     int result = cli_read_launch_options(arguments, set, &values);
     if (result != CLI_DONE)
         return result;
-    const struct fth_trace_options options =
+    struct fth_trace_options options =
         FTH_TRACE_OPTIONS(.launch = &values.options, .output = output, .log = &cli_log,
                           .traced = traced);
+    if (!cli_parse_max_instructions(arguments, &options.max_instructions))
+        return CLI_USAGE;
     return fth_trace_obtain(arguments->words[0], &options, trace, &error) == FTH_OK
                ? CLI_DONE
                : cli_fail(&error);

@@ -76,16 +76,38 @@ static void put_progress(const char *what, double fraction)
     progress_columns = shown_head + used + tail;
 }
 
-void cli_message(const char *format, ...)
+__attribute__((format(printf, 1, 0))) static void print_line(const char *format, va_list arguments)
 {
     char text[4096]; /* longer messages are cut */
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
     fth_make_printable(text); /* words of the command line can be names of files */
     clear_progress();
     fprintf(stderr, "fathom: %s\n", text);
+}
+
+void cli_message(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(format, arguments);
+    va_end(arguments);
+}
+
+/* Whether --quiet was given. */
+static bool quiet;
+
+void cli_be_quiet(void)
+{
+    quiet = true;
+}
+
+void cli_note(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!quiet)
+        print_line(format, arguments);
+    va_end(arguments);
 }
 
 int cli_no_memory(void)
@@ -112,8 +134,10 @@ int cli_fail(const struct fth_error *error)
 static void log_message(void *user, enum fth_level level, const char *text)
 {
     (void)user;
-    if (level <= FTH_LOG_INFO)
-        cli_message("%s%s", level == FTH_LOG_WARNING ? "warning: " : "", text);
+    if (level == FTH_LOG_WARNING)
+        cli_message("warning: %s", text);
+    else if (level == FTH_LOG_INFO)
+        cli_note("%s", text);
 }
 
 /* ---- times of stages (--verbose) ---- */
@@ -184,7 +208,7 @@ static void show_progress(void *user, const char *what, double fraction)
         if (fraction >= 1)
             print_stage_times();
     }
-    if (!isatty(STDERR_FILENO))
+    if (quiet || !isatty(STDERR_FILENO))
         return;
     clear_progress();
     if (fraction < 1)
@@ -221,7 +245,12 @@ int cli_finish_measurement(int result, enum fth_status status, const struct fth_
         cli_message("interrupted: only the results that were complete by then are shown");
         return CLI_INTERRUPTED;
     }
-    return status == FTH_OK ? result : cli_fail(error);
+    if (status == FTH_OK)
+        return result;
+    result = cli_fail(error);
+    if (has_results)
+        cli_message("only the results that were complete by then are shown");
+    return result;
 }
 
 const struct fth_log cli_log = {log_message, show_progress, is_interrupted, NULL};

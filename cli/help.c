@@ -56,7 +56,11 @@ static void print_options(const struct cli_command *command)
         snprintf(left, sizeof left, "%s%c%s--%s%s%s", option->letter ? "-" : "  ",
                  option->letter ? option->letter : ' ', option->letter ? ", " : " ", option->name,
                  option->value ? " " : "", option->value ? option->value : "");
-        printf("  %-22s ", left);
+        /* The help of a long option begins in the next line. */
+        if (strlen(left) > 22)
+            printf("  %s\n%25s", left, "");
+        else
+            printf("  %-22s ", left);
         print_wrapped(option->help, 25);
     }
 }

@@ -26,6 +26,17 @@ const struct cli_option cli_option_output = {
 const struct cli_option cli_option_record = {
     "record", 0, "FILE", CLI_WORD_FILE,
     "also save all samples to FILE; --device replay:FILE analyses them again without the GPU"};
+const struct cli_option cli_option_require_gpu = {
+    "require-gpu", 0, NULL, CLI_WORD_NONE,
+    "fail with exit code 3 unless the device is a GPU of this machine, instead of measuring a "
+    "simulated GPU"};
+const struct cli_option cli_option_max_instructions = {
+    "max-instructions", 0, "N", CLI_WORD_NONE,
+    "let a warp issue at most N instructions per launch in the PTX engine or on a simulated GPU, "
+    "and all warps of the launch together 1024 times as many (default: 1073741824)"};
+const struct cli_option cli_option_quiet = {
+    "quiet", 'q', NULL, CLI_WORD_NONE,
+    "print no notes and no progress on standard error, only warnings and errors"};
 const struct cli_option cli_option_max_bytes = {
     "max-bytes", 0, "SIZE", CLI_WORD_NONE,
     "maximum size of the files of points that are read, after decompression, such as 4G (default: "

@@ -164,9 +164,17 @@ static int run(const struct cli_arguments *arguments)
     return result;
 }
 
-static const struct cli_option *const options[] = {
-    &cli_option_device, &cli_option_json,   &cli_option_gpu_format, &cli_option_output,
-    &option_series,     &cli_option_record, &cli_option_help,       NULL};
+static const struct cli_option *const options[] = {&cli_option_device,
+                                                   &cli_option_json,
+                                                   &cli_option_gpu_format,
+                                                   &cli_option_output,
+                                                   &option_series,
+                                                   &cli_option_record,
+                                                   &cli_option_require_gpu,
+                                                   &cli_option_max_instructions,
+                                                   &cli_option_quiet,
+                                                   &cli_option_help,
+                                                   NULL};
 
 static const struct cli_example examples[] = {
     {"fathom dissect", "dissect all caches and TLBs"},

@@ -123,7 +123,10 @@ static int build(const struct cli_arguments *arguments, struct fth_exploration *
 {
     struct cli_launch_values values;
     struct fth_model_params *params = NULL;
+    uint64_t max_instructions = 0;
     struct fth_error error = FTH_NO_ERROR;
+    if (!cli_parse_max_instructions(arguments, &max_instructions))
+        return CLI_USAGE;
     int result = cli_read_launch_options(arguments, &option_set, &values);
     if (result == CLI_DONE)
         result = cli_read_parameters(arguments, &params);
@@ -132,6 +135,8 @@ static int build(const struct cli_arguments *arguments, struct fth_exploration *
     if (result == CLI_DONE)
         result = cli_apply_settings(arguments, &option_set, "l1.policy=fifo", set_parameter,
                                     *exploration);
+    if (result == CLI_DONE)
+        fth_explore_max_instructions(*exploration, max_instructions);
     if (result == CLI_DONE &&
         add_studies(arguments, &values.options, *exploration, &error) != FTH_OK)
         result = cli_fail(&error);
@@ -170,9 +175,9 @@ static void report_outcome(const struct fth_exploration *exploration, const stru
     if (shard->count > 1)
         snprintf(part, sizeof part, "shard %zu of %zu%s%.20s%s: ", shard->number, shard->count,
                  shard->who ? " (" : "", shard->who ? shard->who : "", shard->who ? ")" : "");
-    cli_message("%s%zu of %zu points computed in %zu model runs, %zu already present%s%s", part,
-                outcome->computed, points, outcome->jobs, outcome->found, path ? ": " : "",
-                path ? path : "");
+    cli_note("%s%zu of %zu points computed in %zu model runs, %zu already present%s%s", part,
+             outcome->computed, points, outcome->jobs, outcome->found, path ? ": " : "",
+             path ? path : "");
 }
 
 static int show(const struct cli_arguments *arguments, const struct fth_explore_outcome *outcome)
@@ -209,7 +214,7 @@ static int run(const struct cli_arguments *arguments, struct fth_exploration *ex
     if (status == FTH_OK || outcome.computed)
         report_outcome(exploration, shard, path, &outcome);
     if (status == FTH_INTERRUPTED && path)
-        cli_message("run the same command again to continue");
+        cli_note("run the same command again to continue");
     if (!path && outcome.text && (status == FTH_OK || outcome.computed)) {
         const int shown = show(arguments, &outcome);
         result = result == CLI_DONE ? shown : result;
@@ -241,10 +246,24 @@ static int explore(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_vary,   &option_set,           &cli_option_gpu,    &option_file,
-    &option_preset, &option_l1_off,        CLI_KERNEL_OPTIONS, &cli_option_allow_files,
-    &option_shard,  &cli_option_threads,   &cli_option_json,   &cli_option_format,
-    &option_output, &cli_option_max_bytes, &cli_option_help,   NULL,
+    &option_vary,
+    &option_set,
+    &cli_option_gpu,
+    &option_file,
+    &option_preset,
+    &option_l1_off,
+    CLI_KERNEL_OPTIONS,
+    &cli_option_allow_files,
+    &cli_option_max_instructions,
+    &option_shard,
+    &cli_option_threads,
+    &cli_option_json,
+    &cli_option_format,
+    &option_output,
+    &cli_option_max_bytes,
+    &cli_option_quiet,
+    &cli_option_help,
+    NULL,
 };
 
 static const struct cli_example examples[] = {

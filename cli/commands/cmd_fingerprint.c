@@ -435,6 +435,9 @@ static const struct cli_option *const options[] = {
     &cli_option_json,
     &cli_option_format,
     &cli_option_output,
+    &cli_option_require_gpu,
+    &cli_option_max_instructions,
+    &cli_option_quiet,
     &cli_option_help,
     NULL,
 };

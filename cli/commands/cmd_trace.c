@@ -245,9 +245,9 @@ static void report_size(const char *path, const struct fth_trace *trace)
     size_t launches = fth_trace_launch_count(trace);
     for (size_t i = 0; i < launches; i++)
         accesses += fth_trace_launch_at(trace, i)->accesses;
-    cli_message("%s: %zu launch%s, %" PRIu64 " warp access%s, %.2f bytes per access", path,
-                launches, launches == 1 ? "" : "es", accesses, accesses == 1 ? "" : "es",
-                accesses ? (double)fth_trace_bytes(trace) / (double)accesses : 0.0);
+    cli_note("%s: %zu launch%s, %" PRIu64 " warp access%s, %.2f bytes per access", path, launches,
+             launches == 1 ? "" : "es", accesses, accesses == 1 ? "" : "es",
+             accesses ? (double)fth_trace_bytes(trace) / (double)accesses : 0.0);
 }
 
 static int run_trace(const struct cli_arguments *arguments)
@@ -280,9 +280,20 @@ static int run_trace(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_output,   &option_stats,      &option_lines,    &option_dump,
-    &option_verify,   CLI_KERNEL_OPTIONS, &cli_option_set,  &cli_option_allow_files,
-    &cli_option_json, &cli_option_format, &cli_option_help, NULL,
+    &option_output,
+    &option_stats,
+    &option_lines,
+    &option_dump,
+    &option_verify,
+    CLI_KERNEL_OPTIONS,
+    &cli_option_set,
+    &cli_option_allow_files,
+    &cli_option_max_instructions,
+    &cli_option_json,
+    &cli_option_format,
+    &cli_option_quiet,
+    &cli_option_help,
+    NULL,
 };
 
 static const struct cli_example examples[] = {

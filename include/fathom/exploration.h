@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,6 +26,10 @@ FTH_API FTH_MUST_USE enum fth_status fth_explore_create(const struct fth_model_p
                                                         struct fth_error *error);
 /* Releases an exploration. */
 FTH_API void fth_explore_destroy(struct fth_exploration *exploration);
+/* Sets the maximum number of instructions of a warp in the launches of launch files and PTX files,
+ * as in struct fth_run_options; 0: 2^30. It applies to traces that are added later. */
+FTH_API void fth_explore_max_instructions(struct fth_exploration *exploration,
+                                          uint64_t max_instructions);
 /* Adds a trace to the unnamed study. `path` is any input of fth_trace_obtain; `options` are those
  * for launch files and PTX files and may be NULL. In the results, a trace has its file name without
  * the folder; a second, different trace with the same file name gets the name "FILE#2", and so on.

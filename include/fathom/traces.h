@@ -181,6 +181,7 @@ struct fth_trace_options {
     /* If not NULL: gets the launch that was run, whose buffers can be read, or NULL if none was.
      * The caller destroys it. */
     struct fth_launch **traced;
+    uint64_t max_instructions; /* as in struct fth_run_options */
 };
 /* Initialises a struct fth_trace_options; the arguments are designated initialisers. */
 #define FTH_TRACE_OPTIONS(...) FTH_OPTIONS(struct fth_trace_options, __VA_ARGS__)

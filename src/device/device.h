@@ -322,12 +322,13 @@ struct fth_backend {
      * reports none. A driver that fails for another reason may have a device that does not work.
      * NULL: devices of this backend are not part of the computer. FTH_NO_MEMORY: out of memory. */
     enum fth_status (*is_absent)(bool *absent, struct fth_error *error);
+    bool is_real; /* its devices are GPUs of this computer */
     /* Opens a device. `selector` is the part of the id after the colon. */
-    enum fth_status (*open)(const char *selector, const struct fth_log *log,
+    enum fth_status (*open)(const char *selector, const struct fth_device_options *options,
                             struct fth_device **device, struct fth_error *error);
     /* Opens the machine (machine.h) without a device on top of it, for launching kernels. NULL: the
      * backend cannot launch kernels. */
-    enum fth_status (*machine)(const char *selector, const struct fth_log *log,
+    enum fth_status (*machine)(const char *selector, const struct fth_device_options *options,
                                const struct fth_machine_ops **ops, void **machine,
                                struct fth_error *error);
 };

@@ -72,6 +72,7 @@ struct fth_exploration {
     size_t study_count, study_capacity;
     struct fth_explore_setting *settings; /* of all studies */
     size_t setting_count, setting_capacity;
+    uint64_t max_instructions; /* of a warp, in launches that are traced; 0: the default */
 
     /* Set by fth_plan_complete. */
     size_t points;

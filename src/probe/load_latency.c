@@ -283,6 +283,22 @@ static enum fth_status plateau(const struct fth_samples *samples,
     return status;
 }
 
+/* Finds the plateaus of near and far memory. On a real GPU, they are wide and may touch each other.
+ * If they are narrow and near each other, they are only one mode, but have a gap between them. */
+static enum fth_status find_plateaus(const struct fth_samples *samples,
+                                     struct fth_clusters *clusters, struct fth_error *error)
+{
+    const struct fth_cluster_options options = {.min_share = min_plateau_share};
+    struct fth_clusters narrow;
+    FTH_TRY(fth_modes_u32(samples->cycles, samples->count, min_plateau_share, clusters, error));
+    if (clusters->count > 1)
+        return FTH_OK;
+    FTH_TRY(fth_cluster_u32(samples->cycles, samples->count, &options, &narrow, error));
+    if (narrow.count > 1)
+        *clusters = narrow;
+    return FTH_OK;
+}
+
 /* Walks the chain `before` untimed, then times the hops of `chain`; at the start, L2 holds nothing
  * of either. Sets the figures of the two lowest plateaus. `far_cycles` may be NULL, and is left
  * unchanged if there is only one plateau. */
@@ -300,8 +316,7 @@ static enum fth_status time_cold(const struct fth_prober *prober, struct fth_cha
     FTH_TRY(fth_ask(prober, &request, 1, &answers, error));
     struct fth_clusters clusters;
     const struct fth_samples *samples = answers.items;
-    enum fth_status status =
-        fth_modes_u32(samples->cycles, samples->count, min_plateau_share, &clusters, error);
+    enum fth_status status = find_plateaus(samples, &clusters, error);
     struct fth_figure *const figures[] = {near_cycles, far_cycles};
     for (size_t i = 0; i < 2 && status == FTH_OK && i < clusters.count; i++)
         if (figures[i])

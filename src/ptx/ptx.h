@@ -244,6 +244,15 @@ struct fth_ptx_observer {
 
 /* ---- launches ---- */
 
+/* Limits of the instructions that a launch may issue, so that a kernel in an endless loop ends. The
+ * first one applies to each warp, where the launch does not set another one. Chosen: more than a
+ * thousand times the longest warp of the experiments on a simulated GPU and of the workloads in
+ * examples/ (0.6 million), which the engine executes in about a minute. All warps of a launch
+ * together may issue FTH_PTX_LAUNCH_FACTOR times as many as one of them. Chosen: the largest launch
+ * of the workloads has 30 million warp instructions. docs/ptx.md lists both. */
+#define FTH_PTX_MAX_INSTRUCTIONS ((uint64_t)1 << 30)
+enum { FTH_PTX_LAUNCH_FACTOR = 1024 };
+
 struct fth_ptx_launch {
     const char *kernel;
     uint32_t grid[3], block[3]; /* 0 counts as 1 */
@@ -253,9 +262,11 @@ struct fth_ptx_launch {
     size_t argument_bytes;
     unsigned threads;          /* host threads; 0: one per core */
     uint32_t sms;              /* for %smid: block i runs on SM i % sms; 0 counts as 1 */
-    uint64_t max_instructions; /* per warp, before it counts as hung; 0: no limit */
+    uint64_t max_instructions; /* per warp; 0: FTH_PTX_MAX_INSTRUCTIONS */
     const struct fth_ptx_observer *observer; /* may be NULL */
-    const struct fth_log *log;               /* receives the progress once a second; may be NULL */
+    /* Receives the progress once a second; its `interrupted` is called every few thousand
+     * instructions of a host thread. May be NULL. */
+    const struct fth_log *log;
 };
 
 /* Instructions issued. A warp instruction counts one thread instruction per active lane. */
@@ -265,8 +276,9 @@ struct fth_ptx_totals {
 };
 
 /* Runs a kernel to its end. It fails if the kernel accesses memory outside the allocations or at a
- * misaligned address, executes a trap, fails an assertion, or waits at a barrier that cannot
- * complete. The error names the kernel, PTX line, block and thread. `totals` may be NULL. */
+ * misaligned address, executes a trap, fails an assertion, waits at a barrier that cannot complete,
+ * or issues more instructions than allowed. The error names the kernel, PTX line, block and thread.
+ * FTH_INTERRUPTED: the log or the observer stopped the launch. `totals` may be NULL. */
 FTH_MUST_USE enum fth_status fth_ptx_run(struct fth_ptx_machine *machine,
                                          const struct fth_ptx_launch *launch,
                                          struct fth_ptx_totals *totals, struct fth_error *error);

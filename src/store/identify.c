@@ -27,9 +27,12 @@ static const double min_limit = 1;
  * derived. */
 static const double min_margin = 0.1;
 /* Limit of the work of leaving out each run, in features that are visited: the square of the number
- * of runs times their number of features. Chosen: about five minutes. It allows 26,000 runs of
+ * of runs times their number of features. Chosen: about ten minutes. It allows 26,000 runs of
  * GPUs with 132 SMs. */
 static const double max_comparison = 1e11;
+/* Limit of the number of different layouts of features in a store: each is looked for in all runs.
+ * Chosen: more than GPUs with different numbers of SMs exist. */
+enum { MAX_LAYOUTS = 1000 };
 
 /* ---- the runs that a fingerprint can be compared with ---- */
 
@@ -263,7 +266,7 @@ enum fth_status fth_leave_one_out(const struct fth_runs *runs, size_t *found,
                                   struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
-    double visited = 0;
+    size_t layouts = 0;
     for (size_t i = 0; i < runs->count; i++)
         found[i] = SIZE_MAX;
     for (size_t i = 0; i < runs->count && status == FTH_OK; i++) {
@@ -271,9 +274,12 @@ enum fth_status fth_leave_one_out(const struct fth_runs *runs, size_t *found,
         size_t count;
         if (found[i] != SIZE_MAX)
             continue; /* it was in the set of an earlier run */
-        visited += (double)runs->count;
-        if (visited > max_comparison)
-            return fail_work(runs->count, error);
+        if (++layouts > MAX_LAYOUTS)
+            return fth_fail(
+                error, FTH_INVALID, operation, NULL,
+                "the runs have more than %d different versions and numbers of features; "
+                "distribute the GPUs over several stores",
+                MAX_LAYOUTS);
         const unsigned version = feature_layout(&runs->items[i], &count);
         status = collect_runs(runs, version, count, &sample_set, error);
         if (status == FTH_OK)

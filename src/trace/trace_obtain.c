@@ -55,7 +55,8 @@ static enum fth_status write_trace(const struct fth_trace_input *input,
 {
     const bool is_launch = input->kind == FTH_INPUT_LAUNCH || input->kind == FTH_INPUT_PTX;
     const struct fth_run_options run =
-        FTH_RUN_OPTIONS(.threads = options->threads, .log = options->log);
+        FTH_RUN_OPTIONS(.threads = options->threads, .log = options->log,
+                        .max_instructions = options->max_instructions);
     struct fth_trace_writer *writer = NULL;
     int fd = -1;
     /* The launch is read before the file is created, so that a mistake in it leaves no file. */

@@ -109,11 +109,11 @@ enum fth_status fth_cuda_open_named(const char *what, struct fth_cuda *cuda, int
     return status;
 }
 
-static enum fth_status open_machine(const char *what, const struct fth_log *log,
+static enum fth_status open_machine(const char *what, const struct fth_device_options *options,
                                     const struct fth_machine_ops **ops, void **machine,
                                     struct fth_error *error)
 {
-    (void)log;
+    (void)options;
     struct fth_cuda cuda;
     int ordinal = 0;
     char id[sizeof((struct fth_device *)0)->id];
@@ -124,7 +124,7 @@ static enum fth_status open_machine(const char *what, const struct fth_log *log,
     return fth_cuda_machine_create(&cuda, ordinal, id, machine, error);
 }
 
-static enum fth_status open_device(const char *what, const struct fth_log *log,
+static enum fth_status open_device(const char *what, const struct fth_device_options *options,
                                    struct fth_device **device, struct fth_error *error)
 {
     const struct fth_machine_ops *ops;
@@ -132,8 +132,8 @@ static enum fth_status open_device(const char *what, const struct fth_log *log,
     char id[sizeof((struct fth_device *)0)->id];
     *device = NULL;
     snprintf(id, sizeof id, "cuda:%s", what);
-    FTH_TRY(open_machine(what, log, &ops, &machine, error));
-    return fth_runner_device(id, ops, machine, log, device, error);
+    FTH_TRY(open_machine(what, options, &ops, &machine, error));
+    return fth_runner_device(id, ops, machine, options->log, device, error);
 }
 
 static enum fth_status is_absent(bool *absent, struct fth_error *error)
@@ -157,5 +157,6 @@ const struct fth_backend fth_backend_cuda = {.name = "cuda",
                                              .summary = "NVIDIA GPUs, through the CUDA driver",
                                              .list = fth_cuda_list,
                                              .is_absent = is_absent,
+                                             .is_real = true,
                                              .open = open_device,
                                              .machine = open_machine};

@@ -310,15 +310,25 @@ struct fleet {
     const struct fth_gpu *const *gpus;
     const char *const *names;
     size_t count;
+    size_t simulated; /* number of GPUs that are simulated */
     /* The attribute that is being compared: its values, and the GPUs that have them. */
     const struct fth_attribute **figures;
     size_t *gpu_indices;
     size_t figure_count;
 };
 
-/* Returns whether two GPUs have the same name. */
+static bool is_simulated(const struct fth_gpu *gpu)
+{
+    const char *backend = fth_gpu_text(gpu, "device", "backend");
+    return backend && strcmp(backend, "simulated") == 0;
+}
+
+/* Returns whether two GPUs are compared: they have the same name, and both or none of them is
+ * simulated. */
 static bool are_siblings(const struct fth_gpu *a, const struct fth_gpu *b)
 {
+    if (is_simulated(a) != is_simulated(b))
+        return false;
     const char *first = fth_gpu_text(a, "device", "name");
     const char *second = fth_gpu_text(b, "device", "name");
     return first && second && strcmp(first, second) == 0;
@@ -364,6 +374,15 @@ static size_t find_typical(const struct fleet *fleet, size_t *agreeing)
     return best;
 }
 
+static void add_outlier(struct fleet *fleet, struct outlier outlier)
+{
+    if (fth_grow((void **)&fleet->outliers, fleet->outlier_count, &fleet->outlier_capacity,
+                 sizeof *fleet->outliers))
+        fleet->outliers[fleet->outlier_count++] = outlier;
+    else
+        fleet->failed = true;
+}
+
 /* Adds each GPU whose value of an attribute does not agree with the typical value. */
 static void compare_figure(struct fleet *fleet, size_t first, const char *section, const char *name)
 {
@@ -380,14 +399,8 @@ static void compare_figure(struct fleet *fleet, size_t first, const char *sectio
         if (i == typical || agree(fleet, i, typical))
             continue;
         const struct fth_attribute *value = fleet->figures[i], *usual = fleet->figures[typical];
-        if (!fth_grow((void **)&fleet->outliers, fleet->outlier_count, &fleet->outlier_capacity,
-                      sizeof *fleet->outliers)) {
-            fleet->failed = true;
-            return;
-        }
-        fleet->outliers[fleet->outlier_count++] =
-            (struct outlier){fleet->names[fleet->gpu_indices[i]], section, name, value, usual,
-                             fth_attribute_apart(value, usual)};
+        add_outlier(fleet, (struct outlier){fleet->names[fleet->gpu_indices[i]], section, name,
+                                            value, usual, fth_attribute_apart(value, usual)});
     }
 }
 
@@ -403,6 +416,22 @@ static void compare_section(struct fleet *fleet, size_t first, const char *secti
                    fth_gpu_attribute(fleet->gpus[j], section, a->name);
         if (!seen)
             compare_figure(fleet, first, section, a->name);
+    }
+}
+
+/* Adds a row for each simulated GPU: it is not a GPU of the fleet. It is measured, for example, on
+ * a node without a driver. */
+static void add_simulated(struct fleet *fleet)
+{
+    static const struct fth_attribute real = {
+        .name = "backend", .kind = FTH_TEXT, .text = "a real GPU"};
+    for (size_t i = 0; i < fleet->count; i++) {
+        if (!is_simulated(fleet->gpus[i]))
+            continue;
+        fleet->simulated++;
+        add_outlier(fleet, (struct outlier){fleet->names[i], "device", "backend",
+                                            fth_gpu_attribute(fleet->gpus[i], "device", "backend"),
+                                            &real, NAN});
     }
 }
 
@@ -430,6 +459,8 @@ static void put_fleet_json(const struct fleet *fleet, struct fth_buffer *out)
     fth_json_text(&json, "fathom-fleet/1");
     fth_json_key(&json, "gpus");
     fth_json_number(&json, (double)fleet->count);
+    fth_json_key(&json, "simulated");
+    fth_json_number(&json, (double)fleet->simulated);
     fth_json_key(&json, "differences");
     fth_json_begin(&json, '[', false);
     for (size_t i = 0; i < fleet->outlier_count; i++) {
@@ -487,6 +518,12 @@ static enum fth_status put_fleet_table(const char *format, const struct fleet *f
     enum fth_status status =
         put_table(format, &rows, columns, FTH_COUNT(columns), fleet->options->report, out, error);
     rows_fini(&rows);
+    if (status == FTH_OK && rows.human_readable && fleet->simulated)
+        fth_buffer_format(out,
+                          "%zu of %zu descriptions are of simulated GPUs, which were not compared "
+                          "with real ones; use 'fathom topo --require-gpu' to measure only real "
+                          "GPUs.\n",
+                          fleet->simulated, fleet->count);
     return status;
 }
 
@@ -511,6 +548,7 @@ enum fth_status fth_report_fleet(const char *format, const struct fth_compare_op
         for (size_t j = 0; j < fth_gpu_element_count(gpus[i]); j++)
             compare_section(&fleet, i, fth_gpu_element_name(gpus[i], j));
     }
+    add_simulated(&fleet);
     if (fleet.outlier_count)
         qsort(fleet.outliers, fleet.outlier_count, sizeof *fleet.outliers, by_gpu);
     enum fth_status status = FTH_OK;

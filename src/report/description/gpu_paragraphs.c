@@ -216,8 +216,9 @@ static void write_structure(const struct fth_gpu_view *view, size_t index, struc
 /* Lists the figures of each source, if the figures of the element have different sources. */
 static void write_sources(const struct fth_gpu_view *view, size_t index, struct fth_buffer *words)
 {
-    static const enum fth_source sources[] = {FTH_SOURCE_MEASURED, FTH_SOURCE_DRIVER,
-                                              FTH_SOURCE_DERIVED, FTH_SOURCE_PUBLISHED};
+    static const enum fth_source sources[] = {FTH_SOURCE_MEASURED, FTH_SOURCE_SIMULATED,
+                                              FTH_SOURCE_DRIVER, FTH_SOURCE_DERIVED,
+                                              FTH_SOURCE_PUBLISHED};
     const char *element = view->elements[index];
     const struct fth_attribute *a;
     bool mixed;

@@ -115,11 +115,11 @@ FTH_MUST_USE enum fth_status fth_engine_open(const struct fth_ptx_module *module
 
 /* ---- device_executor.c ---- */
 
-/* Opens a device as an executor. `id` is a device name such as "cuda:0". The device compiles the
- * text of the PTX file itself. `ptx_name` is used in messages. */
-FTH_MUST_USE enum fth_status fth_device_executor_open(const char *id, const char *ptx_name,
+/* Opens the device options->device as an executor. The device compiles the text of the PTX file
+ * itself. `ptx_name` is used in messages. */
+FTH_MUST_USE enum fth_status fth_device_executor_open(const struct fth_run_options *options,
+                                                      const char *ptx_name,
                                                       const struct fth_buffer *ptx,
-                                                      const struct fth_log *log,
                                                       struct fth_executor *executor,
                                                       struct fth_error *error);
 

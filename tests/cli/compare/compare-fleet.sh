@@ -47,3 +47,12 @@ fathom compare --fleet fleet
 echo "code $?"
 fathom compare --fleet nowhere
 echo "code $?"
+
+# A description of a simulated GPU, as a node without a driver writes it, is listed and does not count as one of the fleet.
+mkdir mixed
+for node in 1 2 3; do fathom gpus gtx980 --json | sed 's/"name": "/"backend": "cuda", &/' >mixed/node$node.json; done
+fathom topo --device sim:gtx980 --only shared --json -q -o mixed/node4.json
+fathom compare --fleet mixed
+echo "code $?"
+fathom compare --fleet mixed --json
+echo "code $?"

@@ -114,7 +114,7 @@ static void ratios_count_reads_or_everything(void **state)
     assert_true(fth_model_hit_ratio(&none, false) == 0.25);
 }
 
-/* Of the sectors A, A and B, one hits in the L1 and two come from memory. */
+/* The sectors are A, A and B: one hits in the L1, and two come from memory. */
 static void access_times_are_averages_over_the_levels(void **state)
 {
     (void)state;

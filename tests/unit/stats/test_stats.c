@@ -306,14 +306,15 @@ static void nearest_class_has_the_smallest_distance(void **state)
  * all examples 10. In the second row, the unit is the standard deviation within the classes,
  * sqrt((1 + 1 + 4 + 4) / 2), and the weights are 3 and 1. The second feature is equal everywhere
  * and adds nothing, so the squared distance is three quarters of that of the first feature. It is
- * all of it where the second feature is unknown. In the last row, the only example has the minimum
+ * all of it where the second feature is unknown. An example whose feature is unknown changes
+ * nothing. In the last row, the only example has the minimum
  * unit, 0.05 % of its value. */
 static void distances_match_values_computed_by_hand(void **state)
 {
     (void)state;
     static const struct {
         double examples[8];
-        size_t labels[4], count, features, classes;
+        size_t labels[5], count, features, classes;
         double weights[2], vector[2];
         double distances[2];
     } rows[] = {
@@ -333,6 +334,14 @@ static void distances_match_values_computed_by_hand(void **state)
          2,
          {3, 1},
          {12, NAN},
+         {0.894427190999916, 8.049844718999243}},
+        {{9, NAN, 11, 28, 32},
+         {0, 0, 0, 1, 1},
+         5,
+         1,
+         2,
+         {1},
+         {12},
          {0.894427190999916, 8.049844718999243}},
         {{200}, {0}, 1, 1, 1, {1}, {206}, {60}},
     };

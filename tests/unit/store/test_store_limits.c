@@ -118,6 +118,18 @@ static void too_many_runs_are_not_compared(void **state)
     assert_int_equal(fth_leave_one_out(&runs, found, &error), FTH_INVALID);
     assert_contains(error.cause, "comparing 4942 runs takes too long: the square of their number, "
                                  "times the number of features, exceeds 1e+11; distribute");
+    /* Every run has another version: one too many, and the maximum. */
+    for (size_t i = 0; i < RUNS; i++) {
+        runs.items[i].version = (unsigned)i + 2;
+        runs.items[i].count = 1;
+    }
+    error = NO_ERROR;
+    runs.count = 1001;
+    assert_int_equal(fth_leave_one_out(&runs, found, &error), FTH_INVALID);
+    assert_contains(error.cause, "the runs have more than 1000 different versions and numbers of "
+                                 "features; distribute");
+    runs.count = 1000;
+    assert_int_equal(fth_leave_one_out(&runs, found, NULL), FTH_OK);
     free(found);
     fth_runs_fini(&runs);
 }
