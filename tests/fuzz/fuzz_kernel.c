@@ -2,7 +2,7 @@
  * text of its PTX file k.ptx. An input that both readers accept is run, traced and modelled:
  *
  *   1. The launches run in the PTX engine with a limited number of instructions. Launches that need
- *      more, or more memory than a limit, end here.
+ *      more memory than a limit are left out.
  *   2. They are traced. Status, number of instructions and contents of the buffers must be those of
  *      the first run.
  *   3. The trace is modelled with small caches. There must not be more hits than sectors.
@@ -42,55 +42,6 @@ static void check_message(enum fth_status status, const struct fth_error *error)
         abort();
 }
 
-/* ---- an executor with a budget ---- */
-
-static enum fth_status budget_alloc(void *context, uint64_t bytes, uint64_t *address,
-                                    struct fth_error *error)
-{
-    return fth_ptx_alloc(context, bytes, address, error);
-}
-
-static enum fth_status budget_write(void *context, uint64_t address, const void *data,
-                                    uint64_t bytes, struct fth_error *error)
-{
-    (void)error;
-    memcpy(fth_ptx_host(context, address, bytes), data, bytes);
-    return FTH_OK;
-}
-
-static enum fth_status budget_read(void *context, uint64_t address, void *data, uint64_t bytes,
-                                   struct fth_error *error)
-{
-    (void)error;
-    memcpy(data, fth_ptx_host(context, address, bytes), bytes);
-    return FTH_OK;
-}
-
-static enum fth_status budget_run(void *context, const struct fth_launch_step *step,
-                                  const void *arguments, size_t argument_bytes,
-                                  const struct fth_run_options *options,
-                                  struct fth_launch_totals *totals, struct fth_error *error)
-{
-    struct fth_ptx_totals counted = {0, 0};
-    const struct fth_ptx_launch launch = {.kernel = step->kernel->name,
-                                          .grid = {step->grid[0], step->grid[1], step->grid[2]},
-                                          .block = {step->block[0], step->block[1], step->block[2]},
-                                          .dynamic_shared_bytes = step->shared_bytes,
-                                          .arguments = arguments,
-                                          .argument_bytes = argument_bytes,
-                                          .threads = options->threads,
-                                          .max_instructions = MAX_INSTRUCTIONS};
-    enum fth_status status = fth_ptx_run(context, &launch, &counted, error);
-    totals->warp_instructions += counted.warp_instructions;
-    totals->thread_instructions += counted.thread_instructions;
-    return status;
-}
-
-static void budget_close(void *context)
-{
-    fth_ptx_machine_destroy(context);
-}
-
 /* Returns whether a launch stays within the limits, except that of instructions. */
 static bool is_small(const struct fth_launch *launch)
 {
@@ -121,7 +72,8 @@ static bool is_small(const struct fth_launch *launch)
 
 /* ---- running, tracing, modelling ---- */
 
-static const struct fth_run_options options = FTH_RUN_OPTIONS(.threads = 1);
+static const struct fth_run_options options =
+    FTH_RUN_OPTIONS(.threads = 1, .max_instructions = MAX_INSTRUCTIONS);
 
 /* Appends the contents of all buffers. */
 static void put_contents(const struct fth_launch *launch, struct fth_buffer *out)
@@ -136,30 +88,20 @@ static void put_contents(const struct fth_launch *launch, struct fth_buffer *out
     }
 }
 
-/* Runs the launches within the budget. */
+/* Runs the launches, and compares the buffers with their expected contents. */
 static enum fth_status run(struct fth_launch *launch, struct fth_launch_totals *totals,
                            struct fth_buffer *contents)
 {
-    struct fth_ptx_machine *machine;
     struct fth_error error = FTH_NO_ERROR;
-    if (fth_ptx_machine_create(launch->module, &machine, NULL) != FTH_OK)
-        abort();
-    const struct fth_executor executor = {.context = machine,
-                                          .alloc = budget_alloc,
-                                          .write = budget_write,
-                                          .read = budget_read,
-                                          .run = budget_run,
-                                          .close = budget_close};
-    enum fth_status status = fth_launch_run_on(launch, &executor, &options, totals, &error);
+    const enum fth_status status = fth_launch_run(launch, &options, totals, &error);
     check_message(status, &error);
-    if (status == FTH_OK) {
-        put_contents(launch, contents);
-        for (size_t i = 0; i < fth_launch_expectation_count(launch); i++) {
-            struct fth_verdict verdict;
-            error = (struct fth_error)FTH_NO_ERROR;
-            check_message(fth_launch_verify(launch, i, &verdict, &error), &error);
-        }
+    for (size_t i = 0; status == FTH_OK && i < fth_launch_expectation_count(launch); i++) {
+        struct fth_verdict verdict;
+        error = (struct fth_error)FTH_NO_ERROR;
+        check_message(fth_launch_verify(launch, i, &verdict, &error), &error);
     }
+    if (status == FTH_OK)
+        put_contents(launch, contents);
     return status;
 }
 
@@ -188,22 +130,27 @@ static void model(const struct fth_trace *trace)
     fth_model_params_destroy(params);
 }
 
-/* Traces the launches, which are known to end, and models the trace. */
-static void trace_and_model(struct fth_launch *launch, struct fth_launch_totals *totals,
-                            struct fth_buffer *contents)
+/* Traces the launches and models the trace. */
+static enum fth_status trace_and_model(struct fth_launch *launch, struct fth_launch_totals *totals,
+                                       struct fth_buffer *contents)
 {
     struct fth_error error = FTH_NO_ERROR;
     struct fth_trace_writer *writer;
     struct fth_trace *trace;
     const int file = memfd_create("trace", 0);
-    if (file < 0 || fth_trace_writer_attach(file, "trace", &writer, NULL) != FTH_OK ||
-        fth_launch_trace_to(launch, writer, &options, totals, &error) != FTH_OK ||
-        fth_trace_attach(file, "trace", &trace, &error) != FTH_OK)
+    if (file < 0 || fth_trace_writer_attach(file, "trace", &writer, NULL) != FTH_OK)
         abort();
-    put_contents(launch, contents);
-    model(trace);
-    fth_trace_close(trace);
+    const enum fth_status status = fth_launch_trace_to(launch, writer, &options, totals, &error);
+    check_message(status, &error);
+    if (status == FTH_OK) {
+        put_contents(launch, contents);
+        if (fth_trace_attach(file, "trace", &trace, &error) != FTH_OK)
+            abort();
+        model(trace);
+        fth_trace_close(trace);
+    }
     close(file);
+    return status;
 }
 
 static bool same(const struct fth_buffer *a, const struct fth_buffer *b)
@@ -264,13 +211,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (launch && is_small(launch)) {
         struct fth_buffer first = {0}, second = {0};
         struct fth_launch_totals run_totals, trace_totals;
-        if (run(launch, &run_totals, &first) == FTH_OK) {
-            trace_and_model(launch, &trace_totals, &second);
-            if (!same(&first, &second) ||
-                run_totals.warp_instructions != trace_totals.warp_instructions ||
-                run_totals.thread_instructions != trace_totals.thread_instructions)
-                abort();
-        }
+        if (run(launch, &run_totals, &first) != trace_and_model(launch, &trace_totals, &second) ||
+            !same(&first, &second) ||
+            run_totals.warp_instructions != trace_totals.warp_instructions ||
+            run_totals.thread_instructions != trace_totals.thread_instructions)
+            abort();
         fth_buffer_fini(&first);
         fth_buffer_fini(&second);
     }
