@@ -6,6 +6,8 @@
 #   make test       build and test it            make fuzz       search for inputs that break it
 #   make bench      build and time it            make dist       build portable archives in dist/
 #   make install    install to PREFIX            make docs       regenerate man page and completions
+#   make mutants    check that tests notice faults  make coverage   lines and branches that tests execute
+#   make faults     let allocations and system calls fail, one at a time
 #   make clean
 #
 # Variables: BUILD (build folder), CC (compiler), PREFIX (default /usr/local). CI=true turns warnings
@@ -15,7 +17,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 SECONDS ?= 60
 
-.PHONY: all tests run test bench lint sanitize fuzz dist docs install clean closure counters
+.PHONY: all tests run test bench lint sanitize fuzz faults dist docs install clean closure counters mutants coverage
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -61,9 +63,27 @@ lint:
 	@$(MAKE) --no-print-directory tests
 	@scripts/lint $(BUILD)
 
+# Runs each fuzz target for SECONDS; TARGETS='ptx model' selects some.
 fuzz:
 	@scripts/install-deps lint
-	@scripts/fuzz $(SECONDS)
+	@scripts/fuzz $(SECONDS) $(TARGETS)
+
+# Changes one token of src/ at a time; a test must fail. ARGS: options and folders, see 'scripts/mutants --help'.
+mutants:
+	@scripts/install-deps test
+	@scripts/mutants $(ARGS)
+
+# Lines and branches of src/ that the tests execute. ARGS: see 'scripts/coverage --help'.
+coverage:
+	@scripts/install-deps test
+	@scripts/coverage $(ARGS)
+
+# Lets every allocation and system call of every command in tests/faults/cases.py fail, one at a time. Prints one line per command and
+# kind of call. Takes ten minutes.
+faults:
+	@scripts/install-deps test
+	@$(MAKE) --no-print-directory tests
+	tests/faults/run --all $(BUILD)/fathom $(BUILD)/tests/libinject.so $(BUILD)/tests/standin
 
 dist:
 	@scripts/install-deps dist

@@ -6,6 +6,7 @@
  *   help.c        help for the terminal              man.c         man page
  *   cli_output.c  results, errors, progress, codes   cli_device.c  opening the device
  *   cli_launch.c  options for launches               parameters.c  cache model parameters
+ *   cli_installation.c   documents and examples that are installed with the program
  *   commands/     one command each
  */
 #ifndef FATHOM_CLI_H
@@ -95,8 +96,9 @@ const struct cli_command *cli_command_find(const char *name);
 
 /* Options that several commands share. */
 extern const struct cli_option cli_option_device, cli_option_json, cli_option_csv,
-    cli_option_format, cli_option_gpu_format, cli_option_output, cli_option_record, cli_option_help,
-    cli_option_version, cli_option_man;
+    cli_option_format, cli_option_gpu_format, cli_option_output, cli_option_record,
+    cli_option_max_bytes, cli_option_help, cli_option_version, cli_option_man,
+    cli_option_require_gpu, cli_option_max_instructions, cli_option_quiet;
 
 /* Parses the `count` words after the command. Returns CLI_DONE, or CLI_USAGE after a message on
  * stderr. */
@@ -105,6 +107,10 @@ int cli_parse(const struct cli_command *command, int count, char *const words[],
 /* Returns the value of the option, "" for an option without a value, or NULL if the option was not
  * given. If it was given several times, the last value counts. */
 const char *cli_value(const struct cli_arguments *arguments, const struct cli_option *option);
+/* Parses the value of the option as a size such as 32K. Leaves *bytes unchanged if the option was
+ * not given. On failure it prints an error and returns the exit code. */
+int cli_parse_size(const struct cli_arguments *arguments, const struct cli_option *option,
+                   uint64_t *bytes);
 
 /* ---- parameters.c ---- */
 
@@ -127,7 +133,7 @@ int cli_apply_settings(const struct cli_arguments *arguments, const struct cli_o
 
 /* Options of the commands that launch kernels. */
 extern const struct cli_option cli_option_entry, cli_option_grid, cli_option_block,
-    cli_option_shared, cli_option_arg, cli_option_seed, cli_option_set;
+    cli_option_shared, cli_option_arg, cli_option_seed, cli_option_set, cli_option_allow_files;
 /* Those of them that apply to PTX files, for the option table of a command. */
 #define CLI_KERNEL_OPTIONS                                                                         \
     &cli_option_entry, &cli_option_grid, &cli_option_block, &cli_option_shared, &cli_option_arg,   \
@@ -155,12 +161,22 @@ int cli_obtain_trace(const struct cli_arguments *arguments, const struct cli_opt
 bool cli_parse_whole_number(const struct cli_arguments *arguments, const struct cli_option *option,
                             uint64_t *number);
 
+/* Parses --max-instructions. Leaves *number unchanged if it was not given. Returns false after a
+ * message if its value is not a whole number from 1 on. */
+bool cli_parse_max_instructions(const struct cli_arguments *arguments, uint64_t *number);
+
 /* ---- help.c, man.c ---- */
 
 void cli_print_help(const struct cli_command *command);
 /* Returns the meaning of the exit code with this index and sets *code; NULL past the last one. */
 const char *cli_exit_meaning(size_t index, int *code);
 void cli_print_man(void);
+
+/* ---- cli_installation.c ---- */
+
+/* Finds the folder of the installation that contains docs/ and examples/. Returns false if the
+ * program is not installed. */
+bool cli_find_documents(char *folder, size_t size);
 
 /* ---- cli_device.c ---- */
 
@@ -173,9 +189,12 @@ bool cli_is_device_id(const char *word_kind);
 /* Prepares the process for opening the device with this id: the driver shows a MIG slice only if
  * CUDA_VISIBLE_DEVICES names it. On failure it prints an error and returns the exit code. */
 int cli_prepare_device(const char *id);
-/* Opens the device with this id; NULL: the library's default device. On failure it prints an error
- * and returns the exit code. */
-int cli_open_device_id(const char *id, struct fth_device **device);
+/* Opens the device with this id; NULL: the library's default device. Applies --require-gpu and
+ * --max-instructions. On failure it prints an error and returns the exit code. */
+int cli_open_device_id(const struct cli_arguments *arguments, const char *id,
+                       struct fth_device **device);
+/* Prints the error of a device that cannot be opened, and returns the exit code. */
+int cli_fail_open(const struct fth_error *error);
 /* Returns CLI_DONE if there is an element of this name. Otherwise returns CLI_USAGE after a message
  * that suggests the nearest name or lists all names. */
 int cli_check_element(const char *name);
@@ -189,6 +208,10 @@ const char *cli_fingerprint_action(size_t index);
 
 /* Prints "fathom: MESSAGE" and a newline on stderr. */
 void cli_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a note: something that users need not know. --quiet suppresses it. */
+void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* From now on, prints no notes and no progress. */
+void cli_be_quiet(void);
 /* Prints that memory is exhausted, and returns the exit code for it. */
 int cli_no_memory(void);
 /* Prints the error on stderr and returns the exit code for it. */

@@ -32,7 +32,7 @@ int cli_check_element(const char *name)
     return CLI_USAGE;
 }
 
-static int report_open_failure(const struct fth_error *error)
+int cli_fail_open(const struct fth_error *error)
 {
     int result = cli_fail(error);
     switch (error->status) {
@@ -62,21 +62,27 @@ int cli_prepare_device(const char *id)
     return CLI_FAILED;
 }
 
-int cli_open_device_id(const char *id, struct fth_device **device)
+int cli_open_device_id(const struct cli_arguments *arguments, const char *id,
+                       struct fth_device **device)
 {
     struct fth_error error = FTH_NO_ERROR;
+    struct fth_device_options options =
+        FTH_DEVICE_OPTIONS(.log = &cli_log,
+                           .require_gpu = cli_value(arguments, &cli_option_require_gpu) != NULL);
     *device = NULL;
+    if (!cli_parse_max_instructions(arguments, &options.max_instructions))
+        return CLI_USAGE;
     if (id && cli_prepare_device(id) != CLI_DONE)
         return CLI_FAILED;
-    return fth_device_open(id, &cli_log, device, &error) == FTH_OK ? CLI_DONE
-                                                                   : report_open_failure(&error);
+    return fth_device_open_with(id, &options, device, &error) == FTH_OK ? CLI_DONE
+                                                                        : cli_fail_open(&error);
 }
 
 int cli_open_device(const struct cli_arguments *arguments, struct fth_device **device)
 {
     const char *record = cli_value(arguments, &cli_option_record);
     struct fth_error error = FTH_NO_ERROR;
-    int result = cli_open_device_id(cli_value(arguments, &cli_option_device), device);
+    int result = cli_open_device_id(arguments, cli_value(arguments, &cli_option_device), device);
     if (result != CLI_DONE)
         return result;
     if (!record || fth_device_record(*device, record, &error) == FTH_OK)

@@ -23,6 +23,10 @@ const struct cli_option cli_option_set = {
     "set", 's', "NAME=VALUE", CLI_WORD_NONE,
     "change a problem size that the launch file defines, such as N=256; can be repeated"};
 
+const struct cli_option cli_option_allow_files = {
+    "allow-files", 0, NULL, CLI_WORD_NONE,
+    "let launch files read files outside of their own folder; without it, fathom refuses them"};
+
 /* Parses up to three sizes such as "4", "4,2" or "4x2x1". Dimensions that are not given keep their
  * value. */
 static bool parse_shape(const char *text, uint32_t shape[3])
@@ -59,6 +63,16 @@ bool cli_parse_whole_number(const struct cli_arguments *arguments, const struct 
     return false;
 }
 
+bool cli_parse_max_instructions(const struct cli_arguments *arguments, uint64_t *number)
+{
+    if (!cli_parse_whole_number(arguments, &cli_option_max_instructions, number))
+        return false;
+    if (*number || !cli_value(arguments, &cli_option_max_instructions))
+        return true;
+    cli_message("--max-instructions requires a whole number from 1 on, not '0'");
+    return false;
+}
+
 /* Collects all values of an option that can be repeated, and returns their number. `sizes_only`:
  * leaves out settings whose name has a dot, which are parameters of the model. */
 static size_t collect(const struct cli_arguments *arguments, const struct cli_option *option,
@@ -81,11 +95,11 @@ int cli_read_launch_options(const struct cli_arguments *arguments, const struct 
     uint64_t shared_bytes = 0;
     const char *grid = cli_value(arguments, &cli_option_grid);
     const char *block = cli_value(arguments, &cli_option_block);
-    const char *shared = cli_value(arguments, &cli_option_shared);
     *options = (struct fth_launch_options)FTH_LAUNCH_OPTIONS(.sizes = values->sizes,
                                                              .kernel = cli_value(arguments,
                                                                                  &cli_option_entry),
                                                              .arguments = values->arguments);
+    options->allow_files = cli_value(arguments, &cli_option_allow_files) != NULL;
     if ((grid && !parse_shape(grid, options->grid)) ||
         (block && !parse_shape(block, options->block))) {
         cli_message("--grid and --block require one to three numbers, such as 64 or 16,16");
@@ -95,9 +109,9 @@ int cli_read_launch_options(const struct cli_arguments *arguments, const struct 
         return CLI_USAGE;
     if (cli_value(arguments, &cli_option_seed))
         options->seed = &values->seed;
-    struct fth_error error = FTH_NO_ERROR;
-    if (shared && fth_size_parse(shared, &shared_bytes, &error) != FTH_OK)
-        return cli_fail(&error);
+    const int result = cli_parse_size(arguments, &cli_option_shared, &shared_bytes);
+    if (result != CLI_DONE)
+        return result;
     options->shared_bytes = (size_t)shared_bytes;
     options->size_count = collect(arguments, set, set != &cli_option_set, values->sizes);
     options->argument_count = collect(arguments, &cli_option_arg, false, values->arguments);
@@ -113,9 +127,11 @@ int cli_obtain_trace(const struct cli_arguments *arguments, const struct cli_opt
     int result = cli_read_launch_options(arguments, set, &values);
     if (result != CLI_DONE)
         return result;
-    const struct fth_trace_options options =
+    struct fth_trace_options options =
         FTH_TRACE_OPTIONS(.launch = &values.options, .output = output, .log = &cli_log,
                           .traced = traced);
+    if (!cli_parse_max_instructions(arguments, &options.max_instructions))
+        return CLI_USAGE;
     return fth_trace_obtain(arguments->words[0], &options, trace, &error) == FTH_OK
                ? CLI_DONE
                : cli_fail(&error);

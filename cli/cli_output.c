@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <langinfo.h>
-#include <limits.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,24 +13,100 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A progress line is visible on the terminal. */
-static bool progress_shown;
+/* Returns the number of columns of the terminal behind a file descriptor; 0 if it is not a
+ * terminal, or if the terminal does not tell. */
+static unsigned terminal_width(int fd)
+{
+    struct winsize size;
+    if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &size) != 0)
+        return 0;
+    return size.ws_col;
+}
+
+/* ---- progress ---- */
+
+/* Columns of the progress line that is visible on the terminal; 0: none. */
+static unsigned progress_columns;
+
+/* Returns how many columns a progress line can have. The last column stays free, because some
+ * terminals begin a new line after a character there. The width can change at any time. */
+static unsigned available_columns(void)
+{
+    const unsigned width = terminal_width(STDERR_FILENO);
+    return width ? width - 1 : 79; /* 80 columns if the terminal does not tell */
+}
 
 static void clear_progress(void)
 {
-    if (progress_shown)
-        fprintf(stderr, "\r%66s\r", "");
-    progress_shown = false;
+    const unsigned available = available_columns();
+    if (progress_columns)
+        fprintf(stderr, "\r%*s\r",
+                (int)(progress_columns < available ? progress_columns : available), "");
+    progress_columns = 0;
+}
+
+/* Returns how many bytes of UTF-8 text have at most `columns` columns. *used is their number. */
+static int cut_text(const char *text, unsigned columns, unsigned *used)
+{
+    int bytes = 0;
+    for (*used = 0; text[bytes] && *used < columns; ++*used)
+        do
+            bytes++;
+        while (((unsigned char)text[bytes] & 0xc0) == 0x80); /* the rest of a character */
+    return bytes;
+}
+
+/* Writes a progress line, cut to the width of the terminal. */
+static void put_progress(const char *what, double fraction)
+{
+    /* Maximum columns of `what`. Chosen: the line stays short on wide terminals, too. */
+    enum { MAX_WHAT = 50 };
+    static const char start[] = "fathom: ";
+    char end[16];
+    const unsigned tail = (unsigned)snprintf(end, sizeof end, " %3.0f %%", 100 * fraction);
+    const unsigned head = (unsigned)strlen(start), available = available_columns();
+    if (available < tail)
+        return;
+    /* On a terminal that is too narrow for both, the percentage is more useful than the name. */
+    const unsigned left = available - tail, shown_head = left > head ? head : 0;
+    unsigned used;
+    const int bytes =
+        cut_text(what, left - shown_head < MAX_WHAT ? left - shown_head : MAX_WHAT, &used);
+    fprintf(stderr, "%.*s%.*s%s", (int)shown_head, start, bytes, what, end);
+    progress_columns = shown_head + used + tail;
+}
+
+__attribute__((format(printf, 1, 0))) static void print_line(const char *format, va_list arguments)
+{
+    char text[4096]; /* longer messages are cut */
+    vsnprintf(text, sizeof text, format, arguments);
+    fth_make_printable(text); /* words of the command line can be names of files */
+    clear_progress();
+    fprintf(stderr, "fathom: %s\n", text);
 }
 
 void cli_message(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    clear_progress();
-    fputs("fathom: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    print_line(format, arguments);
+    va_end(arguments);
+}
+
+/* Whether --quiet was given. */
+static bool quiet;
+
+void cli_be_quiet(void)
+{
+    quiet = true;
+}
+
+void cli_note(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!quiet)
+        print_line(format, arguments);
     va_end(arguments);
 }
 
@@ -58,8 +134,10 @@ int cli_fail(const struct fth_error *error)
 static void log_message(void *user, enum fth_level level, const char *text)
 {
     (void)user;
-    if (level <= FTH_LOG_INFO)
-        cli_message("%s%s", level == FTH_LOG_WARNING ? "warning: " : "", text);
+    if (level == FTH_LOG_WARNING)
+        cli_message("warning: %s", text);
+    else if (level == FTH_LOG_INFO)
+        cli_note("%s", text);
 }
 
 /* ---- times of stages (--verbose) ---- */
@@ -130,11 +208,11 @@ static void show_progress(void *user, const char *what, double fraction)
         if (fraction >= 1)
             print_stage_times();
     }
-    if (!isatty(STDERR_FILENO))
+    if (quiet || !isatty(STDERR_FILENO))
         return;
     clear_progress();
     if (fraction < 1)
-        progress_shown = fprintf(stderr, "fathom: %.50s %3.0f %%", what, 100 * fraction) > 0;
+        put_progress(what, fraction);
     fflush(stderr);
 }
 
@@ -167,7 +245,12 @@ int cli_finish_measurement(int result, enum fth_status status, const struct fth_
         cli_message("interrupted: only the results that were complete by then are shown");
         return CLI_INTERRUPTED;
     }
-    return status == FTH_OK ? result : cli_fail(error);
+    if (status == FTH_OK)
+        return result;
+    result = cli_fail(error);
+    if (has_results)
+        cli_message("only the results that were complete by then are shown");
+    return result;
 }
 
 const struct fth_log cli_log = {log_message, show_progress, is_interrupted, NULL};
@@ -182,13 +265,20 @@ const char *cli_format(const struct cli_arguments *arguments)
     return format ? format : cli_value(arguments, &cli_option_json) ? "json" : "text";
 }
 
-/* Returns the number of columns of the terminal behind stdout; 0 if stdout is not a terminal. */
-static unsigned terminal_width(void)
+/* Returns whether the terminal displays UTF-8. If the locale could not be loaded, because it is not
+ * installed or memory was missing, its name decides. */
+static bool terminal_is_utf8(void)
 {
-    struct winsize size;
-    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
-        return 0;
-    return size.ws_col;
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *locale = setlocale(LC_CTYPE, NULL), *name = NULL;
+    if (strcmp(nl_langinfo(CODESET), "UTF-8") == 0)
+        return true;
+    if (locale && strcmp(locale, "C") != 0)
+        return false;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables && (!name || !*name); i++)
+        name = getenv(variables[i]);
+    const char *codeset = name ? strchr(name, '.') : NULL;
+    return codeset && (strcmp(codeset, ".UTF-8") == 0 || strcmp(codeset, ".utf8") == 0);
 }
 
 struct fth_report_options cli_report_options(const struct cli_arguments *arguments)
@@ -197,10 +287,10 @@ struct fth_report_options cli_report_options(const struct cli_arguments *argumen
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
     bool screen = isatty(STDOUT_FILENO) && (!output || strcmp(output, "-") == 0);
     struct fth_report_options options = FTH_REPORT_OPTIONS();
-    options.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    options.utf8 = terminal_is_utf8();
     options.colour =
         screen && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb") != 0;
-    options.width = screen ? terminal_width() : 0;
+    options.width = screen ? terminal_width(STDOUT_FILENO) : 0;
     return options;
 }
 
@@ -223,18 +313,9 @@ int cli_check_output(const struct cli_arguments *arguments)
             subject = FTH_REPORT_GPU;
     if (fth_report_check(cli_format(arguments), subject, &error) != FTH_OK)
         return cli_fail(&error);
-    if (!output || strcmp(output, "-") == 0)
+    if (!output)
         return CLI_DONE;
-    /* A regular file is written to a temporary file in the same folder, which then replaces it, so
-     * the folder must be writable. Other files, such as devices, are written directly. */
-    char folder[PATH_MAX];
-    const char *slash = strrchr(output, '/');
-    int bytes = !slash ? 1 : slash == output ? 1 : (int)(slash - output);
-    snprintf(folder, sizeof folder, "%.*s", bytes, slash ? output : ".");
-    if (access(folder, W_OK | X_OK) == 0 || (errno != ENOENT && access(output, W_OK) == 0))
-        return CLI_DONE;
-    cli_message("write '%s': %s", output, strerror(errno));
-    return CLI_FAILED;
+    return fth_file_check(output, &error) == FTH_OK ? CLI_DONE : cli_fail(&error);
 }
 
 int cli_put_gpu(const struct cli_arguments *arguments, const struct fth_gpu *gpu, bool replayed)

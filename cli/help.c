@@ -56,7 +56,11 @@ static void print_options(const struct cli_command *command)
         snprintf(left, sizeof left, "%s%c%s--%s%s%s", option->letter ? "-" : "  ",
                  option->letter ? option->letter : ' ', option->letter ? ", " : " ", option->name,
                  option->value ? " " : "", option->value ? option->value : "");
-        printf("  %-22s ", left);
+        /* The help of a long option begins in the next line. */
+        if (strlen(left) > 22)
+            printf("  %s\n%25s", left, "");
+        else
+            printf("  %-22s ", left);
         print_wrapped(option->help, 25);
     }
 }
@@ -67,6 +71,24 @@ static void print_commands(void)
     const struct cli_command *command;
     for (size_t i = 1; (command = cli_command_at(i)); i++)
         printf("  %-12s %s\n", command->name, command->summary);
+}
+
+static bool refers_to_documents(const char *text)
+{
+    return strstr(text, "docs/") || strstr(text, "examples/");
+}
+
+/* Says where the documents and examples are that the help refers to, if they are installed. */
+static void print_documents(const struct cli_command *command)
+{
+    char folder[4096];
+    bool refers = refers_to_documents(command->description);
+    for (size_t i = 0; command->options[i]; i++)
+        refers = refers || refers_to_documents(command->options[i]->help);
+    for (const struct cli_example *example = command->examples; example->command; example++)
+        refers = refers || refers_to_documents(example->command);
+    if (refers && cli_find_documents(folder, sizeof folder))
+        printf("\ndocs/ and examples/ are in %s.\n", folder);
 }
 
 void cli_print_help(const struct cli_command *command)
@@ -83,6 +105,7 @@ void cli_print_help(const struct cli_command *command)
             printf("  %-36s %s\n", example->command, example->caption);
         else
             printf("  %s\n      %s\n", example->command, example->caption);
+    print_documents(command);
     if (*command->name)
         return;
     int code;

@@ -54,5 +54,7 @@ int main(int count, char *words[])
         cli_print_help(command);
         return cli_finish_stdout();
     }
+    if (cli_value(&arguments, &cli_option_quiet))
+        cli_be_quiet();
     return command->run(&arguments);
 }

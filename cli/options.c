@@ -26,6 +26,21 @@ const struct cli_option cli_option_output = {
 const struct cli_option cli_option_record = {
     "record", 0, "FILE", CLI_WORD_FILE,
     "also save all samples to FILE; --device replay:FILE analyses them again without the GPU"};
+const struct cli_option cli_option_require_gpu = {
+    "require-gpu", 0, NULL, CLI_WORD_NONE,
+    "fail with exit code 3 unless the device is a GPU of this machine, instead of measuring a "
+    "simulated GPU"};
+const struct cli_option cli_option_max_instructions = {
+    "max-instructions", 0, "N", CLI_WORD_NONE,
+    "let a warp issue at most N instructions per launch in the PTX engine or on a simulated GPU, "
+    "and all warps of the launch together 1024 times as many (default: 1073741824)"};
+const struct cli_option cli_option_quiet = {
+    "quiet", 'q', NULL, CLI_WORD_NONE,
+    "print no notes and no progress on standard error, only warnings and errors"};
+const struct cli_option cli_option_max_bytes = {
+    "max-bytes", 0, "SIZE", CLI_WORD_NONE,
+    "maximum size of the files of points that are read, after decompression, such as 4G (default: "
+    "1G)"};
 const struct cli_option cli_option_help = {"help", 'h', NULL, CLI_WORD_NONE, "show this help"};
 const struct cli_option cli_option_version = {"version", 'V', NULL, CLI_WORD_NONE,
                                               "print the version"};
@@ -39,6 +54,16 @@ const char *cli_value(const struct cli_arguments *arguments, const struct cli_op
         if (arguments->options[i] == option)
             return arguments->values[i];
     return NULL;
+}
+
+int cli_parse_size(const struct cli_arguments *arguments, const struct cli_option *option,
+                   uint64_t *bytes)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    const char *text = cli_value(arguments, option);
+    if (text && fth_size_parse(text, bytes, &error) != FTH_OK)
+        return cli_fail(&error);
+    return CLI_DONE;
 }
 
 static int usage_error(const struct cli_command *command)

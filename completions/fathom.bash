@@ -53,17 +53,17 @@ _fathom()
     case $command in
     topo)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --only --record --thorough --verbose -v --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --only --record --thorough --require-gpu --max-instructions --verbose -v --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W '' -- "$cur")) ;;
         esac ;;
     dissect)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --series --record --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --series --record --require-gpu --max-instructions --quiet -q --help -h' -- "$cur")) ;;
         *) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers' ;;
         esac ;;
     bench)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--device --json --csv --format --output -o --record --describe --thorough --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--device --json --csv --format --output -o --record --describe --thorough --require-gpu --max-instructions --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W 'all banks shared scaling latency arith atomics global link stream' -- "$cur")) ;;
         esac ;;
     gpus)
@@ -73,12 +73,12 @@ _fathom()
         esac ;;
     devices)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W '' -- "$cur")) ;;
         esac ;;
     compare)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--all --within --fleet --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--all --within --fleet --json --format --output -o --max-instructions --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")) ;;
         esac ;;
     report)
@@ -88,32 +88,32 @@ _fathom()
         esac ;;
     fingerprint)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--device --record --store --runs --accuracy --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--device --record --store --max-bytes --runs --accuracy --json --format --output -o --require-gpu --max-instructions --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -W 'enroll identify list forget export import' -- "$cur")) ;;
         esac ;;
     run)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --shared --arg -a --seed --set -s --on --show --verify --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --shared --arg -a --seed --set -s --allow-files --max-instructions --on --max-seconds --show --verify --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     trace)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --shared --arg -a --seed --set -s --json --format --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --shared --arg -a --seed --set -s --allow-files --max-instructions --json --format --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     model)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --entry -e --grid -g --block -b --shared --arg -a --seed --threads --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --entry -e --grid -g --block -b --shared --arg -a --seed --allow-files --max-instructions --threads --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     explore)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --entry -e --grid -g --block -b --shared --arg -a --seed --shard --threads --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --entry -e --grid -g --block -b --shared --arg -a --seed --allow-files --max-instructions --shard --threads --json --format --output -o --max-bytes --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     merge)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--partial --json --format --output -o --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--partial --max-bytes --json --format --output -o --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     completion)
@@ -126,7 +126,7 @@ _fathom()
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint run trace model explore merge completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint run trace model explore merge completion help --device --json --format --output -o --only --record --thorough --verbose -v --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint run trace model explore merge completion help --device --json --format --output -o --only --record --thorough --require-gpu --max-instructions --verbose -v --quiet -q --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

@@ -37,12 +37,13 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
     struct fth_bench *bench = NULL;
     enum fth_status status = fth_bench_create(device, &options, &bench, &error);
     bool saved = fth_device_finish(device, &fault) == FTH_OK;
-    int result = bench ? cli_put_bench(arguments, bench) : CLI_DONE;
-    if (bench && result == CLI_DONE)
+    const bool shown = status == FTH_OK || (bench && fth_bench_series_count(bench) > 0);
+    int result = shown ? cli_put_bench(arguments, bench) : CLI_DONE;
+    if (shown && result == CLI_DONE)
         result = put_description(arguments, bench);
     if (!saved)
         result = cli_fail(&fault);
-    result = cli_finish_measurement(result, status, &error, bench != NULL);
+    result = cli_finish_measurement(result, status, &error, shown);
     fth_bench_destroy(bench);
     return result;
 }
@@ -74,9 +75,19 @@ static int bench(const struct cli_arguments *arguments)
     return result;
 }
 
-static const struct cli_option *const options[] = {
-    &cli_option_device, &cli_option_json, &cli_option_csv,  &cli_option_format, &cli_option_output,
-    &cli_option_record, &option_describe, &option_thorough, &cli_option_help,   NULL};
+static const struct cli_option *const options[] = {&cli_option_device,
+                                                   &cli_option_json,
+                                                   &cli_option_csv,
+                                                   &cli_option_format,
+                                                   &cli_option_output,
+                                                   &cli_option_record,
+                                                   &option_describe,
+                                                   &option_thorough,
+                                                   &cli_option_require_gpu,
+                                                   &cli_option_max_instructions,
+                                                   &cli_option_quiet,
+                                                   &cli_option_help,
+                                                   NULL};
 
 static const struct cli_example examples[] = {
     {"fathom bench", "run all benchmarks"},

@@ -62,12 +62,12 @@ static int add(struct gpus *gpus, struct fth_gpu *gpu, const char *name)
     return CLI_DONE;
 }
 
-static int measure(const char *id, struct fth_gpu **gpu)
+static int measure(const struct cli_arguments *arguments, const char *id, struct fth_gpu **gpu)
 {
     const struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.log = &cli_log);
     struct fth_device *device = NULL;
     struct fth_error error = FTH_NO_ERROR;
-    int result = cli_open_device_id(id, &device);
+    int result = cli_open_device_id(arguments, id, &device);
     if (result != CLI_DONE)
         return result;
     if (fth_discover(device, &options, gpu, &error) != FTH_OK) {
@@ -80,13 +80,14 @@ static int measure(const char *id, struct fth_gpu **gpu)
 }
 
 /* Adds the GPU that `word` names: measures a device, or reads a GPU of the catalogue or a file. */
-static int load_gpu(struct gpus *gpus, const struct fth_catalogue *catalogue, const char *word)
+static int load_gpu(const struct cli_arguments *arguments, struct gpus *gpus,
+                    const struct fth_catalogue *catalogue, const char *word)
 {
     struct fth_gpu *gpu = NULL;
     struct fth_error error = FTH_NO_ERROR;
     int result = CLI_DONE;
     if (cli_is_device_id(word))
-        result = measure(word, &gpu);
+        result = measure(arguments, word, &gpu);
     else if (fth_catalogue_read(catalogue, word, &cli_log, &gpu, &error) != FTH_OK)
         result = cli_fail(&error);
     return result == CLI_DONE ? add(gpus, gpu, word) : result;
@@ -122,8 +123,9 @@ static int load_folder(struct gpus *gpus, const char *folder)
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, is_description, alphasort);
     if (count < 0) {
-        cli_message("read folder '%s': %s", folder, strerror(errno));
-        return CLI_USAGE;
+        const int fault = errno;
+        cli_message("read folder '%s': %s", folder, strerror(fault));
+        return fault == ENOENT || fault == ENOTDIR || fault == EACCES ? CLI_USAGE : CLI_FAILED;
     }
     int faults = gpus_init(gpus, (size_t)count);
     const bool allocated = faults == CLI_DONE;
@@ -207,7 +209,7 @@ static int run(const struct cli_arguments *arguments)
     cli_catch_interrupts();
     result = folder ? load_folder(&gpus, folder) : gpus_init(&gpus, arguments->word_count);
     for (size_t i = 0; i < arguments->word_count && result == CLI_DONE; i++)
-        result = load_gpu(&gpus, catalogue, arguments->words[i]);
+        result = load_gpu(arguments, &gpus, catalogue, arguments->words[i]);
     if (gpus.count >= 2) {
         int shown = show(arguments, &gpus, folder != NULL, within);
         result = result == CLI_DONE ? shown : result;
@@ -218,8 +220,16 @@ static int run(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_all,        &option_within,     &option_fleet,    &cli_option_json,
-    &cli_option_format, &cli_option_output, &cli_option_help, NULL,
+    &option_all,
+    &option_within,
+    &option_fleet,
+    &cli_option_json,
+    &cli_option_format,
+    &cli_option_output,
+    &cli_option_max_instructions,
+    &cli_option_quiet,
+    &cli_option_help,
+    NULL,
 };
 
 static const struct cli_example examples[] = {
@@ -254,7 +264,8 @@ const struct cli_command cli_compare = {
     "others is listed, because each of these agrees with two of three. If one of\n"
     "only three GPUs differs, the figure is skipped: one of two is not more than\n"
     "half. If only two GPUs have the figure and they differ, the second one (by file\n"
-    "name) is listed.",
+    "name) is listed. Each simulated GPU is listed, too, because it is not a GPU of\n"
+    "the fleet, and is not compared with the real ones.",
     options,
     examples,
     CLI_WORD_GPU,

@@ -54,9 +54,8 @@ static int run(const struct cli_arguments *arguments)
     else
         result = cli_put_table(arguments, &table);
     if (result == CLI_DONE && strcmp(cli_format(arguments), "text") == 0)
-        cli_message(
-            "to measure a simulated GPU: 'fathom topo --device sim:NAME', where 'fathom gpus' "
-            "lists the names");
+        cli_note("to measure a simulated GPU: 'fathom topo --device sim:NAME', where 'fathom gpus' "
+                 "lists the names");
     for (size_t i = 0; i < devices->rows * COLUMNS; i++)
         free((void *)devices->cells[i].text);
     free(devices);
@@ -64,7 +63,8 @@ static int run(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &cli_option_json, &cli_option_format, &cli_option_output, &cli_option_help, NULL,
+    &cli_option_json,  &cli_option_format, &cli_option_output,
+    &cli_option_quiet, &cli_option_help,   NULL,
 };
 
 static const struct cli_example examples[] = {

@@ -74,6 +74,10 @@ static int show(const struct cli_arguments *arguments, const struct fth_gpu *gpu
         return cli_fail(&error);
     if (texts->views)
         append(texts, &text, &size, texts->views, texts->view_size);
+    if (texts->failed) {
+        fth_free(text);
+        return cli_no_memory();
+    }
     return cli_put_text(arguments, text, size);
 }
 
@@ -104,15 +108,15 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
     enum fth_status status = fth_dissect(device, &options, &gpu, &error);
     bool saved = fth_device_finish(device, &fault) == FTH_OK;
     int result = CLI_DONE;
-    if (gpu)
+    if (texts.failed)
+        result = cli_no_memory();
+    else if (gpu)
         result = show(arguments, gpu, &texts, strncmp(fth_device_id(device), "replay:", 7) == 0);
-    if (saved && series && gpu)
+    if (saved && series && gpu && !texts.failed)
         saved =
             fth_file_write(series, texts.rows ? texts.rows : "", texts.row_size, &fault) == FTH_OK;
     if (status == FTH_OK && result == CLI_DONE)
         result = report_missing(arguments, gpu);
-    if (texts.failed)
-        result = cli_no_memory();
     if (!saved)
         result = cli_fail(&fault);
     result = cli_finish_measurement(result, status, &error, gpu != NULL);
@@ -160,9 +164,17 @@ static int run(const struct cli_arguments *arguments)
     return result;
 }
 
-static const struct cli_option *const options[] = {
-    &cli_option_device, &cli_option_json,   &cli_option_gpu_format, &cli_option_output,
-    &option_series,     &cli_option_record, &cli_option_help,       NULL};
+static const struct cli_option *const options[] = {&cli_option_device,
+                                                   &cli_option_json,
+                                                   &cli_option_gpu_format,
+                                                   &cli_option_output,
+                                                   &option_series,
+                                                   &cli_option_record,
+                                                   &cli_option_require_gpu,
+                                                   &cli_option_max_instructions,
+                                                   &cli_option_quiet,
+                                                   &cli_option_help,
+                                                   NULL};
 
 static const struct cli_example examples[] = {
     {"fathom dissect", "dissect all caches and TLBs"},

@@ -1,8 +1,10 @@
 /* fathom explore: runs the cache model for every combination of parameter values. */
 #include "cli.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct cli_option option_vary = {
     "vary", 0, "NAME=V1,V2,...", CLI_WORD_NONE,
@@ -21,7 +23,8 @@ static const struct cli_option option_preset = {
     "preset", 0, "NAME", CLI_WORD_NONE,
     "run predefined studies; NAME is rdgc (the studies of the RDGC paper, see docs/model.md). "
     "Instead of "
-    "traces, name the folder of the workloads (default: examples/workloads)"};
+    "traces, name the folder of the workloads (default: examples/workloads, here or installed "
+    "with fathom)"};
 static const struct cli_option option_shard = {
     "shard", 0, "I/N", CLI_WORD_NONE,
     "compute only shard I of N, with I from 1 to N (default: set by mpirun, srun or a job array, "
@@ -43,6 +46,36 @@ static enum fth_status set_parameter(void *exploration, const char *name, const 
     return fth_explore_set(exploration, name, value, error);
 }
 
+/* Finds the workloads: in the source tree if it is the current folder, otherwise in the
+ * installation. */
+static const char *find_workloads(char *folder, size_t size)
+{
+    static const char name[] = "examples/workloads";
+    char documents[PATH_MAX];
+    if (access(name, R_OK | X_OK) == 0 || !cli_find_documents(documents, sizeof documents) ||
+        snprintf(folder, size, "%s/%s", documents, name) >= (int)size ||
+        access(folder, R_OK | X_OK) != 0)
+        return name;
+    return folder;
+}
+
+static enum fth_status add_preset(const struct cli_arguments *arguments, const char *preset,
+                                  const struct fth_launch_options *launch,
+                                  struct fth_exploration *exploration, struct fth_error *error)
+{
+    char found[PATH_MAX];
+    const char *folder =
+        arguments->word_count ? arguments->words[0] : find_workloads(found, sizeof found);
+    enum fth_status status =
+        fth_explore_preset(exploration, preset, folder, launch, &cli_log, error);
+    if (status == FTH_NOT_FOUND && !arguments->word_count &&
+        strncmp(error->argument, folder, strlen(folder)) == 0)
+        cli_message("there is no folder examples/workloads here or in the installation; name the "
+                    "folder of the workloads: 'fathom explore --preset %s FOLDER'",
+                    preset);
+    return status;
+}
+
 static enum fth_status add_studies(const struct cli_arguments *arguments,
                                    const struct fth_launch_options *launch,
                                    struct fth_exploration *exploration, struct fth_error *error)
@@ -51,12 +84,9 @@ static enum fth_status add_studies(const struct cli_arguments *arguments,
     const char *file = cli_value(arguments, &option_file);
     enum fth_status status = FTH_OK;
     if (preset)
-        return fth_explore_preset(
-            exploration, preset, arguments->word_count ? arguments->words[0] : "examples/workloads",
-            launch->sizes, launch->size_count, &cli_log, error);
+        return add_preset(arguments, preset, launch, exploration, error);
     if (file)
-        status =
-            fth_explore_read(exploration, file, launch->sizes, launch->size_count, &cli_log, error);
+        status = fth_explore_read(exploration, file, launch, &cli_log, error);
     /* Parse --vary first, so that errors are reported before the launches are traced. */
     for (size_t i = 0; i < arguments->option_count && status == FTH_OK; i++)
         if (arguments->options[i] == &option_vary)
@@ -93,7 +123,10 @@ static int build(const struct cli_arguments *arguments, struct fth_exploration *
 {
     struct cli_launch_values values;
     struct fth_model_params *params = NULL;
+    uint64_t max_instructions = 0;
     struct fth_error error = FTH_NO_ERROR;
+    if (!cli_parse_max_instructions(arguments, &max_instructions))
+        return CLI_USAGE;
     int result = cli_read_launch_options(arguments, &option_set, &values);
     if (result == CLI_DONE)
         result = cli_read_parameters(arguments, &params);
@@ -102,6 +135,8 @@ static int build(const struct cli_arguments *arguments, struct fth_exploration *
     if (result == CLI_DONE)
         result = cli_apply_settings(arguments, &option_set, "l1.policy=fifo", set_parameter,
                                     *exploration);
+    if (result == CLI_DONE)
+        fth_explore_max_instructions(*exploration, max_instructions);
     if (result == CLI_DONE &&
         add_studies(arguments, &values.options, *exploration, &error) != FTH_OK)
         result = cli_fail(&error);
@@ -140,9 +175,9 @@ static void report_outcome(const struct fth_exploration *exploration, const stru
     if (shard->count > 1)
         snprintf(part, sizeof part, "shard %zu of %zu%s%.20s%s: ", shard->number, shard->count,
                  shard->who ? " (" : "", shard->who ? shard->who : "", shard->who ? ")" : "");
-    cli_message("%s%zu of %zu points computed in %zu model runs, %zu already present%s%s", part,
-                outcome->computed, points, outcome->jobs, outcome->found, path ? ": " : "",
-                path ? path : "");
+    cli_note("%s%zu of %zu points computed in %zu model runs, %zu already present%s%s", part,
+             outcome->computed, points, outcome->jobs, outcome->found, path ? ": " : "",
+             path ? path : "");
 }
 
 static int show(const struct cli_arguments *arguments, const struct fth_explore_outcome *outcome)
@@ -163,19 +198,23 @@ static int run(const struct cli_arguments *arguments, struct fth_exploration *ex
                const struct fth_shard *shard, const char *path)
 {
     unsigned threads = 0;
+    uint64_t max_bytes = 0;
     struct fth_explore_outcome outcome = {0};
     struct fth_error error = FTH_NO_ERROR;
+    int result = cli_parse_size(arguments, &cli_option_max_bytes, &max_bytes);
+    if (result != CLI_DONE)
+        return result;
     if (!cli_parse_threads(arguments, &threads))
         return CLI_USAGE;
     const struct fth_explore_options options =
         FTH_EXPLORE_OPTIONS(.shard = shard->number, .shards = shard->count, .threads = threads,
-                            .output = path, .log = &cli_log);
+                            .output = path, .log = &cli_log, .max_bytes = max_bytes);
     const enum fth_status status = fth_explore_run(exploration, &options, &outcome, &error);
-    int result = status == FTH_OK ? CLI_DONE : cli_fail(&error);
+    result = status == FTH_OK ? CLI_DONE : cli_fail(&error);
     if (status == FTH_OK || outcome.computed)
         report_outcome(exploration, shard, path, &outcome);
     if (status == FTH_INTERRUPTED && path)
-        cli_message("run the same command again to continue");
+        cli_note("run the same command again to continue");
     if (!path && outcome.text && (status == FTH_OK || outcome.computed)) {
         const int shown = show(arguments, &outcome);
         result = result == CLI_DONE ? shown : result;
@@ -207,13 +246,24 @@ static int explore(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_vary,        &option_set,
-    &cli_option_gpu,     &option_file,
-    &option_preset,      &option_l1_off,
-    CLI_KERNEL_OPTIONS,  &option_shard,
-    &cli_option_threads, &cli_option_json,
-    &cli_option_format,  &option_output,
-    &cli_option_help,    NULL,
+    &option_vary,
+    &option_set,
+    &cli_option_gpu,
+    &option_file,
+    &option_preset,
+    &option_l1_off,
+    CLI_KERNEL_OPTIONS,
+    &cli_option_allow_files,
+    &cli_option_max_instructions,
+    &option_shard,
+    &cli_option_threads,
+    &cli_option_json,
+    &cli_option_format,
+    &option_output,
+    &cli_option_max_bytes,
+    &cli_option_quiet,
+    &cli_option_help,
+    NULL,
 };
 
 static const struct cli_example examples[] = {

@@ -10,6 +10,10 @@ static const struct cli_option option_store = {
     "store", 0, "FILE", CLI_WORD_FILE,
     "use this fingerprint store (default: fathom/fingerprints.db in XDG_DATA_HOME or "
     "~/.local/share)"};
+static const struct cli_option option_max_bytes = {
+    "max-bytes", 0, "SIZE", CLI_WORD_NONE,
+    "refuse a store that is larger (default: 128M); a query of the store may take 8 steps of "
+    "SQLite per byte"};
 static const struct cli_option option_runs = {
     "runs", 0, "N", CLI_WORD_NONE, "measure N times (default: 8 for enroll, 3 for identify)"};
 static const struct cli_option option_accuracy = {
@@ -23,10 +27,22 @@ enum { ENROLL_RUNS = 8, IDENTIFY_RUNS = 3, MAX_RUNS = 1000 };
 
 /* ---- helpers ---- */
 
-static int open_store(const struct cli_arguments *arguments, bool create, struct fth_store **store)
+/* What an action does with the store. */
+enum use { READ, CHANGE, CREATE };
+
+static int open_store(const struct cli_arguments *arguments, enum use use, struct fth_store **store)
 {
     struct fth_error error = FTH_NO_ERROR;
-    if (fth_store_open(cli_value(arguments, &option_store), create, store, &error) == FTH_OK)
+    struct fth_store_options options =
+        FTH_STORE_OPTIONS(.create = use == CREATE, .read_only = use == READ);
+    const char *max_bytes = cli_value(arguments, &option_max_bytes);
+    if (max_bytes && fth_size_parse(max_bytes, &options.max_bytes, &error) != FTH_OK)
+        return cli_fail(&error);
+    if (max_bytes && options.max_bytes == 0) {
+        cli_message("--max-bytes requires a size of at least 1 byte");
+        return CLI_USAGE;
+    }
+    if (fth_store_open(cli_value(arguments, &option_store), &options, store, &error) == FTH_OK)
         return CLI_DONE;
     return cli_fail(&error);
 }
@@ -105,7 +121,7 @@ static int enroll(const struct cli_arguments *arguments)
     if (fth_store_check_name(name, &error) != FTH_OK)
         return cli_fail(&error);
     /* Open the store before measuring, so that an unusable store is reported at once. */
-    result = open_store(arguments, true, &store);
+    result = open_store(arguments, CREATE, &store);
     if (result == CLI_DONE)
         result = measure(arguments, runs, &fingerprint);
     if (result == CLI_DONE && fth_store_enroll(store, name, fingerprint, &total, &error) != FTH_OK)
@@ -177,7 +193,7 @@ static int identify(const struct cli_arguments *arguments)
     if (result == CLI_DONE)
         result = cli_check_output(arguments);
     if (result == CLI_DONE)
-        result = open_store(arguments, false, &store);
+        result = open_store(arguments, READ, &store);
     if (result == CLI_DONE)
         result = measure(arguments, runs, &fingerprint);
     if (result == CLI_DONE && fth_store_identify(store, fingerprint, &found, &error) != FTH_OK)
@@ -289,7 +305,7 @@ static int list(const struct cli_arguments *arguments)
     struct fth_error error = FTH_NO_ERROR;
     int result = reject_argument(arguments);
     if (result == CLI_DONE)
-        result = open_store(arguments, false, &store);
+        result = open_store(arguments, READ, &store);
     if (result == CLI_DONE && fth_store_list(store, accuracy, add_gpu, &listing, &error) != FTH_OK)
         result = cli_fail(&error);
     if (result == CLI_DONE)
@@ -311,7 +327,7 @@ static int list(const struct cli_arguments *arguments)
 
 /* Runs an action that changes the store: `apply` gets the argument and returns the number of runs
  * that were changed. Prints both in a table. */
-static int change(const struct cli_arguments *arguments, const char *what, bool create,
+static int change(const struct cli_arguments *arguments, const char *what, enum use use,
                   enum fth_status (*apply)(struct fth_store *store, const char *word, size_t *runs,
                                            struct fth_error *error),
                   const struct fth_column *columns)
@@ -323,7 +339,7 @@ static int change(const struct cli_arguments *arguments, const char *what, bool 
     if (result == CLI_DONE)
         result = cli_check_output(arguments);
     if (result == CLI_DONE)
-        result = open_store(arguments, create, &store);
+        result = open_store(arguments, use, &store);
     if (result == CLI_DONE && apply(store, arguments->words[1], &runs, &error) != FTH_OK)
         result = cli_fail(&error);
     if (result == CLI_DONE) {
@@ -338,14 +354,14 @@ static int forget(const struct cli_arguments *arguments)
 {
     static const struct fth_column columns[] = {{"name", "Name", FTH_COLUMN_TEXT},
                                                 {"forgotten", "Forgotten", FTH_COLUMN_NUMBER}};
-    return change(arguments, "NAME", false, fth_store_forget, columns);
+    return change(arguments, "NAME", CHANGE, fth_store_forget, columns);
 }
 
 static int import(const struct cli_arguments *arguments)
 {
     static const struct fth_column columns[] = {{"file", "File", FTH_COLUMN_TEXT},
                                                 {"added", "Added", FTH_COLUMN_NUMBER}};
-    return change(arguments, "FILE", true, fth_store_import, columns);
+    return change(arguments, "FILE", CREATE, fth_store_import, columns);
 }
 
 static int export(const struct cli_arguments *arguments)
@@ -362,7 +378,7 @@ static int export(const struct cli_arguments *arguments)
         result = CLI_USAGE;
     }
     if (result == CLI_DONE)
-        result = open_store(arguments, false, &store);
+        result = open_store(arguments, READ, &store);
     if (result == CLI_DONE && (fth_store_export(store, &text, &size, &error) != FTH_OK ||
                                fth_file_write(output ? output : "-", text, size, &error) != FTH_OK))
         result = cli_fail(&error);
@@ -410,8 +426,20 @@ static int run(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &cli_option_device, &cli_option_record, &option_store,      &option_runs,     &option_accuracy,
-    &cli_option_json,   &cli_option_format, &cli_option_output, &cli_option_help, NULL,
+    &cli_option_device,
+    &cli_option_record,
+    &option_store,
+    &option_max_bytes,
+    &option_runs,
+    &option_accuracy,
+    &cli_option_json,
+    &cli_option_format,
+    &cli_option_output,
+    &cli_option_require_gpu,
+    &cli_option_max_instructions,
+    &cli_option_quiet,
+    &cli_option_help,
+    NULL,
 };
 
 static const struct cli_example examples[] = {

@@ -35,24 +35,25 @@ static void fill_row(struct fth_cell *row, const char *name, const struct fth_gp
     row[7].number = fth_gpu_number(gpu, "memory", "size_bytes", NAN);
 }
 
-/* Lists all descriptions. Prints an error for each one that cannot be read, and lists the others.
- */
+/* Lists all descriptions. Prints an error for each one that cannot be read, and lists the others;
+ * without memory, it lists none. */
 static int list(const struct cli_arguments *arguments, const struct fth_catalogue *catalogue)
 {
     size_t count = fth_catalogue_count(catalogue), rows = 0;
     struct fth_gpu **gpus = calloc(count + 1, sizeof *gpus);
     struct fth_cell *cells = calloc((count + 1) * COLUMNS, sizeof *cells);
     int faults = CLI_DONE, result = CLI_FAILED;
-    bool allocated = gpus && cells;
-    for (size_t i = 0; allocated && i < count; i++) {
+    enum fth_status status = gpus && cells ? FTH_OK : FTH_NO_MEMORY;
+    for (size_t i = 0; i < count && status != FTH_NO_MEMORY; i++) {
         struct fth_error fault = FTH_NO_ERROR;
         const char *name = fth_catalogue_name(catalogue, i);
-        if (fth_catalogue_read(catalogue, name, &cli_log, &gpus[i], &fault) == FTH_OK)
+        status = fth_catalogue_read(catalogue, name, &cli_log, &gpus[i], &fault);
+        if (status == FTH_OK)
             fill_row(cells + COLUMNS * rows++, name, gpus[i]);
-        else
+        else if (status != FTH_NO_MEMORY)
             faults = cli_fail(&fault);
     }
-    if (allocated)
+    if (status != FTH_NO_MEMORY)
         result = cli_put_table(arguments, &(struct fth_table){columns, COLUMNS, cells, rows});
     else
         result = cli_no_memory();

@@ -14,13 +14,19 @@ static int merge(const struct cli_arguments *arguments)
     struct fth_error error = FTH_NO_ERROR;
     char *text = NULL, *shown = NULL;
     size_t size = 0, shown_size = 0;
+    uint64_t max_bytes = 0;
     if (arguments->word_count == 0) {
         cli_message("no file given; see 'fathom merge --help'");
         return CLI_USAGE;
     }
+    const int result = cli_parse_size(arguments, &cli_option_max_bytes, &max_bytes);
+    if (result != CLI_DONE)
+        return result;
+    const struct fth_merge_options merge_options =
+        FTH_MERGE_OPTIONS(.partial = cli_value(arguments, &option_partial) != NULL, .log = &cli_log,
+                          .max_bytes = max_bytes);
     enum fth_status status =
-        fth_merge(arguments->words, arguments->word_count,
-                  cli_value(arguments, &option_partial) != NULL, &cli_log, &text, &size, &error);
+        fth_merge(arguments->words, arguments->word_count, &merge_options, &text, &size, &error);
     if (status == FTH_OK && !output) {
         const struct fth_report_options options = cli_report_options(arguments);
         status = fth_report_points(cli_format(arguments), text, size, &options, &shown, &shown_size,
@@ -35,7 +41,13 @@ static int merge(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_partial, &cli_option_json, &cli_option_format, &option_output, &cli_option_help, NULL,
+    &option_partial,
+    &cli_option_max_bytes,
+    &cli_option_json,
+    &cli_option_format,
+    &option_output,
+    &cli_option_help,
+    NULL,
 };
 
 static const struct cli_example examples[] = {

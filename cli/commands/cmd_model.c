@@ -63,13 +63,12 @@ static void report_sources(const struct fth_model_params *params, const char *gp
     for (size_t i = 0; fth_model_value(params, i, &source); i++)
         counts[source]++;
     if (gpu)
-        cli_message("parameters: %zu from the description of %s, %zu from --set, the others are "
-                    "defaults (see --parameters)",
-                    counts[FTH_MODEL_DESCRIPTION], gpu, counts[FTH_MODEL_SET]);
+        cli_note("parameters: %zu from the description of %s, %zu from --set, the others are "
+                 "defaults (see --parameters)",
+                 counts[FTH_MODEL_DESCRIPTION], gpu, counts[FTH_MODEL_SET]);
     else
-        cli_message(
-            "no --gpu; parameters: %zu from --set, the others are defaults (see --parameters)",
-            counts[FTH_MODEL_SET]);
+        cli_note("no --gpu; parameters: %zu from --set, the others are defaults (see --parameters)",
+                 counts[FTH_MODEL_SET]);
 }
 
 /* ---- traces ---- */
@@ -135,11 +134,24 @@ static int model(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &cli_option_gpu,     &option_set,      &option_parameters,
-    &option_launches,    &option_lines,    &option_profile,
-    &option_curve,       &option_l1_off,   CLI_KERNEL_OPTIONS,
-    &cli_option_threads, &cli_option_json, &cli_option_format,
-    &cli_option_output,  &cli_option_help, NULL,
+    &cli_option_gpu,
+    &option_set,
+    &option_parameters,
+    &option_launches,
+    &option_lines,
+    &option_profile,
+    &option_curve,
+    &option_l1_off,
+    CLI_KERNEL_OPTIONS,
+    &cli_option_allow_files,
+    &cli_option_max_instructions,
+    &cli_option_threads,
+    &cli_option_json,
+    &cli_option_format,
+    &cli_option_output,
+    &cli_option_quiet,
+    &cli_option_help,
+    NULL,
 };
 
 static const struct cli_example examples[] = {

@@ -47,7 +47,6 @@ const struct cli_command cli_report = {
     "a terminal. FILE is any of:\n"
     "\n"
     "  JSON       the --json output of topo, dissect, bench, model or compare\n"
-    "             (without --fleet)\n"
     "  points     the points of an exploration: a file written by 'fathom explore -o'\n"
     "             or 'fathom merge -o' (one line of JSON per point), or the list that\n"
     "             these commands print with --json\n"

@@ -13,6 +13,10 @@ static const struct cli_option option_verify = {
     "compare the buffers with the results that the launch file expects, instead of printing them; "
     "the exit code is 5 if they differ"};
 
+static const struct cli_option option_max_seconds = {
+    "max-seconds", 0, "S", CLI_WORD_NONE,
+    "with --on cuda:N, give up a launch after S seconds (default: 3)"};
+
 static const struct cli_option option_on = {"on", 0, "DEVICE", CLI_WORD_DEVICE,
                                             "execute and time the kernels on a device such as "
                                             "cuda:0 (default: the PTX engine, without a GPU)"};
@@ -108,10 +112,10 @@ static void report_totals(const struct fth_launch *launch, const struct fth_laun
     size_t steps = fth_launch_step_count(launch);
     char launches[40];
     snprintf(launches, sizeof launches, "%zu launches", steps);
-    cli_message("%s: %llu warp instructions, %llu thread instructions",
-                steps == 1 ? fth_launch_kernel(launch, 0) : launches,
-                (unsigned long long)totals->warp_instructions,
-                (unsigned long long)totals->thread_instructions);
+    cli_note("%s: %llu warp instructions, %llu thread instructions",
+             steps == 1 ? fth_launch_kernel(launch, 0) : launches,
+             (unsigned long long)totals->warp_instructions,
+             (unsigned long long)totals->thread_instructions);
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -130,14 +134,14 @@ static void report_kernel_time(const char *kernel, const char *device, double *s
     for (size_t i = 0; i < count; i++)
         all += seconds[i];
     if (isnan(all))
-        cli_message("%s on %s: %zu launch%s, not timed", kernel, device, count,
-                    count == 1 ? "" : "es");
+        cli_note("%s on %s: %zu launch%s, not timed", kernel, device, count,
+                 count == 1 ? "" : "es");
     else if (count == 1)
-        cli_message("%s on %s: %.4g us", kernel, device, all * 1e6);
+        cli_note("%s on %s: %.4g us", kernel, device, all * 1e6);
     else
-        cli_message("%s on %s: %zu launches, %.4g us in total, median %.4g us (%.4g to %.4g us)",
-                    kernel, device, count, all * 1e6, seconds[count / 2] * 1e6, seconds[0] * 1e6,
-                    seconds[count - 1] * 1e6);
+        cli_note("%s on %s: %zu launches, %.4g us in total, median %.4g us (%.4g to %.4g us)",
+                 kernel, device, count, all * 1e6, seconds[count / 2] * 1e6, seconds[0] * 1e6,
+                 seconds[count - 1] * 1e6);
 }
 
 /* Prints the times of each kernel, in the order of their first launches. */
@@ -160,6 +164,20 @@ static void report_times(const struct fth_launch *launch, const char *device)
     free(seconds);
 }
 
+/* Parses --max-seconds. Leaves *seconds unchanged if it was not given. */
+static bool parse_max_seconds(const struct cli_arguments *arguments, double *seconds)
+{
+    const char *text = cli_value(arguments, &option_max_seconds);
+    char *end;
+    if (!text)
+        return true;
+    *seconds = strtod(text, &end);
+    if (end != text && !*end && isfinite(*seconds) && *seconds > 0)
+        return true;
+    cli_message("--max-seconds requires a number above 0, such as 60, not '%s'", text);
+    return false;
+}
+
 static int run(const struct cli_arguments *arguments)
 {
     uint64_t max_values = 8;
@@ -179,11 +197,15 @@ static int run(const struct cli_arguments *arguments)
     if (fth_launch_open(arguments->words[0], &values.options, &launch, &error) != FTH_OK)
         return cli_fail(&error);
     const char *device = cli_value(arguments, &option_on);
-    const struct fth_run_options options = FTH_RUN_OPTIONS(.log = &cli_log, .device = device);
-    if (device && cli_prepare_device(device) != CLI_DONE)
+    struct fth_run_options options = FTH_RUN_OPTIONS(.log = &cli_log, .device = device);
+    if (!cli_parse_max_instructions(arguments, &options.max_instructions) ||
+        !parse_max_seconds(arguments, &options.max_seconds))
+        result = CLI_USAGE;
+    else if (device && cli_prepare_device(device) != CLI_DONE)
         result = CLI_FAILED;
     else if (fth_launch_run(launch, &options, &totals, &error) != FTH_OK)
-        result = cli_fail(&error);
+        result =
+            device && !fth_launch_was_started(launch) ? cli_fail_open(&error) : cli_fail(&error);
     else
         result = cli_value(arguments, &option_verify) ? verify(arguments, launch)
                                                       : show(arguments, launch, max_values);
@@ -196,8 +218,20 @@ static int run(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    CLI_KERNEL_OPTIONS, &cli_option_set,    &option_on,         &option_show,     &option_verify,
-    &cli_option_json,   &cli_option_format, &cli_option_output, &cli_option_help, NULL,
+    CLI_KERNEL_OPTIONS,
+    &cli_option_set,
+    &cli_option_allow_files,
+    &cli_option_max_instructions,
+    &option_on,
+    &option_max_seconds,
+    &option_show,
+    &option_verify,
+    &cli_option_json,
+    &cli_option_format,
+    &cli_option_output,
+    &cli_option_quiet,
+    &cli_option_help,
+    NULL,
 };
 
 static const struct cli_example examples[] = {

@@ -40,19 +40,19 @@ static int check_only(const char *only)
     return result;
 }
 
-/* Prints which elements of --only have neither a measured figure nor a reason for its absence. */
+/* Prints why an element of --only has no figure. */
 static void report_missing(const char *only, const struct fth_gpu *gpu)
 {
     char name[64];
-    const char *unknown;
     while (next_element(&only, name, sizeof name)) {
         const struct fth_attribute *attribute;
+        const char *unknown, *reason;
         bool found = false;
         for (size_t i = 0; (attribute = fth_gpu_attribute_at(gpu, name, i)) && !found; i++)
-            found =
-                attribute->source == FTH_SOURCE_MEASURED || attribute->source == FTH_SOURCE_DERIVED;
-        if (!found && !fth_gpu_unknown_at(gpu, name, 0, &unknown))
-            cli_message("no figure of '%s' was measured", name);
+            found = attribute->source != FTH_SOURCE_NONE;
+        reason = found ? NULL : fth_gpu_unknown_at(gpu, name, 0, &unknown);
+        if (reason)
+            cli_message("no figure of '%s' was measured; %s: %s", name, unknown, reason);
     }
 }
 
@@ -153,7 +153,8 @@ static int run(const struct cli_arguments *arguments)
 
 #define SHARED_OPTIONS                                                                             \
     &cli_option_device, &cli_option_json, &cli_option_gpu_format, &cli_option_output,              \
-        &option_only, &cli_option_record, &option_thorough, &option_verbose
+        &option_only, &cli_option_record, &option_thorough, &cli_option_require_gpu,               \
+        &cli_option_max_instructions, &option_verbose, &cli_option_quiet
 static const struct cli_option *const options[] = {SHARED_OPTIONS, &cli_option_help, NULL};
 static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_option_version,
                                                         &cli_option_help, NULL};

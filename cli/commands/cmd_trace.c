@@ -48,7 +48,8 @@ static const struct fth_column kernel_columns[COLUMNS] = {
 static const struct fth_column line_columns[] = {
     {"kernel", "Kernel", FTH_COLUMN_TEXT},
     {"line", "PTX line", FTH_COLUMN_NUMBER},
-    {"source_line", "Source", FTH_COLUMN_NUMBER},
+    {"source_file", "File", FTH_COLUMN_TEXT},
+    {"source_line", "Line", FTH_COLUMN_NUMBER},
     {"kind", "Kind", FTH_COLUMN_TEXT},
     {"bytes", "Bytes", FTH_COLUMN_NUMBER},
     {"requests", "Requests", FTH_COLUMN_NUMBER},
@@ -56,6 +57,7 @@ static const struct fth_column line_columns[] = {
     {"threads_per_request", "Thr/req", FTH_COLUMN_NUMBER},
     {"sectors_per_request", "Sec/req", FTH_COLUMN_NUMBER},
     {"footprint_bytes", "Footprint", FTH_COLUMN_BYTES},
+    {"inlined_at", "Inlined at", FTH_COLUMN_TEXT},
 };
 enum { LINE_COLUMNS = sizeof line_columns / sizeof line_columns[0] };
 
@@ -86,19 +88,27 @@ static void fill_kernel(const struct fth_trace_row *row, struct fth_cell *cells)
 
 static const char *const kinds[] = {"read", "write", "atomic"};
 
-static void fill_line(const struct fth_trace_row *row, struct fth_cell *cells)
+/* Maximum length of the list of calls of inlined code, which is cut after it. */
+enum { CALLS_BYTES = 1024 };
+
+/* `calls` has CALLS_BYTES, which the cells refer to. */
+static void fill_line(const struct fth_trace_row *row, struct fth_cell *cells, char *calls)
 {
+    const struct fth_source_position *source = row->instruction->source;
     cells[0].text = row->kernel;
     cells[1].number = row->instruction->line ? (double)row->instruction->line : (double)NAN;
-    cells[2].number =
+    cells[2].text = fth_source_file(source);
+    cells[3].number =
         row->instruction->source_line ? (double)row->instruction->source_line : (double)NAN;
-    cells[3].text = kinds[row->instruction->kind];
-    cells[4].number = row->instruction->bytes;
-    cells[5].number = (double)sum(row->requests);
-    cells[6].number = (double)sum(row->sectors);
-    cells[7].number = ratio(sum(row->accesses), sum(row->requests));
-    cells[8].number = ratio(sum(row->sectors), sum(row->requests));
-    cells[9].number = (double)row->footprint_all_bytes;
+    cells[4].text = kinds[row->instruction->kind];
+    cells[5].number = row->instruction->bytes;
+    cells[6].number = (double)sum(row->requests);
+    cells[7].number = (double)sum(row->sectors);
+    cells[8].number = ratio(sum(row->accesses), sum(row->requests));
+    cells[9].number = ratio(sum(row->sectors), sum(row->requests));
+    cells[10].number = (double)row->footprint_all_bytes;
+    if (source && source->inlined_at)
+        cells[11].text = fth_source_text(source->inlined_at, calls, CALLS_BYTES);
 }
 
 /* Prints the table on stdout: here -o names the trace, so it is removed from the arguments. */
@@ -126,20 +136,23 @@ static int show_stats(const struct cli_arguments *arguments, const struct fth_tr
     while (fth_trace_stats_row(stats, count))
         count++;
     struct fth_cell *cells = calloc(count * columns + 1, sizeof *cells);
-    for (size_t i = 0; cells && (row = fth_trace_stats_row(stats, i)); i++) {
+    char *calls = calloc(lines ? count + 1 : 1, CALLS_BYTES);
+    for (size_t i = 0; cells && calls && (row = fth_trace_stats_row(stats, i)); i++) {
         if (lines != (row->instruction != NULL))
             continue;
         struct fth_cell *at = cells + columns * rows++;
         if (lines)
-            fill_line(row, at);
+            fill_line(row, at, calls + i * CALLS_BYTES);
         else
             fill_kernel(row, at);
     }
     int result =
-        cells ? put_table(arguments, &(struct fth_table){lines ? line_columns : kernel_columns,
-                                                         columns, cells, rows})
-              : cli_no_memory();
+        cells && calls
+            ? put_table(arguments, &(struct fth_table){lines ? line_columns : kernel_columns,
+                                                       columns, cells, rows})
+            : cli_no_memory();
     free(cells);
+    free(calls);
     fth_trace_stats_destroy(stats);
     return result;
 }
@@ -170,6 +183,10 @@ static int dump(const struct fth_trace *trace)
         const struct fth_trace_instruction *instruction = fth_trace_instruction_at(trace, i);
         printf("# instruction %zu bytes %" PRIu32 " line %" PRIu32 " source %" PRIu32 "\n", i,
                instruction->bytes, instruction->line, instruction->source_line);
+        const struct fth_source_position *source = instruction->source;
+        for (; source; source = source->inlined_at)
+            printf("# source %zu %" PRIu32 " %s\n", i, source->line,
+                   source->file ? source->file : "");
     }
     for (size_t i = 0; i < fth_trace_launch_count(trace) && status == FTH_OK; i++) {
         const struct fth_trace_launch *launch = fth_trace_launch_at(trace, i);
@@ -228,9 +245,9 @@ static void report_size(const char *path, const struct fth_trace *trace)
     size_t launches = fth_trace_launch_count(trace);
     for (size_t i = 0; i < launches; i++)
         accesses += fth_trace_launch_at(trace, i)->accesses;
-    cli_message("%s: %zu launch%s, %" PRIu64 " warp access%s, %.2f bytes per access", path,
-                launches, launches == 1 ? "" : "es", accesses, accesses == 1 ? "" : "es",
-                accesses ? (double)fth_trace_bytes(trace) / (double)accesses : 0.0);
+    cli_note("%s: %zu launch%s, %" PRIu64 " warp access%s, %.2f bytes per access", path, launches,
+             launches == 1 ? "" : "es", accesses, accesses == 1 ? "" : "es",
+             accesses ? (double)fth_trace_bytes(trace) / (double)accesses : 0.0);
 }
 
 static int run_trace(const struct cli_arguments *arguments)
@@ -270,8 +287,11 @@ static const struct cli_option *const options[] = {
     &option_verify,
     CLI_KERNEL_OPTIONS,
     &cli_option_set,
+    &cli_option_allow_files,
+    &cli_option_max_instructions,
     &cli_option_json,
     &cli_option_format,
+    &cli_option_quiet,
     &cli_option_help,
     NULL,
 };

@@ -37,8 +37,10 @@ struct fth_bench_options {
 
 /* Runs benches; all of them if `options` is NULL. Results that a device cannot give are in
  * fth_bench_series.missing. Interruption can be requested through options->log and through the log
- * of fth_device_open; after FTH_INTERRUPTED, *bench holds what was measured so far, and the caller
- * must destroy it. FTH_INVALID: a name is wrong. */
+ * of fth_device_open. After FTH_INTERRUPTED and after FTH_UNAVAILABLE (the device failed, or a
+ * recording lacks the answer to a request), *bench holds what was measured so far, and the caller
+ * must destroy it; `missing` of its last series says that points are missing. FTH_INVALID: a name
+ * is wrong. */
 FTH_API FTH_MUST_USE enum fth_status fth_bench_create(struct fth_device *device,
                                                       const struct fth_bench_options *options,
                                                       struct fth_bench **bench,

@@ -28,11 +28,14 @@ enum fth_kind {
 
 /* Where a value comes from. */
 enum fth_source {
-    FTH_SOURCE_NONE,     /* not stated */
-    FTH_SOURCE_MEASURED, /* measured by fathom */
-    FTH_SOURCE_DRIVER,   /* reported by the vendor's driver */
-    FTH_SOURCE_DERIVED,  /* computed from other attributes */
-    FTH_SOURCE_PUBLISHED /* from a publication, named by `reference` */
+    FTH_SOURCE_NONE,      /* not stated */
+    FTH_SOURCE_MEASURED,  /* measured by fathom */
+    FTH_SOURCE_DRIVER,    /* reported by the vendor's driver */
+    FTH_SOURCE_DERIVED,   /* computed from other attributes */
+    FTH_SOURCE_PUBLISHED, /* from a publication, named by `reference` */
+    /* Measured by fathom on a simulated GPU: a figure of the description that the GPU was made
+     * from, or a default of the simulator. */
+    FTH_SOURCE_SIMULATED
 };
 
 /* An attribute: a value and its provenance. Members that do not apply or are unknown are NAN
@@ -125,8 +128,9 @@ struct fth_difference {
                         * absolute value of the two numbers; NAN: not numbers, or only one
                         * description has the attribute */
     bool circumstance; /* the attribute identifies the individual card or its state (UUID, driver,
-                        * power, …), or is raw data that varies from run to run; it does not
-                        * characterise the GPU model */
+                        * power, …), or is raw data that varies from run to run, or follows from
+                        * the replacement policy that a simulated GPU assumes because its
+                        * description has none; it does not characterise the GPU model */
 };
 /* Calls `each` (NULL: nothing is called) for every difference and returns their number. The
  * differences come in the order of description `a`, followed by what only `b` has. The struct is

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,10 +46,31 @@ struct fth_device;
  * FTH_NOT_FOUND: the id has none of these forms, or there is no such GPU, description or file.
  * FTH_UNAVAILABLE: there is no usable driver, or the GPU does not work. FTH_UNSUPPORTED: the driver
  * lacks functions that fathom needs, or cannot compile its kernels. FTH_INVALID: the description or
- * recording is malformed. */
+ * recording is malformed, or the description has a figure that is too large for a simulated GPU. */
 FTH_API FTH_MUST_USE enum fth_status fth_device_open(const char *id, const struct fth_log *log,
                                                      struct fth_device **device,
                                                      struct fth_error *error);
+
+/* How fth_device_open_with opens a device. Initialise it with FTH_DEVICE_OPTIONS; members that are
+ * 0 or NULL have their default. */
+struct fth_device_options {
+    size_t size;               /* of this struct in bytes */
+    const struct fth_log *log; /* as for fth_device_open */
+    /* For simulated GPUs: maximum number of instructions that a warp may issue in one launch, as in
+     * struct fth_run_options; 0: 2^30. */
+    uint64_t max_instructions;
+    bool
+        require_gpu; /* fail with FTH_UNAVAILABLE rather than open a simulated GPU or a recording */
+};
+/* Initialises a struct fth_device_options; the arguments are designated initialisers. */
+#define FTH_DEVICE_OPTIONS(...) FTH_OPTIONS(struct fth_device_options, __VA_ARGS__)
+
+/* As fth_device_open, with options, which may be NULL. FTH_UNAVAILABLE: also if `require_gpu` is
+ * set and the device is not a real GPU. */
+FTH_API FTH_MUST_USE enum fth_status fth_device_open_with(const char *id,
+                                                          const struct fth_device_options *options,
+                                                          struct fth_device **device,
+                                                          struct fth_error *error);
 /* Returns the id of the device, also if NULL was passed to fth_device_open. */
 FTH_API const char *fth_device_id(const struct fth_device *device);
 /* From now on, records every request to the device and its answer, for "replay:path". The file

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,6 +26,10 @@ FTH_API FTH_MUST_USE enum fth_status fth_explore_create(const struct fth_model_p
                                                         struct fth_error *error);
 /* Releases an exploration. */
 FTH_API void fth_explore_destroy(struct fth_exploration *exploration);
+/* Sets the maximum number of instructions of a warp in the launches of launch files and PTX files,
+ * as in struct fth_run_options; 0: 2^30. It applies to traces that are added later. */
+FTH_API void fth_explore_max_instructions(struct fth_exploration *exploration,
+                                          uint64_t max_instructions);
 /* Adds a trace to the unnamed study. `path` is any input of fth_trace_obtain; `options` are those
  * for launch files and PTX files and may be NULL. In the results, a trace has its file name without
  * the folder; a second, different trace with the same file name gets the name "FILE#2", and so on.
@@ -54,18 +59,20 @@ FTH_API FTH_MUST_USE enum fth_status fth_explore_set(struct fth_exploration *exp
 /* Sets whether the unnamed study also counts the L2 as if the L1 were off (`l1_off`). */
 FTH_API void fth_explore_scope(struct fth_exploration *exploration, bool l1_off);
 /* Adds the studies of a file (docs/explore.md). Paths of traces are relative to the folder of the
- * file. `sizes` apply to its launch files. FTH_NOT_FOUND: a file, kernel or parameter does not
- * exist. FTH_INVALID: the file is malformed. Otherwise as fth_explore_trace. */
+ * file. `sizes` and `allow_files` of the options apply to its launch files; the other options are
+ * ignored. `options` may be NULL. FTH_NOT_FOUND: a file, kernel or parameter does not exist.
+ * FTH_INVALID: the file is malformed. Otherwise as fth_explore_trace. */
 FTH_API FTH_MUST_USE enum fth_status fth_explore_read(struct fth_exploration *exploration,
-                                                      const char *path, const char *const *sizes,
-                                                      size_t size_count, const struct fth_log *log,
+                                                      const char *path,
+                                                      const struct fth_launch_options *options,
+                                                      const struct fth_log *log,
                                                       struct fth_error *error);
 /* Adds the studies of a preset: a file of studies that is built into the library. `name` is one of
  * fth_explore_preset_at; `folder` contains the launch files of the preset. Statuses are those of
  * fth_explore_read. */
 FTH_API FTH_MUST_USE enum fth_status fth_explore_preset(struct fth_exploration *exploration,
                                                         const char *name, const char *folder,
-                                                        const char *const *sizes, size_t size_count,
+                                                        const struct fth_launch_options *options,
                                                         const struct fth_log *log,
                                                         struct fth_error *error);
 /* Returns the name of the `index`-th preset; NULL past the last. */
@@ -90,6 +97,11 @@ FTH_API FTH_MUST_USE enum fth_status fth_shard_path(const char *pattern,
                                                     const struct fth_shard *shard, char **path,
                                                     struct fth_error *error);
 
+/* Maximum size in bytes of the files with points that fth_explore_run and fth_merge read, after
+ * decompression, unless `max_bytes` is set. It bounds the memory that a small compressed file can
+ * take. Chosen: about a million points of one kernel. */
+#define FTH_MAX_POINTS_BYTES (UINT64_C(1) << 30)
+
 /* What fth_explore_run computes. Initialise it with FTH_EXPLORE_OPTIONS. */
 struct fth_explore_options {
     size_t size;          /* of this struct in bytes */
@@ -97,6 +109,7 @@ struct fth_explore_options {
     unsigned threads;     /* host threads; 0: one per core. Results do not depend on it. */
     const char *output;   /* file that each finished point is added to; NULL: none */
     const struct fth_log *log;
+    uint64_t max_bytes; /* maximum size of `output` when it is read; 0: FTH_MAX_POINTS_BYTES */
 };
 /* Initialises a struct fth_explore_options; the arguments are designated initialisers. */
 #define FTH_EXPLORE_OPTIONS(...) FTH_OPTIONS(struct fth_explore_options, __VA_ARGS__)
@@ -117,8 +130,9 @@ struct fth_explore_outcome {
  * filled in also after a failure; outcome->text can then be NULL. The caller must release
  * outcome->text in any case. FTH_INVALID: there is nothing to explore, there are more than 2^22
  * points, parameters contradict each other, or the output file belongs to another exploration or
- * shard. FTH_IO: also if another process keeps the output file locked, because it is writing to it.
- * FTH_INTERRUPTED: the finished points are kept. `options` may be NULL. */
+ * shard, is compressed or too large; it is not changed then. FTH_UNAVAILABLE: another process keeps
+ * the output file locked, because it is writing to it. FTH_INTERRUPTED: the finished points are
+ * kept. `options` may be NULL. */
 FTH_API FTH_MUST_USE enum fth_status fth_explore_run(struct fth_exploration *exploration,
                                                      const struct fth_explore_options *options,
                                                      struct fth_explore_outcome *outcome,
@@ -127,13 +141,23 @@ FTH_API FTH_MUST_USE enum fth_status fth_explore_run(struct fth_exploration *exp
  * number of models to run for them; `jobs` may be NULL. */
 FTH_API size_t fth_explore_points(const struct fth_exploration *exploration, size_t *jobs);
 
-/* Merges the output files of shards into the text that a single process would have written. With
- * `partial`, points may be missing. FTH_INVALID: the files belong to different explorations,
- * contradict each other, or are not output files. FTH_INCONCLUSIVE: points are missing, and
+/* How fth_merge reads files. Initialise it with FTH_MERGE_OPTIONS. */
+struct fth_merge_options {
+    size_t size;  /* of this struct in bytes */
+    bool partial; /* points may be missing */
+    const struct fth_log *log;
+    uint64_t max_bytes; /* maximum size of all files together; 0: FTH_MAX_POINTS_BYTES */
+};
+/* Initialises a struct fth_merge_options; the arguments are designated initialisers. */
+#define FTH_MERGE_OPTIONS(...) FTH_OPTIONS(struct fth_merge_options, __VA_ARGS__)
+
+/* Merges the output files of shards into the text that a single process would have written.
+ * `options` may be NULL. FTH_INVALID: the files belong to different explorations, contradict each
+ * other, are not output files, or are too large. FTH_INCONCLUSIVE: points are missing, and
  * `partial` is false. FTH_NOT_FOUND: a file does not exist. */
-FTH_API FTH_MUST_USE enum fth_status fth_merge(const char *const *paths, size_t count, bool partial,
-                                               const struct fth_log *log, char **text, size_t *size,
-                                               struct fth_error *error);
+FTH_API FTH_MUST_USE enum fth_status fth_merge(const char *const *paths, size_t count,
+                                               const struct fth_merge_options *options, char **text,
+                                               size_t *text_size, struct fth_error *error);
 /* Shows the points of an exploration as a table. `points` is the text of fth_explore_run or
  * fth_merge, of `points_size` bytes; `options` may be NULL. FTH_INVALID: the text is malformed, or
  * the format is not text, json or csv. */

@@ -66,7 +66,8 @@
  *
  *       fth_bench_figure, fth_candidate, fth_cell, fth_column, fth_error, fth_explore_outcome,
  *       fth_identification, fth_launch_totals, fth_launch_view, fth_log, fth_model_counts,
- *       fth_model_parameter, fth_model_profile, fth_series, fth_shard, fth_table, fth_verdict
+ *       fth_model_parameter, fth_model_profile, fth_series, fth_shard, fth_source_position,
+ *       fth_table, fth_verdict
  *
  *   All other structs are opaque. Enumerations can get further constants at their end. */
 #ifndef FATHOM_FATHOM_H

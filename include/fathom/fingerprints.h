@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,12 +37,28 @@ struct fth_store;
  * FTH_INVALID: neither variable is an absolute path, or the result does not fit `size` bytes. */
 FTH_API FTH_MUST_USE enum fth_status fth_store_default_path(char *path, size_t size,
                                                             struct fth_error *error);
-/* Opens a store; `path` NULL is the default path. If the file does not exist, it is created if
- * `create` is true (for the default path, with its folders); otherwise the function fails with
- * FTH_NOT_FOUND. A file of an older version of fathom is migrated. FTH_INVALID: the file is not a
- * store. FTH_UNSUPPORTED: a newer version of fathom created it. In both cases, the file is not
- * changed. */
-FTH_API FTH_MUST_USE enum fth_status fth_store_open(const char *path, bool create,
+/* How a store is opened. Initialise it with FTH_STORE_OPTIONS. */
+struct fth_store_options {
+    size_t size; /* of this struct in bytes */
+    /* Create the file if it does not exist; for the default path, with its folders. */
+    bool create;
+    /* Only read: functions that change the store fail with FTH_INVALID. The file must not be
+     * writable, unless it must be migrated or an interrupted change must be undone. */
+    bool read_only;
+    unsigned wait_ms;   /* wait this long for another process that writes; 0: 10 s */
+    uint64_t max_bytes; /* of the file; 0: 128 MiB. A query may take 8 steps of SQLite per byte. */
+};
+/* Initialises a struct fth_store_options; the arguments are designated initialisers. */
+#define FTH_STORE_OPTIONS(...) FTH_OPTIONS(struct fth_store_options, __VA_ARGS__)
+
+/* Opens a store; `path` NULL is the default path, and `options` may be NULL. A file of an older
+ * version of fathom is migrated. The file can be hostile: its schema and its consistency are
+ * checked here, and its rows when they are read. FTH_NOT_FOUND: the file does not exist or is
+ * empty, and options->create is false. FTH_INVALID: the file is not a store, is damaged, or is
+ * larger than options->max_bytes. FTH_UNSUPPORTED: a newer version of fathom created it. In these
+ * cases, the file is not changed. */
+FTH_API FTH_MUST_USE enum fth_status fth_store_open(const char *path,
+                                                    const struct fth_store_options *options,
                                                     struct fth_store **store,
                                                     struct fth_error *error);
 /* Returns the path of the file, also if NULL was passed to fth_store_open. */
@@ -52,7 +69,8 @@ FTH_API void fth_store_close(struct fth_store *store);
 /* Adds the runs of a fingerprint under a name, which the user chooses. A name belongs to one GPU
  * and a GPU has one name. *total gets the number of runs that the name has now; `total` may be
  * NULL. FTH_INVALID: the name already belongs to a GPU with another device name or UUID, the UUID
- * already belongs to another name, or the name is not valid (fth_store_check_name). */
+ * already belongs to another name, the name is not valid (fth_store_check_name), or another member
+ * of a run is not, such as a device name of more than 256 bytes. */
 FTH_API FTH_MUST_USE enum fth_status fth_store_enroll(struct fth_store *store, const char *name,
                                                       const struct fth_fingerprint *fingerprint,
                                                       size_t *total, struct fth_error *error);

@@ -27,8 +27,10 @@ FTH_API FTH_MUST_USE enum fth_status fth_launch_create(const char *path, const c
                                                        struct fth_error *error);
 /* Reads a launch file (docs/launch-files.md). A launch file can define named numbers, called sizes,
  * such as N, and compute buffers, grids and arguments from them. Each of `sizes` has the form
- * "NAME=VALUE" and replaces the value that the file gives to the size NAME. Statuses are as for
- * fth_launch_create; also FTH_INVALID if the file has no size NAME. */
+ * "NAME=VALUE" and replaces the value that the file gives to the size NAME. The files that it names
+ * must be regular files below its folder; fth_launch_open has an option to allow others. Statuses
+ * are as for fth_launch_create; also FTH_INVALID if the file has no size NAME, or names a file that
+ * it may not read. */
 FTH_API FTH_MUST_USE enum fth_status fth_launch_read(const char *path, const char *const *sizes,
                                                      size_t size_count, struct fth_launch **launch,
                                                      struct fth_error *error);
@@ -71,6 +73,8 @@ struct fth_launch_options {
     const char *const *arguments; /* of the kernel, as for fth_launch_argument */
     size_t argument_count;
     const uint64_t *seed; /* of random buffers; default: 1 */
+    /* For launch files: they may name any file. Default: only files below their own folder. */
+    bool allow_files;
 };
 /* Initialises a struct fth_launch_options; the arguments are designated initialisers. */
 #define FTH_LAUNCH_OPTIONS(...) FTH_OPTIONS(struct fth_launch_options, __VA_ARGS__)
@@ -95,9 +99,15 @@ FTH_API double fth_launch_size(const struct fth_launch *launch, const char *name
 struct fth_run_options {
     size_t size;               /* of this struct in bytes */
     unsigned threads;          /* host threads of the PTX engine; 0: one per core */
-    const struct fth_log *log; /* `interrupted` is called between steps */
+    const struct fth_log *log; /* `interrupted` is called between steps and while a kernel runs in
+                                * the PTX engine or on a simulated GPU */
     /* Device to run on: "cuda:0", "sim:h200". NULL: the PTX engine. fth_launch_trace ignores it. */
     const char *device;
+    /* Maximum number of instructions that a warp may issue in one launch, in the PTX engine and on
+     * a simulated GPU; 0: 2^30. All warps of a launch together may issue 1,024 times as many. */
+    uint64_t max_instructions;
+    /* Time after which a real GPU counts as hung, in seconds per launch; 0: 3 s. */
+    double max_seconds;
 };
 /* Initialises a struct fth_run_options; the arguments are designated initialisers. */
 #define FTH_RUN_OPTIONS(...) FTH_OPTIONS(struct fth_run_options, __VA_ARGS__)
@@ -109,14 +119,18 @@ struct fth_launch_totals {
 };
 /* Allocates the buffers with their initial contents and runs all steps. Running again starts from
  * the initial contents. `options` and `totals` may be NULL. FTH_INVALID: the arguments do not match
- * the kernel, or the kernel is faulty (an access out of bounds, a barrier that cannot complete);
- * the PTX engine's error names kernel, line, block and thread. FTH_INTERRUPTED: the remaining steps
- * were not run. With a device, also the statuses of fth_device_open. */
+ * the kernel, or the kernel is faulty (an access out of bounds, a barrier that cannot complete,
+ * more instructions than `max_instructions`); the PTX engine's error names kernel, line, block and
+ * thread. FTH_INTERRUPTED: the current step was stopped, and the remaining ones were not run. With
+ * a device, also the statuses of fth_device_open. */
 FTH_API FTH_MUST_USE enum fth_status fth_launch_run(struct fth_launch *launch,
                                                     const struct fth_run_options *options,
                                                     struct fth_launch_totals *totals,
                                                     struct fth_error *error);
 
+/* Returns whether the last fth_launch_run could open the device, and therefore ran at least a part
+ * of the launch. False after a failure to open it, and without a run. */
+FTH_API bool fth_launch_was_started(const struct fth_launch *launch);
 /* Returns the time of a step in the last run, in seconds; NAN unless a real GPU ran it. */
 FTH_API double fth_launch_seconds(const struct fth_launch *launch, size_t step);
 

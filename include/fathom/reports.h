@@ -112,9 +112,10 @@ FTH_API FTH_MUST_USE enum fth_status fth_report_compare(const char *format,
  * they are equal. The usual value is the one that agrees with the largest number of other values.
  * If it agrees with no more than half of the other values, there is no usual value and the
  * attribute is not reported. If only two GPUs have the attribute, the value of the first one is the
- * usual value. `names` identify the GPUs in the table; *count gets the number of its rows.
- * `options` may be NULL.
- * FTH_INVALID: as for fth_report_table. */
+ * usual value. Simulated GPUs (device.backend is "simulated") are compared only with each other,
+ * and each has a row of its own, with the attribute `backend`. `names` identify the GPUs in the
+ * table; *count gets the number of its rows. In JSON, the table is a fathom-fleet/1 document
+ * (docs/report.md). `options` may be NULL. FTH_INVALID: as for fth_report_table. */
 FTH_API FTH_MUST_USE enum fth_status fth_report_fleet(const char *format,
                                                       const struct fth_compare_options *options,
                                                       const struct fth_gpu *const *gpus,

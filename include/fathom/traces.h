@@ -70,11 +70,26 @@ FTH_API size_t fth_trace_launch_count(const struct fth_trace *trace);
 FTH_API const struct fth_trace_launch *fth_trace_launch_at(const struct fth_trace *trace,
                                                            size_t index);
 
+/* A position in the source code of a kernel. The position of inlined code is followed by that of
+ * the call. The calls form a list, which ends in the kernel itself. */
+struct fth_source_position {
+    const char *file; /* as the compiler named it; NULL: unknown */
+    uint32_t line;
+    const struct fth_source_position *inlined_at; /* NULL: the code is not inlined */
+};
+/* Writes a position as text, with file names without their folders, such as "helper.h:2, inlined
+ * at kernel.cu:7", and returns `text`. A text that is longer than `size` - 1 is cut. */
+FTH_API const char *fth_source_text(const struct fth_source_position *position, char *text,
+                                    size_t size);
+
+/* Returns the name of the file without its folders; NULL if it or the position is unknown. */
+FTH_API const char *fth_source_file(const struct fth_source_position *position);
+
 /* A memory instruction of a kernel. Line numbers start at 1; 0 means unknown. */
 struct fth_trace_instruction {
     uint32_t line; /* line in the PTX file; for an imported .traceg, the program counter */
     /* Position in the source, from the .loc directives of the PTX. The file is the number that a
-     * .file directive gives to it; 0 means unknown. A trace does not contain the name. */
+     * .file directive gives to it; 0 means unknown. `source` below has its name. */
     uint32_t source_file, source_line;
     uint32_t index; /* index in its function, which distinguishes instructions on the same line */
     enum fth_trace_access_kind kind;
@@ -82,6 +97,9 @@ struct fth_trace_instruction {
     /* Cache operator, or another modifier of similar effect: 0 none, 1 .ca, 2 .cg, 3 .cs, 4 .lu,
      * 5 .cv, 6 .wb, 7 .wt, 8 .nc, 9 .volatile. */
     uint32_t cache_op;
+    /* The same position with the name of the file and, if the code is inlined, the calls: at most
+     * 32 positions, the innermost ones. NULL: the trace has no names of files. */
+    const struct fth_source_position *source;
 };
 /* Returns the number of memory instructions of all kernels of a trace. */
 FTH_API size_t fth_trace_instruction_count(const struct fth_trace *trace);
@@ -163,6 +181,7 @@ struct fth_trace_options {
     /* If not NULL: gets the launch that was run, whose buffers can be read, or NULL if none was.
      * The caller destroys it. */
     struct fth_launch **traced;
+    uint64_t max_instructions; /* as in struct fth_run_options */
 };
 /* Initialises a struct fth_trace_options; the arguments are designated initialisers. */
 #define FTH_TRACE_OPTIONS(...) FTH_OPTIONS(struct fth_trace_options, __VA_ARGS__)

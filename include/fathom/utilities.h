@@ -24,11 +24,20 @@ FTH_API FTH_MUST_USE enum fth_status fth_size_parse(const char *text, uint64_t *
  * similar enough. */
 FTH_API const char *fth_suggest(const char *word, const char *const *words, size_t count);
 
+/* Replaces everything in a UTF-8 text that should not reach a terminal by '?': control characters,
+ * invisible and bidirectional formatting characters, and invalid UTF-8. The text does not get
+ * longer. */
+FTH_API void fth_make_printable(char *text);
+
 /* Writes a file atomically: `path` holds either the old contents or all of the new ones, even after
- * a crash. Pipes and devices are written directly; "-" is standard output. Fails only with FTH_IO
- * or FTH_NO_MEMORY. */
+ * a crash. A file that is replaced keeps its mode. If `path` is a symbolic link, its target is
+ * replaced, or created if it does not exist. Pipes and devices are written directly; "-" is
+ * standard output. Fails only with FTH_IO or FTH_NO_MEMORY. */
 FTH_API FTH_MUST_USE enum fth_status fth_file_write(const char *path, const void *data, size_t size,
                                                     struct fth_error *error);
+/* Checks that fth_file_write could write `path`, without writing anything: its folder exists and is
+ * writable. Fails as fth_file_write would. */
+FTH_API FTH_MUST_USE enum fth_status fth_file_check(const char *path, struct fth_error *error);
 
 #ifdef __cplusplus
 }

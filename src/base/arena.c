@@ -6,8 +6,23 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Minimum size of a block. Chosen so that a GPU description needs only a few blocks. */
+/* Minimum size of a block. Chosen so that a GPU description needs only a few blocks. With
+ * AddressSanitizer, each allocation has a block of its own, of exactly its size, so that an access
+ * past its end is found. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define SANITIZED
+#endif
+#ifdef SANITIZED
+#define BLOCK_BYTES ((size_t)0)
+#define ROUNDING ((size_t)1)
+#else
 #define BLOCK_BYTES ((size_t)16 * 1024)
+#define ROUNDING sizeof(max_align_t)
+#endif
 
 struct fth_arena_block {
     struct fth_arena_block *next;
@@ -33,12 +48,11 @@ void fth_memory_use_large_pages(void *memory, size_t size)
 
 void *fth_arena_alloc(struct fth_arena *arena, size_t size)
 {
-    const size_t align = sizeof(max_align_t);
     if (size > SIZE_MAX / 2)
         return NULL;
-    size = (size + align - 1) / align * align;
+    size = (size + ROUNDING - 1) / ROUNDING * ROUNDING;
     struct fth_arena_block *block = arena->blocks;
-    if (!block || block->capacity - block->used < size) {
+    if (!block || block->capacity - block->used < size || BLOCK_BYTES == 0) {
         size_t capacity = size > BLOCK_BYTES ? size : BLOCK_BYTES;
         block = calloc(1, sizeof *block + capacity);
         if (!block)

@@ -3,8 +3,10 @@
  *   error.c     status and error messages      text.c        sizes, suggestions, printable text
  *   arena.c     memory freed all at once       rng.c         seeded random numbers
  *   buffer.c    growable bytes and arrays      log.c         log and progress callbacks
- *   json.h      parsing JSON, with paths       json_write.c  writing JSON
- *   file.c      atomic writes, whole reads     zstream.c     zstd-compressed files
+ *   json.h      documents: json_value.c, their reader json_read.c, paths for errors json_path.c
+ *   json_write.c       writing JSON
+ *   file.c      whole reads, temporary files   zstream.c     zstd-compressed files
+ *   atomic_file.c      files that appear when they are complete
  *   dl.c        functions of shared objects    version.c     the version of the library
  *   locale.c    numbers with a decimal point
  *   caller_options.c   options that can grow
@@ -69,8 +71,8 @@ struct fth_embedded {
     } while (0)
 
 /* Fills `error`, unless it is NULL or already holds an error, and returns `status`. A failing
- * function can therefore `return fth_fail(…)`. `argument` may be NULL. Control characters are
- * replaced by '?'. */
+ * function can therefore `return fth_fail(…)`. `argument` may be NULL. The texts are made printable
+ * (fth_make_printable). */
 FTH_PRINTF(5, 6)
 enum fth_status fth_fail(struct fth_error *error, enum fth_status status, const char *operation,
                          const char *argument, const char *cause, ...);
@@ -92,7 +94,7 @@ FTH_PRINTF(2, 3) void fth_error_context(struct fth_error *error, const char *con
 
 /* ---- log.c: each function accepts a NULL log, and a log without the callback ---- */
 
-/* Messages are truncated to 1023 bytes. */
+/* Messages are truncated to 1023 bytes and made printable (fth_make_printable). */
 FTH_PRINTF(3, 4)
 void fth_log_message(const struct fth_log *log, enum fth_level level, const char *format, ...);
 void fth_log_progress(const struct fth_log *log, const char *what, double fraction);
@@ -187,9 +189,9 @@ const char *fth_size_format(double bytes, char *text, size_t size);
 const char *fth_nearest(const char *word, const char *const *words, size_t count, size_t *distance);
 /* Returns the width of UTF-8 text in columns: the number of code points. */
 size_t fth_text_columns(const char *text);
-/* Appends text with a width of at most `columns`. Control characters and invalid UTF-8 are replaced
- * by '?'. If the text is too wide, it is cut, and ends with `ellipsis`. Returns the width of what
- * was appended. */
+/* Appends text with a width of at most `columns`, made printable as by fth_make_printable. If
+ * the text is too wide, it is cut, and ends with `ellipsis`. Returns the width of what was
+ * appended. */
 size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t columns,
                        const char *ellipsis);
 
@@ -221,43 +223,65 @@ void fth_json_raw(struct fth_json_writer *writer, const char *json);
  * into `text` of `size` bytes. Whole numbers up to 2^53 have no exponent. Returns `text`. */
 const char *fth_number_format(double number, char *text, size_t size);
 
-/* ---- file.c ---- */
+/* ---- atomic_file.c ---- */
 
-/* A file that appears under its name only when it is complete: it is written under a temporary name
- * and renamed. Pipes and devices are written directly; "-" is standard output. */
+/* A file that appears under its name only when it is complete. A file that it replaces keeps its
+ * mode. Symbolic links are followed, also to a file that does not exist yet. Pipes and devices are
+ * written directly; "-" is standard output. */
 struct fth_atomic_file;
 
 FTH_MUST_USE enum fth_status fth_atomic_open(const char *path, struct fth_atomic_file **file,
                                              struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_atomic_write(struct fth_atomic_file *file, const void *data,
                                               size_t size, struct fth_error *error);
-/* Flushes the file to disk, renames it, and frees `file`, also after a failure. After a failure the
- * temporary file is deleted. */
+/* Flushes the file to disk, gives it its name, and frees `file`, also after a failure. After a
+ * failure nothing of the file is left. */
 FTH_MUST_USE enum fth_status fth_atomic_commit(struct fth_atomic_file *file,
                                                struct fth_error *error);
-/* Deletes the temporary file and frees `file`, which may be NULL. */
+/* Deletes the incomplete file and frees `file`, which may be NULL. */
 void fth_atomic_abort(struct fth_atomic_file *file);
 /* Like fth_atomic_open, for a file that is open already, which is written directly. `fd` stays the
  * caller's. `name` is used in messages. */
 FTH_MUST_USE enum fth_status fth_atomic_attach(int fd, const char *name,
                                                struct fth_atomic_file **file,
                                                struct fth_error *error);
+
+/* ---- file.c ---- */
+
 /* Opens a new file without a name in $TMPDIR, or in /tmp, for reading and writing. The system frees
  * its space when it is closed, also if the process is killed. The caller closes *fd. */
 FTH_MUST_USE enum fth_status fth_temporary_open(int *fd, struct fth_error *error);
 /* Returns whether `path` exists and is a regular file, unlike a pipe, a device or a folder. */
 bool fth_file_is_regular(const char *path);
+/* Opens a regular file for reading; the caller closes *fd. FTH_INVALID: it is a pipe, a device or a
+ * folder; a pipe without a writer is not waited for. FTH_NOT_FOUND: there is no such file. */
+FTH_MUST_USE enum fth_status fth_file_open_regular(const char *path, int *fd,
+                                                   struct fth_error *error);
+
+/* The maximum size of a kind of file, after decompression (docs/limits.md). The limits bound the
+ * memory that reading a file takes. */
+struct fth_file_limit {
+    const char *subject; /* the kind of file, with its article: "a GPU description" */
+    size_t bytes;
+    const char *option; /* the command-line option that raises the limit; NULL: there is none */
+};
+/* A limit that no option raises, as an argument of fth_file_read. */
+#define FTH_FILE_LIMIT(subject, bytes) (&(const struct fth_file_limit){subject, bytes, NULL})
 
 /* Appends a whole file to `content`; "-" is standard input. A file compressed with zstd is
- * decompressed. FTH_INVALID: there are more than `limit` bytes, or the compressed data is damaged.
+ * decompressed. FTH_INVALID: the file is larger than the limit, or the compressed data is damaged.
  * FTH_NOT_FOUND: there is no such file. */
-FTH_MUST_USE enum fth_status fth_file_read(const char *path, size_t limit,
+FTH_MUST_USE enum fth_status fth_file_read(const char *path, const struct fth_file_limit *limit,
                                            struct fth_buffer *content, struct fth_error *error);
 /* Like fth_file_read, for a file that is open already, from its current position. `fd` stays the
  * caller's. `name` is used in messages. */
-FTH_MUST_USE enum fth_status fth_file_read_open(int fd, const char *name, size_t limit,
+FTH_MUST_USE enum fth_status fth_file_read_open(int fd, const char *name,
+                                                const struct fth_file_limit *limit,
                                                 struct fth_buffer *content,
                                                 struct fth_error *error);
+/* Fails with FTH_INVALID: the file `name` is larger than the limit. */
+enum fth_status fth_file_too_large(const char *name, const struct fth_file_limit *limit,
+                                   struct fth_error *error);
 
 /* ---- zstream.c ---- */
 
@@ -272,6 +296,9 @@ FTH_MUST_USE enum fth_status fth_zreader_open(const char *path, struct fth_zread
 FTH_MUST_USE enum fth_status fth_zreader_attach(int fd, const char *name,
                                                 struct fth_zreader **reader,
                                                 struct fth_error *error);
+/* Returns whether an open file begins with zstd's magic number. It must be able to seek; its
+ * position does not change. */
+bool fth_file_is_compressed(int fd);
 /* Reads at most `size` bytes; *got is 0 at the end. FTH_INVALID: a frame is truncated or damaged.
  */
 FTH_MUST_USE enum fth_status fth_zreader_read(struct fth_zreader *reader, void *data, size_t size,
@@ -302,7 +329,8 @@ struct fth_dl_symbol {
 
 /* Opens the first of `sonames` (a list that ends with NULL) that can be loaded, and stores the
  * functions in `table`. The caller closes *handle with fth_dl_close. FTH_UNAVAILABLE: none can be
- * loaded. FTH_UNSUPPORTED: a function that is not optional is missing. */
+ * loaded. FTH_NO_MEMORY: out of memory. FTH_UNSUPPORTED: a function that is not optional is
+ * missing. */
 FTH_MUST_USE enum fth_status fth_dl_open(const char *const *sonames,
                                          const struct fth_dl_symbol *symbols, size_t count,
                                          void *table, void **handle, struct fth_error *error);

@@ -4,15 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Replaces control characters. Messages quote names and texts from files, which could otherwise
- * send escape sequences to the terminal. */
-static void make_printable(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
-}
-
 enum fth_status fth_fail(struct fth_error *error, enum fth_status status, const char *operation,
                          const char *argument, const char *cause, ...)
 {
@@ -25,9 +16,9 @@ enum fth_status fth_fail(struct fth_error *error, enum fth_status status, const 
     va_start(arguments, cause);
     fth_vformat(error->cause, sizeof error->cause, cause, arguments);
     va_end(arguments);
-    make_printable(error->operation);
-    make_printable(error->argument);
-    make_printable(error->cause);
+    fth_make_printable(error->operation);
+    fth_make_printable(error->argument);
+    fth_make_printable(error->cause);
     return status;
 }
 
@@ -47,11 +38,12 @@ void fth_error_context(struct fth_error *error, const char *context, ...)
     va_start(arguments, context);
     fth_vformat(front, sizeof front, context, arguments);
     va_end(arguments);
-    make_printable(front);
+    fth_make_printable(front);
 
     char whole[2 * sizeof error->cause + 2];
     snprintf(whole, sizeof whole, "%s: %s", front, error->cause);
     whole[sizeof error->cause - 1] = '\0';
+    fth_make_printable(whole); /* the cut may have gone through a character */
     memcpy(error->cause, whole, strlen(whole) + 1);
 }
 

@@ -131,3 +131,82 @@ void fth_json_raw(struct fth_json_writer *writer, const char *json)
     before_value(writer);
     fth_buffer_text(writer->out, json);
 }
+
+/* ---- values ---- */
+
+/* Appends a real number with a fraction or an exponent. The exponent has no '+' and no zeros in
+ * front. */
+static void put_real(struct fth_buffer *out, double real, int digits)
+{
+    char text[40];
+    fth_format(text, sizeof text, "%.*g", digits, real);
+    char *exponent = strchr(text, 'e');
+    const size_t size = exponent ? (size_t)(exponent - text) : strlen(text);
+    fth_buffer_append(out, text, size);
+    if (exponent)
+        fth_buffer_format(out, "e%d", atoi(exponent + 1));
+    else if (!strchr(text, '.'))
+        fth_buffer_text(out, ".0");
+}
+
+/* Appends a character that is not ASCII as \uXXXX, or as a surrogate pair. */
+static void put_escaped(struct fth_buffer *out, const char *character, size_t size)
+{
+    uint32_t point = (unsigned char)character[0] & (0x7fU >> size);
+    for (size_t i = 1; i < size; i++)
+        point = point << 6 | ((unsigned char)character[i] & 0x3f);
+    if (point < 0x10000)
+        fth_buffer_format(out, "\\u%04X", point);
+    else
+        fth_buffer_format(out, "\\u%04X\\u%04X", 0xd800 | (point - 0x10000) >> 10,
+                          0xdc00 | ((point - 0x10000) & 0x3ff));
+}
+
+static void put_text(struct fth_buffer *out, const char *text, bool ascii)
+{
+    static const char specials[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    const size_t size = strlen(text);
+    fth_buffer_text(out, "\"");
+    for (size_t at = 0, length; at < size; at += length) {
+        const char *special = strchr(specials, text[at]);
+        length = fth_utf8_character(text + at, size - at);
+        if (length == 0) {
+            fth_buffer_text(out, "?");
+            length = 1;
+        } else if (special)
+            fth_buffer_format(out, "\\%c", letters[special - specials]);
+        else if (length == 1 && (unsigned char)text[at] < 0x20)
+            fth_buffer_format(out, "\\u%04X", (unsigned)text[at]);
+        else if (length > 1 && ascii)
+            put_escaped(out, text + at, length);
+        else
+            fth_buffer_append(out, text + at, length);
+    }
+    fth_buffer_text(out, "\"");
+}
+
+void fth_json_write(struct fth_buffer *out, const struct fth_json *value, int digits, bool ascii)
+{
+    const bool object = value->kind == FTH_JSON_OBJECT;
+    switch (value->kind) {
+    case FTH_JSON_NULL: fth_buffer_text(out, "null"); return;
+    case FTH_JSON_FALSE: fth_buffer_text(out, "false"); return;
+    case FTH_JSON_TRUE: fth_buffer_text(out, "true"); return;
+    case FTH_JSON_INTEGER: fth_buffer_format(out, "%lld", (long long)value->integer); return;
+    case FTH_JSON_REAL: put_real(out, value->real, digits); return;
+    case FTH_JSON_TEXT: put_text(out, value->text, ascii); return;
+    case FTH_JSON_LIST:
+    case FTH_JSON_OBJECT: break;
+    }
+    const struct fth_json *first = object ? fth_json_members(value) : fth_json_items(value);
+    fth_buffer_text(out, object ? "{" : "[");
+    for (const struct fth_json *item = first; item && !out->failed; item = item->next) {
+        fth_buffer_text(out, item == first ? "" : ",");
+        if (object) {
+            put_text(out, item->key, ascii);
+            fth_buffer_text(out, ":");
+        }
+        fth_json_write(out, item, digits, ascii);
+    }
+    fth_buffer_text(out, object ? "}" : "]");
+}

@@ -12,6 +12,7 @@ void fth_log_message(const struct fth_log *log, enum fth_level level, const char
     va_start(arguments, format);
     fth_vformat(text, sizeof text, format, arguments);
     va_end(arguments);
+    fth_make_printable(text);
     log->message(log->user, level, text);
 }
 

@@ -1,5 +1,5 @@
 /* Text utilities: parsing and formatting sizes, finding the word that a misspelt word resembles,
- * and making text safe to print. */
+ * making text safe to print, and naming positions in source code. */
 #include "base/base.h"
 
 #include <ctype.h>
@@ -98,19 +98,20 @@ const char *fth_size_format(double bytes, char *text, size_t size)
 
 /* Returns the number of edits that turn one word into the other, ignoring case: insertions,
  * deletions, replacements and swaps of neighbouring letters (optimal string alignment). SIZE_MAX if
- * a word is longer than MAX_LENGTH. */
-static size_t edit_distance(const char *a, const char *b)
+ * there are `limit` edits or more, or if a word is longer than MAX_LENGTH. */
+static size_t edit_distance(const char *a, const char *b, size_t limit)
 {
     enum { MAX_LENGTH = 63 }; /* longer than any name that users type; bounds the stack */
     size_t m = strlen(a), n = strlen(b);
-    if (m > MAX_LENGTH || n > MAX_LENGTH)
+    if (m > MAX_LENGTH || n > MAX_LENGTH || (m > n ? m - n : n - m) >= limit)
         return SIZE_MAX;
     size_t rows[3][MAX_LENGTH + 1];
     size_t *before = rows[0], *above = rows[1], *row = rows[2];
+    size_t least_above = 0; /* the minimum of the row above */
     for (size_t j = 0; j <= n; j++)
         above[j] = j;
     for (size_t i = 1; i <= m; i++) {
-        row[0] = i;
+        size_t least = row[0] = i;
         for (size_t j = 1; j <= n; j++) {
             int ca = tolower((unsigned char)a[i - 1]), cb = tolower((unsigned char)b[j - 1]);
             size_t best = above[j - 1] + (ca != cb);
@@ -122,13 +123,18 @@ static size_t edit_distance(const char *a, const char *b)
                 cb == tolower((unsigned char)a[i - 2]) && before[j - 2] + 1 < best)
                 best = before[j - 2] + 1;
             row[j] = best;
+            least = best < least ? best : least;
         }
+        /* The rows below continue from these two, and numbers never decrease on the way. */
+        if (least >= limit && least_above >= limit)
+            return SIZE_MAX;
+        least_above = least;
         size_t *free_row = before;
         before = above;
         above = row;
         row = free_row;
     }
-    return above[n];
+    return above[n] < limit ? above[n] : SIZE_MAX;
 }
 
 const char *fth_nearest(const char *word, const char *const *words, size_t count, size_t *distance)
@@ -137,11 +143,12 @@ const char *fth_nearest(const char *word, const char *const *words, size_t count
     const char *nearest = NULL;
     *distance = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
-        size_t edits = edit_distance(word, words[i]);
         /* If one word is the beginning of the other, the user has probably abbreviated or extended
          * it. This counts as at most two edits. The minimum of 3 letters is heuristic. */
-        size_t shared = strlen(words[i]) < length ? strlen(words[i]) : length;
-        if (shared >= 3 && strncasecmp(word, words[i], shared) == 0 && edits > 1)
+        size_t other = strlen(words[i]), shared = other < length ? other : length;
+        bool begins = shared >= 3 && strncasecmp(word, words[i], shared) == 0;
+        size_t edits = edit_distance(word, words[i], begins ? SIZE_MAX : *distance);
+        if (begins && edits > 1)
             edits = 2;
         if (!nearest || edits < *distance) {
             *distance = edits;
@@ -161,40 +168,74 @@ const char *fth_suggest(const char *word, const char *const *words, size_t count
     return distance <= allowed && distance < length ? nearest : NULL;
 }
 
-/* Returns the length of the UTF-8 sequence at `text` in bytes, or 0 if it is not valid. */
-static size_t sequence_length(const unsigned char *text)
+/* Returns the length in bytes of the UTF-8 sequence at `text`, and the character in *code; 0 if it
+ * is not valid (RFC 3629: overlong forms, surrogates and numbers above U+10FFFF are not). */
+static size_t decode(const unsigned char *text, uint32_t *code)
 {
-    size_t length = text[0] < 0x80                      ? 1
-                    : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
-                    : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
-                    : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
-                                                        : 0;
-    for (size_t i = 1; i < length; i++)
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    const size_t length = text[0] < 0x80                      ? 1
+                          : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
+                          : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
+                          : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
+                                                              : 0;
+    *code = length < 2 ? text[0] : text[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
         if ((text[i] & 0xc0) != 0x80)
             return 0;
-    return length;
+        *code = *code << 6 | (text[i] & 0x3f);
+    }
+    return *code < smallest[length] || (*code >= 0xd800 && *code < 0xe000) || *code > 0x10ffff
+               ? 0
+               : length;
 }
 
-/* Returns whether a UTF-8 sequence is a C0 or C1 control, DEL, or an invisible or bidirectional
- * formatting character, which could disguise text (Unicode TR 36). */
-static bool is_control(const unsigned char *text, size_t length)
+/* Returns whether a character controls the terminal or is invisible and could disguise text: C0 and
+ * C1 controls, DEL, invisible and bidirectional formatting characters (Unicode TR 36), and
+ * noncharacters, which XML 1.0 forbids in part. */
+static bool is_control(uint32_t code)
 {
-    if (length == 1)
-        return text[0] < 0x20 || text[0] == 0x7f;
-    if (length == 2)
-        return text[0] == 0xc2 && text[1] < 0xa0;
-    if (length == 3 && text[0] == 0xe2 && text[1] == 0x80)
-        return text[2] >= 0x8b && text[2] <= 0xaf && !(text[2] >= 0x90 && text[2] <= 0xa7);
-    return length == 3 && text[0] == 0xe2 && text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xaf;
+    static const uint32_t ranges[][2] = {
+        {0x00, 0x1f},     {0x7f, 0x9f},     {0x61c, 0x61c},   {0x180e, 0x180e}, {0x200b, 0x200f},
+        {0x2028, 0x202f}, {0x2066, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
+    };
+    for (size_t i = 0; i < FTH_COUNT(ranges); i++)
+        if (code >= ranges[i][0] && code <= ranges[i][1])
+            return true;
+    return (code & 0xfffe) == 0xfffe || (code >= 0xfdd0 && code <= 0xfdef);
+}
+
+/* Returns the length of the character at `text` in bytes, at least 1. *printable: it can be shown
+ * as it is. */
+static size_t character_length(const char *text, bool *printable)
+{
+    uint32_t code;
+    const size_t length = decode((const unsigned char *)text, &code);
+    *printable = length > 0 && !is_control(code);
+    return length ? length : 1;
+}
+
+void fth_make_printable(char *text)
+{
+    char *to = text;
+    while (*text) {
+        bool printable;
+        const size_t length = character_length(text, &printable);
+        if (printable)
+            memmove(to, text, length);
+        else
+            *to = '?';
+        to += printable ? length : 1;
+        text += length;
+    }
+    *to = '\0';
 }
 
 size_t fth_text_columns(const char *text)
 {
     size_t columns = 0;
-    for (const unsigned char *at = (const unsigned char *)text; *at; columns++) {
-        size_t length = sequence_length(at);
-        at += length ? length : 1;
-    }
+    bool printable;
+    for (; *text; columns++)
+        text += character_length(text, &printable);
     return columns;
 }
 
@@ -208,17 +249,40 @@ size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t colum
         available = columns > dots ? columns - dots : 0;
     }
     size_t used = 0;
-    for (const unsigned char *at = (const unsigned char *)text; *at && used < available; used++) {
-        size_t length = sequence_length(at);
-        if (length == 0 || is_control(at, length))
-            fth_buffer_text(buffer, "?");
+    for (; *text && used < available; used++) {
+        bool printable;
+        const size_t length = character_length(text, &printable);
+        if (printable)
+            fth_buffer_append(buffer, text, length);
         else
-            fth_buffer_append(buffer, at, length);
-        at += length ? length : 1;
+            fth_buffer_text(buffer, "?");
+        text += length;
     }
     if (cut && columns > 0) {
         fth_buffer_text(buffer, ellipsis);
         used += fth_text_columns(ellipsis);
     }
     return used;
+}
+
+const char *fth_source_file(const struct fth_source_position *position)
+{
+    const char *file = position ? position->file : NULL;
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    return slash ? slash + 1 : file;
+}
+
+const char *fth_source_text(const struct fth_source_position *position, char *text, size_t size)
+{
+    size_t used = 0;
+    if (size)
+        *text = '\0';
+    for (const struct fth_source_position *at = position; at && used < size; at = at->inlined_at) {
+        const char *file = fth_source_file(at);
+        int added =
+            snprintf(text + used, size - used, "%s%s%s%u", at == position ? "" : ", inlined at ",
+                     file ? file : "line ", file ? ":" : "", at->line);
+        used += added > 0 ? (size_t)added : 0;
+    }
+    return text;
 }

@@ -14,6 +14,8 @@
  * It bounds the memory that a malicious file can make the reader allocate. */
 #define MAX_WINDOW_LOG 27
 
+static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+
 struct fth_zreader {
     int fd;
     char *path;
@@ -48,7 +50,6 @@ static enum fth_status refill(struct fth_zreader *reader, size_t min_bytes, stru
 static enum fth_status create_reader(int fd, const char *path, const char *name,
                                      struct fth_zreader **out, struct fth_error *error)
 {
-    static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
     const int cause = errno;
     *out = NULL;
     struct fth_zreader *reader = calloc(1, sizeof *reader);
@@ -80,6 +81,13 @@ static enum fth_status create_reader(int fd, const char *path, const char *name,
     }
     *out = reader;
     return FTH_OK;
+}
+
+bool fth_file_is_compressed(int fd)
+{
+    unsigned char begin[sizeof magic];
+    return pread(fd, begin, sizeof begin, 0) == (ssize_t)sizeof begin &&
+           memcmp(begin, magic, sizeof magic) == 0;
 }
 
 enum fth_status fth_zreader_open(const char *path, struct fth_zreader **out,
@@ -162,7 +170,7 @@ enum fth_status fth_zwriter_open(const char *path, int level, struct fth_zwriter
         if (!writer->stream ||
             ZSTD_isError(ZSTD_CCtx_setParameter(writer->stream, ZSTD_c_compressionLevel, level)) ||
             ZSTD_isError(ZSTD_CCtx_setParameter(writer->stream, ZSTD_c_checksumFlag, 1)))
-            status = fth_fail(error, FTH_NO_MEMORY, "write", path, "cannot initialise zstd");
+            status = fth_no_memory(error, "write", path);
     }
     if (status != FTH_OK) {
         fth_zwriter_abort(writer);
@@ -179,9 +187,8 @@ static enum fth_status compress(struct fth_zwriter *writer, ZSTD_inBuffer *in,
     do {
         ZSTD_outBuffer out = {writer->chunk, sizeof writer->chunk, 0};
         left = ZSTD_compressStream2(writer->stream, &out, in, directive);
-        if (ZSTD_isError(left))
-            return fth_fail(error, FTH_INVALID, "compress", NULL, "zstd: %s",
-                            ZSTD_getErrorName(left));
+        if (ZSTD_isError(left)) /* compressing fails for no other reason */
+            return fth_no_memory(error, "compress", NULL);
         FTH_TRY(fth_atomic_write(writer->file, writer->chunk, out.pos, error));
     } while (directive == ZSTD_e_end ? left > 0 : in->pos < in->size);
     return FTH_OK;

@@ -37,6 +37,10 @@ struct fth_bench_run {
 FTH_MUST_USE enum fth_status fth_bench_progress(const struct fth_bench_run *run, const char *what,
                                                 double part, struct fth_error *error);
 
+/* Whether a bench with this status has results although it did not complete: the user has
+ * interrupted it, or the device has failed. Its complete points are then still reported. */
+bool fth_bench_ended_early(enum fth_status status);
+
 /* Fails with FTH_INCONCLUSIVE if a bandwidth is more than 2 %, the uncertainty of the clocks, above
  * the theoretical bandwidth of memory. */
 FTH_MUST_USE enum fth_status fth_bench_check_rate(const struct fth_bench_run *run,
@@ -110,7 +114,7 @@ struct fth_stream_work {
     uint64_t sizes[FTH_STREAM_SIZES];
     size_t size_count;
     struct fth_stream_shape best[FTH_STREAM_KERNELS]; /* the fastest launch configuration */
-    bool missing[FTH_STREAM_KERNELS], interrupted;
+    bool missing[FTH_STREAM_KERNELS], ended_early;
     struct fth_stream_point points[FTH_STREAM_SIZES][FTH_STREAM_KERNELS + 1];
     struct fth_stream_point threads[11][FTH_STREAM_KERNELS]; /* 1, 2, … 1024 threads per block */
     /* Why a kernel, or a part of its results, is missing; empty if nothing is missing. */

@@ -128,7 +128,7 @@ static enum fth_status measure(struct work *work, uint32_t ctas, uint32_t thread
     }
     if (status == FTH_OK)
         work->points[work->count++] = point;
-    if (status != FTH_UNSUPPORTED && status != FTH_UNAVAILABLE && status != FTH_INCONCLUSIVE)
+    if (status != FTH_UNSUPPORTED && status != FTH_INCONCLUSIVE)
         return status;
     if (work->failures++ == 0)
         snprintf(work->reason, sizeof work->reason, "%u CTAs of %u threads, %s: %s", (unsigned)ctas,
@@ -302,7 +302,7 @@ static enum fth_status note_all(const struct work *work, struct fth_error *error
     return FTH_OK;
 }
 
-/* After an interruption, the complete points are still reported. */
+/* If the bench ends early, the complete points are still reported. */
 static enum fth_status measure_all(struct work *work, struct fth_error *error)
 {
     struct fth_bench *bench = work->run->bench;
@@ -313,9 +313,8 @@ static enum fth_status measure_all(struct work *work, struct fth_error *error)
     enum fth_status status = measure_points(work, error);
     if (status == FTH_OK)
         status = find_latency(work, error);
-    if (status == FTH_INTERRUPTED) {
-        if (fth_bench_add_missing(bench, "interrupted: points are missing", NULL) == FTH_OK)
-            (void)note_all(work, NULL); /* without memory, tables are missing */
+    if (fth_bench_ended_early(status)) {
+        (void)note_all(work, NULL); /* without memory, tables are missing */
         return status;
     }
     return status == FTH_OK ? note_all(work, error) : status;

@@ -217,7 +217,7 @@ enum fth_status fth_bench_link(const struct fth_bench_run *run, struct fth_error
                                  "Link: copies by the driver, and latency of 4 bytes", columns,
                                  FTH_COUNT(columns), error));
     enum fth_status status = measure_all(&work, error);
-    if (status == FTH_INTERRUPTED) /* The complete points are still reported. */
+    if (fth_bench_ended_early(status)) /* The complete points are still reported. */
         return note_sizes(&work, NULL) == FTH_NO_MEMORY ? FTH_NO_MEMORY : status;
     if (status != FTH_OK)
         return status;

@@ -151,7 +151,7 @@ enum fth_status fth_bench_add_missing(struct fth_bench *bench, const char *reaso
 enum fth_status fth_bench_keep_failure(struct fth_bench *bench, const char *what,
                                        enum fth_status status, struct fth_error *error)
 {
-    if (status != FTH_UNSUPPORTED && status != FTH_UNAVAILABLE && status != FTH_INCONCLUSIVE)
+    if (status != FTH_UNSUPPORTED && status != FTH_INCONCLUSIVE)
         return status;
     char reason[sizeof error->cause + 64];
     snprintf(reason, sizeof reason, "%s: %s", what, error ? error->cause : "not measured");
@@ -235,6 +235,25 @@ enum fth_status fth_bench_check_name(const char *name, struct fth_error *error)
                            "no such bench; see 'fathom bench --help'");
 }
 
+bool fth_bench_ended_early(enum fth_status status)
+{
+    return status == FTH_INTERRUPTED || status == FTH_UNAVAILABLE;
+}
+
+/* Notes in the last series that points are missing, and why. Returns the status of the bench, or
+ * FTH_NO_MEMORY. */
+static enum fth_status mark_end(struct fth_bench *bench, enum fth_status status,
+                                const struct fth_error *error)
+{
+    char reason[sizeof error->cause + 64];
+    snprintf(reason, sizeof reason, "%s%s: points are missing",
+             status == FTH_INTERRUPTED ? "interrupted" : "the device failed: ",
+             status == FTH_INTERRUPTED ? "" : error->cause);
+    if (bench->count == 0)
+        return status;
+    return fth_bench_add_missing(bench, reason, NULL) == FTH_OK ? status : FTH_NO_MEMORY;
+}
+
 /* Runs the selected benches, each with its share of the progress. */
 static enum fth_status run_selected(struct fth_bench_run *run,
                                     const struct fth_bench_options *options,
@@ -249,7 +268,11 @@ static enum fth_status run_selected(struct fth_bench_run *run,
         run->from = done / all;
         done += benches[i].weight;
         run->to = done / all;
-        FTH_TRY(benches[i].function(run, error));
+        enum fth_status status = benches[i].function(run, error);
+        if (fth_bench_ended_early(status))
+            status = mark_end(run->bench, status, error);
+        if (status != FTH_OK)
+            return status;
     }
     return FTH_OK;
 }
@@ -293,7 +316,7 @@ enum fth_status fth_bench_create(struct fth_device *device, const struct fth_ben
     if (!bench)
         return fth_no_memory(error, "store results", NULL);
     enum fth_status status = fill(bench, device, options, error);
-    if (status == FTH_OK || status == FTH_INTERRUPTED)
+    if (status == FTH_OK || fth_bench_ended_early(status))
         *out = bench;
     else
         fth_bench_destroy(bench);

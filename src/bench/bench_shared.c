@@ -17,8 +17,9 @@ enum {
     MIN_ROUNDS = 8, /* long enough that the blocks overlap: they start up to some thousand cycles
                        apart */
     MAX_ROUNDS = 136,
-    QUICK_ROUNDS = 1,
-    QUICK_MAX_ROUNDS = 3,
+    QUICK_ROUNDS = 2, /* on a simulated GPU; with 1, the blocks hardly overlap, so that the further
+                         rounds seem faster than the banks */
+    QUICK_MAX_ROUNDS = 6,
     MAX_BLOCKS = 6,
     MAX_WARPS = 64,
     WARP = 32

@@ -101,7 +101,7 @@ static enum fth_status measure(const struct fth_stream_work *work,
 static enum fth_status keep_reason(struct fth_stream_work *work, size_t kernel,
                                    enum fth_status status, struct fth_error *error)
 {
-    if (status != FTH_UNSUPPORTED && status != FTH_UNAVAILABLE && status != FTH_INCONCLUSIVE)
+    if (status != FTH_UNSUPPORTED && status != FTH_INCONCLUSIVE)
         return status;
     snprintf(work->reasons[kernel], sizeof work->reasons[kernel], "%s", error->cause);
     *error = FTH_NO_ERROR;
@@ -287,6 +287,8 @@ static enum fth_status measure_copies(struct fth_stream_work *work, size_t size,
         work->points[size][COPY].blocks = requests[1].sweep.blocks;
         return FTH_OK;
     }
+    if (fth_bench_ended_early(status))
+        return status;
     /* One of the two cannot be measured, so measure them separately. */
     *error = FTH_NO_ERROR;
     FTH_TRY(measure_driver(work, size, error));
@@ -339,7 +341,7 @@ static void clear_points(struct fth_stream_work *work)
         (&work->threads[0][0])[i] = none;
 }
 
-/* After an interruption, the complete measurements are still reported. */
+/* If the bench ends early, the complete measurements are still reported. */
 static enum fth_status measure_all(struct fth_stream_work *work, struct fth_error *error)
 {
     clear_points(work);
@@ -348,11 +350,11 @@ static enum fth_status measure_all(struct fth_stream_work *work, struct fth_erro
     if (status != FTH_OK)
         return give_up(work, status, error);
     status = measure_kernels(work, error);
-    work->interrupted = status == FTH_INTERRUPTED;
-    if (status != FTH_OK && !work->interrupted)
+    work->ended_early = fth_bench_ended_early(status);
+    if (status != FTH_OK && !work->ended_early)
         return status;
-    enum fth_status noted = fth_stream_add_tables(work, work->interrupted ? NULL : error);
-    return work->interrupted ? status : noted;
+    enum fth_status noted = fth_stream_add_tables(work, work->ended_early ? NULL : error);
+    return work->ended_early ? status : noted;
 }
 
 enum fth_status fth_bench_stream(const struct fth_bench_run *run, struct fth_error *error)

@@ -73,7 +73,7 @@ static enum fth_status note_kernel(const struct fth_stream_work *work, size_t ke
     if (!best || work->missing[kernel]) {
         snprintf(reason, sizeof reason, "%s: %s", fth_stream_kernels[kernel].title,
                  work->reasons[kernel][0] ? work->reasons[kernel]
-                 : work->interrupted      ? "interrupted"
+                 : work->ended_early      ? "the bench ended before"
                                           : "memory is too small for arrays of four times L2");
         return fth_bench_add_missing(work->run->bench, reason, error);
     }

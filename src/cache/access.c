@@ -107,6 +107,17 @@ enum fth_cache_outcome fth_cache_write(struct fth_cache *cache, struct fth_cache
     return write_range(cache, location, range, result);
 }
 
+uint64_t fth_cache_held(const struct fth_cache *cache, const struct fth_cache_location *location,
+                        uint64_t sectors)
+{
+    if (location->slot == FTH_NO_SLOT)
+        return 0;
+    const uint64_t valid = sectors & cache->lines[location->slot].valid;
+    return valid == sectors || !cache->write->keeps_bytes
+               ? valid
+               : valid | fth_slot_written(cache, location->slot, sectors & ~valid);
+}
+
 void fth_cache_drop(struct fth_cache *cache, struct fth_cache_location *location)
 {
     struct fth_cache_result ignored;

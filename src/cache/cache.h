@@ -130,6 +130,9 @@ static inline uint64_t fth_cache_missing(const struct fth_cache *cache,
                                          const struct fth_cache_location *location,
                                          uint64_t sectors, const struct fth_cache_run *runs,
                                          size_t count);
+/* Returns those of `sectors` that the cache holds completely or, after writes, in part. */
+uint64_t fth_cache_held(const struct fth_cache *cache, const struct fth_cache_location *location,
+                        uint64_t sectors);
 /* Accesses the line: updates the replacement state, allocates the line if it is not in the cache,
  * and marks the sectors as valid. Returns those of `sectors` that were not valid before. In
  * `result`, it sets only `distance` and the members about the evicted line. */
@@ -404,6 +407,8 @@ void fth_slot_free(struct fth_cache *cache, uint32_t set, uint32_t slot,
 /* Returns those of `sectors` that contain a byte of `range` that was not written. */
 uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot,
                             struct fth_access_range range, uint64_t sectors);
+/* Returns those of `sectors` that contain a byte that was written. */
+uint64_t fth_slot_written(const struct fth_cache *cache, uint32_t slot, uint64_t sectors);
 /* Marks the bytes of the range as written. */
 void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_access_range range);
 

@@ -24,6 +24,15 @@ static bool bytes_are_set(const uint64_t *bytes, uint64_t from, uint64_t to)
     return true;
 }
 
+/* Returns whether any of the bytes [from, to) is set in a byte mask. */
+static bool any_byte_is_set(const uint64_t *bytes, uint64_t from, uint64_t to)
+{
+    for (uint64_t word = from / 64; word * 64 < to; word++)
+        if (bytes[word] & word_part(word, from, to))
+            return true;
+    return false;
+}
+
 static void report_eviction(const struct fth_cache *cache, uint32_t slot,
                             struct fth_cache_result *result)
 {
@@ -94,6 +103,21 @@ uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot,
             sectors &= ~((uint64_t)1 << (start >> cache->sector_shift));
     }
     return sectors;
+}
+
+uint64_t fth_slot_written(const struct fth_cache *cache, uint32_t slot, uint64_t sectors)
+{
+    const uint64_t *bytes = cache->written + slot * cache->byte_words;
+    uint64_t written = 0;
+    if (!cache->partial[slot])
+        return 0;
+    for (uint64_t left = sectors; left; left &= left - 1) {
+        const unsigned sector = (unsigned)__builtin_ctzll(left);
+        const uint64_t from = (uint64_t)sector << cache->sector_shift;
+        if (any_byte_is_set(bytes, from, from + ((uint64_t)1 << cache->sector_shift)))
+            written |= (uint64_t)1 << sector;
+    }
+    return written;
 }
 
 /* Returns the sectors that lie completely within the range. */

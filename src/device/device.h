@@ -204,7 +204,6 @@ struct fth_transfer {
     uint64_t bytes;
 };
 /* The kind as it appears in the canonical text, such as "to-device". */
-const char *fth_transfer_kind_name(enum fth_transfer_kind kind);
 
 /* Value of fth_request.sm: the device chooses the SM. */
 #define FTH_ANY_SM UINT32_MAX
@@ -265,6 +264,13 @@ struct fth_samples {
 };
 
 void fth_samples_fini(struct fth_samples *samples);
+/* A hop that takes more cycles was interrupted: another program used the GPU in the meantime, and
+ * the caches of the SM are empty after that. On an H200, these pauses take at least 580,000 cycles,
+ * and loads that miss all caches and TLBs fewer than 10,000. Chosen between the two. */
+enum { FTH_INTERRUPTED_CYCLES = 100000 };
+/* Whether a hop of a chase was interrupted. False for other families. */
+bool fth_request_was_interrupted(const struct fth_request *request,
+                                 const struct fth_samples *samples);
 
 /* ---- devices ---- */
 
@@ -312,16 +318,17 @@ struct fth_backend {
      * the backend cannot list devices. */
     enum fth_status (*list)(void (*each)(void *user, const struct fth_device_info *device),
                             void *user, struct fth_error *error);
-    /* Whether this computer has no such device: no usable driver, or a driver that reports none. A
-     * driver that fails for another reason may have a device that does not work. NULL: devices of
-     * this backend are not part of the computer. */
-    bool (*is_absent)(void);
+    /* Finds out whether this computer has no such device: no usable driver, or a driver that
+     * reports none. A driver that fails for another reason may have a device that does not work.
+     * NULL: devices of this backend are not part of the computer. FTH_NO_MEMORY: out of memory. */
+    enum fth_status (*is_absent)(bool *absent, struct fth_error *error);
+    bool is_real; /* its devices are GPUs of this computer */
     /* Opens a device. `selector` is the part of the id after the colon. */
-    enum fth_status (*open)(const char *selector, const struct fth_log *log,
+    enum fth_status (*open)(const char *selector, const struct fth_device_options *options,
                             struct fth_device **device, struct fth_error *error);
     /* Opens the machine (machine.h) without a device on top of it, for launching kernels. NULL: the
      * backend cannot launch kernels. */
-    enum fth_status (*machine)(const char *selector, const struct fth_log *log,
+    enum fth_status (*machine)(const char *selector, const struct fth_device_options *options,
                                const struct fth_machine_ops **ops, void **machine,
                                struct fth_error *error);
 };

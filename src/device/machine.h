@@ -73,6 +73,8 @@ struct fth_machine_ops {
     enum fth_status (*launch)(void *machine, const struct fth_machine_launch *launch,
                               struct fth_error *error);
     enum fth_status (*wait)(void *machine, double limit_s, struct fth_error *error);
+    /* Fails if the machine is unusable, with the reason. */
+    enum fth_status (*check)(void *machine, struct fth_error *error);
     /* mark queues a time stamp: the start (`end` false) or the end of the timed work. marked_ns
      * returns the time between the two, once all queued work is complete. */
     enum fth_status (*mark)(void *machine, bool end, struct fth_error *error);
@@ -89,7 +91,8 @@ struct fth_machine_ops {
 
 /* Opens the machine of the device `id`. The caller closes it with ops->close. FTH_UNSUPPORTED: the
  * device cannot launch kernels, for example because it is a recording. */
-FTH_MUST_USE enum fth_status fth_machine_open(const char *id, const struct fth_log *log,
+FTH_MUST_USE enum fth_status fth_machine_open(const char *id,
+                                              const struct fth_device_options *options,
                                               const struct fth_machine_ops **ops, void **machine,
                                               struct fth_error *error);
 

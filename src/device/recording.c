@@ -495,7 +495,8 @@ enum fth_status fth_recording_read(const char *path, struct fth_recording **reco
     *recording = NULL;
     struct fth_buffer content = {0};
     struct fth_error fault = FTH_NO_ERROR;
-    enum fth_status status = fth_file_read(path, MAX_BYTES, &content, &fault);
+    enum fth_status status =
+        fth_file_read(path, FTH_FILE_LIMIT("a recording", MAX_BYTES), &content, &fault);
     if (status == FTH_OK)
         return fth_recording_parse(path, &content, recording, error);
     fth_buffer_fini(&content);

@@ -38,8 +38,8 @@ static enum fth_status missing(const struct replay *replay, size_t recorded,
     if (recorded)
         snprintf(often, sizeof often, "only %zu answer%s", recorded, recorded == 1 ? "" : "s");
     return fth_fail(error, FTH_UNAVAILABLE, operation, replay->path,
-                    "the recording has %s to: %.280s%s; to record it: fathom topo --device %.40s "
-                    "--record FILE",
+                    "the recording has %s to: %.280s%s; to record it, use the same command with "
+                    "--device %.40s --record FILE",
                     often, replay->key.data, replay->key.size > 280 ? "..." : "",
                     *device ? device : "cuda:0");
 }
@@ -103,10 +103,10 @@ static void close_replay(void *state)
 
 static const struct fth_device_ops replay_ops = {describe, measure, NULL, close_replay};
 
-static enum fth_status open_replay(const char *what, const struct fth_log *log,
+static enum fth_status open_replay(const char *what, const struct fth_device_options *options,
                                    struct fth_device **device, struct fth_error *error)
 {
-    (void)log;
+    (void)options;
     *device = NULL;
     if (!*what)
         return fth_fail(error, FTH_INVALID, operation, NULL, "no recording given; use replay:FILE");

@@ -182,6 +182,9 @@ static enum fth_status run_jobs(struct fth_runner *runner, struct fth_job *jobs,
         if (fth_log_interrupted(runner->log))
             return fth_fail(error, FTH_INTERRUPTED, operation, NULL, "interrupted");
         FTH_TRY(run_first(runner, &jobs[i], count - i, error));
+        /* A job also fails with this status if the GPU is lost. Then all others would fail, too. */
+        if (jobs[i].done && jobs[i].samples->status == FTH_UNAVAILABLE)
+            FTH_TRY(runner->ops->check(runner->machine, error));
     }
     return FTH_OK;
 }

@@ -5,6 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Writes the scope of an element. It is not measured: CUDA guarantees that the blocks of a cluster
+ * run on one GPC, and the other elements are parts of an SM on all supported GPUs. */
+static enum fth_status note_scope(struct fth_gpu *gpu, const char *element, const char *scope,
+                                  struct fth_error *error)
+{
+    return fth_note(gpu,
+                    &(struct fth_note){.element = element,
+                                       .attribute = "scope",
+                                       .text = scope,
+                                       .source = FTH_SOURCE_DERIVED,
+                                       .method = "from the architecture"},
+                    error);
+}
+
 /* ---- shared memory ---- */
 
 static enum fth_status find_shared(struct fth_discovery *discovery, struct fth_error *error)
@@ -41,8 +55,7 @@ static enum fth_status find_cluster_shared(struct fth_discovery *discovery, stru
     }
     if (status != FTH_OK)
         return status;
-    FTH_TRY(fth_note(
-        gpu, &(struct fth_note){.element = element, .attribute = "scope", .text = "gpc"}, error));
+    FTH_TRY(note_scope(gpu, element, "gpc", error));
     FTH_TRY(fth_note(gpu,
                      &(struct fth_note){.element = element,
                                         .attribute = "latency_cycles",
@@ -95,8 +108,7 @@ static enum fth_status note_code(struct fth_discovery *discovery,
         const char *name = code_name(levels, i);
         if (!name || !fth_discovery_wants(discovery, name))
             continue;
-        FTH_TRY(fth_note(
-            gpu, &(struct fth_note){.element = name, .attribute = "scope", .text = "sm"}, error));
+        FTH_TRY(note_scope(gpu, name, "sm", error));
         FTH_TRY(fth_note(gpu,
                          &(struct fth_note){.element = name,
                                             .attribute = "size_bytes",
@@ -152,8 +164,7 @@ static enum fth_status note_constants(struct fth_discovery *discovery, const cha
                                         .figure = &cache->cycles,
                                         .method = method},
                      error));
-    FTH_TRY(fth_note(
-        gpu, &(struct fth_note){.element = element, .attribute = "scope", .text = "sm"}, error));
+    FTH_TRY(note_scope(gpu, element, "sm", error));
     if (cache->line_bytes)
         FTH_TRY(
             fth_note(gpu,

@@ -184,16 +184,46 @@ enum fth_status fth_discovery_run(struct fth_discovery *discovery,
     return status;
 }
 
-/* Writes a reason for each TLB level that the user named and that was not found. */
-static enum fth_status note_absent_tlbs(const struct fth_discovery *discovery,
-                                        struct fth_error *error)
+/* Whether the description has a figure of the element, or a reason why one is unknown. */
+static bool has_figure(const struct fth_gpu *gpu, const char *element)
 {
-    for (size_t i = 0; i < FTH_TLB_ELEMENTS && discovery->only; i++) {
-        const char *element = fth_tlb_elements[i];
-        if (fth_discovery_wants(discovery, element) &&
-            !fth_gpu_find_section(discovery->gpu, element))
-            FTH_TRY(fth_note_unknown(discovery->gpu, element, "entries", "this level was not found",
-                                     error));
+    const struct fth_attribute *attribute;
+    const char *unknown;
+    for (size_t i = 0; (attribute = fth_gpu_attribute_at(gpu, element, i)); i++)
+        if (attribute->source != FTH_SOURCE_NONE)
+            return true;
+    return fth_gpu_unknown_at(gpu, element, 0, &unknown) != NULL;
+}
+
+/* Writes a reason for each element that the user named and that was not found. */
+static enum fth_status note_absent(const struct fth_discovery *discovery, struct fth_error *error)
+{
+    static const struct {
+        const char *element, *attribute, *reason;
+    } rows[] = {
+        {"tlb_l1", "entries", "this level was not found"},
+        {"tlb_l2", "entries", "this level was not found"},
+        {"tlb_l3", "entries", "this level was not found"},
+        {"cluster_shared", "latency_cycles", "not found: this GPU cannot launch clusters"},
+        {"constant_l15", "size_bytes",
+         "not found: no constant loads are slower than those of the first cache and faster than "
+         "L2"},
+        {"instruction_l0", "size_bytes",
+         "not found: the rate of straight-line code shows only one cache, which counts as the L1"},
+        {"instruction_l15", "size_bytes",
+         "not found: the rate of straight-line code shows at most two caches"},
+    };
+    const char *element;
+    for (size_t i = 0; (element = fth_element_name(i)) && discovery->only; i++) {
+        if (!fth_discovery_wants(discovery, element) || has_figure(discovery->gpu, element))
+            continue;
+        size_t row = 0;
+        while (row < FTH_COUNT(rows) && strcmp(rows[row].element, element) != 0)
+            row++;
+        const bool listed = row < FTH_COUNT(rows);
+        FTH_TRY(fth_note_unknown(discovery->gpu, element,
+                                 listed ? rows[row].attribute : "size_bytes",
+                                 listed ? rows[row].reason : "this element was not found", error));
     }
     return FTH_OK;
 }
@@ -207,7 +237,7 @@ enum fth_status fth_discover(struct fth_device *device, const struct fth_discove
     FTH_TRY(fth_options_read("fth_discover_options", options, &known, sizeof known, error));
     options = &known;
     enum fth_status status = fth_discovery_run(&discovery, options, error);
-    if (status == FTH_OK && (status = note_absent_tlbs(&discovery, error)) != FTH_OK) {
+    if (status == FTH_OK && (status = note_absent(&discovery, error)) != FTH_OK) {
         fth_gpu_destroy(discovery.gpu);
         discovery.gpu = NULL;
     }

@@ -131,7 +131,7 @@ struct fth_note {
     size_t count;
     double number;
 
-    enum fth_source source;   /* absent: FTH_SOURCE_MEASURED */
+    enum fth_source source;   /* absent: that of fth_note_source */
     const char *method;       /* how it was measured, in a few words */
     const char *note;         /* further information for the reader */
     const double *interval;   /* of a number: its low and its high end */
@@ -142,7 +142,10 @@ struct fth_note {
  * tenths; if it is latency_cycles and the clock is known, latency_ns is written as well. */
 FTH_MUST_USE enum fth_status fth_note(struct fth_gpu *gpu, const struct fth_note *note,
                                       struct fth_error *error);
-/* Does the same with an attribute that already has its provenance. */
+/* Returns the source of measured figures: FTH_SOURCE_MEASURED or, if the GPU is simulated,
+ * FTH_SOURCE_SIMULATED. */
+enum fth_source fth_note_source(const struct fth_gpu *gpu);
+/* Does the same as fth_note with an attribute that already has its provenance. */
 FTH_MUST_USE enum fth_status fth_note_attribute(struct fth_gpu *gpu, const char *element,
                                                 const struct fth_attribute *attribute,
                                                 struct fth_error *error);

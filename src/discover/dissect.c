@@ -97,7 +97,7 @@ static enum fth_status copy_structure(struct fth_gpu *gpu, const char *from, con
             known && i == 0 && known->number == fth_gpu_number(gpu, to, names[i], NAN);
         if (known && !same) {
             struct fth_attribute copy = *known;
-            copy.source = FTH_SOURCE_MEASURED;
+            copy.source = fth_note_source(gpu);
             copy.method = method;
             FTH_TRY(fth_note_attribute(gpu, to, &copy, error));
         } else if (!known && reason) {

@@ -377,24 +377,27 @@ static enum fth_status find_policy(struct dissection *dissection,
 /* Tries to find the sets under the largest carve-out, where the cache has fewer lines. In
  * spite of its name, the attribute default_size_bytes is the size of the cache there, not a size
  * that the driver chooses by default. On success, the dissection continues with that carve-out.
- * Returns false if this does not help. */
-static bool try_smaller(struct dissection *dissection, struct fth_structure *structure)
+ * *found is false if this does not help. */
+static enum fth_status try_smaller(struct dissection *dissection, struct fth_structure *structure,
+                                   bool *found, struct fth_error *error)
 {
+    struct fth_error fault = FTH_NO_ERROR;
+    *found = false;
     double bytes =
         fth_gpu_number(gpu_of(dissection), dissection->element, "default_size_bytes", NAN);
     struct fth_cache_plan plan = dissection->plan;
     if (isnan(bytes) || plan.carveout_percent != 0)
-        return false;
+        return FTH_OK;
     plan.carveout_percent = 100;
     plan.fits_bytes = (uint64_t)bytes / plan.line_bytes * plan.line_bytes;
-    if (fth_probe_sets(&dissection->discovery->prober, &plan, structure, NULL) != FTH_OK)
-        return false;
-    if (structure->ways) {
+    if (fth_probe_sets(&dissection->discovery->prober, &plan, structure, &fault) != FTH_OK)
+        return has_no_answer(fault.status) ? FTH_OK : fth_error_move(error, &fault);
+    *found = structure->ways > 0;
+    if (*found)
         dissection->plan = plan;
-        return true;
-    }
-    fth_structure_fini(structure);
-    return false;
+    else
+        fth_structure_fini(structure);
+    return FTH_OK;
 }
 
 /* Writes the sets that fth_probe_sets has found. If it has failed with `status` and `fault`, tries
@@ -404,9 +407,12 @@ static enum fth_status note_sets(struct dissection *dissection, struct fth_struc
                                  struct fth_error *error)
 {
     const uint64_t size_bytes = dissection->plan.fits_bytes;
+    bool found = false;
     if (status == FTH_OK)
         return note_structure(dissection, structure, error);
-    if (status == FTH_INCONCLUSIVE && try_smaller(dissection, structure))
+    if (status == FTH_INCONCLUSIVE)
+        FTH_TRY(try_smaller(dissection, structure, &found, error));
+    if (found)
         return note_smaller(dissection, structure, size_bytes, error);
     return has_no_answer(status) ? structure_unknown(dissection, fault->cause, error)
                                  : fth_error_move(error, fault);

@@ -133,7 +133,8 @@ static double clock_of(const struct fth_gpu *gpu, const char *element, double *t
 }
 
 /* Compares the clock of every latency with the median of all. */
-static void check_clock(const struct fth_gpu *gpu, struct failures *failures)
+static enum fth_status check_clock(const struct fth_gpu *gpu, struct failures *failures,
+                                   struct fth_error *error)
 {
     double clocks_mhz[FTH_COUNT(timed)], tolerance, median_mhz;
     size_t count = 0;
@@ -141,8 +142,9 @@ static void check_clock(const struct fth_gpu *gpu, struct failures *failures)
         clocks_mhz[count] = clock_of(gpu, timed[i], &tolerance);
         count += isfinite(clocks_mhz[count]) ? 1 : 0;
     }
-    if (count == 0 || fth_quantile_f64(clocks_mhz, count, 0.5, &median_mhz, NULL) != FTH_OK)
-        return;
+    if (count == 0)
+        return FTH_OK;
+    FTH_TRY(fth_quantile_f64(clocks_mhz, count, 0.5, &median_mhz, error));
     for (size_t i = 0; i < FTH_COUNT(timed); i++) {
         const double clock_mhz = clock_of(gpu, timed[i], &tolerance);
         if (fabs(clock_mhz / median_mhz - 1) > max_clock_difference + tolerance)
@@ -150,14 +152,16 @@ static void check_clock(const struct fth_gpu *gpu, struct failures *failures)
                         "measured at %.0f MHz, but most other latencies at %.0f", clock_mhz,
                         median_mhz);
     }
+    return FTH_OK;
 }
 
-static void check(const struct fth_gpu *gpu, struct failures *failures)
+static enum fth_status check(const struct fth_gpu *gpu, struct failures *failures,
+                             struct fth_error *error)
 {
     failures->count = 0;
     check_pairs(gpu, failures);
     check_sharing(gpu, failures);
-    check_clock(gpu, failures);
+    return check_clock(gpu, failures, error);
 }
 
 /* ---- handling failures ---- */
@@ -192,14 +196,14 @@ static enum fth_status measure_again(struct fth_discovery *discovery,
 enum fth_status fth_discover_gates(struct fth_discovery *discovery, struct fth_error *error)
 {
     struct failures failures;
-    check(discovery->gpu, &failures);
+    FTH_TRY(check(discovery->gpu, &failures, error));
     for (size_t i = 0; i < failures.count; i++)
         fth_log_message(discovery->prober.log, FTH_LOG_WARNING, "%s.%s: %s; measuring again",
                         failures.items[i].element, failures.items[i].attribute,
                         failures.items[i].reason);
     if (failures.count) {
         FTH_TRY(measure_again(discovery, &failures, error));
-        check(discovery->gpu, &failures);
+        FTH_TRY(check(discovery->gpu, &failures, error));
     }
     for (size_t i = 0; i < failures.count; i++) {
         const struct failure *failure = &failures.items[i];

@@ -78,6 +78,13 @@ static enum fth_status note_figure(struct fth_gpu *gpu, const struct fth_note *n
     return fth_note(gpu, &ns, error);
 }
 
+enum fth_source fth_note_source(const struct fth_gpu *gpu)
+{
+    const char *backend = fth_gpu_text(gpu, "device", "backend");
+    return backend && strcmp(backend, "simulated") == 0 ? FTH_SOURCE_SIMULATED
+                                                        : FTH_SOURCE_MEASURED;
+}
+
 enum fth_status fth_note(struct fth_gpu *gpu, const struct fth_note *note, struct fth_error *error)
 {
     if (note->figure)
@@ -91,7 +98,7 @@ enum fth_status fth_note(struct fth_gpu *gpu, const struct fth_note *note, struc
     attribute.texts = note->texts;
     attribute.numbers = note->numbers;
     attribute.count = note->count;
-    attribute.source = note->source == FTH_SOURCE_NONE ? FTH_SOURCE_MEASURED : note->source;
+    attribute.source = note->source == FTH_SOURCE_NONE ? fth_note_source(gpu) : note->source;
     attribute.method = note->method;
     attribute.note = note->note;
     if (attribute.kind == FTH_NUMBER)

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Returns what else the reader must know about a figure, as the end of its note. */
 static const char *extra_note(enum fth_bandwidth_target target)
@@ -36,6 +37,17 @@ static enum fth_status find_rate(struct fth_discovery *discovery, enum fth_bandw
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, element, attribute, status, error);
     return fth_note_rate(discovery->gpu, target, &found, error);
+}
+
+/* Whether the size of a cache of the SMs is unknown. The arrays would then be too small for the
+ * launch shapes with the highest bandwidth. */
+static bool lacks_size(const struct fth_gpu *gpu, const char *element)
+{
+    static const char *const caches[] = {"l1", "readonly", "texture", "constant_l1"};
+    for (size_t i = 0; i < FTH_COUNT(caches); i++)
+        if (strcmp(element, caches[i]) == 0)
+            return !fth_gpu_attribute(gpu, element, "size_bytes");
+    return false;
 }
 
 enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target target,
@@ -85,7 +97,10 @@ enum fth_status fth_discover_rates(struct fth_discovery *discovery, struct fth_e
         char what[48];
         snprintf(what, sizeof what, "bandwidth of %s", element);
         fth_discovery_report_step(discovery, what, (double)i / FTH_BANDWIDTH_TARGETS);
-        FTH_TRY(find_rate(discovery, target, error));
+        FTH_TRY(lacks_size(discovery->gpu, element)
+                    ? fth_note_unknown(discovery->gpu, element, fth_bandwidth_attribute(target),
+                                       "the size of the cache is unknown", error)
+                    : find_rate(discovery, target, error));
     }
     return FTH_OK;
 }

@@ -62,6 +62,9 @@ static enum fth_status find_latency(struct fth_discovery *discovery, struct cach
 
 /* ---- structure ---- */
 
+static const char interrupted_reason[] =
+    "repeated walks contradict each other; another program seems to use the GPU";
+
 static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
                                      const struct fth_capacity *capacity, struct fth_error *error)
 {
@@ -86,7 +89,9 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
                    "of several"},
         {.attribute = "full_miss_bytes",
          .number = (double)capacity->full_miss_bytes,
-         .confidence = &capacity->full_miss_confidence,
+         .interval = (const double[]){(double)capacity->full_miss_low_bytes,
+                                      (double)capacity->full_miss_bytes},
+         .confidence = &capacity->confidence,
          .method = "the smallest footprint without a hit"},
     };
     for (size_t i = 0; i < FTH_COUNT(notes); i++) {
@@ -96,15 +101,13 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
         if (note.number > 0) /* 0: not found */
             FTH_TRY(fth_note(gpu, &note, error));
     }
-    if (capacity->resident_bytes == 0)
-        FTH_TRY(fth_note_unknown(gpu, element, "resident_bytes",
-                                 "reverse walks hit less than half of what fits, or differ by more "
-                                 "than the policy explains: something else used the cache",
-                                 error));
-    if (capacity->full_miss_bytes == 0)
+    if (!capacity->resident_bytes)
+        FTH_TRY(fth_note_unknown(gpu, element, "resident_bytes", interrupted_reason, error));
+    if (!capacity->full_miss_bytes)
         FTH_TRY(fth_note_unknown(gpu, element, "full_miss_bytes",
-                                 "no footprint up to twice the size is without a hit, or repeated "
-                                 "walks contradict each other",
+                                 capacity->full_miss_interrupted
+                                     ? interrupted_reason
+                                     : "no footprint up to twice the size misses with every load",
                                  error));
     return FTH_OK;
 }

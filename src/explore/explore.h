@@ -72,6 +72,7 @@ struct fth_exploration {
     size_t study_count, study_capacity;
     struct fth_explore_setting *settings; /* of all studies */
     size_t setting_count, setting_capacity;
+    uint64_t max_instructions; /* of a warp, in launches that are traced; 0: the default */
 
     /* Set by fth_plan_complete. */
     size_t points;
@@ -176,8 +177,11 @@ struct fth_points {
     size_t good_bytes;     /* size of the text up to its last line break */
 };
 
-FTH_MUST_USE enum fth_status fth_points_read(const char *path, struct fth_points *points,
-                                             struct fth_error *error);
+/* Reads a file of at most `max_bytes`. */
+FTH_MUST_USE enum fth_status fth_points_read(const char *path, uint64_t max_bytes,
+                                             struct fth_points *points, struct fth_error *error);
+/* Fails with FTH_INVALID: the files `name` are larger than the limit. */
+enum fth_status fth_points_too_large(const char *name, uint64_t max_bytes, struct fth_error *error);
 /* The same for a text in memory, of which it takes ownership. `path` is used in errors. */
 FTH_MUST_USE enum fth_status fth_points_parse(const char *path, struct fth_buffer *text,
                                               struct fth_points *points, struct fth_error *error);
@@ -190,13 +194,20 @@ FTH_MUST_USE enum fth_status fth_points_join(struct fth_points *parts, const cha
 /* The file that a shard writes its finished points to. */
 struct fth_output;
 
-/* Opens or creates the file of a shard. Points that it contains already are kept. With a NULL path
- * the points are only kept in memory. FTH_INVALID if the file is that of another exploration or
- * shard, FTH_IO if another process has locked it. */
+/* Which file to write, and for which shard. */
+struct fth_output_plan {
+    const char *path; /* NULL: the points are only kept in memory */
+    size_t shard, shards;
+    uint64_t max_bytes; /* maximum size of an existing file */
+    const struct fth_log *log;
+};
+
+/* Opens or creates the file of a shard. Points that it contains already are kept. FTH_INVALID if
+ * the file is that of another exploration or shard, is compressed or is too large, FTH_UNAVAILABLE
+ * if another process has locked it; the file is not changed then. */
 FTH_MUST_USE enum fth_status fth_output_open(const struct fth_exploration *exploration,
-                                             const char *path, size_t shard, size_t shards,
-                                             const struct fth_log *log, struct fth_output **output,
-                                             struct fth_error *error);
+                                             const struct fth_output_plan *plan,
+                                             struct fth_output **output, struct fth_error *error);
 bool fth_output_has(const struct fth_output *output, size_t point);
 size_t fth_output_count(const struct fth_output *output);
 /* Adds the line of a point (malloced, without its line break), and takes ownership of it. The line
@@ -223,13 +234,5 @@ FTH_MUST_USE enum fth_status fth_explore_bundles(const struct fth_exploration *e
                                                  size_t *jobs, size_t count, unsigned threads,
                                                  struct fth_bundle **bundles, size_t *bundle_count,
                                                  struct fth_error *error);
-
-/* ---- explore_run.c ---- */
-
-/* Returns the jobs of a shard that have points missing in the output. The caller frees them. */
-FTH_MUST_USE enum fth_status fth_explore_jobs(const struct fth_exploration *exploration,
-                                              const struct fth_output *output, size_t shard,
-                                              size_t shards, size_t **jobs, size_t *count,
-                                              struct fth_error *error);
 
 #endif

@@ -30,7 +30,8 @@ struct pool {
 
 /* ---- jobs ---- */
 
-enum fth_status fth_explore_jobs(const struct fth_exploration *exploration,
+/* Returns the jobs of a shard that have points missing in the output. The caller frees them. */
+static enum fth_status list_jobs(const struct fth_exploration *exploration,
                                  const struct fth_output *output, size_t shard, size_t shards,
                                  size_t **jobs, size_t *count, struct fth_error *error)
 {
@@ -199,13 +200,18 @@ static unsigned cores(void)
     return count > 0 && count < 4096 ? (unsigned)count : 1;
 }
 
-/* Copies the finished points to the outcome. Without memory, outcome->text stays NULL. */
-static void take_text(const struct fth_output *output, struct fth_explore_outcome *outcome)
+/* Copies the finished points to the outcome, also if the exploration has failed with `status`.
+ * Returns the first failure. */
+static enum fth_status take_text(const struct fth_output *output,
+                                 struct fth_explore_outcome *outcome, enum fth_status status,
+                                 struct fth_error *error)
 {
     struct fth_buffer text = {0};
     fth_output_text(output, &text);
-    if (fth_buffer_take(&text, &outcome->text, &outcome->size, NULL) != FTH_OK)
-        fth_buffer_fini(&text);
+    const enum fth_status taken =
+        fth_buffer_take(&text, &outcome->text, &outcome->size, status == FTH_OK ? error : NULL);
+    fth_buffer_fini(&text);
+    return status == FTH_OK ? taken : status;
 }
 
 enum fth_status fth_explore_run(struct fth_exploration *exploration,
@@ -228,10 +234,15 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
     if (shard < 1 || shard > shards)
         return fth_fail(error, FTH_INVALID, operation, NULL, "there is no shard %zu of %zu", shard,
                         shards);
-    FTH_TRY(
-        fth_output_open(exploration, options->output, shard, shards, options->log, &output, error));
+    const struct fth_output_plan plan = {.path = options->output,
+                                         .shard = shard,
+                                         .shards = shards,
+                                         .max_bytes = options->max_bytes ? options->max_bytes
+                                                                         : FTH_MAX_POINTS_BYTES,
+                                         .log = options->log};
+    FTH_TRY(fth_output_open(exploration, &plan, &output, error));
     enum fth_status status =
-        fth_explore_jobs(exploration, output, shard, shards, &jobs, &pool.count, error);
+        list_jobs(exploration, output, shard, shards, &jobs, &pool.count, error);
     if (status == FTH_OK)
         status = fth_explore_bundles(exploration, jobs, pool.count, threads, &bundles,
                                      &pool.bundle_count, error);
@@ -249,7 +260,7 @@ enum fth_status fth_explore_run(struct fth_exploration *exploration,
     if (status == FTH_OK)
         status = fth_output_finish(output, error);
 out:
-    take_text(output, outcome);
+    status = take_text(output, outcome, status, error);
     free(jobs);
     free(bundles);
     fth_output_close(output);

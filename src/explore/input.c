@@ -94,11 +94,13 @@ static void put_key(struct fth_buffer *key, const char *path,
 }
 
 /* Opens the trace and reads it once. The caller closes the input, also after a failure. */
-static enum fth_status load(struct fth_input *input, const char *path,
-                            const struct fth_launch_options *options, const struct fth_log *log,
-                            struct fth_error *error)
+static enum fth_status load(const struct fth_exploration *exploration, struct fth_input *input,
+                            const char *path, const struct fth_launch_options *options,
+                            const struct fth_log *log, struct fth_error *error)
 {
-    const struct fth_trace_options trace = FTH_TRACE_OPTIONS(.launch = options, .log = log);
+    const struct fth_trace_options trace =
+        FTH_TRACE_OPTIONS(.launch = options, .log = log,
+                          .max_instructions = exploration->max_instructions);
     FTH_TRY(fth_trace_obtain(path, &trace, &input->trace, error));
     if (fth_trace_truncated(input->trace))
         return fth_fail(error, FTH_INVALID, operation, path,
@@ -165,7 +167,7 @@ enum fth_status fth_input_open(struct fth_exploration *exploration, const char *
     for (*number = 0; *number < exploration->input_count; ++*number)
         if (strcmp(exploration->inputs[*number].key, key.data) == 0)
             goto out;
-    status = load(&input, path, given, log, error);
+    status = load(exploration, &input, path, given, log, error);
     if (status == FTH_OK)
         status = add_input(exploration, &input, path, key.data, number, error);
     else

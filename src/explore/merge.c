@@ -94,7 +94,8 @@ static enum fth_status check_complete(const struct merging *merging, struct fth_
     struct fth_buffer list = {0};
     list_missing_shards(merging, &list);
     enum fth_status status =
-        list.size
+        list.failed ? fth_no_memory(error, operation, NULL)
+        : list.size
             ? fth_fail(
                   error, FTH_INCONCLUSIVE, operation, NULL,
                   "%zu of %zu points are missing, the first is %zu: no file of shard %s was given",
@@ -162,25 +163,35 @@ out:
     return status;
 }
 
-enum fth_status fth_merge(const char *const *paths, size_t count, bool partial,
-                          const struct fth_log *log, char **text, size_t *size,
+enum fth_status fth_merge(const char *const *paths, size_t count,
+                          const struct fth_merge_options *given, char **text, size_t *size,
                           struct fth_error *error)
 {
-    enum fth_status status = FTH_OK;
+    struct fth_merge_options options;
     size_t read = 0;
+    uint64_t bytes = 0;
     *text = NULL;
     *size = 0;
+    enum fth_status status =
+        fth_options_read("fth_merge_options", given, &options, sizeof options, error);
+    if (status != FTH_OK)
+        return status;
+    const uint64_t max_bytes = options.max_bytes ? options.max_bytes : FTH_MAX_POINTS_BYTES;
     if (count == 0)
         return fth_fail(error, FTH_INVALID, operation, NULL, "no files to merge");
     struct fth_points *parts = calloc(count, sizeof *parts);
     if (!parts)
         return fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
-        status = fth_points_read(paths[i], &parts[i], error);
+        status = fth_points_read(paths[i], max_bytes, &parts[i], error);
         read += status == FTH_OK;
+        bytes += status == FTH_OK ? parts[i].text.size : 0;
+        if (bytes > max_bytes)
+            status = fth_points_too_large("all files together", max_bytes, error);
     }
     if (status == FTH_OK)
-        status = fth_points_join(parts, paths, count, partial, log, text, size, error);
+        status =
+            fth_points_join(parts, paths, count, options.partial, options.log, text, size, error);
     for (size_t i = 0; i < read; i++)
         fth_points_fini(&parts[i]);
     free(parts);

@@ -16,9 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Limit for the size of a file that is read; in practice there is none. */
-#define MAX_FILE_BYTES (SIZE_MAX / 4)
-
 /* ---- reading ---- */
 
 void fth_points_fini(struct fth_points *points)
@@ -51,11 +48,11 @@ static enum fth_status read_header(const char *path, struct fth_points *points,
     if (!end || !fth_line_verify(points->text.data, size))
         return fth_fail(error, FTH_INVALID, "read points", path,
                         "not a file of 'fathom explore': its first line is missing or damaged");
-    json_t *root = NULL;
-    FTH_TRY(fth_json_parse(path, points->text.data, size, &root, error));
+    struct fth_json_document document = {0};
+    FTH_TRY(fth_json_parse(path, points->text.data, size, &document, error));
     enum fth_status status = FTH_OK;
-    const char *shard = json_string_value(json_object_get(root, "shard"));
-    const json_int_t count = json_integer_value(json_object_get(root, "points"));
+    const char *shard = fth_json_string(fth_json_get(document.root, "shard"));
+    const int64_t count = fth_json_integer(fth_json_get(document.root, "points"));
     points->header_size = size;
     points->description_size = find_description(points->text.data, size, &points->identity);
     struct fth_shard part = {1, 1, NULL};
@@ -65,7 +62,7 @@ static enum fth_status read_header(const char *path, struct fth_points *points,
     points->header_points = (size_t)count;
     points->shard = part.number;
     points->shards = part.count;
-    json_decref(root);
+    fth_json_fini(&document);
     return status;
 }
 
@@ -114,12 +111,24 @@ enum fth_status fth_points_parse(const char *path, struct fth_buffer *text,
     return status;
 }
 
-enum fth_status fth_points_read(const char *path, struct fth_points *points,
+static struct fth_file_limit limit_of(uint64_t max_bytes)
+{
+    return (struct fth_file_limit){"files of points", (size_t)max_bytes, "--max-bytes"};
+}
+
+enum fth_status fth_points_too_large(const char *name, uint64_t max_bytes, struct fth_error *error)
+{
+    const struct fth_file_limit limit = limit_of(max_bytes);
+    return fth_file_too_large(name, &limit, error);
+}
+
+enum fth_status fth_points_read(const char *path, uint64_t max_bytes, struct fth_points *points,
                                 struct fth_error *error)
 {
+    const struct fth_file_limit limit = limit_of(max_bytes);
     struct fth_buffer text = {0};
     *points = (struct fth_points){0};
-    enum fth_status status = fth_file_read(path, MAX_FILE_BYTES, &text, error);
+    enum fth_status status = fth_file_read(path, &limit, &text, error);
     if (status == FTH_OK)
         status = fth_points_parse(path, &text, points, error);
     fth_buffer_fini(&text);
@@ -199,8 +208,8 @@ static bool in_order(const struct fth_points *points, size_t *last)
 /* Checks that a file contains points of this shard of this exploration. */
 static enum fth_status check_points(const struct fth_output *output,
                                     const struct fth_points *points,
-                                    const struct fth_exploration *exploration, size_t shard,
-                                    size_t shards, struct fth_error *error)
+                                    const struct fth_exploration *exploration,
+                                    const struct fth_output_plan *plan, struct fth_error *error)
 {
     if (points->identity != exploration->identity || points->header_points != exploration->points)
         return fth_fail(
@@ -208,10 +217,10 @@ static enum fth_status check_points(const struct fth_output *output,
             "it holds another exploration (%016llx, not %016llx): traces, parameters, values "
             "or the version of fathom differ; choose another file with -o",
             (unsigned long long)points->identity, (unsigned long long)exploration->identity);
-    if (points->shard != shard || points->shards != shards)
+    if (points->shard != plan->shard || points->shards != plan->shards)
         return fth_fail(error, FTH_INVALID, "explore", output->path,
                         "it holds shard %zu of %zu, but this is shard %zu of %zu", points->shard,
-                        points->shards, shard, shards);
+                        points->shards, plan->shard, plan->shards);
     return FTH_OK;
 }
 
@@ -232,20 +241,24 @@ static enum fth_status copy_lines(struct fth_output *output, const struct fth_po
     return FTH_OK;
 }
 
-/* Loads the points of an existing file, and truncates it after its last complete line. */
+/* Loads the points of an existing file, and truncates it after its last complete line. A compressed
+ * file is refused: lines cannot be appended to it. */
 static enum fth_status resume(struct fth_output *output, const struct fth_exploration *exploration,
-                              size_t shard, size_t shards, const struct fth_log *log,
-                              struct fth_error *error)
+                              const struct fth_output_plan *plan, struct fth_error *error)
 {
     struct fth_points points;
-    FTH_TRY(fth_points_read(output->path, &points, error));
-    enum fth_status status = check_points(output, &points, exploration, shard, shards, error);
+    if (fth_file_is_compressed(output->fd))
+        return fth_fail(error, FTH_INVALID, "explore", output->path,
+                        "points cannot be added to a compressed file; decompress it with 'zstd -d' "
+                        "or choose another file with -o");
+    FTH_TRY(fth_points_read(output->path, plan->max_bytes, &points, error));
+    enum fth_status status = check_points(output, &points, exploration, plan, error);
     if (status == FTH_OK)
         status = copy_lines(output, &points, error);
     if (status != FTH_OK)
         goto out;
     if (points.damaged)
-        fth_log_message(log, FTH_LOG_WARNING,
+        fth_log_message(plan->log, FTH_LOG_WARNING,
                         "%s: %zu line%s cut off or damaged; these points are computed again",
                         output->path, points.damaged, points.damaged == 1 ? " is" : "s are");
     output->ordered = in_order(&points, &output->last);
@@ -258,8 +271,8 @@ out:
 }
 
 static enum fth_status open_file(struct fth_output *output,
-                                 const struct fth_exploration *exploration, size_t shard,
-                                 size_t shards, const struct fth_log *log, struct fth_error *error)
+                                 const struct fth_exploration *exploration,
+                                 const struct fth_output_plan *plan, struct fth_error *error)
 {
     struct statx info;
     output->fd = open(output->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -267,17 +280,18 @@ static enum fth_status open_file(struct fth_output *output,
         return fth_fail(error, FTH_IO, "write", output->path, "%s", strerror(errno));
     output->regular = S_ISREG(info.stx_mode);
     if (output->regular && flock(output->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return fth_fail(error, FTH_IO, "explore", output->path,
+        return fth_fail(error, FTH_UNAVAILABLE, "explore", output->path,
                         "another process is writing to it; was this shard started twice?");
     if (output->regular && info.stx_size > 0)
-        return resume(output, exploration, shard, shards, log, error);
+        return resume(output, exploration, plan, error);
     return append(output, output->header, output->header_size) ? FTH_OK : fail_write(output, error);
 }
 
-enum fth_status fth_output_open(const struct fth_exploration *exploration, const char *path,
-                                size_t shard, size_t shards, const struct fth_log *log,
-                                struct fth_output **out, struct fth_error *error)
+enum fth_status fth_output_open(const struct fth_exploration *exploration,
+                                const struct fth_output_plan *plan, struct fth_output **out,
+                                struct fth_error *error)
 {
+    const char *path = plan->path;
     struct fth_output *output = calloc(1, sizeof *output);
     struct fth_buffer header = {0};
     *out = NULL;
@@ -292,11 +306,11 @@ enum fth_status fth_output_open(const struct fth_exploration *exploration, const
     enum fth_status status = FTH_OK;
     if (!output->lines || !output->sizes || (path && !output->path))
         status = fth_no_memory(error, "explore", path);
-    fth_line_header(&header, exploration->header, exploration->identity, shard, shards);
+    fth_line_header(&header, exploration->header, exploration->identity, plan->shard, plan->shards);
     if (status == FTH_OK)
         status = fth_buffer_take(&header, &output->header, &output->header_size, error);
     if (status == FTH_OK && path)
-        status = open_file(output, exploration, shard, shards, log, error);
+        status = open_file(output, exploration, plan, error);
     fth_buffer_fini(&header);
     if (status == FTH_OK)
         *out = output;

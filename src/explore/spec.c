@@ -12,10 +12,18 @@
 #include "base/json.h"
 #include "explore/explore.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char operation[] = "read exploration";
+
+/* Maximum size of a file with studies in bytes, and maximum number of values of an axis. Chosen:
+ * the preset has two kilobytes and at most seven values per axis. */
+#define MAX_SPEC_BYTES ((size_t)16 << 20)
+enum { MAX_VALUES = 64 };
+_Static_assert(MAX_VALUES == 64, "the message of read_axes states this limit");
 
 /* What the functions of this file share. `name` is used in errors; `folder` is where traces are. */
 struct reader {
@@ -32,23 +40,22 @@ static enum fth_status refuse(const struct reader *reader, const char *where, co
 }
 
 /* Converts a JSON string or number to text. Returns false for other values. */
-static bool value_text(const json_t *value, char *text, size_t size)
+static bool value_text(const struct fth_json *value, char *text, size_t size)
 {
-    if (json_is_string(value))
-        snprintf(text, size, "%s", json_string_value(value));
-    else if (json_is_number(value))
-        fth_number_format(json_number_value(value), text, size);
-    return json_is_string(value) || json_is_number(value);
+    if (fth_json_is(value, FTH_JSON_TEXT))
+        snprintf(text, size, "%s", fth_json_string(value));
+    else if (fth_json_is_number(value))
+        fth_number_format(fth_json_double(value), text, size);
+    return fth_json_is(value, FTH_JSON_TEXT) || fth_json_is_number(value);
 }
 
-static enum fth_status read_settings(const struct reader *reader, json_t *settings,
+static enum fth_status read_settings(const struct reader *reader, const struct fth_json *settings,
                                      struct fth_study *study)
 {
-    const char *name;
-    json_t *value;
-    if (settings && !json_is_object(settings))
+    if (settings && !fth_json_is(settings, FTH_JSON_OBJECT))
         return refuse(reader, "set", "must be an object");
-    json_object_foreach (settings, name, value) {
+    FTH_JSON_EACH_MEMBER (value, settings) {
+        const char *name = value->key;
         char text[128];
         if (!value_text(value, text, sizeof text))
             return refuse(reader, name, "must be a string or a number");
@@ -57,24 +64,24 @@ static enum fth_status read_settings(const struct reader *reader, json_t *settin
     return FTH_OK;
 }
 
-static enum fth_status read_axes(const struct reader *reader, json_t *vary, struct fth_study *study)
+static enum fth_status read_axes(const struct reader *reader, const struct fth_json *vary,
+                                 struct fth_study *study)
 {
-    const char *names;
-    json_t *list, *value;
-    if (vary && !json_is_object(vary))
+    if (vary && !fth_json_is(vary, FTH_JSON_OBJECT))
         return refuse(reader, "vary", "must be an object");
-    json_object_foreach (vary, names, list) {
-        char texts[64][128];
-        const char *values[64];
-        size_t i;
-        if (!json_is_array(list) || json_array_size(list) > 64)
+    FTH_JSON_EACH_MEMBER (list, vary) {
+        char texts[MAX_VALUES][128];
+        const char *names = list->key, *values[MAX_VALUES];
+        size_t i = 0;
+        if (!fth_json_is(list, FTH_JSON_LIST) || fth_json_count(list) > MAX_VALUES)
             return refuse(reader, names, "must be a list of at most 64 values");
-        json_array_foreach (list, i, value) {
+        FTH_JSON_EACH_ITEM (value, list) {
             values[i] = texts[i];
             if (!value_text(value, texts[i], sizeof texts[i]))
                 return refuse(reader, names, "its values must be strings or numbers");
+            i++;
         }
-        FTH_TRY(fth_study_vary(reader->exploration, study, names, values, json_array_size(list),
+        FTH_TRY(fth_study_vary(reader->exploration, study, names, values, fth_json_count(list),
                                reader->error));
     }
     return FTH_OK;
@@ -89,83 +96,95 @@ static enum fth_status read_trace(const struct reader *reader, const char *text,
     const int size = blank ? (int)(blank - text) : (int)strlen(text);
     char path[4096];
     size_t number;
+    int fd;
     snprintf(path, sizeof path, "%s%s%.*s", *text == '/' ? "" : reader->folder,
              *text == '/' ? "" : "/", size, text);
+    /* The author of the file cannot make fathom wait for a pipe. */
+    FTH_TRY(fth_file_open_regular(path, &fd, reader->error));
+    close(fd);
     FTH_TRY(fth_input_open(reader->exploration, path, &reader->launch, reader->log, &number,
                            reader->error));
     return fth_study_input(reader->exploration, study, number, blank ? blank + 1 : NULL,
                            reader->error);
 }
 
-static enum fth_status read_study(const struct reader *reader, json_t *object, json_t *common)
+static enum fth_status read_study(const struct reader *reader, const struct fth_json *object,
+                                  const struct fth_json *common)
 {
     static const char *const known[] = {"name", "about", "traces", "set", "vary", "l1_off"};
-    const char *name = json_string_value(json_object_get(object, "name")), *key;
-    json_t *traces = json_object_get(object, "traces"), *trace;
-    size_t i;
-    if (!json_is_object(object) || !name || !*name || !json_is_array(traces))
+    const char *name = fth_json_string(fth_json_get(object, "name"));
+    const struct fth_json *traces = fth_json_get(object, "traces");
+    if (!fth_json_is(object, FTH_JSON_OBJECT) || !name || !*name ||
+        !fth_json_is(traces, FTH_JSON_LIST))
         return refuse(reader, "studies",
                       "each study must be an object with a name and a list of traces");
-    json_object_foreach (object, key, trace) {
+    FTH_JSON_EACH_MEMBER (member, object) {
         bool found = false;
-        for (i = 0; i < FTH_COUNT(known); i++)
-            found = found || strcmp(key, known[i]) == 0;
+        for (size_t i = 0; i < FTH_COUNT(known); i++)
+            found = found || strcmp(member->key, known[i]) == 0;
         if (!found)
-            return refuse(reader, key,
+            return refuse(reader, member->key,
                           "unknown key; a study has name, about, traces, set, vary, l1_off");
     }
     struct fth_study *study = fth_study_add(reader->exploration, name);
     if (!study)
         return fth_no_memory(reader->error, operation, reader->name);
-    study->l1_off = json_is_true(json_object_get(object, "l1_off"));
+    study->l1_off = fth_json_is(fth_json_get(object, "l1_off"), FTH_JSON_TRUE);
     FTH_TRY(read_settings(reader, common, study));
-    FTH_TRY(read_settings(reader, json_object_get(object, "set"), study));
-    FTH_TRY(read_axes(reader, json_object_get(object, "vary"), study));
-    json_array_foreach (traces, i, trace) {
-        if (!json_is_string(trace))
+    FTH_TRY(read_settings(reader, fth_json_get(object, "set"), study));
+    FTH_TRY(read_axes(reader, fth_json_get(object, "vary"), study));
+    FTH_JSON_EACH_ITEM (trace, traces) {
+        if (!fth_json_is(trace, FTH_JSON_TEXT))
             return refuse(reader, name, "traces must be strings");
-        FTH_TRY(read_trace(reader, json_string_value(trace), study));
+        FTH_TRY(read_trace(reader, fth_json_string(trace), study));
     }
     return FTH_OK;
 }
 
 static enum fth_status read_text(const struct reader *reader, const char *text, size_t size)
 {
-    json_t *root = NULL, *study;
-    size_t i;
-    FTH_TRY(fth_json_parse(reader->name, text, size, &root, reader->error));
+    struct fth_json_document document = {0};
+    FTH_TRY(fth_json_parse(reader->name, text, size, &document, reader->error));
+    const struct fth_json *root = document.root;
     enum fth_status status = FTH_OK;
-    const char *schema = json_string_value(json_object_get(root, "schema"));
-    json_t *studies = json_object_get(root, "studies");
+    const char *schema = fth_json_string(fth_json_get(root, "schema"));
+    const struct fth_json *studies = fth_json_get(root, "studies");
     if (!schema || strcmp(schema, "fathom-exploration/1") != 0)
         status = refuse(reader, "schema", "must be fathom-exploration/1");
-    else if (!json_is_array(studies) || json_array_size(studies) == 0)
+    else if (!fth_json_is(studies, FTH_JSON_LIST) || fth_json_count(studies) == 0)
         status = refuse(reader, "studies", "must be a list with at least one study");
-    json_array_foreach (studies, i, study) {
+    FTH_JSON_EACH_ITEM (study, studies)
         if (status == FTH_OK)
-            status = read_study(reader, study, json_object_get(root, "set"));
-    }
-    json_decref(root);
+            status = read_study(reader, study, fth_json_get(root, "set"));
+    fth_json_fini(&document);
     return status;
 }
 
-/* The launch options of all traces of a file or preset: only sizes of launch files. */
-static struct fth_launch_options sizes_only(const char *const *sizes, size_t count)
+/* Copies those options that apply to all launch files of a file or preset. */
+static enum fth_status read_options(const struct fth_launch_options *given,
+                                    struct fth_launch_options *options, struct fth_error *error)
 {
-    return (struct fth_launch_options)FTH_LAUNCH_OPTIONS(.sizes = sizes, .size_count = count);
+    struct fth_launch_options known;
+    FTH_TRY(fth_options_read("fth_launch_options", given, &known, sizeof known, error));
+    *options = (struct fth_launch_options)FTH_LAUNCH_OPTIONS(.sizes = known.sizes,
+                                                             .size_count = known.size_count,
+                                                             .allow_files = known.allow_files);
+    return FTH_OK;
 }
 
 enum fth_status fth_explore_read(struct fth_exploration *exploration, const char *path,
-                                 const char *const *sizes, size_t size_count,
+                                 const struct fth_launch_options *options,
                                  const struct fth_log *log, struct fth_error *error)
 {
     struct fth_buffer content = {0};
     char folder[4096];
     const char *slash = strrchr(path, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    const struct reader reader = {exploration, path, folder, sizes_only(sizes, size_count),
-                                  log,         error};
-    enum fth_status status = fth_file_read(path, 1 << 24, &content, error);
+    struct reader reader = {
+        .exploration = exploration, .name = path, .folder = folder, .log = log, .error = error};
+    FTH_TRY(read_options(options, &reader.launch, error));
+    enum fth_status status =
+        fth_file_read(path, FTH_FILE_LIMIT("a file of studies", MAX_SPEC_BYTES), &content, error);
     if (status == FTH_OK)
         status = read_text(&reader, content.data ? content.data : "", content.size);
     fth_buffer_fini(&content);
@@ -173,11 +192,12 @@ enum fth_status fth_explore_read(struct fth_exploration *exploration, const char
 }
 
 enum fth_status fth_explore_preset(struct fth_exploration *exploration, const char *name,
-                                   const char *folder, const char *const *sizes, size_t size_count,
+                                   const char *folder, const struct fth_launch_options *options,
                                    const struct fth_log *log, struct fth_error *error)
 {
-    const struct reader reader = {exploration, name, folder, sizes_only(sizes, size_count),
-                                  log,         error};
+    struct reader reader = {
+        .exploration = exploration, .name = name, .folder = folder, .log = log, .error = error};
+    FTH_TRY(read_options(options, &reader.launch, error));
     for (size_t i = 0; i < fth_embedded_preset_count; i++)
         if (strcmp(fth_embedded_presets[i].name, name) == 0)
             return read_text(&reader, fth_embedded_presets[i].data, fth_embedded_presets[i].size);

@@ -278,6 +278,11 @@ void fth_explore_scope(struct fth_exploration *exploration, bool l1_off)
         study->l1_off = l1_off;
 }
 
+void fth_explore_max_instructions(struct fth_exploration *exploration, uint64_t max_instructions)
+{
+    exploration->max_instructions = max_instructions;
+}
+
 /* ---- points ---- */
 
 void fth_point_at(const struct fth_exploration *exploration, size_t number, struct fth_point *point)

@@ -70,7 +70,8 @@ static bool add_folder(struct fth_catalogue *catalogue, const char *folder)
         if (size == 0 || file->d_name[0] == '.')
             continue;
         char path[PATH_MAX];
-        if (snprintf(path, sizeof path, "%s/%s", folder, file->d_name) >= (int)sizeof path)
+        if (snprintf(path, sizeof path, "%s/%s", folder, file->d_name) >= (int)sizeof path ||
+            !fth_file_is_regular(path))
             continue;
         char *name = fth_arena_text(&catalogue->arena, file->d_name);
         struct entry entry = {name, fth_arena_text(&catalogue->arena, path), NULL};

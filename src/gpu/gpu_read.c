@@ -34,56 +34,60 @@ static void warn_unknown(struct reader *reader, const char *what, const char *tr
                     nearest ? nearest : "", nearest ? "'?)" : "");
 }
 
-static const char *type_name(const json_t *value)
+static const char *type_name(const struct fth_json *value)
 {
-    switch (json_typeof(value)) {
-    case JSON_OBJECT: return "an object";
-    case JSON_ARRAY: return "a list";
-    case JSON_STRING: return "a string";
-    case JSON_INTEGER:
-    case JSON_REAL: return "a number";
-    case JSON_TRUE:
-    case JSON_FALSE: return "a boolean";
+    switch (value->kind) {
+    case FTH_JSON_OBJECT: return "an object";
+    case FTH_JSON_LIST: return "a list";
+    case FTH_JSON_TEXT: return "a string";
+    case FTH_JSON_INTEGER:
+    case FTH_JSON_REAL: return "a number";
+    case FTH_JSON_TRUE:
+    case FTH_JSON_FALSE: return "a boolean";
     default: return "null";
     }
 }
 
-static enum fth_status wrong_type(struct reader *reader, const char *expected, const json_t *value)
+static enum fth_status wrong_type(struct reader *reader, const char *expected,
+                                  const struct fth_json *value)
 {
-    if (json_is_null(value))
+    if (fth_json_is(value, FTH_JSON_NULL))
         return refuse(reader, "null; omit unknown attributes and give the reason in \"unknown\"");
     return refuse(reader, "expected %s, found %s", expected, type_name(value));
 }
 
-static enum fth_status read_number(struct reader *reader, const json_t *value, double *number)
+static enum fth_status read_number(struct reader *reader, const struct fth_json *value,
+                                   double *number)
 {
-    if (!json_is_number(value))
+    if (!fth_json_is_number(value))
         return wrong_type(reader, "a number", value);
     /* Integers are compared as integers: converted to a double, 2^53 + 1 would become 2^53. */
-    bool exceeds = json_is_integer(value)
-                       ? llabs(json_integer_value(value)) > (long long)FTH_JSON_MAX_NUMBER
-                       : fabs(json_real_value(value)) > FTH_JSON_MAX_NUMBER;
+    const int64_t max = (int64_t)FTH_JSON_MAX_NUMBER;
+    bool exceeds = fth_json_is(value, FTH_JSON_INTEGER)
+                       ? value->integer > max || value->integer < -max
+                       : fabs(value->real) > FTH_JSON_MAX_NUMBER;
     if (exceeds)
         return refuse(reader,
                       "the number exceeds 2^53, which not all JSON readers represent exactly");
-    *number = json_number_value(value);
+    *number = fth_json_double(value);
     return FTH_OK;
 }
 
-static enum fth_status read_text(struct reader *reader, const json_t *value, const char **text)
+static enum fth_status read_text(struct reader *reader, const struct fth_json *value,
+                                 const char **text)
 {
-    if (!json_is_string(value))
+    if (!fth_json_is(value, FTH_JSON_TEXT))
         return wrong_type(reader, "a string", value);
-    *text = json_string_value(value);
+    *text = fth_json_string(value);
     return FTH_OK;
 }
 
-static enum fth_status read_list(struct reader *reader, const json_t *value,
+static enum fth_status read_list(struct reader *reader, const struct fth_json *value,
                                  struct fth_attribute *attribute)
 {
-    if (!json_is_array(value))
+    if (!fth_json_is(value, FTH_JSON_LIST))
         return wrong_type(reader, "a list", value);
-    size_t count = json_array_size(value);
+    size_t count = fth_json_count(value);
     /* The lists are needed only until fth_gpu_set copies them. They are allocated in the arena, so
      * that they need not be freed separately. */
     struct fth_arena *arena = &reader->gpu->arena;
@@ -92,12 +96,15 @@ static enum fth_status read_list(struct reader *reader, const json_t *value,
     if (!numbers || !texts)
         return fth_no_memory(reader->error, operation, reader->name);
     enum fth_status status = FTH_OK;
-    for (size_t i = 0; i < count && status == FTH_OK; i++) {
-        const json_t *item = json_array_get(value, i);
+    size_t i = 0;
+    FTH_JSON_EACH_ITEM (item, value) {
         size_t before = fth_json_path_index(&reader->path, i);
         status = attribute->kind == FTH_NUMBERS ? read_number(reader, item, &numbers[i])
                                                 : read_text(reader, item, &texts[i]);
         fth_json_path_back(&reader->path, before);
+        if (status != FTH_OK)
+            break;
+        i++;
     }
     attribute->count = count;
     attribute->numbers = numbers;
@@ -105,7 +112,7 @@ static enum fth_status read_list(struct reader *reader, const json_t *value,
     return status;
 }
 
-static enum fth_status read_value(struct reader *reader, const json_t *value,
+static enum fth_status read_value(struct reader *reader, const struct fth_json *value,
                                   struct fth_attribute *attribute)
 {
     switch (attribute->kind) {
@@ -116,16 +123,15 @@ static enum fth_status read_value(struct reader *reader, const json_t *value,
 }
 
 /* Reads an attribute in its object form: "value" and the fields of its provenance. */
-static enum fth_status read_provenance(struct reader *reader, const json_t *object,
+static enum fth_status read_provenance(struct reader *reader, const struct fth_json *object,
                                        struct fth_attribute *attribute)
 {
-    const json_t *value = json_object_get(object, "value");
+    const struct fth_json *value = fth_json_get(object, "value");
     if (!value)
         return refuse(reader, "the object has no \"value\"");
     enum fth_status status = read_value(reader, value, attribute);
-    const char *key;
-    json_t *field;
-    json_object_foreach ((json_t *)object, key, field) {
+    FTH_JSON_EACH_MEMBER (field, object) {
+        const char *key = field->key;
         const struct {
             const char *name;
             const char **text;
@@ -164,31 +170,32 @@ static enum fth_status read_provenance(struct reader *reader, const json_t *obje
 
 /* Keeps an unknown attribute as JSON text. It may be from a later version, or misspelt. */
 static enum fth_status read_raw(struct reader *reader, struct fth_gpu_section *section,
-                                const char *key, const json_t *value)
+                                const char *key, const struct fth_json *value)
 {
     warn_unknown(reader, "attribute", "kept unchanged",
                  fth_schema_suggest_attribute(section->name, key));
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
-    if (!text)
-        return fth_no_memory(reader->error, operation, reader->name);
+    enum { DIGITS = 17 }; /* enough for every double */
+    struct fth_buffer text = {0};
+    fth_json_write(&text, value, DIGITS, false);
     struct fth_attribute attribute = fth_attribute_make(key, FTH_RAW);
-    attribute.text = text;
-    enum fth_status status = fth_gpu_set(reader->gpu, section, &attribute, reader->error);
-    free(text);
+    attribute.text = text.data;
+    enum fth_status status = text.failed
+                                 ? fth_no_memory(reader->error, operation, reader->name)
+                                 : fth_gpu_set(reader->gpu, section, &attribute, reader->error);
+    fth_buffer_fini(&text);
     return status;
 }
 
 /* Reads an object that maps names to texts: the reasons why attributes of a section are unknown or,
  * if `section` is NULL, the references. `expected` describes the object in errors. */
 static enum fth_status read_named_texts(struct reader *reader, struct fth_gpu_section *section,
-                                        const json_t *object, const char *expected)
+                                        const struct fth_json *object, const char *expected)
 {
-    if (!json_is_object(object))
+    if (!fth_json_is(object, FTH_JSON_OBJECT))
         return wrong_type(reader, expected, object);
     enum fth_status status = FTH_OK;
-    const char *key;
-    json_t *value;
-    json_object_foreach ((json_t *)object, key, value) {
+    FTH_JSON_EACH_MEMBER (value, object) {
+        const char *key = value->key;
         const char *text = NULL;
         size_t before = fth_json_path_key(&reader->path, key);
         status = read_text(reader, value, &text);
@@ -203,26 +210,26 @@ static enum fth_status read_named_texts(struct reader *reader, struct fth_gpu_se
 }
 
 static enum fth_status read_attribute(struct reader *reader, struct fth_gpu_section *section,
-                                      const char *key, const json_t *value)
+                                      const char *key, const struct fth_json *value)
 {
     const struct fth_attribute_def *def = fth_schema_attribute(section->name, key);
     if (!def)
         return read_raw(reader, section, key, value);
     struct fth_attribute attribute = fth_attribute_make(key, def->kind);
-    FTH_TRY(json_is_object(value) ? read_provenance(reader, value, &attribute)
-                                  : read_value(reader, value, &attribute));
+    FTH_TRY(fth_json_is(value, FTH_JSON_OBJECT) ? read_provenance(reader, value, &attribute)
+                                                : read_value(reader, value, &attribute));
     return fth_gpu_set(reader->gpu, section, &attribute, reader->error);
 }
 
-static enum fth_status read_section(struct reader *reader, const char *name, const json_t *object)
+static enum fth_status read_section(struct reader *reader, const char *name,
+                                    const struct fth_json *object)
 {
     struct fth_gpu_section *section = fth_gpu_section(reader->gpu, name);
-    if (!json_is_object(object))
+    if (!fth_json_is(object, FTH_JSON_OBJECT))
         return wrong_type(reader, "an object", object);
     enum fth_status status = FTH_OK;
-    const char *key;
-    json_t *value;
-    json_object_foreach ((json_t *)object, key, value) {
+    FTH_JSON_EACH_MEMBER (value, object) {
+        const char *key = value->key;
         size_t before = fth_json_path_key(&reader->path, key);
         status =
             strcmp(key, "unknown") == 0
@@ -235,14 +242,13 @@ static enum fth_status read_section(struct reader *reader, const char *name, con
     return status;
 }
 
-static enum fth_status read_elements(struct reader *reader, const json_t *object)
+static enum fth_status read_elements(struct reader *reader, const struct fth_json *object)
 {
-    if (!json_is_object(object))
+    if (!fth_json_is(object, FTH_JSON_OBJECT))
         return wrong_type(reader, "an object", object);
     enum fth_status status = FTH_OK;
-    const char *key;
-    json_t *value;
-    json_object_foreach ((json_t *)object, key, value) {
+    FTH_JSON_EACH_MEMBER (value, object) {
+        const char *key = value->key;
         size_t before = fth_json_path_key(&reader->path, key);
         if (!fth_schema_element(key))
             warn_unknown(reader, "element", "kept unchanged", fth_schema_suggest_element(key));
@@ -256,11 +262,11 @@ static enum fth_status read_elements(struct reader *reader, const json_t *object
     return status;
 }
 
-static enum fth_status read_document(struct reader *reader, const json_t *root)
+static enum fth_status read_document(struct reader *reader, const struct fth_json *root)
 {
-    if (!json_is_object(root))
+    if (!fth_json_is(root, FTH_JSON_OBJECT))
         return wrong_type(reader, "an object", root);
-    const char *schema = json_string_value(json_object_get(root, "schema"));
+    const char *schema = fth_json_string(fth_json_get(root, "schema"));
     if (!schema || strcmp(schema, "fathom-gpu/1") != 0) {
         fth_json_path_key(&reader->path, "schema");
         return schema ? refuse(reader, "'%s' is not supported; this version reads fathom-gpu/1",
@@ -269,14 +275,13 @@ static enum fth_status read_document(struct reader *reader, const json_t *root)
     }
     static const char *const required[] = {"device", "elements"};
     for (size_t i = 0; i < FTH_COUNT(required); i++)
-        if (!json_object_get(root, required[i])) {
+        if (!fth_json_get(root, required[i])) {
             fth_json_path_key(&reader->path, required[i]);
             return refuse(reader, "missing");
         }
     enum fth_status status = FTH_OK;
-    const char *key;
-    json_t *value;
-    json_object_foreach ((json_t *)root, key, value) {
+    FTH_JSON_EACH_MEMBER (value, root) {
+        const char *key = value->key;
         size_t before = fth_json_path_key(&reader->path, key);
         if (strcmp(key, "device") == 0 || strcmp(key, "noise") == 0)
             status = read_section(reader, key, value);
@@ -298,15 +303,15 @@ enum fth_status fth_gpu_read_text(const char *name, const char *text, size_t siz
                                   struct fth_error *error)
 {
     *gpu = NULL;
-    json_t *root = NULL;
+    struct fth_json_document document = {0};
     struct reader reader = {.name = name, .log = log, .error = error};
-    enum fth_status status = fth_json_parse(name, text, size, &root, error);
+    enum fth_status status = fth_json_parse(name, text, size, &document, error);
     if (status != FTH_OK || (status = fth_gpu_create(&reader.gpu, error)) != FTH_OK ||
-        (status = read_document(&reader, root)) != FTH_OK)
+        (status = read_document(&reader, document.root)) != FTH_OK)
         goto out;
     status = fth_gpu_check(reader.gpu, operation, name, error);
 out:
-    json_decref(root);
+    fth_json_fini(&document);
     if (status == FTH_OK)
         *gpu = reader.gpu;
     else
@@ -319,7 +324,8 @@ enum fth_status fth_gpu_read_file(const char *path, const struct fth_log *log, s
 {
     *gpu = NULL;
     struct fth_buffer content = {0};
-    enum fth_status status = fth_file_read(path, MAX_DESCRIPTION_BYTES, &content, error);
+    enum fth_status status = fth_file_read(
+        path, FTH_FILE_LIMIT("a GPU description", MAX_DESCRIPTION_BYTES), &content, error);
     if (status == FTH_OK)
         status = fth_gpu_read_text(strcmp(path, "-") == 0 ? "standard input" : path,
                                    content.data ? content.data : "", content.size, log, gpu, error);

@@ -255,6 +255,7 @@ static const char *const source_names[] = {
     [FTH_SOURCE_DRIVER] = "driver",
     [FTH_SOURCE_DERIVED] = "derived",
     [FTH_SOURCE_PUBLISHED] = "published",
+    [FTH_SOURCE_SIMULATED] = "simulated",
 };
 
 const char *fth_source_name(enum fth_source source)

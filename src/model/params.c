@@ -535,23 +535,45 @@ static enum fth_status set_key(struct fth_model_params *params, size_t key, cons
     return FTH_OK;
 }
 
+/* Checks that the numbers of the description are in the range of their parameters. */
+static enum fth_status check_description(const struct fth_model_params *params,
+                                         struct fth_error *error)
+{
+    for (size_t key = 0; key < FTH_MODEL_KEYS; key++) {
+        const struct parameter_row *row = row_at(key);
+        const struct fth_model_value *value = &params->values[key];
+        char name[40];
+        if (value->source != FTH_MODEL_DESCRIPTION || row->kind == WORD || row->kind == TEXT ||
+            !(value->number < row->min || value->number > row->max))
+            continue;
+        name_of(key, name);
+        return fth_fail(
+            error, FTH_INVALID, "model caches of", params->gpu,
+            "its description gives %s the value %s, but the model is limited to %.0f to "
+            "%.0f; correct the description",
+            name, value->text, row->min, row->max);
+    }
+    return FTH_OK;
+}
+
 enum fth_status fth_model_params_create(const struct fth_gpu *gpu, struct fth_model_params **params,
                                         struct fth_error *error)
 {
     *params = calloc(1, sizeof **params);
     if (!*params)
         return fth_no_memory(error, "set parameters", NULL);
-    for (size_t key = 0; key < FTH_MODEL_KEYS; key++) {
-        enum fth_status status = set_key(*params, key, default_of(key), FTH_MODEL_DEFAULT, error);
-        if (status != FTH_OK) {
-            fth_model_params_destroy(*params);
-            *params = NULL;
-            return status;
-        }
-    }
-    if (gpu)
+    enum fth_status status = FTH_OK;
+    for (size_t key = 0; key < FTH_MODEL_KEYS && status == FTH_OK; key++)
+        status = set_key(*params, key, default_of(key), FTH_MODEL_DEFAULT, error);
+    if (status == FTH_OK && gpu) {
         fth_model_describe(*params, gpu);
-    return FTH_OK;
+        status = check_description(*params, error);
+    }
+    if (status != FTH_OK) {
+        fth_model_params_destroy(*params);
+        *params = NULL;
+    }
+    return status;
 }
 
 enum fth_status fth_model_params_copy(const struct fth_model_params *params,

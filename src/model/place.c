@@ -38,7 +38,8 @@ enum fth_status fth_number_list(const char *what, const char *text, uint64_t max
     *numbers = NULL;
     *count = 0;
     if (*text == '@') {
-        status = fth_file_read(text + 1, MAX_LIST_BYTES, &content, error);
+        status = fth_file_read(text + 1, FTH_FILE_LIMIT("a list of numbers", MAX_LIST_BYTES),
+                               &content, error);
         text = content.data ? content.data : "";
     }
     while (status == FTH_OK) {

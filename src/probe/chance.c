@@ -4,14 +4,15 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- confidence ---- */
 
 /* Level of the bootstrap intervals, and their half-width in standard deviations of a normal
- * distribution. The level is the usual one for figures with few samples. */
+ * distribution. The level is chosen, not derived. */
 static const double interval_level = 0.9, interval_deviations = 1.645;
 /* Two medians count as the same if they differ by at most 0.5 % or 0.5 cycles, whichever is larger.
- * Chosen: latencies are whole cycles, and 0.5 % is one cycle of an L2's latency of 200. */
+ * Chosen, not derived. */
 static const double same_fraction = 0.005, same_cycles = 0.5;
 /* Maximum confidence of a latency: 1 minus the resolution of FTH_BOOTSTRAP_DRAWS resamples. */
 static const double max_confidence = 0.995;
@@ -32,33 +33,54 @@ enum {
     CHANCE_EVENTS = 1
 };
 
-double fth_agreement(const double *values, size_t count, double tolerance)
+/* Sorts the values in place and returns their median. `scratch` has space for as many values. */
+static double median_in_place(double *values, double *scratch, size_t count)
 {
-    double median, *drawn = count ? calloc(count, sizeof *drawn) : NULL;
+    fth_sort_f64(values, scratch, count);
+    return fth_quantile_sorted(values, count, 0.5);
+}
+
+enum fth_status fth_agreement(const double *values, size_t count, double tolerance,
+                              double *confidence, struct fth_error *error)
+{
     struct fth_rng rng;
     size_t same = 0;
+    *confidence = NAN;
+    if (fth_check_f64(values, count, "compute a confidence", NULL) != FTH_OK)
+        return FTH_OK;
+    double *drawn = calloc(2 * count, sizeof *drawn);
+    if (!drawn)
+        return fth_no_memory(error, "compute a confidence", NULL);
+    memcpy(drawn, values, count * sizeof *drawn);
+    const double median = median_in_place(drawn, drawn + count, count);
     fth_rng_init(&rng, count);
-    bool fine = drawn && fth_quantile_f64(values, count, 0.5, &median, NULL) == FTH_OK;
-    for (size_t draw = 0; fine && draw < FTH_BOOTSTRAP_DRAWS; draw++) {
-        double other = NAN;
+    for (size_t draw = 0; draw < FTH_BOOTSTRAP_DRAWS; draw++) {
         for (size_t i = 0; i < count; i++)
             drawn[i] = values[fth_rng_below(&rng, count)];
-        fine = fth_quantile_f64(drawn, count, 0.5, &other, NULL) == FTH_OK;
-        same += fabs(other - median) <= tolerance;
+        same += fabs(median_in_place(drawn, drawn + count, count) - median) <= tolerance;
     }
     free(drawn);
-    return fine ? (double)(same + 1) / (FTH_BOOTSTRAP_DRAWS + 2) : NAN;
+    *confidence = (double)(same + 1) / (FTH_BOOTSTRAP_DRAWS + 2);
+    return FTH_OK;
 }
 
-double fth_cycles_agreement(const double *values, size_t count)
+enum fth_status fth_cycles_agreement(const double *values, size_t count, double *confidence,
+                                     struct fth_error *error)
 {
     double median;
-    if (fth_quantile_f64(values, count, 0.5, &median, NULL) != FTH_OK)
-        return NAN;
-    return fth_agreement(values, count, fmax(same_cycles, same_fraction * median));
+    *confidence = NAN;
+    if (fth_check_f64(values, count, "compute a confidence", NULL) != FTH_OK)
+        return FTH_OK;
+    FTH_TRY(fth_quantile_f64(values, count, 0.5, &median, error));
+    return fth_agreement(values, count, fmax(same_cycles, same_fraction * median), confidence,
+                         error);
 }
 
-double fth_latency_confidence(double value, double low, double high)
+/* Returns the probability that a normally distributed estimate of the value is off by at most 0.5
+ * cycles or 0.5 %, whichever is larger. From `low` to `high` is the 90 % bootstrap interval of the
+ * estimate, from which its standard deviation is computed. (These are not the percentiles of the
+ * samples in struct fth_figure.) The result is at most 0.995, the resolution of the resamples. */
+static double latency_confidence(double value, double low, double high)
 {
     const double tolerance = fmax(same_fraction * value, same_cycles);
     const double deviation = (high - low) / (2 * interval_deviations);
@@ -91,12 +113,12 @@ enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count, double 
             core[kept++] = cycles[i];
     enum fth_status status = fth_mean_interval(core, kept, &interval, error);
     if (status == FTH_OK)
-        *figure = (struct fth_figure){.value = mean - overhead_cycles,
-                                      .low = fmin(summary.p05, mean) - overhead_cycles,
-                                      .high = fmax(summary.p95, mean) - overhead_cycles,
-                                      .samples = count,
-                                      .confidence = fth_latency_confidence(
-                                          mean - overhead_cycles, interval.low, interval.high)};
+        *figure = (struct fth_figure){
+            .value = mean - overhead_cycles,
+            .low = fmin(summary.p05, mean) - overhead_cycles,
+            .high = fmax(summary.p95, mean) - overhead_cycles,
+            .samples = count,
+            .confidence = latency_confidence(mean - overhead_cycles, interval.low, interval.high)};
     free(core);
     return status;
 }

@@ -76,8 +76,7 @@ static enum fth_status figure_of(const double *values, size_t count, struct fth_
     figure->value = summary.median;
     figure->low = summary.p05;
     figure->high = summary.p95;
-    figure->confidence = fth_cycles_agreement(values, count);
-    return FTH_OK;
+    return fth_cycles_agreement(values, count, &figure->confidence, error);
 }
 
 static struct fth_chain chain_of(const struct fth_latency_plan *plan, uint64_t count)

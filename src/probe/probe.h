@@ -60,7 +60,7 @@ struct fth_figure {
     size_t samples;
     double clock_mhz;
     double confidence; /* from fth_agreement, fth_cycles_agreement or, for the mean of single
-                        * loads, fth_latency_confidence; 0 or NAN: unknown */
+                        * loads, latency_confidence in chance.c; 0 or NAN: unknown */
     bool disturbed;    /* occasional loads took longer for an external reason */
     const char *note;  /* a remark for the reader of the report, or NULL */
 };
@@ -73,16 +73,14 @@ enum { FTH_BOOTSTRAP_DRAWS = 200 };
 FTH_MUST_USE enum fth_status fth_mean_interval(const double *values, size_t count,
                                                struct fth_interval *interval,
                                                struct fth_error *error);
-/* Returns the fraction of bootstrap resamples of the values whose median differs from that of the
- * values by at most `tolerance`, estimated by Laplace's rule; NAN without values. */
-double fth_agreement(const double *values, size_t count, double tolerance);
-/* Returns the same with a tolerance of 0.5 cycles or 0.5 %, whichever is larger. */
-double fth_cycles_agreement(const double *values, size_t count);
-/* Returns the probability that a normally distributed estimate of the value is off by at most 0.5
- * cycles or 0.5 %, whichever is larger. From `low` to `high` is the 90 % bootstrap interval of the
- * estimate, from which its standard deviation is computed. (These are not the percentiles of the
- * samples in struct fth_figure.) The result is at most 0.995, the resolution of the resamples. */
-double fth_latency_confidence(double value, double low, double high);
+/* Computes the fraction of bootstrap resamples of the values whose median differs from that of the
+ * values by at most `tolerance`, estimated by Laplace's rule; NAN without values, or if one of them
+ * is not finite. */
+FTH_MUST_USE enum fth_status fth_agreement(const double *values, size_t count, double tolerance,
+                                           double *confidence, struct fth_error *error);
+/* Computes the same with a tolerance of 0.5 cycles or 0.5 %, whichever is larger. */
+FTH_MUST_USE enum fth_status fth_cycles_agreement(const double *values, size_t count,
+                                                  double *confidence, struct fth_error *error);
 /* Computes the latency of a plateau of timed hops (a hop is one load of a chain): the mean of the
  * samples near the median (fth_core_mean_u32), minus the overhead of timing a hop. */
 FTH_MUST_USE enum fth_status fth_plateau_figure(const uint32_t *cycles, size_t count,

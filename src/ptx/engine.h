@@ -217,12 +217,13 @@ struct fth_ptx_inst {
     /* Branch: index of the instruction. Call: index of the call site. brx: index of the table.
      * .sync instructions: index in s[] of the member mask. */
     uint32_t target;
-    uint32_t predicate;         /* source predicate; UINT32_MAX: none */
-    uint32_t predicate2;        /* predicate that is the second destination; UINT32_MAX: none */
-    uint32_t index;             /* in the function */
-    uint32_t line;              /* in the PTX text */
-    uint32_t file, source_line; /* .loc */
-    const struct fth_ptx_operands *operands; /* what it reads and writes, for observers */
+    uint32_t predicate;   /* source predicate; UINT32_MAX: none */
+    uint32_t predicate2;  /* predicate that is the second destination; UINT32_MAX: none */
+    uint32_t index;       /* in the function */
+    uint32_t line;        /* in the PTX text */
+    uint32_t source_file; /* number of the source file; 0: unknown */
+    const struct fth_source_position *source; /* from .loc; NULL: unknown */
+    const struct fth_ptx_operands *operands;  /* what it reads and writes, for observers */
 };
 
 /* ---- modules ---- */

@@ -17,7 +17,10 @@
  *   assemble.c    one instruction                    barrier.c      barriers of blocks, clusters
  *   operand.c     its operands                       execute_*.c    the instructions
  *   modifiers.c   the words after an opcode          address.c      the memory of an access
- *   operands.c    registers read and written         special.c      special registers
+ *   dependences.c registers read and written         special.c      special registers
+ *   placement.c   where operands are stored
+ *   position.c    positions in the source
+ *   binary.c      files that are not PTX
  *   constant_expression.c  constant expressions
  */
 #ifndef FTH_PTX_H
@@ -27,6 +30,9 @@
 
 /* ---- modules ---- */
 
+/* The limit for reading a PTX file. Chosen: the PTX of very large sources has some megabytes. */
+#define FTH_PTX_LIMIT FTH_FILE_LIMIT("a PTX file", (size_t)256 << 20)
+
 struct fth_ptx_module;
 
 /* Parses a whole PTX file. `name` is the file name for error messages. Code that the engine cannot
@@ -35,13 +41,17 @@ struct fth_ptx_module;
 FTH_MUST_USE enum fth_status fth_ptx_read_text(const char *name, const char *text, size_t size,
                                                struct fth_ptx_module **module,
                                                struct fth_error *error);
-FTH_MUST_USE enum fth_status fth_ptx_read_file(const char *path, struct fth_ptx_module **module,
-                                               struct fth_error *error);
 /* Like fth_ptx_read_text, but places the module's variables at `address` or above. With the result
  * of fth_ptx_next_address, the module can be loaded into a memory that holds other modules. */
 FTH_MUST_USE enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t size,
                                                   uint64_t address, struct fth_ptx_module **module,
                                                   struct fth_error *error);
+/* If the data is a binary file, returns what kind of file it is, such as "a fatbin"; otherwise
+ * NULL. FTH_PTX_FROM_BINARY says how to get PTX instead. */
+const char *fth_ptx_binary_kind(const void *data, size_t size);
+#define FTH_PTX_FROM_BINARY                                                                        \
+    "if it contains PTX, 'cuobjdump -ptx FILE' extracts it; otherwise compile the source with "    \
+    "'nvcc -ptx'"
 /* Returns the size of the module's code if every instruction takes FTH_PTX_INSTRUCTION_BYTES. Each
  * function is padded to 128 bytes. */
 uint64_t fth_ptx_code_bytes(const struct fth_ptx_module *module);
@@ -159,11 +169,12 @@ struct fth_ptx_warp_id {
 /* One memory instruction of one warp. */
 struct fth_ptx_access {
     struct fth_ptx_warp_id who;
-    uint32_t instruction;              /* index in the function */
-    uint32_t line;                     /* in the PTX text */
-    uint32_t source_file, source_line; /* from .loc; 0 if unknown */
-    enum fth_ptx_space space;          /* the space that the address refers to, never GENERIC */
-    uint32_t target;                   /* for SHARED: cluster rank of the block that owns it */
+    uint32_t instruction;                     /* index in the function */
+    uint32_t line;                            /* in the PTX text */
+    uint32_t source_file;                     /* from .loc: the number of the file; 0: unknown */
+    const struct fth_source_position *source; /* valid as long as the module; NULL: unknown */
+    enum fth_ptx_space space; /* the space that the address refers to, never GENERIC */
+    uint32_t target;          /* for SHARED: cluster rank of the block that owns it */
     enum fth_ptx_cache_op cache_op;
     enum fth_ptx_access_kind kind;
     uint32_t mask;             /* lanes that take part */
@@ -233,6 +244,15 @@ struct fth_ptx_observer {
 
 /* ---- launches ---- */
 
+/* Limits of the instructions that a launch may issue, so that a kernel in an endless loop ends. The
+ * first one applies to each warp, where the launch does not set another one. Chosen: more than a
+ * thousand times the longest warp of the experiments on a simulated GPU and of the workloads in
+ * examples/ (0.6 million), which the engine executes in about a minute. All warps of a launch
+ * together may issue FTH_PTX_LAUNCH_FACTOR times as many as one of them. Chosen: the largest launch
+ * of the workloads has 30 million warp instructions. docs/ptx.md lists both. */
+#define FTH_PTX_MAX_INSTRUCTIONS ((uint64_t)1 << 30)
+enum { FTH_PTX_LAUNCH_FACTOR = 1024 };
+
 struct fth_ptx_launch {
     const char *kernel;
     uint32_t grid[3], block[3]; /* 0 counts as 1 */
@@ -242,9 +262,11 @@ struct fth_ptx_launch {
     size_t argument_bytes;
     unsigned threads;          /* host threads; 0: one per core */
     uint32_t sms;              /* for %smid: block i runs on SM i % sms; 0 counts as 1 */
-    uint64_t max_instructions; /* per warp, before it counts as hung; 0: no limit */
+    uint64_t max_instructions; /* per warp; 0: FTH_PTX_MAX_INSTRUCTIONS */
     const struct fth_ptx_observer *observer; /* may be NULL */
-    const struct fth_log *log;               /* receives the progress once a second; may be NULL */
+    /* Receives the progress once a second; its `interrupted` is called every few thousand
+     * instructions of a host thread. May be NULL. */
+    const struct fth_log *log;
 };
 
 /* Instructions issued. A warp instruction counts one thread instruction per active lane. */
@@ -254,8 +276,9 @@ struct fth_ptx_totals {
 };
 
 /* Runs a kernel to its end. It fails if the kernel accesses memory outside the allocations or at a
- * misaligned address, executes a trap, fails an assertion, or waits at a barrier that cannot
- * complete. The error names the kernel, PTX line, block and thread. `totals` may be NULL. */
+ * misaligned address, executes a trap, fails an assertion, waits at a barrier that cannot complete,
+ * or issues more instructions than allowed. The error names the kernel, PTX line, block and thread.
+ * FTH_INTERRUPTED: the log or the observer stopped the launch. `totals` may be NULL. */
 FTH_MUST_USE enum fth_status fth_ptx_run(struct fth_ptx_machine *machine,
                                          const struct fth_ptx_launch *launch,
                                          struct fth_ptx_totals *totals, struct fth_error *error);

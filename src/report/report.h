@@ -46,15 +46,18 @@ extern const struct fth_report_writer fth_report_text, fth_report_json, fth_repo
 /* Writes a list with one object per row. Cells without a value are omitted. */
 void fth_json_table(struct fth_json_writer *json, const struct fth_table *table);
 /* Appends a cell, quoted if necessary, and then a comma or, after the last cell of a row, a
- * newline. `text` NULL: an empty cell. */
+ * newline. A text that a spreadsheet would evaluate as a formula gets an apostrophe in front;
+ * control characters become '?'. `text` NULL: an empty cell. */
 void fth_csv_cell(struct fth_buffer *out, const char *text, bool last);
 
 /* ---- evidence.c ---- */
 
 /* Converts a recording to a fathom-evidence/1 document. Takes ownership of the bytes in `content`.
- * The caller owns *root. */
+ * The caller releases the document, also after a failure; this holds for the functions below, too.
+ */
 FTH_MUST_USE enum fth_status fth_evidence_read(const char *path, struct fth_buffer *content,
-                                               json_t **root, struct fth_error *error);
+                                               struct fth_json_document *document,
+                                               struct fth_error *error);
 
 /* ---- points_document.c ---- */
 
@@ -62,31 +65,30 @@ FTH_MUST_USE enum fth_status fth_evidence_read(const char *path, struct fth_buff
 bool fth_is_exploration(const struct fth_buffer *content);
 /* Converts a file of points to a fathom-explore/1 document: the header of the file, with the table
  * of its points as "rows". Damaged lines are ignored; `log` gets a warning. Takes ownership of the
- * bytes in `content`. The caller owns *root, which can be set on failure too. */
+ * bytes in `content`. */
 FTH_MUST_USE enum fth_status fth_exploration_read(const char *path, struct fth_buffer *content,
-                                                  const struct fth_log *log, json_t **root,
+                                                  const struct fth_log *log,
+                                                  struct fth_json_document *document,
                                                   struct fth_error *error);
 /* Returns whether a list is the output of 'fathom explore --json': such rows without a header. */
-bool fth_is_exploration_list(const json_t *list);
-/* Makes the same document from such a list. Takes ownership of `list`. Returns NULL when out of
- * memory. */
-json_t *fth_exploration_from_list(json_t *list);
+bool fth_is_exploration_list(const struct fth_json *list);
+/* Makes the same document of a document whose root is such a list. */
+void fth_exploration_from_list(struct fth_json_document *document);
 
 /* ---- series_document.c ---- */
 
 /* Returns whether a text begins like the output of 'fathom dissect --series'. */
 bool fth_is_series(const struct fth_buffer *content);
 /* Converts such a text to a fathom-series/1 document: for each element, the lists "index", "cycles"
- * and "miss" (0 or 1) with one entry per load. fth_is_series() must hold. The caller owns *root,
- * which can be set on failure too. */
+ * and "miss" (0 or 1) with one entry per load. fth_is_series() must hold. */
 FTH_MUST_USE enum fth_status fth_series_read(const char *path, const struct fth_buffer *content,
-                                             json_t **root, struct fth_error *error);
+                                             struct fth_json_document *document,
+                                             struct fth_error *error);
 
 /* ---- condense.c ---- */
 
-/* Removes from a fathom-model/1 document what the page does not show. Returns false when out of
- * memory. */
-bool fth_model_condense(json_t *model);
+/* Removes from a fathom-model/1 document what the page does not show. */
+void fth_model_condense(struct fth_json_document *document);
 
 /* ---- html.c ---- */
 

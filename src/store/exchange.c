@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "store/store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,11 +13,6 @@ static const char schema[] = "fathom-fingerprints/1";
 
 /* Largest document that is imported. A store with a thousand GPUs takes about 20 MB. */
 static const size_t max_document_bytes = (size_t)256 << 20;
-/* Latest time of a run: the end of the year 9999, beyond which dates have five digits. */
-#define MAX_TIME INT64_C(253402300799)
-/* Highest version of features that is accepted. Chosen, not derived: it rejects damaged documents.
- */
-enum { MAX_VERSION = 1000000 };
 
 /* ---- export ---- */
 
@@ -68,7 +64,6 @@ enum fth_status fth_store_export(struct fth_store *store, char **text, size_t *s
         write_run(&writer, &runs.items[i]);
     fth_json_end(&writer, ']');
     fth_json_end(&writer, '}');
-    fth_buffer_text(&document, "\n");
     status = fth_buffer_take(&document, text, size, error);
 out:
     fth_buffer_fini(&document);
@@ -78,108 +73,103 @@ out:
 
 /* ---- import ---- */
 
-/* The current position in the document, for errors. */
+/* The current run of the document, for errors. */
 struct location {
     const char *document;
-    struct fth_json_path path;
+    char where[40]; /* "runs[3]." */
     struct fth_error *error;
 };
 
-static enum fth_status refuse(const struct location *location, const char *key, const char *cause)
+static enum fth_status refuse(const struct location *location, enum fth_run_member member,
+                              const char *cause)
 {
-    return fth_fail(location->error, FTH_INVALID, import_operation, location->document,
-                    "%s%s%s: %s", location->path.text, *key ? "." : "", key, cause);
+    return fth_fail(location->error, FTH_INVALID, import_operation, location->document, "%s%s: %s",
+                    location->where, fth_run_member_name(member), cause);
 }
 
-/* Reads a string, which may be missing unless `needed`. *text gets a copy in the arena, or NULL. */
-static enum fth_status read_text(const struct location *location, const json_t *object,
-                                 const char *key, bool needed, struct fth_runs *runs,
-                                 const char **text)
+static enum fth_status check_member(const struct location *location, const struct fth_run *run,
+                                    enum fth_run_member member)
 {
-    const json_t *value = json_object_get(object, key);
-    *text = NULL;
+    return fth_run_check(run, member, location->where, import_operation, location->document,
+                         location->error);
+}
+
+/* Reads a string into *text, a member of the run, and checks it. It may be missing unless it is the
+ * name or the key. */
+static enum fth_status read_text(const struct location *location, const struct fth_json *object,
+                                 enum fth_run_member member, struct fth_runs *runs,
+                                 const struct fth_run *run, const char **text)
+{
+    const struct fth_json *value = fth_json_get(object, fth_run_member_name(member));
     if (!value)
-        return needed ? refuse(location, key, "is missing") : FTH_OK;
-    const char *found = json_string_value(value);
-    if (!found || strlen(found) != json_string_length(value) || strlen(found) > 256)
-        return refuse(location, key, "must be a string of at most 256 bytes");
+        return member == FTH_RUN_NAME || member == FTH_RUN_KEY
+                   ? refuse(location, member, "is missing")
+                   : FTH_OK;
+    const char *found = fth_json_string(value);
+    if (!found)
+        return refuse(location, member, "must be a string");
     *text = fth_arena_text(&runs->arena, found);
-    return *text ? FTH_OK : fth_no_memory(location->error, import_operation, location->document);
+    return *text ? check_member(location, run, member)
+                 : fth_no_memory(location->error, import_operation, location->document);
 }
 
-/* Reads a whole number from 0 to `max`. */
-static enum fth_status read_whole(const struct location *location, const json_t *object,
-                                  const char *key, int64_t max, int64_t *number)
+static enum fth_status read_whole(const struct location *location, const struct fth_json *object,
+                                  enum fth_run_member member, int64_t *number)
 {
-    const json_t *value = json_object_get(object, key);
-    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > max)
-        return refuse(location, key, "must be a whole number in the valid range");
-    *number = json_integer_value(value);
-    return FTH_OK;
-}
-
-static enum fth_status check_name(const struct location *location, const char *name)
-{
-    struct fth_error error = FTH_NO_ERROR;
-    if (fth_store_check_name(name, &error) == FTH_INVALID)
-        return refuse(location, "name", "must be 1 to 64 bytes of printable text");
-    return fth_error_move(location->error, &error);
-}
-
-/* Keys that fathom makes have 32 hexadecimal digits. Other keys are accepted if they have a plain
- * form. */
-static enum fth_status check_key(const struct location *location, const char *key)
-{
-    const size_t digits = key ? strspn(key, "0123456789abcdefghijklmnopqrstuvwxyz-") : 0;
-    return key && digits == strlen(key) && digits >= 8 && digits <= 64
+    const struct fth_json *value = fth_json_get(object, fth_run_member_name(member));
+    *number = fth_json_integer(value);
+    return fth_json_is(value, FTH_JSON_INTEGER)
                ? FTH_OK
-               : refuse(location, "key", "must be 8 to 64 digits, lower-case letters and dashes");
+               : fth_run_refuse(member, location->where, import_operation, location->document,
+                                location->error);
 }
 
-static enum fth_status read_run(const struct location *location, const json_t *object,
+static enum fth_status read_run(const struct location *location, const struct fth_json *object,
                                 struct fth_runs *runs)
 {
     struct fth_run *run = fth_runs_add(runs);
     int64_t version = 0;
     if (!run)
         return fth_no_memory(location->error, import_operation, location->document);
-    if (!json_is_object(object))
-        return refuse(location, "", "must be an object");
-    FTH_TRY(read_text(location, object, "name", true, runs, &run->name));
-    FTH_TRY(check_name(location, run->name));
-    FTH_TRY(read_text(location, object, "key", true, runs, &run->key));
-    FTH_TRY(check_key(location, run->key));
-    FTH_TRY(read_text(location, object, "device", false, runs, &run->device));
-    FTH_TRY(read_text(location, object, "uuid", false, runs, &run->uuid));
-    FTH_TRY(read_text(location, object, "driver", false, runs, &run->driver));
-    FTH_TRY(read_whole(location, object, "time", MAX_TIME, &run->time));
-    FTH_TRY(read_whole(location, object, "version", MAX_VERSION, &version));
-    run->version = (unsigned)version;
-    return fth_features_read(json_object_get(object, "features"), import_operation,
-                             location->document, runs, run, location->error);
+    if (!fth_json_is(object, FTH_JSON_OBJECT))
+        return fth_fail(location->error, FTH_INVALID, import_operation, location->document,
+                        "runs[%zu]: must be an object", runs->count - 1);
+    FTH_TRY(read_text(location, object, FTH_RUN_NAME, runs, run, &run->name));
+    FTH_TRY(read_text(location, object, FTH_RUN_KEY, runs, run, &run->key));
+    FTH_TRY(read_text(location, object, FTH_RUN_DEVICE, runs, run, &run->device));
+    FTH_TRY(read_text(location, object, FTH_RUN_UUID, runs, run, &run->uuid));
+    FTH_TRY(read_text(location, object, FTH_RUN_DRIVER, runs, run, &run->driver));
+    FTH_TRY(read_whole(location, object, FTH_RUN_TIME, &run->time));
+    FTH_TRY(check_member(location, run, FTH_RUN_TIME));
+    FTH_TRY(read_whole(location, object, FTH_RUN_VERSION, &version));
+    run->version = fth_run_version(version);
+    FTH_TRY(check_member(location, run, FTH_RUN_VERSION));
+    return fth_features_read(fth_json_get(object, "features"), import_operation, location->document,
+                             runs, run, location->error);
 }
 
 enum fth_status fth_exchange_read(const char *name, const char *text, size_t size,
                                   struct fth_runs *runs, struct fth_error *error)
 {
-    json_t *root = NULL;
+    struct fth_json_document document = {0};
     struct location location = {.document = name, .error = error};
-    FTH_TRY(fth_json_parse(name, text, size, &root, error));
+    FTH_TRY(fth_json_parse(name, text, size, &document, error));
     enum fth_status status = FTH_OK;
-    const char *found = json_string_value(json_object_get(root, "schema"));
-    const json_t *list = json_object_get(root, "runs");
-    fth_json_path_key(&location.path, "runs");
+    const char *found = fth_json_string(fth_json_get(document.root, "schema"));
+    const struct fth_json *list = fth_json_get(document.root, "runs");
     if (!found || strcmp(found, schema) != 0)
         status =
             fth_fail(error, FTH_INVALID, import_operation, name, "schema: must be '%s'", schema);
-    else if (!json_is_array(list))
-        status = refuse(&location, "", "must be a list");
-    for (size_t i = 0; i < json_array_size(list) && status == FTH_OK; i++) {
-        const size_t before = fth_json_path_index(&location.path, i);
-        status = read_run(&location, json_array_get(list, i), runs);
-        fth_json_path_back(&location.path, before);
+    else if (!fth_json_is(list, FTH_JSON_LIST))
+        status = fth_fail(error, FTH_INVALID, import_operation, name, "runs: must be a list");
+    size_t index = 0;
+    FTH_JSON_EACH_ITEM (item, list) {
+        if (status != FTH_OK)
+            break;
+        snprintf(location.where, sizeof location.where, "runs[%zu].", index++);
+        status = read_run(&location, item, runs);
     }
-    json_decref(root);
+    fth_json_fini(&document);
     return status;
 }
 
@@ -190,7 +180,8 @@ enum fth_status fth_store_import(struct fth_store *store, const char *path, size
     struct fth_runs runs = {.items = NULL};
     size_t count = 0;
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    enum fth_status status = fth_file_read(path, max_document_bytes, &content, error);
+    enum fth_status status = fth_file_read(
+        path, FTH_FILE_LIMIT("exported fingerprints", max_document_bytes), &content, error);
     if (status != FTH_OK)
         goto out;
     status = fth_exchange_read(name, content.data ? content.data : "", content.size, &runs, error);

@@ -26,6 +26,13 @@ static const double min_limit = 1;
  * divided by the sum (as in stats.h). 0.1 means that one is nearer by about a fifth. Chosen, not
  * derived. */
 static const double min_margin = 0.1;
+/* Limit of the work of leaving out each run, in features that are visited: the square of the number
+ * of runs times their number of features. Chosen: about ten minutes. It allows 26,000 runs of
+ * GPUs with 132 SMs. */
+static const double max_comparison = 1e11;
+/* Limit of the number of different layouts of features in a store: each is looked for in all runs.
+ * Chosen: more than GPUs with different numbers of SMs exist. */
+enum { MAX_LAYOUTS = 1000 };
 
 /* ---- the runs that a fingerprint can be compared with ---- */
 
@@ -40,6 +47,14 @@ struct sample_set {
     double *distance; /* [classes] result of the last comparison; INFINITY: no common feature */
     struct fth_arena arena;
 };
+
+static enum fth_status fail_work(size_t runs, struct fth_error *error)
+{
+    return fth_fail(error, FTH_INVALID, operation, NULL,
+                    "comparing %zu runs takes too long: the square of their number, times the "
+                    "number of features, exceeds %g; distribute the GPUs over several stores",
+                    runs, max_comparison);
+}
 
 static bool allocate(struct sample_set *sample_set, size_t runs)
 {
@@ -63,21 +78,34 @@ static unsigned feature_layout(const struct fth_run *run, size_t *count)
     return upgraded ? FTH_FEATURES_VERSION : run->version;
 }
 
-/* Collects the runs whose features have this version and number, and are therefore comparable. */
+/* Returns whether the features of a run have this version and number. Those that have are
+ * comparable. */
+static bool has_layout(const struct fth_run *run, unsigned version, size_t features)
+{
+    size_t count;
+    return feature_layout(run, &count) == version && count == features;
+}
+
+/* Collects the runs whose features have this version and number. */
 static enum fth_status collect_runs(const struct fth_runs *runs, unsigned version, size_t features,
                                     struct sample_set *sample_set, struct fth_error *error)
 {
+    size_t rows = 0;
     *sample_set = (struct sample_set){.features = features};
-    if (!allocate(sample_set, runs->count))
+    for (size_t i = 0; i < runs->count; i++)
+        rows += has_layout(&runs->items[i], version, features);
+    if ((double)rows * (double)rows * (double)features > max_comparison)
+        return fail_work(rows, error);
+    if (!allocate(sample_set, rows))
         return fth_no_memory(error, operation, NULL);
-    for (size_t first = 0; first < runs->count; first = fth_runs_end(runs, first)) {
+    for (size_t first = 0, end; first < runs->count; first = end) {
         const size_t before = sample_set->rows;
-        for (size_t i = first; i < fth_runs_end(runs, first); i++) {
+        end = fth_runs_end(runs, first);
+        for (size_t i = first; i < end; i++) {
             const struct fth_run *run = &runs->items[i];
-            double *row = &sample_set->examples[sample_set->rows * features];
-            size_t count;
-            if (feature_layout(run, &count) != version || count != features)
+            if (!has_layout(run, version, features))
                 continue;
+            double *row = &sample_set->examples[sample_set->rows * features];
             if (!fth_features_upgrade(run->version, run->features, run->count, row))
                 memcpy(row, run->features, features * sizeof *row);
             sample_set->run[sample_set->rows] = i;
@@ -238,6 +266,7 @@ enum fth_status fth_leave_one_out(const struct fth_runs *runs, size_t *found,
                                   struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
+    size_t layouts = 0;
     for (size_t i = 0; i < runs->count; i++)
         found[i] = SIZE_MAX;
     for (size_t i = 0; i < runs->count && status == FTH_OK; i++) {
@@ -245,6 +274,12 @@ enum fth_status fth_leave_one_out(const struct fth_runs *runs, size_t *found,
         size_t count;
         if (found[i] != SIZE_MAX)
             continue; /* it was in the set of an earlier run */
+        if (++layouts > MAX_LAYOUTS)
+            return fth_fail(
+                error, FTH_INVALID, operation, NULL,
+                "the runs have more than %d different versions and numbers of features; "
+                "distribute the GPUs over several stores",
+                MAX_LAYOUTS);
         const unsigned version = feature_layout(&runs->items[i], &count);
         status = collect_runs(runs, version, count, &sample_set, error);
         if (status == FTH_OK)
@@ -298,19 +333,23 @@ static void rank_candidates(struct identified *answer, const struct sample_set *
                             const char *uuid, struct fth_identification *identification)
 {
     const struct fth_runs *runs = &answer->runs;
-    size_t count = 0;
-    for (size_t first = 0; first < runs->count; first = fth_runs_end(runs, first)) {
+    size_t count = 0, class = 0;
+    for (size_t first = 0, end; first < runs->count; first = end) {
         const struct fth_run *run = &runs->items[first];
+        end = fth_runs_end(runs, first);
         struct fth_candidate *candidate = &answer->candidates[count++];
         *candidate =
             (struct fth_candidate){.name = run->name,
                                    .device = run->device,
-                                   .runs = fth_runs_end(runs, first) - first,
+                                   .runs = end - first,
                                    .distance = NAN,
                                    .same_uuid = uuid && run->uuid && !strcmp(uuid, run->uuid)};
-        for (size_t i = 0; i < sample_set->classes; i++)
-            if (sample_set->first[i] == first && isfinite(sample_set->distance[i]))
-                candidate->distance = sample_set->distance[i];
+        /* The classes are in the order of the runs. */
+        if (class < sample_set->classes && sample_set->first[class] == first) {
+            if (isfinite(sample_set->distance[class]))
+                candidate->distance = sample_set->distance[class];
+            class ++;
+        }
     }
     qsort(answer->candidates, count, sizeof *answer->candidates, by_distance);
     identification->candidates = answer->candidates;

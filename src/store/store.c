@@ -10,36 +10,6 @@
 #include <time.h>
 
 static const char enroll_operation[] = "enroll", forget_operation[] = "forget";
-/* Limits of what is accepted from users and files. Chosen, not derived; an H200 has 145 features.
- */
-enum { MAX_NAME_BYTES = 64, MAX_FEATURES = 4096 };
-
-/* ---- lists of runs ---- */
-
-void fth_runs_fini(struct fth_runs *runs)
-{
-    fth_arena_fini(&runs->arena);
-    free(runs->items);
-    *runs = (struct fth_runs){.items = NULL};
-}
-
-struct fth_run *fth_runs_add(struct fth_runs *runs)
-{
-    void *items = runs->items;
-    if (!fth_grow(&items, runs->count, &runs->capacity, sizeof *runs->items))
-        return NULL;
-    runs->items = items;
-    runs->items[runs->count] = (struct fth_run){.name = NULL};
-    return &runs->items[runs->count++];
-}
-
-size_t fth_runs_end(const struct fth_runs *runs, size_t first)
-{
-    size_t end = first + 1;
-    while (end < runs->count && strcmp(runs->items[end].name, runs->items[first].name) == 0)
-        end++;
-    return end;
-}
 
 /* ---- the text form of features and times ---- */
 
@@ -55,27 +25,38 @@ void fth_features_write(const double *features, size_t count, struct fth_buffer 
     fth_buffer_text(text, count ? "]" : "[]");
 }
 
-enum fth_status fth_features_read(const json_t *list, const char *operation, const char *argument,
-                                  struct fth_runs *runs, struct fth_run *run,
+enum fth_status fth_features_read(const struct fth_json *list, const char *operation,
+                                  const char *argument, struct fth_runs *runs, struct fth_run *run,
                                   struct fth_error *error)
 {
-    const size_t count = json_array_size(list);
-    if (count == 0 || count > MAX_FEATURES)
+    const size_t count = fth_json_count(list);
+    if (count == 0 || count > FTH_MAX_FEATURES)
         return fth_fail(error, FTH_INVALID, operation, argument,
-                        "the features of a run must be a list of 1 to %d numbers", MAX_FEATURES);
+                        "the features of a run must be a list of 1 to %d numbers",
+                        FTH_MAX_FEATURES);
     double *features = fth_arena_array(&runs->arena, count, sizeof *features);
     if (!features)
         return fth_no_memory(error, operation, argument);
-    for (size_t i = 0; i < count; i++) {
-        const json_t *value = json_array_get(list, i);
-        if (!json_is_number(value) && !json_is_null(value))
+    size_t i = 0;
+    FTH_JSON_EACH_ITEM (value, list) {
+        if (!fth_json_is_number(value) && !fth_json_is(value, FTH_JSON_NULL))
             return fth_fail(error, FTH_INVALID, operation, argument,
                             "feature %zu of a run is not a number", i);
-        features[i] = json_is_null(value) ? (double)NAN : json_number_value(value);
+        features[i++] = fth_json_is(value, FTH_JSON_NULL) ? (double)NAN : fth_json_double(value);
     }
     run->features = features;
     run->count = count;
     return FTH_OK;
+}
+
+enum fth_status fth_time_check(int64_t time, const char *operation, const char *name,
+                               struct fth_error *error)
+{
+    if (time >= 0 && time <= FTH_MAX_TIME)
+        return FTH_OK;
+    return fth_fail(error, FTH_INVALID, operation, name,
+                    "according to the clock of the computer, it was measured before 1970 or after "
+                    "9999; set the clock and measure again");
 }
 
 void fth_time_write(int64_t seconds, char text[24])
@@ -88,40 +69,109 @@ void fth_time_write(int64_t seconds, char text[24])
 
 /* ---- reading ---- */
 
-/* Returns a copy of a text column. Returns NULL for an SQL NULL; without memory it also sets
- * *failed. */
-static const char *column(sqlite3_stmt *statement, int index, struct fth_runs *runs, bool *failed)
+/* The row that is being read, with where it is for errors. */
+struct row {
+    const struct fth_store *store;
+    const char *operation;
+    sqlite3_stmt *statement;
+    char where[32];
+    struct fth_runs *runs;
+    struct fth_error *error;
+};
+
+static enum fth_status refuse(const struct row *row, enum fth_run_member member)
 {
-    const char *text = (const char *)sqlite3_column_text(statement, index);
-    const char *copy = text ? fth_arena_text(&runs->arena, text) : NULL;
-    *failed = *failed || (text && !copy);
-    return copy;
+    return fth_run_refuse(member, row->where, row->operation, row->store->path, row->error);
+}
+
+/* Copies a text column. *copy is NULL for an SQL NULL. */
+static enum fth_status read_text(const struct row *row, enum fth_run_member member,
+                                 const char **copy)
+{
+    const int type = sqlite3_column_type(row->statement, (int)member);
+    *copy = NULL;
+    if (type == SQLITE_NULL && member != FTH_RUN_NAME && member != FTH_RUN_KEY)
+        return FTH_OK;
+    if (type != SQLITE_TEXT)
+        return refuse(row, member);
+    const char *text = (const char *)sqlite3_column_text(row->statement, (int)member);
+    if (text && strlen(text) != (size_t)sqlite3_column_bytes(row->statement, (int)member))
+        return refuse(row, member); /* a NUL inside */
+    *copy = text ? fth_arena_text(&row->runs->arena, text) : NULL;
+    return *copy ? FTH_OK : fth_no_memory(row->error, row->operation, row->store->path);
+}
+
+static enum fth_status read_number(const struct row *row, enum fth_run_member member,
+                                   int64_t *number)
+{
+    *number = sqlite3_column_int64(row->statement, (int)member);
+    return sqlite3_column_type(row->statement, (int)member) == SQLITE_INTEGER ? FTH_OK
+                                                                              : refuse(row, member);
+}
+
+static enum fth_status read_features(const struct row *row, struct fth_run *run)
+{
+    enum { COLUMN = FTH_RUN_MEMBERS };
+    const char *path = row->store->path;
+    struct fth_json_document list = {0};
+    if (sqlite3_column_type(row->statement, COLUMN) != SQLITE_TEXT)
+        return fth_fail(row->error, FTH_INVALID, row->operation, path,
+                        "%sfeatures: must be a JSON list", row->where);
+    const char *text = (const char *)sqlite3_column_text(row->statement, COLUMN);
+    if (!text)
+        return fth_no_memory(row->error, row->operation, path);
+    const size_t size = (size_t)sqlite3_column_bytes(row->statement, COLUMN);
+    struct fth_error own = FTH_NO_ERROR;
+    enum fth_status status = fth_json_parse(path, text, size, &list, &own);
+    if (status == FTH_OK)
+        status = fth_features_read(list.root, row->operation, path, row->runs, run, &own);
+    if (status == FTH_INVALID)
+        fth_error_context(&own, "%sfeatures", row->where);
+    fth_json_fini(&list);
+    return status == FTH_OK ? FTH_OK : fth_error_move(row->error, &own);
+}
+
+/* Reads and checks all columns of a row. Other programs can have written the store, and SQLite
+ * allows a column to have another type than declared. */
+static enum fth_status read_columns(const struct row *row, struct fth_run *run)
+{
+    int64_t version = 0;
+    FTH_TRY(read_text(row, FTH_RUN_NAME, &run->name));
+    FTH_TRY(read_text(row, FTH_RUN_KEY, &run->key));
+    FTH_TRY(read_text(row, FTH_RUN_DEVICE, &run->device));
+    FTH_TRY(read_text(row, FTH_RUN_UUID, &run->uuid));
+    FTH_TRY(read_text(row, FTH_RUN_DRIVER, &run->driver));
+    FTH_TRY(read_number(row, FTH_RUN_TIME, &run->time));
+    FTH_TRY(read_number(row, FTH_RUN_VERSION, &version));
+    run->version = fth_run_version(version);
+    for (int i = 0; i < FTH_RUN_MEMBERS; i++)
+        FTH_TRY(fth_run_check(run, (enum fth_run_member)i, row->where, row->operation,
+                              row->store->path, row->error));
+    return read_features(row, run);
 }
 
 static enum fth_status read_run(const struct fth_store *store, const char *operation,
                                 sqlite3_stmt *statement, struct fth_runs *runs,
                                 struct fth_error *error)
 {
+    enum { ID = FTH_RUN_MEMBERS + 1 };
+    struct fth_error own = FTH_NO_ERROR;
+    struct row row = {.store = store,
+                      .operation = operation,
+                      .statement = statement,
+                      .runs = runs,
+                      .error = &own};
     struct fth_run *run = fth_runs_add(runs);
-    bool failed = !run;
-    if (run) {
-        run->name = column(statement, 0, runs, &failed);
-        run->key = column(statement, 1, runs, &failed);
-        run->device = column(statement, 2, runs, &failed);
-        run->uuid = column(statement, 3, runs, &failed);
-        run->driver = column(statement, 4, runs, &failed);
-        run->time = sqlite3_column_int64(statement, 5);
-        run->version = (unsigned)sqlite3_column_int(statement, 6);
-    }
-    const char *text = (const char *)sqlite3_column_text(statement, 7);
-    if (failed || !text)
+    if (!run)
         return fth_no_memory(error, operation, store->path);
-    json_t *list = NULL;
-    enum fth_status status = fth_json_parse(store->path, text, strlen(text), &list, error);
-    if (status == FTH_OK)
-        status = fth_features_read(list, operation, store->path, runs, run, error);
-    json_decref(list);
-    return status;
+    snprintf(row.where, sizeof row.where,
+             "run %lld: ", (long long)sqlite3_column_int64(statement, ID));
+    enum fth_status status = read_columns(&row, run);
+    if (status == FTH_INVALID)
+        fth_error_context(&own,
+                          "a row is invalid; delete it with sqlite3, or import an export into "
+                          "a new file");
+    return status == FTH_OK ? FTH_OK : fth_error_move(error, &own);
 }
 
 enum fth_status fth_store_read(struct fth_store *store, const char *operation,
@@ -131,7 +181,7 @@ enum fth_status fth_store_read(struct fth_store *store, const char *operation,
     enum fth_status status =
         fth_store_prepare(store, operation,
                           "SELECT gpu.name, run.key, gpu.device, gpu.uuid, run.driver, run.time,"
-                          " run.version, run.features"
+                          " run.version, run.features, run.id"
                           " FROM run JOIN gpu ON gpu.id = run.gpu ORDER BY gpu.name, run.id",
                           &statement, error);
     int code = SQLITE_DONE;
@@ -144,23 +194,6 @@ enum fth_status fth_store_read(struct fth_store *store, const char *operation,
 }
 
 /* ---- adding ---- */
-
-enum fth_status fth_store_check_name(const char *name, struct fth_error *error)
-{
-    static const char operation[] = "name a GPU";
-    const size_t size = strlen(name);
-    struct fth_buffer plain = {0};
-    fth_text_append(&plain, name, SIZE_MAX, "");
-    const bool failed = plain.failed;
-    const bool is_plain = plain.data && strcmp(plain.data, name) == 0;
-    fth_buffer_fini(&plain);
-    if (failed)
-        return fth_no_memory(error, operation, name);
-    if (size == 0 || size > MAX_NAME_BYTES || !is_plain)
-        return fth_fail(error, FTH_INVALID, operation, name,
-                        "a name must be 1 to %d bytes of printable text", MAX_NAME_BYTES);
-    return FTH_OK;
-}
 
 /* Binds a text to a parameter; NULL becomes an SQL NULL. */
 static void bind(sqlite3_stmt *statement, int index, const char *text)
@@ -270,6 +303,13 @@ enum fth_status fth_store_add(struct fth_store *store, const char *operation,
     bool found = false;
     int64_t gpu = 0;
     *added = false;
+    FTH_TRY(fth_time_check(run->time, operation, run->name, error));
+    for (int i = 0; i < FTH_RUN_MEMBERS; i++)
+        FTH_TRY(fth_run_check(run, (enum fth_run_member)i, "", operation, run->name, error));
+    if (run->count == 0 || run->count > FTH_MAX_FEATURES)
+        return fth_fail(error, FTH_INVALID, operation, run->name,
+                        "a run has %zu features, but a store holds 1 to %d per run", run->count,
+                        FTH_MAX_FEATURES);
     if (run->key)
         FTH_TRY(query(store, operation, "SELECT 1 FROM run WHERE key = ?1",
                       (const char *const[]){run->key, NULL, NULL}, &found, NULL, error));
@@ -318,7 +358,9 @@ static enum fth_status fail_unknown(struct fth_store *store, const char *name,
 {
     struct fth_runs runs = {.items = NULL};
     enum fth_status status = fth_store_read(store, forget_operation, &runs, error);
-    const char **names = runs.count ? calloc(runs.count, sizeof *names) : NULL;
+    /* After a failure, the last run can be incomplete. */
+    const char **names =
+        status == FTH_OK && runs.count > 0 ? calloc(runs.count, sizeof *names) : NULL;
     size_t count = 0;
     for (size_t i = 0; names && i < runs.count; i = fth_runs_end(&runs, i))
         names[count++] = runs.items[i].name;

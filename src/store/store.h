@@ -1,7 +1,10 @@
 /* store/: fingerprints of GPUs in an SQLite file, and the identification of a GPU by its
  * fingerprint (docs/fingerprints.md).
  *
- *   database.c      the file: opening, checking, migration, errors, transactions
+ *   store_file.c    opening: paths, kinds of files, files beside the store
+ *   database.c      the connection to SQLite: limits, errors, statements, transactions
+ *   store_schema.c  versions: migration, comparison with the expected schema, consistency
+ *   run_rules.c     what a run must look like, and the list of runs
  *   store.c         adding, reading and removing runs
  *   measure_runs.c  measuring runs of a GPU
  *   identify.c      which enrolled GPU a fingerprint belongs to
@@ -11,6 +14,10 @@
  * The database uses a rollback journal, not a write-ahead log. The latter needs memory that is
  * shared between processes, which network file systems do not provide, and home folders of clusters
  * are often on these. Writers take the lock when their transaction begins, and wait for each other.
+ *
+ * A store can come from somebody else, and is treated as hostile. Nothing in it is used before the
+ * schema is known to be fathom's (no views, no triggers) and SQLite has found it consistent. Every
+ * row is checked when it is read, and every query is limited in its steps.
  */
 #ifndef FTH_STORE_H
 #define FTH_STORE_H
@@ -45,6 +52,44 @@ void fth_runs_fini(struct fth_runs *runs);
 /* Appends an empty run. NULL without memory. The pointer is valid until the next call. */
 struct fth_run *fth_runs_add(struct fth_runs *runs);
 
+/* Limits of the members of a run, on import, enrolment, and when a store is read. Chosen, not
+ * derived: they reject damaged data. An H200 has 145 features. */
+enum {
+    FTH_MAX_NAME_BYTES = 64,
+    FTH_MAX_TEXT_BYTES = 256, /* device, UUID, driver */
+    FTH_MAX_FEATURES = 4096,
+    FTH_MAX_RUN_VERSION = 1000000
+};
+/* The latest time of a run in seconds since 1970: the end of the year 9999, beyond which dates have
+ * five digits. */
+#define FTH_MAX_TIME INT64_C(253402300799)
+
+/* The members of a run that have a rule, in the order of the columns that fth_store_read selects.
+ */
+enum fth_run_member {
+    FTH_RUN_NAME,
+    FTH_RUN_KEY,
+    FTH_RUN_DEVICE,
+    FTH_RUN_UUID,
+    FTH_RUN_DRIVER,
+    FTH_RUN_TIME,
+    FTH_RUN_VERSION,
+    FTH_RUN_MEMBERS /* their number */
+};
+/* Returns the name of a member, as in documents and in the store. */
+const char *fth_run_member_name(enum fth_run_member member);
+/* Fails with FTH_INVALID: the member does not satisfy its rule. `where` precedes the name of the
+ * member in the cause, such as "runs[3].". */
+enum fth_status fth_run_refuse(enum fth_run_member member, const char *where, const char *operation,
+                               const char *argument, struct fth_error *error);
+/* Checks a member of a run. A key of NULL is valid. The other arguments are those of
+ * fth_run_refuse. */
+FTH_MUST_USE enum fth_status fth_run_check(const struct fth_run *run, enum fth_run_member member,
+                                           const char *where, const char *operation,
+                                           const char *argument, struct fth_error *error);
+/* Returns a number as the version of a run. If it does not fit, the result is no valid version. */
+unsigned fth_run_version(int64_t number);
+
 /* Runs of one name are neighbours. Returns the index after the last run with the name of run
  * `first`. */
 size_t fth_runs_end(const struct fth_runs *runs, size_t first);
@@ -56,12 +101,25 @@ struct fth_fingerprint {
 /* ---- database.c ---- */
 
 struct fth_store {
-    sqlite3 *database;
-    char *path;
+    sqlite3 *database; /* NULL: not connected */
+    char *path;        /* of the file, as the user gave it */
+    uint64_t max_bytes;
+    uint64_t max_steps; /* of SQLite's virtual machine, per statement */
+    uint64_t steps;     /* of the current statement, rounded down */
+    unsigned wait_ms;   /* how long to wait for another process that writes */
+    bool read_only;
 };
 /* Version of the database schema. */
 enum { FTH_STORE_VERSION = 2 };
 
+/* Opens the database file with flags of sqlite3_open_v2, and sets the limits and the safe modes of
+ * SQLite. Reads no more than the header. On failure, the store may be connected or not. */
+FTH_MUST_USE enum fth_status fth_store_connect(struct fth_store *store, const char *file, int flags,
+                                               struct fth_error *error);
+/* Closes the database; does nothing if the store is not connected. */
+void fth_store_disconnect(struct fth_store *store);
+/* Returns the extended result code of the last SQLite call. */
+int fth_store_code(const struct fth_store *store);
 /* Converts the error of the last SQLite call, and adds what the user can do about it. */
 enum fth_status fth_store_fail(const struct fth_store *store, const char *operation,
                                struct fth_error *error);
@@ -76,13 +134,26 @@ FTH_MUST_USE enum fth_status fth_store_prepare(struct fth_store *store, const ch
 FTH_MUST_USE enum fth_status fth_store_step(struct fth_store *store, const char *operation,
                                             sqlite3_stmt *statement, bool *found, int64_t *number,
                                             struct fth_error *error);
-/* Begins a transaction that writes. */
+/* Executes a query that returns one number. */
+FTH_MUST_USE enum fth_status fth_store_number(struct fth_store *store, const char *operation,
+                                              const char *sql, int64_t *number,
+                                              struct fth_error *error);
+/* Begins a transaction that writes. FTH_INVALID: the store was opened for reading. */
 FTH_MUST_USE enum fth_status fth_store_begin(struct fth_store *store, const char *operation,
                                              struct fth_error *error);
 /* Ends a transaction: commits if `status` is FTH_OK, otherwise rolls back. Returns `status`, or the
  * failure of the commit. */
 FTH_MUST_USE enum fth_status fth_store_end(struct fth_store *store, const char *operation,
                                            enum fth_status status, struct fth_error *error);
+
+/* ---- store_schema.c ---- */
+
+/* Checks that the file is a store whose schema is that of its version, and that it is consistent.
+ * *version is 0 for an empty database. Does not change the file. */
+FTH_MUST_USE enum fth_status fth_store_examine(struct fth_store *store, int64_t *version,
+                                               struct fth_error *error);
+/* Converts a store that was examined from an older version, 0 included, to the current one. */
+FTH_MUST_USE enum fth_status fth_store_migrate(struct fth_store *store, struct fth_error *error);
 
 /* ---- store.c ---- */
 
@@ -97,9 +168,12 @@ FTH_MUST_USE enum fth_status fth_store_add(struct fth_store *store, const char *
 /* Converts features to a JSON list (NAN is null), and back. The features that are read are stored
  * in the arena of `runs`. */
 void fth_features_write(const double *features, size_t count, struct fth_buffer *text);
-FTH_MUST_USE enum fth_status fth_features_read(const json_t *list, const char *operation,
+FTH_MUST_USE enum fth_status fth_features_read(const struct fth_json *list, const char *operation,
                                                const char *argument, struct fth_runs *runs,
                                                struct fth_run *run, struct fth_error *error);
+/* Fails with FTH_INVALID if a time is before 1970 or after the year 9999. `name` is the GPU. */
+FTH_MUST_USE enum fth_status fth_time_check(int64_t time, const char *operation, const char *name,
+                                            struct fth_error *error);
 /* Writes seconds since 1970 as ISO 8601 in UTC, or "?" if the date cannot be represented. */
 void fth_time_write(int64_t time, char text[24]);
 

@@ -9,6 +9,7 @@
  *   trace_stats.c          requests, sectors and footprints of a trace
  *   format/container.c     the file format: compressed parts with checksums
  *   format/codec.c         encodes accesses into frames and decodes them
+ *   format/source_positions.c  positions in the source code
  *   format/trace_writer.c  the trace writer: sorts accesses into runs and writes the index
  *   format/trace_reader.c  the trace reader: cursors that merge the runs
  *   import/lines.c         reads text line by line
@@ -46,6 +47,7 @@ struct fth_trace_input {
     const char *name; /* for messages: the path, or "standard input" */
     int fd;           /* can seek */
     enum fth_trace_input_kind kind;
+    const char *binary; /* if the kind is unknown: what kind of binary file it is; NULL: no idea */
 };
 
 /* Opens a file, or standard input with "-", and recognises its kind. `log` can interrupt the
@@ -58,7 +60,8 @@ void fth_trace_input_close(struct fth_trace_input *input);
 FTH_MUST_USE enum fth_status fth_trace_input_rewind(const struct fth_trace_input *input,
                                                     struct fth_error *error);
 /* fth_file_read for an input. */
-FTH_MUST_USE enum fth_status fth_trace_input_read(const struct fth_trace_input *input, size_t limit,
+FTH_MUST_USE enum fth_status fth_trace_input_read(const struct fth_trace_input *input,
+                                                  const struct fth_file_limit *limit,
                                                   struct fth_buffer *content,
                                                   struct fth_error *error);
 
@@ -76,6 +79,7 @@ enum fth_part {
     FTH_PART_LAUNCH = 0x48434e4c,       /* "LNCH": header of a launch */
     FTH_PART_INSTRUCTIONS = 0x54534e49, /* "INST": instructions that later frames refer to */
     FTH_PART_FRAME = 0x4d415246,        /* "FRAM": some accesses of one run */
+    FTH_PART_SOURCES = 0x45435253,      /* "SRCE": positions of instructions in the source */
     FTH_PART_LAUNCH_END = 0x444e454c,   /* "LEND": totals of a launch that is complete */
     FTH_PART_INDEX = 0x58444e49         /* "INDX": repeats all headers; the last part */
 };
@@ -88,8 +92,6 @@ enum { FTH_TRACE_TAIL_BYTES = 24, FTH_PART_HEADER_BYTES = 12, FTH_PART_CHECKSUM_
  * so that a damaged size cannot exhaust the memory. Frames are much smaller. */
 #define FTH_PART_MAX_BYTES ((uint32_t)1 << 28)
 
-/* Continues an FNV-1a checksum whose value is `before`. */
-uint64_t fth_trace_checksum(uint64_t before, const void *data, size_t size);
 /* Returns the checksum of a part that begins at `offset` in the file; `data` are the bytes of the
  * part before the checksum. */
 uint64_t fth_part_checksum(uint64_t offset, const void *data, size_t size);
@@ -120,14 +122,10 @@ FTH_MUST_USE enum fth_status fth_container_open(const char *path, struct fth_con
 FTH_MUST_USE enum fth_status fth_container_attach(int fd, const char *name,
                                                   struct fth_container **container,
                                                   struct fth_error *error);
-/* Opens a trace file that is in memory. `data` must outlive the container. */
-FTH_MUST_USE enum fth_status fth_container_open_memory(const void *data, size_t size,
-                                                       struct fth_container **container,
-                                                       struct fth_error *error);
 void fth_container_close(struct fth_container *container);
 /* Returns the size of the file in bytes. */
 uint64_t fth_container_bytes(const struct fth_container *container);
-/* Returns the path of the file; NULL for a file in memory. */
+/* Returns the path of the file. */
 const char *fth_container_path(const struct fth_container *container);
 /* Returns the offset of the index part; 0: the file has no valid tail, so it is truncated. */
 uint64_t fth_container_index(const struct fth_container *container);
@@ -255,6 +253,22 @@ size_t fth_frame_decoder_take(struct fth_frame_decoder *decoder,
                               enum fth_status *status, struct fth_error *error);
 void fth_frame_decoder_destroy(struct fth_frame_decoder *decoder);
 
+/* ---- source_positions.c ---- */
+
+/* Maximum number of positions that a trace keeps of an instruction in inlined code. Chosen: nvcc
+ * rarely nests inlined functions more than ten deep. */
+enum { FTH_MAX_SOURCE_LEVELS = 32 };
+
+/* Compares what a trace keeps of two lists of positions. */
+bool fth_source_equal(const struct fth_source_position *a, const struct fth_source_position *b);
+/* Copies a list of positions, at most FTH_MAX_SOURCE_LEVELS of them, into the arena. Returns false
+ * if memory is exhausted. */
+bool fth_source_copy(const struct fth_source_position *source, struct fth_arena *arena,
+                     const struct fth_source_position **copy);
+/* Encode and decode the position of one instruction; NULL stands for an unknown position. */
+void fth_put_source(const struct fth_source_position *source, struct fth_buffer *out);
+const struct fth_source_position *fth_get_source(struct fth_bytes *bytes, struct fth_arena *arena);
+
 /* ---- trace_reader.c ---- */
 
 /* Returns the next accesses of a cursor in compact form, at least one and at most `max`. *count is
@@ -300,11 +314,6 @@ FTH_MUST_USE enum fth_status fth_trace_writer_commit(struct fth_trace_writer *wr
 /* Discards the file and frees the writer; takes NULL. */
 void fth_trace_writer_abort(struct fth_trace_writer *writer);
 
-/* Encode the header of a launch (kernel, grid, block), its totals, and one instruction. */
-void fth_put_launch(const struct fth_trace_launch *launch, struct fth_buffer *out);
-void fth_put_totals(const struct fth_trace_launch *launch, struct fth_buffer *out);
-void fth_put_instruction(const struct fth_trace_instruction *instruction, struct fth_buffer *out);
-
 /* ---- trace_reader.c ---- */
 
 /* Opens a trace in a file that is open already. `fd` stays the caller's. `name` is used in
@@ -312,10 +321,6 @@ void fth_put_instruction(const struct fth_trace_instruction *instruction, struct
  */
 FTH_MUST_USE enum fth_status fth_trace_attach(int fd, const char *name, struct fth_trace **trace,
                                               struct fth_error *error);
-/* Opens a trace that is in memory, for tests and fuzzing. `data` must outlive the trace. */
-FTH_MUST_USE enum fth_status fth_trace_open_memory(const void *data, size_t size,
-                                                   struct fth_trace **trace,
-                                                   struct fth_error *error);
 
 /* ---- import/ ---- */
 

@@ -2,6 +2,7 @@
  * launch file or PTX. The input is opened once and stays open, because a pipe can be read only
  * once, and because another program could replace the file in between. Standard input and pipes are
  * copied to a temporary file, so that all readers can seek. */
+#include "ptx/ptx.h"
 #include "trace/trace.h"
 
 #include <errno.h>
@@ -12,6 +13,9 @@
 /* The number of bytes at the beginning of a file that its format is recognised by. Chosen: the
  * first character that is neither a blank nor a separator of tuples suffices. */
 enum { PREFIX_BYTES = 64 * 1024 };
+/* Maximum size in bytes of what is copied from a pipe to a temporary file. Chosen: a trace of about
+ * five billion accesses, and less than most disks have free. */
+#define MAX_PIPE_BYTES ((uint64_t)16 << 30)
 
 /* Returns the first of the `size` characters that is not in `set`; '\0' if there is none. */
 static char first_except(const char *text, size_t size, const char *set)
@@ -54,7 +58,8 @@ static enum fth_status copy_to_temporary(struct fth_trace_input *input, const st
                                          struct fth_error *error)
 {
     struct fth_atomic_file *copy = NULL;
-    char chunk[64 * 1024];
+    char chunk[PREFIX_BYTES];
+    uint64_t bytes = 0;
     int fd;
     FTH_TRY(fth_temporary_open(&fd, error));
     enum fth_status status = fth_atomic_attach(fd, "temporary file", &copy, error);
@@ -62,6 +67,9 @@ static enum fth_status copy_to_temporary(struct fth_trace_input *input, const st
         const ssize_t got = read(input->fd, chunk, sizeof chunk);
         if (fth_log_interrupted(log))
             status = fth_fail(error, FTH_INTERRUPTED, "read", input->name, "interrupted");
+        else if (got > 0 && (bytes += (uint64_t)got) > MAX_PIPE_BYTES)
+            status = fth_file_too_large(
+                input->name, FTH_FILE_LIMIT("input from a pipe", (size_t)MAX_PIPE_BYTES), error);
         else if (got > 0)
             status = fth_atomic_write(copy, chunk, (size_t)got, error);
         else if (got == 0)
@@ -82,8 +90,9 @@ enum fth_status fth_trace_input_rewind(const struct fth_trace_input *input, stru
     return fth_fail(error, FTH_IO, "read", input->name, "%s", strerror(errno));
 }
 
-enum fth_status fth_trace_input_read(const struct fth_trace_input *input, size_t limit,
-                                     struct fth_buffer *content, struct fth_error *error)
+enum fth_status fth_trace_input_read(const struct fth_trace_input *input,
+                                     const struct fth_file_limit *limit, struct fth_buffer *content,
+                                     struct fth_error *error)
 {
     FTH_TRY(fth_trace_input_rewind(input, error));
     return fth_file_read_open(input->fd, input->name, limit, content, error);
@@ -103,8 +112,10 @@ static enum fth_status find_kind(struct fth_trace_input *input, struct fth_error
         size += got;
     }
     fth_zreader_close(reader);
-    if (status == FTH_OK)
+    if (status == FTH_OK) {
         input->kind = recognise(prefix, size);
+        input->binary = input->kind == FTH_INPUT_UNKNOWN ? fth_ptx_binary_kind(prefix, size) : NULL;
+    }
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* Obtains a trace from any input. A trace of fathom is opened. A launch file or a kernel of a PTX
  * file is run, and a trace of another tool is converted; both write a trace, to the file that the
  * caller names or to a temporary file without a name, which disappears with the trace. */
+#include "ptx/ptx.h"
 #include "trace/launch/launch.h"
 #include "trace/trace.h"
 
@@ -54,7 +55,8 @@ static enum fth_status write_trace(const struct fth_trace_input *input,
 {
     const bool is_launch = input->kind == FTH_INPUT_LAUNCH || input->kind == FTH_INPUT_PTX;
     const struct fth_run_options run =
-        FTH_RUN_OPTIONS(.threads = options->threads, .log = options->log);
+        FTH_RUN_OPTIONS(.threads = options->threads, .log = options->log,
+                        .max_instructions = options->max_instructions);
     struct fth_trace_writer *writer = NULL;
     int fd = -1;
     /* The launch is read before the file is created, so that a mistake in it leaves no file. */
@@ -83,7 +85,11 @@ enum fth_status fth_trace_obtain(const char *path, const struct fth_trace_option
         *options.traced = NULL;
     FTH_TRY(fth_trace_input_open(path, options.log, &input, error));
     enum fth_status status;
-    if (input.kind == FTH_INPUT_UNKNOWN)
+    if (input.kind == FTH_INPUT_UNKNOWN && input.binary)
+        status =
+            fth_fail(error, FTH_INVALID, operation, input.name,
+                     "this is %s, neither a trace nor PTX; " FTH_PTX_FROM_BINARY, input.binary);
+    else if (input.kind == FTH_INPUT_UNKNOWN)
         status = fth_fail(error, FTH_INVALID, operation, input.name,
                           "unknown format: neither a trace, nor a launch file, nor PTX");
     else if (input.kind != FTH_INPUT_TRACE)

@@ -113,7 +113,7 @@ static bool same_instruction(const struct fth_trace_instruction *a,
 {
     return a->line == b->line && a->index == b->index && a->kind == b->kind &&
            a->bytes == b->bytes && a->cache_op == b->cache_op && a->source_line == b->source_line &&
-           a->source_file == b->source_file;
+           a->source_file == b->source_file && a->source == b->source;
 }
 
 /* Returns the writer's number of an instruction; SIZE_MAX: memory is exhausted. */
@@ -123,13 +123,14 @@ static size_t instruction_of(struct recorder *recorder, struct worker *worker,
     const struct fth_trace_instruction facts = {
         .line = access->line,
         .source_file = access->source_file,
-        .source_line = access->source_line,
+        .source_line = access->source ? access->source->line : 0,
         .index = access->instruction,
         .kind = access->kind == FTH_ACCESS_READ    ? FTH_TRACE_READ
                 : access->kind == FTH_ACCESS_WRITE ? FTH_TRACE_WRITE
                                                    : FTH_TRACE_ATOMIC,
         .bytes = access->bytes,
-        .cache_op = (uint32_t)access->cache_op};
+        .cache_op = (uint32_t)access->cache_op,
+        .source = access->source};
     size_t slot = (access->line * 7u + access->instruction) % INSTRUCTION_CACHE_SLOTS;
     if (worker->instruction_cache[slot].number != SIZE_MAX &&
         same_instruction(&worker->instruction_cache[slot].facts, &facts))

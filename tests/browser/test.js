@@ -219,6 +219,19 @@ test("every chart offers its data as CSV and as a table", async ({ h200 }) => {
   await h200.locator("#chart-sm-to-l2-latency summary").click();
 });
 
+test("cells of CSV files are not formulas", async ({ browser }) => {
+  const file = path.join(work, "formulas.json");
+  const texts = { a: "=1+1", b: "-2+3", c: "@x", d: '+"a",b', e: "-5", f: "-1 2 -3" };
+  fs.writeFileSync(file, JSON.stringify({ schema: "fathom-gpu/1", device: { name: "x", sms: 1 }, elements: { l1: texts } }));
+  const page = await open(browser, report("formulas", file)), id = "figures-0";
+  const waiting = page.waitForEvent("download"), csv = path.join(work, "formulas.csv");
+  await page.locator(`#chart-${id} button.csv`).click();
+  await (await waiting).saveAs(csv);
+  const lines = fs.readFileSync(csv, "utf8");
+  for (const cell of [`"'=1+1"`, `"'-2+3"`, `"'@x"`, `"'+""a"",b"`, ",-5", ",-1 2 -3"]) assert.ok(lines.includes(cell), `${cell} in ${lines}`);
+  assert.deepStrictEqual(page.faults, []);
+});
+
 test("figures can be searched by words", async ({ h200 }) => {
   const rows = h200.locator("#chart-figures-0 tbody tr"), all = await rows.count();
   await h200.getByRole("searchbox").fill("l2 far latency");
@@ -287,10 +300,59 @@ test("benchmarks, dissections, series of loads and documents of other kinds are 
   assert.match(await page.locator("#chart-bench-empty").innerText(), /the device cannot/);
   assert.match(await page.locator("#chart-bench-global").innerText(), /Achieved/);
   const lines = await page.locator("#chart-model-lines svg").textContent();
-  assert.match(lines, /rows:12 read L1 reads50/, "two instructions of a line are combined: 100 of 200 hit");
-  assert.match(lines, /rows:12 read L210/, "10 of 100 hit");
+  assert.match(lines, /rows line 12 read L1 reads50/, "two instructions of a line are combined: 100 of 200 hit");
+  assert.match(lines, /rows line 12 read L2 reads10/, "10 of 100 hit");
   assert.deepStrictEqual(await unreadable(page), []);
   await page.screenshot({ path: path.join(work, "mixed.png"), fullPage: true });
+  assert.deepStrictEqual(page.faults, []);
+  await page.context().close();
+});
+
+/* Writes a document and returns its path. */
+function written(name, content) {
+  const file = path.join(work, name);
+  fs.writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
+  return file;
+}
+
+test("labels stay different, inlined code names its call, and TLBs have pages", async ({ browser }) => {
+  const levels = { l1: { sectors: [8, 8, 8], hits: [2, 4, 0] }, l2: { sectors: [6, 8, 8], hits: [3, 6, 1] } };
+  const metrics = { L1_R_Hit: 0.25, L2_Hit: 0.5, L2_R_Hit: 0.5, L2_W_Hit: 0.75, L1_R_Trans: 8, L2_Trans: 22 };
+  /* The names differ only in their middle, or only at their end. */
+  const kernels = ["_Z9transposeILi32ELi0EEvPKfPfiiiiiiiiiiiiiiiiiiiiiiiiiiiiii", "_Z9transposeILi32ELi1EEvPKfPfiiiiiiiiiiiiiiiiiiiiiiiiiiiiii", `${"x".repeat(80)}1`, `${"x".repeat(80)}2`, `a${"y".repeat(90)}`, `a${"y".repeat(91)}`, "short"];
+  const call = (line) => ({ source_file: "/src/kernel.cu", source_line: line });
+  const instructions = [
+    { kernel: "k", line: 1, source_file: "/include/helper.cuh", source_line: 112, inlined_at: [call(13)], kind: "read", ...levels },
+    { kernel: "k", line: 2, source_file: "/include/helper.cuh", source_line: 112, inlined_at: [call(13)], kind: "read", ...levels },
+    { kernel: "k", line: 3, source_file: "/include/helper.cuh", source_line: 112, inlined_at: [call(14)], kind: "read", ...levels },
+    { kernel: "k", line: 4, source_file: "/other/helper.cuh", source_line: 112, inlined_at: [call(13)], kind: "read", ...levels },
+    { kernel: "k", line: 5, ...call(15), kind: "write", ...levels },
+  ];
+  const model = written("names.json", { schema: "fathom-model/1", gpu: "made up", parameters: {}, kernels: kernels.map((kernel) => ({ kernel, launches: 1, metrics, ...levels })), launches: [], instructions });
+  const passes = (element) => [0, 1, 2, 0, 1, 2].map((index, load) => `${element},${load},${index},${30 + index},${load < 3 ? "miss" : "hit"}\n`).join("");
+  const series = written("tlb.csv", `element,load,index,cycles,result\n${passes("tlb_l1")}${passes("l1")}`);
+  const fleet = written("fleet.json", { schema: "fathom-fleet/1", gpus: 500, differences: [{ gpu: "node7.json", element: "memory", attribute: "read_bytes_per_s", value: 3.2e12, usual: 4e12, apart_percent: 20 }, { gpu: "node8.json", element: "l1", attribute: "policy", value: "fifo", usual: "lru" }] });
+  const page = await open(browser, report("names", model, series, fleet, data("dissected.json"), path.join(root, "data/gpus/k20c.json")));
+  const bars = await page.locator("#chart-model-kernels svg > text").allTextContents(), labels = bars.filter((text) => / (L1|L2) (reads|writes)$| #[0-9]+$/.test(text));
+  assert.strictEqual(labels.length, 3 * kernels.length, labels.join("; "));
+  assert.strictEqual(new Set(labels).size, labels.length, labels.join("; "));
+  assert.ok(labels.every((label) => label.length <= 40), labels.join("; "));
+  for (const size of ["Li0E", "Li1E"]) assert.strictEqual(labels.filter((label) => label.includes(size)).length, 3, labels.join("; "));
+  await page.locator("#chart-model-lines details summary").click();
+  const lines = await page.locator("#chart-model-lines details td:first-child").allTextContents();
+  const inlined = "k helper.cuh:112 @ kernel.cu:13 read";
+  assert.deepStrictEqual([...new Set(lines)], [inlined, "k helper.cuh:112 @ kernel.cu:14 read", "k kernel.cu:15 write"]);
+  assert.strictEqual(lines.filter((name) => name === inlined).length, 2 * 4, "two instructions of one line, file and call are combined; those of another file are not");
+  assert.match(await page.locator("#chart-strip-tlb_l1").innerText(), /2 passes over 3 pages, one more than the TLB holds/);
+  assert.match(await page.locator("#chart-strip-tlb_l1 svg").textContent(), /page 1page 3/);
+  assert.match(await page.locator("#chart-strip-l1").innerText(), /2 passes over 3 lines, one more than the cache holds/);
+  assert.match(await page.locator("#chart-strip-l1 svg").textContent(), /line 1line 3/);
+  const table = await page.locator("#chart-fleet").innerText();
+  for (const expected of [/500 GPUs were compared/, /node7\.json\s+memory\s+read_bytes_per_s\s+3200000000000\s+4000000000000\s+20/, /node8\.json\s+l1\s+policy\s+fifo\s+lru/]) assert.match(table, expected);
+  const facts = await page.locator("#facts > div").allTextContents();
+  assert.strictEqual(facts.length, 2, "one line of facts per GPU");
+  assert.ok(facts.some((text) => /^Tesla K20c: .*Kepler.* 13 SMs/.test(text)), facts.join("; "));
+  assert.deepStrictEqual(await unreadable(page), []);
   assert.deepStrictEqual(page.faults, []);
   await page.context().close();
 });

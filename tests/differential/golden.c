@@ -129,7 +129,8 @@ enum fth_status diff_golden_read(const char *path, struct diff_golden *golden,
 {
     *golden = (struct diff_golden){.count = 0};
     struct fth_buffer content = {0};
-    enum fth_status status = fth_file_read(path, MAX_BYTES, &content, error);
+    enum fth_status status =
+        fth_file_read(path, FTH_FILE_LIMIT("a file of the test", MAX_BYTES), &content, error);
     if (status != FTH_OK)
         return status;
     struct input in = {(const unsigned char *)content.data, content.size, false};

@@ -26,8 +26,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         ready = true;
     }
+    const struct fth_launch_options options = FTH_LAUNCH_OPTIONS(.sizes = NULL);
     enum fth_status status = fth_launch_read_text(
-        "/tmp/fathom-fuzz/launch.json", (const char *)data, size, NULL, 0, &launch, &error);
+        "/tmp/fathom-fuzz/launch.json", (const char *)data, size, &options, &launch, &error);
     if ((status == FTH_OK) != (launch != NULL) || (status != FTH_OK && !error.cause[0]))
         abort();
     for (size_t i = 0; launch && i < launch->buffer_count; i++) {

@@ -1,15 +1,12 @@
 /* Fuzzes the reader of the files of points that explorations write (fth_points_parse). The input
- * has the lines of up to four parts; a line "=" separates the parts. put_line() completes the
- * lines, because lines with a wrong checksum are ignored:
- *
- *   - It adds the checksum to each line, unless the line begins with '#'.
- *   - It adds the identity of the exploration to the first line of a part, in place of its first
- *     tab or at its end, unless the line begins with '#' or '!'.
+ * has the lines of up to four parts; a line "=" separates the parts. fuzz_put_points_line()
+ * completes the lines, because lines with a wrong checksum are ignored.
  *
  * Each part must be rejected with a message, or its points can be read, merged with those of the
  * other parts, and shown. */
 #include "explore/explore.h"
 #include "report/report.h"
+#include "support/complete.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,25 +20,6 @@ static void check_message(const struct fth_error *error)
 {
     if (!error->cause[0] || strchr(error->cause, '\n'))
         abort();
-}
-
-/* Appends a line to a part, completed as described above. */
-static void put_line(struct fth_buffer *part, const char *line, size_t size)
-{
-    const size_t from = part->size;
-    const char mark = size ? *line : '\0';
-    const bool marked = mark == '#' || mark == '!';
-    const char *tab = size ? memchr(line, '\t', size) : NULL;
-    const size_t described = from == 0 && !marked && tab ? (size_t)(tab - line) : size;
-    fth_buffer_append(part, line + marked, described - marked);
-    if (from == 0 && !marked)
-        fth_buffer_format(part, ",\"exploration\":\"%016llx\"",
-                          (unsigned long long)fth_line_checksum(line, described, FTH_LINE_START));
-    if (described < size)
-        fth_buffer_append(part, tab + 1, size - described - 1);
-    if (mark != '#')
-        fth_line_add_checksum(part, from);
-    fth_buffer_text(part, "\n");
 }
 
 static void check_points(const struct fth_points *points)
@@ -116,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const size_t length = (size_t)((stop ? stop : end) - at);
         const bool ends = length == 1 && *at == '=';
         if (!ends)
-            put_line(&text, at, length);
+            fuzz_put_points_line(&text, at, length);
         at += length + (stop != NULL);
         if (!ends && at < end)
             continue;

@@ -9,19 +9,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_element(const char *name, const json_t *loads)
+static void check_element(const char *name, const struct fth_json *loads)
 {
     static const char *const lists[] = {"index", "cycles", "miss"};
-    const size_t count = json_array_size(json_object_get(loads, "index"));
+    const size_t count = fth_json_count(fth_json_get(loads, "index"));
     if (!*name || count == 0)
         abort();
     for (size_t i = 0; i < FTH_COUNT(lists); i++) {
-        const json_t *list = json_object_get(loads, lists[i]), *number;
-        size_t at;
-        if (json_array_size(list) != count)
+        const struct fth_json *list = fth_json_get(loads, lists[i]);
+        if (fth_json_count(list) != count)
             abort();
-        json_array_foreach (list, at, number)
-            if (!json_is_integer(number) || json_integer_value(number) < 0)
+        FTH_JSON_EACH_ITEM (number, list)
+            if (!fth_json_is(number, FTH_JSON_INTEGER) || fth_json_integer(number) < 0)
                 abort();
     }
 }
@@ -30,19 +29,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fth_buffer content = {0};
     struct fth_error error = FTH_NO_ERROR;
-    json_t *root = NULL, *loads;
-    const char *name;
+    struct fth_json_document document = {0};
     fth_buffer_text(&content, "element,load,index,cycles,result\n");
     fth_buffer_append(&content, data, size);
     if (!fth_is_series(&content))
         abort();
-    enum fth_status status = fth_series_read("fuzz", &content, &root, &error);
+    enum fth_status status = fth_series_read("fuzz", &content, &document, &error);
     if (status != FTH_OK && (!error.cause[0] || strchr(error.cause, '\n')))
         abort();
     if (status == FTH_OK)
-        json_object_foreach (json_object_get(root, "elements"), name, loads)
-            check_element(name, loads);
-    json_decref(root);
+        FTH_JSON_EACH_MEMBER (loads, fth_json_get(document.root, "elements"))
+            check_element(loads->key, loads);
+    fth_json_fini(&document);
     fth_buffer_fini(&content);
     return 0;
 }

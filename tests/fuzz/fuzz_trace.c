@@ -1,4 +1,4 @@
-/* Fuzzes the reader of traces (fth_trace_open_memory). The input is a list of parts: a letter for
+/* Fuzzes the reader of traces (fth_trace_attach). The input is a list of parts: a letter for
  * the type, two bytes for the size, and the content. This file compresses the parts and adds their
  * checksums, because otherwise almost every input would be rejected. If the last part is an index,
  * the trace is complete, otherwise it is cut off. It must be rejected with a message, or all its
@@ -7,7 +7,20 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zstd.h>
+
+/* Opens a trace of these bytes through a file without a name, which all inputs reuse. */
+static enum fth_status open_bytes(const struct fth_buffer *file, struct fth_trace **trace,
+                                  struct fth_error *error)
+{
+    static int fd = -1;
+    if (fd < 0 && fth_temporary_open(&fd, error) != FTH_OK)
+        abort();
+    if (ftruncate(fd, 0) || pwrite(fd, file->data, file->size, 0) != (ssize_t)file->size)
+        abort();
+    return fth_trace_attach(fd, "fuzzed trace", trace, error);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -87,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         put_fixed(fth_part_checksum(at, file.data + at, 8), 8, &file);
         fth_buffer_text(&file, FTH_TRACE_END);
     }
-    enum fth_status status = fth_trace_open_memory(file.data, file.size, &trace, &error);
+    enum fth_status status = open_bytes(&file, &trace, &error);
     if ((status == FTH_OK) != (trace != NULL) || (status != FTH_OK && !error.cause[0]))
         abort();
     if (trace)

@@ -1,5 +1,6 @@
-/* Runs a fuzz target on each file of a corpus, as one test each, and prints TAP. If the target
- * finds an error, it aborts the program, and the whole test fails. */
+/* Runs a fuzz target on each file of a corpus, as one test each, and prints TAP. If the target has
+ * a mutator of its own, it is then run on a fixed number of inputs that the mutator makes of each
+ * file. If the target finds an error, it aborts the program, and the whole test fails. */
 #include "base/base.h"
 
 #include <glob.h>
@@ -7,14 +8,47 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* The mutator of the target, NULL without one. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+    __attribute__((weak));
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+
+/* MUTATIONS: successive changes per file. MAX_MUTATED_BYTES: maximum size of the changed input. */
+enum { MUTATIONS = 40, MAX_MUTATED_BYTES = 1 << 14 };
+
+/* What libFuzzer provides to mutators: changes bytes. Here it changes one. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
+{
+    (void)max_size;
+    if (size)
+        data[size / 2] ^= 1;
+    return size;
+}
+
+/* Runs the target on a chain of inputs, each of which is a change of the one before. */
+static void mutate(const struct fth_buffer *content)
+{
+    static uint8_t data[MAX_MUTATED_BYTES];
+    size_t size = content->size;
+    if (!LLVMFuzzerCustomMutator || size > sizeof data)
+        return;
+    if (size)
+        memcpy(data, content->data, size);
+    for (unsigned seed = 0; seed < MUTATIONS; seed++) {
+        size = LLVMFuzzerCustomMutator(data, size, sizeof data, seed);
+        LLVMFuzzerTestOneInput(data, size);
+    }
+}
 
 /* Runs the target on the contents of a file. Returns false if it cannot read the file. */
 static bool replay(const char *path)
 {
     struct fth_buffer content = {0};
-    if (fth_file_read(path, SIZE_MAX / 4, &content, NULL) != FTH_OK)
+    if (fth_file_read(path, FTH_FILE_LIMIT("a file of the test", SIZE_MAX / 4), &content, NULL) !=
+        FTH_OK)
         return false;
     LLVMFuzzerTestOneInput((const uint8_t *)(content.data ? content.data : ""), content.size);
+    mutate(&content);
     fth_buffer_fini(&content);
     return true;
 }

@@ -50,7 +50,10 @@ void load_kernel(struct kernel *k, const char *file, const char *name)
     k->module = NULL;
     k->argument_count = 0;
     snprintf(path, sizeof path, "%s/tests/kernels/%s.ptx", FTH_SOURCE_ROOT, file);
-    require_ok(fth_ptx_read_file(path, &k->module, &error), &error);
+    struct fth_buffer text = {0};
+    require_ok(fth_file_read(path, FTH_PTX_LIMIT, &text, &error), &error);
+    require_ok(fth_ptx_read_text(path, text.data, text.size, &k->module, &error), &error);
+    fth_buffer_fini(&text);
     require_ok(fth_ptx_machine_create(k->module, &k->machine, &error), &error);
     k->info = fth_ptx_kernel(k->module, name);
     if (!k->info) {

@@ -367,11 +367,23 @@ static void invalidate(struct level *level, size_t unit, uint64_t local)
     oracle_invalidate(level->units[unit], local, &dirty);
 }
 
+/* Returns the sectors of a request of which the cache holds no byte. */
+static uint64_t absent_sectors(const struct level *level, size_t unit, uint64_t local,
+                               const struct request *request)
+{
+    uint64_t absent = request_sectors(level, request);
+    for (uint64_t byte = 0; byte < level->config.line_bytes; byte++)
+        if (oracle_probe(level->units[unit], local + byte, 1) == FTH_CACHE_HIT)
+            absent &= ~((uint64_t)1 << byte / sector_bytes(level));
+    return absent;
+}
+
 static void attempt_write(struct run *run, struct level *level, size_t unit, uint64_t local,
                           struct request *request)
 {
     const bool cached = strcmp(level->config.bypass, "off") == 0;
-    uint64_t missing = 0, distance = level->config.ways;
+    uint64_t missing = cached ? absent_sectors(level, unit, local, request) : 0;
+    uint64_t distance = level->config.ways;
     bool first = true;
     for (uint64_t from = 0, to; next_run(level, request, &from, &to); from = to) {
         if (!cached) {
@@ -386,8 +398,6 @@ static void attempt_write(struct run *run, struct level *level, size_t unit, uin
         if (first)
             distance = found;
         first = false;
-        if (result.outcome != FTH_CACHE_HIT)
-            missing |= result.sectors;
     }
     if (!cached)
         invalidate(level, unit, local);

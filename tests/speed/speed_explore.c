@@ -179,10 +179,11 @@ static void measure_preset(const char *folder)
     struct fth_exploration *exploration = NULL;
     struct fth_explore_outcome outcome;
     static const char *const small[] = {"N=32"};
+    const struct fth_launch_options options = FTH_LAUNCH_OPTIONS(.sizes = small, .size_count = 1);
     size_t jobs;
     if (fth_model_params_create(NULL, &params, &error) != FTH_OK ||
         fth_explore_create(params, &exploration, &error) != FTH_OK ||
-        fth_explore_preset(exploration, "rdgc", folder, small, 1, NULL, &error) != FTH_OK)
+        fth_explore_preset(exploration, "rdgc", folder, &options, NULL, &error) != FTH_OK)
         fail(&error);
     run(exploration, 0, &outcome);
     const size_t points = fth_explore_points(exploration, &jobs);

@@ -39,6 +39,8 @@ struct context;
 struct fth_machine_ops;
 /* The CUresult of a call in the current context: SUCCESS, or why the call must fail. */
 int standin_check(void);
+/* From now on, the queued work of the current context never ends. */
+void standin_hang(void);
 /* Adds to the number of objects that exist (see standin_live in standin_run.c). */
 void standin_add_live(long change);
 /* The simulated GPU of a context; NULL selects the current context. */

@@ -10,6 +10,7 @@
  *   no-memory:BYTES      allocations larger than this fail (default: 1 MiB)
  *   jit                  PTX does not compile
  *   hang                 kernels never end; a call that would wait for one forever aborts
+ *   hang-copy            copies within the GPU's memory never end
  *   lost-later:N         launch N (default: 3) faults, and every later call fails
  *   mig                  the GPU is divided into two slices; CUDA_VISIBLE_DEVICES selects one
  *   no-pinned            pinned memory cannot be allocated

@@ -223,6 +223,8 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct stream
         return result;
     if (stream)
         return INVALID_VALUE;
+    if (mode_is("hang-copy", NULL))
+        standin_hang();
     return standin_ops(NULL, &machine)->copy(machine, to, from, bytes, NULL) == FTH_OK
                ? SUCCESS
                : NOT_SUPPORTED;

@@ -72,6 +72,11 @@ int standin_check(void)
     return check();
 }
 
+void standin_hang(void)
+{
+    current->hung = true;
+}
+
 void standin_add_live(long change)
 {
     live += change;

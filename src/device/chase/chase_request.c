@@ -335,3 +335,20 @@ bool fth_chase_read(struct fth_scanner *scanner, struct fth_request *request)
     }
     return chase->step_count > 0;
 }
+
+/* ---- interruptions ---- */
+
+bool fth_request_was_interrupted(const struct fth_request *request,
+                                 const struct fth_samples *samples)
+{
+    size_t at = 0;
+    for (size_t i = 0; request->family == FTH_FAMILY_CHASE && i < request->chase.step_count; i++) {
+        const struct fth_step *step = &request->chase.steps[i];
+        const size_t end = at + (size_t)fth_chase_step_samples(step);
+        for (; at < end && at < samples->count; at++)
+            if (step->kind == FTH_STEP_TIME_HOPS && samples->cycles[at] > FTH_INTERRUPTED_CYCLES)
+                return true;
+        at = end;
+    }
+    return false;
+}

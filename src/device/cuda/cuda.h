@@ -219,8 +219,11 @@ struct fth_nvml {
     int (*mig_at)(fth_nvml_device device, unsigned index, fth_nvml_device *slice);
 };
 
-/* Returns false if the library is missing or fails to initialise; it then need not be closed. */
-bool fth_nvml_open(struct fth_nvml *nvml);
+/* If the library is missing or fails to initialise, the handle is NULL. FTH_NO_MEMORY: out of
+ * memory.
+ */
+FTH_MUST_USE enum fth_status fth_nvml_open(struct fth_nvml *nvml, struct fth_error *error);
+/* Does nothing if the handle is NULL. */
 void fth_nvml_close(struct fth_nvml *nvml);
 /* Adds the properties that NVML reports to the description, including current values such as clocks
  * and power. `is_full_gpu` is false for a MIG slice. */
@@ -237,12 +240,9 @@ void fth_nvml_slices(const struct fth_nvml *nvml,
 FTH_MUST_USE enum fth_status fth_cuda_describe(const struct fth_cuda *cuda, fth_cu_device device,
                                                const struct fth_nvml *nvml, struct fth_gpu *gpu,
                                                struct fth_error *error);
-/* Sets one attribute with the given method. Its source is the driver unless `attribute.source` is
- * set. Adds the section if it does not exist. Does nothing if the attribute already has a value
- * from another source. fth_cuda_set_text ignores an empty text. */
-FTH_MUST_USE enum fth_status fth_cuda_set_attribute(struct fth_gpu *gpu, const char *section,
-                                                    struct fth_attribute attribute,
-                                                    const char *method, struct fth_error *error);
+/* Set one attribute with the given method; its source is the driver. They add the section if it
+ * does not exist, and do nothing if the attribute already has a value from another source.
+ * fth_cuda_set_text ignores an empty text. */
 FTH_MUST_USE enum fth_status fth_cuda_set_number(struct fth_gpu *gpu, const char *section,
                                                  const char *name, double number,
                                                  const char *method, struct fth_error *error);

@@ -132,9 +132,12 @@ static enum fth_status find_section(struct fth_gpu *gpu, const char *name,
     return FTH_OK;
 }
 
-enum fth_status fth_cuda_set_attribute(struct fth_gpu *gpu, const char *section,
-                                       struct fth_attribute attribute, const char *method,
-                                       struct fth_error *error)
+/* Sets one attribute with the given method. Its source is the driver unless `attribute.source` is
+ * set. Adds the section if it does not exist. Does nothing if the attribute already has a value
+ * from another source. */
+static enum fth_status set_attribute(struct fth_gpu *gpu, const char *section,
+                                     struct fth_attribute attribute, const char *method,
+                                     struct fth_error *error)
 {
     struct fth_gpu_section *where;
     FTH_TRY(find_section(gpu, section, &where, error));
@@ -152,7 +155,7 @@ enum fth_status fth_cuda_set_number(struct fth_gpu *gpu, const char *section, co
 {
     struct fth_attribute attribute = fth_attribute_make(name, FTH_NUMBER);
     attribute.number = number;
-    return fth_cuda_set_attribute(gpu, section, attribute, method, error);
+    return set_attribute(gpu, section, attribute, method, error);
 }
 
 enum fth_status fth_cuda_set_text(struct fth_gpu *gpu, const char *section, const char *name,
@@ -160,7 +163,7 @@ enum fth_status fth_cuda_set_text(struct fth_gpu *gpu, const char *section, cons
 {
     struct fth_attribute attribute = fth_attribute_make(name, FTH_TEXT);
     attribute.text = text;
-    return text[0] ? fth_cuda_set_attribute(gpu, section, attribute, method, error) : FTH_OK;
+    return text[0] ? set_attribute(gpu, section, attribute, method, error) : FTH_OK;
 }
 
 static enum fth_status describe_row(const struct fth_cuda *cuda, fth_cu_device device,
@@ -191,7 +194,7 @@ static enum fth_status describe_dims(const struct fth_cuda *cuda, fth_cu_device 
     struct fth_attribute attribute = fth_attribute_make(name, FTH_NUMBERS);
     attribute.numbers = dims;
     attribute.count = FTH_COUNT(dims);
-    return fth_cuda_set_attribute(gpu, "device", attribute, method, error);
+    return set_attribute(gpu, "device", attribute, method, error);
 }
 
 static enum fth_status describe_l1(const struct fth_cuda *cuda, fth_cu_device device,
@@ -208,10 +211,10 @@ static enum fth_status describe_l1(const struct fth_cuda *cuda, fth_cu_device de
     if (local)
         texts[attribute.count++] = "local";
     attribute.texts = texts;
-    return fth_cuda_set_attribute(gpu, "l1", attribute,
-                                  "CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED, "
-                                  "CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED",
-                                  error);
+    return set_attribute(gpu, "l1", attribute,
+                         "CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED, "
+                         "CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED",
+                         error);
 }
 
 /* Returns the architecture that NVIDIA's documentation lists for a compute capability, NULL if
@@ -268,9 +271,9 @@ static enum fth_status describe_identity(const struct fth_cuda *cuda, fth_cu_dev
     struct fth_attribute derived = fth_attribute_make("architecture", FTH_TEXT);
     derived.text = architecture(major, minor);
     derived.source = FTH_SOURCE_DERIVED;
-    return derived.text ? fth_cuda_set_attribute(gpu, "device", derived,
-                                                 "from the compute capability", error)
-                        : FTH_OK;
+    return derived.text
+               ? set_attribute(gpu, "device", derived, "from the compute capability", error)
+               : FTH_OK;
 }
 
 enum fth_status fth_cuda_describe(const struct fth_cuda *cuda, fth_cu_device device,

@@ -50,10 +50,11 @@ enum fth_status fth_cuda_list(void (*each)(void *user, const struct fth_device_i
     for (int i = 0; i < count && status == FTH_OK; i++)
         status = describe(&cuda, i, version, each, user, error);
     fth_cuda_close(&cuda);
-    struct fth_nvml nvml;
-    if (status == FTH_OK && fth_nvml_open(&nvml)) {
+    struct fth_nvml nvml = {.handle = NULL};
+    if (status == FTH_OK)
+        status = fth_nvml_open(&nvml, error);
+    if (nvml.handle)
         fth_nvml_slices(&nvml, each, user);
-        fth_nvml_close(&nvml);
-    }
+    fth_nvml_close(&nvml);
     return status;
 }

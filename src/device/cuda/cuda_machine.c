@@ -40,7 +40,7 @@ struct machine {
     fth_cu_context context;
     struct fth_machine_facts facts;
     char id[64];
-    char kernel[64]; /* name of the kernel that was launched last; empty before the first launch */
+    char work[96];   /* the kernel or copy that was queued last; empty before the first one */
     void *events[2]; /* for `mark`: begin and end; NULL until first used */
     bool queued;     /* a launch, event or copy may not be complete; fills do not count */
     bool hung;       /* a kernel exceeded the time limit and may still be running */
@@ -80,8 +80,8 @@ static bool is_fatal(fth_cu_result result)
 static void mark_lost(struct machine *machine, fth_cu_result result)
 {
     snprintf(machine->lost, sizeof machine->lost, "%s%s%s%s (error %d)",
-             machine->kernel[0] ? "in or after the kernel '" : "", machine->kernel,
-             machine->kernel[0] ? "': " : "", fth_cuda_text(&machine->cuda, result), result);
+             machine->work[0] ? "in or after the " : "", machine->work,
+             machine->work[0] ? ": " : "", fth_cuda_text(&machine->cuda, result), result);
 }
 
 /* Returns the given status of a driver call. If the call failed, also queries the stream: the query
@@ -123,10 +123,10 @@ static enum fth_status wait_queue(void *user, double limit_s, struct fth_error *
         double passed = now_s() - start;
         if (passed >= limit_s) {
             machine->hung = true;
-            /* The last kernel is named, although an earlier kernel or a copy may hang instead. */
+            /* The last kernel or copy is named, although an earlier one may hang instead. */
             fth_format(machine->lost, sizeof machine->lost,
-                       "kernel '%s' did not complete within %g s and was abandoned",
-                       machine->kernel, limit_s);
+                       "%s did not complete within %g s and was abandoned",
+                       machine->work[0] ? machine->work : "queued work", limit_s);
             return fth_fail(error, FTH_UNAVAILABLE, "use GPU", machine->id, "%s", machine->lost);
         }
         if (passed > SPIN_S) {
@@ -147,6 +147,12 @@ static enum fth_status wait_if_queued(struct machine *machine, struct fth_error 
 {
     return machine->queued ? wait_queue(machine, IMPLICIT_WAIT_LIMIT_S, error)
                            : check_usable(machine, error);
+}
+
+/* Implements `check`. */
+static enum fth_status check(void *user, struct fth_error *error)
+{
+    return check_usable(user, error);
 }
 
 /* ---- facts ---- */
@@ -322,7 +328,7 @@ static enum fth_status launch_kernel(struct machine *machine,
             fth_cuda_carveout(&machine->cuda, kernel->function, launch->carveout_percent, error));
         kernel->carveout_percent = launch->carveout_percent;
     }
-    snprintf(machine->kernel, sizeof machine->kernel, "%s", launch->kernel);
+    snprintf(machine->work, sizeof machine->work, "kernel '%.64s'", launch->kernel);
     const struct fth_cuda_launch shape = {
         .grid = {launch->blocks, launch->blocks_yz[0], launch->blocks_yz[1]},
         .block = {launch->threads, launch->threads_yz[0], launch->threads_yz[1]},
@@ -391,6 +397,8 @@ static enum fth_status copy(void *user, uint64_t to, uint64_t from, uint64_t byt
     if (!machine->cuda.copy_on_device)
         return fth_fail(error, FTH_UNSUPPORTED, "copy", machine->id,
                         "the driver is too old: it has no cuMemcpyDtoDAsync");
+    snprintf(machine->work, sizeof machine->work, "copy of %llu bytes within the GPU",
+             (unsigned long long)bytes);
     fth_cu_result result = machine->cuda.copy_on_device(to, from, (size_t)bytes, NULL);
     machine->queued = true; /* even if the call failed, as in `mark` */
     return result == 0 ? FTH_OK
@@ -477,12 +485,13 @@ enum fth_status fth_cuda_machine_create(struct fth_cuda *cuda, int ordinal, cons
         status = fth_cuda_fail(cuda, result, "cuDeviceGet", error);
     if (status == FTH_OK)
         status = fth_cuda_context_open(&made->cuda, ordinal, &made->context, error);
+    if (status == FTH_OK)
+        status = fth_nvml_open(&made->nvml, error);
     if (status != FTH_OK) {
         close_machine(made);
         return status;
     }
     find_facts(made);
-    fth_nvml_open(&made->nvml);
     *machine = made;
     return FTH_OK;
 }
@@ -503,6 +512,7 @@ const struct fth_machine_ops fth_cuda_machine_ops = {
     .texture_free = texture_free,
     .launch = launch,
     .wait = wait_queue,
+    .check = check,
     .mark = mark,
     .marked_ns = marked_ns,
     .copy = copy,

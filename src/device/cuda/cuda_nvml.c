@@ -44,17 +44,18 @@ static const struct fth_dl_symbol symbols[] = {
 /* nvmlClockType_t and nvmlTemperatureSensors_t. */
 enum { SM_CLOCK = 1, MEMORY_CLOCK = 2, GPU_SENSOR = 0 };
 
-bool fth_nvml_open(struct fth_nvml *nvml)
+enum fth_status fth_nvml_open(struct fth_nvml *nvml, struct fth_error *error)
 {
+    struct fth_error fault = FTH_NO_ERROR;
     static const char *const sonames[] = {"libnvidia-ml.so.1", NULL};
     *nvml = (struct fth_nvml){.handle = NULL};
-    if (fth_dl_open(sonames, symbols, FTH_COUNT(symbols), nvml, &nvml->handle, NULL) != FTH_OK)
-        return false;
+    if (fth_dl_open(sonames, symbols, FTH_COUNT(symbols), nvml, &nvml->handle, &fault) != FTH_OK)
+        return fault.status == FTH_NO_MEMORY ? fth_error_move(error, &fault) : FTH_OK;
     if (nvml->init() == 0)
-        return true;
+        return FTH_OK;
     fth_dl_close(nvml->handle);
     *nvml = (struct fth_nvml){.handle = NULL};
-    return false;
+    return FTH_OK;
 }
 
 void fth_nvml_close(struct fth_nvml *nvml)

@@ -109,11 +109,11 @@ enum fth_status fth_cuda_open_named(const char *what, struct fth_cuda *cuda, int
     return status;
 }
 
-static enum fth_status open_machine(const char *what, const struct fth_log *log,
+static enum fth_status open_machine(const char *what, const struct fth_device_options *options,
                                     const struct fth_machine_ops **ops, void **machine,
                                     struct fth_error *error)
 {
-    (void)log;
+    (void)options;
     struct fth_cuda cuda;
     int ordinal = 0;
     char id[sizeof((struct fth_device *)0)->id];
@@ -124,7 +124,7 @@ static enum fth_status open_machine(const char *what, const struct fth_log *log,
     return fth_cuda_machine_create(&cuda, ordinal, id, machine, error);
 }
 
-static enum fth_status open_device(const char *what, const struct fth_log *log,
+static enum fth_status open_device(const char *what, const struct fth_device_options *options,
                                    struct fth_device **device, struct fth_error *error)
 {
     const struct fth_machine_ops *ops;
@@ -132,27 +132,31 @@ static enum fth_status open_device(const char *what, const struct fth_log *log,
     char id[sizeof((struct fth_device *)0)->id];
     *device = NULL;
     snprintf(id, sizeof id, "cuda:%s", what);
-    FTH_TRY(open_machine(what, log, &ops, &machine, error));
-    return fth_runner_device(id, ops, machine, log, device, error);
+    FTH_TRY(open_machine(what, options, &ops, &machine, error));
+    return fth_runner_device(id, ops, machine, options->log, device, error);
 }
 
-static bool is_absent(void)
+static enum fth_status is_absent(bool *absent, struct fth_error *error)
 {
     struct fth_cuda cuda;
+    struct fth_error fault = FTH_NO_ERROR;
     int count = 0;
-    if (fth_cuda_find(&cuda, NULL) != FTH_OK)
-        return true;
+    *absent = fth_cuda_find(&cuda, &fault) != FTH_OK;
+    if (*absent)
+        return fault.status == FTH_NO_MEMORY ? fth_error_move(error, &fault) : FTH_OK;
     fth_cu_result result = cuda.init(0);
     if (result == 0)
         result = cuda.device_count(&count);
     fth_cuda_close(&cuda);
-    return result == FTH_CU_NO_DEVICE || result == FTH_CU_STUB_LIBRARY ||
-           (result == 0 && count == 0);
+    *absent =
+        result == FTH_CU_NO_DEVICE || result == FTH_CU_STUB_LIBRARY || (result == 0 && count == 0);
+    return FTH_OK;
 }
 
 const struct fth_backend fth_backend_cuda = {.name = "cuda",
                                              .summary = "NVIDIA GPUs, through the CUDA driver",
                                              .list = fth_cuda_list,
                                              .is_absent = is_absent,
+                                             .is_real = true,
                                              .open = open_device,
                                              .machine = open_machine};

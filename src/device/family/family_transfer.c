@@ -22,11 +22,6 @@ static const char *const names[FTH_TRANSFER_KINDS] = {
     [FTH_TRANSFER_BOTH] = "both",           [FTH_TRANSFER_WITHIN] = "within",
     [FTH_TRANSFER_TO_PEER] = "to-peer",     [FTH_TRANSFER_PEERS] = "peers"};
 
-const char *fth_transfer_kind_name(enum fth_transfer_kind kind)
-{
-    return names[kind];
-}
-
 static bool has_host(const struct fth_transfer *transfer)
 {
     return transfer->kind <= FTH_TRANSFER_BOTH;

@@ -7,9 +7,6 @@
 
 static const char operation[] = "simulate GPU";
 
-/* A kernel is treated as hung when one of its warps issues more instructions than this, which takes
- * minutes to simulate. */
-#define MAX_INSTRUCTIONS ((uint64_t)4 << 30)
 /* Maximum number of texels of a linear texture in CUDA, since Fermi. */
 #define MAX_TEXELS ((uint64_t)1 << 27)
 /* Compute capability, times 10, of a GPU whose description has none: Volta. */
@@ -38,9 +35,11 @@ struct sim {
     struct fth_machine_module *modules;
     struct allocation *allocations;
     size_t allocation_count, allocation_capacity;
-    uint64_t used_bytes, next_code, max_instructions;
-    int64_t marks[2];       /* times of the start mark and the end mark */
-    struct fth_error fault; /* of a failed launch; after it, every launch fails */
+    uint64_t used_bytes, next_code;
+    uint64_t max_instructions; /* of a launch, as in struct fth_ptx_launch */
+    struct fth_log log;        /* only `interrupted`, which stops a launch */
+    int64_t marks[2];          /* times of the start mark and the end mark */
+    struct fth_error fault;    /* of a failed launch; after it, every launch fails */
 };
 
 /* ---- facts ---- */
@@ -268,7 +267,8 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
         .threads = 1,
         .sms = sim->plan.sms,
         .max_instructions = sim->max_instructions,
-        .observer = &observer};
+        .observer = &observer,
+        .log = &sim->log};
     const uint64_t threads = volume(launch->threads, launch->threads_yz);
     const uint64_t blocks = volume(launch->blocks, launch->blocks_yz);
     if (threads > (uint64_t)FTH_SIM_MAX_WARPS * 32)
@@ -294,6 +294,11 @@ static enum fth_status wait_for_all(void *machine, double limit_s, struct fth_er
     (void)limit_s;
     const struct sim *sim = machine;
     return sim->fault.status == FTH_OK ? FTH_OK : fth_error_move(error, &sim->fault);
+}
+
+static enum fth_status check_usable(void *machine, struct fth_error *error)
+{
+    return wait_for_all(machine, 0, error);
 }
 
 /* ---- time marks and copies ---- */
@@ -369,6 +374,7 @@ static const struct fth_machine_ops sim_ops = {.facts = get_facts,
                                                .texture_free = free_texture,
                                                .launch = launch,
                                                .wait = wait_for_all,
+                                               .check = check_usable,
                                                .mark = mark,
                                                .marked_ns = marked_ns,
                                                .copy = copy,
@@ -384,9 +390,12 @@ enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
     struct sim *sim = calloc(1, sizeof *sim);
     if (!sim)
         return fth_no_memory(error, operation, NULL);
-    sim->max_instructions = MAX_INSTRUCTIONS;
     sim->fault = FTH_NO_ERROR;
-    enum fth_status status = fth_sim_plan_init(&sim->plan, gpu, error);
+    enum fth_status status = fth_sim_check_description(gpu, error);
+    if (status == FTH_OK)
+        status = fth_sim_plan_init(&sim->plan, gpu, error);
+    if (status == FTH_OK)
+        status = fth_sim_check_plan(&sim->plan, error);
     if (status == FTH_OK)
         status = fth_sim_timing_init(&sim->timing, &sim->plan, error);
     if (status == FTH_OK)
@@ -401,7 +410,10 @@ enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
     return FTH_OK;
 }
 
-void fth_sim_set_limit(void *machine, uint64_t instructions)
+void fth_sim_set_limit(void *machine, uint64_t max_instructions, const struct fth_log *log)
 {
-    ((struct sim *)machine)->max_instructions = instructions;
+    struct sim *sim = machine;
+    sim->max_instructions = max_instructions;
+    if (log)
+        sim->log = (struct fth_log){.interrupted = log->interrupted, .user = log->user};
 }

@@ -6,6 +6,7 @@
  *   sim_backend.c   opens "sim:h200"
  *   sim_facts.c     what a driver would report
  *   sim_plan.c      parameters, with defaults
+ *   sim_limits.c    figures that are too large to be simulated
  *   sim_timing.c    warps: scoreboard, clock, barriers
  *   sim_fetch.c     instruction fetch
  *   sim_path.c      latency of a memory access
@@ -36,9 +37,10 @@ enum { FTH_SIM_SCHEDULERS = 4 }; /* warp schedulers per SM, as on most NVIDIA GP
 FTH_MUST_USE enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
                                                     const struct fth_machine_ops **ops,
                                                     void **machine, struct fth_error *error);
-/* Sets the number of instructions that a warp may issue before the simulator treats the kernel as
- * hung. */
-void fth_sim_set_limit(void *machine, uint64_t instructions);
+/* Limits the launches of a simulated GPU: `max_instructions` is that of struct fth_ptx_launch, and
+ * the callback `interrupted` of the log stops a launch. The log may be NULL; its other callbacks
+ * are not used. Without a call of this function, the defaults apply. */
+void fth_sim_set_limit(void *machine, uint64_t max_instructions, const struct fth_log *log);
 
 /* ---- sim_plan.c ---- */
 
@@ -157,6 +159,16 @@ void fth_sim_plan_fini(struct fth_sim_plan *plan);
 uint64_t fth_sim_plan_l1_bytes(const struct fth_sim_plan *plan, int carveout_percent,
                                uint64_t shared_bytes);
 
+/* ---- sim_limits.c ---- */
+
+/* Refuses a description with a figure outside the range that can be simulated; the error names the
+ * figure, its value and the limit. */
+FTH_MUST_USE enum fth_status fth_sim_check_description(const struct fth_gpu *gpu,
+                                                       struct fth_error *error);
+/* Refuses a plan whose caches and TLBs together have too many lines. */
+FTH_MUST_USE enum fth_status fth_sim_check_plan(const struct fth_sim_plan *plan,
+                                                struct fth_error *error);
+
 /* ---- sim_transfer.c ---- */
 
 void fth_sim_host_link_init(struct fth_sim_host_link *link, const struct fth_gpu *gpu);
@@ -197,6 +209,7 @@ void fth_sim_port_fini(struct fth_sim_port *port);
 /* A unit that serves one request per cycle. Requests may be added in any order of time. */
 struct fth_sim_slots {
     struct fth_sim_slot_word *ring; /* NULL until first used */
+    unsigned bits;                  /* log2 of the words of the ring, of 64 cycles each */
     bool failed;                    /* there was no memory for the ring */
 };
 

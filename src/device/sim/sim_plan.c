@@ -1,6 +1,7 @@
 /* Computes the parameters of a simulation from a GPU description. A simulated GPU needs every
  * parameter. What the description lacks is derived from its other figures or taken from the
- * defaults below. docs/simulator.md lists the same defaults. */
+ * defaults below. docs/simulator.md lists the same defaults. sim_limits.c has already refused
+ * figures that are too large. */
 #include "device/sim/sim.h"
 
 #include <math.h>
@@ -61,12 +62,7 @@ static const struct {
 #define BEYOND_FACTOR 2.5      /* of code that no cache holds, relative to the last cache */
 #define DEFAULT_SM_SETS 4      /* caches of SMs from Maxwell to Volta have 4 sets of many ways */
 #define DEFAULT_L2_WAYS 16     /* GT 740M and GTX 970 have 8; 16 is reported for larger GPUs */
-/* Limits for unrealistic descriptions. They prevent overflows and excessive use of memory. */
-#define MAX_SMS 100000
-#define MAX_PARTITIONS 64
-#define MAX_BANK_BYTES (1 << 20)
-#define MAX_BANKS 1024 /* maximum that conflict_degree() in sim_path.c supports */
-#define MAX_SECTORS 64 /* sectors per line, one bit each in a 64-bit word of cache/ */
+#define MAX_SECTORS 64         /* sectors per line, one bit each in a 64-bit word of cache/ */
 
 /* TLBs. Typical values; chosen, not derived. */
 static const struct {
@@ -448,9 +444,8 @@ static bool fill_shared(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
     plan->shared_latency = latency_of(gpu, plan, "shared", DEFAULT_SHARED_LATENCY);
     plan->conflict =
         from_cycles(fth_gpu_number(gpu, "shared", "conflict_cycles", DEFAULT_CONFLICT_CYCLES));
-    plan->banks = (uint32_t)fmin(fth_gpu_number(gpu, "shared", "banks", DEFAULT_BANKS), MAX_BANKS);
-    plan->bank_bytes = (uint32_t)fmin(
-        fth_gpu_number(gpu, "shared", "bank_bytes", DEFAULT_BANK_BYTES), MAX_BANK_BYTES);
+    plan->banks = (uint32_t)fth_gpu_number(gpu, "shared", "banks", DEFAULT_BANKS);
+    plan->bank_bytes = (uint32_t)fth_gpu_number(gpu, "shared", "bank_bytes", DEFAULT_BANK_BYTES);
     plan->shared_rates = rates_of(gpu, plan, "shared", plan->sms);
     plan->has_clusters = has_element(gpu, "cluster_shared");
     plan->cluster_rates = rates_of(gpu, plan, "cluster_shared", plan->sms);
@@ -523,7 +518,7 @@ static bool fill_l2(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
     struct storage_group group = {.gpu = gpu, .names = {"l2", NULL}};
     double size = group_number(&group, "size_bytes", DEFAULT_L2_BYTES);
-    plan->partitions = (uint32_t)fmin(group_number(&group, "partitions", 1), MAX_PARTITIONS);
+    plan->partitions = (uint32_t)group_number(&group, "partitions", 1);
     plan->home_mask = (uint64_t)group_number(&group, "home_mask", DEFAULT_HOME_MASK);
     if (!fill_shape(plan, &group, &plan->l2, (uint64_t)size / plan->partitions, DEFAULT_L2_LINE, 0,
                     DEFAULT_L2_WAYS))
@@ -610,7 +605,7 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
     /* Without instruction caches, an instruction takes one cycle; otherwise fill_levels() replaces
      * this. */
     *plan = (struct fth_sim_plan){.fetch_miss_cost = FTH_SIM_CYCLE};
-    plan->sms = (uint32_t)fmin(fth_gpu_number(gpu, "device", "sms", DEFAULT_SMS), MAX_SMS);
+    plan->sms = (uint32_t)fth_gpu_number(gpu, "device", "sms", DEFAULT_SMS);
     plan->clock_mhz = fth_gpu_number(gpu, "device", "clock_mhz", DEFAULT_CLOCK_MHZ);
     double threads = fth_gpu_number(gpu, "device", "max_threads_per_sm", DEFAULT_THREADS_PER_SM);
     plan->warps_per_sm = threads < 32 ? 1 : (uint32_t)(threads / 32);
@@ -621,8 +616,8 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
     plan->code = fth_gpu_code_size(gpu);
     fth_sim_host_link_init(&plan->link, gpu);
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
-    /* In whole cycles, unlike the other times. The limit prevents an overflow. */
-    plan->jitter = (int64_t)fmin(fth_gpu_number(gpu, "noise", "jitter_cycles", 0), 1e9);
+    /* In whole cycles, unlike the other times. */
+    plan->jitter = (int64_t)fth_gpu_number(gpu, "noise", "jitter_cycles", 0);
     plan->outlier_rate = fth_gpu_number(gpu, "noise", "outlier_rate", 0);
     plan->neighbour_rate = fth_gpu_number(gpu, "noise", "neighbour_rate", 0);
     if (fill_levels(plan, gpu) && fill_shared(plan, gpu) && fill_l2(plan, gpu) &&

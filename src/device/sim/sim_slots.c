@@ -7,8 +7,7 @@
 
 #include <stdlib.h>
 
-/* Cycles per word; log2 of the words of the ring, which covers 262144 cycles. */
-enum { WORD_CYCLES = 64, RING_BITS = 12 };
+enum { WORD_CYCLES = 64 };
 
 struct fth_sim_slot_word {
     int64_t number; /* first cycle / WORD_CYCLES */
@@ -19,7 +18,7 @@ struct fth_sim_slot_word {
  * covers it. */
 static struct fth_sim_slot_word *word_at(struct fth_sim_slots *slots, int64_t number)
 {
-    struct fth_sim_slot_word *word = &slots->ring[number & ((1 << RING_BITS) - 1)];
+    struct fth_sim_slot_word *word = &slots->ring[number & (((int64_t)1 << slots->bits) - 1)];
     if (word->number > number)
         return NULL;
     if (word->number < number)
@@ -30,7 +29,7 @@ static struct fth_sim_slot_word *word_at(struct fth_sim_slots *slots, int64_t nu
 int64_t fth_sim_slots_take(struct fth_sim_slots *slots, int64_t time, unsigned count)
 {
     if (!slots->ring) {
-        slots->ring = calloc((size_t)1 << RING_BITS, sizeof *slots->ring);
+        slots->ring = calloc((size_t)1 << slots->bits, sizeof *slots->ring);
         if (!slots->ring) {
             slots->failed = true;
             return 0;
@@ -38,7 +37,7 @@ int64_t fth_sim_slots_take(struct fth_sim_slots *slots, int64_t time, unsigned c
     }
     const int64_t first = time / FTH_SIM_CYCLE;
     int64_t number = first / WORD_CYCLES, begin = -1;
-    const int64_t last = number + (1 << RING_BITS) - 1;
+    const int64_t last = number + ((int64_t)1 << slots->bits) - 1;
     for (unsigned from = (unsigned)(first % WORD_CYCLES); number < last; number++, from = 0) {
         struct fth_sim_slot_word *word = word_at(slots, number);
         if (!word)

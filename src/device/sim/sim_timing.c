@@ -21,6 +21,12 @@
 #define LAUNCH_GAP_US 3
 /* log2 of the buckets of the ports of an SM: 2^13 buckets of 256 cycles cover 2 million cycles. */
 #define SM_RING_BITS 13
+/* log2 of the words of the rings of units that serve one request per cycle. The banks of shared
+ * memory have 2^15 words of 64 cycles, which cover 2 million cycles as the ports do: a block that
+ * copies shared memory takes several 100,000 cycles, and the next one on the SM, which runs at the
+ * same time, is simulated after it. The schedulers have 2^12 words, which cover 262,144 cycles. */
+#define BANK_RING_BITS 15
+#define ISSUE_RING_BITS 12
 
 enum fth_status fth_sim_timing_init(struct fth_sim_timing *timing, const struct fth_sim_plan *plan,
                                     struct fth_error *error)
@@ -30,9 +36,13 @@ enum fth_status fth_sim_timing_init(struct fth_sim_timing *timing, const struct 
     timing->free_at = calloc((size_t)plan->sms * FTH_SIM_MAX_RESIDENT, sizeof *timing->free_at);
     if (!timing->sms || !timing->free_at)
         return fth_no_memory(error, "simulate GPU", NULL);
-    for (uint32_t i = 0; i < plan->sms; i++)
+    for (uint32_t i = 0; i < plan->sms; i++) {
         timing->sms[i].requests.bits = timing->sms[i].l1.bits = timing->sms[i].shared.bits =
             timing->sms[i].cluster.bits = SM_RING_BITS;
+        timing->sms[i].banks.bits = BANK_RING_BITS;
+        for (size_t j = 0; j < FTH_SIM_SCHEDULERS; j++)
+            timing->sms[i].issue[j].bits = ISSUE_RING_BITS;
+    }
     fth_sim_noise_init(&timing->noise, plan);
     fth_sim_fetch_init(timing);
     FTH_TRY(fth_sim_caches_init(&timing->caches, plan, error));

@@ -83,7 +83,8 @@ static enum fth_attempt_outcome read_line(struct fth_cache_level *level,
     return FTH_ATTEMPT_MISS;
 }
 
-/* A write needs no MSHR. A write-evict cache drops the line. */
+/* A write needs no MSHR. Its sectors that the cache holds, completely or in part, count as hits;
+ * the L1 of an H200 counts them in the same way. A write-evict cache drops the line. */
 static enum fth_attempt_outcome write_line(struct fth_cache_level *level,
                                            struct fth_port_access *access)
 {
@@ -95,10 +96,10 @@ static enum fth_attempt_outcome write_line(struct fth_cache_level *level,
         missing = find_missing(level, access) ? request->sectors : 0;
         fth_cache_drop(cache, access->location);
     } else {
+        missing = request->sectors & ~fth_cache_held(cache, access->location, request->sectors);
         for (uint32_t i = 0; access->runs && i < request->run_count; i++) {
             struct fth_cache_result result;
-            if (fth_cache_write(cache, access->location, access->runs[i], &result) != FTH_CACHE_HIT)
-                missing |= result.sectors;
+            fth_cache_write(cache, access->location, access->runs[i], &result);
             if (i == 0)
                 access->distance = result.distance;
             fth_cache_level_report_eviction(access->next_level, &result);
@@ -170,13 +171,6 @@ static enum fth_attempt_outcome attempt(struct fth_cache_level *level,
         access->counts->sectors[request->kind] += count_bits(request->sectors);
         if (request->kind != FTH_TRACE_READ && access->next_level && access->next_level->changed)
             access->next_level->changed(access->next_level->context, access);
-    }
-    if (level->observer) {
-        const uint64_t busy = fth_mshr_busy(unit_of(level, access)->mshr);
-        level->observer(level->observer_context,
-                        &(struct fth_attempt){level->step, request->line, outcome, access->distance,
-                                              (uint32_t)access->unit,
-                                              level->shape.mshr_size - busy});
     }
     return outcome;
 }

@@ -157,14 +157,6 @@ void fth_cache_level_reset_totals(struct fth_cache_level *level)
                level->totals.profile_size * sizeof *level->totals.profile[i]);
 }
 
-void fth_cache_level_set_observer(struct fth_cache_level *level,
-                                  void (*observer)(void *, const struct fth_attempt *),
-                                  void *context)
-{
-    level->observer = observer;
-    level->observer_context = context;
-}
-
 /* ---- address mapping ---- */
 
 /* Sets *which to the part that the address belongs to. Returns the address within that part, where

@@ -34,10 +34,8 @@ struct fth_cache_level {
     /* Set and slot of each request. Valid before the first step; recheck the slot afterwards. */
     struct fth_cache_location *locations;
     size_t capacity; /* requests in the three arrays above */
-    void (*observer)(void *, const struct fth_attempt *);
-    void *observer_context;
-    bool forwards; /* a request of the last run was forwarded to the next level */
-    bool failed;   /* out of memory */
+    bool forwards;   /* a request of the last run was forwarded to the next level */
+    bool failed;     /* out of memory */
 };
 
 /* Processes one request at a port in the current step, and counts it. */
@@ -72,11 +70,11 @@ static inline void fth_cache_level_end_step(struct fth_cache_level *level)
 }
 /* To be called after a step in which all `tried` requests failed. They fail in every step until
  * step `next`, in which a register becomes free or a line arrives. Counts these steps and fails
- * without executing them. With an observer every step is executed. */
+ * without executing them. */
 static inline void fth_cache_level_skip_steps(struct fth_cache_level *level, size_t tried,
                                               uint64_t next)
 {
-    if (next == UINT64_MAX || next <= level->step || level->observer)
+    if (next == UINT64_MAX || next <= level->step)
         return;
     level->totals.fails += (next - level->step) * tried;
     level->totals.steps += next - level->step;

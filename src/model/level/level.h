@@ -249,18 +249,6 @@ uint64_t fth_cache_level_read(struct fth_cache_level *level, const struct fth_po
                               uint64_t sectors, const struct fth_next_level *next_level);
 void fth_cache_level_drop(struct fth_cache_level *level, const struct fth_port_access *access);
 
-/* For tests: one attempt, as it is reported to an observer. */
-struct fth_attempt {
-    uint64_t step;
-    uint64_t line;
-    enum fth_attempt_outcome kind;
-    uint32_t distance, unit; /* as in struct fth_port_access */
-    uint64_t free_mshrs;     /* free registers of the unit's MSHR set after the attempt */
-};
-void fth_cache_level_set_observer(struct fth_cache_level *level,
-                                  void (*observer)(void *, const struct fth_attempt *),
-                                  void *context);
-
 /* ---- lru_stack.c ---- */
 
 /* Several variants of the L1 of one SM that differ only in their ways, simulated in one pass. */

@@ -27,6 +27,9 @@ enum {
 /* Minimum fraction of all runs of slow hops that must have a certain length for it to be taken as
  * the line. Chosen, not derived. */
 static const double min_run_fraction = 0.2;
+/* Minimum confidence of a line. On an idle H200, the confidence of the L1's line is 0.7, and next to
+ * other programs one wrong line had 0.5. Chosen between the two. */
+static const double min_line_confidence = 0.6;
 
 static enum fth_status ask_repeats(const struct fth_prober *prober,
                                    const struct fth_request *request, struct fth_answers *answers,
@@ -175,11 +178,13 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     unsigned counts[REPEATS][MAX_COUNTS] = {{0}};
     uint64_t slow = 0;
     for (size_t i = 0; i < answers.count; i++) {
+        length->samples += answers.items[i].count;
+        if (fth_request_was_interrupted(&request, &answers.items[i]))
+            continue;
         /* In the last pass of the fill, everything is resident: a slow hop is a disturbance. */
         const uint32_t *again = answers.items[i].cycles + (FILL_PASSES - 1) * chain.count;
         for (size_t hop = 0; hop < chain.count; hop++)
             slow += again[hop] > low && again[hop] <= high;
-        length->samples += answers.items[i].count;
         count_runs(again + chain.count, chain.count, low, high, counts[i]);
     }
     fth_answers_fini(&answers);
@@ -191,7 +196,7 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
         for (size_t run = 1; run <= MAX_RUN; run++)
             all[run] += counts[i][run];
     decide(shortest_frequent, all, (const unsigned(*)[MAX_COUNTS])counts, fetch_bytes, length);
-    if (length->bytes == 0)
+    if (length->bytes == 0 || length->confidence < min_line_confidence)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the line", NULL,
                         "the runs of evicted sectors have no common length");
     return FTH_OK;

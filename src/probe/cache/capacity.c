@@ -15,9 +15,7 @@
  *   - More hops take as long as a miss than disturbances explain. The latency of a miss is measured
  *     with first loads; few disturbances take as long. With one line too many, every pass has at
  *     least one miss under any policy, because the line that is not resident is accessed once per
- *     pass. The number of passes is chosen such that these misses are significant.
- *   - More passes have such a hop than disturbances explain. If another program empties the cache,
- *     all lines miss once, which is many hops, but only two passes. */
+ *     pass. The number of passes is chosen such that these misses are significant. */
 #include "probe/cache/probe_cache.h"
 
 #include <math.h>
@@ -85,18 +83,12 @@ enum {
     /* Footprint of the walk that finds the resident lines: 5/4 of what fits. Chosen. */
     RESIDENT_NUMERATOR = 5,
     RESIDENT_DENOMINATOR = 4,
-    MAX_RESIDENT_TRIES = 3, /* batches of REPEATS walks, if they are disturbed. Chosen. */
     /* Resolution of full_miss_bytes: one part of FULL_MISS_PARTS of what fits. Chosen. */
     FULL_MISS_PARTS = 64
 };
-/* Two walks agree on the resident bytes if they differ by at most this fraction. With random
- * replacement, walks of an L1 differ by about 1 %. If no walk hits more than the second fraction of
- * what fits, all of them were disturbed. Both are chosen, not derived. */
-static const double same_resident = 0.03, min_resident = 0.5;
-/* Confidence of full_miss_bytes if all walks agree with it: two walks decide, one on either side of
- * the edge, which is 3/4 by Laplace's rule. If less than min_agreeing of the walks agree, it is
- * unknown. The latter is chosen: it is min_confidence. */
-static const double two_walks_confidence = 0.75, min_agreeing = 0.75;
+/* Walks that find at least this part of the largest number of resident lines agree with it. Chosen:
+ * on an H200, the walks of different SMs differ by 1 %. */
+static const double same_resident = 0.95;
 /* Minimum fraction of positions that must be slow for a footprint to have no hit. Even if every
  * load misses, a few hops can be fast because a buffer on the way has the data. Chosen. */
 static const double min_full_miss = 0.999;
@@ -109,10 +101,7 @@ struct capacity_edge {
     double low, high;      /* range of miss latencies, cycles */
     double slow_rate;      /* fraction of hits that are above the threshold */
     double like_miss_rate; /* fraction of hits that take between low and high */
-    double event_rate;     /* events per hop; all hops of a pass that take between low and high are
-                            * one event */
-    unsigned walks;        /* of the search so far */
-    unsigned agreeing;     /* the walks that agree with the bracket */
+    bool interrupted;      /* another program interrupted a walk each time it was tried */
 };
 
 struct capacity_search {
@@ -122,13 +111,6 @@ struct capacity_search {
     double threshold; /* cycles; a hop above it is slow */
 };
 
-/* Returns the probability that a pass over `count` resident lines has a hop that takes as long as a
- * miss. */
-static double event_share(const struct capacity_edge *edge, double count)
-{
-    return -expm1(-edge->event_rate * count);
-}
-
 /* Returns the number of passes to evaluate over a chain of `count` hops, so that the misses of one
  * line too many clearly exceed the expected number of disturbances. */
 static unsigned passes_for(const struct capacity_edge *edge, uint64_t count)
@@ -137,10 +119,8 @@ static unsigned passes_for(const struct capacity_edge *edge, uint64_t count)
         return 1;
     unsigned passes = TIMED_PASSES;
     for (; passes < MAX_PASSES; passes++) {
-        const double expected_hops = passes * (double)count * edge->like_miss_rate;
-        const double expected_passes = passes * event_share(edge, (double)count);
-        if (passes * min_misses > MIN_DEVIATIONS * sqrt(expected_hops) + MIN_EVENTS ||
-            passes - expected_passes > MIN_DEVIATIONS * sqrt(expected_passes) + MIN_EVENTS)
+        const double expected = passes * (double)count * edge->like_miss_rate;
+        if (passes * min_misses > MIN_DEVIATIONS * sqrt(expected) + MIN_EVENTS)
             break;
     }
     return passes;
@@ -161,13 +141,33 @@ static struct fth_request make_walk(const struct fth_capacity_plan *plan, uint64
 
 /* ---- one walk ---- */
 
+/* Stands for the cycles of a hop that says nothing about the cache. */
+enum { NO_EVIDENCE = 0 };
+
+/* Removes the hops that an interruption affects. It empties the cache, so each line misses once
+ * more: from the interrupted hop to the same position in the next pass. Returns whether the walk
+ * was interrupted. */
+static bool remove_interrupted(struct fth_samples *samples, uint64_t positions)
+{
+    bool interrupted = false;
+    for (size_t hop = 0; hop < samples->count; hop++) {
+        if (samples->cycles[hop] <= FTH_INTERRUPTED_CYCLES)
+            continue;
+        interrupted = true;
+        const size_t end = FTH_MIN(hop + positions, samples->count);
+        for (; hop < end; hop++)
+            samples->cycles[hop] = NO_EVIDENCE;
+        hop--;
+    }
+    return interrupted;
+}
+
 /* The slow hops of a walk. */
 struct slow_hops {
-    uint64_t positions; /* hops per pass */
+    uint64_t positions; /* hops per pass; without those that were removed in every pass */
     unsigned passes;
     uint64_t all;        /* hops above the threshold */
     uint64_t like_miss;  /* hops within the range of miss latencies */
-    uint64_t events;     /* passes with such a hop */
     uint64_t persistent; /* positions that are slow in most passes */
 };
 
@@ -199,21 +199,21 @@ static struct slow_hops count_slow(const struct fth_samples *samples, uint64_t p
                                    const struct capacity_edge *edge)
 {
     uint64_t all[MAX_PASSES] = {0}, like_miss[MAX_PASSES] = {0};
-    struct slow_hops slow_hops = {.positions = positions, .passes = passes};
+    struct slow_hops slow_hops = {.positions = 0, .passes = passes};
     for (uint64_t position = 0; position < positions; position++) {
-        unsigned times = 0;
+        unsigned times = 0, valid = 0;
         for (unsigned pass = 0; pass < passes; pass++) {
             const double cycles = samples->cycles[(pass + 1) * positions + position];
             all[pass] += cycles > threshold;
             like_miss[pass] += cycles >= edge->low && cycles <= edge->high;
             times += cycles > threshold;
+            valid += cycles > NO_EVIDENCE;
         }
-        slow_hops.persistent += times > passes / 2;
+        slow_hops.positions += valid > 0;
+        slow_hops.persistent += times > valid / 2;
     }
     slow_hops.all = clipped_sum(all, passes);
     slow_hops.like_miss = clipped_sum(like_miss, passes);
-    for (unsigned pass = 0; pass < passes; pass++)
-        slow_hops.events += like_miss[pass] > 0;
     return slow_hops;
 }
 
@@ -236,8 +236,6 @@ static bool has_misses(struct slow_hops slow_hops, const struct capacity_edge *e
     const double positions = (double)slow_hops.positions, hops = positions * slow_hops.passes;
     return (double)slow_hops.all > fth_max_by_chance(hops * edge->slow_rate) ||
            (double)slow_hops.like_miss > fth_max_by_chance(hops * edge->like_miss_rate) ||
-           (double)slow_hops.events >
-               fth_max_by_chance(slow_hops.passes * event_share(edge, positions)) ||
            (double)slow_hops.persistent >
                fth_max_by_chance(positions * persistent_rate(edge->slow_rate, slow_hops.passes));
 }
@@ -251,6 +249,14 @@ static bool meets_criterion(enum miss_criterion what, struct slow_hops slow_hops
     return what == ANY_MISS
                ? has_misses(slow_hops, edge)
                : (double)slow_hops.persistent > min_full_miss * (double)slow_hops.positions;
+}
+
+/* Whether the rest of an interrupted walk is insufficient: for ANY_MISS, if it has no miss; for
+ * ALL_MISS, if less than half of the positions remain. */
+static bool is_undecided(enum miss_criterion what, struct slow_hops slow_hops, uint64_t positions,
+                         const struct capacity_edge *edge)
+{
+    return what == ANY_MISS ? !has_misses(slow_hops, edge) : 2 * slow_hops.positions < positions;
 }
 
 /* ---- disturbances ---- */
@@ -306,27 +312,21 @@ static enum fth_status find_rates(const struct capacity_search *search, struct c
         requests[i] = make_walk(plan, positions, (unsigned)passes);
     struct fth_answers answers = {0};
     FTH_TRY(fth_ask(search->prober, requests, parts, &answers, error));
-    uint64_t all = 0, like_miss = 0, events = 0, hops = 0;
+    uint64_t all = 0, like_miss = 0, hops = 0;
     for (size_t i = 0; i < parts; i++) {
-        uint64_t last = UINT64_MAX; /* the last pass with an event */
+        remove_interrupted(&answers.items[i], positions);
         for (size_t hop = positions; hop < answers.items[i].count; hop++) {
             const double cycles = answers.items[i].cycles[hop];
             all += cycles > search->threshold;
-            if (!(cycles >= edge->low && cycles <= edge->high))
-                continue;
-            like_miss++;
-            events += hop / positions != last;
-            last = hop / positions;
+            like_miss += cycles >= edge->low && cycles <= edge->high;
+            hops += cycles > NO_EVIDENCE;
         }
-        hops += answers.items[i].count - positions;
         search->capacity->samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);
     /* Laplace's rule: the rate is not 0 even if no slow hop was seen. */
     edge->slow_rate = ((double)all + 1) / ((double)hops + 2);
     edge->like_miss_rate = ((double)like_miss + 1) / ((double)hops + 2);
-    edge->event_rate =
-        -log1p(-((double)events + 1) / ((double)(hops / positions) + 2)) / (double)positions;
     *fits = 2 * all < hops;
     edge->disturbed = edge->disturbed || all > 0;
     return FTH_OK;
@@ -334,7 +334,8 @@ static enum fth_status find_rates(const struct capacity_search *search, struct c
 
 /* ---- the search ---- */
 
-/* Walks footprints of `counts` strides, in ascending order, and narrows the bracket of the edge. */
+/* Walks footprints of `counts` strides, in ascending order, and narrows the bracket of the edge, or
+ * sets edge->interrupted. */
 static enum fth_status try_counts(const struct capacity_search *search, const uint64_t *counts,
                                   size_t count, enum miss_criterion what,
                                   struct capacity_edge *edge, struct fth_error *error)
@@ -344,17 +345,21 @@ static enum fth_status try_counts(const struct capacity_search *search, const ui
         requests[i] = make_walk(search->plan, counts[i], passes_for(edge, counts[i]));
     struct fth_answers answers = {0};
     FTH_TRY(fth_ask(search->prober, requests, count, &answers, error));
-    bool met = false;
     for (size_t i = 0; i < count; i++) {
+        search->capacity->samples += answers.items[i].count;
+        const bool interrupted = remove_interrupted(&answers.items[i], counts[i]);
         struct slow_hops slow_hops = count_slow(
             &answers.items[i], counts[i], passes_for(edge, counts[i]), search->threshold, edge);
-        const bool meets = meets_criterion(what, slow_hops, edge);
-        search->capacity->samples += met ? 0 : answers.items[i].count;
-        edge->walks++;
-        edge->agreeing += meets || !met;
-        if (!met)
-            *(meets ? &edge->misses : &edge->fits) = counts[i];
-        met = met || meets;
+        /* What an interrupted walk does not show may be in the part that was removed. */
+        if (interrupted && is_undecided(what, slow_hops, counts[i], edge)) {
+            edge->interrupted = true;
+            break;
+        }
+        if (meets_criterion(what, slow_hops, edge)) {
+            edge->misses = counts[i];
+            break;
+        }
+        edge->fits = counts[i];
     }
     fth_answers_fini(&answers);
     return FTH_OK;
@@ -379,7 +384,8 @@ static enum fth_status find_edge(const struct capacity_search *search, struct ca
     uint64_t counts[MAX_BATCH], bytes = plan->smallest_bytes;
     edge->fits = bytes / plan->stride_bytes;
     edge->misses = 0;
-    while (edge->misses == 0 && bytes < plan->largest_bytes) {
+    edge->interrupted = false;
+    while (edge->misses == 0 && !edge->interrupted && bytes < plan->largest_bytes) {
         size_t tries = 0;
         while (tries < FOOTPRINTS_PER_BATCH && bytes < plan->largest_bytes) {
             bytes = 2 * bytes < plan->largest_bytes ? 2 * bytes : plan->largest_bytes;
@@ -387,10 +393,14 @@ static enum fth_status find_edge(const struct capacity_search *search, struct ca
         }
         FTH_TRY(try_counts(search, counts, tries, ANY_MISS, edge, error));
     }
-    while (edge->misses && edge->misses - edge->fits > 1) {
+    while (edge->misses && !edge->interrupted && edge->misses - edge->fits > 1) {
         size_t tries = cut(edge, counts);
         FTH_TRY(try_counts(search, counts, tries, ANY_MISS, edge, error));
     }
+    if (edge->interrupted)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "another program used the GPU during each walk over more than %llu bytes",
+                        (unsigned long long)(edge->fits * plan->stride_bytes));
     return FTH_OK;
 }
 
@@ -410,9 +420,11 @@ static enum fth_status confirm(const struct capacity_search *search,
     unsigned same = 0;
     for (size_t i = 0; i < answers.count; i++) {
         uint64_t count = i % 2 ? edge->misses : edge->fits;
-        struct slow_hops slow_hops =
+        const bool interrupted = remove_interrupted(&answers.items[i], count);
+        const struct slow_hops slow_hops =
             count_slow(&answers.items[i], count, passes_for(edge, count), search->threshold, edge);
-        same += has_misses(slow_hops, edge) == (i % 2 == 1);
+        same += !(interrupted && is_undecided(ANY_MISS, slow_hops, count, edge)) &&
+                has_misses(slow_hops, edge) == (i % 2 == 1);
         search->capacity->samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);
@@ -422,24 +434,6 @@ static enum fth_status confirm(const struct capacity_search *search,
 
 /* ---- further evidence ---- */
 
-/* Repeats the walks on both sides of the edge of full misses. Returns the fraction that agrees with
- * it, by Laplace's rule. */
-static enum fth_status confirm_full_miss(const struct capacity_search *search,
-                                         const struct capacity_edge *edge, double *agreeing,
-                                         struct fth_error *error)
-{
-    struct capacity_edge again = *edge;
-    const uint64_t counts[] = {edge->fits, edge->misses};
-    unsigned same = 0;
-    for (size_t i = 0; i < REPEATS; i++) {
-        again.fits = again.misses = 0;
-        FTH_TRY(try_counts(search, counts, 2, ALL_MISS, &again, error));
-        same += again.misses == edge->misses;
-    }
-    *agreeing = (same + 1.0) / (REPEATS + 2.0);
-    return FTH_OK;
-}
-
 /* Finds the smallest footprint without a hit, between the first one with a miss and twice that. */
 static enum fth_status find_full_miss(const struct capacity_search *search,
                                       const struct capacity_edge *edge, struct fth_error *error)
@@ -447,84 +441,69 @@ static enum fth_status find_full_miss(const struct capacity_search *search,
     struct fth_capacity *capacity = search->capacity;
     struct capacity_edge partial = *edge;
     partial.misses = 0;
-    partial.walks = partial.agreeing = 0;
     uint64_t high = 2 * edge->misses;
     FTH_TRY(try_counts(search, &high, 1, ALL_MISS, &partial, error));
-    while (partial.misses && partial.misses - partial.fits > edge->fits / FULL_MISS_PARTS + 1) {
+    while (partial.misses && !partial.interrupted &&
+           partial.misses - partial.fits > edge->fits / FULL_MISS_PARTS + 1) {
         uint64_t counts[MAX_CUTS];
         size_t tries = cut(&partial, counts);
         FTH_TRY(try_counts(search, counts, tries, ALL_MISS, &partial, error));
     }
-    if (partial.misses == 0)
+    capacity->full_miss_interrupted = partial.interrupted;
+    if (partial.interrupted || !partial.misses)
         return FTH_OK;
-    double agreeing = (double)partial.agreeing / partial.walks;
-    if (edge->disturbed) {
-        double repeated;
-        FTH_TRY(confirm_full_miss(search, &partial, &repeated, error));
-        agreeing = fmin(agreeing, repeated);
-    }
-    if (agreeing < min_agreeing)
-        return FTH_OK;
+    capacity->full_miss_low_bytes = partial.fits * search->plan->stride_bytes;
     capacity->full_miss_bytes = partial.misses * search->plan->stride_bytes;
-    capacity->full_miss_confidence = two_walks_confidence * agreeing;
     return FTH_OK;
 }
 
-/* Walks a quarter more than fits, then walks back, and counts the lines that are still resident, in
- * REPEATS requests. */
+/* Walks a quarter more than fits, then walks back, and returns the number of lines that are still
+ * resident. */
 static enum fth_status count_resident(const struct capacity_search *search,
-                                      const struct capacity_edge *edge, uint64_t *resident_bytes,
+                                      const struct capacity_edge *edge, uint64_t *hits,
                                       struct fth_error *error)
 {
     const struct fth_capacity_plan *plan = search->plan;
-    struct fth_request requests[REPEATS];
     const uint64_t bytes =
         edge->fits * plan->stride_bytes * RESIDENT_NUMERATOR / RESIDENT_DENOMINATOR;
-    struct fth_chain chain = {.stride_bytes = plan->stride_bytes,
-                              .count =
-                                  (bytes / ALIGN_BYTES + 1) * ALIGN_BYTES / plan->stride_bytes};
-    for (size_t i = 0; i < REPEATS; i++) {
-        requests[i] = fth_request_make(plan->carveout_percent);
-        fth_request_add(&requests[i], FTH_STEP_WALK, plan->path, chain, 1);
-        fth_request_add(&requests[i], FTH_STEP_TIME_HOPS, plan->path, chain, 1);
-        requests[i].chase.steps[1].reverse = true;
-    }
+    const struct fth_chain chain = {.stride_bytes = plan->stride_bytes,
+                                    .count = (bytes / ALIGN_BYTES + 1) * ALIGN_BYTES /
+                                             plan->stride_bytes};
+    struct fth_request request = fth_request_make(plan->carveout_percent);
+    fth_request_add(&request, FTH_STEP_WALK, plan->path, chain, 1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, plan->path, chain, 1);
+    request.chase.steps[1].reverse = true;
     struct fth_answers answers = {0};
-    FTH_TRY(fth_ask(search->prober, requests, REPEATS, &answers, error));
-    for (size_t i = 0; i < answers.count; i++) {
-        uint64_t hits = 1; /* hop 0, the newest line, is slow only because the timing code
-                            * is not cached yet */
-        for (size_t hop = 1; hop < answers.items[i].count; hop++)
-            hits += answers.items[i].cycles[hop] <= search->threshold;
-        search->capacity->samples += answers.items[i].count;
-        resident_bytes[i] = hits * plan->stride_bytes;
-    }
+    FTH_TRY(fth_ask(search->prober, &request, 1, &answers, error));
+    *hits = 1; /* hop 0, the newest line, is slow only because the timing code is not cached yet */
+    for (size_t hop = 1; hop < answers.items[0].count; hop++)
+        *hits += answers.items[0].cycles[hop] <= search->threshold;
+    search->capacity->samples += answers.items[0].count;
     fth_answers_fini(&answers);
     return FTH_OK;
 }
 
-/* Finds the resident bytes: the maximum over the repeats, because disturbances only evict lines. If
- * most repeats do not agree with it, further ones are made. */
+/* Counts the resident lines several times. An interruption of the first walk, which is not timed,
+ * leaves only the lines that were loaded after it. Each repeat is a launch of its own, so that one
+ * interruption does not affect all of them. The result is the maximum; the confidence is the
+ * fraction of the repeats that agree with it, by Laplace's rule. The result is rejected if the
+ * confidence is too low, or if fewer than half of the lines that fit are resident: after the walk
+ * the cache is full under any policy, and the walk back meets most of the lines. */
 static enum fth_status find_resident(const struct capacity_search *search,
                                      const struct capacity_edge *edge, struct fth_error *error)
 {
-    uint64_t bytes[MAX_RESIDENT_TRIES * REPEATS], max = 0;
-    size_t count = 0, same = 0;
-    const double fits_bytes = (double)(edge->fits * search->plan->stride_bytes);
-    do {
-        FTH_TRY(count_resident(search, edge, bytes + count, error));
-        count += REPEATS;
-        same = 0;
-        for (size_t i = 0; i < count; i++)
-            max = bytes[i] > max ? bytes[i] : max;
-        for (size_t i = 0; i < count; i++)
-            same += (double)bytes[i] >= (1 - same_resident) * (double)max;
-    } while (count < FTH_COUNT(bytes) &&
-             (2 * same <= count || (double)max < min_resident * fits_bytes));
-    if ((double)max < min_resident * fits_bytes)
-        return FTH_OK;
-    search->capacity->resident_bytes = max;
-    search->capacity->resident_confidence = ((double)same + 1) / ((double)count + 2);
+    struct fth_capacity *capacity = search->capacity;
+    uint64_t hits[REPEATS] = {0}, most = 0;
+    unsigned same = 0;
+    for (size_t i = 0; i < REPEATS; i++) {
+        FTH_TRY(count_resident(search, edge, &hits[i], error));
+        most = hits[i] > most ? hits[i] : most;
+    }
+    for (size_t i = 0; i < REPEATS; i++)
+        same += (double)hits[i] >= same_resident * (double)most;
+    capacity->resident_confidence = (same + 1.0) / (REPEATS + 2.0);
+    if (capacity->resident_confidence >= min_confidence && 2 * most >= edge->fits)
+        capacity->resident_bytes = most * search->plan->stride_bytes;
     return FTH_OK;
 }
 

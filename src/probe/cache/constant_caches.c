@@ -224,20 +224,22 @@ static bool is_l15(const struct constant_study *study, uint32_t cycles)
 static enum fth_status set_l15_latency(struct constant_study *study, const uint32_t *hops,
                                        size_t count, struct fth_error *error)
 {
-    double mean, values[HOP_PARTS];
+    double mean, values[HOP_PARTS], confidence = 0;
     struct fth_summary summary;
     const size_t part = count / HOP_PARTS;
     FTH_TRY(fth_summary_u32(hops, count, &summary, error));
     FTH_TRY(fth_core_mean_u32(hops, count, &mean, error));
     for (size_t i = 0; i < HOP_PARTS && part; i++)
         FTH_TRY(fth_core_mean_u32(hops + i * part, part, &values[i], error));
+    if (part)
+        FTH_TRY(fth_cycles_agreement(values, HOP_PARTS, &confidence, error));
     study->found->l15.cycles =
         (struct fth_figure){.value = mean - study->overhead,
                             .low = fmin(summary.p05, mean) - study->overhead,
                             .high = fmax(summary.p95, mean) - study->overhead,
                             .samples = count,
                             .clock_mhz = study->found->l1.cycles.clock_mhz,
-                            .confidence = part ? fth_cycles_agreement(values, HOP_PARTS) : 0};
+                            .confidence = confidence};
     return FTH_OK;
 }
 

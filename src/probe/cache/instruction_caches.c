@@ -307,27 +307,22 @@ static enum fth_status find_edge(const struct fth_prober *prober, const struct r
     while (fast > inner->from && !is_fast(&inner->line, &points[fast]))
         fast--;
     struct rate_curve between;
-    enum fth_status status =
-        measure_between(prober, &points[fast], &points[fast + 1], &between, error);
-    if (status != FTH_OK)
-        return status;
+    FTH_TRY(measure_between(prober, &points[fast], &points[fast + 1], &between, error));
     size_t i = between.count - 2;
     while (i > 0 && !is_fast(&inner->line, &between.points[i]))
         i--;
     level->fits_bytes = bytes_of(levels, between.points[i].instructions);
     level->misses_bytes = bytes_of(levels, between.points[i + 1].instructions);
     levels->samples += between.samples;
-    status = confirm(prober, &inner->line, between.points[i].instructions,
-                     between.points[i + 1].instructions, level, error);
-    if (status != FTH_OK || !outer)
-        return status;
+    FTH_TRY(confirm(prober, &inner->line, between.points[i].instructions,
+                    between.points[i + 1].instructions, level, error));
+    if (!outer)
+        return FTH_OK;
     size_t full = outer->to - 1;
     while (full > fast + 1 && is_full(&outer->line, &points[full - 1]))
         full--;
     if (full > fast + 1) {
-        status = measure_between(prober, &points[full - 1], &points[full], &between, error);
-        if (status != FTH_OK)
-            return status;
+        FTH_TRY(measure_between(prober, &points[full - 1], &points[full], &between, error));
         levels->samples += between.samples;
     }
     i = between.count - 1;
@@ -354,10 +349,8 @@ static enum fth_status set_cycles(const struct rate_curve *curve, const struct p
                                   .low = summary.p05,
                                   .high = summary.p95,
                                   .samples = count * TIMED_PASSES,
-                                  .clock_mhz = curve->clock_mhz,
-                                  .confidence =
-                                      fth_agreement(rates, count, same_rate * plateau->line.slope)};
-    return FTH_OK;
+                                  .clock_mhz = curve->clock_mhz};
+    return fth_agreement(rates, count, same_rate * plateau->line.slope, &cycles->confidence, error);
 }
 
 static enum fth_status ask_code_size(const struct fth_prober *prober, struct fth_code_size *code,

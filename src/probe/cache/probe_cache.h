@@ -31,15 +31,15 @@ struct fth_capacity_plan {
 };
 /* The size of a cache, with the evidence for it. */
 struct fth_capacity {
-    uint64_t fits_bytes;         /* largest footprint whose loads all hit */
-    uint64_t misses_bytes;       /* smallest footprint with misses; 0: even the largest fits */
-    uint64_t resident_bytes;     /* bytes that are still resident after a walk over
-                                  * 1.25 * fits_bytes; a reverse walk counts them. Maximum of several
-                                  * repeats. 0: disturbed */
-    uint64_t full_miss_bytes;    /* smallest footprint without any hit; 0: not found */
-    double resident_confidence;  /* fraction of repeats that agree with the maximum, by Laplace's
-                                  * rule */
-    double full_miss_confidence; /* from the walks on either side of the edge, see capacity.c */
+    uint64_t fits_bytes;     /* largest footprint whose loads all hit */
+    uint64_t misses_bytes;   /* smallest footprint with misses; 0: even the largest fits */
+    uint64_t resident_bytes; /* bytes that are still resident after a walk over
+                              * 1.25 * fits_bytes; a reverse walk counts them. Maximum of several
+                              * repeats. 0: they contradict each other */
+    double resident_confidence;
+    uint64_t full_miss_bytes;                 /* smallest footprint without any hit; 0: not found */
+    uint64_t full_miss_low_bytes;             /* largest footprint that is known to have a hit */
+    bool full_miss_interrupted;               /* other programs interrupted the search for it */
     double miss_low_cycles, miss_high_cycles; /* range of a timed miss; 0: not needed */
     size_t samples;
     double confidence; /* fraction of repeats with the same verdict on either side of the edge, by

@@ -60,8 +60,8 @@ static const uint64_t min_spacing_bytes = 1024, spacing_factors[] = {11, 17, 37,
  * lines that were loaded just before. A few slow loads do not change the quartiles. Chosen, not
  * derived: more than the 1.5 ranges of a box plot, which 0.35 % of a normal distribution exceed. */
 static const double near_ranges = 2.5, near_cycles = 4;
-/* A line is in memory above the 5 % quantile of the memory latency, less these cycles. Chosen: the
- * resolution of a timed load. */
+/* A line is in memory above the 5 % quantile of the memory latency, less these cycles. Chosen,
+ * not derived. */
 static const double memory_margin_cycles = 2;
 
 /* ---- fill, line and sector ---- */
@@ -281,8 +281,14 @@ static void decide_footprints(struct fth_l2_found *found, const struct fth_outco
     };
     for (size_t i = 0; i < FTH_COUNT(ends); i++) {
         *ends[i] = fth_decide_footprint(outcomes, FOOTPRINTS, (unsigned)i);
-        if (ends[i]->value)
-            ends[i]->value = footprint_bytes[ends[i]->value - 1];
+        const uint64_t number = ends[i]->value; /* the index of the footprint, plus 1 */
+        if (!number)
+            continue;
+        ends[i]->value = footprint_bytes[number - 1];
+        if (i == 0)
+            found->onset_next_bytes = footprint_bytes[number < FOOTPRINTS ? number : number - 1];
+        if (i == FTH_FOOTPRINT_FULL_MISS)
+            found->full_miss_previous_bytes = number > 1 ? footprint_bytes[number - 2] : 0;
     }
 }
 

@@ -79,6 +79,10 @@ struct fth_l2_found {
     /* In bytes, of the footprints tried around the size: the largest after which all lines were
      * still in L2, and the smallest after which none was; then the same for the near partition. */
     struct fth_decision onset, full_miss, near_onset, near_full_miss;
+    /* The neighbours of onset and full_miss among the footprints that were tried, in bytes: the
+     * smallest one after which lines were missing, and the largest one after which lines were in
+     * L2. */
+    uint64_t onset_next_bytes, full_miss_previous_bytes;
     /* Cycles of a timed hop: near up to the first, from memory above the second. */
     double near_threshold, memory_threshold;
     size_t samples;

@@ -44,19 +44,27 @@ static const double target_spread = 0.006, thorough_target_spread = 0.001;
 static const double min_ticks = 5000;
 /* A result with a larger spread is rejected. Chosen, not derived. */
 static const double max_spread = 0.1;
-/* A stream agrees with the fastest one if it takes at most this fraction longer. Chosen: more than
- * the streams of an undisturbed GPU differ. */
-static const double agreeing_fraction = 0.02;
+/* The confidence is the fraction of the long streams whose rate is at least this part of the best
+ * one's, by Laplace's rule. Chosen: on an idle H200, the median is at most 2 % below the best. */
+static const double same_rate = 0.97;
+/* A result with less confidence is rejected: fewer than half of five streams agree with the best.
+ * Chosen, not derived. */
+static const double min_confidence = 0.5;
 
 /* ---- shapes ---- */
 
 enum {
     TRIES = 2, /* streams per shape when shapes are compared again with longer streams (caches) */
-    MAX_SHAPES = 32 /* more than there are shapes in either list */
+    MAX_COMPARISONS = 4, /* maximum number of batches that compare the shapes. Chosen. */
+    MAX_SHAPES = 32      /* more than there are shapes in either list */
 };
 /* A later shape replaces the best one only if its rate is higher by this factor. Chosen, not
- * derived: repeats of one shape differ by less. */
+ * derived. */
 static const double min_gain = 1.01;
+/* The rate of a shape is certain if its two fastest streams differ by at most this factor. If they
+ * differ by more, another program may have used the GPU, and the shapes are compared again.
+ * Chosen, not derived. */
+static const double max_ratio = 1.05;
 
 /* ---- limits ---- */
 
@@ -90,56 +98,6 @@ enum {
     MEMORY_PART = 8 /* and an eighth of the memory. Chosen: a copy needs two arrays. */
 };
 
-/* Where the arrays are. */
-enum place {
-    IN_MEMORY, /* in no cache */
-    IN_L2,     /* one array for all SMs; loads bypass L1 */
-    IN_SM      /* one array per block */
-};
-
-static const struct {
-    const char *element, *attribute;
-    enum place place;
-    enum fth_stream_kind kind;
-    enum fth_path path;
-    int carveout_percent;
-    uint32_t cluster;
-} targets[FTH_BANDWIDTH_TARGETS] = {
-    [FTH_BANDWIDTH_MEMORY_READ] = {"memory", "read_bytes_per_s", IN_MEMORY, FTH_STREAM_READ,
-                                   FTH_PATH_CG, -1, 0},
-    [FTH_BANDWIDTH_MEMORY_WRITE] = {"memory", "write_bytes_per_s", IN_MEMORY, FTH_STREAM_WRITE,
-                                    FTH_PATH_CG, -1, 0},
-    [FTH_BANDWIDTH_MEMORY_COPY] = {"memory", "copy_bytes_per_s", IN_MEMORY, FTH_STREAM_COPY,
-                                   FTH_PATH_CG, -1, 0},
-    [FTH_BANDWIDTH_L2_READ] = {"l2", "read_bytes_per_s", IN_L2, FTH_STREAM_READ, FTH_PATH_CG, -1,
-                               0},
-    [FTH_BANDWIDTH_L2_WRITE] = {"l2", "write_bytes_per_s", IN_L2, FTH_STREAM_WRITE, FTH_PATH_CG, -1,
-                                0},
-    [FTH_BANDWIDTH_L2_COPY] = {"l2", "copy_bytes_per_s", IN_L2, FTH_STREAM_COPY, FTH_PATH_CG, -1,
-                               0},
-    [FTH_BANDWIDTH_L1_READ] = {"l1", "read_bytes_per_s", IN_SM, FTH_STREAM_READ, FTH_PATH_CA, 0, 0},
-    /* Stores have no choice of path: they go through L1 to L2. */
-    [FTH_BANDWIDTH_L1_WRITE] = {"l1", "write_bytes_per_s", IN_SM, FTH_STREAM_WRITE, FTH_PATH_CG, 0,
-                                0},
-    [FTH_BANDWIDTH_READONLY_READ] = {"readonly", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
-                                     FTH_PATH_READONLY, 0, 0},
-    [FTH_BANDWIDTH_TEXTURE_READ] = {"texture", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
-                                    FTH_PATH_TEXTURE, 0, 0},
-    [FTH_BANDWIDTH_CONSTANT_READ] = {"constant_l1", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
-                                     FTH_PATH_CONSTANT, -1, 0},
-    [FTH_BANDWIDTH_SHARED_READ] = {"shared", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
-                                   FTH_PATH_SHARED, 100, 0},
-    [FTH_BANDWIDTH_SHARED_WRITE] = {"shared", "write_bytes_per_s", IN_SM, FTH_STREAM_WRITE,
-                                    FTH_PATH_SHARED, 100, 0},
-    [FTH_BANDWIDTH_SHARED_COPY] = {"shared", "copy_bytes_per_s", IN_SM, FTH_STREAM_COPY,
-                                   FTH_PATH_SHARED, 100, 0},
-    /* The last number is the size of the clusters, 2 blocks. Larger ones would leave SMs idle. */
-    [FTH_BANDWIDTH_CLUSTER_READ] = {"cluster_shared", "read_bytes_per_s", IN_SM, FTH_STREAM_READ,
-                                    FTH_PATH_SHARED, 100, 2},
-    [FTH_BANDWIDTH_CLUSTER_WRITE] = {"cluster_shared", "write_bytes_per_s", IN_SM, FTH_STREAM_WRITE,
-                                     FTH_PATH_SHARED, 100, 2},
-};
-
 /* The shapes that are tried for caches (sweep_durations.c has those for memory): blocks per SM,
  * threads per block, bytes per access (a vector), vectors that a thread has in flight, and hints to
  * L2, which are not used here. The shapes after the first DEFAULT_CACHE_SHAPES are tried only if
@@ -157,16 +115,6 @@ static const struct fth_stream_shape cache_shapes[] = {
     {4, 512, 16, FTH_STREAM_UNROLL, false},  {1, 1024, 8, FTH_STREAM_UNROLL, false},
     {1, 512, 8, FTH_STREAM_UNROLL, false}};
 enum { ENOUGH_SHAPES = 3, DEFAULT_CACHE_SHAPES = 7 };
-
-const char *fth_bandwidth_element(enum fth_bandwidth_target target)
-{
-    return targets[target].element;
-}
-
-const char *fth_bandwidth_attribute(enum fth_bandwidth_target target)
-{
-    return targets[target].attribute;
-}
 
 /* ---- requests ---- */
 
@@ -187,11 +135,12 @@ struct bandwidth_search {
     /* Times of the short and of the long streams of this round, in ascending order. */
     double short_ns[MAX_PAIRS], long_ns[MAX_PAIRS];
     size_t pairs;
+    bool uncertain_shape; /* other programs disturbed the comparison of the shapes */
 };
 
 static bool in_memory(const struct bandwidth_search *search)
 {
-    return targets[search->target].place == IN_MEMORY;
+    return fth_bandwidth_sources[search->target].place == FTH_IN_MEMORY;
 }
 
 /* Returns the bytes that all threads of an SM access in one iteration. With blocks_per_sm 0 (sweeps
@@ -201,7 +150,7 @@ static uint64_t unit_bytes(const struct bandwidth_search *search,
                            const struct fth_stream_shape *shape)
 {
     const uint64_t threads_per_vector =
-        targets[search->target].path == FTH_PATH_CONSTANT ? WARP_LANES : 1;
+        fth_bandwidth_sources[search->target].path == FTH_PATH_CONSTANT ? WARP_LANES : 1;
     const uint64_t threads = shape->blocks_per_sm ? (uint64_t)shape->blocks_per_sm * shape->threads
                                                   : search->threads_per_sm;
     return threads / threads_per_vector * shape->vector_bytes * shape->unroll;
@@ -227,8 +176,8 @@ static struct fth_request make_sweep(const struct bandwidth_search *search,
                                                                     FTH_SWEEP_WRITE,
                                                                 [FTH_STREAM_COPY] = FTH_SWEEP_COPY};
     const uint64_t bytes = round_up(sm_bytes, unit_bytes(search, shape)) * search->sms;
-    struct fth_request request =
-        fth_sweep_request(search->prober, kinds[targets[search->target].kind], false, bytes, shape);
+    struct fth_request request = fth_sweep_request(
+        search->prober, kinds[fth_bandwidth_sources[search->target].kind], false, bytes, shape);
     request.cold = true;
     return request;
 }
@@ -241,20 +190,22 @@ static struct fth_request make_request(const struct bandwidth_search *search,
     if (in_memory(search))
         return make_sweep(search, shape, sm_bytes);
     const uint64_t unit = unit_bytes(search, shape);
-    struct fth_request request = fth_request_make(targets[search->target].carveout_percent);
+    struct fth_request request =
+        fth_request_make(fth_bandwidth_sources[search->target].carveout_percent);
     request.family = FTH_FAMILY_STREAM;
     struct fth_stream *stream = &request.stream;
-    *stream = (struct fth_stream){.kind = targets[search->target].kind,
-                                  .path = targets[search->target].path,
-                                  .shared_by_all = targets[search->target].place != IN_SM,
+    *stream = (struct fth_stream){.kind = fth_bandwidth_sources[search->target].kind,
+                                  .path = fth_bandwidth_sources[search->target].path,
+                                  .shared_by_all =
+                                      fth_bandwidth_sources[search->target].place != FTH_IN_SM,
                                   .blocks_per_sm = shape->blocks_per_sm,
                                   .threads = shape->threads,
                                   .vector_bytes = shape->vector_bytes,
-                                  .cluster = targets[search->target].cluster,
+                                  .cluster = fth_bandwidth_sources[search->target].cluster,
                                   .passes = 1};
     if (stream->cluster && search->sms % stream->cluster)
         stream->sms = (uint32_t)(search->sms - search->sms % stream->cluster);
-    const bool in_l2 = targets[search->target].place == IN_L2;
+    const bool in_l2 = fth_bandwidth_sources[search->target].place == FTH_IN_L2;
     /* Array bytes per SM: as much as there is space for, but at most first_bytes. (For L2,
      * find_sizes() has applied the same limit.) */
     const uint64_t sm_capacity = in_l2 ? search->capacity_bytes / search->sms
@@ -307,6 +258,48 @@ static enum fth_status ask(struct bandwidth_search *search, const struct fth_req
 
 /* ---- decisions ---- */
 
+/* The two fastest streams of a shape, in nanoseconds; INFINITY: none. */
+struct fastest {
+    double first, second;
+};
+
+static void add_time(struct fastest *fastest, double ns)
+{
+    if (ns < fastest->first) {
+        fastest->second = fastest->first;
+        fastest->first = ns;
+    } else if (ns < fastest->second) {
+        fastest->second = ns;
+    }
+}
+
+/* Runs `tries` streams of each shape, and keeps the two fastest of each. Runs further streams, if
+ * there are several tries, as long as the two fastest streams of some shape differ too much. */
+static enum fth_status time_shapes(struct bandwidth_search *search, size_t tries, uint64_t sm_bytes,
+                                   struct fth_bandwidth *bandwidth, struct fastest *fastest,
+                                   struct fth_error *error)
+{
+    struct fth_request requests[MAX_SHAPES * TRIES] = {{0}};
+    double ns[MAX_SHAPES * TRIES] = {0};
+    const size_t count = search->shape_count;
+    for (size_t i = 0; i < count * tries; i++)
+        requests[i] = make_request(search, &search->shapes[i % count], sm_bytes);
+    for (size_t i = 0; i < count; i++)
+        fastest[i] = (struct fastest){INFINITY, INFINITY};
+    for (int comparison = 0; comparison < MAX_COMPARISONS; comparison++) {
+        FTH_TRY(ask(search, requests, count * tries, ns, bandwidth, error));
+        for (size_t i = 0; i < count * tries; i++)
+            add_time(&fastest[i % count], ns[i]);
+        search->uncertain_shape = false;
+        for (size_t i = 0; i < count && tries > 1; i++)
+            if (fastest[i].second > max_ratio * fastest[i].first)
+                search->uncertain_shape = true;
+        if (!search->uncertain_shape)
+            break;
+    }
+    return FTH_OK;
+}
+
 /* Finds the best shape. Runs `tries` streams of each shape; the rate of a shape is that of its
  * fastest stream. A later shape replaces an earlier one only if its rate is higher by the factor
  * min_gain. `bytes_per_ns` receives the rate of the best shape. */
@@ -314,18 +307,13 @@ static enum fth_status find_shape(struct bandwidth_search *search, size_t tries,
                                   struct fth_bandwidth *bandwidth, double *bytes_per_ns,
                                   struct fth_error *error)
 {
-    struct fth_request requests[MAX_SHAPES * TRIES] = {{0}};
-    double ns[MAX_SHAPES * TRIES] = {0};
-    const size_t count = search->shape_count;
-    for (size_t i = 0; i < count * tries; i++)
-        requests[i] = make_request(search, &search->shapes[i % count], sm_bytes);
+    struct fastest fastest[MAX_SHAPES];
     *bytes_per_ns = 0;
-    FTH_TRY(ask(search, requests, count * tries, ns, bandwidth, error));
-    for (size_t i = 0; i < count; i++) {
-        double min = ns[i];
-        for (size_t k = 1; k < tries; k++)
-            min = fmin(min, ns[k * count + i]);
-        double rate = min > 0 ? moved_bytes(search, &requests[i]) / min : 0;
+    FTH_TRY(time_shapes(search, tries, sm_bytes, bandwidth, fastest, error));
+    for (size_t i = 0; i < search->shape_count; i++) {
+        const struct fth_request request = make_request(search, &search->shapes[i], sm_bytes);
+        const double ns = fastest[i].first;
+        const double rate = ns > 0 ? moved_bytes(search, &request) / ns : 0;
         if (i == 0 || rate > *bytes_per_ns * min_gain) {
             *bytes_per_ns = rate;
             bandwidth->shape = search->shapes[i];
@@ -393,7 +381,7 @@ static enum fth_status ask_pairs(struct bandwidth_search *search, struct fth_ban
 static double find_confidence(const struct bandwidth_search *search)
 {
     const double short_ns = search->short_ns[search->pairs / 2];
-    const double max_ns = (search->long_ns[0] - short_ns) * (1 + agreeing_fraction) + short_ns;
+    const double max_ns = (search->long_ns[0] - short_ns) / same_rate + short_ns;
     size_t agreeing = 0;
     while (agreeing < search->pairs && search->long_ns[agreeing] <= max_ns)
         agreeing++;
@@ -414,7 +402,7 @@ static enum fth_status measure(struct bandwidth_search *search, struct fth_bandw
     const double enough = in_memory(search) && !search->thorough ? target_spread : 0;
     search->pairs = 0;
     *spread = NAN;
-    bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = NAN;
+    bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = bandwidth->confidence = NAN;
     while (search->pairs < max_pairs && !(*spread <= enough)) {
         double more_bytes = 0;
         FTH_TRY(ask_pairs(search, bandwidth, &more_bytes, error));
@@ -458,7 +446,7 @@ static double theoretical_limit(const struct bandwidth_search *search, double cl
         return fth_memory_limit(known);
     const char *capability = fth_gpu_text(known, "device", "compute_capability");
     const bool wide_words = capability && strncmp(capability, "3.", 2) == 0 &&
-                            targets[search->target].path == FTH_PATH_SHARED;
+                            fth_bandwidth_sources[search->target].path == FTH_PATH_SHARED;
     if (!isfinite(clock_mhz))
         clock_mhz = fth_gpu_number(known, "device", "clock_mhz", NAN);
     return (double)WARP_LANES * (wide_words ? KEPLER_WORD_BYTES : WORD_BYTES) * clock_mhz * 1e6 *
@@ -471,10 +459,14 @@ static enum fth_status judge(const struct bandwidth_search *search,
                              const struct fth_bandwidth *bandwidth, double spread,
                              struct fth_error *error)
 {
-    const char *element = targets[search->target].element;
+    const char *element = fth_bandwidth_sources[search->target].element;
     if (isnan(bandwidth->bytes_per_s) || isnan(spread) || spread > max_spread)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, element,
                         "the times of the streams vary too much");
+    if (search->uncertain_shape || bandwidth->confidence < min_confidence)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, element,
+                        "identical streams take different times; another program seems to use the "
+                        "GPU");
     const double limit = theoretical_limit(search, bandwidth->clock_mhz);
     if (bandwidth->bytes_per_s > limit * tolerance)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, element,
@@ -491,21 +483,21 @@ static enum fth_status judge(const struct bandwidth_search *search,
 static void find_sizes(struct bandwidth_search *search)
 {
     const struct fth_gpu *known = search->known;
-    const char *element = targets[search->target].element;
+    const char *element = fth_bandwidth_sources[search->target].element;
     double capacity = 0;
     search->sm_bytes = first_bytes;
     search->max_bytes = max_sm_bytes;
     /* Stores to L1 have no path of their own, but their arrays are those of loads through L1. */
-    const bool in_l1 =
-        targets[search->target].place == IN_SM && targets[search->target].path == FTH_PATH_CG;
-    switch (in_l1 ? FTH_PATH_CA : targets[search->target].path) {
+    const bool in_l1 = fth_bandwidth_sources[search->target].place == FTH_IN_SM &&
+                       fth_bandwidth_sources[search->target].path == FTH_PATH_CG;
+    switch (in_l1 ? FTH_PATH_CA : fth_bandwidth_sources[search->target].path) {
     case FTH_PATH_CONSTANT:
         search->sm_bytes = first_constant_bytes;
         capacity = fth_gpu_number(known, element, "size_bytes", min_constant_bytes);
         break;
     case FTH_PATH_SHARED:
         capacity = fth_gpu_number(known, element, "max_block_bytes", min_shared_bytes);
-        capacity /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
+        capacity /= fth_bandwidth_sources[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
         break;
     case FTH_PATH_CA:
     case FTH_PATH_READONLY:
@@ -518,7 +510,7 @@ static void find_sizes(struct bandwidth_search *search)
     default:
         /* At most first_bytes per SM, which is enough to spread over the whole L2. */
         capacity = fth_gpu_number(known, "l2", "size_bytes", min_l2_bytes) / L2_PART;
-        capacity /= targets[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
+        capacity /= fth_bandwidth_sources[search->target].kind == FTH_STREAM_COPY ? 2 : 1;
         capacity = fmin(capacity, (double)(first_bytes * search->sms));
         break;
     }
@@ -593,15 +585,16 @@ static void select_stream_shapes(struct bandwidth_search *search)
     for (size_t i = 0; i < count; i++) {
         const struct fth_stream_shape *shape = &cache_shapes[i];
         uint64_t unit = unit_bytes(search, shape);
-        if (targets[search->target].place == IN_L2)
+        if (fth_bandwidth_sources[search->target].place == FTH_IN_L2)
             unit *= search->sms;
-        const uint32_t cluster = targets[search->target].cluster;
+        const uint32_t cluster = fth_bandwidth_sources[search->target].cluster;
         if ((cluster && (shape->blocks_per_sm > 1 || search->sms < cluster)) ||
             (uint64_t)shape->threads * shape->blocks_per_sm > search->threads_per_sm ||
             unit > search->capacity_bytes ||
             (shape->vector_bytes == 4 && search->shape_count >= ENOUGH_SHAPES &&
              !search->thorough) ||
-            !fth_kernels_has_stream(targets[search->target].kind, targets[search->target].path,
+            !fth_kernels_has_stream(fth_bandwidth_sources[search->target].kind,
+                                    fth_bandwidth_sources[search->target].path,
                                     shape->vector_bytes))
             continue;
         search->shapes[search->shape_count++] = *shape;
@@ -668,7 +661,7 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
     else
         select_stream_shapes(&search);
     if (search.shape_count == 0)
-        return fth_fail(error, FTH_UNSUPPORTED, operation, targets[target].element,
+        return fth_fail(error, FTH_UNSUPPORTED, operation, fth_bandwidth_sources[target].element,
                         "no launch shape is possible on this GPU (space for arrays: %llu bytes)",
                         (unsigned long long)(in_memory(&search) ? search.max_bytes * search.sms
                                                                 : search.capacity_bytes));

@@ -54,9 +54,8 @@ static enum fth_status figure_of(const double *slopes, size_t count, double cloc
                                   .low = summary.p05,
                                   .high = summary.p95,
                                   .samples = count,
-                                  .clock_mhz = clock_mhz,
-                                  .confidence = fth_cycles_agreement(slopes, count)};
-    return FTH_OK;
+                                  .clock_mhz = clock_mhz};
+    return fth_cycles_agreement(slopes, count, &figure->confidence, error);
 }
 
 static enum fth_status median_of(const struct fth_samples *samples, double *median,
@@ -151,7 +150,7 @@ static enum fth_status plateau(const struct slope_pool *pool, const struct fth_c
             members[count++] = mean + pool->slopes[i] - pool->medians[i];
     if (status == FTH_OK) {
         figure->value = mean;
-        figure->confidence = fth_cycles_agreement(members, count);
+        status = fth_cycles_agreement(members, count, &figure->confidence, error);
     }
     free(members);
     return status;

@@ -2,6 +2,7 @@
  * memory that wait for other loads or for another SM.
  *
  *   bandwidth.c         bandwidth of caches, shared memory and memory
+ *   bandwidth_sources.c the levels whose bandwidths are measured
  *   sweep_durations.c   durations of sweeps (kernels timed as a whole) and of copies
  *   operation_cycles.c  cycles per arithmetic or memory operation
  *   shared_banks.c      banks of shared memory
@@ -63,6 +64,23 @@ struct fth_bandwidth {
     size_t samples;
     double clock_mhz;
 };
+
+/* Where the arrays of a bandwidth measurement are. */
+enum fth_place {
+    FTH_IN_MEMORY, /* in no cache */
+    FTH_IN_L2,     /* one array for all SMs; loads bypass L1 */
+    FTH_IN_SM      /* one array per block */
+};
+/* What is measured for each target. */
+struct fth_bandwidth_source {
+    const char *element, *attribute;
+    enum fth_place place;
+    enum fth_stream_kind kind;
+    enum fth_path path;
+    int carveout_percent;
+    uint32_t cluster;
+};
+extern const struct fth_bandwidth_source fth_bandwidth_sources[FTH_BANDWIDTH_TARGETS];
 
 /* Returns the maximum bandwidth of memory in bytes/s: the bus transfers its width twice per clock
  * (the memory clock that the driver reports is half the data rate for both GDDR and HBM). NAN:

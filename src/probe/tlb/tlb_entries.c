@@ -64,7 +64,7 @@ enum {
  * number nor of one power of two. */
 static const uint64_t first_pages[FIRST_PAGES] = {0, 5, 18, 37, 66};
 /* Minimum fraction of loads that must miss the previous level for this level to be measurable.
- * Chosen, not derived: the entries may then be off by at most a twentieth. */
+ * Chosen, not derived: if fewer miss it, it hides too many pages from this level. */
 static const double min_inner_misses = 0.95;
 
 /* ---- sets that overflow at different numbers of pages ---- */

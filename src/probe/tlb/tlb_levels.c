@@ -138,11 +138,18 @@ static bool has_own_entries(const struct fth_tlb_level *level, const struct fth_
     return !level->hidden && level->page_bytes && level->entries != previous->entries;
 }
 
-/* Whether the candidate is the previous level again. It is if it has the same onset. It also is if
- * it has no entries of its own, and a lower penalty than the previous level. */
+/* Whether the candidate holds the same pages as the previous level. Such a level would never hit. */
+static bool has_same_reach(const struct fth_tlb_level *level, const struct fth_tlb_level *previous)
+{
+    return !level->hidden && level->page_bytes && level->page_bytes == previous->page_bytes &&
+           level->entries && level->entries == previous->entries;
+}
+
+/* Whether the candidate is the previous level again. It is if it has the same onset or the same
+ * reach. It also is if it has no entries of its own, and a lower penalty than the previous level. */
 static bool is_duplicate(const struct level_search *search, const struct fth_tlb_level *previous)
 {
-    return has_same_onset(search, previous) ||
+    return has_same_onset(search, previous) || has_same_reach(&search->level, previous) ||
            (!has_own_entries(&search->level, previous) &&
             search->level.penalty_cycles < previous->penalty_cycles);
 }

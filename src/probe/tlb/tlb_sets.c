@@ -52,7 +52,7 @@ enum {
     /* Distances between the points of the curve of a large TLB: 1 up to DENSE_POINTS pages beyond
      * the entries, then a part of 1/DENSE_POINTS of these pages. Chosen. */
     DENSE_POINTS = 4,
-    MIN_SLOPES = 3, /* minimum points for a slope. Chosen: the median of fewer is no majority. */
+    MIN_SLOPES = 3, /* minimum points for a slope. Chosen. */
     /* The first eighth of the curve does not count for the slope: with a hash it can be flatter
      * than the rest (see the top of this file). Chosen, not derived. */
     EARLY_PART = 8,

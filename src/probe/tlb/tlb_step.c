@@ -23,9 +23,8 @@ enum {
      * limit: with five, one hit in 3.5 million is above it. */
     MIN_LOAD_SIGMAS = 5,
     /* Standard deviations that a step must exceed to classify each load separately, and those that
-     * the mean over the passes must exceed otherwise. Chosen, not derived: one more than for a
-     * single load, so that the threshold between hit and miss is clear of both; one fewer, because
-     * a mean is not disturbed by single loads. */
+     * the mean over the passes must exceed otherwise. One more and one fewer than for a single
+     * load; chosen, not derived. */
     MIN_STEP_SIGMAS = MIN_LOAD_SIGMAS + 1,
     MIN_MEAN_SIGMAS = MIN_LOAD_SIGMAS - 1,
     MIN_GROUP_VALUES = 2 /* minimum values of a step: a single one may be a disturbance */

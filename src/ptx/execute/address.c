@@ -25,8 +25,8 @@ static inline uint8_t *host_of_shared(struct fth_ptx_block *block, uint64_t addr
 static inline uint8_t *host_of_local(const struct fth_ptx_warp *warp, int lane, uint64_t address,
                                      unsigned bytes)
 {
-    return warp->local ? within(warp->local + (uint64_t)lane * warp->local_bytes, warp->local_bytes,
-                                address, bytes)
+    return warp->local ? within(warp->local + (uint64_t)lane * warp->local_stride,
+                                warp->local_bytes, address, bytes)
                        : NULL;
 }
 
@@ -287,8 +287,8 @@ bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
         .who = warp->issue.who,
         .instruction = inst->index,
         .line = inst->line,
-        .source_file = inst->file,
-        .source_line = inst->source_line,
+        .source_file = inst->source_file,
+        .source = inst->source,
         .space =
             group->space == SPACE_ARGUMENT ? FTH_SPACE_PARAM : (enum fth_ptx_space)group->space,
         .target = group->space == FTH_SPACE_SHARED ? group->block->rank : warp->block->rank,

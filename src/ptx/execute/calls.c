@@ -60,17 +60,24 @@ bool fth_ptx_reserve_local(struct fth_ptx_warp *warp, const struct fth_ptx_frame
     uint64_t needed = (frame->local_base + frame->function->local_bytes + 15) / 16 * 16;
     if (needed <= warp->local_bytes)
         return true;
-    uint8_t *larger = calloc(LANES, needed);
+    if (needed <= warp->local_stride) { /* the memory is there, and zero */
+        warp->local_bytes = needed;
+        return true;
+    }
+    /* At least doubled, so that deep recursion does not copy all the memory with each call. */
+    const uint64_t doubled = 2 * warp->local_stride, stride = needed > doubled ? needed : doubled;
+    uint8_t *larger = calloc(LANES, stride);
     if (!larger) {
         fth_ptx_run_no_memory(warp->block->run);
         warp->failed = true;
         return false;
     }
     for (uint64_t lane = 0; lane < LANES && warp->local_bytes; lane++)
-        memcpy(larger + lane * needed, warp->local + lane * warp->local_bytes, warp->local_bytes);
+        memcpy(larger + lane * stride, warp->local + lane * warp->local_stride, warp->local_bytes);
     free(warp->local);
     warp->local = larger;
     warp->local_bytes = needed;
+    warp->local_stride = stride;
     return true;
 }
 
@@ -165,6 +172,7 @@ void fth_ptx_run_call(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fragme
         return;
     }
     if (function->builtin == BUILTIN_PRINTF) { /* prints nothing and sets no result */
+        __atomic_store_n(&warp->block->run->called_printf, true, __ATOMIC_RELAXED);
         fragment->pc++;
         return;
     }

@@ -362,11 +362,21 @@ static void run_fragment(struct fth_ptx_warp *warp, uint64_t limit)
     warp->thread_instructions += thread_instructions;
 }
 
+/* Stops the launch because the warp has issued too many instructions. */
+static void fail_over_limit(struct fth_ptx_warp *warp)
+{
+    warp->current = 0; /* the fragment that ran may no longer exist */
+    load_state(warp);
+    fth_ptx_warp_fault(warp, &warp->frame->function->code[warp->pc], first_lane(warp->mask),
+                       "the warp has issued more than %llu instructions, the limit of a warp; if "
+                       "it is not in an endless loop, raise the limit with --max-instructions",
+                       (unsigned long long)warp->block->run->max_warp_instructions);
+}
+
 bool fth_ptx_warp_run(struct fth_ptx_warp *warp, uint64_t turn)
 {
-    struct fth_ptx_run *run = warp->block->run;
-    uint64_t start = warp->instructions, end = start + turn;
-    uint64_t max_instructions = run->launch->max_instructions;
+    const uint64_t start = warp->instructions, max = warp->block->run->max_warp_instructions;
+    const uint64_t end = start + (turn > max - start ? max - start + 1 : turn);
     bool give_way = false;
     warp->blocked = false;
     while (warp->fragment_count && warp->instructions < end && !warp->failed) {
@@ -383,13 +393,9 @@ bool fth_ptx_warp_run(struct fth_ptx_warp *warp, uint64_t turn)
         /* After a turn that was used up, the choice alternates between the fragment furthest ahead
          * and the one furthest behind. */
         give_way = !alone && warp->instructions - before >= FRAGMENT_TURN ? !give_way : false;
-        if (max_instructions && warp->instructions > max_instructions && warp->fragment_count) {
-            warp->current = 0; /* the fragment that ran may no longer exist */
-            load_state(warp);
-            fth_ptx_warp_fault(warp, &warp->frame->function->code[warp->pc], first_lane(warp->mask),
-                               "the warp has issued more than %llu instructions: it seems to hang",
-                               (unsigned long long)max_instructions);
-        }
     }
+    if (warp->instructions > max && warp->fragment_count && !warp->failed)
+        fail_over_limit(warp);
+    fth_ptx_worker_count(warp->block->cluster->worker, warp->instructions - start);
     return warp->instructions != start;
 }

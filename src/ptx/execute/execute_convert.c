@@ -476,6 +476,21 @@ UNARY(run_tf32, uint32_t, to_tf32(a))
 
 /* ---- selection of handlers ---- */
 
+/* Returns true if the rounding modifier of a conversion to a float type is valid. A conversion that
+ * can be inexact needs one; an exact conversion has none, except to round to an integral value or
+ * with bf16 (as NVIDIA's assembler requires). */
+static bool rounding_fits(enum fth_ptx_type to, enum fth_ptx_type from,
+                          enum fth_ptx_rounding rounding)
+{
+    const unsigned to_bytes = fth_ptx_type_bytes(to), from_bytes = fth_ptx_type_bytes(from);
+    const bool integral = rounding >= R_RNI; /* .rni, .rzi, .rmi or .rpi */
+    if (!fth_ptx_type_is_float(from) || to_bytes < from_bytes)
+        return rounding != R_NONE && !integral;
+    if (integral)
+        return to_bytes == from_bytes;
+    return rounding == R_NONE || to == T_BF16 || from == T_BF16;
+}
+
 /* fth_ptx_select_convert for cvt. inst->run may be set even if the result is false. */
 static bool select_cvt(struct fth_ptx_inst *inst)
 {
@@ -512,22 +527,14 @@ static bool select_cvt(struct fth_ptx_inst *inst)
         inst->run = run_float_to_integer;
         return integral;
     }
-    if (!fth_ptx_type_is_float(from)) {
-        if (to == T_F16 || to == T_BF16) {
-            inst->run = run_integer_to_half;
-            return !integral && inst->rounding != R_NONE;
-        }
-        inst->run = convert_integer_to_float;
-    } else {
-        inst->run = convert_float_to_float;
-        if (integral)
-            return fth_ptx_type_bytes(to) == fth_ptx_type_bytes(from);
-    }
-    if (directed) {
+    inst->run = fth_ptx_type_is_float(from)   ? convert_float_to_float
+                : to == T_F16 || to == T_BF16 ? run_integer_to_half
+                                              : convert_integer_to_float;
+    if (directed && inst->run != run_integer_to_half) {
         inst->inner = inst->run;
         inst->run = fth_ptx_run_rounded;
     }
-    return true;
+    return rounding_fits(to, from, (enum fth_ptx_rounding)inst->rounding);
 }
 
 bool fth_ptx_select_convert(struct fth_ptx_inst *inst, const char *base)

@@ -26,14 +26,20 @@ void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
     va_start(arguments, cause);
     vsnprintf(text, sizeof text, cause, arguments);
     va_end(arguments);
+    char source[160] = "";
+    if (inst->source) {
+        const char *start = ", source ";
+        snprintf(source, sizeof source, "%s", start);
+        fth_source_text(inst->source, source + strlen(start), sizeof source - strlen(start));
+    }
     uint64_t thread = (uint64_t)warp->index * LANES + (uint64_t)lane;
     const uint32_t *size = run->threads, *xyz = warp->block->xyz;
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK) {
         run->status = FTH_INVALID;
         fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->name,
-                 "line %u (%s), block (%u,%u,%u), thread (%u,%u,%u): %s", inst->line, inst->opcode,
-                 xyz[0], xyz[1], xyz[2], (unsigned)(thread % size[0]),
+                 "line %u (%s)%s, block (%u,%u,%u), thread (%u,%u,%u): %s", inst->line,
+                 inst->opcode, source, xyz[0], xyz[1], xyz[2], (unsigned)(thread % size[0]),
                  (unsigned)(thread / size[0] % size[1]), (unsigned)(thread / size[0] / size[1]),
                  text);
     }
@@ -51,6 +57,37 @@ void fth_ptx_run_no_memory(struct fth_ptx_run *run)
     }
     pthread_mutex_unlock(run->lock);
     fth_ptx_run_stop(run);
+}
+
+/* ---- limits ---- */
+
+static void fail_over_limit(struct fth_ptx_run *run)
+{
+    pthread_mutex_lock(run->lock);
+    if (run->status == FTH_OK) {
+        run->status = FTH_INVALID;
+        fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->name,
+                 "the launch has issued more than %llu warp instructions, the limit of a launch; "
+                 "raise it with --max-instructions, which allows a launch %d times as many as a "
+                 "warp",
+                 (unsigned long long)run->max_instructions, FTH_PTX_LAUNCH_FACTOR);
+    }
+    pthread_mutex_unlock(run->lock);
+    fth_ptx_run_stop(run);
+}
+
+void fth_ptx_worker_count(struct fth_ptx_worker *worker, uint64_t issued)
+{
+    struct fth_ptx_run *run = worker->run;
+    worker->unchecked += issued;
+    if (worker->unchecked < WARP_TURN)
+        return;
+    if (__atomic_add_fetch(&run->checked_instructions, worker->unchecked, __ATOMIC_RELAXED) >
+        run->max_instructions)
+        fail_over_limit(run);
+    worker->unchecked = 0;
+    if (fth_log_interrupted(run->launch->log))
+        fth_ptx_run_stop(run);
 }
 
 /* ---- blocks ---- */
@@ -253,10 +290,11 @@ static void run_by_time(struct fth_ptx_run *run, struct fth_ptx_cluster *cluster
     }
 }
 
-static void run_cluster(struct fth_ptx_run *run, uint64_t index)
+static void run_cluster(struct fth_ptx_worker *worker, uint64_t index)
 {
+    struct fth_ptx_run *run = worker->run;
     struct fth_ptx_block only;
-    struct fth_ptx_cluster cluster = {.blocks = &only};
+    struct fth_ptx_cluster cluster = {.blocks = &only, .worker = worker};
     if (run->cluster_blocks > 1)
         cluster.blocks = calloc(run->cluster_blocks, sizeof *cluster.blocks);
     bool ok = cluster.blocks != NULL;
@@ -291,12 +329,13 @@ static void run_cluster(struct fth_ptx_run *run, uint64_t index)
 static void run_clusters(struct fth_ptx_run *run, const struct fth_log *log)
 {
     const uint64_t count = run->cluster_count;
+    struct fth_ptx_worker worker = {.run = run};
     time_t last = 0;
     for (;;) {
         uint64_t index = __atomic_fetch_add(&run->next_cluster, 1, __ATOMIC_RELAXED);
         if (index >= count || __atomic_load_n(&run->stop, __ATOMIC_RELAXED))
             return;
-        run_cluster(run, index);
+        run_cluster(&worker, index);
         time_t now = log ? time(NULL) : 0;
         if (now != last) /* at most once per second */
             fth_log_progress(log, run->kernel->name, (double)index / (double)count);
@@ -407,15 +446,37 @@ static enum fth_status check_launch(struct fth_ptx_run *run, struct fth_error *e
     return check_clusters(run, error);
 }
 
+/* Says that the output of printf is missing, once per kernel. */
+static void warn_of_printf(struct fth_ptx_machine *machine, const struct fth_ptx_function *kernel,
+                           const struct fth_log *log)
+{
+    const size_t index = (size_t)(kernel - machine->module->functions);
+    if (!machine->warned)
+        machine->warned = calloc(machine->module->function_count, sizeof *machine->warned);
+    if (machine->warned && machine->warned[index])
+        return;
+    if (machine->warned)
+        machine->warned[index] = true;
+    fth_log_message(log, FTH_LOG_WARNING,
+                    "kernel '%s' calls printf; the PTX engine does not print its output",
+                    kernel->name);
+}
+
 enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_ptx_launch *launch,
                             struct fth_ptx_totals *totals, struct fth_error *error)
 {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    const uint64_t limit =
+        launch->max_instructions ? launch->max_instructions : FTH_PTX_MAX_INSTRUCTIONS;
     struct fth_ptx_run run = {.machine = machine,
                               .module = machine->module,
                               .launch = launch,
                               .observer = launch->observer,
                               .arguments = launch->arguments,
+                              .max_warp_instructions = limit,
+                              .max_instructions = limit > UINT64_MAX / FTH_PTX_LAUNCH_FACTOR
+                                                      ? UINT64_MAX
+                                                      : limit * FTH_PTX_LAUNCH_FACTOR,
                               .lock = &lock,
                               .error = error};
     for (size_t i = 0; i < machine->module->function_count; i++) {
@@ -438,8 +499,12 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
         pthread_join(workers[i], NULL);
     pthread_mutex_destroy(&lock);
     fth_log_progress(launch->log, run.kernel->name, 1);
+    if (run.called_printf)
+        warn_of_printf(machine, run.kernel, launch->log);
     if (totals)
         *totals = (struct fth_ptx_totals){run.warp_instructions, run.thread_instructions};
+    if (run.status == FTH_OK && run.stop && fth_log_interrupted(launch->log))
+        return fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted");
     if (run.status == FTH_OK && run.stop)
         return fth_fail(error, FTH_INTERRUPTED, "run kernel", run.kernel->name,
                         "stopped by the observer");

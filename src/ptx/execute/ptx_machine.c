@@ -153,6 +153,7 @@ void fth_ptx_machine_destroy(struct fth_ptx_machine *machine)
     if (!machine)
         return;
     struct fth_ptx_memory *memory = machine->memory;
+    free(machine->warned);
     for (size_t i = memory->allocation_count; i-- > 0;)
         if (memory->allocations[i].owner == machine) /* a variable of its module */
             remove_allocation(memory, i);

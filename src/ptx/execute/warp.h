@@ -32,6 +32,8 @@ struct fth_ptx_memory {
 struct fth_ptx_machine {
     const struct fth_ptx_module *module; /* NULL: only memory */
     struct fth_ptx_memory *memory;
+    bool *
+        warned; /* by index of the function: a message said that printf has no effect; NULL: none */
 };
 
 /* Returns the allocation that contains the address, or NULL. */
@@ -74,12 +76,21 @@ struct fth_ptx_fragment {
     struct fth_ptx_frame *frame;
 };
 
+/* One host thread of a launch. */
+struct fth_ptx_worker {
+    struct fth_ptx_run *run;
+    /* Instructions that its warps have issued since it last checked the limit of the launch and
+     * whether the launch is interrupted. */
+    uint64_t unchecked;
+};
+
 /* Blocks that run at the same time. Without clusters, each block is a cluster of its own. */
 struct fth_ptx_cluster {
     struct fth_ptx_block *blocks;
     uint32_t count;
-    uint32_t phase; /* number of times that its barrier has completed */
-    bool arrived;   /* a thread has arrived at the barrier in this phase */
+    struct fth_ptx_worker *worker; /* the host thread that runs it */
+    uint32_t phase;                /* number of times that its barrier has completed */
+    bool arrived;                  /* a thread has arrived at the barrier in this phase */
     bool
         unchecked_arrival; /* a thread has arrived since the last call of fth_ptx_release_cluster */
 };
@@ -119,8 +130,9 @@ struct fth_ptx_warp {
     struct fth_ptx_fragment fragments[LANES];
     uint32_t fragment_count, current;
     uint64_t instructions, thread_instructions;
-    uint8_t *local;                                   /* [lane][local_bytes] */
+    uint8_t *local;                                   /* [lane][local_stride] */
     uint64_t local_bytes;                             /* per thread, for all frames together */
+    uint64_t local_stride;                            /* at least local_bytes */
     const struct fth_ptx_allocation *last_allocation; /* the allocation of the last access */
     bool failed;
     bool blocked; /* all fragments wait */
@@ -143,9 +155,12 @@ struct fth_ptx_run {
     uint64_t block_count, cluster_count, threads_per_block;
     const uint8_t *arguments;
     uint64_t shared_bytes;
+    uint64_t max_warp_instructions, max_instructions; /* of one warp; of the launch */
     /* Shared by the host threads. */
     uint64_t next_cluster;
     bool stop;
+    uint64_t checked_instructions; /* those of all workers that are no longer `unchecked` */
+    bool called_printf;
     uint64_t warp_instructions, thread_instructions;
     void *lock; /* pthread_mutex_t */
     struct fth_error *error;
@@ -213,7 +228,8 @@ uint32_t fth_ptx_alive_lanes(const struct fth_ptx_warp *warp);
  * Chosen, not derived. */
 #define WARP_TURN 20000u
 /* Runs the warp for about `turn` instructions, or until it waits or ends. Returns true if it issued
- * any instruction. Sets warp->blocked if all its fragments wait. */
+ * any instruction. Sets warp->blocked if all its fragments wait. Stops the launch if the warp or
+ * the launch has issued too many instructions, or if the user has interrupted the launch. */
 bool fth_ptx_warp_run(struct fth_ptx_warp *warp, uint64_t turn);
 
 /* ---- barrier.c ---- */
@@ -234,6 +250,9 @@ void fth_ptx_report_deadlock(struct fth_ptx_cluster *cluster);
 
 /* ---- ptx_launch.c ---- */
 
+/* Counts instructions that warps of the host thread have issued. Once in WARP_TURN instructions,
+ * stops the launch if it has issued too many or if the user has interrupted it. */
+void fth_ptx_worker_count(struct fth_ptx_worker *worker, uint64_t issued);
 /* Allocates the block's shared memory, at its first access. Returns false, and stops the launch,
  * when out of memory. */
 bool fth_ptx_reserve_shared(struct fth_ptx_block *block);

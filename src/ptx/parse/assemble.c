@@ -12,8 +12,8 @@
 static struct fth_ptx_inst blank_instruction(const struct fth_ptx_parser *parser, uint32_t line)
 {
     struct fth_ptx_inst inst = {.line = line,
-                                .file = parser->file,
-                                .source_line = parser->source_line,
+                                .source_file = parser->file,
+                                .source = parser->source,
                                 .predicate = UINT32_MAX,
                                 .predicate2 = UINT32_MAX};
     for (size_t i = 0; i < FTH_COUNT(inst.d); i++)
@@ -193,7 +193,8 @@ static bool parse_ordinary(struct fth_ptx_parser *parser, const struct fth_ptx_t
         return fth_ptx_lexer_fail(&parser->lexer, token,
                                   "'%.*s' with these operands is not supported", (int)token->size,
                                   token->start);
-    return append(parser, inst) != NULL;
+    return fth_ptx_check_addresses(parser, inst, base, operands, count) &&
+           append(parser, inst) != NULL;
 }
 
 /* Parses the operands of an instruction that only changes the control flow, and emits it. */

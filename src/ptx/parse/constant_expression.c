@@ -66,7 +66,8 @@ static bool apply_float(struct fth_ptx_lexer *lexer, const struct fth_ptx_token 
                  : strcmp(text, ">=") == 0 ? a >= b
                  : strcmp(text, "==") == 0 ? a == b
                                            : a != b;
-    if (!strchr("<>=!", *text))
+    const bool shifts = strcmp(text, "<<") == 0 || strcmp(text, ">>") == 0;
+    if (shifts || !strchr("<>=!", *text))
         return fth_ptx_lexer_fail(lexer, token,
                                   "the operator does not apply to floating-point operands");
     *out = (struct fth_ptx_constant){.bits = holds};

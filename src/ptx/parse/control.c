@@ -108,9 +108,7 @@ static bool parse_arguments(struct fth_ptx_parser *parser, struct fth_ptx_call_s
     return true;
 }
 
-/* Returns true if the called function has these arguments and results. Indirect calls are checked
- * when they are executed. */
-static bool fits(const struct fth_ptx_module *module, const struct fth_ptx_call_site *site)
+bool fth_ptx_call_fits(const struct fth_ptx_module *module, const struct fth_ptx_call_site *site)
 {
     if (site->function == UINT32_MAX)
         return true;
@@ -132,7 +130,7 @@ bool fth_ptx_parse_call(struct fth_ptx_parser *parser, struct fth_ptx_inst *inst
     const struct fth_ptx_token name = parser->lexer.token;
     if (!parse_callee(parser, inst, &site) || !parse_arguments(parser, &site))
         return false;
-    if (!fits(module, &site))
+    if (!fth_ptx_call_fits(module, &site))
         return fth_ptx_lexer_fail(&parser->lexer, &name,
                                   "'%s' is not a function with these arguments and results",
                                   module->functions[site.function].name);

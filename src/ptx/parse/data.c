@@ -29,11 +29,55 @@ uint64_t fth_ptx_align_up(uint64_t address, uint64_t align)
 
 /* ---- declarations of memory ---- */
 
+/* Returns the number of elements of the outermost list of an initial value, which begins at the
+ * next token. */
+static uint64_t count_initial_values(const struct fth_ptx_parser *parser)
+{
+    struct fth_ptx_lexer ahead = fth_ptx_lexer_ahead(&parser->lexer);
+    uint64_t commas = 0, depth = 0, tokens = 0;
+    do {
+        depth += fth_ptx_token_is(&ahead.token, "{");
+        depth -= depth && fth_ptx_token_is(&ahead.token, "}");
+        commas += depth == 1 && fth_ptx_token_is(&ahead.token, ",");
+        tokens++;
+        fth_ptx_lexer_next(&ahead);
+    } while (depth && ahead.token.kind != TOKEN_END);
+    return tokens > 2 ? commas + 1 : 0; /* two tokens: {} */
+}
+
+/* Parses the dimensions of an array, such as "[2][3]", and computes the size of the variable. The
+ * first dimension can be open: "[]". */
+static bool parse_dimensions(struct fth_ptx_parser *parser, struct fth_ptx_declaration *out)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    while (fth_ptx_lexer_accept(lexer, "[")) {
+        if (out->dimensions == MAX_DIMENSIONS)
+            return fth_ptx_lexer_fail(lexer, &out->name, "an array can have at most %d dimensions",
+                                      MAX_DIMENSIONS);
+        uint64_t *size = &out->sizes[out->dimensions];
+        if (out->dimensions == 0 && fth_ptx_token_is(&lexer->token, "]"))
+            out->open_array = true;
+        else if (!fth_ptx_parse_count(parser, MAX_VARIABLE_BYTES, size))
+            return false;
+        out->dimensions++;
+        if (!fth_ptx_lexer_expect(lexer, "]"))
+            return false;
+    }
+    if (out->open_array && fth_ptx_token_is(&lexer->token, "="))
+        out->sizes[0] = count_initial_values(parser);
+    out->bytes = (uint64_t)fth_ptx_type_bytes(out->type) * out->vector;
+    for (unsigned i = 0; i < out->dimensions; i++) {
+        if (out->sizes[i] && out->bytes > MAX_VARIABLE_BYTES / out->sizes[i])
+            return fth_ptx_lexer_fail(lexer, &out->name, "the variable is larger than 64 GiB");
+        out->bytes *= out->sizes[i];
+    }
+    return true;
+}
+
 bool fth_ptx_parse_declaration(struct fth_ptx_parser *parser, struct fth_ptx_declaration *out)
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
-    *out = (struct fth_ptx_declaration){.align = 0};
-    uint64_t vector = 1;
+    *out = (struct fth_ptx_declaration){.vector = 1};
     while (lexer->token.kind == TOKEN_WORD && *lexer->token.start == '.') {
         const struct fth_ptx_token token = lexer->token;
         enum fth_ptx_type type = fth_ptx_type_find(token.start, token.size);
@@ -48,7 +92,7 @@ bool fth_ptx_parse_declaration(struct fth_ptx_parser *parser, struct fth_ptx_dec
             if (out->type == T_NONE)
                 out->align = align;
         } else if (fth_ptx_token_is(&token, ".v2") || fth_ptx_token_is(&token, ".v4")) {
-            vector = fth_ptx_token_is(&token, ".v2") ? 2 : 4;
+            out->vector = fth_ptx_token_is(&token, ".v2") ? 2 : 4;
         } else if (fth_ptx_token_is(&token, ".attribute")) {
             while (lexer->token.kind != TOKEN_END && !fth_ptx_lexer_accept(lexer, ")"))
                 fth_ptx_lexer_next(lexer);
@@ -64,23 +108,10 @@ bool fth_ptx_parse_declaration(struct fth_ptx_parser *parser, struct fth_ptx_dec
         return fth_ptx_lexer_fail(lexer, &lexer->token, "expected a type and a name");
     out->name = lexer->token;
     fth_ptx_lexer_next(lexer);
-    uint64_t element = (uint64_t)fth_ptx_type_bytes(out->type) * vector, count = 1;
-    while (fth_ptx_lexer_accept(lexer, "[")) {
-        uint64_t size = 0;
-        out->has_array = true;
-        if (fth_ptx_token_is(&lexer->token, "]"))
-            out->open_array = true;
-        else if (!fth_ptx_parse_count(parser, MAX_VARIABLE_BYTES, &size))
-            return false;
-        if (size && count > MAX_VARIABLE_BYTES / element / size)
-            return fth_ptx_lexer_fail(lexer, &out->name, "the variable is larger than 64 GiB");
-        count *= size;
-        if (!fth_ptx_lexer_expect(lexer, "]"))
-            return false;
-    }
-    out->bytes = out->has_array ? element * count : element;
+    if (!parse_dimensions(parser, out))
+        return false;
     if (out->align == 0)
-        out->align = element;
+        out->align = (uint64_t)fth_ptx_type_bytes(out->type) * out->vector;
     return true;
 }
 
@@ -150,29 +181,41 @@ static bool parse_initial_value(struct fth_ptx_parser *parser, enum fth_ptx_type
     return true;
 }
 
-/* Parses an initialiser after "=": "5", "{1, 2}" or "{{1, 2}, {3, 4}}". Nested braces are accepted
- * but not needed: the values fill the variable in the order of the text. */
+/* Parses the initial value of a variable or, from `dimension` on, of a part of it, such as "5",
+ * "{1, 2}" or "{{1, 2}, {3}}": a list in braces for each dimension and for a vector. Lists of
+ * dimensions can be shorter than these. The values fill the variable in the order of the text, as
+ * NVIDIA's assembler does (ptxas 13.0): the braces of short lists leave no gaps. *at is the offset
+ * of the next value. */
 static bool parse_initialiser(struct fth_ptx_parser *parser,
-                              const struct fth_ptx_declaration *declaration, uint8_t *data)
+                              const struct fth_ptx_declaration *declaration, unsigned dimension,
+                              uint8_t *data, uint64_t *at)
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
-    uint64_t at = 0, element = fth_ptx_type_bytes(declaration->type);
-    unsigned depth = 0;
-    do {
-        while (fth_ptx_lexer_accept(lexer, "{"))
-            depth++;
-        if (!fth_ptx_token_is(&lexer->token, "}")) {
-            if (at + element > declaration->bytes)
+    const bool in_array = dimension < declaration->dimensions;
+    const bool in_vector = dimension == declaration->dimensions && declaration->vector > 1;
+    if (!in_array && !in_vector) {
+        if (!parse_initial_value(parser, declaration->type, data + *at))
+            return false;
+        *at += fth_ptx_type_bytes(declaration->type);
+        return true;
+    }
+    const uint64_t size = in_array ? declaration->sizes[dimension] : declaration->vector;
+    uint64_t count = 0;
+    if (!fth_ptx_lexer_expect(lexer, "{"))
+        return false;
+    const struct fth_ptx_token first = lexer->token;
+    if (!(in_array && fth_ptx_token_is(&first, "}")))
+        do {
+            if (count++ == size)
                 return fth_ptx_lexer_fail(lexer, &lexer->token,
                                           "more initial values than the variable has elements");
-            if (!parse_initial_value(parser, declaration->type, data + at))
+            if (!parse_initialiser(parser, declaration, dimension + 1, data, at))
                 return false;
-            at += element;
-        }
-        while (depth && fth_ptx_lexer_accept(lexer, "}"))
-            depth--;
-    } while (fth_ptx_lexer_accept(lexer, ","));
-    return depth == 0 || fth_ptx_lexer_expect(lexer, "}");
+        } while (fth_ptx_lexer_accept(lexer, ","));
+    if (in_vector && count != size)
+        return fth_ptx_lexer_fail(lexer, &first, "expected %u values of a vector",
+                                  declaration->vector);
+    return fth_ptx_lexer_expect(lexer, "}");
 }
 
 /* Adds a global or constant variable to the module and assigns its address. */
@@ -240,6 +283,8 @@ bool fth_ptx_parse_variable(struct fth_ptx_parser *parser, enum fth_ptx_space sp
             .space = space, .bytes = declaration.bytes, .align = declaration.align};
         bool dynamic = space == FTH_SPACE_SHARED && (external || declaration.open_array);
         if (dynamic) {
+            if (declaration.align > parser->dynamic_align)
+                parser->dynamic_align = declaration.align;
             symbol->variable.address =
                 UINT64_MAX; /* after all static variables: computed in finish() */
         } else if (space == FTH_SPACE_GLOBAL || space == FTH_SPACE_CONST) {
@@ -255,7 +300,8 @@ bool fth_ptx_parse_variable(struct fth_ptx_parser *parser, enum fth_ptx_space sp
                 variable->data = fth_arena_alloc(&parser->module->arena, variable->bytes + 8);
                 if (!variable->data)
                     return fth_ptx_lexer_no_memory(lexer);
-                if (!parse_initialiser(parser, &declaration, variable->data))
+                uint64_t at = 0;
+                if (!parse_initialiser(parser, &declaration, 0, variable->data, &at))
                     return false;
             }
         } else {

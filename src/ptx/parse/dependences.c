@@ -31,7 +31,8 @@ static bool drains(const struct fth_ptx_inst *inst)
 }
 
 /* Returns true if the instruction accesses memory, so that the observer's `access` callback
- * follows. Loads of kernel arguments are treated like arithmetic. */
+ * follows. Loads of kernel arguments are treated like arithmetic. Of the instructions for
+ * asynchronous copies, only the copy itself accesses memory; `mode` is set for the others. */
 static bool accesses(const struct fth_ptx_inst *inst)
 {
     static const char *const starts[] = {"ld.",  "ldu.", "st.",      "atom.",
@@ -40,7 +41,7 @@ static bool accesses(const struct fth_ptx_inst *inst)
         return false;
     for (size_t i = 0; i < FTH_COUNT(starts); i++)
         if (begins_with(inst->opcode, starts[i]))
-            return true;
+            return strcmp(starts[i], "cp.async.") != 0 || inst->mode == 0;
     return false;
 }
 

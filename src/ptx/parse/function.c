@@ -38,7 +38,7 @@ static bool parse_register_parameter(struct fth_ptx_parser *parser, struct fth_p
         fth_ptx_parser_define(parser, &declaration.name, SYMBOL_REGISTER);
     if (!symbol || !add_slot(parser, slots, count, &declaration))
         return false;
-    if (declaration.has_array)
+    if (declaration.dimensions)
         return fth_ptx_lexer_fail(lexer, &declaration.name,
                                   "a parameter in a register cannot be an array");
     symbol->type = declaration.type;
@@ -117,34 +117,6 @@ static bool parse_parameters(struct fth_ptx_parser *parser, bool results)
     return fth_ptx_lexer_expect(lexer, ")");
 }
 
-/* Parses a .loc directive after ".loc", such as "1 12 3, function_name …, inlined_at …". The engine
- * uses only the file and the line, which are the first two numbers. */
-static bool parse_location(struct fth_ptx_parser *parser)
-{
-    uint64_t file, line;
-    if (!fth_ptx_parse_count(parser, UINT32_MAX, &file) ||
-        !fth_ptx_parse_count(parser, UINT32_MAX, &line))
-        return false;
-    parser->file = (uint32_t)file;
-    parser->source_line = (uint32_t)line;
-    struct fth_ptx_lexer *lexer = &parser->lexer;
-    uint64_t column;
-    if (!fth_ptx_parse_count(parser, UINT32_MAX, &column))
-        return false;
-    /* ", function_name LABEL[+N], inlined_at FILE LINE COLUMN", without a semicolon */
-    while (fth_ptx_lexer_accept(lexer, ",")) {
-        if (fth_ptx_lexer_accept(lexer, "function_name")) {
-            fth_ptx_lexer_next(lexer);
-            if (fth_ptx_lexer_accept(lexer, "+"))
-                fth_ptx_lexer_next(lexer);
-        } else if (fth_ptx_lexer_accept(lexer, "inlined_at")) {
-            for (int i = 0; i < 3; i++)
-                fth_ptx_lexer_next(lexer);
-        }
-    }
-    return true;
-}
-
 bool fth_ptx_skip_statement(struct fth_ptx_parser *parser)
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
@@ -221,7 +193,7 @@ static bool parse_body_directive(struct fth_ptx_parser *parser, bool *done)
     if (fth_ptx_lexer_accept(lexer, ".reg"))
         return fth_ptx_parse_registers(parser);
     if (fth_ptx_lexer_accept(lexer, ".loc"))
-        return parse_location(parser);
+        return fth_ptx_parse_location(parser);
     if (fth_ptx_lexer_accept(lexer, ".pragma"))
         return fth_ptx_skip_statement(parser);
     if (fth_ptx_token_is(&lexer->token, ".section"))
@@ -385,7 +357,8 @@ bool fth_ptx_parse_function(struct fth_ptx_parser *parser, bool is_kernel)
     parser->function = function;
     parser->function_index = (size_t)(function - parser->module->functions);
     parser->function_shared_end = parser->module->shared_end;
-    parser->file = parser->source_line = 0;
+    parser->file = 0;
+    parser->source = NULL;
     if (!fth_ptx_parser_open_scope(parser))
         return false;
     fth_ptx_lexer_next(lexer);

@@ -8,6 +8,9 @@
 #include <string.h>
 
 static const char operation[] = "read PTX";
+/* Maximum size in bytes of the excerpt of a line. Chosen: it fits into fth_error.excerpt together
+ * with the line of the caret. */
+enum { MAX_EXCERPT = 100 };
 
 void fth_ptx_lexer_init(struct fth_ptx_lexer *lexer, const char *name, const char *text,
                         size_t size, struct fth_error *error)
@@ -32,6 +35,33 @@ bool fth_ptx_lexer_no_memory(struct fth_ptx_lexer *lexer)
     return false;
 }
 
+/* Appends a part of a line, which goes to a terminal: blanks for tabs, and '?' for other control
+ * characters and for bytes that are not UTF-8. Returns its width in columns. */
+static size_t put_line_part(struct fth_buffer *out, const char *from, const char *to)
+{
+    char text[MAX_EXCERPT + 1];
+    const size_t size = (size_t)(to - from);
+    for (size_t i = 0; i < size; i++)
+        text[i] = (char)(from[i] == '\t' ? ' ' : from[i] == '\0' ? '?' : from[i]);
+    text[size] = '\0';
+    return fth_text_append(out, text, size, "");
+}
+
+/* Stores the line from `start` to `end`, and a caret under `at`, as the excerpt of the error. */
+static void put_excerpt(struct fth_error *error, const char *start, const char *at, const char *end)
+{
+    struct fth_buffer out = {0};
+    fth_buffer_text(&out, "  ");
+    const size_t columns = put_line_part(&out, start, at);
+    put_line_part(&out, at, end);
+    fth_buffer_text(&out, "\n  ");
+    fth_buffer_repeat(&out, " ", columns);
+    fth_buffer_text(&out, "^");
+    if (out.data && !out.failed)
+        snprintf(error->excerpt, sizeof error->excerpt, "%s", out.data);
+    fth_buffer_fini(&out);
+}
+
 void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, const struct fth_ptx_token *token,
                           const char *cause, ...)
 {
@@ -43,27 +73,19 @@ void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, const struct fth_ptx_toke
     vsnprintf(text, sizeof text, cause, arguments);
     va_end(arguments);
 
-    /* The excerpt is the line of the token. A long line is cut to at most 60 characters before the
-     * token and 100 in total. */
+    /* The excerpt is the line of the token. A long line is cut to at most 60 bytes before the token
+     * and MAX_EXCERPT in total. */
     const char *start = token->start, *end = token->start;
     while (start > lexer->text && start[-1] != '\n' && token->start - start < 60)
         start--;
-    while (end < lexer->end && *end != '\n' && end - start < 100)
+    while (end < lexer->end && *end != '\n' && end - start < MAX_EXCERPT)
         end++;
-    const char *shown = start;
-    while (shown < token->start && isspace((unsigned char)*shown))
-        shown++;
+    while (start < token->start && isspace((unsigned char)*start))
+        start++;
     bool first = lexer->error && lexer->error->status == FTH_OK;
     fth_fail(lexer->error, FTH_INVALID, operation, lexer->name, "line %u: %s", token->line, text);
-    if (first) {
-        char line[104];
-        snprintf(line, sizeof line, "%.*s", (int)(end - shown), shown);
-        for (char *c = line; *c; c++)
-            if ((unsigned char)*c < 0x20 || *c == 0x7f)
-                *c = ' ';
-        snprintf(lexer->error->excerpt, sizeof lexer->error->excerpt, "  %s\n  %*s^", line,
-                 (int)(token->start - shown), "");
-    }
+    if (first)
+        put_excerpt(lexer->error, start, token->start, end);
     stop(lexer, FTH_INVALID);
 }
 

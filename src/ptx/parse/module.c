@@ -26,13 +26,8 @@ static bool parse_directive(struct fth_ptx_parser *parser)
         return fth_ptx_parse_variable(parser, FTH_SPACE_CONST, external);
     if (fth_ptx_lexer_accept(lexer, ".shared"))
         return fth_ptx_parse_variable(parser, FTH_SPACE_SHARED, external);
-    if (fth_ptx_lexer_accept(lexer, ".file")) {
-        fth_ptx_lexer_next(lexer); /* number, name, and optionally a timestamp and a size */
-        fth_ptx_lexer_next(lexer);
-        while (fth_ptx_lexer_accept(lexer, ","))
-            fth_ptx_lexer_next(lexer);
-        return true;
-    }
+    if (fth_ptx_lexer_accept(lexer, ".file"))
+        return fth_ptx_parse_file(parser);
     if (fth_ptx_lexer_accept(lexer, ".pragma") || fth_ptx_lexer_accept(lexer, ".alias"))
         return fth_ptx_skip_statement(parser);
     if (fth_ptx_token_is(&lexer->token, ".section"))
@@ -65,10 +60,36 @@ static bool parse_head(struct fth_ptx_parser *parser)
     return true;
 }
 
+/* Checks the calls of a function against the functions of the whole module. A function that was
+ * declared before the call can be defined after it, with other arguments or as a kernel, or not at
+ * all. */
+static bool check_calls(struct fth_ptx_parser *parser, const struct fth_ptx_function *function)
+{
+    const struct fth_ptx_module *module = parser->module;
+    for (size_t pc = 0; pc < function->code_count; pc++) {
+        const struct fth_ptx_inst *inst = &function->code[pc];
+        if (inst->control != K_CALL)
+            continue;
+        const struct fth_ptx_call_site *site = &module->calls[inst->target];
+        const struct fth_ptx_function *callee = &module->functions[site->function];
+        struct fth_ptx_token token = {.start = site->text, .line = site->line};
+        if (!callee->has_body && callee->builtin == BUILTIN_NONE)
+            return fth_ptx_lexer_fail(&parser->lexer, &token,
+                                      "'%s' is called, but this file does not define it",
+                                      callee->name);
+        if (!fth_ptx_call_fits(module, site))
+            return fth_ptx_lexer_fail(
+                &parser->lexer, &token,
+                "'%s' is defined below with other arguments and results than this call has",
+                callee->name);
+    }
+    return true;
+}
+
 /* Computes what is known only after the whole module has been parsed: the address of dynamic shared
  * memory, the static shared memory of each kernel and, for observers, the code offset of each
- * instruction and the registers that it reads and writes (fth_ptx_find_operands). Rejects calls of
- * functions that have no body and are not built in.
+ * instruction and the registers that it reads and writes (fth_ptx_find_operands). Rejects calls
+ * that do not fit the functions.
  *
  * The static shared memory of a kernel holds two groups of variables: those of the module,
  * including the ones in bodies of functions that are not kernels (place_variable in data.c), and
@@ -87,9 +108,10 @@ static bool finish(struct fth_ptx_parser *parser)
         if (!function->has_body)
             function->builtin = fth_ptx_find_builtin(function->name);
     }
-    /* Dynamic shared memory is aligned to 128 bytes. Chosen, not derived: this is more than any PTX
-     * type needs. Limitation: a larger .align has no effect here. */
-    module->dynamic_shared = fth_ptx_align_up(end, 128);
+    /* Dynamic shared memory is aligned to 128 bytes, or more if a declaration says so. Chosen, not
+     * derived: this is more than any PTX type needs. */
+    const uint64_t align = parser->dynamic_align > 128 ? parser->dynamic_align : 128;
+    module->dynamic_shared = fth_ptx_align_up(end, align);
     for (size_t i = 0; i < module->function_count; i++) {
         struct fth_ptx_function *function = &module->functions[i];
         if (!fth_ptx_find_operands(module, function, module->code_bytes))
@@ -102,19 +124,8 @@ static bool finish(struct fth_ptx_parser *parser)
         struct fth_ptx_function *function = &module->functions[i];
         function->kernel.shared_bytes =
             function->shared_end > module->shared_end ? function->shared_end : module->shared_end;
-        for (size_t pc = 0; pc < function->code_count; pc++) {
-            const struct fth_ptx_inst *inst = &function->code[pc];
-            const struct fth_ptx_call_site *site =
-                inst->control == K_CALL ? &module->calls[inst->target] : NULL;
-            const struct fth_ptx_function *callee =
-                site ? &module->functions[site->function] : NULL;
-            if (!callee || callee->has_body || callee->builtin != BUILTIN_NONE)
-                continue;
-            struct fth_ptx_token token = {.start = site->text, .line = site->line};
-            return fth_ptx_lexer_fail(&parser->lexer, &token,
-                                      "'%s' is called, but this file does not define it",
-                                      callee->name);
-        }
+        if (!check_calls(parser, function))
+            return false;
     }
     return true;
 }
@@ -133,6 +144,7 @@ static bool parse_module(struct fth_ptx_parser *parser)
     while (parser->lexer.token.kind != TOKEN_END)
         if (!parse_directive(parser))
             return false;
+    fth_ptx_name_files(parser);
     return parser->lexer.status == FTH_OK && finish(parser);
 }
 
@@ -144,6 +156,7 @@ static void parser_destroy(struct fth_ptx_parser *parser)
     free(parser->scoped);
     free(parser->labels);
     free(parser->uses);
+    free(parser->files);
     free(parser);
 }
 
@@ -159,6 +172,10 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
 {
     *out = NULL;
     enum fth_status status = FTH_OK;
+    const char *binary = fth_ptx_binary_kind(text, size);
+    if (binary)
+        return fth_fail(error, FTH_INVALID, "read PTX", name,
+                        "this is %s, not PTX; " FTH_PTX_FROM_BINARY, binary);
     struct fth_ptx_module *module = calloc(1, sizeof *module);
     struct fth_ptx_parser *parser = calloc(1, sizeof *parser);
     if (module) {
@@ -184,22 +201,6 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
 out:
     parser_destroy(parser);
     fth_ptx_destroy(module);
-    return status;
-}
-
-/* Maximum size of a PTX file in bytes, about a hundred times the PTX of a large library. */
-#define MAX_FILE_BYTES ((size_t)1 << 30)
-
-enum fth_status fth_ptx_read_file(const char *path, struct fth_ptx_module **module,
-                                  struct fth_error *error)
-{
-    *module = NULL;
-    struct fth_buffer content = {0};
-    enum fth_status status = fth_file_read(path, MAX_FILE_BYTES, &content, error);
-    if (status == FTH_OK)
-        status =
-            fth_ptx_read_text(path, content.data ? content.data : "", content.size, module, error);
-    fth_buffer_fini(&content);
     return status;
 }
 

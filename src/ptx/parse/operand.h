@@ -50,6 +50,12 @@ bool fth_ptx_parse_operand(struct fth_ptx_parser *parser, enum fth_ptx_type type
 bool fth_ptx_place_operands(struct fth_ptx_parser *parser, struct fth_ptx_inst *inst,
                             const char *base, const struct fth_ptx_operand *operands, size_t count);
 
+/* Checks that the operands which are addresses in brackets are those that the instruction takes. It
+ * must be a supported one. */
+bool fth_ptx_check_addresses(struct fth_ptx_parser *parser, const struct fth_ptx_inst *inst,
+                             const char *base, const struct fth_ptx_operand *operands,
+                             size_t count);
+
 /* ---- control.c ---- */
 
 /* Parse the operands of a call, of a branch and of a branch through a table (brx), and store them

@@ -42,8 +42,22 @@ struct fth_ptx_label_use {
     uint32_t inst;    /* otherwise, the index of the branch; code can still move in memory */
 };
 
-/* The size of the hash table and the maximum depth of nested braces. Chosen, not derived; compilers
- * nest a few levels at most. */
+/* A position in the source, from a .loc directive. */
+struct fth_ptx_place {
+    struct fth_source_position position; /* the name of the file is set by fth_ptx_name_files */
+    uint32_t file_number, column;
+    size_t function; /* index of the function that the directive is in */
+    struct fth_ptx_place *next_in_bucket;
+};
+
+/* A source file, from a .file directive. */
+struct fth_ptx_file {
+    uint32_t number;
+    const char *name;
+};
+
+/* The size of the hash tables and the maximum depth of nested braces. Chosen, not derived;
+ * compilers nest a few levels at most. */
 enum { BUCKETS = 1024, MAX_SCOPE_DEPTH = 64 };
 
 struct fth_ptx_parser {
@@ -64,7 +78,12 @@ struct fth_ptx_parser {
     size_t label_count, label_capacity;
     struct fth_ptx_label_use *uses;
     size_t use_count, use_capacity;
-    uint32_t file, source_line;   /* from the last .loc */
+    struct fth_ptx_place *places[BUCKETS]; /* of all .loc directives, the last one first */
+    struct fth_ptx_file *files;
+    size_t file_count, file_capacity;
+    uint32_t file;                            /* from the last .loc: the number of the file, */
+    const struct fth_source_position *source; /* and the position; NULL: unknown */
+    uint64_t dynamic_align;                   /* maximum alignment of dynamic shared memory */
     uint64_t function_shared_end; /* end of the shared variables declared in the kernel */
     /* End of the shared variables of the kernels that can call functions which the file declares
      * before them and defines after them. */
@@ -116,13 +135,28 @@ bool fth_ptx_skip_braces(struct fth_ptx_parser *parser);
 /* Returns which of the functions that nvcc calls for printf and assert this is, if any. */
 enum fth_ptx_builtin fth_ptx_find_builtin(const char *name);
 
+/* ---- position.c ---- */
+
+/* Parses a .loc directive after ".loc". */
+bool fth_ptx_parse_location(struct fth_ptx_parser *parser);
+/* Parses a .file directive after ".file". */
+bool fth_ptx_parse_file(struct fth_ptx_parser *parser);
+/* Sets the names of the files of all positions. Called at the end, because compilers write .file
+ * directives after the functions. */
+void fth_ptx_name_files(struct fth_ptx_parser *parser);
+
 /* ---- data.c ---- */
+
+/* Maximum number of dimensions of an array. Chosen, not derived. */
+enum { MAX_DIMENSIONS = 8 };
 
 struct fth_ptx_declaration {
     enum fth_ptx_type type;
     uint64_t align, bytes;
-    bool has_array;  /* name[N] or name[] */
-    bool open_array; /* name[] */
+    unsigned vector;                /* elements of .v2 and .v4; 1: no vector */
+    unsigned dimensions;            /* of name[2][3]: 2; 0: no array */
+    uint64_t sizes[MAX_DIMENSIONS]; /* of the dimensions */
+    bool open_array;                /* name[]: the first size is that of the initial value, or 0 */
     struct fth_ptx_token name;
 };
 
@@ -146,6 +180,12 @@ bool fth_ptx_parse_instruction(struct fth_ptx_parser *parser);
  * out of memory. The pointer is valid until the next call. */
 struct fth_ptx_inst *fth_ptx_parser_emit(struct fth_ptx_parser *parser,
                                          const struct fth_ptx_token *token, const char *opcode);
+
+/* ---- control.c ---- */
+
+/* Returns true if the called function has these arguments and results. Indirect calls are checked
+ * when they are executed. */
+bool fth_ptx_call_fits(const struct fth_ptx_module *module, const struct fth_ptx_call_site *site);
 
 /* ---- modifiers.c ---- */
 

@@ -69,6 +69,9 @@ static bool place_result(struct fth_ptx_parser *parser, struct fth_ptx_inst *ins
         inst->d[1] = operand->predicate2 == UINT32_MAX ? NO_REGISTER : (int32_t)operand->predicate2;
         return true;
     default:
+        if (operand->kind == OPERAND_ADDRESS)
+            return fth_ptx_lexer_fail(lexer, &operand->token,
+                                      "the destination must be a register, not an address");
         if (operand->kind != OPERAND_SINK && !is_register(operand->row))
             return fth_ptx_lexer_fail(lexer, &operand->token, "the destination must be a register");
         if (inst->vector)
@@ -149,6 +152,32 @@ static bool place_source(struct fth_ptx_parser *parser, struct fth_ptx_inst *ins
     inst->s[(*source)++] = operand->row;
     if (operand->kind == OPERAND_ADDRESS)
         place_address(inst, operand, source);
+    return true;
+}
+
+bool fth_ptx_check_addresses(struct fth_ptx_parser *parser, const struct fth_ptx_inst *inst,
+                             const char *base, const struct fth_ptx_operand *operands, size_t count)
+{
+    /* The operands that are addresses, as a mask. No other instruction has any. */
+    static const struct {
+        const char *base;
+        unsigned addresses;
+    } list[] = {{"st", 1}, {"red", 1},           {"prefetch", 1}, {"prefetchu", 1}, {"discard", 1},
+                {"cp", 3}, {"applypriority", 1}, {"ld", 2},       {"ldu", 2},       {"atom", 2},
+                {"tex", 2}};
+    unsigned addresses = 0;
+    for (size_t i = 0; i < FTH_COUNT(list); i++)
+        if (strcmp(base, list[i].base) == 0)
+            addresses = list[i].addresses;
+    if (strcmp(base, "cp") == 0 && inst->mode) /* cp.async.wait_group and the like */
+        addresses = 0;
+    for (size_t i = 0; i < count; i++) {
+        const bool expected = addresses >> i & 1;
+        if (expected != (operands[i].kind == OPERAND_ADDRESS))
+            return fth_ptx_lexer_fail(&parser->lexer, &operands[i].token,
+                                      expected ? "expected an address in brackets"
+                                               : "an address in brackets is not allowed here");
+    }
     return true;
 }
 

@@ -124,6 +124,31 @@ struct pair {
     struct fth_json_writer json; /* json.out is NULL unless the format is JSON */
 };
 
+/* Writes a value with its own type: a number, a text or a list. */
+static void put_json_value(struct fth_json_writer *json, const struct fth_attribute *a)
+{
+    struct fth_buffer text = {0};
+    switch (a->kind) {
+    case FTH_NUMBER: fth_json_number(json, a->number); break;
+    case FTH_NUMBERS:
+    case FTH_TEXTS:
+        fth_json_begin(json, '[', true);
+        for (size_t i = 0; i < a->count; i++)
+            if (a->kind == FTH_NUMBERS)
+                fth_json_number(json, a->numbers[i]);
+            else
+                fth_json_text(json, a->texts[i]);
+        fth_json_end(json, ']');
+        break;
+    case FTH_TEXT:
+    case FTH_RAW:
+        put_value(a, false, &text);
+        fth_json_text(json, text.data ? text.data : "");
+        break;
+    }
+    fth_buffer_fini(&text);
+}
+
 /* Writes value and interval of one description. `a` NULL: writes nothing. */
 static void put_side(struct fth_json_writer *json, const char *key, const struct fth_attribute *a)
 {
@@ -138,6 +163,7 @@ static void put_side(struct fth_json_writer *json, const char *key, const struct
         struct fth_buffer text = {0};
         put_value(a, false, &text);
         fth_json_text(json, text.data ? text.data : "");
+        json->out->failed = json->out->failed || text.failed;
         fth_buffer_fini(&text);
     }
     if (!isnan(a->low)) {
@@ -244,7 +270,9 @@ enum fth_status fth_report_compare(const char *format, const struct fth_compare_
     if (strcmp(format, "json") == 0)
         begin_json(&pair, &out);
     fth_gpu_compare(gpus[0], gpus[1], add_difference, &pair);
-    if (pair.json.out) {
+    if (pair.rows.failed) {
+        status = fth_no_memory(error, "compare", NULL);
+    } else if (pair.json.out) {
         fth_json_end(&pair.json, ']');
         fth_json_end(&pair.json, '}');
     } else if (pair.rows.count || !pair.rows.human_readable) {
@@ -267,21 +295,40 @@ enum fth_status fth_report_compare(const char *format, const struct fth_compare_
 
 /* ---- many descriptions ---- */
 
+/* A figure in which a GPU differs from most others of its name. */
+struct outlier {
+    const char *gpu, *section, *name;
+    const struct fth_attribute *value, *usual;
+    double apart; /* NAN: not numbers */
+};
+
 struct fleet {
-    struct rows rows;
+    struct outlier *outliers;
+    size_t outlier_count, outlier_capacity;
+    bool failed; /* out of memory */
     const struct fth_compare_options *options;
     const struct fth_gpu *const *gpus;
     const char *const *names;
     size_t count;
+    size_t simulated; /* number of GPUs that are simulated */
     /* The attribute that is being compared: its values, and the GPUs that have them. */
     const struct fth_attribute **figures;
     size_t *gpu_indices;
     size_t figure_count;
 };
 
-/* Returns whether two GPUs have the same name. */
+static bool is_simulated(const struct fth_gpu *gpu)
+{
+    const char *backend = fth_gpu_text(gpu, "device", "backend");
+    return backend && strcmp(backend, "simulated") == 0;
+}
+
+/* Returns whether two GPUs are compared: they have the same name, and both or none of them is
+ * simulated. */
 static bool are_siblings(const struct fth_gpu *a, const struct fth_gpu *b)
 {
+    if (is_simulated(a) != is_simulated(b))
+        return false;
     const char *first = fth_gpu_text(a, "device", "name");
     const char *second = fth_gpu_text(b, "device", "name");
     return first && second && strcmp(first, second) == 0;
@@ -327,7 +374,16 @@ static size_t find_typical(const struct fleet *fleet, size_t *agreeing)
     return best;
 }
 
-/* Adds a row for each GPU whose value of an attribute does not agree with the typical value. */
+static void add_outlier(struct fleet *fleet, struct outlier outlier)
+{
+    if (fth_grow((void **)&fleet->outliers, fleet->outlier_count, &fleet->outlier_capacity,
+                 sizeof *fleet->outliers))
+        fleet->outliers[fleet->outlier_count++] = outlier;
+    else
+        fleet->failed = true;
+}
+
+/* Adds each GPU whose value of an attribute does not agree with the typical value. */
 static void compare_figure(struct fleet *fleet, size_t first, const char *section, const char *name)
 {
     size_t agreeing;
@@ -342,16 +398,9 @@ static void compare_figure(struct fleet *fleet, size_t first, const char *sectio
     for (size_t i = 0; i < fleet->figure_count; i++) {
         if (i == typical || agree(fleet, i, typical))
             continue;
-        double apart = fth_attribute_apart(fleet->figures[i], fleet->figures[typical]);
-        struct fth_cell *row = add_row(&fleet->rows);
-        if (!row)
-            return;
-        row[0].text = fleet->names[fleet->gpu_indices[i]];
-        row[1].text = section;
-        row[2].text = name;
-        row[3].text = value_text(&fleet->rows, fleet->figures[i]);
-        row[4].text = value_text(&fleet->rows, fleet->figures[typical]);
-        row[5].number = isnan(apart) ? NAN : round(1000 * apart) / 10;
+        const struct fth_attribute *value = fleet->figures[i], *usual = fleet->figures[typical];
+        add_outlier(fleet, (struct outlier){fleet->names[fleet->gpu_indices[i]], section, name,
+                                            value, usual, fth_attribute_apart(value, usual)});
     }
 }
 
@@ -370,18 +419,77 @@ static void compare_section(struct fleet *fleet, size_t first, const char *secti
     }
 }
 
-/* Orders rows by GPU, element and attribute. */
-static int by_gpu(const void *a, const void *b)
+/* Adds a row for each simulated GPU: it is not a GPU of the fleet. It is measured, for example, on
+ * a node without a driver. */
+static void add_simulated(struct fleet *fleet)
 {
-    const struct fth_cell *first = a, *second = b;
-    int order = 0;
-    for (size_t i = 0; i < 3 && order == 0; i++)
-        order = strcmp(first[i].text, second[i].text);
-    return order;
+    static const struct fth_attribute real = {
+        .name = "backend", .kind = FTH_TEXT, .text = "a real GPU"};
+    for (size_t i = 0; i < fleet->count; i++) {
+        if (!is_simulated(fleet->gpus[i]))
+            continue;
+        fleet->simulated++;
+        add_outlier(fleet, (struct outlier){fleet->names[i], "device", "backend",
+                                            fth_gpu_attribute(fleet->gpus[i], "device", "backend"),
+                                            &real, NAN});
+    }
 }
 
-static enum fth_status put_fleet(const char *format, struct fleet *fleet, struct fth_buffer *out,
-                                 struct fth_error *error)
+/* Orders outliers by GPU, element and attribute. */
+static int by_gpu(const void *a, const void *b)
+{
+    const struct outlier *first = a, *second = b;
+    int order = strcmp(first->gpu, second->gpu);
+    if (order == 0)
+        order = strcmp(first->section, second->section);
+    return order ? order : strcmp(first->name, second->name);
+}
+
+static double percent_apart(double apart)
+{
+    return isnan(apart) ? apart : round(1000 * apart) / 10;
+}
+
+/* Writes a fathom-fleet/1 document. */
+static void put_fleet_json(const struct fleet *fleet, struct fth_buffer *out)
+{
+    struct fth_json_writer json = {.out = out};
+    fth_json_begin(&json, '{', false);
+    fth_json_key(&json, "schema");
+    fth_json_text(&json, "fathom-fleet/1");
+    fth_json_key(&json, "gpus");
+    fth_json_number(&json, (double)fleet->count);
+    fth_json_key(&json, "simulated");
+    fth_json_number(&json, (double)fleet->simulated);
+    fth_json_key(&json, "differences");
+    fth_json_begin(&json, '[', false);
+    for (size_t i = 0; i < fleet->outlier_count; i++) {
+        const struct outlier *outlier = &fleet->outliers[i];
+        const struct {
+            const char *key, *text;
+        } names[] = {
+            {"gpu", outlier->gpu}, {"element", outlier->section}, {"attribute", outlier->name}};
+        fth_json_begin(&json, '{', true);
+        for (size_t k = 0; k < FTH_COUNT(names); k++) {
+            fth_json_key(&json, names[k].key);
+            fth_json_text(&json, names[k].text);
+        }
+        fth_json_key(&json, "value");
+        put_json_value(&json, outlier->value);
+        fth_json_key(&json, "usual");
+        put_json_value(&json, outlier->usual);
+        if (!isnan(outlier->apart)) {
+            fth_json_key(&json, "apart_percent");
+            fth_json_number(&json, percent_apart(outlier->apart));
+        }
+        fth_json_end(&json, '}');
+    }
+    fth_json_end(&json, ']');
+    fth_json_end(&json, '}');
+}
+
+static enum fth_status put_fleet_table(const char *format, const struct fleet *fleet,
+                                       struct fth_buffer *out, struct fth_error *error)
 {
     static const struct fth_column columns[] = {{"gpu", "GPU", FTH_COLUMN_TEXT},
                                                 {"element", "Element", FTH_COLUMN_TEXT},
@@ -389,15 +497,34 @@ static enum fth_status put_fleet(const char *format, struct fleet *fleet, struct
                                                 {"value", "This GPU", FTH_COLUMN_TEXT},
                                                 {"usual", "Most others", FTH_COLUMN_TEXT},
                                                 {"apart_percent", "Gap %", FTH_COLUMN_NUMBER}};
-    if (fleet->rows.count)
-        qsort(fleet->rows.cells, fleet->rows.count, COLUMNS * sizeof *fleet->rows.cells, by_gpu);
-    if (fleet->rows.human_readable && fleet->rows.count == 0) {
+    struct rows rows = {.human_readable = strcmp(format, "text") == 0};
+    if (rows.human_readable && fleet->outlier_count == 0) {
         fth_buffer_format(out, "%zu GPUs: none differs from most other GPUs of the same name.\n",
                           fleet->count);
-        return fleet->rows.failed ? fth_no_memory(error, "compare", NULL) : FTH_OK;
+        return FTH_OK;
     }
-    return put_table(format, &fleet->rows, columns, FTH_COUNT(columns), fleet->options->report, out,
-                     error);
+    for (size_t i = 0; i < fleet->outlier_count; i++) {
+        const struct outlier *outlier = &fleet->outliers[i];
+        struct fth_cell *row = add_row(&rows);
+        if (!row)
+            break;
+        row[0].text = outlier->gpu;
+        row[1].text = outlier->section;
+        row[2].text = outlier->name;
+        row[3].text = value_text(&rows, outlier->value);
+        row[4].text = value_text(&rows, outlier->usual);
+        row[5].number = percent_apart(outlier->apart);
+    }
+    enum fth_status status =
+        put_table(format, &rows, columns, FTH_COUNT(columns), fleet->options->report, out, error);
+    rows_fini(&rows);
+    if (status == FTH_OK && rows.human_readable && fleet->simulated)
+        fth_buffer_format(out,
+                          "%zu of %zu descriptions are of simulated GPUs, which were not compared "
+                          "with real ones; use 'fathom topo --require-gpu' to measure only real "
+                          "GPUs.\n",
+                          fleet->simulated, fleet->count);
+    return status;
 }
 
 enum fth_status fth_report_fleet(const char *format, const struct fth_compare_options *options,
@@ -413,21 +540,29 @@ enum fth_status fth_report_fleet(const char *format, const struct fth_compare_op
     *count = 0;
     FTH_TRY(fth_options_read("fth_compare_options", options, &known, sizeof known, error));
     FTH_TRY(fth_report_check(format, FTH_REPORT_TABLE, error));
-    fleet.rows.human_readable = strcmp(format, "text") == 0;
     fleet.figures = calloc(gpu_count + 1, sizeof *fleet.figures);
     fleet.gpu_indices = calloc(gpu_count + 1, sizeof *fleet.gpu_indices);
-    fleet.rows.failed = !fleet.figures || !fleet.gpu_indices;
-    for (size_t i = 0; i < gpu_count && !fleet.rows.failed; i++) {
+    fleet.failed = !fleet.figures || !fleet.gpu_indices;
+    for (size_t i = 0; i < gpu_count && !fleet.failed; i++) {
         compare_section(&fleet, i, "device");
         for (size_t j = 0; j < fth_gpu_element_count(gpus[i]); j++)
             compare_section(&fleet, i, fth_gpu_element_name(gpus[i], j));
     }
-    enum fth_status status = put_fleet(format, &fleet, &out, error);
-    *count = fleet.rows.count;
+    add_simulated(&fleet);
+    if (fleet.outlier_count)
+        qsort(fleet.outliers, fleet.outlier_count, sizeof *fleet.outliers, by_gpu);
+    enum fth_status status = FTH_OK;
+    if (fleet.failed)
+        status = fth_no_memory(error, "compare", NULL);
+    else if (strcmp(format, "json") == 0)
+        put_fleet_json(&fleet, &out);
+    else
+        status = put_fleet_table(format, &fleet, &out, error);
+    *count = fleet.outlier_count;
     if (status == FTH_OK)
         status = fth_buffer_take(&out, text, size, error);
     fth_buffer_fini(&out);
-    rows_fini(&fleet.rows);
+    free(fleet.outliers);
     free(fleet.figures);
     free(fleet.gpu_indices);
     return status;

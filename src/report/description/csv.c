@@ -5,16 +5,51 @@
 #include <math.h>
 #include <string.h>
 
+/* Returns whether a spreadsheet would evaluate a text as a formula: if it begins with one of these
+ * characters (OWASP, "CSV Injection"), unless it is a number or a list of numbers. */
+static bool is_formula(const char *text)
+{
+    if (!*text || !strchr("=+-@\t\r", *text))
+        return false;
+    for (;;) {
+        char *end;
+        (void)fth_strtod(text, &end);
+        if (end == text || (*end && *end != ' '))
+            return true;
+        if (!*end)
+            return false;
+        text = end + 1;
+    }
+}
+
+/* Control characters, which could send escape sequences to a terminal, become '?', except for tabs
+ * and line breaks. */
+static void put_printable(struct fth_buffer *out, const char *text)
+{
+    while (*text) {
+        const size_t size = strcspn(text, "\"\t\r\n");
+        struct fth_buffer part = {0};
+        fth_buffer_append(&part, text, size);
+        if (part.data)
+            fth_make_printable(part.data);
+        fth_buffer_text(out, part.data ? part.data : "");
+        out->failed = out->failed || part.failed;
+        fth_buffer_fini(&part);
+        text += size;
+        if (*text)
+            fth_buffer_text(out, *text == '"' ? "\"\"" : (char[]){*text, '\0'});
+        text += *text != '\0';
+    }
+}
+
 void fth_csv_cell(struct fth_buffer *out, const char *text, bool last)
 {
-    if (text && strpbrk(text, ",\"\r\n")) {
-        fth_buffer_text(out, "\"");
-        for (const char *at = text; *at; at++)
-            fth_buffer_text(out, *at == '"' ? "\"\"" : (char[]){*at, '\0'});
-        fth_buffer_text(out, "\"");
-    } else if (text) {
-        fth_buffer_text(out, text);
-    }
+    const bool formula = text && is_formula(text);
+    const bool quoted = text && (formula || strpbrk(text, ",\"\r\n"));
+    fth_buffer_text(out, quoted ? "\"" : "");
+    fth_buffer_text(out, formula ? "'" : "");
+    put_printable(out, text ? text : "");
+    fth_buffer_text(out, quoted ? "\"" : "");
     fth_buffer_text(out, last ? "\n" : ",");
 }
 

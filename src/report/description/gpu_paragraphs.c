@@ -29,6 +29,7 @@ static bool is_repeated(const struct fth_gpu_view *view, size_t index,
             write_words(view, i, &earlier);
             repeated = earlier.size == words->size && words->size &&
                        memcmp(earlier.data, words->data, words->size) == 0;
+            view->out->failed = view->out->failed || earlier.failed;
             fth_buffer_fini(&earlier);
         }
     return repeated;
@@ -215,8 +216,9 @@ static void write_structure(const struct fth_gpu_view *view, size_t index, struc
 /* Lists the figures of each source, if the figures of the element have different sources. */
 static void write_sources(const struct fth_gpu_view *view, size_t index, struct fth_buffer *words)
 {
-    static const enum fth_source sources[] = {FTH_SOURCE_MEASURED, FTH_SOURCE_DRIVER,
-                                              FTH_SOURCE_DERIVED, FTH_SOURCE_PUBLISHED};
+    static const enum fth_source sources[] = {FTH_SOURCE_MEASURED, FTH_SOURCE_SIMULATED,
+                                              FTH_SOURCE_DRIVER, FTH_SOURCE_DERIVED,
+                                              FTH_SOURCE_PUBLISHED};
     const char *element = view->elements[index];
     const struct fth_attribute *a;
     bool mixed;

@@ -143,7 +143,7 @@ static void confidence_cell(const struct fth_gpu_view *view, char cell[64], cons
     static const char *const briefs[] = {
         [FTH_SOURCE_NONE] = NULL,         [FTH_SOURCE_MEASURED] = "meas.",
         [FTH_SOURCE_DRIVER] = "driver",   [FTH_SOURCE_DERIVED] = "deriv.",
-        [FTH_SOURCE_PUBLISHED] = "publ.",
+        [FTH_SOURCE_PUBLISHED] = "publ.", [FTH_SOURCE_SIMULATED] = "sim.",
     };
     bool mixed;
     const char *source = briefs[fth_view_source(view, element, true, &mixed)];

@@ -19,7 +19,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_SMS = 65536 }; /* more than any GPU has; the output grows with the square of it */
+/* Maximum number of SMs. The output grows with its square: 40 MB for 4,096 SMs. Chosen: more than
+ * ten times the SMs of the largest GPU. */
+enum { MAX_SMS = 4096 };
 
 struct tree {
     const struct fth_gpu *gpu;
@@ -334,9 +336,10 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
     (void)options;
     const double sms = fth_gpu_number(gpu, "device", "sms", NAN);
     if (isnan(sms) || sms > MAX_SMS)
-        return fth_fail(error, FTH_INVALID, "write hwloc XML", NULL,
-                        isnan(sms) ? "the description does not contain the number of SMs"
-                                   : "the description has more SMs than can be written (65536)");
+        return isnan(sms) ? fth_fail(error, FTH_INVALID, "write hwloc XML", NULL,
+                                     "the description does not contain the number of SMs")
+                          : fth_fail(error, FTH_INVALID, "write hwloc XML", NULL,
+                                     "the description has %.0f SMs; the limit is %d", sms, MAX_SMS);
     struct tree tree = {.gpu = gpu, .out = out, .sms = (size_t)sms};
     const struct pus all = {0, tree.sms, -1};
     tree.near = find_near(gpu, tree.sms);

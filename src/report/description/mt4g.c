@@ -84,7 +84,7 @@ static void put_latency(struct writer *writer, const char *section)
     put_number(writer, "measurements", a->samples);
     put_text(writer, "method", a->method);
     put_number(writer, "p50", a->number);
-    if (a->source == FTH_SOURCE_MEASURED)
+    if (a->source == FTH_SOURCE_MEASURED || a->source == FTH_SOURCE_SIMULATED)
         put_number(writer, "p95", a->high);
     put_text(writer, "unit", "cycles");
     fth_json_end(&writer->json, '}');

@@ -25,6 +25,28 @@ function cut(text, maxLength = 60) {
   return whole.length > maxLength ? whole.slice(0, maxLength - 1) + "…" : whole;
 }
 
+/* Limits texts to `maxLength` characters so that different texts stay different. The middle of a longer text is replaced by an ellipsis. Where
+   this makes two texts equal, the beginning of their difference is shown, too, and if they are still equal, they are numbered. */
+function cutDistinct(texts, maxLength) {
+  const whole = texts.map(String), different = [...new Set(whole)], shown = new Map(), used = new Set();
+  const middle = (text) => text.length <= maxLength ? text : `${text.slice(0, Math.ceil(maxLength / 2) - 1)}…${text.slice(text.length - Math.floor(maxLength / 2))}`;
+  const alike = new Map(groupsOf(different, middle));
+  for (const text of different) {
+    const same = alike.get(middle(text));
+    let short = middle(text);
+    if (same.length > 1) {
+      let from = 0;
+      while (same.every((other) => other[from] === text[from])) from++;
+      const end = Math.floor(0.4 * maxLength), start = Math.max(4, from - 2);
+      short = `${text.slice(0, 4)}…${text.slice(start, start + maxLength - end - 6)}…${text.slice(text.length - end)}`;
+    }
+    for (let i = 2; used.has(short); i++) short = `${cut(short.replace(/ #[0-9]+$/, ""), maxLength - 5)} #${i}`;
+    used.add(short);
+    shown.set(text, short);
+  }
+  return whole.map((text) => shown.get(text));
+}
+
 /* Limits a text in a drawing to about `width` pixels. A character is taken as 6.3 pixels wide, roughly the average of the 12-pixel
    font in style.css. */
 function shorten(text, width) {
@@ -176,7 +198,10 @@ function csvText(columns, rows) {
   const cell = (value) => {
     if (value === null || value === undefined) return "";
     const text = Array.isArray(value) ? value.join(" ") : String(value);
-    return /[",\n\r]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+    // A spreadsheet would evaluate a text that begins with one of these characters and is not a number.
+    const formula = /^[=+\-@\t\r]/.test(text) && !text.split(" ").every((word) => word !== "" && isFinite(word));
+    const safe = formula ? `'${text}` : text;
+    return formula || /[",\n\r]/.test(text) ? `"${safe.replace(/"/g, '""')}"` : text;
   };
   return [columns, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }

@@ -54,16 +54,17 @@ function footprintChart(grid, path, curves, paged, gpu) {
   xyChart(frame, { series, xLog: true, yLog: true, xLabel, yLabel: code ? "cycles per instruction" : "cycles", xFormat: code ? number : bytes, height: 430, fit: "y", vlines, hlines: hlines.filter((h) => h.y > low / 2 && h.y < 1.3 * high) });
 }
 
-/* The loads of 'fathom dissect --series': passes over one line more than the cache holds. Shows at most 16 passes. */
+/* The loads of 'fathom dissect --series': passes over one line more than a cache holds, or over one page more than a TLB holds. Shows at most
+   16 passes. */
 function showSeries(grid, document_) {
   for (const [name, loads] of Object.entries(document_.elements || {})) {
-    const lines = d3.max(loads.index) + 1, passes = [];
-    loads.miss.forEach((miss, i) => { const pass = Math.floor(i / lines); (passes[pass] = passes[pass] || []).push(miss); });
+    const tlb = name.startsWith("tlb_"), unit = tlb ? "page" : "line", count = d3.max(loads.index) + 1, passes = [];
+    loads.miss.forEach((miss, i) => { const pass = Math.floor(i / count); (passes[pass] = passes[pass] || []).push(miss); });
     const shown = passes.slice(0, 16);
-    const frame = addFigure(grid, { title: `${titleOf(name)}: loads that miss`, wide: true, name: `strip-${name}`, note: `${passes.length} passes over ${lines} lines, one more than the cache holds. The first pass is cold.`, columns: ["load", "index", "cycles", "miss"], rows: loads.index.map((v, i) => [i, v, loads.cycles[i], loads.miss[i]]) });
-    stripChart(frame, { rows: shown, labels: shown.map((_, i) => `pass ${i + 1}`), describe: (pass, from, to, miss) => {
-      const cycles = loads.cycles.slice(pass * lines + from, pass * lines + to + 1);
-      return [miss ? "miss" : "hit", from === to ? `line ${from + 1}` : `lines ${from + 1} to ${to + 1}`, `${number(d3.median(cycles))} cycles`, `pass ${pass + 1}`];
+    const frame = addFigure(grid, { title: `${titleOf(name)}: loads that miss`, wide: true, name: `strip-${name}`, note: `${passes.length} passes over ${count} ${unit}s, one more than the ${tlb ? "TLB" : "cache"} holds. The first pass is cold.`, columns: ["load", "index", "cycles", "miss"], rows: loads.index.map((v, i) => [i, v, loads.cycles[i], loads.miss[i]]) });
+    stripChart(frame, { rows: shown, unit, labels: shown.map((_, i) => `pass ${i + 1}`), describe: (pass, from, to, miss) => {
+      const cycles = loads.cycles.slice(pass * count + from, pass * count + to + 1);
+      return [miss ? "miss" : "hit", from === to ? `${unit} ${from + 1}` : `${unit}s ${from + 1} to ${to + 1}`, `${number(d3.median(cycles))} cycles`, `pass ${pass + 1}`];
     } });
   }
 }

@@ -39,6 +39,16 @@ function comparisonTable(grid, comparison) {
   frame.body.append(tableOf(columns, rows));
 }
 
+/* The table of 'fathom compare --fleet': the figures in which a GPU differs from most others of its name. */
+function fleetTable(grid, fleet) {
+  const text = (value) => Array.isArray(value) ? cut(value.join(" "), 300) : typeof value === "number" ? number(value, 6) : textOf(value);
+  const columns = ["gpu", "element", "attribute", "value", "usual", "apart_percent"];
+  const rows = listOf(fleet.differences).map((d) => columns.map((c) => c === "value" || c === "usual" ? text(d[c]) : field(d, c)));
+  const frame = addFigure(grid, { title: "GPUs that differ from most others", name: "fleet", wide: true, columns, rows,
+    note: `${number(fleet.gpus)} GPUs were compared, each with the others of the same name.${rows.length ? "" : " None differs."}` });
+  frame.body.append(tableOf(columns, rows));
+}
+
 /* Draws a document of an unknown kind: lists of objects become charts or tables, everything else a table of names and values. Objects are
    followed to a depth of three. */
 function showOther(grid, document_, depth = 0, path = "") {

@@ -7,16 +7,22 @@ function parameterOf(model, name) {
   return parameter && Number(parameter.value) > 0 ? Number(parameter.value) : null;
 }
 
-const METRICS = [["L1_R_Hit", "L1 reads"], ["L2_Hit", "L2"], ["L2_Hit_L1B", "L2, L1 off"]];
+/* The metrics of a bar chart: key, what it counts, and where its number of sectors is: in `metrics`, or in a level by kind of access. Documents
+   of older versions have no ratio of reads alone; L2_Hit is that of all accesses. */
+const METRICS = [["L1_R_Hit", "L1 reads", (row) => row.metrics.L1_R_Trans], ["L2_R_Hit", "L2 reads", (row) => sectorsOf(row, 0)],
+  ["L2_W_Hit", "L2 writes", (row) => sectorsOf(row, 1)], ["L2_A_Hit", "L2 atomics", (row) => sectorsOf(row, 2)],
+  ["L2_Hit", "L2, all accesses", (row) => row.metrics.L2_Trans], ["L2_Hit_L1B", "L2, L1 off", (row) => row.metrics.L2_Trans_L1B]];
+
+const sectorsOf = (row, kind) => row.l2 && Array.isArray(row.l2.sectors) ? row.l2.sectors[kind] : null;
 
 /* Draws the hit ratios of kernels or source lines, with one bar per metric, in one bar chart. */
 function hitRatios(grid, { title, name, note, rows, labelOf, wide = false }) {
   const bars = [], table = [];
-  for (const row of rows) METRICS.forEach(([key, what], i) => {
+  for (const row of rows) METRICS.forEach(([key, what, sectors], i) => {
     const value = row.metrics && row.metrics[key];
-    if (typeof value !== "number") return;
-    const traffic = key === "L1_R_Hit" ? row.metrics.L1_R_Trans : row.metrics.L2_Trans;
-    bars.push({ label: `${cut(labelOf(row), 28)} ${what}`, value: 100 * value, colour: colour(i), lines: [`${labelOf(row)}: ${what}`, `${number(100 * value)} % hit`, `${number(traffic)} sectors`, ...(typeof row.access_cycles === "number" ? [`${number(row.access_cycles)} cycles per access on average`] : [])] });
+    if (typeof value !== "number" || (key === "L2_Hit" && "L2_R_Hit" in row.metrics)) return;
+    const traffic = sectors(row);
+    bars.push({ label: `${labelOf(row)} ${what}`, value: 100 * value, colour: colour(i), lines: [`${labelOf(row)}: ${what}`, `${number(100 * value)} % hit`, `${number(traffic)} sectors`, ...listOf(row.calls).map((call) => `inlined at ${positionOf(call)}`), ...(typeof row.access_cycles === "number" ? [`${number(row.access_cycles)} cycles per access on average`] : [])] });
     table.push([labelOf(row), what, value, traffic]);
   });
   if (!bars.length) return;
@@ -24,22 +30,35 @@ function hitRatios(grid, { title, name, note, rows, labelOf, wide = false }) {
   barChart(frame, { rows: bars, unit: "% of sectors", axisEnd: 104 });
 }
 
-/* Combines the instructions of one source line by adding up their hits and sectors. Each level counts [reads, writes, atomics]; the L1 ratio is
-   that of reads only. An instruction without counts stays separate. */
+/* A position in the source: the name of the file without its folders, and the line. */
+function positionOf(position) {
+  const file = textOf(position.source_file).split("/").pop();
+  return file ? `${file}:${position.source_line}` : `line ${position.source_line}`;
+}
+
+/* Combines the instructions of one source line, and of the same calls if it is in an inlined function, by adding up their hits and sectors. Each
+   level counts [reads, writes, atomics]; the L1 ratio is that of reads only. An instruction without counts stays separate. */
 function bySourceLine(instructions) {
   const lines = new Map();
   for (const row of instructions) {
     const counted = row.l1 && row.l2 && Array.isArray(row.l1.sectors) && Array.isArray(row.l2.sectors);
-    const name = `${row.kernel}:${row.source_line || `PTX ${row.line}`} ${row.kind || ""}`.trim();
-    if (!counted) { lines.set(`${name} ${lines.size}`, { ...row, label: name }); continue; }
-    const line = lines.get(name) || { label: name, sums: [0, 0, 0, 0] };
-    line.sums[0] += row.l1.hits[0];
-    line.sums[1] += row.l1.sectors[0];
-    line.sums[2] += d3.sum(row.l2.hits);
-    line.sums[3] += d3.sum(row.l2.sectors);
-    lines.set(name, line);
+    const calls = listOf(row.inlined_at), place = row.source_line ? positionOf(row) : `PTX line ${row.line}`;
+    const name = `${row.kernel} ${place}${calls.length ? ` @ ${positionOf(calls[calls.length - 1])}` : ""} ${row.kind || ""}`.trim();
+    if (!counted) { lines.set(`${name} ${lines.size}`, { ...row, label: name, calls }); continue; }
+    /* The chart shows the outermost call only, so the key has all of them, and the whole names of the files. */
+    const key = JSON.stringify([row.kernel, row.source_file, place, row.inlined_at, row.kind]);
+    const line = lines.get(key) || { label: name, calls, l1: { hits: 0, sectors: 0 }, l2: { hits: [0, 0, 0], sectors: [0, 0, 0] } };
+    line.l1.hits += row.l1.hits[0];
+    line.l1.sectors += row.l1.sectors[0];
+    for (let kind = 0; kind < 3; kind++) {
+      line.l2.hits[kind] += row.l2.hits[kind];
+      line.l2.sectors[kind] += row.l2.sectors[kind];
+    }
+    lines.set(key, line);
   }
-  return [...lines.values()].map((line) => !line.sums ? line : { label: line.label, metrics: { L1_R_Hit: line.sums[1] ? line.sums[0] / line.sums[1] : null, L1_R_Trans: line.sums[1], L2_Hit: line.sums[3] ? line.sums[2] / line.sums[3] : null, L2_Trans: line.sums[3] } });
+  const ratio = (hits, sectors) => sectors ? hits / sectors : null;
+  return [...lines.values()].map((line) => !line.l1 ? line : { ...line, metrics: { L1_R_Hit: ratio(line.l1.hits, line.l1.sectors), L1_R_Trans: line.l1.sectors, L2_R_Hit: ratio(line.l2.hits[0], line.l2.sectors[0]),
+    L2_W_Hit: ratio(line.l2.hits[1], line.l2.sectors[1]), L2_A_Hit: ratio(line.l2.hits[2], line.l2.sectors[2]), L2_Trans: d3.sum(line.l2.sectors) } });
 }
 
 /* The number of sectors found at each reuse distance within their set. The last entry of a profile counts the misses. */
@@ -85,7 +104,7 @@ function runName(file) {
 /* The kernels of several runs in one chart. */
 function modelOverview(grid, entries) {
   hitRatios(grid, { title: "Hit ratio by kernel, all runs", name: "model-all", wide: true, note: "Percentage of sectors that hit.", labelOf: (row) => row.label,
-    rows: entries.flatMap((e) => listOf(e.document.kernels).map((k) => ({ ...k, label: `${cut(runName(e.file), 16)} ${cut(k.kernel, 20)}` }))) });
+    rows: entries.flatMap((e) => listOf(e.document.kernels).map((k) => ({ ...k, label: `${runName(e.file)} ${textOf(k.kernel)}` }))) });
 }
 
 /* At most `limit` lines, those with the most sectors, in the order of the source. */
@@ -101,7 +120,7 @@ function showModel(grid, model, file) {
   grid.append(el("div", { class: "wide run" }, el("h3", {}, runName(file)), inner));
   hitRatios(inner, { title: "Hit ratio by kernel", name: "model-kernels", note: "Percentage of sectors that hit.", rows: listOf(model.kernels), labelOf: (row) => textOf(row.kernel) });
   hitRatios(inner, { title: "Hit ratio by source line", name: "model-lines", rows: shown, labelOf: (row) => row.label,
-    note: `Kernel and source line, or PTX line where the source is unknown.${shown.length < lines.length ? ` The ${shown.length} of ${lines.length} lines with the most sectors.` : ""}` });
+    note: `Kernel, position in the source (or PTX line where it is unknown) and, after @, the call in the kernel if the code is inlined.${shown.length < lines.length ? ` The ${shown.length} of ${lines.length} lines with the most sectors.` : ""}` });
   profiles(inner, model);
   missCurves(inner, model);
   if (!inner.children.length) inner.append(el("p", { class: "note" }, "This document contains nothing that can be drawn."));

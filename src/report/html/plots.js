@@ -1,6 +1,6 @@
 /* Bar charts, heat maps, strips of hits and misses, and small multiples of columns. */
 
-const MAX_LABEL = 40; /* characters of a bar's label; longer labels are cut */
+const MAX_LABEL = 40; /* characters of a bar's label; longer labels are cut in the middle */
 
 /* Draws horizontal bars. rows: [{label, value, low?, high?, more?: [{value, label}], lines?, colour?}]. low and high are drawn as a
    whisker, `more` as diamonds; `lines` is the tooltip. The longest label determines where the bars start. `axisEnd`: the upper end of the
@@ -18,10 +18,10 @@ function barChart(frame, { rows, log, format = number, unit = "", theory = [], a
   const tickLabel = (v) => tickText(v, format).replace(/\.0+(?= )/, ""), ticks = ticksOf(x, false, format === rate ? 58 : 44).filter((v) => x(v) + 3 * tickLabel(v).length < width);
   svg.append("g").attr("class", "gridline").attr("transform", `translate(0,${height - 26})`).call(d3.axisBottom(x).tickValues(ticks).tickSize(-(height - 40)).tickFormat(""));
   svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - 26})`).call(d3.axisBottom(x).tickValues(ticks).tickFormat(tickLabel));
-  const items = [];
+  const items = [], labels = cutDistinct(rows.map((r) => r.label), maxCharacters);
   rows.forEach((r, i) => {
     const top = 14 + i * rowHeight, bar = rowHeight - 6, end = x(Math.max(r.value, x.domain()[0]));
-    svg.append("text").attr("x", left - 6).attr("y", top + bar / 2 + 4).attr("text-anchor", "end").text(cut(r.label, maxCharacters));
+    svg.append("text").attr("x", left - 6).attr("y", top + bar / 2 + 4).attr("text-anchor", "end").text(labels[i]);
     svg.append("rect").attr("class", "bar").attr("x", left).attr("y", top).attr("width", Math.max(1, end - left)).attr("height", bar).attr("fill", r.colour || colour(0)).attr("opacity", 0.8);
     if (Number.isFinite(r.low) && Number.isFinite(r.high) && r.high > r.low) {
       const from = x(Math.max(r.low, x.domain()[0]));
@@ -86,9 +86,9 @@ function heatMap(frame, { xs, ys, cells, xLabel, yLabel, unit = "", format = num
   addCursor(drawing, () => items);
 }
 
-/* Draws rows of hits (0) and misses (1). Equal neighbours are drawn as one piece. describe(row, first, last, miss) returns the tooltip of a
+/* Draws rows of hits (0) and misses (1) of `unit`, which is "line" or "page". Equal neighbours are drawn as one piece. describe(row, first, last, miss) returns the tooltip of a
    piece. */
-function stripChart(frame, { rows, labels, describe }) {
+function stripChart(frame, { rows, labels, unit, describe }) {
   const height = 20 + rows.length * 20 + 22;
   const drawing = addDrawing(frame, height, `${frame.node.querySelector("h3").textContent}: ${rows.length} passes as strips of hits and misses`);
   const { svg, width } = drawing;
@@ -110,8 +110,8 @@ function stripChart(frame, { rows, labels, describe }) {
   });
   svg.append("rect").attr("x", left + count * scale / 2 - 40).attr("y", height - 16).attr("width", 12).attr("height", 11).attr("fill", colour(1));
   svg.append("text").attr("class", "soft").attr("x", left + count * scale / 2 - 22).attr("y", height - 6).text("miss");
-  svg.append("text").attr("class", "soft").attr("x", left).attr("y", height - 6).text("line 1");
-  svg.append("text").attr("class", "soft").attr("x", left + count * scale).attr("y", height - 6).attr("text-anchor", "end").text(`line ${count}`);
+  svg.append("text").attr("class", "soft").attr("x", left).attr("y", height - 6).text(`${unit} 1`);
+  svg.append("text").attr("class", "soft").attr("x", left + count * scale).attr("y", height - 6).attr("text-anchor", "end").text(`${unit} ${count}`);
   addCursor(drawing, () => items);
 }
 

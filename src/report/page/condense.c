@@ -13,25 +13,25 @@ static const double SIZE_STEP = 1.09;
 enum { PARTS = 256 };
 
 /* Reads an integer from 0 to 2^53, which a double represents exactly. */
-static bool read_whole(const json_t *number, json_int_t *value)
+static bool read_whole(const struct fth_json *number, int64_t *value)
 {
-    *value = json_integer_value(number);
-    return json_is_integer(number) && *value >= 0 && *value <= INT64_C(1) << 53;
+    *value = fth_json_integer(number);
+    return fth_json_is(number, FTH_JSON_INTEGER) && *value >= 0 && *value <= INT64_C(1) << 53;
 }
 
 /* Reads a pair [distance, number of accesses with that distance]. */
-static bool read_pair(const json_t *pair, json_int_t *distance, json_int_t *count)
+static bool read_pair(const struct fth_json *pair, int64_t *distance, int64_t *count)
 {
-    return json_array_size(pair) == 2 && read_whole(json_array_get(pair, 0), distance) &&
-           read_whole(json_array_get(pair, 1), count);
+    return fth_json_count(pair) == 2 && read_whole(fth_json_item(pair, 0), distance) &&
+           read_whole(fth_json_item(pair, 1), count);
 }
 
 /* Returns the sum of the counts, or -1 if a list entry is no such pair or the sum is too large. */
-static json_int_t sum_pairs(const json_t *pairs)
+static int64_t sum_pairs(const struct fth_json *pairs)
 {
-    json_int_t sum = 0, distance, count;
-    for (size_t i = 0; i < json_array_size(pairs); i++) {
-        if (!read_pair(json_array_get(pairs, i), &distance, &count) || sum > INT64_C(1) << 53)
+    int64_t sum = 0, distance, count;
+    FTH_JSON_EACH_ITEM (pair, pairs) {
+        if (!read_pair(pair, &distance, &count) || sum > INT64_C(1) << 53)
             return -1;
         sum += count;
     }
@@ -39,39 +39,35 @@ static json_int_t sum_pairs(const json_t *pairs)
 }
 
 /* Merges neighbouring distances. The count of each kept distance is the sum of the counts since the
- * previous one, so that the hit ratio at the kept sizes does not change. Returns false when out of
- * memory. */
-static bool thin_curve(json_t *curve)
+ * previous one, so that the hit ratio at the kept sizes does not change. */
+static void thin_curve(struct fth_json_document *document, struct fth_json *curve)
 {
-    json_t *pairs = json_object_get(curve, "distances"), *kept;
-    const size_t size = json_array_size(pairs);
-    const json_int_t total = sum_pairs(pairs);
-    json_int_t last_size = 0, sum = 0, distance = 0, count = 0;
-    if (size <= PARTS || total < 0)
-        return true;
-    kept = json_array();
-    if (!kept)
-        return false;
-    for (size_t i = 0; i < size; i++) {
-        if (!read_pair(json_array_get(pairs, i), &distance, &count))
+    struct fth_json *pairs = fth_json_get(curve, "distances");
+    const int64_t total = sum_pairs(pairs);
+    int64_t last_size = 0, sum = 0, distance = 0, count = 0;
+    if (fth_json_count(pairs) <= PARTS || total < 0)
+        return;
+    struct fth_json *kept = fth_json_put(document, NULL, NULL, FTH_JSON_LIST);
+    FTH_JSON_EACH_ITEM (pair, pairs) {
+        if (!read_pair(pair, &distance, &count))
             continue;
         sum += count;
-        if (i + 1 < size && (double)(distance + 1) < SIZE_STEP * (double)last_size &&
+        if (pair->next && (double)(distance + 1) < SIZE_STEP * (double)last_size &&
             sum < total / PARTS)
             continue;
-        if (json_array_append_new(kept, json_pack("[I, I]", distance, sum)) != 0) {
-            json_decref(kept);
-            return false;
-        }
+        struct fth_json *merged = fth_json_put(document, kept, NULL, FTH_JSON_LIST);
+        fth_json_put_integer(document, merged, NULL, distance);
+        fth_json_put_integer(document, merged, NULL, sum);
         last_size = distance + 1;
         sum = 0;
     }
-    return json_object_set_new(curve, "distances", kept) == 0;
+    if (kept)
+        pairs->items = kept->items;
 }
 
-bool fth_model_condense(json_t *model)
+void fth_model_condense(struct fth_json_document *document)
 {
-    json_object_del(model, "launches");
-    return thin_curve(json_object_get(model, "l1_curve")) &&
-           thin_curve(json_object_get(model, "l2_curve"));
+    fth_json_remove(document->root, "launches");
+    thin_curve(document, fth_json_get(document->root, "l1_curve"));
+    thin_curve(document, fth_json_get(document->root, "l2_curve"));
 }

@@ -96,72 +96,79 @@ static bool describe(const struct fth_request *request, struct walk *walk)
 
 /* ---- curves ---- */
 
-/* Returns the curve of a point, and adds it if it is new. */
-static json_t *find_curve(json_t *curves, const struct walk *walk)
+/* Returns the curve of a point, and adds it if it is new. `curves` is an object with a member per
+ * curve. */
+static struct fth_json *find_curve(struct fth_json_document *document, struct fth_json *curves,
+                                   const struct walk *walk)
 {
-    json_t *curve = json_object_get(curves, walk->curve);
+    struct fth_json *curve = fth_json_get(curves, walk->curve);
     if (curve)
         return curve;
-    curve = json_pack("{s:s, s:s, s:[]}", "path", walk->path, "unit",
-                      walk->code ? "instructions" : "bytes", "points");
+    curve = fth_json_put(document, curves, fth_arena_text(&document->arena, walk->curve),
+                         FTH_JSON_OBJECT);
+    fth_json_put_text(document, curve, "path", walk->path);
+    fth_json_put_text(document, curve, "unit", walk->code ? "instructions" : "bytes");
+    fth_json_put(document, curve, "points", FTH_JSON_LIST);
     if (!walk->code)
-        json_object_set_new(curve, "stride_bytes", json_integer((json_int_t)walk->stride));
+        fth_json_put_integer(document, curve, "stride_bytes", (int64_t)walk->stride);
     if (walk->carveout >= 0)
-        json_object_set_new(curve, "carveout_percent", json_integer(walk->carveout));
-    json_object_set_new(curve, "timed", json_string(walk->whole_passes ? "passes" : "loads"));
-    json_object_set_new(curves, walk->curve, curve);
-    return json_object_get(curves, walk->curve);
+        fth_json_put_integer(document, curve, "carveout_percent", walk->carveout);
+    fth_json_put_text(document, curve, "timed", walk->whole_passes ? "passes" : "loads");
+    return curve;
 }
 
-/* Rounds to two decimals, which is enough for cycles. */
-static json_t *rounded(double number)
+/* Adds a number, rounded to two decimals, which is enough for cycles. */
+static void put_rounded(struct fth_json_document *document, struct fth_json *parent,
+                        const char *key, double number)
 {
-    return json_real(round(number * 100) / 100);
+    fth_json_put_real(document, parent, key, round(number * 100) / 100);
 }
 
 /* Adds a point with the samples, divided by the loads or instructions per sample. */
-static enum fth_status add_point(json_t *curves, const struct walk *walk,
-                                 const struct fth_samples *samples, struct fth_error *error)
+static enum fth_status add_point(struct fth_json_document *document, struct fth_json *curves,
+                                 const struct walk *walk, const struct fth_samples *samples,
+                                 struct fth_error *error)
 {
     struct fth_summary summary;
     FTH_TRY(fth_summary_u32(samples->cycles, samples->count, &summary, error));
     const size_t kept = samples->count < MAX_SAMPLES ? samples->count : MAX_SAMPLES;
-    json_t *point = json_object(), *list = json_array();
-    for (size_t i = 0; i < kept; i++) {
-        const size_t at = i * samples->count / kept;
-        json_array_append_new(list, rounded(samples->cycles[at] / walk->loads_per_sample));
-    }
-    json_object_set_new(point, "footprint", json_integer((json_int_t)walk->footprint));
-    json_object_set_new(point, "mean", rounded(summary.mean / walk->loads_per_sample));
-    json_object_set_new(point, "p05", rounded(summary.p05 / walk->loads_per_sample));
-    json_object_set_new(point, "median", rounded(summary.median / walk->loads_per_sample));
-    json_object_set_new(point, "p95", rounded(summary.p95 / walk->loads_per_sample));
-    json_object_set_new(point, "count", json_integer((json_int_t)samples->count));
-    json_object_set_new(point, "sm", json_integer(samples->sm));
-    json_object_set_new(point, "samples", list);
-    json_array_append_new(json_object_get(find_curve(curves, walk), "points"), point);
+    const double loads = walk->loads_per_sample;
+    struct fth_json *points = fth_json_get(find_curve(document, curves, walk), "points");
+    struct fth_json *point = fth_json_put(document, points, NULL, FTH_JSON_OBJECT);
+    fth_json_put_integer(document, point, "footprint", (int64_t)walk->footprint);
+    put_rounded(document, point, "mean", summary.mean / loads);
+    put_rounded(document, point, "p05", summary.p05 / loads);
+    put_rounded(document, point, "median", summary.median / loads);
+    put_rounded(document, point, "p95", summary.p95 / loads);
+    fth_json_put_integer(document, point, "count", (int64_t)samples->count);
+    fth_json_put_integer(document, point, "sm", samples->sm);
+    struct fth_json *list = fth_json_put(document, point, "samples", FTH_JSON_LIST);
+    for (size_t i = 0; i < kept; i++)
+        put_rounded(document, list, NULL, samples->cycles[i * samples->count / kept] / loads);
     return FTH_OK;
 }
 
 /* Returns whether the points have at least MIN_FOOTPRINTS different footprints. */
-static bool is_curve(const json_t *points)
+static bool is_curve(const struct fth_json *points)
 {
-    json_int_t seen[MIN_FOOTPRINTS];
+    int64_t seen[MIN_FOOTPRINTS];
     size_t count = 0;
-    for (size_t i = 0; i < json_array_size(points) && count < MIN_FOOTPRINTS; i++) {
-        json_int_t footprint =
-            json_integer_value(json_object_get(json_array_get(points, i), "footprint"));
+    FTH_JSON_EACH_ITEM (point, points) {
+        const int64_t footprint = fth_json_integer(fth_json_get(point, "footprint"));
         bool known = false;
         for (size_t j = 0; j < count; j++)
             known = known || seen[j] == footprint;
         if (!known)
             seen[count++] = footprint;
+        if (count == MIN_FOOTPRINTS)
+            break;
     }
     return count == MIN_FOOTPRINTS;
 }
 
 /* Adds all points of a recording to their curves. Texts that are no requests are skipped. */
-static enum fth_status collect_points(const struct fth_recording *recording, json_t *curves,
+static enum fth_status collect_points(const struct fth_recording *recording,
+                                      struct fth_json_document *document, struct fth_json *curves,
                                       struct fth_error *error)
 {
     enum fth_status status = FTH_OK;
@@ -178,50 +185,72 @@ static enum fth_status collect_points(const struct fth_recording *recording, jso
             continue;
         status = fth_recording_answer(recording, i, &samples, error);
         if (status == FTH_OK && samples.status == FTH_OK && samples.count)
-            status = add_point(curves, &walk, &samples, error);
+            status = add_point(document, curves, &walk, &samples, error);
         fth_samples_fini(&samples);
     }
     return status;
 }
 
-/* Returns an object that identifies the GPU, with the same keys as in bench results. The page uses
- * them to group documents by GPU. NULL: out of memory. */
-static json_t *identify(const struct fth_recording *recording)
+/* Adds a text. One that is not UTF-8 is replaced by "?". */
+static void put_valid(struct fth_json_document *document, struct fth_json *parent, const char *key,
+                      const char *text)
+{
+    fth_json_put_text(document, parent, key, fth_utf8_is_valid(text) ? text : "?");
+}
+
+/* Adds an object that identifies the GPU, with the same keys as in bench results. The page uses
+ * them to group documents by GPU. A description that is not valid is left out. */
+static enum fth_status identify(const struct fth_recording *recording,
+                                struct fth_json_document *document, struct fth_error *error)
 {
     static const char *const names[] = {"name", "backend", "driver", "uuid"};
-    json_t *device = json_pack("{s:s}", "id", fth_recording_device(recording));
+    struct fth_json *device = fth_json_put(document, document->root, "device", FTH_JSON_OBJECT);
     struct fth_gpu *gpu = NULL;
-    if (fth_recording_description_count(recording) > 0 && fth_gpu_create(&gpu, NULL) == FTH_OK &&
-        fth_recording_add_description(recording, 0, gpu, NULL) == FTH_OK)
+    struct fth_error fault = FTH_NO_ERROR;
+    put_valid(document, device, "id", fth_recording_device(recording));
+    if (fth_recording_description_count(recording) > 0 && fth_gpu_create(&gpu, &fault) == FTH_OK &&
+        fth_recording_add_description(recording, 0, gpu, &fault) == FTH_OK)
         for (size_t i = 0; i < FTH_COUNT(names); i++) {
             const char *text = fth_gpu_text(gpu, "device", names[i]);
             if (text)
-                json_object_set_new(device, names[i], json_string(text));
+                put_valid(document, device, names[i], text);
         }
     fth_gpu_destroy(gpu);
-    return device;
+    return fault.status == FTH_NO_MEMORY ? fth_error_move(error, &fault) : FTH_OK;
 }
 
-enum fth_status fth_evidence_read(const char *path, struct fth_buffer *content, json_t **root,
-                                  struct fth_error *error)
+/* Adds the list of those curves that have enough points. */
+static void put_curves(struct fth_json_document *document, struct fth_json *curves)
+{
+    struct fth_json *list = fth_json_put(document, document->root, "curves", FTH_JSON_LIST), *next;
+    for (struct fth_json *curve = fth_json_members(curves); curve; curve = next) {
+        next = curve->next;
+        curve->next = NULL;
+        if (is_curve(fth_json_get(curve, "points")))
+            fth_json_attach(document, list, NULL, curve);
+    }
+}
+
+enum fth_status fth_evidence_read(const char *path, struct fth_buffer *content,
+                                  struct fth_json_document *document, struct fth_error *error)
 {
     struct fth_recording *recording = NULL;
-    json_t *curves = json_object(), *list = json_array(), *curve;
-    const char *name;
-    *root = NULL;
+    struct fth_json *root = fth_json_put(document, NULL, NULL, FTH_JSON_OBJECT);
+    struct fth_json *curves = fth_json_put(document, NULL, NULL, FTH_JSON_OBJECT);
+    fth_json_put_text(document, root, "schema", "fathom-evidence/1");
+    if (document->failed) {
+        fth_buffer_fini(content);
+        return fth_no_memory(error, "read recording", path);
+    }
     enum fth_status status = fth_recording_parse(path, content, &recording, error);
     if (status == FTH_OK)
-        status = collect_points(recording, curves, error);
-    json_object_foreach (curves, name, curve)
-        if (is_curve(json_object_get(curve, "points")))
-            json_array_append(list, curve);
+        status = identify(recording, document, error);
     if (status == FTH_OK)
-        *root = json_pack("{s:s, s:o, s:O}", "schema", "fathom-evidence/1", "device",
-                          identify(recording), "curves", list);
-    if (status == FTH_OK && !*root)
+        status = collect_points(recording, document, curves, error);
+    if (status == FTH_OK)
+        put_curves(document, curves);
+    if (status == FTH_OK && document->failed)
         status = fth_no_memory(error, "read recording", path);
-    json_decref(list);
-    json_decref(curves);
     fth_recording_destroy(recording);
     return status;
 }

@@ -30,51 +30,50 @@ static void put_escaped(struct fth_buffer *out, const char *json)
 }
 
 /* Appends {"file": the name without folders, "document": the document}. */
-static enum fth_status put_document(struct fth_buffer *out, const char *path, json_t *document,
-                                    struct fth_error *error)
+static enum fth_status put_document(struct fth_buffer *out, const char *path,
+                                    struct fth_json_document *document, struct fth_error *error)
 {
-    const char *slash = strrchr(path, '/');
-    json_t *entry = json_object();
-    json_t *name = json_string(slash ? slash + 1 : path);
-    if (!name)
-        name = json_string("?"); /* the name is not UTF-8 */
-    char *text = NULL;
-    if (entry && name && json_object_set_new(entry, "file", name) == 0 &&
-        json_object_set(entry, "document", document) == 0)
-        text = json_dumps(entry, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12));
-    json_decref(entry);
-    if (!text)
-        return fth_no_memory(error, "write report", path);
-    put_escaped(out, text);
-    free(text);
-    return FTH_OK;
-}
-
-/* A list has no "schema". Only the output of 'fathom explore --json' is accepted, which is
- * recognised by the keys of its rows. */
-static enum fth_status read_list(const char *path, json_t **root, struct fth_error *error)
-{
-    if (!fth_is_exploration_list(*root))
-        return fth_fail(error, FTH_INVALID, operation, path,
-                        "this is a list, but not the output of 'fathom explore --json'");
-    *root = fth_exploration_from_list(*root);
-    return *root ? FTH_OK : fth_no_memory(error, operation, path);
+    enum { DIGITS = 12 }; /* more than a chart can show */
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    struct fth_json *content = document->root;
+    struct fth_buffer text = {0};
+    document->root = NULL;
+    struct fth_json *entry = fth_json_put(document, NULL, NULL, FTH_JSON_OBJECT);
+    fth_json_put_text(document, entry, "file", fth_utf8_is_valid(name) ? name : "?");
+    fth_json_attach(document, entry, "document", content);
+    enum fth_status status = FTH_OK;
+    if (!document->failed)
+        fth_json_write(&text, entry, DIGITS, true);
+    if (document->failed || text.failed)
+        status = fth_no_memory(error, "write report", path);
+    else
+        put_escaped(out, text.data);
+    fth_buffer_fini(&text);
+    return status;
 }
 
 /* Reads a JSON document of fathom. Descriptions are validated here, so that the scripts of the page
- * can rely on them. *root can be set on failure too. */
+ * can rely on them. A list has no "schema". Only the output of 'fathom explore --json' is accepted,
+ * which is recognised by the keys of its rows. */
 static enum fth_status read_json(const char *path, const struct fth_buffer *content,
-                                 const struct fth_log *log, json_t **root, struct fth_error *error)
+                                 const struct fth_log *log, struct fth_json_document *document,
+                                 struct fth_error *error)
 {
-    FTH_TRY(fth_json_parse(path, content->data, content->size, root, error));
-    if (json_is_array(*root))
-        return read_list(path, root, error);
-    const char *schema = json_string_value(json_object_get(*root, "schema"));
+    FTH_TRY(fth_json_parse(path, content->data, content->size, document, error));
+    const bool list = fth_json_is(document->root, FTH_JSON_LIST);
+    if (list && !fth_is_exploration_list(document->root))
+        return fth_fail(error, FTH_INVALID, operation, path,
+                        "this is a list, but not the output of 'fathom explore --json'");
+    if (list) {
+        fth_exploration_from_list(document);
+        return FTH_OK;
+    }
+    const char *schema = fth_json_string(fth_json_get(document->root, "schema"));
     if (!schema || strncmp(schema, "fathom-", 7) != 0)
         return fth_fail(error, FTH_INVALID, operation, path,
                         "not a fathom document: it has no \"schema\" that begins with 'fathom-'");
-    if (strcmp(schema, "fathom-model/1") == 0 && !fth_model_condense(*root))
-        return fth_no_memory(error, operation, path);
+    if (strcmp(schema, "fathom-model/1") == 0)
+        fth_model_condense(document);
     if (strncmp(schema, "fathom-gpu/", 11) != 0)
         return FTH_OK;
     struct fth_gpu *gpu = NULL;
@@ -90,24 +89,25 @@ static enum fth_status add_file(struct fth_buffer *page, const char *path,
 {
     static const char recording[] = "fathom-recording/";
     struct fth_buffer content = {0};
-    json_t *root = NULL;
-    enum fth_status status = fth_file_read(path, MAX_BYTES, &content, error);
+    struct fth_json_document document = {0};
+    enum fth_status status =
+        fth_file_read(path, FTH_FILE_LIMIT("a document in a report", MAX_BYTES), &content, error);
     if (status != FTH_OK)
         goto out;
     if (content.size == 0)
         status = fth_fail(error, FTH_INVALID, operation, path, "the file is empty");
     else if (strncmp(content.data, recording, strlen(recording)) == 0)
-        status = fth_evidence_read(path, &content, &root, error);
+        status = fth_evidence_read(path, &content, &document, error);
     else if (fth_is_series(&content))
-        status = fth_series_read(path, &content, &root, error);
+        status = fth_series_read(path, &content, &document, error);
     else if (fth_is_exploration(&content))
-        status = fth_exploration_read(path, &content, log, &root, error);
+        status = fth_exploration_read(path, &content, log, &document, error);
     else
-        status = read_json(path, &content, log, &root, error);
+        status = read_json(path, &content, log, &document, error);
     if (status == FTH_OK)
-        status = put_document(page, path, root, error);
+        status = put_document(page, path, &document, error);
 out:
-    json_decref(root);
+    fth_json_fini(&document);
     fth_buffer_fini(&content);
     return status;
 }

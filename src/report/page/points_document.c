@@ -27,11 +27,12 @@ static void put_lines(const struct fth_points *points, struct fth_buffer *out)
         }
 }
 
-/* Makes the table of the points as a list of JSON objects. */
-static enum fth_status make_rows(const char *path, const struct fth_points *points, json_t **rows,
-                                 struct fth_error *error)
+/* Adds the table of the points, a list of JSON objects, to the document. */
+static enum fth_status add_rows(const char *path, const struct fth_points *points,
+                                struct fth_json_document *document, struct fth_error *error)
 {
     struct fth_buffer lines = {0};
+    struct fth_json *header = document->root;
     char *text = NULL;
     size_t size = 0;
     put_lines(points, &lines);
@@ -42,7 +43,12 @@ static enum fth_status make_rows(const char *path, const struct fth_points *poin
     }
     status = fth_report_points("json", lines.data, lines.size, NULL, &text, &size, error);
     if (status == FTH_OK)
-        status = fth_json_parse(path, text, size, rows, error);
+        status = fth_json_parse(path, text, size, document, error);
+    if (status == FTH_OK) {
+        fth_json_remove(header, "rows");
+        fth_json_attach(document, header, "rows", document->root);
+        document->root = header;
+    }
 out:
     fth_free(text);
     fth_buffer_fini(&lines);
@@ -61,33 +67,32 @@ static void warn_incomplete(const char *path, const struct fth_points *points,
 }
 
 enum fth_status fth_exploration_read(const char *path, struct fth_buffer *content,
-                                     const struct fth_log *log, json_t **root,
+                                     const struct fth_log *log, struct fth_json_document *document,
                                      struct fth_error *error)
 {
     struct fth_points points;
-    json_t *rows = NULL;
     FTH_TRY(fth_points_parse(path, content, &points, error));
     warn_incomplete(path, &points, log);
     enum fth_status status =
-        fth_json_parse(path, points.text.data, points.header_size, root, error);
-    if (status != FTH_OK)
-        goto out;
-    status = make_rows(path, &points, &rows, error);
-    if (status == FTH_OK && json_object_set_new(*root, "rows", rows) != 0)
-        status = fth_no_memory(error, operation, path);
-out:
+        fth_json_parse(path, points.text.data, points.header_size, document, error);
+    if (status == FTH_OK)
+        status = add_rows(path, &points, document, error);
     fth_points_fini(&points);
     return status;
 }
 
-bool fth_is_exploration_list(const json_t *list)
+bool fth_is_exploration_list(const struct fth_json *list)
 {
-    const json_t *first = json_array_get(list, 0);
-    return json_object_get(first, "point") && json_object_get(first, "kernel") &&
-           json_object_get(first, "trace");
+    const struct fth_json *first = fth_json_items(list);
+    return fth_json_get(first, "point") && fth_json_get(first, "kernel") &&
+           fth_json_get(first, "trace");
 }
 
-json_t *fth_exploration_from_list(json_t *list)
+void fth_exploration_from_list(struct fth_json_document *document)
 {
-    return json_pack("{s:s, s:o}", "schema", "fathom-explore/1", "rows", list);
+    struct fth_json *list = document->root;
+    document->root = NULL;
+    struct fth_json *root = fth_json_put(document, NULL, NULL, FTH_JSON_OBJECT);
+    fth_json_put_text(document, root, "schema", "fathom-explore/1");
+    fth_json_attach(document, root, "rows", list);
 }

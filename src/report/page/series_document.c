@@ -43,7 +43,7 @@ static bool split_row(const char *line, size_t size, struct series_row *row)
 /* Reads decimal digits. Returns false if there is anything else or the value exceeds `max_value`.
  */
 static bool read_number(const struct series_row *row, int field, uint64_t max_value,
-                        json_int_t *number)
+                        int64_t *number)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < row->sizes[field]; i++) {
@@ -54,7 +54,7 @@ static bool read_number(const struct series_row *row, int field, uint64_t max_va
         if (value > max_value)
             return false;
     }
-    *number = (json_int_t)value;
+    *number = (int64_t)value;
     return row->sizes[field] > 0;
 }
 
@@ -64,43 +64,42 @@ static bool field_is(const struct series_row *row, int field, const char *text)
            memcmp(row->fields[field], text, row->sizes[field]) == 0;
 }
 
-/* Copies the name of the row's element. Returns false if it is empty, too long or contains a NUL.
- */
+/* Copies the name of the row's element. Returns false if it is empty, too long, contains a NUL
+ * or is not UTF-8. */
 static bool read_name(const struct series_row *row, char name[64])
 {
     if (row->sizes[0] == 0 || row->sizes[0] >= 64)
         return false;
     memcpy(name, row->fields[0], row->sizes[0]);
     name[row->sizes[0]] = '\0';
-    return strlen(name) == row->sizes[0];
+    return strlen(name) == row->sizes[0] && fth_utf8_is_valid(name);
 }
 
-/* Returns the object with the lists of an element, and adds it if the element is new. Returns NULL
- * when out of memory. */
-static json_t *find_loads(json_t *elements, const char *name)
+/* Appends a load to the lists of an element, which is added if it is new. */
+static void put_load(struct fth_json_document *document, const char *name, int64_t index,
+                     int64_t cycles, bool miss)
 {
-    json_t *loads = json_object_get(elements, name);
-    if (loads)
-        return loads;
-    loads = json_pack("{s:[], s:[], s:[]}", "index", "cycles", "miss");
-    return json_object_set_new(elements, name, loads) == 0 ? loads : NULL;
-}
-
-/* Appends a load to the lists of an element. Returns false when out of memory. */
-static bool put_load(json_t *loads, json_int_t index, json_int_t cycles, bool miss)
-{
-    return json_array_append_new(json_object_get(loads, "index"), json_integer(index)) == 0 &&
-           json_array_append_new(json_object_get(loads, "cycles"), json_integer(cycles)) == 0 &&
-           json_array_append_new(json_object_get(loads, "miss"), json_integer(miss)) == 0;
+    struct fth_json *elements = fth_json_get(document->root, "elements");
+    struct fth_json *loads = fth_json_get(elements, name);
+    if (!loads) {
+        loads = fth_json_put(document, elements, fth_arena_text(&document->arena, name),
+                             FTH_JSON_OBJECT);
+        fth_json_put(document, loads, "index", FTH_JSON_LIST);
+        fth_json_put(document, loads, "cycles", FTH_JSON_LIST);
+        fth_json_put(document, loads, "miss", FTH_JSON_LIST);
+    }
+    fth_json_put_integer(document, fth_json_get(loads, "index"), NULL, index);
+    fth_json_put_integer(document, fth_json_get(loads, "cycles"), NULL, cycles);
+    fth_json_put_integer(document, fth_json_get(loads, "miss"), NULL, miss);
 }
 
 /* Adds the load of line `number` of the file. */
 static enum fth_status add_load(const char *path, size_t number, const char *line, size_t size,
-                                json_t *elements, struct fth_error *error)
+                                struct fth_json_document *document, struct fth_error *error)
 {
     struct series_row row;
     char name[64];
-    json_int_t index, cycles;
+    int64_t index, cycles;
     const char *cause = NULL;
     if (!split_row(line, size, &row))
         cause = "does not have the fields element,load,index,cycles,result";
@@ -112,19 +111,18 @@ static enum fth_status add_load(const char *path, size_t number, const char *lin
         cause = "has a result that is neither hit nor miss";
     if (cause)
         return fth_fail(error, FTH_INVALID, operation, path, "line %zu %s", number, cause);
-    json_t *loads = find_loads(elements, name);
-    return loads && put_load(loads, index, cycles, field_is(&row, 4, "miss"))
-               ? FTH_OK
-               : fth_no_memory(error, operation, path);
+    put_load(document, name, index, cycles, field_is(&row, 4, "miss"));
+    return document->failed ? fth_no_memory(error, operation, path) : FTH_OK;
 }
 
-enum fth_status fth_series_read(const char *path, const struct fth_buffer *content, json_t **root,
-                                struct fth_error *error)
+enum fth_status fth_series_read(const char *path, const struct fth_buffer *content,
+                                struct fth_json_document *document, struct fth_error *error)
 {
-    json_t *elements = json_object();
     size_t number = 2;
-    *root = json_pack("{s:s, s:o}", "schema", "fathom-series/1", "elements", elements);
-    if (!*root)
+    struct fth_json *root = fth_json_put(document, NULL, NULL, FTH_JSON_OBJECT);
+    fth_json_put_text(document, root, "schema", "fathom-series/1");
+    fth_json_put(document, root, "elements", FTH_JSON_OBJECT);
+    if (document->failed)
         return fth_no_memory(error, operation, path);
     const char *end = content->data + content->size, *next;
     for (const char *line = content->data + sizeof head - 1; line < end; line = next, number++) {
@@ -133,7 +131,7 @@ enum fth_status fth_series_read(const char *path, const struct fth_buffer *conte
         next = line + size + 1;
         if (size > 0 && line[size - 1] == '\r')
             size--;
-        FTH_TRY(add_load(path, number, line, size, elements, error));
+        FTH_TRY(add_load(path, number, line, size, document, error));
     }
     return FTH_OK;
 }

@@ -181,7 +181,14 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
     *size = 0;
     FTH_TRY(fth_options_read("fth_report_options", options, &known, sizeof known, error));
     const char *name = fth_gpu_text(gpu, "device", "name");
-    fth_buffer_format(&out, "%s\n", name ? name : "GPU");
+    const char *backend = fth_gpu_text(gpu, "device", "backend");
+    const bool simulated = backend && strcmp(backend, "simulated") == 0;
+    fth_buffer_format(&out, "%s%s%s\n", name ? name : "GPU", simulated ? ", simulated" : "",
+                      known.replayed ? ", replayed" : "");
+    if (simulated)
+        fth_buffer_text(
+            &out, "The figures are those of the simulator: from the GPU's description where it\n"
+                  "has them, otherwise defaults.\n");
     write_table(gpu, &known, &out);
     write_timing(gpu, &out);
     write_all_reasons(gpu, &out);

@@ -169,6 +169,7 @@ static void write_l2(const struct fth_gpu *gpu, struct fth_buffer *out)
         fth_buffer_text(out, "\nL2\n");
         fth_buffer_append(out, text.data, text.size);
     }
+    out->failed = out->failed || text.failed;
     fth_buffer_fini(&text);
 }
 

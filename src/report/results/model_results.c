@@ -20,6 +20,13 @@ static double round_to_tenth(double number)
     return isnan(number) ? number : round(10 * number) / 10;
 }
 
+/* Returns the ratio of write sectors that hit; NAN if there are none. */
+static double write_hit_ratio(const struct fth_model_counts *counts)
+{
+    const uint64_t sectors = counts->sectors[FTH_TRACE_WRITE];
+    return sectors ? (double)counts->hits[FTH_TRACE_WRITE] / (double)sectors : (double)NAN;
+}
+
 /* Returns the sum over reads, writes and atomics. */
 static uint64_t sum(const uint64_t by_kind[3])
 {
@@ -37,19 +44,23 @@ static const struct fth_column row_columns[] = {
     {"l1_fails", "fails", FTH_COLUMN_NUMBER},
     {"l1_steps", "steps", FTH_COLUMN_NUMBER},
     {"l2_sectors", "L2", FTH_COLUMN_NUMBER},
-    {"l2_hit_percent", "hit %", FTH_COLUMN_NUMBER},
+    {"l2_hit_percent", "all hit%", FTH_COLUMN_NUMBER},
     {"l2_read_hit_percent", "rd hit%", FTH_COLUMN_NUMBER},
+    {"l2_write_hit_percent", "wr hit%", FTH_COLUMN_NUMBER},
     {"l2_sectors_l1_off", "L1 off: L2", FTH_COLUMN_NUMBER},
-    {"l2_hit_percent_l1_off", "hit %", FTH_COLUMN_NUMBER},
+    {"l2_hit_percent_l1_off", "all hit%", FTH_COLUMN_NUMBER},
     {"dram_read_bytes", "DRAM reads", FTH_COLUMN_BYTES},
     {"dram_write_bytes", "writes", FTH_COLUMN_BYTES},
     {"access_cycles", "Cyc/rd", FTH_COLUMN_NUMBER},
 };
+/* In the table of launches, the second column is the number of the launch. */
+static const struct fth_column launch_column = {"launch", "Launch", FTH_COLUMN_NUMBER};
 
 static const struct fth_column line_columns[] = {
     {"kernel", "Kernel", FTH_COLUMN_TEXT},
     {"line", "PTX line", FTH_COLUMN_NUMBER},
-    {"source_line", "Source", FTH_COLUMN_NUMBER},
+    {"source_file", "File", FTH_COLUMN_TEXT},
+    {"source_line", "Line", FTH_COLUMN_NUMBER},
     {"kind", "Kind", FTH_COLUMN_TEXT},
     {"bytes", "Bytes", FTH_COLUMN_NUMBER},
     {"warp_requests", "Requests", FTH_COLUMN_NUMBER},
@@ -59,6 +70,7 @@ static const struct fth_column line_columns[] = {
     {"l2_hit_percent", "hit %", FTH_COLUMN_NUMBER},
     {"dram_read_bytes", "DRAM reads", FTH_COLUMN_BYTES},
     {"access_cycles", "Cyc/rd", FTH_COLUMN_NUMBER},
+    {"inlined_at", "Inlined at", FTH_COLUMN_TEXT},
 };
 
 /* C1R: reads of the L1; C1W: its writes; C2R and C2W: those of the L2. */
@@ -89,13 +101,10 @@ static void put_count(struct fth_cells *cells, uint64_t number)
     fth_cells_put(cells, NULL, (double)number);
 }
 
-/* Returns what the column "launches" shows: the number of launches of a kernel or, if each launch
- * has a row, the index of the launch, from 1. A kernel with one launch has no row for its launch.
- */
-static uint64_t launches_of(const struct fth_model_row *row, enum fth_model_view view)
+/* Returns the number of a launch in the trace, from 1. If a kernel has only one launch, the row of
+ * the kernel is also that of its launch. */
+static uint64_t launch_number(const struct fth_model_row *row)
 {
-    if (view != FTH_MODEL_VIEW_LAUNCHES)
-        return row->launches;
     return (row->launch == SIZE_MAX ? row->last_launch : row->launch) + 1;
 }
 
@@ -104,7 +113,7 @@ static void put_row(struct fth_cells *cells, const struct fth_model_row *row,
 {
     const uint64_t off = sum(row->bypassed.sectors);
     fth_cells_put(cells, row->kernel, 0);
-    put_count(cells, launches_of(row, view));
+    put_count(cells, view == FTH_MODEL_VIEW_LAUNCHES ? launch_number(row) : row->launches);
     put_count(cells, row->l1_bytes);
     put_count(cells, row->blocks_at_once);
     put_count(cells, row->l1.sectors[FTH_TRACE_READ]);
@@ -115,11 +124,23 @@ static void put_row(struct fth_cells *cells, const struct fth_model_row *row,
     put_count(cells, sum(row->l2.sectors));
     fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l2, false)));
     fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l2, true)));
+    fth_cells_put(cells, NULL, percent(write_hit_ratio(&row->l2)));
     fth_cells_put(cells, NULL, off ? (double)off : (double)NAN);
     fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->bypassed, false)));
     put_count(cells, 32 * row->dram_reads);
     put_count(cells, 32 * row->dram_writes);
     fth_cells_put(cells, NULL, round_to_tenth(fth_model_access_cycles(row, params)));
+}
+
+/* Adds the calls through which inlined code became part of the kernel, the innermost one first. */
+static void put_calls(struct fth_cells *cells, const struct fth_source_position *source)
+{
+    char text[1024] = "";
+    if (source && source->inlined_at)
+        fth_source_text(source->inlined_at, text, sizeof text);
+    const char *copy = fth_arena_text(&cells->arena, text);
+    cells->failed = cells->failed || !copy;
+    fth_cells_put(cells, copy, 0);
 }
 
 static void put_line(struct fth_cells *cells, const struct fth_model_row *row,
@@ -128,6 +149,7 @@ static void put_line(struct fth_cells *cells, const struct fth_model_row *row,
     const struct fth_trace_instruction *instruction = row->instruction;
     fth_cells_put(cells, row->kernel, 0);
     fth_cells_put(cells, NULL, instruction->line ? (double)instruction->line : (double)NAN);
+    fth_cells_put(cells, fth_source_file(instruction->source), 0);
     fth_cells_put(cells, NULL,
                   instruction->source_line ? (double)instruction->source_line : (double)NAN);
     fth_cells_put(cells, kinds[instruction->kind], 0);
@@ -139,6 +161,7 @@ static void put_line(struct fth_cells *cells, const struct fth_model_row *row,
     fth_cells_put(cells, NULL, percent(fth_model_hit_ratio(&row->l2, false)));
     put_count(cells, 32 * row->dram_reads);
     fth_cells_put(cells, NULL, round_to_tenth(fth_model_access_cycles(row, params)));
+    put_calls(cells, instruction->source);
 }
 
 /* Returns the number of hits at distances from `from` to `to` - 1. NAN: there is no profile. */
@@ -242,13 +265,28 @@ static bool is_shown(enum fth_model_view view, const struct fth_model_row *row)
     }
 }
 
+static const struct fth_column *make_launch_columns(struct fth_cells *cells)
+{
+    struct fth_column *columns =
+        fth_arena_array(&cells->arena, FTH_COUNT(row_columns), sizeof *columns);
+    if (!columns) {
+        cells->failed = true;
+        return row_columns;
+    }
+    memcpy(columns, row_columns, sizeof row_columns);
+    columns[1] = launch_column;
+    return columns;
+}
+
 static struct fth_table make_table(struct fth_cells *cells, enum fth_model_view view,
                                    const struct fth_model_result *result,
                                    const struct fth_model_params *params)
 {
     struct fth_table table = {row_columns, FTH_COUNT(row_columns), NULL, 0};
     const struct fth_model_row *row;
-    if (view == FTH_MODEL_VIEW_LINES)
+    if (view == FTH_MODEL_VIEW_LAUNCHES)
+        table.columns = make_launch_columns(cells);
+    else if (view == FTH_MODEL_VIEW_LINES)
         table = (struct fth_table){line_columns, FTH_COUNT(line_columns), NULL, 0};
     else if (view == FTH_MODEL_VIEW_PROFILE)
         table = (struct fth_table){profile_columns, FTH_COUNT(profile_columns), NULL, 0};
@@ -318,7 +356,7 @@ static void write_profile(struct fth_json_writer *json, const char *key,
     fth_json_end(json, ']');
 }
 
-/* Writes the six metrics of the paper with their names there, and L2_R_Hit. */
+/* Writes the six metrics of the paper with their names there, L2_R_Hit and L2_W_Hit. */
 static void write_metrics(struct fth_json_writer *json, const struct fth_model_row *row)
 {
     const bool off = sum(row->bypassed.sectors) != 0;
@@ -331,7 +369,20 @@ static void write_metrics(struct fth_json_writer *json, const struct fth_model_r
     write_number(json, "L2_Trans", (double)sum(row->l2.sectors));
     write_number(json, "L2_Trans_L1B", off ? (double)sum(row->bypassed.sectors) : (double)NAN);
     write_number(json, "L2_R_Hit", fth_model_hit_ratio(&row->l2, true));
+    write_number(json, "L2_W_Hit", write_hit_ratio(&row->l2));
     fth_json_end(json, '}');
+}
+
+static void write_position(struct fth_json_writer *json, const char *file, uint32_t line)
+{
+    if (file) {
+        fth_json_key(json, "source_file");
+        fth_json_text(json, file);
+    }
+    if (line) {
+        fth_json_key(json, "source_line");
+        fth_json_number(json, line);
+    }
 }
 
 static void write_instruction(struct fth_json_writer *json,
@@ -339,9 +390,17 @@ static void write_instruction(struct fth_json_writer *json,
 {
     fth_json_key(json, "line");
     fth_json_number(json, instruction->line);
-    if (instruction->source_line) {
-        fth_json_key(json, "source_line");
-        fth_json_number(json, instruction->source_line);
+    const struct fth_source_position *source = instruction->source;
+    write_position(json, source ? source->file : NULL, instruction->source_line);
+    if (source && source->inlined_at) {
+        fth_json_key(json, "inlined_at");
+        fth_json_begin(json, '[', true);
+        for (source = source->inlined_at; source; source = source->inlined_at) {
+            fth_json_begin(json, '{', true);
+            write_position(json, source->file, source->line);
+            fth_json_end(json, '}');
+        }
+        fth_json_end(json, ']');
     }
     fth_json_key(json, "kind");
     fth_json_text(json, kinds[instruction->kind]);
@@ -349,18 +408,18 @@ static void write_instruction(struct fth_json_writer *json,
     fth_json_number(json, instruction->bytes);
 }
 
-static void write_row(struct fth_json_writer *json, const struct fth_model_row *row,
-                      const struct fth_model_params *params)
+static void write_row(struct fth_json_writer *json, enum fth_model_view view,
+                      const struct fth_model_row *row, const struct fth_model_params *params)
 {
     fth_json_begin(json, '{', row->instruction != NULL);
     fth_json_key(json, "kernel");
     fth_json_text(json, row->kernel);
     if (row->instruction)
         write_instruction(json, row->instruction);
-    else if (row->launch == SIZE_MAX)
-        write_number(json, "launches", (double)row->launches);
+    else if (view == FTH_MODEL_VIEW_LAUNCHES)
+        write_number(json, "launch", (double)launch_number(row));
     else
-        write_number(json, "launch", (double)row->launch + 1);
+        write_number(json, "launches", (double)row->launches);
     write_metrics(json, row);
     write_by_kind(json, "warp_requests", row->warps);
     write_counts(json, "l1", &row->l1);
@@ -393,8 +452,8 @@ static void write_list(struct fth_json_writer *json, const char *key, enum fth_m
     fth_json_key(json, key);
     fth_json_begin(json, '[', false);
     for (size_t i = 0; (row = fth_model_row(result, i)); i++)
-        if (is_shown(view, row) && (view != FTH_MODEL_VIEW_LAUNCHES || row->launch != SIZE_MAX))
-            write_row(json, row, params);
+        if (is_shown(view, row))
+            write_row(json, view, row, params);
     fth_json_end(json, ']');
 }
 

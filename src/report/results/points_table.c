@@ -25,7 +25,7 @@ static const struct fth_column last_columns[] = {
     {"l1_fails", "fails", FTH_COLUMN_NUMBER},
     {"l1_steps", "steps", FTH_COLUMN_NUMBER},
     {"l2_sectors", "L2", FTH_COLUMN_NUMBER},
-    {"l2_hit_percent", "hit %", FTH_COLUMN_NUMBER},
+    {"l2_hit_percent", "all hit%", FTH_COLUMN_NUMBER},
     {"l2_read_hit_percent", "rd hit%", FTH_COLUMN_NUMBER},
     {"l2_read_hit_percent_l1_off", "L1 off: rd hit%", FTH_COLUMN_NUMBER},
     {"l2_steps", "steps", FTH_COLUMN_NUMBER},
@@ -47,34 +47,34 @@ static void put_text(struct builder *builder, const char *text)
     fth_cells_put(&builder->cells, kept, 0);
 }
 
-static void put_number(struct builder *builder, json_t *object, const char *key)
+static void put_number(struct builder *builder, const struct fth_json *object, const char *key)
 {
-    json_t *value = json_object_get(object, key);
-    fth_cells_put(&builder->cells, NULL, value ? json_number_value(value) : (double)NAN);
+    const struct fth_json *value = fth_json_get(object, key);
+    fth_cells_put(&builder->cells, NULL, value ? fth_json_double(value) : (double)NAN);
 }
 
 /* Returns the sum of a list of reads, writes and atomics, or only the reads. NAN: no such list. */
-static double sum_kinds(json_t *counts, const char *key, bool reads_only)
+static double sum_kinds(const struct fth_json *counts, const char *key, bool reads_only)
 {
-    json_t *list = json_object_get(counts, key);
-    double sum = json_number_value(json_array_get(list, READ));
+    const struct fth_json *list = fth_json_get(counts, key);
+    double sum = fth_json_double(fth_json_item(list, READ));
     for (size_t i = 1; i < 3 && !reads_only; i++)
-        sum += json_number_value(json_array_get(list, i));
+        sum += fth_json_double(fth_json_item(list, i));
     return list ? sum : (double)NAN;
 }
 
-static double hit_percent(json_t *counts, bool reads_only)
+static double hit_percent(const struct fth_json *counts, bool reads_only)
 {
     const double sectors = sum_kinds(counts, "sectors", reads_only);
     return sectors > 0 ? round(10000 * sum_kinds(counts, "hits", reads_only) / sectors) / 100
                        : (double)NAN;
 }
 
-static void put_values(struct builder *builder, json_t *values)
+static void put_values(struct builder *builder, const struct fth_json *values)
 {
     struct fth_buffer text = {0};
     for (size_t i = 0; i < builder->name_count; i++) {
-        const char *value = json_string_value(json_object_get(values, builder->names[i]));
+        const char *value = fth_json_string(fth_json_get(values, builder->names[i]));
         if (builder->column_per_name)
             put_text(builder, value);
         else if (value)
@@ -86,14 +86,15 @@ static void put_values(struct builder *builder, json_t *values)
     fth_buffer_fini(&text);
 }
 
-static void put_row(struct builder *builder, json_t *point, json_t *row)
+static void put_row(struct builder *builder, const struct fth_json *point,
+                    const struct fth_json *row)
 {
-    json_t *l1 = json_object_get(row, "l1"), *l2 = json_object_get(row, "l2");
+    const struct fth_json *l1 = fth_json_get(row, "l1"), *l2 = fth_json_get(row, "l2");
     put_number(builder, point, "point");
-    put_text(builder, json_string_value(json_object_get(point, "study")));
-    put_text(builder, json_string_value(json_object_get(point, "trace")));
-    put_values(builder, json_object_get(point, "values"));
-    put_text(builder, json_string_value(json_object_get(row, "kernel")));
+    put_text(builder, fth_json_string(fth_json_get(point, "study")));
+    put_text(builder, fth_json_string(fth_json_get(point, "trace")));
+    put_values(builder, fth_json_get(point, "values"));
+    put_text(builder, fth_json_string(fth_json_get(row, "kernel")));
     fth_cells_put(&builder->cells, NULL, sum_kinds(l1, "sectors", true));
     fth_cells_put(&builder->cells, NULL, hit_percent(l1, true));
     fth_cells_put(&builder->cells, NULL, sum_kinds(l1, "merges", false));
@@ -102,26 +103,24 @@ static void put_row(struct builder *builder, json_t *point, json_t *row)
     fth_cells_put(&builder->cells, NULL, sum_kinds(l2, "sectors", false));
     fth_cells_put(&builder->cells, NULL, hit_percent(l2, false));
     fth_cells_put(&builder->cells, NULL, hit_percent(l2, true));
-    fth_cells_put(&builder->cells, NULL, hit_percent(json_object_get(row, "l2_l1_off"), true));
+    fth_cells_put(&builder->cells, NULL, hit_percent(fth_json_get(row, "l2_l1_off"), true));
     put_number(builder, row, "l2_steps");
     builder->rows++;
 }
 
 /* Collects the names of the varied parameters of all studies, in the order of their first
  * appearance. */
-static void find_names(struct builder *builder, json_t *header)
+static void find_names(struct builder *builder, const struct fth_json *header)
 {
-    size_t s, a, n;
-    json_t *study, *axis, *name;
-    json_array_foreach (json_object_get(header, "studies"), s, study) {
-        json_array_foreach (json_object_get(study, "vary"), a, axis) {
-            json_array_foreach (json_object_get(axis, "names"), n, name) {
-                bool known = !json_is_string(name);
+    FTH_JSON_EACH_ITEM (study, fth_json_get(header, "studies")) {
+        FTH_JSON_EACH_ITEM (axis, fth_json_get(study, "vary")) {
+            FTH_JSON_EACH_ITEM (name, fth_json_get(axis, "names")) {
+                bool known = !fth_json_is(name, FTH_JSON_TEXT);
                 for (size_t i = 0; i < builder->name_count && !known; i++)
-                    known = strcmp(builder->names[i], json_string_value(name)) == 0;
+                    known = strcmp(builder->names[i], fth_json_string(name)) == 0;
                 if (known || builder->name_count == MAX_NAMES)
                     continue;
-                const char *copy = fth_arena_text(&builder->cells.arena, json_string_value(name));
+                const char *copy = fth_arena_text(&builder->cells.arena, fth_json_string(name));
                 if (copy)
                     builder->names[builder->name_count++] = copy;
                 else
@@ -139,15 +138,13 @@ static enum fth_status read_lines(struct builder *builder, const char *text, siz
     for (size_t at = 0; at < size && status == FTH_OK;) {
         const char *end = memchr(text + at, '\n', size - at);
         const size_t length = end ? (size_t)(end - text) - at : size - at;
-        json_t *line = NULL, *row;
-        size_t i;
+        struct fth_json_document line = {0};
         status = fth_json_parse("points", text + at, length, &line, error);
         if (status == FTH_OK && at == 0)
-            find_names(builder, line);
-        json_array_foreach (json_object_get(line, "rows"), i, row) {
-            put_row(builder, line, row);
-        }
-        json_decref(line);
+            find_names(builder, line.root);
+        FTH_JSON_EACH_ITEM (row, fth_json_get(line.root, "rows"))
+            put_row(builder, line.root, row);
+        fth_json_fini(&line);
         at += length + 1;
     }
     return status;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 static const char end_magic[8] = {'f', 't', 'h', 't', 'r', 'e', 'n', 'd'}; /* FTH_TRACE_END */
 /* The offset basis of 64-bit FNV-1a (Fowler, Noll, Vo). */
@@ -22,7 +23,8 @@ static const char end_magic[8] = {'f', 't', 'h', 't', 'r', 'e', 'n', 'd'}; /* FT
  * compression takes a third of the time. */
 enum { COMPRESSION_LEVEL = 3 };
 
-uint64_t fth_trace_checksum(uint64_t before, const void *data, size_t size)
+/* Continues an FNV-1a checksum whose value is `before`. */
+static uint64_t add_to_checksum(uint64_t before, const void *data, size_t size)
 {
     const unsigned char *bytes = data;
     for (size_t i = 0; i < size; i++)
@@ -48,8 +50,7 @@ uint64_t fth_part_checksum(uint64_t offset, const void *data, size_t size)
 {
     unsigned char position[8];
     set_fixed(offset, sizeof position, position);
-    return fth_trace_checksum(fth_trace_checksum(CHECKSUM_START, position, sizeof position), data,
-                              size);
+    return add_to_checksum(add_to_checksum(CHECKSUM_START, position, sizeof position), data, size);
 }
 
 /* ---- writing ---- */
@@ -98,9 +99,8 @@ enum fth_status fth_container_put(struct fth_container_writer *writer, enum fth_
     size_t stored =
         ZSTD_compressCCtx(writer->zstd, part->data + FTH_PART_HEADER_BYTES, bound,
                           content->data ? content->data : "", content->size, COMPRESSION_LEVEL);
-    if (ZSTD_isError(stored))
-        return fth_fail(error, FTH_INVALID, "write trace", NULL, "zstd: %s",
-                        ZSTD_getErrorName(stored));
+    if (ZSTD_isError(stored)) /* compressing fails for no other reason */
+        return fth_no_memory(error, "write trace", NULL);
     set_fixed(type, 4, part->data);
     set_fixed(content->size, 4, part->data + 4);
     set_fixed(stored, 4, part->data + 8);
@@ -142,8 +142,7 @@ void fth_container_abort(struct fth_container_writer *writer)
 /* ---- reading ---- */
 
 struct fth_container {
-    int fd; /* -1: in memory */
-    const unsigned char *memory;
+    int fd;
     uint64_t bytes;
     uint64_t index; /* offset of the index part; 0: the tail is missing */
     char *path;
@@ -155,10 +154,6 @@ static enum fth_status get_bytes(const struct fth_container *container, uint64_t
 {
     if (offset > container->bytes || container->bytes - offset < size)
         return FTH_UNAVAILABLE;
-    if (container->fd < 0) {
-        memcpy(data, container->memory + offset, size);
-        return FTH_OK;
-    }
     for (size_t done = 0; done < size;) {
         ssize_t got =
             pread(container->fd, (char *)data + done, size - done, (off_t)(offset + done));
@@ -195,29 +190,6 @@ static enum fth_status find_index(struct fth_container *container, struct fth_er
     return status;
 }
 
-/* On failure the container is closed. */
-static enum fth_status finish_open(struct fth_container *container, struct fth_container **out,
-                                   struct fth_error *error)
-{
-    enum fth_status status = find_index(container, error);
-    if (status == FTH_OK)
-        *out = container;
-    else
-        fth_container_close(container);
-    return status;
-}
-
-enum fth_status fth_container_open_memory(const void *data, size_t size, struct fth_container **out,
-                                          struct fth_error *error)
-{
-    *out = NULL;
-    struct fth_container *container = calloc(1, sizeof *container);
-    if (!container)
-        return fth_no_memory(error, "read trace", NULL);
-    *container = (struct fth_container){.fd = -1, .memory = data, .bytes = size};
-    return finish_open(container, out, error);
-}
-
 /* Opens a container on `fd`, of which it takes ownership. `fd` is negative if opening the file has
  * failed with `errno`. */
 static enum fth_status open_on(int fd, const char *path, struct fth_container **out,
@@ -238,7 +210,12 @@ static enum fth_status open_on(int fd, const char *path, struct fth_container **
                        : fth_no_memory(error, "read trace", path);
     }
     *container = (struct fth_container){.fd = fd, .bytes = (uint64_t)end, .path = copy};
-    return finish_open(container, out, error);
+    enum fth_status status = find_index(container, error);
+    if (status == FTH_OK)
+        *out = container;
+    else
+        fth_container_close(container);
+    return status;
 }
 
 enum fth_status fth_container_open(const char *path, struct fth_container **out,
@@ -257,8 +234,7 @@ void fth_container_close(struct fth_container *container)
 {
     if (!container)
         return;
-    if (container->fd >= 0)
-        close(container->fd);
+    close(container->fd);
     free(container->path);
     free(container);
 }
@@ -298,6 +274,8 @@ static enum fth_status unpack(const struct fth_container *container, uint64_t of
     if (!fth_buffer_reserve(content, bytes + 1))
         return fth_no_memory(error, "read trace", container->path);
     size_t got = ZSTD_decompress(content->data, bytes, part + FTH_PART_HEADER_BYTES, stored);
+    if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
+        return fth_no_memory(error, "read trace", container->path);
     if (ZSTD_isError(got) || got != bytes)
         return damaged(container, offset, "it cannot be decompressed", error);
     content->size = bytes;

@@ -15,6 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Maximum size of a frame in bytes. A cursor keeps one frame of each run in memory. A frame of
+ * 8,192 accesses with 32 addresses of ten bytes each has less than 3 MB. */
+enum { MAX_FRAME_BYTES = 8 << 20 };
+
 struct fth_trace {
     struct fth_container *container;
     struct fth_arena arena;
@@ -110,6 +114,21 @@ static enum fth_status get_instruction(struct fth_trace *trace, struct fth_bytes
     return FTH_OK;
 }
 
+/* Reads a part with the positions of instructions: the index of the first instruction, then the
+ * position of this instruction, of the next one, and so on. */
+static enum fth_status get_sources(struct fth_trace *trace, struct fth_bytes *bytes,
+                                   struct fth_error *error)
+{
+    size_t i = fth_get_varint32(bytes);
+    for (; bytes->at < bytes->end && !bytes->failed && i < trace->instruction_count; i++)
+        trace->instructions[i].source = fth_get_source(bytes, &trace->arena);
+    if (bytes->no_memory)
+        return fth_no_memory(error, "read trace", fth_container_path(trace->container));
+    return bytes->failed || bytes->at < bytes->end
+               ? refuse(trace, "the file is damaged: a position in the source is not valid", error)
+               : FTH_OK;
+}
+
 static enum fth_status add_frame(struct fth_trace *trace, const struct fth_frame *frame,
                                  struct fth_error *error)
 {
@@ -178,11 +197,11 @@ static enum fth_status read_index(struct fth_trace *trace, struct fth_error *err
     return status;
 }
 
-/* Checks the parts before the index: they must follow each other without a gap, the checksums of
- * all parts except frames must be right, and the frames must be at the offsets that the index
- * states. The checksum of a frame is verified when the frame is read. Together, these checks detect
- * a flipped bit anywhere in the file. */
-static enum fth_status check_parts(const struct fth_trace *trace, struct fth_error *error)
+/* Checks the parts before the index, and reads the positions of the instructions. The parts must
+ * follow each other without a gap, the checksums of all parts except frames must be right, and the
+ * frames must be at the offsets that the index states. The checksum of a frame is verified when the
+ * frame is read. Together, these checks detect a flipped bit anywhere in the file. */
+static enum fth_status check_parts(struct fth_trace *trace, struct fth_error *error)
 {
     struct fth_buffer content = {0};
     uint64_t at = sizeof FTH_TRACE_MAGIC - 1, index = fth_container_index(trace->container);
@@ -199,6 +218,10 @@ static enum fth_status check_parts(const struct fth_trace *trace, struct fth_err
             status = refuse(
                 trace, "the file is damaged: a frame is not in the index, or at another offset",
                 error);
+        if (status == FTH_OK && type == FTH_PART_SOURCES) {
+            struct fth_bytes bytes = bytes_of(&content);
+            status = get_sources(trace, &bytes, error);
+        }
         at = next;
     }
     if (status == FTH_UNAVAILABLE ||
@@ -228,6 +251,7 @@ static enum fth_status add_part(struct fth_trace *trace, uint32_t type, uint64_t
         while (bytes.at < bytes.end && status == FTH_OK)
             status = get_instruction(trace, &bytes, error);
         return status;
+    case FTH_PART_SOURCES: return get_sources(trace, &bytes, error);
     case FTH_PART_FRAME:
         fth_get_frame_header(&bytes, &frame);
         frame.offset = offset;
@@ -323,15 +347,6 @@ enum fth_status fth_trace_attach(int fd, const char *name, struct fth_trace **ou
     struct fth_container *container;
     *out = NULL;
     FTH_TRY(fth_container_attach(fd, name, &container, error));
-    return open_container(container, out, error);
-}
-
-enum fth_status fth_trace_open_memory(const void *data, size_t size, struct fth_trace **out,
-                                      struct fth_error *error)
-{
-    struct fth_container *container;
-    *out = NULL;
-    FTH_TRY(fth_container_open_memory(data, size, &container, error));
     return open_container(container, out, error);
 }
 
@@ -467,6 +482,8 @@ static enum fth_status begin_frame(const struct fth_trace_cursor *cursor, struct
     if (status == FTH_UNAVAILABLE || (status == FTH_OK && type != FTH_PART_FRAME))
         return refuse(cursor->trace, "the file is damaged: a frame is not at its offset", error);
     FTH_TRY(status);
+    if (run->content.size > MAX_FRAME_BYTES)
+        return refuse(cursor->trace, "a frame is larger than 8 MiB, the limit for frames", error);
     FTH_TRY(
         fth_frame_decoder_begin(run->decoder, run->content.data, run->content.size, &frame, error));
     if (frame.launch != expected->launch || frame.run != expected->run ||

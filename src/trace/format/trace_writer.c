@@ -97,7 +97,8 @@ void fth_trace_writer_abort(struct fth_trace_writer *writer)
 
 /* ---- parts ---- */
 
-void fth_put_launch(const struct fth_trace_launch *launch, struct fth_buffer *out)
+/* Encode the header of a launch (kernel, grid, block), its totals, and one instruction. */
+static void put_launch(const struct fth_trace_launch *launch, struct fth_buffer *out)
 {
     fth_put_text(launch->kernel, out);
     for (int i = 0; i < 3; i++)
@@ -106,7 +107,7 @@ void fth_put_launch(const struct fth_trace_launch *launch, struct fth_buffer *ou
         fth_put_varint(launch->block[i], out);
 }
 
-void fth_put_totals(const struct fth_trace_launch *launch, struct fth_buffer *out)
+static void put_totals(const struct fth_trace_launch *launch, struct fth_buffer *out)
 {
     const uint64_t totals[] = {launch->longest, launch->accesses, launch->shared,
                                launch->local,   launch->constant, launch->texture};
@@ -114,7 +115,7 @@ void fth_put_totals(const struct fth_trace_launch *launch, struct fth_buffer *ou
         fth_put_varint(totals[i], out);
 }
 
-void fth_put_instruction(const struct fth_trace_instruction *instruction, struct fth_buffer *out)
+static void put_instruction(const struct fth_trace_instruction *instruction, struct fth_buffer *out)
 {
     const uint32_t facts[] = {
         instruction->line,     instruction->source_file,    instruction->source_line,
@@ -150,7 +151,7 @@ enum fth_status fth_trace_writer_begin(struct fth_trace_writer *writer, const ch
     launch.warps = (uint32_t)((threads + 31) / 32);
     writer->launches[writer->launch_count++] = launch;
     writer->scratch.size = 0;
-    fth_put_launch(&launch.header, &writer->scratch);
+    put_launch(&launch.header, &writer->scratch);
     return put(writer, FTH_PART_LAUNCH, NULL, error);
 }
 
@@ -163,7 +164,8 @@ size_t fth_trace_writer_instruction(struct fth_trace_writer *writer,
         if (other->line == instruction->line && other->index == instruction->index &&
             other->source_file == instruction->source_file &&
             other->source_line == instruction->source_line && other->kind == instruction->kind &&
-            other->bytes == instruction->bytes && other->cache_op == instruction->cache_op)
+            other->bytes == instruction->bytes && other->cache_op == instruction->cache_op &&
+            fth_source_equal(other->source, instruction->source))
             return i;
     }
     size_t count = writer->instruction_count;
@@ -172,6 +174,8 @@ size_t fth_trace_writer_instruction(struct fth_trace_writer *writer,
         !fth_grow((void **)&writer->ids, count, &writer->id_capacity, sizeof *writer->ids))
         return SIZE_MAX;
     writer->instructions[count] = *instruction;
+    if (!fth_source_copy(instruction->source, &writer->arena, &writer->instructions[count].source))
+        return SIZE_MAX;
     writer->ids[count] = UINT32_MAX;
     return writer->instruction_count++;
 }
@@ -265,6 +269,22 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
 
 /* ---- runs ---- */
 
+/* Writes the positions of the instructions from index `first` on, if any is known. */
+static enum fth_status write_sources(struct fth_trace_writer *writer, uint32_t first,
+                                     struct fth_error *error)
+{
+    bool known = false;
+    writer->scratch.size = 0;
+    fth_put_varint(first, &writer->scratch);
+    for (uint32_t i = first; i < writer->written_count; i++) {
+        const struct fth_source_position *source =
+            writer->instructions[writer->written_instructions[i]].source;
+        fth_put_source(source, &writer->scratch);
+        known = known || source;
+    }
+    return known ? put(writer, FTH_PART_SOURCES, NULL, error) : FTH_OK;
+}
+
 /* Assigns file indices to the instructions of a frame that have none yet, and writes these
  * instructions. */
 static enum fth_status number_instructions(struct fth_trace_writer *writer, const uint32_t *order,
@@ -281,10 +301,12 @@ static enum fth_status number_instructions(struct fth_trace_writer *writer, cons
             return fth_no_memory(error, "write trace", NULL);
         writer->written_instructions[writer->written_count] = instruction;
         writer->ids[instruction] = writer->written_count++;
-        fth_put_instruction(&writer->instructions[instruction], &writer->scratch);
+        put_instruction(&writer->instructions[instruction], &writer->scratch);
     }
-    return writer->written_count == before ? FTH_OK
-                                           : put(writer, FTH_PART_INSTRUCTIONS, NULL, error);
+    if (writer->written_count == before)
+        return FTH_OK;
+    FTH_TRY(put(writer, FTH_PART_INSTRUCTIONS, NULL, error));
+    return write_sources(writer, before, error);
 }
 
 static enum fth_status write_frame(struct fth_trace_writer *writer, const uint32_t *order,
@@ -358,7 +380,7 @@ enum fth_status fth_trace_writer_end(struct fth_trace_writer *writer,
     launch->texture = totals->texture;
     launch->shared_bytes = totals->shared_bytes;
     writer->scratch.size = 0;
-    fth_put_totals(launch, &writer->scratch);
+    put_totals(launch, &writer->scratch);
     fth_put_varint(launch->shared_bytes + 1, &writer->scratch);
     return put(writer, FTH_PART_LAUNCH_END, NULL, error);
 }
@@ -370,12 +392,12 @@ enum fth_status fth_trace_writer_commit(struct fth_trace_writer *writer, struct 
     out->size = 0;
     fth_put_varint(writer->launch_count, out);
     for (size_t i = 0; i < writer->launch_count; i++) {
-        fth_put_launch(&writer->launches[i].header, out);
-        fth_put_totals(&writer->launches[i].header, out);
+        put_launch(&writer->launches[i].header, out);
+        put_totals(&writer->launches[i].header, out);
     }
     fth_put_varint(writer->written_count, out);
     for (uint32_t i = 0; i < writer->written_count; i++)
-        fth_put_instruction(&writer->instructions[writer->written_instructions[i]], out);
+        put_instruction(&writer->instructions[writer->written_instructions[i]], out);
     fth_put_varint(writer->frame_count, out);
     for (size_t i = 0; i < writer->frame_count; i++) {
         fth_put_frame_header(&writer->frames[i], out);

@@ -11,8 +11,10 @@ struct fth_lines {
     const struct fth_log *log;
     struct fth_buffer line;
     char chunk[1 << 16];
-    size_t at, size; /* next byte and number of bytes in the chunk */
-    size_t number;   /* of the line that was returned last, from 1 */
+    size_t at, size;  /* next byte and number of bytes in the chunk */
+    size_t number;    /* of the line that was returned last, from 1 */
+    uint64_t bytes;   /* read so far */
+    const char *name; /* for messages; borrowed */
     bool end;
 };
 
@@ -20,6 +22,9 @@ struct fth_lines {
  * Chosen: a tuple with 32 addresses has less than a thousand bytes. */
 #define MAX_LINE_BYTES ((size_t)1 << 16)
 _Static_assert(MAX_LINE_BYTES == 65536, "the message of fth_lines_next states this limit");
+/* Maximum size of a text in bytes, after decompression. It bounds the work and the disk space that
+ * a small compressed file can cost. Chosen: about a billion accesses, some minutes of work. */
+#define MAX_TEXT_BYTES ((uint64_t)64 << 30)
 
 enum fth_status fth_lines_open(const struct fth_trace_input *input, const struct fth_log *log,
                                struct fth_lines **out, struct fth_error *error)
@@ -30,6 +35,7 @@ enum fth_status fth_lines_open(const struct fth_trace_input *input, const struct
     if (!lines)
         return fth_no_memory(error, "read", input->name);
     lines->log = log;
+    lines->name = input->name;
     enum fth_status status = fth_zreader_attach(input->fd, input->name, &lines->reader, error);
     if (status == FTH_OK)
         *out = lines;
@@ -47,7 +53,12 @@ static enum fth_status fill_chunk(struct fth_lines *lines, struct fth_error *err
     FTH_TRY(
         fth_zreader_read(lines->reader, lines->chunk, sizeof lines->chunk, &lines->size, error));
     lines->end = lines->size == 0;
-    return FTH_OK;
+    lines->bytes += lines->size;
+    return lines->bytes <= MAX_TEXT_BYTES
+               ? FTH_OK
+               : fth_file_too_large(lines->name,
+                                    FTH_FILE_LIMIT("a trace in text form", (size_t)MAX_TEXT_BYTES),
+                                    error);
 }
 
 enum fth_status fth_lines_next(struct fth_lines *lines, char **line, struct fth_error *error)

@@ -71,6 +71,7 @@ struct import {
      * gaps, the missing instructions have 4 bytes per lane. */
     struct fth_trace_instruction *declared;
     size_t declared_count, declared_capacity;
+    struct fth_arena arena; /* positions in the source, from '# source' lines */
     struct fth_error *error;
 };
 
@@ -188,10 +189,40 @@ static enum fth_status write_accesses(struct import *import)
 /* Writes the collected launch, if there is one, and prepares for the next. A text trace does not
  * contain the totals that struct fth_trace_launch has for other memory spaces: the numbers of their
  * accesses are written as 0, and the shared memory per block as UINT64_MAX (unknown). */
+static enum fth_status refuse_access(const struct import *import,
+                                     const struct thread_access *access, const char *what,
+                                     uint64_t index, const char *of, const uint32_t shape[3])
+{
+    return fth_fail(import->error, FTH_INVALID, "read trace", import->path,
+                    "line %llu: %s %llu is outside of the %s, which is %ux%ux%u; correct '# %s' or "
+                    "leave it out",
+                    (unsigned long long)access->record, what, (unsigned long long)index, of,
+                    shape[0], shape[1], shape[2], of);
+}
+
+/* Refuses accesses outside of the grid or the block, if the text states their sizes. Dimensions are
+ * below 2^31, so the product of two does not overflow. */
+static enum fth_status check_shape(const struct import *import)
+{
+    const uint32_t *grid = import->grid, *block = import->block;
+    const uint64_t rows = (uint64_t)grid[0] * grid[1];
+    const uint64_t threads = (uint64_t)block[0] * block[1] * block[2]; /* at most 1024 */
+    for (size_t i = 0; i < import->count; i++) {
+        const struct thread_access *access = &import->accesses[i];
+        const uint64_t thread = (uint64_t)access->warp * 32 + access->lane;
+        if (grid[0] && access->block / rows >= grid[2])
+            return refuse_access(import, access, "block", access->block, "grid", grid);
+        if (block[0] && thread >= threads)
+            return refuse_access(import, access, "thread", thread, "block", block);
+    }
+    return FTH_OK;
+}
+
 static enum fth_status end_launch(struct import *import)
 {
     if (!import->has_content)
         return FTH_OK;
+    FTH_TRY(check_shape(import));
     infer_shape(import);
     if (import->count) {
         qsort(import->accesses, import->count, sizeof *import->accesses, by_thread);
@@ -365,6 +396,37 @@ static enum fth_status read_instruction(struct import *import, const char *text)
     return FTH_OK;
 }
 
+/* Reads "N LINE FILE", where N is the number of an instruction and FILE the rest of the line. The
+ * first such line of an instruction is its position, the next one the call of the inlined function
+ * that contains it, and so on. Positions beyond FTH_MAX_SOURCE_LEVELS are ignored. */
+static enum fth_status read_source(struct import *import, const char *text)
+{
+    uint64_t numbers[2];
+    const char *file = text;
+    if (!fth_text_numbers(text, 10, UINT32_MAX, 2, numbers) || numbers[0] >= import->declared_count)
+        return refuse(import,
+                      "expected 'source N LINE FILE', with the number N of an instruction above");
+    for (int i = 0; i < 2; i++) {
+        file += strspn(file, " \t");
+        file += strcspn(file, " \t");
+    }
+    file += strspn(file, " \t");
+    const struct fth_source_position **end = &import->declared[numbers[0]].source;
+    size_t levels = 0;
+    /* The list is constant for everyone but the importer, which allocated it. */
+    for (; *end; end = &((struct fth_source_position *)(uintptr_t)*end)->inlined_at)
+        levels++;
+    if (levels == FTH_MAX_SOURCE_LEVELS)
+        return FTH_OK;
+    struct fth_source_position *position = fth_arena_alloc(&import->arena, sizeof *position);
+    const char *name = *file ? fth_arena_text(&import->arena, file) : NULL;
+    if (!position || (*file && !name))
+        return fth_no_memory(import->error, "read trace", import->path);
+    *position = (struct fth_source_position){.file = name, .line = (uint32_t)numbers[1]};
+    *end = position;
+    return FTH_OK;
+}
+
 /* Reads a line that starts with #. */
 static enum fth_status read_comment(struct import *import, char *text)
 {
@@ -383,6 +445,8 @@ static enum fth_status read_comment(struct import *import, char *text)
         return read_shape(import, rest, import->block);
     if ((rest = fth_text_after(text, "instruction ")))
         return read_instruction(import, rest);
+    if ((rest = fth_text_after(text, "source ")))
+        return read_source(import, rest);
     return FTH_OK;
 }
 
@@ -405,5 +469,6 @@ enum fth_status fth_tuples_import(const struct fth_trace_input *input,
     fth_lines_close(import.lines);
     free(import.accesses);
     free(import.declared);
+    fth_arena_fini(&import.arena);
     return status;
 }

@@ -8,13 +8,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-/* Seconds after which a launch is considered hung. Chosen: many times the duration of the
- * longest workload in examples/, and about as long as a user would wait. */
-#define MAX_LAUNCH_S 600.0
-/* Maximum size of a PTX file in bytes. Chosen: the PTX of very large sources has some megabytes. */
-#define MAX_PTX_BYTES ((size_t)256 << 20)
-
+/* Seconds after which a launch is considered hung, unless the options say otherwise. Chosen: the
+ * limit of the launches of fathom's own experiments (FTH_MIN_TIME_LIMIT_S in device/runner.h), many
+ * times the duration of the longest workload in examples/. */
+#define MAX_LAUNCH_S 3.0
 struct device {
     const struct fth_machine_ops *ops;
     void *machine;
@@ -53,8 +52,28 @@ static enum fth_status device_read(void *context, uint64_t address, void *data, 
     return device->ops->download(device->machine, data, address, bytes, error);
 }
 
+static double now_s(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* Waits for the launch. Adds the option that raises the limit to the error if the limit was
+ * reached.
+ */
+static enum fth_status wait_for_launch(struct device *device, double limit_s,
+                                       struct fth_error *error)
+{
+    const double start = now_s();
+    enum fth_status status = device->ops->wait(device->machine, limit_s, error);
+    if (status != FTH_OK && now_s() - start >= limit_s)
+        fth_error_context(error, "the time limit, which --max-seconds raises, was reached");
+    return status;
+}
+
 static enum fth_status launch_timed(struct device *device, const struct fth_machine_launch *launch,
-                                    struct fth_error *error)
+                                    double limit_s, struct fth_error *error)
 {
     double ns = NAN;
     device->seconds = NAN;
@@ -63,7 +82,7 @@ static enum fth_status launch_timed(struct device *device, const struct fth_mach
     FTH_TRY(device->ops->launch(device->machine, launch, error));
     if (device->timed)
         FTH_TRY(device->ops->mark(device->machine, true, error));
-    FTH_TRY(device->ops->wait(device->machine, MAX_LAUNCH_S, error));
+    FTH_TRY(wait_for_launch(device, limit_s, error));
     if (device->timed)
         FTH_TRY(device->ops->marked_ns(device->machine, &ns, error));
     device->seconds = ns / 1e9;
@@ -75,7 +94,6 @@ static enum fth_status device_run(void *context, const struct fth_launch_step *s
                                   const struct fth_run_options *options,
                                   struct fth_launch_totals *totals, struct fth_error *error)
 {
-    (void)options;
     (void)totals; /* devices do not count instructions */
     struct device *device = context;
     const struct fth_machine_launch launch = {.module = device->module,
@@ -88,7 +106,8 @@ static enum fth_status device_run(void *context, const struct fth_launch_step *s
                                               .carveout_percent = -1,
                                               .arguments = arguments,
                                               .argument_bytes = argument_bytes};
-    enum fth_status status = launch_timed(device, &launch, error);
+    enum fth_status status = launch_timed(
+        device, &launch, options->max_seconds > 0 ? options->max_seconds : MAX_LAUNCH_S, error);
     if (status != FTH_OK)
         fth_error_context(error, "kernel '%s', grid %ux%ux%u, block %ux%ux%u", step->kernel->name,
                           step->grid[0], step->grid[1], step->grid[2], step->block[0],
@@ -114,33 +133,23 @@ static void device_close(void *context)
     free(device);
 }
 
-static enum fth_status load(struct device *device, const char *path, struct fth_error *error)
+enum fth_status fth_device_executor_open(const struct fth_run_options *options,
+                                         const char *ptx_name, const struct fth_buffer *ptx,
+                                         struct fth_executor *executor, struct fth_error *error)
 {
-    struct fth_buffer ptx = {0};
-    enum fth_status status = fth_file_read(path, MAX_PTX_BYTES, &ptx, error);
-    if (status == FTH_OK)
-        status =
-            device->ops->load(device->machine, path, ptx.data, ptx.size, &device->module, error);
-    fth_buffer_fini(&ptx);
-    return status;
-}
-
-enum fth_status fth_device_executor_open(const char *id, const char *ptx_path,
-                                         const struct fth_log *log, struct fth_executor *executor,
-                                         struct fth_error *error)
-{
-    if (strcmp(ptx_path, "-") == 0)
-        return fth_fail(error, FTH_UNSUPPORTED, "load module", ptx_path,
-                        "a device cannot read the PTX from standard input; save it to a file");
+    const struct fth_device_options how =
+        FTH_DEVICE_OPTIONS(.log = options->log, .max_instructions = options->max_instructions);
     struct device *device = calloc(1, sizeof *device);
     if (!device)
-        return fth_no_memory(error, "load module", ptx_path);
-    enum fth_status status = fth_machine_open(id, log, &device->ops, &device->machine, error);
+        return fth_no_memory(error, "load module", ptx_name);
+    enum fth_status status =
+        fth_machine_open(options->device, &how, &device->ops, &device->machine, error);
     if (status == FTH_OK) {
         struct fth_machine_facts facts;
         device->ops->facts(device->machine, &facts);
         device->timed = facts.concurrent;
-        status = load(device, ptx_path, error);
+        status = device->ops->load(device->machine, ptx_name, ptx->data, ptx->size, &device->module,
+                                   error);
     }
     if (status != FTH_OK) {
         device_close(device);

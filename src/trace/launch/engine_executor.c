@@ -62,6 +62,7 @@ static enum fth_status engine_run(void *context, const struct fth_launch_step *s
                                           .arguments = arguments,
                                           .argument_bytes = argument_bytes,
                                           .threads = options->threads,
+                                          .max_instructions = options->max_instructions,
                                           .observer = engine->observer,
                                           .log = options->log};
     enum fth_status status = fth_ptx_run(engine->machine, &launch, &counted, error);

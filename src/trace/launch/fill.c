@@ -6,10 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Maximum size of a file with contents in bytes: that of the largest buffer of bytes
- * (launch_build.c). */
-#define MAX_FILE_BYTES ((size_t)1 << 36)
-
 /* Returns the bits of one random element. Only the low element->bytes bytes are meaningful. */
 static uint64_t random_bits(const struct fth_launch_buffer *buffer, struct fth_rng *rng)
 {
@@ -45,29 +41,17 @@ static enum fth_status fill_expression(struct fth_launch *launch,
     return FTH_OK;
 }
 
-static enum fth_status fill_from_file(const struct fth_launch_buffer *buffer, void *data,
+static enum fth_status fill_from_file(const struct fth_launch *launch,
+                                      const struct fth_launch_buffer *buffer, void *data,
                                       struct fth_error *error)
 {
-    struct fth_buffer content = {0};
-    enum fth_status status = fth_file_read(buffer->path, MAX_FILE_BYTES, &content, error);
-    uint64_t wanted = buffer->count * buffer->element->bytes;
-    if (status == FTH_OK && content.size < wanted)
-        status = fth_fail(error, FTH_INVALID, "read", buffer->path,
-                          "the file became shorter since the launch was read");
-    if (status == FTH_OK)
-        memcpy(data, content.data, wanted);
-    fth_buffer_fini(&content);
-    return status;
-}
-
-enum fth_status fth_launch_count_file(const char *path, const struct fth_scalar_type *element,
-                                      uint64_t *count, struct fth_error *error)
-{
-    struct fth_buffer content = {0};
-    enum fth_status status = fth_file_read(path, MAX_FILE_BYTES, &content, error);
-    *count = status == FTH_OK ? content.size / element->bytes : 0;
-    fth_buffer_fini(&content);
-    return status;
+    const uint64_t wanted = buffer->count * buffer->element->bytes;
+    uint64_t got;
+    FTH_TRY(fth_launch_read_data(launch, buffer->path, data, wanted, &got, error));
+    if (got < wanted)
+        return fth_fail(error, FTH_INVALID, "read", buffer->path,
+                        "the file became shorter since the launch was read");
+    return FTH_OK;
 }
 
 enum fth_status fth_launch_fill(struct fth_launch *launch, size_t index, void *data,
@@ -77,7 +61,7 @@ enum fth_status fth_launch_fill(struct fth_launch *launch, size_t index, void *d
     const struct fth_scalar_type *element = buffer->element;
     uint8_t *bytes = data;
     if (buffer->fill == FTH_FILL_FILE)
-        return fill_from_file(buffer, data, error);
+        return fill_from_file(launch, buffer, data, error);
     if (buffer->fill == FTH_FILL_EXPRESSION)
         return fill_expression(launch, buffer, data, error);
     struct fth_rng rng;

@@ -8,6 +8,7 @@
  *   launch_open.c        opens a launch file or a PTX file, and checks which options apply to it
  *   launch_build.c       launches, buffers and arguments as given on the command line
  *   launch_file.c        the same from a launch file
+ *   launch_data.c        reads the files that a launch names, if it may
  *   fill.c               initial contents of buffers
  *   launch_run.c         runs the launches in order
  *   engine_executor.c    executor: the PTX engine
@@ -114,10 +115,11 @@ FTH_MUST_USE enum fth_status fth_engine_open(const struct fth_ptx_module *module
 
 /* ---- device_executor.c ---- */
 
-/* Opens a device as an executor. `id` is a device name such as "cuda:0". The device compiles the
- * PTX file itself. */
-FTH_MUST_USE enum fth_status fth_device_executor_open(const char *id, const char *ptx_path,
-                                                      const struct fth_log *log,
+/* Opens the device options->device as an executor. The device compiles the text of the PTX file
+ * itself. `ptx_name` is used in messages. */
+FTH_MUST_USE enum fth_status fth_device_executor_open(const struct fth_run_options *options,
+                                                      const char *ptx_name,
+                                                      const struct fth_buffer *ptx,
                                                       struct fth_executor *executor,
                                                       struct fth_error *error);
 
@@ -174,8 +176,10 @@ struct fth_expectation {
 
 struct fth_launch {
     struct fth_arena arena;
-    char *path;           /* of the launch file, or of the PTX file without one */
-    const char *ptx_path; /* for an executor that compiles the PTX itself */
+    char *path;            /* of the launch file, or of the PTX file without one */
+    bool allow_files;      /* the launch may read files outside of the folder of the launch file */
+    const char *ptx_path;  /* of the PTX file, for messages */
+    struct fth_buffer ptx; /* its text, for an executor that compiles it itself */
     struct fth_ptx_module *module;
     struct fth_scope scope; /* variable 0 is `i`, the index of a buffer element; then the sizes */
     uint64_t seed;
@@ -193,11 +197,15 @@ struct fth_launch {
 /* Creates a launch without buffers and steps. */
 FTH_MUST_USE enum fth_status fth_launch_new(const char *path, uint64_t seed,
                                             struct fth_launch **launch, struct fth_error *error);
-/* Like fth_launch_create, for PTX that is in memory. `path` is used in messages. */
-FTH_MUST_USE enum fth_status fth_launch_create_text(const char *path, const char *text, size_t size,
+/* Like fth_launch_create, for PTX that is in memory; takes ownership of the text, also on failure.
+ * `path` is used in messages. */
+FTH_MUST_USE enum fth_status fth_launch_create_text(const char *path, struct fth_buffer *text,
                                                     const char *kernel, uint64_t seed,
                                                     struct fth_launch **launch,
                                                     struct fth_error *error);
+/* Parses launch->ptx. */
+FTH_MUST_USE enum fth_status fth_launch_parse_ptx(struct fth_launch *launch,
+                                                  struct fth_error *error);
 /* Finds a kernel of the module by its name; with NULL, the only kernel. FTH_NOT_FOUND: there is no
  * such kernel, or there are several; the error lists the kernels of the module. FTH_INVALID: the
  * module has no kernel. */
@@ -249,14 +257,13 @@ FTH_MUST_USE enum fth_status fth_launch_trace_to(struct fth_launch *launch,
 
 /* ---- launch_file.c ---- */
 
-/* Maximum size of a launch file in bytes. It bounds the memory that reading a file takes. Chosen:
- * the examples have a few kilobytes. */
-#define FTH_MAX_LAUNCH_FILE_BYTES ((size_t)16 * 1024 * 1024)
+/* The limit for reading a launch file. Chosen: the examples have a few kilobytes. */
+#define FTH_LAUNCH_FILE_LIMIT FTH_FILE_LIMIT("a launch file", (size_t)16 << 20)
 
 /* Like fth_launch_read, for a launch file that is in memory. `path` is used in messages and to
- * resolve relative paths. */
+ * resolve relative paths. Only `sizes` and `allow_files` of the options are used. */
 FTH_MUST_USE enum fth_status fth_launch_read_text(const char *path, const char *text, size_t size,
-                                                  const char *const *sizes, size_t size_count,
+                                                  const struct fth_launch_options *options,
                                                   struct fth_launch **launch,
                                                   struct fth_error *error);
 
@@ -282,9 +289,23 @@ void fth_values_digest(const struct fth_scalar_type *element, const void *values
  * zeroed. */
 FTH_MUST_USE enum fth_status fth_launch_fill(struct fth_launch *launch, size_t buffer, void *data,
                                              struct fth_error *error);
-/* Returns in *count the number of complete elements in a file. */
-FTH_MUST_USE enum fth_status fth_launch_count_file(const char *path,
-                                                   const struct fth_scalar_type *element,
-                                                   uint64_t *count, struct fth_error *error);
+
+/* ---- launch_data.c ---- */
+
+/* The functions below read a file that a launch names, which must be a regular file. Unless
+ * launch->allow_files, it must also lie below the folder of the launch file, after symbolic links
+ * and ".." were resolved; otherwise they fail with FTH_INVALID. Files compressed with zstd are
+ * decompressed. */
+
+/* Appends a whole file to `content`. */
+FTH_MUST_USE enum fth_status fth_launch_read_file(const struct fth_launch *launch, const char *path,
+                                                  const struct fth_file_limit *limit,
+                                                  struct fth_buffer *content,
+                                                  struct fth_error *error);
+/* Reads the first `size` bytes of a file. *got is smaller if the file has fewer. With `data` NULL,
+ * only counts the bytes. */
+FTH_MUST_USE enum fth_status fth_launch_read_data(const struct fth_launch *launch, const char *path,
+                                                  void *data, uint64_t size, uint64_t *got,
+                                                  struct fth_error *error);
 
 #endif

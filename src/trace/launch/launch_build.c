@@ -24,6 +24,9 @@
 /* Maximum number of elements of a buffer. Chosen, not derived: 64 GiB of bytes, more than most
  * hosts have; it keeps sizes in bytes far below 2^64. */
 #define MAX_ELEMENTS ((uint64_t)1 << 36)
+/* Maximum size in bytes of a buffer whose size is that of its file. It bounds the memory that a
+ * small compressed file can take. Chosen: larger buffers state their number of elements. */
+#define MAX_OPEN_BYTES ((uint64_t)4 << 30)
 
 static const char operation[] = "read argument";
 
@@ -117,51 +120,58 @@ enum fth_status fth_launch_new(const char *path, uint64_t seed, struct fth_launc
     return fth_no_memory(error, "read launch", path);
 }
 
-/* Creates a launch with one step. Takes ownership of the module. */
-static enum fth_status create_launch(const char *path, struct fth_ptx_module *module,
-                                     const char *kernel, uint64_t seed, struct fth_launch **out,
-                                     struct fth_error *error)
+enum fth_status fth_launch_parse_ptx(struct fth_launch *launch, struct fth_error *error)
+{
+    return fth_ptx_read_text(launch->ptx_path, launch->ptx.data ? launch->ptx.data : "",
+                             launch->ptx.size, &launch->module, error);
+}
+
+/* Parses the text of a launch and adds its only step. */
+static enum fth_status add_step(struct fth_launch *launch, const char *kernel,
+                                struct fth_error *error)
+{
+    struct fth_launch_step step = {.grid = {1, 1, 1}, .block = {32, 1, 1}};
+    FTH_TRY(fth_launch_parse_ptx(launch, error));
+    FTH_TRY(fth_launch_find_kernel(launch, kernel, &step.kernel, error));
+    FTH_TRY(fth_launch_grow((void **)&launch->steps, 0, &launch->step_capacity,
+                            sizeof *launch->steps, error));
+    launch->steps[launch->step_count++] = step;
+    return FTH_OK;
+}
+
+enum fth_status fth_launch_create_text(const char *path, struct fth_buffer *text,
+                                       const char *kernel, uint64_t seed, struct fth_launch **out,
+                                       struct fth_error *error)
 {
     struct fth_launch *launch = NULL;
-    struct fth_launch_step step = {.grid = {1, 1, 1}, .block = {32, 1, 1}};
     *out = NULL;
     enum fth_status status = fth_launch_new(path, seed, &launch, error);
     if (status != FTH_OK) {
-        fth_ptx_destroy(module);
+        fth_buffer_fini(text);
         return status;
     }
-    launch->module = module;
+    launch->allow_files = true; /* the caller names all files */
     launch->ptx_path = launch->path;
-    status = fth_launch_find_kernel(launch, kernel, &step.kernel, error);
+    launch->ptx = *text;
+    *text = (struct fth_buffer){0};
+    status = add_step(launch, kernel, error);
     if (status == FTH_OK)
-        status = fth_launch_grow((void **)&launch->steps, 0, &launch->step_capacity,
-                                 sizeof *launch->steps, error);
-    if (status != FTH_OK) {
+        *out = launch;
+    else
         fth_launch_destroy(launch);
-        return status;
-    }
-    launch->steps[launch->step_count++] = step;
-    *out = launch;
-    return FTH_OK;
+    return status;
 }
 
 enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t seed,
                                   struct fth_launch **out, struct fth_error *error)
 {
-    struct fth_ptx_module *module;
+    struct fth_buffer text = {0};
     *out = NULL;
-    FTH_TRY(fth_ptx_read_file(path, &module, error));
-    return create_launch(path, module, kernel, seed, out, error);
-}
-
-enum fth_status fth_launch_create_text(const char *path, const char *text, size_t size,
-                                       const char *kernel, uint64_t seed, struct fth_launch **out,
-                                       struct fth_error *error)
-{
-    struct fth_ptx_module *module;
-    *out = NULL;
-    FTH_TRY(fth_ptx_read_text(path, text, size, &module, error));
-    return create_launch(path, module, kernel, seed, out, error);
+    enum fth_status status = fth_file_read(path, FTH_PTX_LIMIT, &text, error);
+    if (status == FTH_OK)
+        return fth_launch_create_text(path, &text, kernel, seed, out, error);
+    fth_buffer_fini(&text);
+    return status;
 }
 
 void fth_launch_destroy(struct fth_launch *launch)
@@ -173,6 +183,7 @@ void fth_launch_destroy(struct fth_launch *launch)
     for (size_t i = 0; i < launch->buffer_count; i++)
         fth_expression_destroy(launch->buffers[i].expression);
     fth_ptx_destroy(launch->module);
+    fth_buffer_fini(&launch->ptx);
     fth_arena_fini(&launch->arena);
     free(launch->buffers);
     free(launch->steps);
@@ -333,18 +344,25 @@ static enum fth_status use_file(struct fth_launch *launch, const char *text, con
                                 bool open, struct fth_launch_buffer *buffer,
                                 struct fth_error *error)
 {
+    const unsigned bytes = buffer->element->bytes;
+    /* One byte more than the limit tells whether the file exceeds it. */
+    const uint64_t max = open ? MAX_OPEN_BYTES + 1 : buffer->count * bytes;
     uint64_t holds = 0;
     buffer->fill = FTH_FILL_FILE;
     buffer->path = resolve_path(launch, path, buffer->name != NULL);
     if (!buffer->path)
         return fth_no_memory(error, operation, text);
-    FTH_TRY(fth_launch_count_file(buffer->path, buffer->element, &holds, error));
+    FTH_TRY(fth_launch_read_data(launch, buffer->path, NULL, max, &holds, error));
+    if (open && holds == max)
+        return fth_fail(error, FTH_INVALID, operation, text,
+                        "the file is larger than 4 GiB, the limit for a buffer without a count; "
+                        "give the number of elements in the brackets");
     if (open)
-        buffer->count = holds;
-    if (holds == 0 || holds < buffer->count)
+        buffer->count = holds / bytes;
+    if (holds < bytes || holds / bytes < buffer->count)
         return fth_fail(error, FTH_INVALID, operation, text,
                         "the file holds only %llu elements of this type",
-                        (unsigned long long)holds);
+                        (unsigned long long)(holds / bytes));
     return FTH_OK;
 }
 

@@ -24,7 +24,7 @@ static const char operation[] = "read launch file";
 
 struct reader {
     struct fth_launch *launch;
-    const json_t *root;
+    const struct fth_json *root;
     struct fth_json_path path; /* the value being read, for messages */
     unsigned loop_depth;
     /* Iterations of all loops so far. They need a limit of their own: a loop can iterate without
@@ -47,14 +47,13 @@ static enum fth_status add_context(struct reader *reader, enum fth_status status
 }
 
 /* Rejects a key that is not one of `keys` and suggests the most similar key. */
-static enum fth_status check_keys(struct reader *reader, const json_t *object,
+static enum fth_status check_keys(struct reader *reader, const struct fth_json *object,
                                   const char *const *keys, size_t count)
 {
-    const char *key;
-    json_t *value;
-    if (!json_is_object(object))
+    if (!fth_json_is(object, FTH_JSON_OBJECT))
         return refuse(reader, "expected an object");
-    json_object_foreach ((json_t *)object, key, value) {
+    FTH_JSON_EACH_MEMBER (value, object) {
+        const char *key = value->key;
         bool known = false;
         for (size_t i = 0; i < count; i++)
             known = known || strcmp(keys[i], key) == 0;
@@ -67,23 +66,24 @@ static enum fth_status check_keys(struct reader *reader, const json_t *object,
 }
 
 /* Reads a number, or a string that contains an expression. */
-static enum fth_status read_number(struct reader *reader, const json_t *value, double *number)
+static enum fth_status read_number(struct reader *reader, const struct fth_json *value,
+                                   double *number)
 {
-    if (json_is_number(value)) {
-        *number = json_number_value(value);
+    if (fth_json_is_number(value)) {
+        *number = fth_json_double(value);
         return FTH_OK;
     }
-    if (!json_is_string(value))
+    if (!fth_json_is(value, FTH_JSON_TEXT))
         return refuse(reader, "expected a number or an expression such as \"N/32\"");
-    return add_context(reader, fth_launch_evaluate(reader->launch, json_string_value(value), number,
-                                                   reader->error));
+    return add_context(
+        reader, fth_launch_evaluate(reader->launch, fth_json_string(value), number, reader->error));
 }
 
 /* Reads the number object[key]; `absent` is the value if there is no such key. */
-static enum fth_status read_member(struct reader *reader, const json_t *object, const char *key,
-                                   double absent, double *number)
+static enum fth_status read_member(struct reader *reader, const struct fth_json *object,
+                                   const char *key, double absent, double *number)
 {
-    const json_t *value = json_object_get(object, key);
+    const struct fth_json *value = fth_json_get(object, key);
     *number = absent;
     if (!value)
         return FTH_OK;
@@ -94,7 +94,7 @@ static enum fth_status read_member(struct reader *reader, const json_t *object, 
 }
 
 /* Reads an integer from `min` to `max`. */
-static enum fth_status read_integer(struct reader *reader, const json_t *value, double min,
+static enum fth_status read_integer(struct reader *reader, const struct fth_json *value, double min,
                                     double max, double *number)
 {
     FTH_TRY(read_number(reader, value, number));
@@ -141,14 +141,12 @@ static bool is_name(const char *name)
  * the command line; "--set N=64" also changes the sizes that depend on N. */
 static enum fth_status read_sizes(struct reader *reader, const char *const *settings, size_t count)
 {
-    const json_t *object = json_object_get(reader->root, "sizes");
-    const char *key;
-    json_t *value;
+    const struct fth_json *object = fth_json_get(reader->root, "sizes");
     size_t back = fth_json_path_key(&reader->path, "sizes");
-    if (object && !json_is_object(object))
+    if (object && !fth_json_is(object, FTH_JSON_OBJECT))
         return refuse(reader, "expected an object");
-    json_object_foreach ((json_t *)object, key, value) {
-        const char *given = find_setting(settings, count, key);
+    FTH_JSON_EACH_MEMBER (value, object) {
+        const char *key = value->key, *given = find_setting(settings, count, key);
         double number = 0;
         /* fth_scope_find returns FTH_MAX_VARIABLES for a name that is not used yet. */
         if (!is_name(key) ||
@@ -180,26 +178,24 @@ static enum fth_status read_sizes(struct reader *reader, const char *const *sett
 
 static enum fth_status read_buffers(struct reader *reader)
 {
-    const json_t *object = json_object_get(reader->root, "buffers");
-    const char *key;
-    json_t *value;
+    const struct fth_json *object = fth_json_get(reader->root, "buffers");
     size_t back = fth_json_path_key(&reader->path, "buffers");
-    if (object && !json_is_object(object))
+    if (object && !fth_json_is(object, FTH_JSON_OBJECT))
         return refuse(reader, "expected an object");
-    json_object_foreach ((json_t *)object, key, value) {
+    FTH_JSON_EACH_MEMBER (value, object) {
+        const char *key = value->key;
         size_t inner = fth_json_path_key(&reader->path, key);
         if (!is_name(key) || fth_scalar_type_find(key, strlen(key)))
             return refuse(
                 reader, "'%s' cannot be the name of a buffer; use an identifier that is not a type",
                 key);
-        if (!json_is_string(value))
+        if (!fth_json_is(value, FTH_JSON_TEXT))
             return refuse(reader, "expected a string such as \"f32[N*N]=random\"");
         char *name = fth_arena_text(&reader->launch->arena, key);
         if (!name)
             return fth_no_memory(reader->error, operation, reader->launch->path);
-        FTH_TRY(
-            add_context(reader, fth_launch_add_buffer(reader->launch, name,
-                                                      json_string_value(value), reader->error)));
+        FTH_TRY(add_context(reader, fth_launch_add_buffer(reader->launch, name,
+                                                          fth_json_string(value), reader->error)));
         fth_json_path_back(&reader->path, inner);
     }
     fth_json_path_back(&reader->path, back);
@@ -209,46 +205,47 @@ static enum fth_status read_buffers(struct reader *reader)
 /* ---- launches ---- */
 
 /* Reads a grid or a block: one number, or an array of one to three numbers. */
-static enum fth_status read_shape(struct reader *reader, const json_t *object, const char *key,
-                                  double max, uint32_t shape[3])
+static enum fth_status read_shape(struct reader *reader, const struct fth_json *object,
+                                  const char *key, double max, uint32_t shape[3])
 {
-    const json_t *value = json_object_get(object, key);
+    const struct fth_json *value = fth_json_get(object, key);
     size_t back = fth_json_path_key(&reader->path, key), count = 1;
-    if (json_is_array(value))
-        count = json_array_size(value);
+    if (fth_json_is(value, FTH_JSON_LIST))
+        count = fth_json_count(value);
     if (!value || count < 1 || count > 3)
         return refuse(reader, "expected one to three numbers");
     for (size_t i = 0; i < 3; i++) {
         double number = 1;
         if (i < count)
-            FTH_TRY(read_integer(reader, json_is_array(value) ? json_array_get(value, i) : value, 1,
-                                 max, &number));
+            FTH_TRY(read_integer(
+                reader, fth_json_is(value, FTH_JSON_LIST) ? fth_json_item(value, i) : value, 1, max,
+                &number));
         shape[i] = (uint32_t)number;
     }
     fth_json_path_back(&reader->path, back);
     return FTH_OK;
 }
 
-static enum fth_status read_arguments(struct reader *reader, const json_t *object,
+static enum fth_status read_arguments(struct reader *reader, const struct fth_json *object,
                                       struct fth_launch_step *step)
 {
-    const json_t *list = json_object_get(object, "args");
+    const struct fth_json *list = fth_json_get(object, "args");
     size_t back = fth_json_path_key(&reader->path, "args");
-    if (list && !json_is_array(list))
+    if (list && !fth_json_is(list, FTH_JSON_LIST))
         return refuse(reader, "expected an array");
-    size_t count = json_array_size(list);
+    size_t count = fth_json_count(list);
     struct fth_launch_argument *arguments =
         fth_arena_array(&reader->launch->arena, count ? count : 1, sizeof *arguments);
     if (!arguments)
         return fth_no_memory(reader->error, operation, reader->launch->path);
-    for (size_t i = 0; i < count; i++) {
-        const json_t *value = json_array_get(list, i);
+    size_t i = 0;
+    FTH_JSON_EACH_ITEM (value, list) {
         size_t inner = fth_json_path_index(&reader->path, i);
-        if (!json_is_string(value))
+        if (!fth_json_is(value, FTH_JSON_TEXT))
             return refuse(reader, "expected a string: a buffer, or a number such as \"i32:N\"");
         FTH_TRY(
-            add_context(reader, fth_launch_parse_argument(reader->launch, json_string_value(value),
-                                                          &arguments[i], reader->error)));
+            add_context(reader, fth_launch_parse_argument(reader->launch, fth_json_string(value),
+                                                          &arguments[i++], reader->error)));
         fth_json_path_back(&reader->path, inner);
     }
     step->arguments = arguments;
@@ -258,19 +255,19 @@ static enum fth_status read_arguments(struct reader *reader, const json_t *objec
 }
 
 /* Reads one launch, {"kernel": …, "grid": …, …}, and appends it to the steps. */
-static enum fth_status read_step(struct reader *reader, const json_t *object)
+static enum fth_status read_step(struct reader *reader, const struct fth_json *object)
 {
     static const char *const keys[] = {"kernel", "grid", "block", "shared", "args"};
     struct fth_launch *launch = reader->launch;
     struct fth_launch_step step = {0};
     double shared = 0;
     FTH_TRY(check_keys(reader, object, keys, FTH_COUNT(keys)));
-    const json_t *kernel = json_object_get(object, "kernel");
-    if (kernel && !json_is_string(kernel))
+    const struct fth_json *kernel = fth_json_get(object, "kernel");
+    if (kernel && !fth_json_is(kernel, FTH_JSON_TEXT))
         return refuse(reader, "\"kernel\" must be a string");
-    FTH_TRY(add_context(reader,
-                        fth_launch_find_kernel(launch, kernel ? json_string_value(kernel) : NULL,
-                                               &step.kernel, reader->error)));
+    FTH_TRY(
+        add_context(reader, fth_launch_find_kernel(launch, kernel ? fth_json_string(kernel) : NULL,
+                                                   &step.kernel, reader->error)));
     /* Each dimension of the grid and of the block is checked here against the maximum of CUDA along
      * x. The maxima of the grid along y and z, which are smaller, and the maximum number of threads
      * per block are checked when the step runs. */
@@ -291,18 +288,18 @@ static enum fth_status read_step(struct reader *reader, const json_t *object)
     return FTH_OK;
 }
 
-static enum fth_status read_steps(struct reader *reader, const json_t *object);
+static enum fth_status read_steps(struct reader *reader, const struct fth_json *object);
 
 /* Reads {"for": "t", "from": 0, "to": "T", "launches": […]} once for each value of the variable
  * from `from` to `to`, excluding `to`. */
-static enum fth_status read_loop(struct reader *reader, const json_t *object)
+static enum fth_status read_loop(struct reader *reader, const struct fth_json *object)
 {
     static const char *const keys[] = {"for", "from", "to", "launches"};
-    const json_t *name = json_object_get(object, "for");
+    const struct fth_json *name = fth_json_get(object, "for");
     double from, to;
     FTH_TRY(check_keys(reader, object, keys, FTH_COUNT(keys)));
-    if (!json_is_string(name) || !is_name(json_string_value(name)) ||
-        fth_scope_find(&reader->launch->scope, json_string_value(name), json_string_length(name)) !=
+    if (!fth_json_is(name, FTH_JSON_TEXT) || !is_name(fth_json_string(name)) ||
+        fth_scope_find(&reader->launch->scope, fth_json_string(name), name->size) !=
             FTH_MAX_VARIABLES)
         return refuse(
             reader,
@@ -313,7 +310,7 @@ static enum fth_status read_loop(struct reader *reader, const json_t *object)
     FTH_TRY(read_member(reader, object, "to", NAN, &to));
     if (isnan(to) || !(to - from <= MAX_ITERATIONS))
         return refuse(reader, "\"to\" is missing, or the loop has more than 65536 iterations");
-    FTH_TRY(add_variable(reader, json_string_value(name), from));
+    FTH_TRY(add_variable(reader, fth_json_string(name), from));
     struct fth_scope *scope = &reader->launch->scope;
     size_t variable = scope->count - 1;
     enum fth_status status = FTH_OK;
@@ -332,16 +329,16 @@ static enum fth_status read_loop(struct reader *reader, const json_t *object)
 }
 
 /* Reads the array object["launches"], which consists of launches and loops. */
-static enum fth_status read_steps(struct reader *reader, const json_t *object)
+static enum fth_status read_steps(struct reader *reader, const struct fth_json *object)
 {
-    const json_t *list = json_object_get(object, "launches");
+    const struct fth_json *list = fth_json_get(object, "launches");
     size_t back = fth_json_path_key(&reader->path, "launches");
-    if (!json_is_array(list) || json_array_size(list) == 0)
+    if (!fth_json_is(list, FTH_JSON_LIST) || fth_json_count(list) == 0)
         return refuse(reader, "expected a non-empty array of launches");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *each = json_array_get(list, i);
-        size_t inner = fth_json_path_index(&reader->path, i);
-        FTH_TRY(json_object_get(each, "for") ? read_loop(reader, each) : read_step(reader, each));
+    size_t i = 0;
+    FTH_JSON_EACH_ITEM (each, list) {
+        size_t inner = fth_json_path_index(&reader->path, i++);
+        FTH_TRY(fth_json_get(each, "for") ? read_loop(reader, each) : read_step(reader, each));
         fth_json_path_back(&reader->path, inner);
     }
     fth_json_path_back(&reader->path, back);
@@ -352,18 +349,17 @@ static enum fth_status read_steps(struct reader *reader, const json_t *object)
 
 /* Sets *matches to whether the sizes of the file have the values that the "sizes" of an expectation
  * state. */
-static enum fth_status matches_sizes(struct reader *reader, const json_t *object, bool *matches)
+static enum fth_status matches_sizes(struct reader *reader, const struct fth_json *object,
+                                     bool *matches)
 {
-    const json_t *sizes = json_object_get(object, "sizes");
-    const char *key;
-    json_t *value;
+    const struct fth_json *sizes = fth_json_get(object, "sizes");
     *matches = true;
-    json_object_foreach ((json_t *)sizes, key, value) {
+    FTH_JSON_EACH_MEMBER (value, sizes) {
         const struct fth_scope *scope = &reader->launch->scope;
-        size_t variable = fth_scope_find(scope, key, strlen(key));
+        size_t variable = fth_scope_find(scope, value->key, strlen(value->key));
         double number = 0;
         if (variable == FTH_MAX_VARIABLES)
-            return refuse(reader, "unknown size '%s'", key);
+            return refuse(reader, "unknown size '%s'", value->key);
         FTH_TRY(read_number(reader, value, &number));
         *matches = *matches && scope->variables[variable].value == number;
     }
@@ -373,7 +369,7 @@ static enum fth_status matches_sizes(struct reader *reader, const json_t *object
 /* Adds the expectation, unless it is meant for other values of the sizes. If the buffer has
  * n elements v[0] to v[n - 1], "sum" is Σ v[i] and "moment" is Σ v[i] (i + 1) / n. "relative"
  * and "absolute" are tolerances; see verify.c. */
-static enum fth_status read_expectation(struct reader *reader, const json_t *object)
+static enum fth_status read_expectation(struct reader *reader, const struct fth_json *object)
 {
     static const char *const keys[] = {"buffer",   "file",     "sum",  "moment",
                                        "relative", "absolute", "sizes"};
@@ -381,7 +377,7 @@ static enum fth_status read_expectation(struct reader *reader, const json_t *obj
     struct fth_expectation expected = {0};
     bool matches = false;
     FTH_TRY(check_keys(reader, object, keys, FTH_COUNT(keys)));
-    const char *name = json_string_value(json_object_get(object, "buffer"));
+    const char *name = fth_json_string(fth_json_get(object, "buffer"));
     for (expected.buffer = 0; expected.buffer < launch->buffer_count; expected.buffer++)
         if (name && strcmp(launch->buffers[expected.buffer].name, name) == 0)
             break;
@@ -390,11 +386,11 @@ static enum fth_status read_expectation(struct reader *reader, const json_t *obj
     FTH_TRY(matches_sizes(reader, object, &matches));
     if (!matches)
         return FTH_OK;
-    const char *file = json_string_value(json_object_get(object, "file"));
+    const char *file = fth_json_string(fth_json_get(object, "file"));
     expected.path = file ? fth_launch_resolve_path(launch, file) : NULL;
     if (file && !expected.path)
         return fth_no_memory(reader->error, operation, launch->path);
-    if (!file && (!json_object_get(object, "sum") || !json_object_get(object, "moment")))
+    if (!file && (!fth_json_get(object, "sum") || !fth_json_get(object, "moment")))
         return refuse(reader, "expected \"file\", or both \"sum\" and \"moment\"");
     FTH_TRY(read_member(reader, object, "sum", 0, &expected.sum));
     FTH_TRY(read_member(reader, object, "moment", 0, &expected.moment));
@@ -408,13 +404,14 @@ static enum fth_status read_expectation(struct reader *reader, const json_t *obj
 
 static enum fth_status read_expectations(struct reader *reader)
 {
-    const json_t *list = json_object_get(reader->root, "expect");
+    const struct fth_json *list = fth_json_get(reader->root, "expect");
     size_t back = fth_json_path_key(&reader->path, "expect");
-    if (list && !json_is_array(list))
+    if (list && !fth_json_is(list, FTH_JSON_LIST))
         return refuse(reader, "expected an array");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        size_t inner = fth_json_path_index(&reader->path, i);
-        FTH_TRY(read_expectation(reader, json_array_get(list, i)));
+    size_t i = 0;
+    FTH_JSON_EACH_ITEM (each, list) {
+        size_t inner = fth_json_path_index(&reader->path, i++);
+        FTH_TRY(read_expectation(reader, each));
         fth_json_path_back(&reader->path, inner);
     }
     fth_json_path_back(&reader->path, back);
@@ -425,14 +422,16 @@ static enum fth_status read_expectations(struct reader *reader)
 
 static enum fth_status read_module(struct reader *reader)
 {
-    const json_t *ptx = json_object_get(reader->root, "ptx");
-    if (!json_is_string(ptx))
+    const struct fth_json *ptx = fth_json_get(reader->root, "ptx");
+    if (!fth_json_is(ptx, FTH_JSON_TEXT))
         return refuse(reader, "\"ptx\" must be the path of a PTX file");
-    const char *path = fth_launch_resolve_path(reader->launch, json_string_value(ptx));
+    const char *path = fth_launch_resolve_path(reader->launch, fth_json_string(ptx));
     if (!path)
         return fth_no_memory(reader->error, operation, reader->launch->path);
     reader->launch->ptx_path = path;
-    return fth_ptx_read_file(path, &reader->launch->module, reader->error);
+    FTH_TRY(fth_launch_read_file(reader->launch, path, FTH_PTX_LIMIT, &reader->launch->ptx,
+                                 reader->error));
+    return fth_launch_parse_ptx(reader->launch, reader->error);
 }
 
 static enum fth_status read_document(struct reader *reader, const char *const *settings,
@@ -442,7 +441,7 @@ static enum fth_status read_document(struct reader *reader, const char *const *s
                                        "sizes",  "buffers", "launches", "expect"};
     static const char schema[] = "fathom-launch/1";
     FTH_TRY(check_keys(reader, reader->root, keys, FTH_COUNT(keys)));
-    const char *stated = json_string_value(json_object_get(reader->root, "schema"));
+    const char *stated = fth_json_string(fth_json_get(reader->root, "schema"));
     if (!stated || strcmp(stated, schema) != 0)
         return refuse(reader, "\"schema\" must be \"%s\"", schema);
     double seed = 1;
@@ -458,39 +457,41 @@ static enum fth_status read_document(struct reader *reader, const char *const *s
 }
 
 enum fth_status fth_launch_read_text(const char *path, const char *text, size_t size,
-                                     const char *const *sizes, size_t size_count,
+                                     const struct fth_launch_options *options,
                                      struct fth_launch **out, struct fth_error *error)
 {
-    json_t *root = NULL;
+    struct fth_json_document document = {0};
     struct fth_launch *launch = NULL;
     *out = NULL;
     /* The seed, here 1, is replaced by read_document. */
     enum fth_status status = fth_launch_new(path, 1, &launch, error);
     if (!launch)
         return status;
-    status = fth_json_parse(path, text, size, &root, error);
+    launch->allow_files = options->allow_files;
+    status = fth_json_parse(path, text, size, &document, error);
     if (status == FTH_OK) {
-        struct reader reader = {.launch = launch, .root = root, .error = error};
+        struct reader reader = {.launch = launch, .root = document.root, .error = error};
         /* `sizes` are the "NAME=VALUE" texts, which the functions above call `settings`. */
-        status = read_document(&reader, sizes, size_count);
+        status = read_document(&reader, options->sizes, options->size_count);
     }
     if (status == FTH_OK)
         *out = launch;
     else
         fth_launch_destroy(launch);
-    json_decref(root);
+    fth_json_fini(&document);
     return status;
 }
 
 enum fth_status fth_launch_read(const char *path, const char *const *sizes, size_t size_count,
                                 struct fth_launch **out, struct fth_error *error)
 {
+    const struct fth_launch_options options =
+        FTH_LAUNCH_OPTIONS(.sizes = sizes, .size_count = size_count);
     struct fth_buffer content = {0};
     *out = NULL;
-    enum fth_status status = fth_file_read(path, FTH_MAX_LAUNCH_FILE_BYTES, &content, error);
+    enum fth_status status = fth_file_read(path, FTH_LAUNCH_FILE_LIMIT, &content, error);
     if (status == FTH_OK)
-        status =
-            fth_launch_read_text(path, content.data, content.size, sizes, size_count, out, error);
+        status = fth_launch_read_text(path, content.data, content.size, &options, out, error);
     fth_buffer_fini(&content);
     return status;
 }

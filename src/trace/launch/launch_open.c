@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-/* Maximum size of a PTX file in bytes, about a hundred times the PTX of a large library. */
-#define MAX_PTX_BYTES ((size_t)1 << 30)
-
 /* Refuses options that only apply to PTX files. The names are those of the command line. */
 static enum fth_status check_launch_file(const struct fth_trace_input *input,
                                          const struct fth_launch_options *options,
@@ -56,11 +53,10 @@ static enum fth_status open_ptx(const struct fth_trace_input *input,
     if (options->size_count)
         return fth_fail(error, FTH_INVALID, "read PTX", input->path,
                         "--set only applies to launch files");
-    enum fth_status status = fth_trace_input_read(input, MAX_PTX_BYTES, &content, error);
+    enum fth_status status = fth_trace_input_read(input, FTH_PTX_LIMIT, &content, error);
     if (status == FTH_OK)
-        status = fth_launch_create_text(input->path, content.data ? content.data : "", content.size,
-                                        options->kernel, options->seed ? *options->seed : 1, launch,
-                                        error);
+        status = fth_launch_create_text(input->path, &content, options->kernel,
+                                        options->seed ? *options->seed : 1, launch, error);
     for (size_t i = 0; i < options->argument_count && status == FTH_OK; i++)
         status = fth_launch_argument(*launch, options->arguments[i], error);
     if (status == FTH_OK)
@@ -75,11 +71,10 @@ static enum fth_status open_launch_file(const struct fth_trace_input *input,
 {
     struct fth_buffer content = {0};
     FTH_TRY(check_launch_file(input, options, error));
-    enum fth_status status =
-        fth_trace_input_read(input, FTH_MAX_LAUNCH_FILE_BYTES, &content, error);
+    enum fth_status status = fth_trace_input_read(input, FTH_LAUNCH_FILE_LIMIT, &content, error);
     if (status == FTH_OK)
-        status = fth_launch_read_text(input->path, content.data, content.size, options->sizes,
-                                      options->size_count, launch, error);
+        status =
+            fth_launch_read_text(input->path, content.data, content.size, options, launch, error);
     fth_buffer_fini(&content);
     return status;
 }

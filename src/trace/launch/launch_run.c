@@ -107,11 +107,17 @@ enum fth_status fth_launch_run(struct fth_launch *launch, const struct fth_run_o
 {
     struct fth_run_options known;
     struct fth_executor executor;
+    close_executor(launch);
     FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
-    FTH_TRY(known.device ? fth_device_executor_open(known.device, launch->ptx_path, known.log,
-                                                    &executor, error)
-                         : fth_engine_open(launch->module, NULL, &executor, error));
+    FTH_TRY(known.device
+                ? fth_device_executor_open(&known, launch->ptx_path, &launch->ptx, &executor, error)
+                : fth_engine_open(launch->module, NULL, &executor, error));
     return fth_launch_run_on(launch, &executor, &known, totals, error);
+}
+
+bool fth_launch_was_started(const struct fth_launch *launch)
+{
+    return launch->executor.close != NULL;
 }
 
 double fth_launch_seconds(const struct fth_launch *launch, size_t step)

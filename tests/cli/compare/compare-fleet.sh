@@ -18,6 +18,11 @@ fathom compare --fleet fleet
 echo "code $?"
 fathom compare --fleet fleet --within 20 --json
 echo "code $?"
+# The JSON document has numbers as numbers, and can be shown in a report.
+fathom compare --fleet fleet --json -o differs.json
+echo "code $?"
+cat differs.json
+fathom report differs.json -o differs.html && grep -c '"schema":"fathom-fleet/1"' differs.html
 rm fleet/node3.json fleet/node4.json
 fathom compare --fleet fleet
 echo "code $?"
@@ -41,4 +46,13 @@ rm fleet/*
 fathom compare --fleet fleet
 echo "code $?"
 fathom compare --fleet nowhere
+echo "code $?"
+
+# A description of a simulated GPU, as a node without a driver writes it, is listed and does not count as one of the fleet.
+mkdir mixed
+for node in 1 2 3; do fathom gpus gtx980 --json | sed 's/"name": "/"backend": "cuda", &/' >mixed/node$node.json; done
+fathom topo --device sim:gtx980 --only shared --json -q -o mixed/node4.json
+fathom compare --fleet mixed
+echo "code $?"
+fathom compare --fleet mixed --json
 echo "code $?"

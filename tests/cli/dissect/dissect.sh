@@ -1,6 +1,6 @@
 # Dissection of caches of the GPUs in Table 5 of Mei and Chu, on simulated GPUs.
 fathom dissect --device sim:gtx780 texture constant_l1
-fathom dissect --device sim:gtx560ti l1 --series loads.csv | sed -n '1,3s|weighted [0-9.,]*|weighted|p; 1,2p' | uniq
+fathom dissect --device sim:gtx560ti l1 --series loads.csv | sed -n '1,5s|weighted [0-9.,]*|weighted|p; 1,4p' | uniq
 head -n 2 loads.csv
 awk -F, 'NR > 1 { loads[$5]++ } END { print loads["hit"] + loads["miss"], "loads" }' loads.csv
 fathom dissect --device sim:p100 readonly --json | sed -n '/"sets"/,/value/p; /"index"/,/value/p' | grep -o '"[a-z]*": {\|"value": [^,]*'

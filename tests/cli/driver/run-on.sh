@@ -15,8 +15,9 @@ gramschm N=8
 hspot N=30
 nw N=32
 END2
+cp "$FATHOM_ROOT/tests/kernels/floats/saxpy.ptx" .
 cat >own.json <<END2
-{"schema": "fathom-launch/1", "ptx": "$FATHOM_ROOT/tests/kernels/floats/saxpy.ptx", "sizes": {"N": 8},
+{"schema": "fathom-launch/1", "ptx": "saxpy.ptx", "sizes": {"N": 8},
  "buffers": {"x": "f32[N]=iota", "y": "f32[N]=1"},
  "launches": [{"kernel": "saxpy", "grid": 2, "block": 4, "args": ["i32:N", "f32:2", "x", "y"]}],
  "expect": [{"buffer": "y", "sum": 64, "moment": 46.5, "sizes": {"N": 8}},
@@ -38,5 +39,12 @@ sed 's/"grid": 2, "block": 4/"grid": 1, "block": [8, 8, 64]/' own.json >large.js
 try one large.json --on cuda:0
 sed 's/"x": "f32\[N\]/"x": "f32[1]/' own.json >short.json
 try one short.json --on cuda:0
-fathom run - --on cuda:0 <"$FATHOM_ROOT/tests/kernels/floats/saxpy.ptx"; echo $?
+# The PTX can come from a pipe, which can be read only once.
+arguments='-g 2 -b 4 -a i32:8 -a f32:2 -a ptr:f32[8]=iota -a ptr:f32[8]=1'
+mkfifo pipe
+for device in cuda:0 sim:h200; do
+    cat saxpy.ptx | fathom run - $arguments --on $device
+    cat saxpy.ptx >pipe &
+    fathom run pipe $arguments --on $device
+done
 LD_LIBRARY_PATH=$FATHOM_STANDINS/bare fathom run own.json --on cuda:0; echo $?

@@ -29,6 +29,7 @@ echo notes >notes.txt
 try enroll a --device sim:gtx980 --store notes.txt
 cat notes.txt
 try import notes.txt
+echo '{}' | try import -
 fathom fingerprint import fingerprints.json
 try forget node8
 try import fingerprints.json --json

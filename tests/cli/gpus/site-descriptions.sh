@@ -9,6 +9,9 @@ sed 's|/.*/broken|…/broken|' err
 prefix/bin/fathom gpus >/dev/null 2>&1; echo $?
 prefix/bin/fathom gpus site --json | grep '"name"'
 rm prefix/share/fathom/gpus/broken.json
+# A pipe in this folder is ignored, and not waited for.
+mkfifo prefix/share/fathom/gpus/pipe.json
+timeout 20 prefix/bin/fathom gpus | grep -c pipe
 prefix/bin/fathom gpus v100 --json | grep '"name"'
 # Without the folder, the built-in descriptions are used.
 rm -r prefix/share

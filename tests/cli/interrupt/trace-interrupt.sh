@@ -2,7 +2,7 @@
 w=$FATHOM_ROOT/examples/workloads
 for signal in INT TERM; do
     fathom trace "$w/fdtd.json" --set N=256 --set T=20000 -o fdtd.trace 2>err &
-    until ls fdtd.trace.*.part >/dev/null 2>&1; do sleep 0.01; done
+    until [ "$(awk '{ print $14 }' /proc/$!/stat)" -ge 10 ]; do sleep 0.01; done
     kill -$signal $!
     wait $!
     echo "$?: $(sed 's/launch [0-9]* of/launch A of/' err)"

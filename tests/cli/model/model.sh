@@ -18,3 +18,13 @@ fathom model a.trace --gpu h200 --threads 1 --json >two
 cmp one two && echo 'the same'
 grep -c L1_R_Hit one
 fathom gpus h200 --json | fathom model a.trace --gpu - | tail -n 2
+# The launches of a kernel that is launched once are in the JSON output, with their number.
+fathom model "$w/2mm.json" --set N=16 --json 2>/dev/null | sed -n '/"launches": \[/,/^  \]/s/^ *"\(kernel\|launch\)": \(.*\),$/\1 \2/p'
+fathom model "$w/gramschm.json" --set N=2 --json 2>/dev/null | sed -n '/"launches": \[/,/^  \]/s/^ *"\(kernel\|launch\)": \(.*\),$/\1 \2/p'
+# A trace through a pipe.
+fathom trace "$w/atax.json" --set N=256 -o - | fathom model - --gpu h200 --json 2>/dev/null | cmp - one && echo 'the same'
+fathom model --parameters | grep size_bytes
+# Writes hit the sectors that are already there, also if they write other bytes: 7 of 8.
+printf '%s\n' '# instruction 0 bytes 4 line 1 source 0' '0 0 0 W:0 1 0' '1 0 0 W:0 1 4' '2 0 0 W:0 1 8' '3 0 0 W:0 1 12' \
+    '4 0 0 W:0 1 16' '5 0 0 W:0 1 20' '6 0 0 W:0 1 24' '7 0 0 W:0 1 28' |
+    fathom model - --gpu h200 --format csv 2>/dev/null | cut -d, -f10-13

@@ -3,9 +3,10 @@ w=$FATHOM_ROOT/examples/workloads
 fathom run "$w/2mm.json" --set N=40 --show 3
 fathom run "$w/gramschm.json" --set N=8 --show 2 --json
 fathom run "$w/syrk.json" --verify 2>/dev/null; echo $?
+cp "$FATHOM_ROOT/tests/kernels/floats/saxpy.ptx" .
 cat >own.json <<END
 {"schema": "fathom-launch/1", "about": "y = 2 x + y twice, the second time on half of it",
- "ptx": "$FATHOM_ROOT/tests/kernels/floats/saxpy.ptx",
+ "ptx": "saxpy.ptx",
  "sizes": {"N": 8, "HALF": "N/2"},
  "buffers": {"x": "f32[N]=iota", "y": "f32[N]=(i % 2) / 2", "r": "f32[4]=random(-1,1)",
              "k": "s32[3]=random(5,7)"},

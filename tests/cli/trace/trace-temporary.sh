@@ -7,7 +7,7 @@ fathom explore "$w/atax.json" --set N=64 --vary l1.ways=3 >/dev/null 2>&1; echo 
 for signal in INT KILL; do
     for command in 'trace --set T=20000' 'model --set T=20000' 'explore --set T=20000'; do
         fathom $command "$w/fdtd.json" --set N=256 >/dev/null 2>&1 &
-        until ls -l /proc/$!/fd 2>/dev/null | grep -q 'tmp/fathom-.*deleted'; do sleep 0.01; done
+        until ls -l /proc/$!/fd 2>/dev/null | grep -q 'tmp/.*deleted'; do sleep 0.01; done
         kill -$signal $!
         wait $! 2>/dev/null
         echo "$signal ${command%% *} $?"

@@ -91,6 +91,19 @@ static void reproduces_table_7(void **state)
     }
 }
 
+/* On a simulated GPU, few rounds are measured. They are enough: no launch is faster than the banks.
+ */
+static void few_rounds_do_not_exceed_the_banks(void **state)
+{
+    (void)state;
+    struct fth_bench *bench = run_bench("sim:h200", "shared", false);
+    const struct fth_bench_series *theory = series_of(bench, "shared.theory");
+    assert_true(value_of(theory, "Efficiency (%)") <= 100);
+    for (size_t i = 0; i < theory->missing_count; i++)
+        assert_null(strstr(theory->missing[i], "not trustworthy"));
+    fth_bench_destroy(bench);
+}
+
 /* With few warps, Little's law limits the throughput: one warp with one word per lane reads 128 and
  * writes 128 bytes in the time of the latency plus about one cycle to issue the store. */
 static void few_warps_are_limited_by_latency(void **state)
@@ -387,6 +400,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reproduces_table_7),
+        cmocka_unit_test(few_rounds_do_not_exceed_the_banks),
         cmocka_unit_test(few_warps_are_limited_by_latency),
         cmocka_unit_test(reproduces_conflict_latencies),
         cmocka_unit_test(contended_atomics_are_serialized),

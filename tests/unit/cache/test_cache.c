@@ -90,9 +90,12 @@ static void index_functions_select_the_expected_set(void **state)
         uint32_t set = fth_cache_set(cache, rows[i].address);
         if (set != rows[i].set)
             fail_msg("row %zu: set %u instead of %u", i, set, rows[i].set);
-        uint64_t line = rows[i].address / rows[i].line_bytes;
-        fth_index_sets(&cache->index, &line, 1, &set);
-        assert_int_equal(set, rows[i].set);
+        const uint64_t line = rows[i].address / rows[i].line_bytes, lines[] = {line, 0, line};
+        uint32_t sets[] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
+        fth_index_sets(&cache->index, lines, FTH_COUNT(lines), sets);
+        assert_int_equal(sets[0], rows[i].set);
+        assert_int_equal(sets[1], 0);
+        assert_int_equal(sets[2], rows[i].set);
         fth_cache_destroy(cache);
     }
 }

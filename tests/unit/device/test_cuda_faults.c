@@ -76,7 +76,7 @@ static void assert_lost(void *machine, struct fth_machine_module *module, const 
     struct fth_gpu *gpu = NULL;
     uint64_t word = 0, number;
     assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
-    for (int call = 0; call < 10; call++) {
+    for (int call = 0; call < 11; call++) {
         struct fth_error error = NO_ERROR;
         enum fth_status status = FTH_OK;
         switch (call) {
@@ -90,6 +90,7 @@ static void assert_lost(void *machine, struct fth_machine_module *module, const 
         case 7: status = ops->load(machine, "test", ptx, strlen(ptx), &another, &error); break;
         case 8: status = ops->free_bytes(machine, &number, &error); break;
         case 9: status = ops->describe(machine, gpu, &error); break;
+        case 10: status = ops->check(machine, &error); break;
         }
         assert_int_equal(status, FTH_UNAVAILABLE);
         assert_contains(error.cause, "it is lost: ");
@@ -144,6 +145,23 @@ static void a_gpu_is_lost_after_an_invalid_access(void **state)
     ops->close(machine);
 }
 
+/* The driver stays loaded with the hanging work of this test and of the next one, which therefore
+ * uses the other GPU. */
+static void a_hanging_copy_is_abandoned(void **state)
+{
+    (void)state;
+    struct fth_error error = NO_ERROR;
+    set_mode("two");
+    void *machine = open_machine("1");
+    uint64_t a = alloc(machine, 256), b = alloc(machine, 256);
+    set_mode("hang-copy");
+    assert_int_equal(ops->copy(machine, a, b, 256, &error), FTH_OK);
+    assert_int_equal(ops->wait(machine, 0.05, &error), FTH_UNAVAILABLE);
+    assert_string_equal(error.cause, "copy of 256 bytes within the GPU did not complete within "
+                                     "0.05 s and was abandoned");
+    ops->close(machine);
+}
+
 /* This must be the last test, because the driver stays loaded with the hanging kernel. */
 static void a_hanging_kernel_is_abandoned(void **state)
 {
@@ -179,6 +197,7 @@ int main(void)
         cmocka_unit_test(reports_missing_symbols_and_invalid_launches),
         cmocka_unit_test(a_gpu_is_lost_after_a_fault),
         cmocka_unit_test(a_gpu_is_lost_after_an_invalid_access),
+        cmocka_unit_test(a_hanging_copy_is_abandoned),
         cmocka_unit_test(a_hanging_kernel_is_abandoned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,9 +99,10 @@ static void requests_that_were_not_recorded_are_reported(void **state)
     assert_int_equal(ask(device, &r, 1, &samples, &error), FTH_UNAVAILABLE);
     fth_samples_fini(&samples);
     assert_string_equal(error.argument, "empty.rec");
-    assert_string_equal(error.cause,
-                        "the recording has no answer to: time-hops ca 0:128x2048; "
-                        "alone; to record it: fathom topo --device fake:0 --record FILE");
+    assert_string_equal(
+        error.cause,
+        "the recording has no answer to: time-hops ca 0:128x2048; "
+        "alone; to record it, use the same command with --device fake:0 --record FILE");
     /* The text of a long request is shortened, so that the advice fits into the message. */
     r.chase.step_count = FTH_MAX_STEPS;
     for (size_t i = 0; i < FTH_MAX_STEPS; i++) {
@@ -112,7 +113,8 @@ static void requests_that_were_not_recorded_are_reported(void **state)
     error = NO_ERROR;
     assert_int_equal(ask(device, &r, 1, &samples, &error), FTH_UNAVAILABLE);
     fth_samples_fini(&samples);
-    assert_contains(error.cause, "...; to record it: fathom topo --device fake:0 --record FILE");
+    assert_contains(error.cause,
+                    "...; to record it, use the same command with --device fake:0 --record FILE");
     struct fth_gpu *gpu = NULL;
     assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
     error = NO_ERROR;

@@ -110,7 +110,9 @@ static void truncated_files_are_refused(void **state)
     (void)state;
     record_small("small.rec");
     struct fth_buffer raw = read_raw("small.rec"), content = {0};
-    assert_int_equal(fth_file_read("small.rec", 1 << 20, &content, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read("small.rec", FTH_FILE_LIMIT("a file of the test", 1 << 20), &content, NULL),
+        FTH_OK);
     for (size_t size = 0; size < raw.size; size++) {
         struct fth_error error = NO_ERROR;
         assert_int_equal(reopen(raw.data, size, &error), FTH_INVALID);
@@ -160,7 +162,9 @@ static void altered_files_are_refused(void **state)
     (void)state;
     record_small("small.rec");
     struct fth_buffer raw = read_raw("small.rec"), content = {0};
-    assert_int_equal(fth_file_read("small.rec", 1 << 20, &content, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read("small.rec", FTH_FILE_LIMIT("a file of the test", 1 << 20), &content, NULL),
+        FTH_OK);
     static const char masks[] = {1, 0x10, (char)0x80, (char)0xff};
     size_t harmless = 0;
     for (size_t at = 0; at < raw.size; at++)
@@ -171,7 +175,10 @@ static void altered_files_are_refused(void **state)
             raw.data[at] ^= masks[i];
             if (status == FTH_OK) { /* a bit of the zstd frame that does not affect the content */
                 struct fth_buffer same = {0};
-                assert_int_equal(fth_file_read("copy.rec", 1 << 20, &same, NULL), FTH_OK);
+                assert_int_equal(fth_file_read("copy.rec",
+                                               FTH_FILE_LIMIT("a file of the test", 1 << 20), &same,
+                                               NULL),
+                                 FTH_OK);
                 assert_int_equal(same.size, content.size);
                 assert_memory_equal(same.data, content.data, content.size);
                 fth_buffer_fini(&same);

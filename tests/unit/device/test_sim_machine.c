@@ -142,13 +142,13 @@ static void a_fault_makes_the_machine_unusable(void **state)
     static const struct {
         const char *body, *cause;
     } rows[] = {
-        {"again: bra again;", "it seems to hang"},
+        {"again: bra again;", "more than 100000 instructions"},
         {"ld.global.u64 %rd3, [%rd1+4096]; st.global.u64 [%rd2], %rd3;", "read of 8 bytes at 0x"},
         {"trap;", "trap"}};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct gpu gpu;
         open_gpu(&gpu, "", "", "");
-        fth_sim_set_limit(gpu.machine, 100000);
+        fth_sim_set_limit(gpu.machine, 100000, NULL);
         char text[1024];
         snprintf(text, sizeof text,
                  HEAD ".visible .entry k(.param .u64 a, .param .u64 out)\n{\n"
@@ -286,8 +286,8 @@ static void unusual_descriptions_can_be_simulated(void **state)
         "\"l2\": {\"line_bytes\": 32, \"fill_bytes\": 4096}",
         "\"tlb_l1\": {\"page_bytes\": 3000000, \"reach_bytes\": 6000000, \"scope\": \"sm\"}",
         "\"tlb_l1\": {\"sets\": 3, \"ways\": 5, \"index\": \"xor\", \"policy\": \"random\"}",
-        "\"shared\": {\"banks\": 5000, \"bank_bytes\": 3, \"carveout_bytes\": [0]}",
-        "\"memory\": {\"latency_cycles\": 0.001, \"read_bytes_per_s\": 1}",
+        "\"shared\": {\"banks\": 1000, \"bank_bytes\": 3, \"carveout_bytes\": [0]}",
+        "\"memory\": {\"latency_cycles\": 0.001, \"read_bytes_per_s\": 1000000000}",
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct gpu gpu;
@@ -308,6 +308,80 @@ static void unusual_descriptions_can_be_simulated(void **state)
     }
 }
 
+/* Each row is refused because of one figure that no GPU has. */
+static void extreme_figures_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *elements, *device, *argument, *cause;
+    } rows[] = {
+        {"", "\"clock_mhz\": 4503599627370496", "Test",
+         "device.clock_mhz: 4503599627370496 is above 10000, the limit of simulated GPUs"},
+        {"", "\"clock_mhz\": 0.001", "Test", "device.clock_mhz: 0.001 is below 1, the limit"},
+        {"", "\"sms\": 70368744177664", "Test", "device.sms: 70368744177664 is above 1024"},
+        {"", "\"warp_size\": 7", "Test", "device.warp_size: 7 is below 32"},
+        {"\"l2\": {\"size_bytes\": 1099511627776}", "", "Test",
+         "elements.l2.size_bytes: 1099511627776"},
+        {"\"l1\": {\"size_bytes\": 536870912}", "", "Test", "elements.l1.size_bytes: 536870912"},
+        {"\"l1\": {\"line_bytes\": 1073741824}", "", "Test", "elements.l1.line_bytes"},
+        {"\"l2\": {\"fill_bytes\": 9007199254740992}", "", "Test", "elements.l2.fill_bytes"},
+        {"\"l2\": {\"partitions\": 65}", "", "Test", "elements.l2.partitions: 65 is above 64"},
+        {"\"l1\": {\"per_sm\": 1000000}", "", "Test", "elements.l1.per_sm: 1000000 is above 1024"},
+        {"\"l1\": {\"set_ways\": [1, 9007199254740992]}", "", "Test", "elements.l1.set_ways"},
+        {"\"memory\": {\"latency_cycles\": 4503599627370496}", "", "Test",
+         "elements.memory.latency_cycles: 4503599627370496 is above 1000000"},
+        {"\"tlb_l1\": {\"page_bytes\": 9007199254740992}", "", "Test",
+         "elements.tlb_l1.page_bytes"},
+        {"\"tlb_l1\": {\"entries\": 4294967296}", "", "Test", "elements.tlb_l1.entries"},
+        {"\"tlb_l1\": {\"page_bytes\": 4, \"reach_bytes\": 70368744177664}", "", "tlb_l1",
+         "17592186044416 lines or entries in each of 1 instances"},
+        {"\"l1\": {\"size_bytes\": 16777216, \"line_bytes\": 32}", "\"sms\": 1024", "l1",
+         "524288 lines or entries in each of 1024 instances"},
+        {"\"shared\": {\"banks\": 5000}", "", "Test", "elements.shared.banks: 5000 is above 1024"},
+        {"\"shared\": {\"size_bytes\": 4294967296}", "", "Test", "elements.shared.size_bytes"},
+        {"\"memory\": {\"size_bytes\": 9007199254740992}", "", "Test",
+         "elements.memory.size_bytes"},
+        {"\"memory\": {\"read_bytes_per_s\": 1}", "", "Test",
+         "elements.memory.read_bytes_per_s: 1 is below 1000000000, the limit of simulated GPUs"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_gpu *description = read_gpu(rows[i].elements, rows[i].device, "");
+        const struct fth_machine_ops *ops;
+        void *machine;
+        struct fth_error error = NO_ERROR;
+        if (fth_sim_machine_create(description, &ops, &machine, &error) != FTH_INVALID)
+            fail_msg("not refused: %s %s", rows[i].elements, rows[i].device);
+        assert_null(machine);
+        assert_string_equal(error.argument, rows[i].argument);
+        assert_contains(error.cause, rows[i].cause);
+        fth_gpu_destroy(description);
+    }
+}
+
+static bool always(void *user)
+{
+    (void)user;
+    return true;
+}
+
+static void the_log_interrupts_a_launch(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD ".visible .entry k()\n{\nagain: bra again;\n}\n";
+    static const struct fth_log log = {.interrupted = always};
+    struct gpu gpu;
+    struct fth_machine_module *module;
+    struct fth_error error = NO_ERROR;
+    open_gpu(&gpu, "", "", "");
+    fth_sim_set_limit(gpu.machine, 0, &log);
+    assert_int_equal(gpu.ops->load(gpu.machine, "k", text, strlen(text), &module, &error), FTH_OK);
+    const struct fth_machine_launch launch = {
+        .module = module, .kernel = "k", .blocks = 4, .threads = 64};
+    assert_int_equal(gpu.ops->launch(gpu.machine, &launch, &error), FTH_INTERRUPTED);
+    assert_string_equal(error.cause, "interrupted");
+    close_gpu(&gpu);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +393,8 @@ int main(void)
         cmocka_unit_test(idle_sms_do_not_slow_down_the_simulation),
         cmocka_unit_test(every_gpu_of_the_catalogue_can_be_simulated),
         cmocka_unit_test(unusual_descriptions_can_be_simulated),
+        cmocka_unit_test(extreme_figures_are_refused),
+        cmocka_unit_test(the_log_interrupts_a_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,7 +265,7 @@ static void damaged_lines_are_not_read_as_points(void **state)
         memcpy(altered, outcome.text, outcome.size);
         altered[at] ^= 1;
         assert_int_equal(fth_file_write(path, altered, outcome.size, &error), FTH_OK);
-        assert_int_equal(fth_points_read(path, &points, &error), FTH_OK);
+        assert_int_equal(fth_points_read(path, FTH_MAX_POINTS_BYTES, &points, &error), FTH_OK);
         assert_true(points.found < 3);
         assert_true(points.damaged > 0);
         fth_points_fini(&points);
@@ -523,11 +523,12 @@ static void preset_has_the_configurations_of_the_paper(void **state)
 {
     (void)state;
     static const char *const sizes[] = {"N=32"};
+    const struct fth_launch_options options = FTH_LAUNCH_OPTIONS(.sizes = sizes, .size_count = 1);
     struct fth_exploration *exploration = create();
     struct fth_error error = FTH_NO_ERROR;
     assert_string_equal(fth_explore_preset_at(0), "rdgc");
     assert_int_equal(fth_explore_preset(exploration, "rdgc", FTH_SOURCE_ROOT "/examples/workloads",
-                                        sizes, 1, NULL, &error),
+                                        &options, NULL, &error),
                      FTH_OK);
     assert_int_equal(fth_plan_complete(exploration, &error), FTH_OK);
     /* The configurations of Section 5.3 of RDGC, and 40 of Section 5.1. */

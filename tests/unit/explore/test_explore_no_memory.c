@@ -8,9 +8,11 @@
 
 static struct fth_model_params *params;
 
-/* Plans an exploration of one trace. */
-static enum fth_status plan(struct fth_error *error)
+/* Plans an exploration of one trace and runs it. The points are complete if that succeeds. */
+static enum fth_status explore(struct fth_error *error)
 {
+    const struct fth_explore_options options = FTH_EXPLORE_OPTIONS(.threads = 1);
+    struct fth_explore_outcome outcome = {0};
     struct fth_exploration *exploration = NULL;
     enum fth_status status = fth_explore_create(params, &exploration, error);
     assert_int_equal(exploration != NULL, status == FTH_OK);
@@ -20,11 +22,19 @@ static enum fth_status plan(struct fth_error *error)
         status = fth_explore_trace(exploration, "tuples", NULL, NULL, error);
     if (status == FTH_OK)
         status = fth_plan_complete(exploration, error);
+    if (status == FTH_OK)
+        status = fth_explore_run(exploration, &options, &outcome, error);
+    if (status == FTH_OK) {
+        assert_int_equal(outcome.computed, 2);
+        assert_contains(outcome.text, "{\"point\": 0");
+        assert_contains(outcome.text, "{\"point\": 1");
+    }
+    fth_free(outcome.text);
     fth_explore_destroy(exploration);
     return status;
 }
 
-static void plans_need_every_allocation(void **state)
+static void explorations_need_every_allocation(void **state)
 {
     (void)state;
     write_plain("tuples", "0 0 0 R 4\n", 10);
@@ -32,7 +42,7 @@ static void plans_need_every_allocation(void **state)
     for (size_t number = 1;; number++) {
         struct fth_error error = NO_ERROR;
         fail_from(number, false);
-        const enum fth_status status = plan(&error);
+        const enum fth_status status = explore(&error);
         if (!has_failed()) {
             assert_int_equal(status, FTH_OK);
             assert_true(number > 20);
@@ -48,7 +58,7 @@ static void plans_need_every_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_need_every_allocation),
+        cmocka_unit_test(explorations_need_every_allocation),
     };
     return cmocka_run_group_tests_name("explore-no-memory", tests, enter_folder, leave_folder);
 }

@@ -125,8 +125,8 @@ static const struct {
     {"\"l1\": {\"index\": \"shift:2\"}", NULL},
     {"\"l1\": {\"index\": \"shift:64\"}", "elements.l1.index: 'shift:64' is not one of"},
     {"\"l1\": {\"index\": \"bits:[7,8]\", \"sets\": 4}", NULL},
-    {"\"l1\": {\"index\": \"bits:[7,8]\", \"sets\": 3}",
-     "elements.l1.index: 2 bits select 4 sets, but there are 3"},
+    {"\"l1\": {\"index\": \"bits:[7,8,9]\", \"sets\": 6}",
+     "elements.l1.index: 3 bits select 8 sets, but there are 6"},
     {"\"l1\": {\"index\": \"bits:[7,7]\"}", "elements.l1.index: 'bits:[7,7]' is not one of"},
     {"\"l1\": {\"index\": \"bits:[7,\"}", "elements.l1.index: 'bits:[7,' is not one of"},
     {"\"l1\": {\"default_size_bytes\": 65536, \"size_bytes\": 32768}",
@@ -456,7 +456,8 @@ static char *read_source_file(const char *path, size_t *size)
     snprintf(full_path, sizeof full_path, "%s/%s", FTH_SOURCE_ROOT, path);
     struct fth_buffer content = {0};
     struct fth_error error = NO_ERROR;
-    if (fth_file_read(full_path, 1 << 24, &content, &error) != FTH_OK)
+    if (fth_file_read(full_path, FTH_FILE_LIMIT("a file of the test", 1 << 24), &content, &error) !=
+        FTH_OK)
         fail_msg("%s: %s", full_path, error.cause);
     char *text = NULL;
     assert_int_equal(fth_buffer_take(&content, &text, size, NULL), FTH_OK);

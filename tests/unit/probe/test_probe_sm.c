@@ -582,10 +582,15 @@ static void agreement_is_the_fraction_of_resamples(void **state)
         same[i] = 30 + 0.1 * (double)(i % 3);
         split[i] = i % 2 ? 30 : 40;
     }
-    assert_near(fth_cycles_agreement(same, 15), 201.0 / 202, 1e-9);
-    assert_true(fth_cycles_agreement(split, 15) < 0.9);
-    assert_near(fth_agreement(split, 15, 10), 201.0 / 202, 1e-9);
-    assert_true(isnan(fth_cycles_agreement(same, 0)));
+    double confidence;
+    assert_int_equal(fth_cycles_agreement(same, 15, &confidence, NULL), FTH_OK);
+    assert_near(confidence, 201.0 / 202, 1e-9);
+    assert_int_equal(fth_cycles_agreement(split, 15, &confidence, NULL), FTH_OK);
+    assert_true(confidence < 0.9);
+    assert_int_equal(fth_agreement(split, 15, 10, &confidence, NULL), FTH_OK);
+    assert_near(confidence, 201.0 / 202, 1e-9);
+    assert_int_equal(fth_cycles_agreement(same, 0, &confidence, NULL), FTH_OK);
+    assert_true(isnan(confidence));
 }
 
 int main(void)

@@ -75,6 +75,10 @@ static const struct {
           ".entry k() { .param .b64 a; .param .b64 r; call (r), malloc, (a); ret; }",
      "line 5: 'malloc' is called, but this file does not define it",
      "call (r), malloc, (a); ret; }\n                                                       ^"},
+    {HEAD ".func f(.reg .b32 a);\n.entry k() { call f, (1); ret; }\n.func f() { ret; }",
+     "line 5: 'f' is defined below with other arguments and results", "call f, (1);"},
+    {HEAD ".func f();\n.entry k() { call f, (); ret; }\n.entry f() { ret; }",
+     "line 5: 'f' is defined below with other arguments and results", "call f, ();"},
     {HEAD ".extern .global .u32 other;\n", "external variables are not supported", "^"},
     {HEAD ".global .b8 big[99999999999999];\n", "expected an integer of at most 68719476736", "^"},
     {HEAD ".global .u32 a[2] = {1, 2, 3};\n", "more initial values than the variable has elements",
@@ -189,7 +193,9 @@ static void faults_name_line_block_and_thread(void **state)
         {KERNEL("mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 8; @%p1 bra a;\n"
                 "shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; bra b;\na: bar.warp.sync -1;\nb:"),
          "waits for lanes 0xff of its warp, which never reach this instruction"},
-        {KERNEL("again: bra again;"), "issued more than 1000000 instructions: it seems to hang"},
+        {KERNEL("again: bra again;"),
+         "issued more than 1000000 instructions, the limit of a warp; if it is not in an endless "
+         "loop, raise the limit with --max-instructions"},
         {KERNEL("bar.sync 99;"), "barrier 99"},
         {HEAD ".extern .func __assertfail(.param .b64 m);\n.entry k(.param .u64 p, .param .u32 n) "
               "{ .param .b64 m; call __assertfail, (m); ret; }",
@@ -354,6 +360,64 @@ static void observers_see_every_access_in_order(void **state)
     assert_int_equal(words[0], 1000); /* the clock of warp 0 */
     assert_int_equal(words[2], 40);
     job_fini(&job);
+}
+
+/* Blocks that each stay below the limit of a warp, but together exceed that of the launch. */
+static void the_instructions_of_a_launch_are_limited(void **state)
+{
+    (void)state;
+    static const unsigned threads[] = {1, 3};
+    for (size_t i = 0; i < FTH_COUNT(threads); i++) {
+        struct job job;
+        struct fth_ptx_totals totals;
+        struct fth_error error = NO_ERROR;
+        job_init(&job, KERNEL("mov.u32 %r1, 0;\nagain: add.u32 %r1, %r1, 1;\n"
+                              "setp.lt.u32 %p1, %r1, 20; @%p1 bra again;"));
+        job.launch.threads = threads[i];
+        job.launch.max_instructions = 100;
+        job.launch.grid[0] = 400; /* of 2 warps with 62 instructions each: 49,600 in all */
+        assert_int_equal(fth_ptx_run(job.machine, &job.launch, &totals, NULL), FTH_OK);
+        assert_int_equal(totals.warp_instructions, 49600);
+        job.launch.grid[0] = 100000;
+        assert_int_equal(fth_ptx_run(job.machine, &job.launch, &totals, &error), FTH_INVALID);
+        assert_contains(error.cause, "the launch has issued more than 102400 warp instructions");
+        assert_contains(error.cause, "raise it with --max-instructions");
+        assert_in_range(totals.warp_instructions, 102400, 102400 + 5 * 20000);
+        job_fini(&job);
+    }
+}
+
+static bool interrupt_at_zero(void *user)
+{
+    int *left = user;
+    return __atomic_sub_fetch(left, 1, __ATOMIC_RELAXED) < 0;
+}
+
+/* One endless warp, warps that wait for it, and several host threads. */
+static void the_log_interrupts_endless_kernels(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        KERNEL("again: bra again;"),
+        KERNEL("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32;\nagain: @%p1 bra again;\n"
+               "bar.sync 0;"),
+        KERNEL("mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra end;\n"
+               "again: bra again;\nend:"),
+    };
+    for (size_t i = 0; i < FTH_COUNT(texts); i++) {
+        struct job job;
+        struct fth_error error = NO_ERROR;
+        int left = 3;
+        const struct fth_log log = {.interrupted = interrupt_at_zero, .user = &left};
+        job_init(&job, texts[i]);
+        job.launch.grid[0] = 4;
+        job.launch.threads = 3;
+        job.launch.max_instructions = 0;
+        job.launch.log = &log;
+        assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INTERRUPTED);
+        assert_string_equal(error.cause, "interrupted");
+        job_fini(&job);
+    }
 }
 
 static void an_observer_can_end_the_launch(void **state)
@@ -591,6 +655,8 @@ int main(void)
         cmocka_unit_test(rejects_invalid_launches),
         cmocka_unit_test(device_memory_is_allocated_and_freed),
         cmocka_unit_test(observers_see_every_access_in_order),
+        cmocka_unit_test(the_instructions_of_a_launch_are_limited),
+        cmocka_unit_test(the_log_interrupts_endless_kernels),
         cmocka_unit_test(an_observer_can_end_the_launch),
         cmocka_unit_test(reports_progress),
         cmocka_unit_test(divergence_reconverges),

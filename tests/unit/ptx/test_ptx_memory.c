@@ -69,7 +69,9 @@ static void parsing_needs_every_allocation(void **state)
         char path[512];
         snprintf(path, sizeof path, FTH_SOURCE_ROOT "/tests/kernels/%s.ptx", files[i]);
         struct fth_buffer text = {0};
-        assert_int_equal(fth_file_read(path, 1 << 24, &text, NULL), FTH_OK);
+        assert_int_equal(
+            fth_file_read(path, FTH_FILE_LIMIT("a file of the test", 1 << 24), &text, NULL),
+            FTH_OK);
         parse_without_memory(text.data, text.size);
         fth_buffer_fini(&text);
     }

@@ -250,6 +250,48 @@ static void a_hostile_description_cannot_break_the_report(void **state)
     fth_gpu_destroy(gpu);
 }
 
+/* Cells that a spreadsheet would evaluate, and control characters. */
+static void csv_cells_are_harmless(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *cell;
+    } rows[] = {
+        {"plain", "plain"},
+        {"", ""},
+        {NULL, ""},
+        {"=1+1", "\"'=1+1\""},
+        {"@sum", "\"'@sum\""},
+        {"+1 + 2", "\"'+1 + 2\""},
+        {"-cmd|' /C calc'!A0", "\"'-cmd|' /C calc'!A0\""},
+        {"-", "\"'-\""},
+        {"-5", "-5"},
+        {"+5", "+5"},
+        {"-1.5e-3", "-1.5e-3"},
+        {"-1 2 -3", "-1 2 -3"},
+        {"-1 =2", "\"'-1 =2\""},
+        {"-1  2", "-1  2"},
+        {"-1 ", "\"'-1 \""},
+        {"\tx", "\"'\tx\""},
+        {"\r=1", "\"'\r=1\""},
+        {"a=1", "a=1"},
+        {"a\tb", "a\tb"},
+        {"\033[31m", "?[31m"},
+        {"a\xc2\x9b,\"\xe2\x80\xae\"", "\"a?,\"\"?\"\"\""},
+        {"a\nb", "\"a\nb\""},
+        {"caf\xc3\xa9", "caf\xc3\xa9"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++)
+        for (int last = 0; last < 2; last++) {
+            struct fth_buffer out = {0};
+            char expected[64];
+            snprintf(expected, sizeof expected, "%s%s", rows[i].cell, last ? "\n" : ",");
+            fth_csv_cell(&out, rows[i].text, last);
+            assert_string_equal(out.data, expected);
+            fth_buffer_fini(&out);
+        }
+}
+
 static void csv_quotes_commas_and_quotation_marks(void **state)
 {
     (void)state;
@@ -340,6 +382,7 @@ int main(void)
         cmocka_unit_test(a_measured_gpu_is_shown_in_schema_order_with_its_sources),
         cmocka_unit_test(the_title_shows_simulated_and_replayed),
         cmocka_unit_test(a_hostile_description_cannot_break_the_report),
+        cmocka_unit_test(csv_cells_are_harmless),
         cmocka_unit_test(csv_quotes_commas_and_quotation_marks),
         cmocka_unit_test(tables_are_written_in_every_format),
         cmocka_unit_test(reports_unknown_formats),

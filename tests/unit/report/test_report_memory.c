@@ -60,8 +60,6 @@ static void write_text(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* The allocations of jansson fail only together with all later ones: if just one of them fails,
- * jansson itself can free an invalid pointer. */
 static void pages_need_every_allocation(void **state)
 {
     (void)state;
@@ -70,19 +68,129 @@ static void pages_need_every_allocation(void **state)
                              "l2,0,1,200,hit\n");
     write_text("list.json", "[{\"point\": 1, \"kernel\": \"k\", \"trace\": \"t\"}]\n");
     static const char *const paths[] = {"model.json", "series.csv", "list.json",
-                                        FTH_SOURCE_ROOT "/data/gpus/gt740m.json"};
+                                        FTH_SOURCE_ROOT "/data/gpus/gt740m.json",
+                                        FTH_SOURCE_ROOT "/tests/replay/l1-h200.zst"};
     for (size_t i = 0; i < FTH_COUNT(paths); i++) {
         write_without_memory(paths[i], false);
-        json_set_alloc_funcs(__wrap_malloc, free);
         write_without_memory(paths[i], true);
-        json_set_alloc_funcs(__real_malloc, free);
     }
+}
+
+/* Compares two GPUs, or a fleet of both. */
+static enum fth_status compare(const struct fth_gpu *const gpus[2], const char *format, bool fleet,
+                               char **text, struct fth_error *error)
+{
+    static const char *const names[] = {"a", "b"};
+    const struct fth_compare_options options = FTH_COMPARE_OPTIONS();
+    size_t size = 0, count = 0;
+    return fleet ? fth_report_fleet(format, &options, gpus, names, 2, text, &size, &count, error)
+                 : fth_report_compare(format, &options, gpus, names, text, &size, &count, error);
+}
+
+static void compare_without_memory(const struct fth_gpu *const gpus[2], const char *format,
+                                   bool fleet)
+{
+    char *expected = NULL;
+    fail_from(0, false);
+    assert_int_equal(compare(gpus, format, fleet, &expected, NULL), FTH_OK);
+    size_t number = 0;
+    for (bool failed = true; failed;) {
+        char *text = NULL;
+        struct fth_error error = NO_ERROR;
+        fail_from(++number, false);
+        const enum fth_status status = compare(gpus, format, fleet, &text, &error);
+        failed = has_failed();
+        fail_from(0, false);
+        if (status == FTH_OK)
+            assert_string_equal(text, expected);
+        else if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY)
+            fail_msg("%s, allocation %zu: status %d: %s", format, number, status, error.cause);
+        fth_free(text);
+    }
+    assert_true(number > 3);
+    fth_free(expected);
+}
+
+/* A description with caches that share storage, whose paragraph is shown once, and with findings
+ * about the L2. */
+static const char description[] =
+    "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\", \"sms\": 1}, \"elements\": {"
+    "\"l1\": {\"size_bytes\": 16384, \"line_bytes\": 128, \"sets\": 32, \"ways\": 4, "
+    "\"policy\": \"lru\", \"shared_with\": [\"texture\"]}, "
+    "\"texture\": {\"size_bytes\": 16384, \"line_bytes\": 128, \"sets\": 32, \"ways\": 4, "
+    "\"policy\": \"lru\", \"shared_with\": [\"l1\"]}, "
+    "\"l2\": {\"size_bytes\": 65536, \"prefetched_part\": 0.5, \"periodic\": \"yes\", "
+    "\"unknown\": {\"line_bytes\": \"a reason\"}}}}";
+
+/* Writes the description in a format, or as the text of 'fathom dissect'. */
+static enum fth_status write_gpu(const struct fth_gpu *gpu, const char *format, char **text,
+                                 struct fth_error *error)
+{
+    const struct fth_report_options options = FTH_REPORT_OPTIONS(.utf8 = true);
+    size_t size = 0;
+    return strcmp(format, "dissection") == 0
+               ? fth_report_dissection(gpu, &options, text, &size, error)
+               : fth_report_gpu(format, gpu, &options, text, &size, error);
+}
+
+/* Writes a description. Each time, one allocation fails, as above. */
+static void describe_without_memory(const struct fth_gpu *gpu, const char *format)
+{
+    char *expected = NULL;
+    size_t number = 0;
+    fail_from(0, false);
+    assert_int_equal(write_gpu(gpu, format, &expected, NULL), FTH_OK);
+    for (bool failed = true; failed;) {
+        char *text = NULL;
+        struct fth_error error = NO_ERROR;
+        fail_from(++number, false);
+        const enum fth_status status = write_gpu(gpu, format, &text, &error);
+        failed = has_failed();
+        fail_from(0, false);
+        if (status == FTH_OK)
+            assert_string_equal(text, expected);
+        else if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY)
+            fail_msg("%s, allocation %zu: status %d: %s", format, number, status, error.cause);
+        fth_free(text);
+    }
+    fth_free(expected);
+}
+
+static void descriptions_need_every_allocation(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"text", "json", "csv", "hwloc", "mt4g", "dissection"};
+    struct fth_gpu *gpu = NULL;
+    fail_from(0, false);
+    assert_int_equal(fth_gpu_read_text("test", description, strlen(description), NULL, &gpu, NULL),
+                     FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(formats); i++)
+        describe_without_memory(gpu, formats[i]);
+    fth_gpu_destroy(gpu);
+}
+
+static void comparisons_need_every_allocation(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"text", "json", "csv"};
+    struct fth_gpu *gpus[2] = {NULL, NULL};
+    assert_int_equal(
+        fth_gpu_read_file(FTH_SOURCE_ROOT "/data/gpus/gt740m.json", NULL, &gpus[0], NULL), FTH_OK);
+    assert_int_equal(
+        fth_gpu_read_file(FTH_SOURCE_ROOT "/data/gpus/gf840m.json", NULL, &gpus[1], NULL), FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(formats); i++)
+        for (int fleet = 0; fleet < 2; fleet++)
+            compare_without_memory((const struct fth_gpu *const *)gpus, formats[i], fleet);
+    fth_gpu_destroy(gpus[0]);
+    fth_gpu_destroy(gpus[1]);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_need_every_allocation),
+        cmocka_unit_test(descriptions_need_every_allocation),
+        cmocka_unit_test(comparisons_need_every_allocation),
     };
     return cmocka_run_group_tests_name("report_memory", tests, enter_folder, leave_folder);
 }

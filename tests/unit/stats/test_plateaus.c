@@ -213,6 +213,76 @@ static void clusters_do_not_depend_on_order(void **state)
     assert_int_equal(again.count, 1);
 }
 
+/* The same samples with and without a large number added, as times of a clock have. */
+static void plateaus_far_from_zero_are_found(void **state)
+{
+    (void)state;
+    static const double origins[] = {0, 1e9};
+    const struct fth_cluster_options options = {.min_gap_relative = 1e-9};
+    for (size_t at = 0; at < FTH_COUNT(origins); at++) {
+        struct fth_rng rng;
+        fth_rng_init(&rng, 9);
+        double samples[600];
+        for (size_t i = 0; i < FTH_COUNT(samples); i++)
+            samples[i] = origins[at] + (double)(i % 3) * 30 + jitter(&rng, 3);
+        struct fth_clusters clusters;
+        assert_int_equal(fth_cluster_f64(samples, 600, &options, &clusters, NULL), FTH_OK);
+        assert_int_equal(clusters.count, 3);
+        for (size_t i = 0; i < 3; i++) {
+            assert_int_equal(clusters.items[i].count, 200);
+            assert_near(clusters.items[i].median, origins[at] + (double)i * 30, 1);
+        }
+    }
+}
+
+/* Two levels without noise, of `count` samples each. They are separate if the gap is at least the
+ * minimum: 2 cycles, or 2 % of the lower level. A level without noise counts as 1 cycle wide, half
+ * the minimum gap. Small groups need a wider gap: of 6 samples, 0.5 + (8 / 6)² = 2.28 times the
+ * width. */
+static void levels_are_separate_from_the_minimum_gap_on(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t count;
+        double low, high;
+        size_t plateaus;
+    } rows[] = {{100, 32, 33, 1},     {100, 32, 33.9, 1}, {100, 32, 34, 2},  {100, 200, 203, 1},
+                {100, 200, 203.9, 1}, {100, 200, 204, 2}, {6, 32, 34.27, 1}, {6, 32, 34.28, 2}};
+    for (size_t row = 0; row < FTH_COUNT(rows); row++) {
+        double samples[200];
+        for (size_t i = 0; i < 2 * rows[row].count; i++)
+            samples[i] = i % 2 ? rows[row].low : rows[row].high;
+        struct fth_clusters clusters;
+        assert_int_equal(fth_cluster_f64(samples, 2 * rows[row].count, NULL, &clusters, NULL),
+                         FTH_OK);
+        if (clusters.count != rows[row].plateaus)
+            fail_msg("row %zu: %zu plateaus", row, clusters.count);
+        if (clusters.count == 2)
+            assert_near(clusters.thresholds[0], (rows[row].low + rows[row].high) / 2, 1e-12);
+    }
+}
+
+/* A sample above the fence belongs to no plateau; a sample at a threshold belongs to the lower one.
+ */
+static void samples_belong_to_a_plateau_or_to_none(void **state)
+{
+    (void)state;
+    double samples[201];
+    for (size_t i = 0; i < 200; i++)
+        samples[i] = i % 2 ? 32 : 280;
+    samples[200] = 5000;
+    struct fth_clusters clusters;
+    assert_int_equal(fth_cluster_f64(samples, 201, NULL, &clusters, NULL), FTH_OK);
+    assert_int_equal(clusters.count, 2);
+    assert_int_equal(clusters.outliers, 1);
+    assert_near(clusters.fence, 280 + 248, 1e-12);
+    assert_int_equal(fth_cluster_of(&clusters, 0), 0);
+    assert_int_equal(fth_cluster_of(&clusters, clusters.thresholds[0]), 0);
+    assert_int_equal(fth_cluster_of(&clusters, clusters.thresholds[0] + 1), 1);
+    assert_int_equal(fth_cluster_of(&clusters, clusters.fence), 1);
+    assert_int_equal(fth_cluster_of(&clusters, clusters.fence + 1), 2);
+}
+
 /* ---- change.c ---- */
 
 /* Sum of squared deviations from the mean of series[from] … series[to - 1]. */
@@ -388,6 +458,9 @@ int main(void)
         cmocka_unit_test(does_not_split_a_single_mode),
         cmocka_unit_test(splits_modes_only_at_empty_valleys),
         cmocka_unit_test(clusters_do_not_depend_on_order),
+        cmocka_unit_test(plateaus_far_from_zero_are_found),
+        cmocka_unit_test(levels_are_separate_from_the_minimum_gap_on),
+        cmocka_unit_test(samples_belong_to_a_plateau_or_to_none),
         cmocka_unit_test(finds_the_optimal_partition),
         cmocka_unit_test(finds_all_changes_between_plateaus),
         cmocka_unit_test(finds_no_changes_in_flat_series),

@@ -196,7 +196,12 @@ static void limit_distribution_matches_smirnovs_table(void **state)
         assert_int_equal(fth_ks_test(a, 310, b, 310, &exact, NULL), FTH_OK);
         assert_int_equal(fth_ks_test(a, 400, b, 400, &limit, NULL), FTH_OK);
         assert_true(exact.exact && !limit.exact);
-        double root = sqrt(155.0);
+        /* The factor is that of M. A. Stephens, "Use of the Kolmogorov-Smirnov, Cramér-Von Mises
+         * and Related Statistics Without Extensive Tables", JRSS B 32 (1970): 0.12 and 0.11 / root.
+         */
+        double root = sqrt(200.0);
+        assert_near(limit.p, fth_kolmogorov_tail((root + 0.12 + 0.11 / root) * limit.d), 1e-12);
+        root = sqrt(155.0);
         assert_near(fth_kolmogorov_tail((root + 0.12 + 0.11 / root) * exact.d), exact.p,
                     0.1 * exact.p + 1e-3);
     }
@@ -301,14 +306,15 @@ static void nearest_class_has_the_smallest_distance(void **state)
  * all examples 10. In the second row, the unit is the standard deviation within the classes,
  * sqrt((1 + 1 + 4 + 4) / 2), and the weights are 3 and 1. The second feature is equal everywhere
  * and adds nothing, so the squared distance is three quarters of that of the first feature. It is
- * all of it where the second feature is unknown. In the last row, the only example has the minimum
+ * all of it where the second feature is unknown. An example whose feature is unknown changes
+ * nothing. In the last row, the only example has the minimum
  * unit, 0.05 % of its value. */
 static void distances_match_values_computed_by_hand(void **state)
 {
     (void)state;
     static const struct {
         double examples[8];
-        size_t labels[4], count, features, classes;
+        size_t labels[5], count, features, classes;
         double weights[2], vector[2];
         double distances[2];
     } rows[] = {
@@ -328,6 +334,14 @@ static void distances_match_values_computed_by_hand(void **state)
          2,
          {3, 1},
          {12, NAN},
+         {0.894427190999916, 8.049844718999243}},
+        {{9, NAN, 11, 28, 32},
+         {0, 0, 0, 1, 1},
+         5,
+         1,
+         2,
+         {1},
+         {12},
          {0.894427190999916, 8.049844718999243}},
         {{200}, {0}, 1, 1, 1, {1}, {206}, {60}},
     };
@@ -449,9 +463,46 @@ static void clean_mean_excludes_disturbed_samples(void **state)
     assert_int_equal(fth_clean_mean_u32(same, 0, &mean, NULL), FTH_INVALID);
 }
 
+/* The median is 100 and the MAD 10: samples up to 30 away are in the core. With a MAD of 0, those
+ * up to 2 away are. */
+static void core_mean_includes_samples_near_the_median(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t samples[7];
+        double mean;
+    } rows[] = {
+        {{80, 90, 90, 100, 110, 110, 130}, 710.0 / 7},
+        {{80, 90, 90, 100, 110, 110, 131}, 580.0 / 6},
+        {{70, 90, 90, 100, 110, 110, 120}, 690.0 / 7},
+        {{69, 90, 90, 100, 110, 110, 120}, 620.0 / 6},
+        {{98, 100, 100, 100, 100, 100, 102}, 100},
+        {{97, 100, 100, 100, 100, 100, 102}, 602.0 / 6},
+        {{98, 100, 100, 100, 100, 100, 103}, 598.0 / 6},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        double mean = 0;
+        assert_int_equal(fth_core_mean_u32(rows[i].samples, 7, &mean, NULL), FTH_OK);
+        assert_near(mean, rows[i].mean, 1e-12);
+    }
+}
+
+/* The size of the sorted copy would overflow. */
+static void too_many_samples_need_too_much_memory(void **state)
+{
+    (void)state;
+    const uint32_t sample = 1;
+    struct fth_summary summary;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_summary_u32(&sample, SIZE_MAX / 16 + 1, &summary, &error), FTH_NO_MEMORY);
+    assert_string_equal(error.operation, "summarise samples");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(core_mean_includes_samples_near_the_median),
+        cmocka_unit_test(too_many_samples_need_too_much_memory),
         cmocka_unit_test(clean_mean_excludes_disturbed_samples),
         cmocka_unit_test(sort_agrees_with_qsort),
         cmocka_unit_test(summaries_match_hand_computed_values),

@@ -7,6 +7,7 @@
 #include "store/store.h"
 
 static const char path[] = "store.db";
+static const struct fth_store_options creating = FTH_STORE_OPTIONS(.create = true);
 
 /* ---- made-up fingerprints ---- */
 
@@ -45,7 +46,7 @@ static inline struct fth_store *open_store(void)
 {
     struct fth_store *store = NULL;
     struct fth_error error = NO_ERROR;
-    if (fth_store_open(path, true, &store, &error) != FTH_OK)
+    if (fth_store_open(path, &creating, &store, &error) != FTH_OK)
         fail_msg("%s", error.cause);
     return store;
 }

@@ -117,11 +117,12 @@ static void add_accuracy(void *user, const struct fth_enrolled *enrolled)
 static void cards_of_one_model_are_identified(void **state)
 {
     (void)state;
+    static const struct fth_store_options creating = FTH_STORE_OPTIONS(.create = true);
     struct fth_store *store = NULL;
     struct card cards[CARDS + UNENROLLED_CARDS];
     for (unsigned i = 0; i < CARDS + UNENROLLED_CARDS; i++)
         cards[i] = make_card(i);
-    assert_int_equal(fth_store_open("cards.db", true, &store, NULL), FTH_OK);
+    assert_int_equal(fth_store_open("cards.db", &creating, &store, NULL), FTH_OK);
     enroll_all(store, cards);
 
     unsigned right = 0, wrong = 0;

@@ -1,6 +1,9 @@
 /* Tests of store/: enrolment, identification, export and import with made-up fingerprints. */
 #include "made_up.h"
 
+#include <errno.h>
+#include <limits.h>
+
 /* ---- enrolling and forgetting ---- */
 
 static void check_enrolled(void *user, const struct fth_enrolled *enrolled)
@@ -20,7 +23,7 @@ static void enrolled_runs_are_stored_and_can_be_forgotten(void **state)
     (void)state;
     struct fth_error error = NO_ERROR;
     struct fth_store *store = NULL;
-    assert_int_equal(fth_store_open(path, false, &store, &error), FTH_NOT_FOUND);
+    assert_int_equal(fth_store_open(path, NULL, &store, &error), FTH_NOT_FOUND);
     assert_contains(error.cause, "does not exist yet");
     assert_int_equal(file_count(), 0);
 
@@ -120,13 +123,21 @@ static void default_path_follows_the_xdg_specification(void **state)
         if (rows[i].path)
             assert_string_equal(found, rows[i].path);
     }
+    /* The path must fit, with the NUL. */
+    char fit[sizeof "/d/fathom/fingerprints.db"];
+    struct fth_error error = NO_ERROR;
+    setenv("XDG_DATA_HOME", "/d", 1);
+    assert_int_equal(fth_store_default_path(fit, sizeof fit, NULL), FTH_OK);
+    assert_string_equal(fit, "/d/fathom/fingerprints.db");
+    assert_int_equal(fth_store_default_path(fit, sizeof fit - 1, &error), FTH_INVALID);
+    assert_contains(error.cause, "the path is too long");
     /* Opening the default store creates its folders. */
     struct fth_store *store = NULL;
     char data[256];
     assert_non_null(getcwd(data, sizeof data));
     setenv("XDG_DATA_HOME", data, 1);
-    assert_int_equal(fth_store_open(NULL, false, &store, NULL), FTH_NOT_FOUND);
-    assert_int_equal(fth_store_open(NULL, true, &store, NULL), FTH_OK);
+    assert_int_equal(fth_store_open(NULL, NULL, &store, NULL), FTH_NOT_FOUND);
+    assert_int_equal(fth_store_open(NULL, &creating, &store, NULL), FTH_OK);
     assert_int_equal(access("fathom/fingerprints.db", F_OK), 0);
     assert_contains(fth_store_path(store), "/fathom/fingerprints.db");
     fth_store_close(store);
@@ -136,6 +147,24 @@ static void default_path_follows_the_xdg_specification(void **state)
     if (home)
         setenv("HOME", home, 1);
     free(home);
+}
+
+static void paths_that_are_too_long_are_refused(void **state)
+{
+    (void)state;
+    char name[PATH_MAX];
+    struct fth_store *store = NULL;
+    struct fth_error error = NO_ERROR;
+    memset(name, 'x', sizeof name);
+    name[PATH_MAX - 2] = '\0';
+    assert_int_equal(fth_store_open(name, NULL, &store, &error), FTH_INVALID);
+    assert_contains(error.cause, "the path is empty or too long");
+    name[PATH_MAX - 3] = '\0';
+    error = NO_ERROR;
+    assert_int_equal(fth_store_open(name, NULL, &store, &error), FTH_NOT_FOUND);
+    assert_contains(error.cause, strerror(ENAMETOOLONG));
+    error = NO_ERROR;
+    assert_int_equal(fth_store_open(name, &creating, &store, &error), FTH_IO);
 }
 
 /* ---- identification ---- */
@@ -226,29 +255,32 @@ static void keep_enrolled(void *user, const struct fth_enrolled *enrolled)
     *target = *enrolled;
 }
 
-/* a and b can be distinguished. c has a single run and a number of features that no other GPU has,
- * so its run cannot be identified when it is left out. */
+/* a and b can be distinguished. c has two runs, each with a number of features that no other run
+ * has, so they cannot be identified when they are left out. */
 static void leave_one_out_counts_right_wrong_and_refused_runs(void **state)
 {
     (void)state;
     struct fth_store *store = open_store();
     assert_int_equal(enroll(store, "a", 1, 9, NULL), FTH_OK);
     assert_int_equal(enroll(store, "b", 1.02, 9, NULL), FTH_OK);
-    struct fth_fingerprint *fingerprint = make_fingerprint(1, 0, 1, FEATURES + 1);
-    assert_int_equal(fth_store_enroll(store, "c", fingerprint, NULL, NULL), FTH_OK);
-    fth_fingerprint_destroy(fingerprint);
+    for (size_t i = 1; i <= 2; i++) {
+        struct fth_fingerprint *fingerprint = make_fingerprint(1, 0, 1, FEATURES + i);
+        assert_int_equal(fth_store_enroll(store, "c", fingerprint, NULL, NULL), FTH_OK);
+        fth_fingerprint_destroy(fingerprint);
+    }
     struct fth_enrolled all[3] = {{.runs = 0}};
     assert_int_equal(fth_store_list(store, true, keep_enrolled, all, NULL), FTH_OK);
     assert_int_equal(all[0].right, 9);
     assert_int_equal(all[1].right, 9);
-    assert_int_equal(all[2].refused, 1);
+    assert_int_equal(all[2].refused, 2);
     assert_int_equal(all[0].wrong + all[1].wrong + all[2].wrong, 0);
 
-    /* A run of GPU a that is enrolled as b is counted as wrong. */
-    assert_int_equal(enroll(store, "b", 1, 1, NULL), FTH_OK);
+    /* Runs of GPU a that are enrolled as b are counted as wrong. */
+    assert_int_equal(enroll(store, "b", 1, 2, NULL), FTH_OK);
     assert_int_equal(fth_store_list(store, true, keep_enrolled, all, NULL), FTH_OK);
-    assert_int_equal(all[1].runs, 10);
-    assert_int_equal(all[1].wrong, 1);
+    assert_int_equal(all[1].runs, 11);
+    assert_int_equal(all[1].wrong, 2);
+    assert_int_equal(all[1].right + all[1].refused, 9);
     fth_store_close(store);
 }
 
@@ -269,7 +301,7 @@ static void exported_runs_can_be_imported(void **state)
     assert_int_equal(fth_store_export(store, &text, &size, NULL), FTH_OK);
     write_plain("export.json", text, size);
 
-    assert_int_equal(fth_store_open("other.db", true, &other, NULL), FTH_OK);
+    assert_int_equal(fth_store_open("other.db", &creating, &other, NULL), FTH_OK);
     assert_int_equal(fth_store_import(other, "export.json", &added, NULL), FTH_OK);
     assert_int_equal(added, 5);
     assert_int_equal(fth_store_export(other, &again, &again_size, NULL), FTH_OK);
@@ -284,6 +316,52 @@ static void exported_runs_can_be_imported(void **state)
     fth_free(again);
     unlink("other.db");
     unlink("export.json");
+}
+
+/* A run that an import would refuse is refused when it is stored, and when it is exported. */
+static void times_before_1970_and_after_9999_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t time;
+        enum fth_status status;
+    } rows[] = {{INT64_MIN, FTH_INVALID},
+                {-1, FTH_INVALID},
+                {0, FTH_OK},
+                {FTH_MAX_TIME, FTH_OK},
+                {FTH_MAX_TIME + 1, FTH_INVALID},
+                {INT64_MAX, FTH_INVALID}};
+    struct fth_store *store = open_store();
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_fingerprint *fingerprint = make_fingerprint(1, 0.002, 1, FEATURES);
+        struct fth_error error = NO_ERROR;
+        char name[16], text[24];
+        snprintf(name, sizeof name, "clock-%zu", i);
+        fingerprint->runs.items[0].time = rows[i].time;
+        assert_int_equal(fth_store_enroll(store, name, fingerprint, NULL, &error), rows[i].status);
+        assert_int_equal(fth_time_check(rows[i].time, "x", "y", NULL), rows[i].status);
+        if (rows[i].status != FTH_OK)
+            assert_contains(error.cause, "before 1970 or after 9999; set the clock");
+        fth_time_write(rows[i].time, text);
+        if (rows[i].status == FTH_OK)
+            assert_string_equal(text,
+                                rows[i].time ? "9999-12-31T23:59:59Z" : "1970-01-01T00:00:00Z");
+        fth_fingerprint_destroy(fingerprint);
+    }
+    char *document = NULL;
+    size_t size, added = 0;
+    struct fth_store *other = NULL;
+    assert_int_equal(fth_store_export(store, &document, &size, NULL), FTH_OK);
+    write_plain("export.json", document, size);
+    assert_int_equal(fth_store_open("other.db", &creating, &other, NULL), FTH_OK);
+    assert_int_equal(fth_store_import(other, "export.json", &added, NULL), FTH_OK);
+    assert_int_equal(added, 2);
+    fth_free(document);
+    fth_store_close(other);
+    fth_store_close(store);
+    unlink("other.db");
+    unlink("export.json");
+    unlink(path);
 }
 
 /* The beginning of a document with one valid run. */
@@ -308,7 +386,8 @@ static void invalid_documents_are_refused_completely(void **state)
         {RUN_BEFORE "{\"name\": \"\"}]}", "runs[1].name: must be 1 to 64 bytes"},
         {RUN_BEFORE "{\"name\": \"b\"}]}", "runs[1].key: is missing"},
         {RUN_BEFORE "{\"name\": \"b\", \"key\": \"1\"}]}", "runs[1].key"},
-        {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": -1}]}", "runs[1].time"},
+        {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": -1}]}",
+         "runs[1].time: must be a whole number of seconds within the years 1970 to 9999"},
         {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": 1, \"version\": 1.5}]}",
          "runs[1].version"},
         {RUN_BEFORE "{\"name\": \"b\", \"key\": \"00000002\", \"time\": 1, \"version\": 1, "
@@ -342,10 +421,12 @@ int main(void)
         TEST(invalid_names_are_refused),
         TEST(a_name_belongs_to_one_gpu),
         TEST(default_path_follows_the_xdg_specification),
+        TEST(paths_that_are_too_long_are_refused),
         TEST(the_nearest_gpu_is_identified_and_unknown_gpus_are_not),
         TEST(one_run_per_gpu_is_too_few),
         TEST(leave_one_out_counts_right_wrong_and_refused_runs),
         TEST(exported_runs_can_be_imported),
+        TEST(times_before_1970_and_after_9999_are_refused),
         TEST(invalid_documents_are_refused_completely),
     };
     return cmocka_run_group_tests_name("store", tests, enter_folder, leave_folder);

@@ -15,7 +15,9 @@
 static struct fth_buffer read_content(const char *file)
 {
     struct fth_buffer content = {0};
-    assert_int_equal(fth_file_read(file, 64 << 20, &content, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read(file, FTH_FILE_LIMIT("a file of the test", 64 << 20), &content, NULL),
+        FTH_OK);
     return content;
 }
 
@@ -29,6 +31,14 @@ static void run_sql(const char *file, const char *sql)
     sqlite3_close(database);
 }
 
+static off_t file_size(const char *file)
+{
+    struct stat info;
+    return stat(file, &info) == 0 ? info.st_size : -1;
+}
+
+static const struct fth_store_options reading = FTH_STORE_OPTIONS(.read_only = true);
+
 /* Opening the store must fail with that cause and must not change the file. */
 static void assert_refused(enum fth_status expected, const char *cause)
 {
@@ -36,7 +46,7 @@ static void assert_refused(enum fth_status expected, const char *cause)
     struct fth_error error = NO_ERROR;
     struct fth_buffer before = read_content(path);
     const size_t files = file_count();
-    assert_int_equal(fth_store_open(path, true, &store, &error), expected);
+    assert_int_equal(fth_store_open(path, &creating, &store, &error), expected);
     assert_null(store);
     assert_contains(error.cause, cause);
     struct fth_buffer after = read_content(path);
@@ -62,9 +72,12 @@ static const char version_1[] =
 static void stores_of_version_1_are_upgraded(void **state)
 {
     (void)state;
+    /* Also if the store is only read: otherwise each export would have other keys. */
     run_sql(path, version_1);
     struct fth_store *store = NULL;
-    assert_int_equal(fth_store_open(path, false, &store, NULL), FTH_OK);
+    assert_int_equal(fth_store_open(path, &reading, &store, NULL), FTH_OK);
+    assert_int_equal(enroll(store, "new", 1, 2, NULL), FTH_INVALID);
+    assert_int_equal(fth_store_begin(store, "test", NULL), FTH_INVALID);
     struct fth_runs runs = {.items = NULL};
     assert_int_equal(fth_store_read(store, "read", &runs, NULL), FTH_OK);
     assert_int_equal(runs.count, 3);
@@ -79,6 +92,8 @@ static void stores_of_version_1_are_upgraded(void **state)
         assert_string_not_equal(runs.items[i].key, runs.items[(i + 1) % 3].key);
     }
     fth_runs_fini(&runs);
+    fth_store_close(store);
+    assert_int_equal(fth_store_open(path, NULL, &store, NULL), FTH_OK);
     assert_int_equal(enroll(store, "new", 1, 2, NULL), FTH_OK);
     fth_store_close(store);
     /* The upgrade happened once; opening the store again finds the same runs. */
@@ -179,13 +194,14 @@ static void other_files_are_refused_and_not_changed(void **state)
     fth_store_close(store);
 
     struct fth_error error = NO_ERROR;
-    assert_int_equal(fth_store_open("no/such/folder/x.db", true, &store, &error), FTH_IO);
+    assert_int_equal(fth_store_open("no/such/folder/x.db", &creating, &store, &error), FTH_IO);
     assert_contains(error.cause, "No such file or directory");
     error = NO_ERROR;
-    assert_int_equal(fth_store_open(".", true, &store, &error), FTH_IO);
-    assert_int_equal(fth_store_open("", true, &store, NULL), FTH_INVALID);
+    assert_int_equal(fth_store_open(".", &creating, &store, &error), FTH_INVALID);
+    assert_contains(error.cause, "it is a folder, not a regular file");
+    assert_int_equal(fth_store_open("", &creating, &store, NULL), FTH_INVALID);
     /* The special names of SQLite are ordinary file names here. */
-    assert_int_equal(fth_store_open(":memory:", false, &store, NULL), FTH_NOT_FOUND);
+    assert_int_equal(fth_store_open(":memory:", NULL, &store, NULL), FTH_NOT_FOUND);
 }
 
 static void damaged_files_are_refused(void **state)
@@ -238,7 +254,7 @@ static int enroll_forever(int pipe_end)
 {
     struct fth_store *store = NULL;
     for (;;) {
-        if (fth_store_open(path, true, &store, NULL) != FTH_OK)
+        if (fth_store_open(path, &creating, &store, NULL) != FTH_OK)
             return 1;
         for (int i = 0; i < 3; i++)
             if (enroll(store, "a", 1, 3, NULL) != FTH_OK || write(pipe_end, "x", 1) != 1)
@@ -279,7 +295,13 @@ static void sigkill_leaves_only_complete_enrolments(void **state)
             acknowledged += (size_t)got;
         close(ends[0]);
         journals += access("store.db-journal", F_OK) == 0;
-        struct fth_store *store = open_store();
+        /* Reading undoes an interrupted enrolment, too. */
+        struct fth_store *store = NULL;
+        const bool exists = access(path, F_OK) == 0 && file_size(path) > 0;
+        if (i % 2 == 0 || !exists)
+            store = open_store();
+        else
+            assert_int_equal(fth_store_open(path, &reading, &store, NULL), FTH_OK);
         const size_t runs = count_runs(store, "a");
         if (runs % 3 || runs / 3 < acknowledged || runs / 3 > acknowledged + (size_t)i + 1)
             fail_msg("%zu runs after %zu acknowledged enrolments", runs, acknowledged);
@@ -293,7 +315,7 @@ static void sigkill_leaves_only_complete_enrolments(void **state)
 static int enroll_often(int writer)
 {
     struct fth_store *store = NULL;
-    if (fth_store_open(path, true, &store, NULL) != FTH_OK)
+    if (fth_store_open(path, &creating, &store, NULL) != FTH_OK)
         return 1;
     for (int i = 0; i < 25; i++)
         if (enroll(store, i % 2 ? "shared" : writer ? "one" : "two", 1, 2, NULL) != FTH_OK)
@@ -331,8 +353,52 @@ static void a_locked_store_is_reported_after_the_timeout(void **state)
     assert_int_equal(count_runs(store, NULL), 2);
     assert_int_equal(fth_store_end(other, "keep", FTH_OK, NULL), FTH_OK);
     assert_int_equal(enroll(store, "a", 1, 2, NULL), FTH_OK);
-    fth_store_close(other);
     fth_store_close(store);
+
+    /* Nobody can read while a process writes to the file. */
+    static const struct fth_store_options ways[] = {
+        FTH_STORE_OPTIONS(.read_only = true, .wait_ms = 30), FTH_STORE_OPTIONS(.wait_ms = 30),
+        FTH_STORE_OPTIONS(.create = true, .wait_ms = 30)};
+    assert_int_equal(fth_store_run(other, "keep", "BEGIN EXCLUSIVE", NULL), FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(ways); i++) {
+        error = NO_ERROR;
+        assert_int_equal(fth_store_open(path, &ways[i], &store, &error), FTH_UNAVAILABLE);
+        assert_contains(error.cause, "another process keeps it locked");
+    }
+    assert_int_equal(fth_store_end(other, "keep", FTH_OK, NULL), FTH_OK);
+    fth_store_close(other);
+}
+
+/* By default, a process waits for another one. */
+static int keep_locked(int pipe_end)
+{
+    struct fth_store *store = open_store();
+    if (fth_store_run(store, "keep", "BEGIN EXCLUSIVE", NULL) != FTH_OK ||
+        write(pipe_end, "x", 1) != 1)
+        return 1;
+    wait_us(300000);
+    if (fth_store_end(store, "keep", FTH_OK, NULL) != FTH_OK)
+        return 2;
+    fth_store_close(store);
+    return 0;
+}
+
+static void opening_waits_for_another_process(void **state)
+{
+    (void)state;
+    int ends[2];
+    char byte;
+    struct fth_store *store = NULL;
+    fth_store_close(open_store());
+    assert_int_equal(pipe(ends), 0);
+    const pid_t id = start_process(keep_locked, ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    assert_int_equal(fth_store_open(path, &reading, &store, NULL), FTH_OK);
+    assert_int_equal(store->wait_ms, 10000);
+    fth_store_close(store);
+    assert_int_equal(wait_for_exit(id), 0);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 /* ---- a full disk ---- */
@@ -347,7 +413,7 @@ static int enroll_until_full(int max_bytes)
     signal(SIGXFSZ, SIG_IGN);
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
         return 1;
-    enum fth_status status = fth_store_open(path, true, &store, &error);
+    enum fth_status status = fth_store_open(path, &creating, &store, &error);
     for (int i = 0; i < 100 && status == FTH_OK; i++)
         status = enroll(store, "a", 1, 5, &error);
     fth_store_close(store);
@@ -381,9 +447,12 @@ static int use_read_only_store(int runs)
     struct fth_error error = NO_ERROR;
     if (geteuid() == 0 && setuid(65534) != 0)
         return 1;
-    if (fth_store_open(path, false, &store, NULL) != FTH_OK)
+    if (fth_store_open(path, &reading, &store, NULL) != FTH_OK ||
+        count_runs(store, "a") != (size_t)runs)
         return 2;
-    if (count_runs(store, "a") != (size_t)runs)
+    fth_store_close(store);
+    if (fth_store_open(path, NULL, &store, NULL) != FTH_OK ||
+        count_runs(store, "a") != (size_t)runs)
         return 3;
     if (enroll(store, "a", 1, 5, &error) != FTH_IO ||
         !strstr(error.cause, "the file is not writable"))
@@ -403,6 +472,117 @@ static void read_only_stores_can_be_read(void **state)
     assert_int_equal(wait_for_exit(start_process(use_read_only_store, 5)), 0);
 }
 
+/* As a user without permission to write to the folder: the store can be read, but not changed.
+ * Returns 0 if the error is the expected one. */
+static int use_read_only_folder(int runs)
+{
+    struct fth_store *store = NULL;
+    struct fth_error error = NO_ERROR;
+    if (geteuid() == 0 && setuid(65534) != 0)
+        return 1;
+    if (fth_store_open(path, &reading, &store, NULL) != FTH_OK ||
+        count_runs(store, "a") != (size_t)runs)
+        return 2;
+    fth_store_close(store);
+    if (fth_store_open(path, NULL, &store, NULL) != FTH_OK ||
+        enroll(store, "a", 1, 5, &error) != FTH_IO)
+        return 3;
+    fth_store_close(store);
+    return !strstr(error.cause, "its folder is not writable, which a change requires");
+}
+
+/* Opens the store as a user without permission to write. Returns 0 if this fails with the cause of
+ * this index, whether the store is opened for reading or for writing. */
+static int fail_to_open(int cause)
+{
+    static const char *const causes[] = {
+        "an interrupted change must be undone first, but the file is not writable",
+        "the file is not writable"};
+    const struct fth_store_options *const ways[] = {NULL, &reading};
+    if (geteuid() == 0 && setuid(65534) != 0)
+        return 1;
+    for (size_t i = 0; i < FTH_COUNT(ways); i++) {
+        struct fth_store *store = NULL;
+        struct fth_error error = NO_ERROR;
+        if (fth_store_open(path, ways[i], &store, &error) != FTH_IO ||
+            !strstr(error.cause, causes[cause]))
+            return 2;
+    }
+    return 0;
+}
+
+/* Dies in the middle of a change, so that a journal is left behind. Without synchronisation, SQLite
+ * writes the beginning of the journal at once. */
+static int die_while_forgetting(int argument)
+{
+    struct fth_store *store = open_store();
+    (void)argument;
+    return fth_store_run(store, "test", "PRAGMA synchronous = OFF", NULL) != FTH_OK ||
+           fth_store_begin(store, "test", NULL) != FTH_OK ||
+           fth_store_run(store, "test", "DELETE FROM gpu", NULL) != FTH_OK;
+}
+
+static void folders_and_files_without_permission_are_reported(void **state)
+{
+    (void)state;
+    struct fth_store *store = open_store();
+    assert_int_equal(enroll(store, "a", 1, 5, NULL), FTH_OK);
+    fth_store_close(store);
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_int_equal(chmod(".", 0755), 0);
+    if (geteuid() != 0)
+        assert_int_equal(chmod(".", 0555), 0);
+    assert_int_equal(wait_for_exit(start_process(use_read_only_folder, 5)), 0);
+    assert_int_equal(chmod(".", 0755), 0);
+    assert_int_equal(wait_for_exit(start_process(die_while_forgetting, 0)), 0);
+    assert_int_equal(access("store.db-journal", F_OK), 0);
+    assert_int_equal(chmod("store.db-journal", 0444), 0);
+    assert_int_equal(chmod(path, 0444), 0);
+    assert_int_equal(wait_for_exit(start_process(fail_to_open, 0)), 0);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_int_equal(fth_store_open(path, &reading, &store, NULL), FTH_OK);
+    assert_int_equal(count_runs(store, "a"), 5);
+    assert_int_equal(access("store.db-journal", F_OK), -1);
+    fth_store_close(store);
+    /* A store of version 1 must be migrated. */
+    unlink(path);
+    run_sql(path, version_1);
+    assert_int_equal(chmod(path, 0444), 0);
+    assert_int_equal(wait_for_exit(start_process(fail_to_open, 1)), 0);
+}
+
+static void contradicting_options_are_refused(void **state)
+{
+    (void)state;
+    const struct fth_store_options both = FTH_STORE_OPTIONS(.create = true, .read_only = true);
+    const struct fth_store_options no_size = {.create = true};
+    struct fth_store *store = NULL;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_store_open(path, &both, &store, &error), FTH_INVALID);
+    assert_contains(error.cause, "'create' and 'read_only' exclude each other");
+    assert_int_equal(fth_store_open(path, &no_size, &store, NULL), FTH_INVALID);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+/* A time that cannot be imported, from a store of an older fathom or of another program. */
+static void a_time_that_cannot_be_imported_is_not_exported(void **state)
+{
+    (void)state;
+    struct fth_error error = NO_ERROR;
+    char *text = NULL;
+    size_t size;
+    struct fth_store *store = open_store();
+    assert_int_equal(enroll(store, "old", 1, 2, NULL), FTH_OK);
+    fth_store_close(store);
+    run_sql(path, "UPDATE run SET time = -5");
+    store = open_store();
+    assert_int_equal(fth_store_export(store, &text, &size, &error), FTH_INVALID);
+    assert_contains(error.cause, "run 1: time: must be a whole number of seconds within the years "
+                                 "1970 to 9999");
+    assert_null(text);
+    fth_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,7 +594,11 @@ int main(void)
         TEST(two_processes_can_write_at_once),
         TEST(a_locked_store_is_reported_after_the_timeout),
         TEST(full_disk_loses_no_data),
+        TEST(opening_waits_for_another_process),
         TEST(read_only_stores_can_be_read),
+        TEST(folders_and_files_without_permission_are_reported),
+        TEST(contradicting_options_are_refused),
+        TEST(a_time_that_cannot_be_imported_is_not_exported),
     };
     return cmocka_run_group_tests_name("store_files", tests, enter_folder, leave_folder);
 }

@@ -234,7 +234,9 @@ static void traces_do_not_depend_on_the_number_of_threads(void **state)
         struct fth_launch *launch = read_workload("nw", "N=128");
         fth_trace_close(trace_launch(launch, paths[i], i ? 7 : 1));
         fth_launch_destroy(launch);
-        assert_int_equal(fth_file_read(paths[i], SIZE_MAX / 4, &contents[i], NULL), FTH_OK);
+        assert_int_equal(fth_file_read(paths[i], FTH_FILE_LIMIT("a file of the test", SIZE_MAX / 4),
+                                       &contents[i], NULL),
+                         FTH_OK);
     }
     assert_int_equal(contents[0].size, contents[1].size);
     assert_memory_equal(contents[0].data, contents[1].data, contents[0].size);
@@ -371,14 +373,22 @@ static void reads_back_what_was_written(void **state)
 
 /* ---- damaged files ---- */
 
+/* Returns the descriptor of a temporary file with these bytes. */
+static int file_of(const void *data, size_t size)
+{
+    int fd;
+    assert_int_equal(fth_temporary_open(&fd, NULL), FTH_OK);
+    assert_int_equal(pwrite(fd, data, size, 0), size);
+    return fd;
+}
+
 /* Reads all accesses of all launches. *count gets the number of accesses before the first error. */
-static enum fth_status read_all(const void *data, size_t size, size_t *count, bool *truncated,
-                                struct fth_error *error)
+static enum fth_status read_all(int fd, size_t *count, bool *truncated, struct fth_error *error)
 {
     struct fth_trace *trace;
     *count = 0;
     *truncated = false;
-    enum fth_status status = fth_trace_open_memory(data, size, &trace, error);
+    enum fth_status status = fth_trace_attach(fd, "damaged trace", &trace, error);
     if (status != FTH_OK)
         return status;
     *truncated = fth_trace_truncated(trace) != NULL;
@@ -398,6 +408,66 @@ static enum fth_status read_all(const void *data, size_t size, size_t *count, bo
     return status;
 }
 
+/* Reads all accesses of a file that has only the first `cut` bytes of `file`. */
+static enum fth_status read_cut(int fd, const struct fth_buffer *file, size_t cut, size_t *count,
+                                bool *truncated)
+{
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(pwrite(fd, file->data, cut, 0), cut);
+    return read_all(fd, count, truncated, NULL);
+}
+
+/* Copies a trace of one frame. The content of the frame is extended to `frame_bytes` bytes. */
+static void copy_with_frame(const char *from, const char *to, size_t frame_bytes)
+{
+    struct fth_atomic_file *file;
+    struct fth_container *container;
+    struct fth_container_writer *writer;
+    assert_int_equal(fth_atomic_open(to, &file, NULL), FTH_OK);
+    assert_int_equal(fth_container_create(file, &writer, NULL), FTH_OK);
+    assert_int_equal(fth_container_open(from, &container, NULL), FTH_OK);
+    uint32_t type = 0;
+    uint64_t index = 0;
+    for (uint64_t at = sizeof FTH_TRACE_MAGIC - 1, next; type != FTH_PART_INDEX; at = next) {
+        struct fth_buffer content = {0};
+        assert_int_equal(fth_container_get(container, at, &type, &content, &next, NULL), FTH_OK);
+        if (type == FTH_PART_FRAME)
+            fth_buffer_repeat(&content, "x", frame_bytes - content.size);
+        assert_int_equal(fth_container_put(writer, (enum fth_part)type, &content, &index, NULL),
+                         FTH_OK);
+        fth_buffer_fini(&content);
+    }
+    assert_int_equal(fth_container_commit(writer, index, NULL), FTH_OK);
+    fth_container_close(container);
+}
+
+/* A frame that expands to more than a writer makes could exhaust the memory, together with those of
+ * other runs. */
+static void frames_have_a_limit(void **state)
+{
+    (void)state;
+    static const char path[] = "a.trace";
+    static const size_t sizes[] = {8 << 20, (8 << 20) + 1};
+    struct example example = write_example(path, 40, 3);
+    for (size_t i = 0; i < FTH_COUNT(sizes); i++) {
+        struct fth_trace *trace;
+        struct fth_trace_cursor *cursor = NULL;
+        struct fth_error error = FTH_NO_ERROR;
+        copy_with_frame(path, "large.trace", sizes[i]);
+        if (fth_trace_open("large.trace", &trace, &error) != FTH_OK)
+            fail_with(&error);
+        const enum fth_status status =
+            fth_trace_cursor_open(trace, 0, 0, UINT64_MAX, &cursor, &error);
+        assert_int_equal(status, i ? FTH_INVALID : FTH_OK);
+        assert_string_equal(error.cause,
+                            i ? "a frame is larger than 8 MiB, the limit for frames" : "");
+        fth_trace_cursor_close(cursor);
+        fth_trace_close(trace);
+    }
+    unlink("large.trace");
+    free(example.accesses);
+}
+
 static void detects_every_flipped_bit(void **state)
 {
     (void)state;
@@ -406,22 +476,27 @@ static void detects_every_flipped_bit(void **state)
     bool truncated;
     struct example example = write_example(path, 40, 3);
     struct fth_buffer file = {0};
-    assert_int_equal(fth_file_read(path, SIZE_MAX / 4, &file, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read(path, FTH_FILE_LIMIT("a file of the test", SIZE_MAX / 4), &file, NULL),
+        FTH_OK);
     char *content = file.data;
     size_t size = file.size;
-    assert_int_equal(read_all(content, size, &count, &truncated, NULL), FTH_OK);
+    int fd = file_of(content, size);
+    assert_int_equal(read_all(fd, &count, &truncated, NULL), FTH_OK);
     assert_int_equal(count, example.count);
     assert_false(truncated);
     for (size_t bit = 0; bit < 8 * size; bit++) {
         struct fth_error error = FTH_NO_ERROR;
-        content[bit / 8] ^= (char)(1 << bit % 8);
-        enum fth_status status = read_all(content, size, &count, &truncated, &error);
+        const char flipped = (char)(content[bit / 8] ^ 1 << bit % 8);
+        assert_int_equal(pwrite(fd, &flipped, 1, (off_t)(bit / 8)), 1);
+        enum fth_status status = read_all(fd, &count, &truncated, &error);
         if (status == FTH_OK && !truncated)
             fail_msg("a flip of bit %zu (of %zu bytes) was not detected", bit, size);
         if (status != FTH_OK)
             assert_string_not_equal(error.cause, "");
-        content[bit / 8] ^= (char)(1 << bit % 8);
+        assert_int_equal(pwrite(fd, &content[bit / 8], 1, (off_t)(bit / 8)), 1);
     }
+    close(fd);
     fth_buffer_fini(&file);
     free(example.accesses);
 }
@@ -437,30 +512,34 @@ static void reads_the_whole_frames_of_truncated_files(void **state)
     struct example example = write_example(path, 20000, 4);
     struct fth_buffer file = {0};
     struct fth_container *container;
-    assert_int_equal(fth_file_read(path, SIZE_MAX / 4, &file, NULL), FTH_OK);
-    assert_int_equal(fth_container_open_memory(file.data, file.size, &container, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read(path, FTH_FILE_LIMIT("a file of the test", SIZE_MAX / 4), &file, NULL),
+        FTH_OK);
+    assert_int_equal(fth_container_open(path, &container, NULL), FTH_OK);
+    int fd = file_of("", 0);
     for (size_t cut = 0; cut < sizeof FTH_TRACE_MAGIC - 1; cut++)
-        assert_int_equal(read_all(file.data, cut, &count, &truncated, NULL), FTH_INVALID);
+        assert_int_equal(read_cut(fd, &file, cut, &count, &truncated), FTH_INVALID);
     uint32_t type = 0;
     for (uint64_t at = sizeof FTH_TRACE_MAGIC - 1, next; type != FTH_PART_INDEX; at = next) {
         assert_int_equal(fth_container_skip(container, at, &type, &next, NULL), FTH_OK);
         const uint64_t cuts[] = {at, at + 1, at + 12, (at + next) / 2, next - 1};
         for (size_t i = 0; i < FTH_COUNT(cuts); i++) {
-            assert_int_equal(read_all(file.data, cuts[i], &count, &truncated, NULL), FTH_OK);
+            assert_int_equal(read_cut(fd, &file, cuts[i], &count, &truncated), FTH_OK);
             assert_true(truncated);
             assert_int_equal(count, whole);
         }
         if (type == FTH_PART_FRAME)
             whole = ++frames < 3 ? 8192 * frames : example.count;
-        assert_int_equal(read_all(file.data, next, &count, &truncated, NULL), FTH_OK);
+        assert_int_equal(read_cut(fd, &file, next, &count, &truncated), FTH_OK);
         assert_int_equal(count, whole);
     }
     assert_int_equal(frames, 3);
     for (size_t cut = file.size - FTH_TRACE_TAIL_BYTES; cut < file.size; cut++) {
-        assert_int_equal(read_all(file.data, cut, &count, &truncated, NULL), FTH_OK);
+        assert_int_equal(read_cut(fd, &file, cut, &count, &truncated), FTH_OK);
         assert_true(truncated);
         assert_int_equal(count, example.count);
     }
+    close(fd);
     fth_container_close(container);
     fth_buffer_fini(&file);
     free(example.accesses);
@@ -499,6 +578,7 @@ int main(void)
         cmocka_unit_test(counts_atomics_and_shared_memory_accesses),
         cmocka_unit_test(traces_do_not_depend_on_the_number_of_threads),
         cmocka_unit_test(reads_back_what_was_written),
+        cmocka_unit_test(frames_have_a_limit),
         cmocka_unit_test(detects_every_flipped_bit),
         cmocka_unit_test(reads_the_whole_frames_of_truncated_files),
         cmocka_unit_test(a_failed_launch_leaves_no_trace_file),

@@ -67,6 +67,8 @@ static const char *const saxpy_arguments[] = {"i32:1000", "f32:2", "ptr:f32[1000
 static const struct fth_launch_options saxpy =
     FTH_LAUNCH_OPTIONS(.kernel = "saxpy", .grid = {4}, .block = {256}, .arguments = saxpy_arguments,
                        .argument_count = FTH_COUNT(saxpy_arguments));
+/* The launch file names a PTX file in another folder. */
+static const struct fth_launch_options any_file = FTH_LAUNCH_OPTIONS(.allow_files = true);
 static const char saxpy_launch[] =
     "{\"schema\": \"fathom-launch/1\", \"ptx\": \"" SAXPY "\","
     " \"buffers\": {\"x\": \"f32[1000]\", \"y\": \"f32[1000]\"}, \"sizes\": {\"N\": 1000},"
@@ -98,9 +100,10 @@ static void every_kind_of_input_gives_the_same_trace(void **state)
     struct fth_error error = FTH_NO_ERROR;
     check_saxpy(SAXPY, &saxpy, 1000);
     write_plain("launch", saxpy_launch, sizeof saxpy_launch - 1);
-    check_saxpy("launch", NULL, 1000);
+    check_saxpy("launch", &any_file, 1000);
     const char *const sizes[] = {"N=64"};
-    const struct fth_launch_options small = FTH_LAUNCH_OPTIONS(.sizes = sizes, .size_count = 1);
+    const struct fth_launch_options small =
+        FTH_LAUNCH_OPTIONS(.sizes = sizes, .size_count = 1, .allow_files = true);
     check_saxpy("launch", &small, 64);
     const struct fth_trace_options options =
         FTH_TRACE_OPTIONS(.launch = &saxpy, .output = "own", .traced = &launch);
@@ -122,7 +125,9 @@ static void pipes_are_inputs(void **state)
     const struct fth_trace_options options = FTH_TRACE_OPTIONS(.launch = &saxpy, .output = "own");
     assert_int_equal(fth_trace_obtain(SAXPY, &options, &trace, NULL), FTH_OK);
     fth_trace_close(trace);
-    assert_int_equal(fth_file_read("own", SIZE_MAX / 4, &own, NULL), FTH_OK);
+    assert_int_equal(
+        fth_file_read("own", FTH_FILE_LIMIT("a file of the test", SIZE_MAX / 4), &own, NULL),
+        FTH_OK);
     const struct {
         const char *text;
         size_t size;
@@ -134,7 +139,7 @@ static void pipes_are_inputs(void **state)
         assert_int_equal(write(ends[1], contents[i].text, contents[i].size), contents[i].size);
         close(ends[1]);
         snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
-        check_saxpy(path, NULL, 1000);
+        check_saxpy(path, &any_file, 1000);
         close(ends[0]);
     }
     fth_buffer_fini(&own);

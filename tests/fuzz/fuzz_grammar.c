@@ -1,0 +1,169 @@
+/* Fuzzes the PTX engine with modules that are mostly valid: the mutator (support/ptx_mutator.c)
+ * changes whole statements by the grammar of PTX. Any module must be rejected with a message of one
+ * line, or its kernels are executed twice for a limited number of instructions: without an
+ * observer, and with one that checks what it is notified of. Both runs must end with the same
+ * status, the same number of instructions and the same contents of memory. */
+#include "support/ptx_mutator.h"
+#include "ptx/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+
+/* The limits keep an execution in the range of a millisecond: kernels per module, instructions per
+ * warp, bytes of each of the buffers, bytes of the arguments, and bytes of shared, local and
+ * parameter memory and of variables. */
+enum {
+    MAX_KERNELS = 3,
+    MAX_INSTRUCTIONS = 2000,
+    BUFFERS = 2,
+    BUFFER_BYTES = 4096,
+    MAX_ARGUMENT_BYTES = 4096,
+    MAX_MEMORY_BYTES = 1 << 20
+};
+
+/* The results of a run. */
+struct outcome {
+    enum fth_status status;
+    struct fth_ptx_totals totals;
+    unsigned char contents[BUFFERS][BUFFER_BYTES];
+};
+
+/* ---- the observer ---- */
+
+struct watched {
+    const struct fth_ptx_machine *machine;
+    uint64_t issued;
+    bool access_follows; /* the last instruction must be followed by its access */
+};
+
+static bool on_issue(void *user, const struct fth_ptx_issue *issue)
+{
+    struct watched *watched = user;
+    const struct fth_ptx_operands *operands = issue->operands;
+    watched->issued++;
+    if (!issue->opcode || watched->access_follows ||
+        operands->read_count > FTH_COUNT(operands->reads) ||
+        operands->write_count > FTH_COUNT(operands->writes))
+        abort();
+    watched->access_follows = operands->accesses && issue->mask;
+    for (unsigned i = 0; i < operands->read_count; i++)
+        if (operands->reads[i] >= issue->operand_end - issue->operand_base)
+            abort();
+    for (unsigned i = 0; i < operands->write_count; i++)
+        if (operands->writes[i] >= issue->operand_end - issue->operand_base)
+            abort();
+    return true;
+}
+
+static bool on_access(void *user, const struct fth_ptx_access *access)
+{
+    struct watched *watched = user;
+    watched->access_follows = false;
+    if (!access->mask || access->space == FTH_SPACE_GENERIC || access->bytes == 0 ||
+        access->bytes > 32)
+        abort();
+    for (int lane = 0; lane < LANES; lane++)
+        if (access->mask >> lane & 1 && access->space == FTH_SPACE_GLOBAL &&
+            !fth_ptx_host(watched->machine, access->addresses[lane], access->bytes))
+            abort();
+    return true;
+}
+
+/* ---- runs ---- */
+
+/* Creates the buffers and a texture on the first one. They are the first arguments of the kernel;
+ * all others are 7. */
+static void make_arguments(struct fth_ptx_machine *machine, uint64_t *buffers, uint64_t *arguments)
+{
+    for (size_t i = 0; i < MAX_ARGUMENT_BYTES / sizeof *arguments; i++)
+        arguments[i] = 7;
+    for (size_t i = 0; i < BUFFERS; i++) {
+        if (fth_ptx_alloc(machine, BUFFER_BYTES, &buffers[i], NULL) != FTH_OK)
+            abort();
+        arguments[i] = buffers[i];
+    }
+    if (fth_ptx_texture(machine, buffers[0], 64, FTH_TEXEL_F32, 2, &arguments[BUFFERS], NULL) !=
+        FTH_OK)
+        abort();
+}
+
+static void run(const struct fth_ptx_module *module, const struct fth_ptx_kernel *kernel,
+                bool observed, struct outcome *outcome)
+{
+    struct fth_ptx_machine *machine;
+    uint64_t arguments[MAX_ARGUMENT_BYTES / 8], buffers[BUFFERS];
+    struct fth_error error = FTH_NO_ERROR;
+    if (fth_ptx_machine_create(module, &machine, NULL) != FTH_OK)
+        abort();
+    make_arguments(machine, buffers, arguments);
+    struct watched watched = {.machine = machine};
+    const struct fth_ptx_observer observer = {
+        .user = &watched, .issue = on_issue, .access = on_access};
+    const struct fth_ptx_launch launch = {.kernel = kernel->name,
+                                          .grid = {2, 1, 1},
+                                          .block = {40, 1, 1},
+                                          .dynamic_shared_bytes = 256,
+                                          .arguments = arguments,
+                                          .argument_bytes = kernel->parameter_bytes,
+                                          .threads = 1,
+                                          .sms = 2,
+                                          .max_instructions = MAX_INSTRUCTIONS,
+                                          .observer = observed ? &observer : NULL};
+    outcome->status = fth_ptx_run(machine, &launch, &outcome->totals, &error);
+    if (outcome->status != FTH_OK && (!error.cause[0] || strchr(error.cause, '\n')))
+        abort();
+    if (observed && (watched.issued != outcome->totals.warp_instructions ||
+                     (watched.access_follows && outcome->status == FTH_OK)))
+        abort();
+    for (size_t i = 0; i < BUFFERS; i++)
+        memcpy(outcome->contents[i], fth_ptx_host(machine, buffers[i], BUFFER_BYTES), BUFFER_BYTES);
+    fth_ptx_machine_destroy(machine);
+}
+
+/* Returns whether the module needs little memory. Memory of a function exists once per thread and
+ * nested call. */
+static bool is_small(const struct fth_ptx_module *module)
+{
+    uint64_t bytes = module->dynamic_shared + module->global_end - GLOBAL_BASE;
+    for (size_t i = 0; i < module->function_count; i++) {
+        const struct fth_ptx_function *function = &module->functions[i];
+        bytes += LANES * (function->local_bytes + function->param_bytes +
+                          sizeof(uint64_t) * (uint64_t)function->register_count);
+        bytes += function->kernel.shared_bytes;
+    }
+    return bytes <= MAX_MEMORY_BYTES;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fth_ptx_module *module = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    const struct fth_ptx_kernel *kernel;
+    enum fth_status status = fth_ptx_read_text("fuzz", (const char *)data, size, &module, &error);
+    if (status != FTH_OK && (!error.cause[0] || strchr(error.cause, '\n')))
+        abort();
+    for (size_t i = 0;
+         module && is_small(module) && i < MAX_KERNELS && (kernel = fth_ptx_kernel_at(module, i));
+         i++) {
+        static struct outcome plain, observed;
+        if (kernel->parameter_bytes > MAX_ARGUMENT_BYTES)
+            continue;
+        run(module, kernel, false, &plain);
+        run(module, kernel, true, &observed);
+        if (plain.status != observed.status ||
+            plain.totals.warp_instructions != observed.totals.warp_instructions ||
+            plain.totals.thread_instructions != observed.totals.thread_instructions ||
+            memcmp(plain.contents, observed.contents, sizeof plain.contents) != 0)
+            abort();
+    }
+    fth_ptx_destroy(module);
+    return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+    return fuzz_mutate_ptx((char *)data, size, max_size, seed);
+}

@@ -1,0 +1,87 @@
+/* Tests that the model without memory fails with FTH_NO_MEMORY, and that it frees what it has
+ * allocated until then (tests/leaks checks that). One allocation fails: the first one, then the
+ * second one, and so on, until the model has run. */
+#include "check.h"
+#include "failing.h"
+#include "folder.h"
+#include "model/model.h"
+
+/* Accesses of two blocks with two warps each: number, block, thread, kind, address. */
+static const char tuples[] = "0 0 0 R 0\n0 0 1 R 4\n0 0 32 R 128\n1 0 0 W 4096\n1 0 32 R 4100\n"
+                             "0 1 0 R 0\n0 1 32 A 256\n1 1 0 W 8192\n1 1 32 R 260\n";
+
+static struct fth_trace *trace;
+
+static int open_trace(void **state)
+{
+    if (enter_folder(state))
+        return -1;
+    write_plain("tuples", tuples, sizeof tuples - 1);
+    fail_from(0, false);
+    return fth_trace_obtain("tuples", NULL, &trace, NULL) == FTH_OK ? 0 : -1;
+}
+
+static int close_trace(void **state)
+{
+    fth_trace_close(trace);
+    return leave_folder(state);
+}
+
+/* Creates the parameters and runs the model. */
+static enum fth_status run(const char *const *sets, const struct fth_model_options *options,
+                           struct fth_error *error)
+{
+    struct fth_model_params *params = NULL, *copy = NULL;
+    struct fth_model_result *result = NULL;
+    enum fth_status status = fth_model_params_create(NULL, &params, error);
+    for (size_t i = 0; status == FTH_OK && sets[i]; i += 2)
+        status = fth_model_set(params, sets[i], sets[i + 1], error);
+    if (status == FTH_OK)
+        status = fth_model_params_copy(params, &copy, error);
+    if (status == FTH_OK)
+        status = fth_model_run(trace, copy, options, &result, error);
+    assert_int_equal(result != NULL, status == FTH_OK);
+    fth_model_result_destroy(result);
+    fth_model_params_destroy(params);
+    fth_model_params_destroy(copy);
+    return status;
+}
+
+static void the_model_needs_every_allocation(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sets[7];
+        bool bypassed, curves;
+    } rows[] = {
+        {{NULL}, false, false},
+        {{"l1.policy", "fifo", "l2.policy", "random", NULL}, true, false},
+        {{"gpu.sms", "2", "l2.sides", "2", "l2.joins", "0,0", NULL}, false, true},
+    };
+    for (size_t row = 0; row < FTH_COUNT(rows); row++) {
+        const struct fth_model_options options =
+            FTH_MODEL_OPTIONS(.threads = 1, .bypassed = rows[row].bypassed,
+                              .curves = rows[row].curves);
+        size_t number = 0;
+        for (bool failed = true; failed;) {
+            struct fth_error error = NO_ERROR;
+            fail_from(++number, false);
+            const enum fth_status status = run(rows[row].sets, &options, &error);
+            failed = has_failed();
+            if (status != (failed ? FTH_NO_MEMORY : FTH_OK))
+                fail_msg("row %zu, allocation %zu: status %d: %s", row, number, (int)status,
+                         error.cause);
+            assert_int_equal(error.status, status);
+        }
+        assert_in_range(number, 20, 1000);
+    }
+    fail_from(0, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_model_needs_every_allocation),
+    };
+    return cmocka_run_group_tests_name("model-no-memory", tests, open_trace, close_trace);
+}

@@ -1,0 +1,143 @@
+/* Parameters of the model from GPU descriptions (model/params_gpu.c): which attribute gives which
+ * parameter, and what replaces attributes that a description lacks. */
+#include "check.h"
+#include "model/model.h"
+
+#include <stdio.h>
+
+/* Returns the value of a parameter and its source. */
+static const char *value_of(const struct fth_model_params *params, const char *name,
+                            enum fth_model_source *source)
+{
+    struct fth_model_parameter parameter;
+    for (size_t i = 0; fth_model_parameter(i, &parameter); i++)
+        if (strcmp(parameter.name, name) == 0)
+            return fth_model_value(params, i, source);
+    fail_msg("no parameter %s", name);
+    return NULL;
+}
+
+static struct fth_model_params *describe(const char *device, const char *elements)
+{
+    char text[2048];
+    struct fth_gpu *gpu = NULL;
+    struct fth_model_params *params = NULL;
+    struct fth_error error = NO_ERROR;
+    const int size = snprintf(text, sizeof text,
+                              "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\"%s%s}, "
+                              "\"elements\": {%s}}",
+                              *device ? ", " : "", device, elements);
+    if (fth_gpu_read_text("test", text, (size_t)size, NULL, &gpu, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    assert_int_equal(fth_model_params_create(gpu, &params, NULL), FTH_OK);
+    fth_gpu_destroy(gpu);
+    return params;
+}
+
+static const struct {
+    const char *device, *elements, *parameter, *value;
+    bool described; /* the source is the description, not the default */
+} rows[] = {
+    {"\"sms\": 7", "\"l1\": {}", "gpu.sms", "7", true},
+    {"", "\"l1\": {}", "gpu.sms", "16", false},
+    /* Two L1s per SM count as two SMs. */
+    {"\"sms\": 7", "\"l1\": {\"per_sm\": 2}", "gpu.sms", "14", true},
+    {"\"sms\": 7", "\"l1\": {\"per_sm\": 1}", "gpu.sms", "7", true},
+    {"\"schedulers_per_sm\": 2", "", "gpu.schedulers", "2", true},
+    {"\"max_blocks_per_sm\": 9", "", "gpu.max_blocks", "9", true},
+    {"\"max_threads_per_sm\": 1536", "", "gpu.max_warps", "48", true},
+    {"\"max_threads_per_sm\": 33", "", "gpu.max_warps", "1", true},
+    {"\"max_threads_per_sm\": 32", "", "gpu.max_warps", "1", true},
+    {"\"max_registers_per_block\": 32768", "", "gpu.registers", "32768", true},
+    {"", "\"shared\": {\"size_bytes\": 49152}", "gpu.shared_bytes", "49152", true},
+    {"", "\"shared\": {\"reserved_block_bytes\": 1024}", "gpu.reserved_bytes", "1024", true},
+    {"", "\"l1\": {\"size_bytes\": 16384}", "l1.size_bytes", "16384", true},
+    {"", "\"l1\": {\"policy\": \"fifo\"}", "l1.policy", "fifo", true},
+    {"", "\"l1\": {\"index\": \"mod\"}", "l1.index", "mod", true},
+    {"", "\"l1\": {\"latency_cycles\": 33}", "l1.latency_cycles", "33", true},
+    {"", "\"l2\": {\"size_bytes\": 1048576}", "l2.size_bytes", "1048576", true},
+    {"", "\"l2\": {\"latency_cycles\": 200}", "l2.latency_cycles", "200", true},
+    {"", "\"memory\": {\"latency_cycles\": 500}", "memory.latency_cycles", "500", true},
+    /* Sets take precedence over ways; without a size, all three give it. */
+    {"", "\"l1\": {\"sets\": 8}", "l1.sets", "8", true},
+    {"", "\"l1\": {\"ways\": 6}", "l1.ways", "6", true},
+    {"", "\"l1\": {\"ways\": 6}", "l1.sets", "0", true},
+    {"", "\"l1\": {\"sets\": 8, \"ways\": 6}", "l1.sets", "8", true},
+    {"", "\"l1\": {\"sets\": 8, \"ways\": 6}", "l1.ways", "0", true},
+    {"", "\"l1\": {\"sets\": 8, \"ways\": 6}", "l1.size_bytes", "131072", false},
+    {"", "\"l1\": {\"sets\": 8, \"ways\": 6, \"line_bytes\": 128}", "l1.size_bytes", "6144", true},
+    /* A line without a sector size: the default of 32 bytes if it fits. Without fill_bytes, a fill
+     * is one sector. */
+    {"", "\"l2\": {\"line_bytes\": 64}", "l2.sector_bytes", "32", false},
+    {"", "\"l2\": {\"line_bytes\": 32}", "l2.sector_bytes", "32", false},
+    {"", "\"l2\": {\"line_bytes\": 16}", "l2.sector_bytes", "0", false},
+    {"", "\"l2\": {\"line_bytes\": 64}", "l2.fill_bytes", "0", false},
+    {"", "\"l2\": {\"line_bytes\": 64, \"fill_bytes\": 64}", "l2.fill_bytes", "64", true},
+    {"", "\"l2\": {\"line_bytes\": 64, \"sector_bytes\": 64}", "l2.fill_bytes", "64", false},
+    {"", "\"l2\": {}", "l2.fill_bytes", "64", false},
+    /* The model has no weights of ways. */
+    {"", "\"l1\": {\"policy\": \"weighted\", \"ways\": 2, \"way_weights\": [1, 3]}", "l1.policy",
+     "random", false},
+    /* Before compute capability 7.0, writes bypass the L1; without a global L1, everything does. */
+    {"\"compute_capability\": \"6.1\"", "\"l1\": {}", "l1.bypass", "won", true},
+    {"\"compute_capability\": \"1.3\"", "\"l1\": {}", "l1.bypass", "won", true},
+    {"\"compute_capability\": \"7.0\"", "\"l1\": {}", "l1.bypass", "off", false},
+    {"\"compute_capability\": \"10.0\"", "\"l1\": {}", "l1.bypass", "off", false},
+    {"", "\"l1\": {\"caches\": [\"local\", \"global\"]}", "l1.bypass", "off", false},
+    {"", "\"l1\": {\"caches\": [\"local\"]}", "l1.bypass", "rwon", true},
+    {"", "\"l2\": {}", "l1.bypass", "rwon", true},
+};
+
+static void descriptions_give_parameters(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_model_params *params = describe(rows[i].device, rows[i].elements);
+        enum fth_model_source source;
+        const char *value = value_of(params, rows[i].parameter, &source);
+        if (strcmp(value, rows[i].value) != 0 ||
+            source != (rows[i].described ? FTH_MODEL_DESCRIPTION : FTH_MODEL_DEFAULT))
+            fail_msg("row %zu: %s is %s, source %d", i, rows[i].parameter, value, (int)source);
+        fth_model_params_destroy(params);
+    }
+}
+
+/* The L1 has what a carve-out leaves, unless the description lists its sizes. */
+static void carve_outs_determine_the_l1(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *elements;
+        size_t count;
+        uint64_t l1_bytes[3];
+    } cases[] = {
+        {"\"l1\": {\"unified_bytes\": 65536}, \"shared\": {\"carveout_bytes\": [0, 16384, 32768]}",
+         3,
+         {65536, 49152, 32768}},
+        {"\"l1\": {\"unified_bytes\": 65536}, \"shared\": {\"carveout_bytes\": [0, 32768, 65536]}",
+         2,
+         {65536, 32768}},
+        {"\"l1\": {\"unified_bytes\": 65536, \"carveout_size_bytes\": [60000, 40000]}, \"shared\": "
+         "{\"carveout_bytes\": [0, 16384]}",
+         2,
+         {60000, 40000}},
+        {"\"l1\": {\"unified_bytes\": 65536}", 0, {0}},
+    };
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct fth_model_params *params = describe("", cases[i].elements);
+        assert_int_equal(params->unified_bytes, 65536);
+        assert_int_equal(params->carveout_count, cases[i].count);
+        for (size_t at = 0; at < cases[i].count; at++)
+            assert_int_equal(params->carveout_l1_bytes[at], cases[i].l1_bytes[at]);
+        fth_model_params_destroy(params);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(descriptions_give_parameters),
+        cmocka_unit_test(carve_outs_determine_the_l1),
+    };
+    return cmocka_run_group_tests_name("params-gpu", tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+/* Tests that a probe fails with FTH_NO_MEMORY whichever allocation fails, or gives the same figure,
+ * confidence included, and that it frees what it has allocated until then (tests/leaks checks
+ * that). The device is synthetic: each pass takes 100 cycles and 30 cycles per load, and every
+ * other one is longer. */
+#include "check.h"
+#include "failing.h"
+#include "probe/probe.h"
+
+#include <stdlib.h>
+
+static enum fth_status measure(void *state, const struct fth_request *requests, size_t count,
+                               struct fth_samples *samples, struct fth_error *error)
+{
+    (void)state, (void)error;
+    for (size_t i = 0; i < count; i++) {
+        const struct fth_step *timed = &requests[i].chase.steps[requests[i].chase.step_count - 1];
+        samples[i].count = fth_request_samples(&requests[i]);
+        samples[i].clock_mhz = 1000;
+        samples[i].cycles = __real_calloc(samples[i].count, sizeof *samples[i].cycles);
+        assert_non_null(samples[i].cycles);
+        samples[i].status = FTH_OK;
+        for (size_t k = 0; k < samples[i].count; k++)
+            samples[i].cycles[k] = (uint32_t)(100 + 30 * timed->chain.count + k % 2);
+    }
+    return FTH_OK;
+}
+
+static void probes_need_every_allocation(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops ops = {.measure = measure};
+    static const struct fth_latency_plan plan = {.path = FTH_PATH_CA,
+                                                 .carveout_percent = -1,
+                                                 .stride_bytes = 128,
+                                                 .short_count = 64,
+                                                 .long_count = 256};
+    struct fth_device device = {.ops = &ops, .id = "synthetic"};
+    const struct fth_prober prober = {.device = &device, .sms = 1};
+    struct fth_figure expected = {0};
+    fail_from(0, false);
+    assert_int_equal(fth_probe_latency(&prober, &plan, &expected, NULL), FTH_OK);
+    assert_true(expected.confidence > 0.5);
+    size_t number = 0;
+    for (bool failed = true; failed;) {
+        struct fth_figure figure = {0};
+        struct fth_error error = NO_ERROR;
+        fail_from(++number, false);
+        enum fth_status status = fth_probe_latency(&prober, &plan, &figure, &error);
+        failed = has_failed();
+        fail_from(0, false);
+        if (status != FTH_OK) {
+            assert_int_equal(status, FTH_NO_MEMORY);
+            assert_int_equal(error.status, FTH_NO_MEMORY);
+            continue;
+        }
+        assert_true(figure.value == expected.value);
+        assert_true(figure.confidence == expected.confidence);
+    }
+    assert_true(number > 4);
+}
+
+/* Without memory there are no answers, and fth_answers_fini has nothing to free. */
+static void answers_are_empty_without_memory(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops ops = {.measure = measure};
+    struct fth_device device = {.ops = &ops, .id = "synthetic"};
+    const struct fth_prober prober = {.device = &device, .sms = 1};
+    const struct fth_chain chain = {.stride_bytes = 128, .count = 4};
+    struct fth_request request = fth_request_make(-1);
+    fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CA, chain, 1);
+    struct fth_answers answers;
+    fail_from(1, false);
+    assert_int_equal(fth_ask(&prober, &request, 1, &answers, NULL), FTH_NO_MEMORY);
+    fail_from(0, false);
+    assert_null(answers.items);
+    assert_int_equal(answers.count, 0);
+    fth_answers_fini(&answers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(probes_need_every_allocation),
+        cmocka_unit_test(answers_are_empty_without_memory),
+    };
+    return cmocka_run_group_tests_name("probe-memory", tests, NULL, NULL);
+}
