@@ -54,9 +54,9 @@ static const struct fth_stage stages[] = {
      .run = fth_discover_gates},
 };
 
-/* Maximum confidence of a figure if another program interrupted requests of its stage. Requests
- * that show it are repeated, but it does not show if it happens in a part of a request that is not
- * timed. Chosen, not derived. */
+/* Maximum confidence of a figure if another program has interrupted requests of its stage or of an
+ * earlier one. Requests that show it are repeated, but it does not show if it happens in a part of
+ * a request that is not timed. Chosen, not derived. */
 static const double max_interrupted_confidence = 0.9;
 
 const struct fth_stage *fth_discovery_stage(size_t index)
@@ -111,9 +111,8 @@ enum fth_status fth_discovery_run_stage(struct fth_discovery *discovery,
     discovery->to = stage < &stages[FTH_COUNT(stages) - 1] ? stage[1].fraction : 1;
     if (!stage->own_steps)
         fth_discovery_report_step(discovery, stage->name, 0);
-    const size_t before = discovery->interruptions;
     FTH_TRY(stage->run(discovery, error));
-    if (discovery->interruptions > before)
+    if (discovery->interruptions)
         limit_confidence(discovery->gpu, stage);
     return FTH_OK;
 }

@@ -54,8 +54,8 @@ struct fth_stage {
 
 /* Returns the `index`-th stage in the order in which they run; NULL past the last. */
 const struct fth_stage *fth_discovery_stage(size_t index);
-/* Runs a stage, if it is to be run. If another program interrupts it, limits the confidence of the
- * figures of its elements. */
+/* Runs a stage, if it is to be run. If another program has interrupted this or an earlier stage,
+ * limits the confidence of the figures of its elements. */
 FTH_MUST_USE enum fth_status fth_discovery_run_stage(struct fth_discovery *discovery,
                                                      const struct fth_stage *stage,
                                                      struct fth_error *error);

@@ -207,7 +207,7 @@ enum fth_status fth_discover_cold(struct fth_discovery *discovery, struct fth_er
  * allocates, and one allocation is measured: on an H200 that other programs used, 17 of 80
  * allocations gave another footprint than those on an idle one. */
 static const double max_footprint_confidence = 0.8;
-/* Measurements of the L2 if another program interrupts the first one. Odd: a majority decides. */
+/* Measurements of the L2 if another program uses the GPU. Odd: a majority decides. */
 enum { L2_RUNS = 3 };
 
 /* Combines the decisions of several measurements: the value that most of them agree on, with the
@@ -232,8 +232,9 @@ static struct fth_decision most_frequent(const struct fth_decision *const decisi
     return best;
 }
 
-/* Measures the L2. If another program interrupts the measurement, repeats it and takes what most
- * measurements agree on; *disagree: they agree on some figure only in that it was not found. */
+/* Measures the L2. If another program has interrupted a request so far, repeats the measurement and
+ * takes what most measurements agree on; *disagree: they agree on some figure only in that it was
+ * not found. */
 static enum fth_status measure_l2(struct fth_discovery *discovery, const struct fth_l2_plan *plan,
                                   struct fth_l2_found *found, bool *disagree,
                                   struct fth_error *error)
@@ -244,11 +245,10 @@ static enum fth_status measure_l2(struct fth_discovery *discovery, const struct 
         offsetof(struct fth_l2_found, size),          offsetof(struct fth_l2_found, onset),
         offsetof(struct fth_l2_found, full_miss),     offsetof(struct fth_l2_found, near_onset),
         offsetof(struct fth_l2_found, near_full_miss)};
-    const size_t before = discovery->interruptions;
     struct fth_l2_found runs[L2_RUNS];
     FTH_TRY(fth_probe_l2(&discovery->prober, plan, &runs[0], error));
     *found = runs[0];
-    if (discovery->interruptions == before)
+    if (discovery->interruptions == 0)
         return FTH_OK;
     for (size_t i = 1; i < L2_RUNS; i++) {
         FTH_TRY(fth_probe_l2(&discovery->prober, plan, &runs[i], error));

@@ -49,6 +49,10 @@ static struct fth_outcomes draw(struct fth_rng *rng, const struct fth_outcomes *
  */
 typedef uint64_t decide(const struct fth_outcomes *outcomes, size_t count, uint64_t argument);
 
+/* Maximum confidence of a decision that depends on single requests. The lines of a request are not
+ * independent: another program that evicts some of them evicts many. Chosen, not derived. */
+static const double max_single_confidence = 0.9;
+
 static struct fth_decision decide_with_confidence(decide *rule, const struct fth_outcomes *outcomes,
                                                   size_t count, uint64_t argument)
 {
@@ -64,6 +68,13 @@ static struct fth_decision decide_with_confidence(decide *rule, const struct fth
     }
     verdict.confidence = (double)same_count / (FTH_BOOTSTRAP_DRAWS + 1);
     return verdict;
+}
+
+/* Limits the confidence to max_single_confidence. */
+static struct fth_decision limited(struct fth_decision decision)
+{
+    decision.confidence = fmin(decision.confidence, max_single_confidence);
+    return decision;
 }
 
 /* ---- constants of the rules ---- */
@@ -120,8 +131,8 @@ static uint64_t line_of(const struct fth_outcomes *outcomes, size_t strides, uin
 struct fth_decision fth_decide_line(const struct fth_outcomes *outcomes, size_t strides,
                                     uint64_t smallest)
 {
-    return decide_with_confidence(
-        line_of, outcomes, strides < FTH_MAX_OUTCOMES ? strides : FTH_MAX_OUTCOMES, smallest);
+    return limited(decide_with_confidence(
+        line_of, outcomes, strides < FTH_MAX_OUTCOMES ? strides : FTH_MAX_OUTCOMES, smallest));
 }
 
 /* If less than a sector was written, all lines come from memory. From a sector on, they are found
@@ -158,9 +169,9 @@ static uint64_t partitions_of(const struct fth_outcomes *outcomes, size_t count,
 struct fth_decision fth_decide_partitions(const struct fth_outcomes *outcomes,
                                           size_t footprint_count)
 {
-    return decide_with_confidence(
+    return limited(decide_with_confidence(
         partitions_of, outcomes,
-        footprint_count < FTH_MAX_OUTCOMES ? footprint_count : FTH_MAX_OUTCOMES, 0);
+        footprint_count < FTH_MAX_OUTCOMES ? footprint_count : FTH_MAX_OUTCOMES, 0));
 }
 
 /* Returns the maximum fraction of slow loads that noise of this rate explains. */
@@ -194,8 +205,8 @@ static uint64_t footprint_of(const struct fth_outcomes *outcomes, size_t count, 
 struct fth_decision fth_decide_footprint(const struct fth_outcomes *outcomes, size_t count,
                                          unsigned which)
 {
-    return decide_with_confidence(footprint_of, outcomes,
-                                  count < FTH_MAX_OUTCOMES ? count : FTH_MAX_OUTCOMES, which);
+    return limited(decide_with_confidence(
+        footprint_of, outcomes, count < FTH_MAX_OUTCOMES ? count : FTH_MAX_OUTCOMES, which));
 }
 
 struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, double threshold)

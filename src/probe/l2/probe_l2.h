@@ -26,7 +26,8 @@ double fth_outcome_fraction(size_t part, const struct fth_outcomes *outcomes);
 enum { FTH_MAX_OUTCOMES = 12 }; /* maximum that one decision uses; further ones are ignored */
 
 /* A decision with its confidence: the number of 200 bootstrap resamples that lead to the same
- * decision, divided by 201 so that it is never 1. */
+ * decision, divided by 201 so that it is never 1. Line, partitions and footprints depend on single
+ * requests; their confidence is at most 0.9. */
 struct fth_decision {
     uint64_t value; /* 0: undecided */
     double confidence;
