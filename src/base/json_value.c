@@ -165,7 +165,7 @@ static struct fth_json *create_value(struct fth_json_document *document, enum ft
     value->kind = kind;
     if (kind == FTH_JSON_LIST || kind == FTH_JSON_OBJECT) {
         value->items = fth_arena_alloc(&document->arena, sizeof *value->items);
-        document->failed = !value->items;
+        document->failed = document->failed || !value->items;
     }
     return document->failed ? NULL : value;
 }
