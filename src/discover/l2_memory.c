@@ -251,7 +251,9 @@ static enum fth_status measure_l2(struct fth_discovery *discovery, const struct 
     if (discovery->interruptions == 0)
         return FTH_OK;
     for (size_t i = 1; i < L2_RUNS; i++) {
-        FTH_TRY(fth_probe_l2(&discovery->prober, plan, &runs[i], error));
+        struct fth_l2_plan again = *plan;
+        again.repeat = plan->repeat + i;
+        FTH_TRY(fth_probe_l2(&discovery->prober, &again, &runs[i], error));
         if (runs[i].partitions.value > found->partitions.value)
             found->far_latency = runs[i].far_latency;
         found->samples += runs[i].samples;
@@ -395,17 +397,19 @@ enum fth_status fth_discover_l2(struct fth_discovery *discovery, struct fth_erro
     struct fth_gpu *gpu = discovery->gpu;
     const struct fth_attribute *size = fth_gpu_attribute(gpu, "l2", "size_bytes");
     const struct fth_attribute *memory = fth_gpu_attribute(gpu, "memory", "size_bytes");
-    const struct fth_l2_plan plan = {.size_bytes = size ? (uint64_t)size->number : 0,
-                                     .max_bytes = memory ? (uint64_t)memory->number / 4
-                                                         : (uint64_t)256 << 20,
-                                     .l2_cycles = discovery->l2.value,
-                                     .memory = &discovery->memory,
-                                     .overhead_cycles = discovery->l2_overhead_cycles};
+    struct fth_l2_plan plan = {.size_bytes = size ? (uint64_t)size->number : 0,
+                               .max_bytes =
+                                   memory ? (uint64_t)memory->number / 4 : (uint64_t)256 << 20,
+                               .l2_cycles = discovery->l2.value,
+                               .memory = &discovery->memory,
+                               .overhead_cycles = discovery->l2_overhead_cycles};
     struct fth_l2_found found;
     bool disagree = false;
     enum fth_status status = measure_l2(discovery, &plan, &found, &disagree, error);
-    if (status == FTH_OK && evicts_too_early(&found, size)) /* something else may use the L2 */
+    if (status == FTH_OK && evicts_too_early(&found, size)) { /* something else may use the L2 */
+        plan.repeat = L2_RUNS;
         status = measure_l2(discovery, &plan, &found, &disagree, error);
+    }
     if (status != FTH_OK)
         return note_l2_failure(gpu, !size, status, error);
     if (size)

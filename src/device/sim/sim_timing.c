@@ -215,14 +215,15 @@ static inline void issue_instruction(struct fth_sim_timing *timing, struct fth_s
                                      const struct fth_ptx_issue *issue, int64_t cost)
 {
     const struct fth_ptx_operands *operands = issue->operands;
-    /* A kernel without registers has no times. */
-    int64_t *ready = warp->ready ? warp->ready + issue->operand_base : NULL, time = warp->now;
+    int64_t *ready = warp->ready; /* NULL: the kernel has no registers */
+    const uint32_t base = issue->operand_base;
+    int64_t time = warp->now;
     warp->fetched += cost;
     if (warp->fetched < time - FETCH_AHEAD * cost)
         warp->fetched = time - FETCH_AHEAD * cost;
     time = warp->fetched > time ? warp->fetched : time;
     for (unsigned i = 0; i < operands->read_count; i++)
-        time = ready[operands->reads[i]] > time ? ready[operands->reads[i]] : time;
+        time = ready[base + operands->reads[i]] > time ? ready[base + operands->reads[i]] : time;
     if (operands->drains && warp->pending > time)
         time = warp->pending;
     if (timing->schedulers_shared && !issue->alone)
@@ -231,13 +232,13 @@ static inline void issue_instruction(struct fth_sim_timing *timing, struct fth_s
             operands->accesses ? 1 : timing->plan->issue_cycles);
     warp->issued = time;
     warp->operands = operands;
-    warp->operand_base = issue->operand_base;
+    warp->operand_base = base;
     warp->now = time + FTH_SIM_CYCLE;
     if (issue->mask == 0)
         return;
     int64_t done = time + (operands->accesses ? FTH_SIM_CYCLE : ALU_LATENCY);
     for (unsigned i = 0; i < operands->write_count; i++)
-        ready[operands->writes[i]] = done;
+        ready[base + operands->writes[i]] = done;
 }
 
 /* Handles the first instruction of a block, of a function or of a line. It is separate from the
@@ -294,11 +295,12 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
         latency = fth_sim_noise_add(&timing->noise, latency);
     int64_t done = warp->issued + latency;
     warp->pending = done > warp->pending ? done : warp->pending;
-    int64_t *ready = warp->ready + warp->operand_base;
     const struct fth_ptx_operands *operands = warp->operands;
-    for (unsigned i = 0; i < operands->write_count; i++)
-        if (ready[operands->writes[i]] < done)
-            ready[operands->writes[i]] = done;
+    for (unsigned i = 0; i < operands->write_count; i++) {
+        int64_t *ready = &warp->ready[warp->operand_base + operands->writes[i]];
+        if (*ready < done)
+            *ready = done;
+    }
     return !timing->failed;
 }
 

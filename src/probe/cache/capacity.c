@@ -54,7 +54,8 @@ enum {
     MAX_CUTS = 4,
     REPEATS = 5,           /* walks on each side of the edge, for the confidence. Chosen. */
     THOROUGH_REPEATS = 50, /* the same with --thorough: the confidence is then at most 0.99 */
-    MAX_SEARCHES = 3       /* searches, if the confidence is too low. Chosen. */
+    MAX_SEARCHES = 3,      /* searches, if the confidence is too low. Chosen. */
+    MAX_CONTRADICTED = 2   /* searches, if more lines are resident than fit. Chosen. */
 };
 /* Minimum confidence of a capacity; below it, the search is repeated and finally refused. With ten
  * walks, it allows for two that contradict the result. Chosen, not derived. */
@@ -502,8 +503,8 @@ static enum fth_status find_resident(const struct capacity_search *search,
     for (size_t i = 0; i < REPEATS; i++)
         same += (double)hits[i] >= same_resident * (double)most;
     capacity->resident_confidence = (same + 1.0) / (REPEATS + 2.0);
-    if (capacity->resident_confidence >= min_confidence && 2 * most >= edge->fits)
-        capacity->resident_bytes = most * search->plan->stride_bytes;
+    const bool found = capacity->resident_confidence >= min_confidence && 2 * most >= edge->fits;
+    capacity->resident_bytes = found ? most * search->plan->stride_bytes : 0;
     return FTH_OK;
 }
 
@@ -533,6 +534,33 @@ static enum fth_status search_once(const struct capacity_search *search, struct 
     return edge->misses ? confirm(search, edge, error) : FTH_OK;
 }
 
+/* Searches the edge until repeated walks agree with it. A single slow hop ends the search too early
+ * if no disturbances were seen before. Low confidence reveals this; then searches again and assumes
+ * disturbances. */
+static enum fth_status search_edge(const struct capacity_search *search, struct capacity_edge *edge,
+                                   struct fth_error *error)
+{
+    struct fth_capacity *capacity = search->capacity;
+    FTH_TRY(search_once(search, edge, error));
+    for (unsigned searches = 1; searches < MAX_SEARCHES && capacity->confidence < min_confidence;
+         searches++) {
+        edge->disturbed = true;
+        FTH_TRY(search_once(search, edge, error));
+    }
+    if (edge->disturbed) {
+        capacity->miss_low_cycles = edge->low;
+        capacity->miss_high_cycles = edge->high;
+    }
+    if (capacity->confidence < min_confidence)
+        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                        "when repeated, %.0f %% of the walks contradict a capacity of %llu bytes",
+                        100 * (1 - capacity->confidence), (unsigned long long)capacity->fits_bytes);
+    return FTH_OK;
+}
+
+/* If walks are disturbed and more lines are resident than are said to fit, another program evicted
+ * lines during the search; the search is repeated then. Without disturbances this is no
+ * contradiction: a cache with hashed sets has misses before it is full. */
 enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                    const struct fth_capacity_plan *plan,
                                    struct fth_capacity *capacity, struct fth_error *error)
@@ -542,24 +570,17 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                            sqrt(plan->hit_cycles * plan->miss_cycles)};
     struct capacity_edge edge = {
         .disturbed = plan->disturbed, .low = search.threshold, .high = INFINITY};
-    FTH_TRY(search_once(&search, &edge, error));
-    /* A single slow hop ends the search too early if no disturbances were seen before. Low
-     * confidence reveals this; then search again and assume disturbances. */
-    for (unsigned searches = 1; searches < MAX_SEARCHES && capacity->confidence < min_confidence;
-         searches++) {
-        edge.disturbed = true;
-        FTH_TRY(search_once(&search, &edge, error));
+    for (unsigned searches = 0; searches < MAX_CONTRADICTED; searches++) {
+        FTH_TRY(search_edge(&search, &edge, error));
+        if (edge.misses == 0 || !plan->evidence)
+            return FTH_OK;
+        FTH_TRY(find_resident(&search, &edge, error));
+        if (!edge.disturbed || capacity->resident_bytes <= capacity->fits_bytes)
+            return find_full_miss(&search, &edge, error);
     }
-    if (edge.disturbed) {
-        capacity->miss_low_cycles = edge.low;
-        capacity->miss_high_cycles = edge.high;
-    }
-    if (capacity->confidence < min_confidence)
-        return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
-                        "when repeated, %.0f %% of the walks contradict a capacity of %llu bytes",
-                        100 * (1 - capacity->confidence), (unsigned long long)capacity->fits_bytes);
-    if (edge.misses == 0 || !plan->evidence)
-        return FTH_OK;
-    FTH_TRY(find_resident(&search, &edge, error));
-    return find_full_miss(&search, &edge, error);
+    return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                    "a reverse walk hits %llu bytes, more than the capacity of %llu bytes; another "
+                    "program seems to use the GPU",
+                    (unsigned long long)capacity->resident_bytes,
+                    (unsigned long long)capacity->fits_bytes);
 }

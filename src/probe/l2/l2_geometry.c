@@ -326,7 +326,8 @@ static enum fth_status find_curve(struct l2 *l2, struct fth_error *error)
 
 /* Returns a request whose lines are written only when their chains are built: the first
  * TWO_WAY_ELEMENT << index bytes of each line. Each chain writes one element per line; the first
- * chain is timed, and the others exist only to be built. */
+ * chain is timed, and the others exist only to be built. A device keeps the chains it has built, so
+ * each repeat of the measurement needs lines of its own. */
 static struct fth_request make_write_request(const struct l2 *l2, size_t index, size_t slot)
 {
     struct fth_request request = fth_request_make(-1);
@@ -348,7 +349,7 @@ static struct fth_request make_write_request(const struct l2 *l2, size_t index, 
 static struct fth_request make_reserving_request(const struct l2 *l2)
 {
     struct fth_request request = fth_request_make(-1);
-    struct fth_chain written = tracked_lines(l2, WRITE_REQUESTS);
+    struct fth_chain written = tracked_lines(l2, (l2->plan->repeat + 1) * WRITE_REQUESTS);
     written.array = 2;
     written.count = 1;
     struct fth_chain first = {.array = 1, .stride_bytes = LONGEST_STRIDE, .count = 1}, last = first;
@@ -370,7 +371,7 @@ static enum fth_status find_sector(struct l2 *l2, struct fth_error *error)
     struct fth_outcomes outcomes[WRITE_REQUESTS];
     struct fth_answers answers = {0};
     for (size_t i = 0; i < WRITE_REQUESTS; i++)
-        requests[i] = make_write_request(l2, i % WIDTHS, i);
+        requests[i] = make_write_request(l2, i % WIDTHS, l2->plan->repeat * WRITE_REQUESTS + i);
     FTH_TRY(measure_requests(l2, requests, WRITE_REQUESTS, &answers, outcomes, error));
     fth_answers_fini(&answers);
     for (size_t i = WIDTHS; i < WRITE_REQUESTS; i++)

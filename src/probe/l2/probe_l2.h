@@ -66,6 +66,7 @@ struct fth_l2_plan {
     double l2_cycles;                /* latency of an L2 hit */
     const struct fth_figure *memory; /* latency of memory */
     double overhead_cycles;          /* of timing a hop */
+    size_t repeat;                   /* earlier measurements of this L2 with this device */
 };
 /* The figures of the L2. The value of a decision is 0 if it is unknown. */
 struct fth_l2_found {

@@ -13,6 +13,8 @@ struct busy_device {
     unsigned interrupted; /* executions of the first request that are interrupted */
     unsigned executed;    /* requests so far */
     bool emptied;         /* another program empties the cache before every reverse walk */
+    uint64_t left_bytes;  /* what another program leaves of it to forward walks; 0: everything */
+    unsigned reverse;     /* it does so until this number of reverse walks */
 };
 
 static uint32_t hop_cycles(const struct busy_device *busy, const struct fth_step *step,
@@ -20,7 +22,7 @@ static uint32_t hop_cycles(const struct busy_device *busy, const struct fth_step
 {
     const uint64_t bytes = step->chain.count * step->chain.stride_bytes;
     if (!step->reverse)
-        return bytes > busy->fits_bytes ? MISS : HIT;
+        return bytes > (busy->reverse ? busy->left_bytes : busy->fits_bytes) ? MISS : HIT;
     return !busy->emptied && hop * step->chain.stride_bytes < busy->fits_bytes ? HIT : MISS;
 }
 
@@ -37,6 +39,8 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
         const struct fth_step *step = &requests[i].chase.steps[requests[i].chase.step_count - 1];
         for (size_t hop = 0; hop < samples[i].count; hop++)
             samples[i].cycles[hop] = hop_cycles(busy, step, hop % step->chain.count);
+        if (step->reverse && busy->reverse)
+            busy->reverse--;
         if (i == 0 && busy->interrupted && samples[i].count > 1) {
             samples[i].cycles[1] += PAUSE;
             busy->interrupted--;
@@ -111,11 +115,47 @@ static void disturbed_evidence_is_unknown(void **state)
     }
 }
 
+/* Another program takes half of the cache while the footprint that fits is searched. Reverse walks
+ * then hit more than fits. The search is repeated once. */
+static void capacities_that_walks_contradict_are_not_believed(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned reverse; /* walks: one search is followed by five */
+        bool disturbed;
+        enum fth_status status;
+        uint64_t fits;
+    } rows[] = {
+        {0, true, FTH_OK, 16384},
+        {5, true, FTH_OK, 16384},
+        {99, true, FTH_INCONCLUSIVE, 8192},
+        {99, false, FTH_OK, 8192}, /* possible in a cache with hashed sets */
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct busy_device busy = {
+            .fits_bytes = 16384, .left_bytes = 8192, .reverse = rows[i].reverse};
+        struct fth_device device = {.ops = &busy_ops, .state = &busy, .id = "busy"};
+        const struct fth_prober prober = {.device = &device, .sms = 1};
+        const struct fth_capacity_plan plan = {.path = FTH_PATH_CA,
+                                               .stride_bytes = 32,
+                                               .smallest_bytes = 4096,
+                                               .largest_bytes = 65536,
+                                               .hit_cycles = HIT,
+                                               .miss_cycles = MISS,
+                                               .disturbed = rows[i].disturbed,
+                                               .evidence = true};
+        struct fth_capacity found;
+        assert_int_equal(fth_probe_capacity(&prober, &plan, &found, NULL), rows[i].status);
+        assert_int_equal(found.fits_bytes, rows[i].fits);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interrupted_requests_are_executed_again),
         cmocka_unit_test(disturbed_evidence_is_unknown),
+        cmocka_unit_test(capacities_that_walks_contradict_are_not_believed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

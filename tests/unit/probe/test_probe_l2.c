@@ -196,18 +196,75 @@ static void open_gpu(struct fth_prober *prober, const char *elements)
         fail_msg("%s: %s", error.argument, error.cause);
 }
 
-/* `size_bytes` is the size that the driver reports; 0: none. */
-static enum fth_status probe(const struct fth_prober *prober, uint64_t size_bytes,
-                             struct fth_l2_found *found, struct fth_error *error)
+/* `size_bytes` is the size that the driver reports; 0: none. `repeat`: earlier measurements. */
+static enum fth_status probe_again(const struct fth_prober *prober, uint64_t size_bytes,
+                                   size_t repeat, struct fth_l2_found *found,
+                                   struct fth_error *error)
 {
     const struct fth_figure memory = {.value = 450, .low = 450, .high = 450};
     const struct fth_l2_plan plan = {.size_bytes = size_bytes,
                                      .max_bytes = 64 << 20,
                                      .l2_cycles = 200,
                                      .memory = &memory,
-                                     .overhead_cycles = 6};
+                                     .overhead_cycles = 6,
+                                     .repeat = repeat};
     *error = FTH_NO_ERROR;
     return fth_probe_l2(prober, &plan, found, error);
+}
+
+static enum fth_status probe(const struct fth_prober *prober, uint64_t size_bytes,
+                             struct fth_l2_found *found, struct fth_error *error)
+{
+    return probe_again(prober, size_bytes, 0, found, error);
+}
+
+/* A device that executes requests on another one and remembers the written lines (array 2). */
+struct watching_device {
+    struct fth_device *inner;
+    uint64_t first_bytes, end_bytes; /* range of the chains of the current measurement */
+};
+
+static enum fth_status watch(void *state, const struct fth_request *requests, size_t count,
+                             struct fth_samples *samples, struct fth_error *error)
+{
+    struct watching_device *watching = state;
+    for (size_t i = 0; i < count; i++) {
+        const struct fth_chain *chain = &requests[i].chase.steps[0].chain;
+        if (requests[i].family != FTH_FAMILY_CHASE || chain->array != 2 || chain->count == 1)
+            continue;
+        const uint64_t end = chain->start_bytes + chain->count * chain->stride_bytes;
+        if (chain->start_bytes < watching->first_bytes)
+            watching->first_bytes = chain->start_bytes;
+        if (end > watching->end_bytes)
+            watching->end_bytes = end;
+    }
+    return watching->inner->ops->measure(watching->inner->state, requests, count, samples, error);
+}
+
+static const struct fth_device_ops watching_ops = {.measure = watch};
+
+/* A GPU keeps the chains that were built and does not write them again. Repeated measurements
+ * therefore find the sector with lines that no earlier one has written. */
+static void repeated_measurements_write_other_lines(void **state)
+{
+    (void)state;
+    struct fth_prober prober;
+    struct fth_error error;
+    open_gpu(&prober, "\"l2\": {\"latency_cycles\": 200, \"size_bytes\": 524288, "
+                      "\"line_bytes\": 256, \"sector_bytes\": 64}, "
+                      "\"memory\": {\"latency_cycles\": 450}");
+    struct watching_device watching = {.inner = prober.device};
+    struct fth_device device = {.ops = &watching_ops, .state = &watching, .id = "watching"};
+    prober.device = &device;
+    for (size_t repeat = 0; repeat < 3; repeat++) {
+        struct fth_l2_found found;
+        const uint64_t previous_end = watching.end_bytes;
+        watching.first_bytes = UINT64_MAX;
+        assert_int_equal(probe_again(&prober, 524288, repeat, &found, &error), FTH_OK);
+        assert_int_equal(found.sector.value, 64);
+        assert_true(watching.first_bytes >= previous_end && watching.end_bytes > previous_end);
+    }
+    fth_device_close(watching.inner);
 }
 
 static void finds_the_l2_of_simulated_gpus(void **state)
@@ -447,6 +504,7 @@ int main(void)
         cmocka_unit_test(finds_the_period_of_fills_in_noise),
         cmocka_unit_test(plateau_tolerates_outliers_and_has_a_confidence),
         cmocka_unit_test(finds_the_l2_of_simulated_gpus),
+        cmocka_unit_test(repeated_measurements_write_other_lines),
         cmocka_unit_test(measures_the_size_that_the_driver_does_not_report),
         cmocka_unit_test(cold_tlbs_add_their_penalties),
         cmocka_unit_test(homes_are_classified_by_three_thresholds),
