@@ -4,10 +4,9 @@
 # bandwidth is measured with streams, and every access of them is simulated.
 fathom gpus gtx980 --json | sed 's/"sms": {"value": 16/"sms": {"value": 2/' >gpu.json
 export LD_LIBRARY_PATH=$FATHOM_STANDINS/new FATHOM_STANDIN_GPU=$PWD/gpu.json
-fathom | tee drawn
-fathom topo --device cuda:0 --json --record cuda.rec >cuda.json; echo $?
+fathom topo --record cuda.rec | tee drawn
+fathom topo --device replay:cuda.rec --json >cuda.json; echo $?
 fathom gpus cuda.json | cmp - drawn
-fathom topo --device replay:cuda.rec --json | cmp - cuda.json
 fathom topo --device replay:cuda.rec | head -n 1
 fathom topo --device sim:gpu.json --json >sim.json
 measured() { grep -v bytes_per_s "$1" | grep -o '"[a-z0-9_]*": {"value": [^,]*, "source": "\(measured\|simulated\)"' | sed 's/"simulated"/"measured"/' | sort; }

@@ -511,6 +511,8 @@ static void insufficient_memory_is_reported(void **state)
 static void thorough_stream_measures_every_configuration(void **state)
 {
     (void)state;
+    if (SANITIZED) /* takes a quarter of a minute then */
+        skip();
     altered.unsupported = ".f64";
     struct fth_bench *result = run_bench(
         open_gpu(DEVICE ", \"max_threads_per_block\": 128", MEMORY("4718592")), "stream", true);
