@@ -54,7 +54,7 @@ static const double min_confidence = 0.5;
 /* ---- shapes ---- */
 
 enum {
-    TRIES = 2, /* streams per shape when shapes are compared again with longer streams (caches) */
+    TRIES = 2,           /* streams per shape when shapes are compared again with longer streams */
     MAX_COMPARISONS = 4, /* maximum number of batches that compare the shapes. Chosen. */
     MAX_SHAPES = 32      /* more than there are shapes in either list */
 };
@@ -603,7 +603,8 @@ static void select_stream_shapes(struct bandwidth_search *search)
 
 /* Finds the best shape with short streams, and again with longer ones if the timer requires them.
  * For memory, the best shape shows only in long streams: the time of short ones depends mainly on
- * how soon the blocks start. */
+ * how soon the blocks start. One such stream per shape is sufficient, unless another program has
+ * interrupted requests: then it may also slow down the best shape. */
 static enum fth_status choose_shape(struct bandwidth_search *search,
                                     struct fth_bandwidth *bandwidth, struct fth_error *error)
 {
@@ -612,9 +613,11 @@ static enum fth_status choose_shape(struct bandwidth_search *search,
         FTH_TRY(find_tick(search, error));
     FTH_TRY(find_shape(search, 1, search->sm_bytes, bandwidth, &bytes_per_ns, error));
     const bool lengthened = lengthen(search, bandwidth, bytes_per_ns);
-    if (in_memory(search))
-        return find_shape(search, 1, LENGTH_RATIO * search->sm_bytes, bandwidth, &bytes_per_ns,
-                          error);
+    if (in_memory(search)) {
+        const size_t *interruptions = search->prober->interruptions;
+        return find_shape(search, interruptions && *interruptions > 0 ? TRIES : 1,
+                          LENGTH_RATIO * search->sm_bytes, bandwidth, &bytes_per_ns, error);
+    }
     return lengthened ? find_shape(search, TRIES, search->sm_bytes, bandwidth, &bytes_per_ns, error)
                       : FTH_OK;
 }

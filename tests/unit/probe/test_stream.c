@@ -428,6 +428,53 @@ static void kepler_has_a_higher_limit_in_shared_memory_only(void **state)
     close_gpu(&gpu);
 }
 
+/* A device whose sweeps have one fast shape. Another program slows down the first long sweep of
+ * this shape. */
+struct slowed_device {
+    struct fth_device *inner;
+    uint64_t longest_bytes; /* of the sweeps so far */
+};
+
+static enum fth_status measure_slowed(void *state, const struct fth_request *requests, size_t count,
+                                      struct fth_samples *samples, struct fth_error *error)
+{
+    struct slowed_device *slowed = state;
+    enum fth_status status = fth_device_measure(slowed->inner, requests, count, samples, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++) {
+        const struct fth_sweep *sweep = &requests[i].sweep;
+        if (requests[i].family != FTH_FAMILY_SWEEP || samples[i].status != FTH_OK)
+            continue;
+        const bool fast = sweep->threads == 1024;
+        /* Shapes round the length differently, so the lengths of one batch differ a little. */
+        const bool first = fast && sweep->bytes > 2 * slowed->longest_bytes;
+        if (fast && sweep->bytes > slowed->longest_bytes)
+            slowed->longest_bytes = sweep->bytes;
+        samples[i].cycles[0] = samples[i].cycles[0] / 100 * (first ? 150 : fast ? 100 : 120);
+    }
+    return status;
+}
+
+static void an_interrupted_search_tries_each_shape_of_sweeps_twice(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops slowed_ops = {.measure = measure_slowed};
+    for (size_t interruptions = 0; interruptions < 2; interruptions++) {
+        struct gpu gpu = {0};
+        open_gpu(&gpu, DEVICE, L2 "}, " MEMORY ", \"read_bytes_per_s\": 100e9}");
+        struct slowed_device slowed = {.inner = gpu.device};
+        struct fth_device device = {.ops = &slowed_ops, .state = &slowed, .id = "slowed"};
+        size_t count = interruptions;
+        const struct fth_prober prober = {.device = &device, .sms = 8, .interruptions = &count};
+        struct fth_bandwidth found = {0};
+        struct fth_error error = NO_ERROR;
+        if (fth_probe_bandwidth(&prober, gpu.known, FTH_BANDWIDTH_MEMORY_READ, false, &found,
+                                &error) != FTH_OK)
+            fail_msg("%s", error.cause);
+        assert_int_equal(found.shape.threads == 1024, interruptions);
+        close_gpu(&gpu);
+    }
+}
+
 /* The message gives the space that the target has. */
 static void an_impossible_launch_shape_names_the_space_for_arrays(void **state)
 {
@@ -459,6 +506,7 @@ int main(void)
         cmocka_unit_test(one_warp_is_limited_by_latency),
         cmocka_unit_test(bandwidth_above_the_bus_limit_is_rejected),
         cmocka_unit_test(kepler_has_a_higher_limit_in_shared_memory_only),
+        cmocka_unit_test(an_interrupted_search_tries_each_shape_of_sweeps_twice),
         cmocka_unit_test(an_impossible_launch_shape_names_the_space_for_arrays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
