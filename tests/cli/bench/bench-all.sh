@@ -6,5 +6,5 @@ cat >two.json <<END
   "l2": {"size_bytes": 524288, "line_bytes": 128, "sector_bytes": 32, "latency_cycles": 200},
   "memory": {"size_bytes": 2147483648, "latency_cycles": 500, "read_bytes_per_s": 12e9, "write_bytes_per_s": 12e9, "copy_bytes_per_s": 11e9}}}
 END
-fathom bench all --device sim:two.json --format csv -o all.csv; echo $?
+fathom bench all --device sim:two.json --format csv -o all.csv --describe gpu.json; echo $?
 cut -d, -f1 all.csv | uniq

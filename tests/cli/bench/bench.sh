@@ -1,4 +1,5 @@
 # Tables of a simulated GPU. Unknown benchmarks and formats are reported before anything is measured.
+# Skipped under sanitizers: bench-all executes the same code.
 fathom bench banks --device sim:rtx2060
 fathom bench atomics --device sim:gtx780 --record atomics.rec --format csv >seen; head -n 4 seen
 fathom bench atomics --device replay:atomics.rec --csv | cmp - seen
