@@ -301,6 +301,7 @@ static enum fth_status note_sharing(struct fth_discovery *discovery, const struc
 {
     const char *names[CACHES] = {NULL}, *const element = caches[index].element;
     size_t count = 0, known = 0;
+    bool untested = false;
     double confidence = 1;
     if (!caches[index].present)
         return FTH_OK;
@@ -310,8 +311,10 @@ static enum fth_status note_sharing(struct fth_discovery *discovery, const struc
             return fth_note_unknown(discovery->gpu, element, "shared_with",
                                     "only one path evicts lines of the other, or only some of them",
                                     error);
-        if (found->samples == 0)
+        if (found->samples == 0) {
+            untested = untested || (i != index && caches[i].present);
             continue;
+        }
         known++;
         confidence = fmin(confidence, found->confidence);
         if (found->sharing == FTH_SHARING_YES)
@@ -320,6 +323,9 @@ static enum fth_status note_sharing(struct fth_discovery *discovery, const struc
     if (known == 0)
         return fth_note_unknown(discovery->gpu, element, "shared_with",
                                 "the size of no other data cache of the SM was measured", error);
+    if (untested)
+        return fth_note_unknown(discovery->gpu, element, "shared_with",
+                                "the size of another data cache of the SM is unknown", error);
     return fth_note(discovery->gpu,
                     &(struct fth_note){.element = element,
                                        .attribute = "shared_with",
