@@ -275,6 +275,8 @@ class Body:
                 arguments.append((first, index - 1))
                 first = index + 1
             index = self.pairs[index] + 1 if self.tokens[index].text in CLOSING else index + 1
+        if self.tokens[opening - 1].text in ("strcmp", "memcmp") and self.tokens[closing + 1].text in ("==", "!="):
+            return  # only the order of unequal texts depends on the order of the arguments
         for (first, last), (next_first, next_last) in zip(arguments, arguments[1:]):
             one, other = self.source(first, last), self.source(next_first, next_last)
             if one != other and '"' not in one + other:

@@ -74,7 +74,8 @@ struct level_search {
     struct fth_pages *spread;           /* the spread chain */
     struct fth_tlbs *tlbs;              /* result: the levels that were accepted */
     double floor_excess;                /* cycles; FIND_STEP looks for a step above it */
-    struct fth_tlb_candidate candidate; /* that is examined */
+    struct fth_tlb_candidate candidate; /* that is examined; MEASURE corrects its step */
+    double found_excess;                /* miss excess of its step when FIND_STEP found it */
     struct fth_tlb_level level;         /* figures of the candidate, after MEASURE */
     struct fth_tlb_onset onset;         /* of the candidate, after MEASURE */
     /* The candidate of the level that was accepted last. The miss excess of its step is corrected
@@ -221,6 +222,7 @@ static enum fth_status find_step(struct level_search *search, enum state *state,
     /* The penalty is measured relative to the misses of the previous level, even if a duplicate has
      * raised the floor. */
     candidate->step.hit_excess = search->last.step.miss_excess;
+    search->found_excess = candidate->step.miss_excess;
     *state = is_above_floor(search) && !is_full(search->tlbs) ? MEASURE : DONE;
     return FTH_OK;
 }
@@ -307,6 +309,8 @@ static void add_penalty(struct fth_tlb_level *level, const struct fth_tlb_level 
     level->penalty_cycles += duplicate->penalty_cycles;
 }
 
+/* The floor rises above the step that was found, even if MEASURE has corrected it to a lower one.
+ * Otherwise FIND_STEP would find it again. */
 static enum state merge(struct level_search *search)
 {
     struct fth_tlb_level *previous = previous_level(search);
@@ -315,7 +319,7 @@ static enum state merge(struct level_search *search)
         search->last.step.miss_excess = search->last.step.hit_excess + previous->penalty_cycles;
         search->last_onset = search->onset;
     }
-    search->floor_excess = search->candidate.step.miss_excess;
+    search->floor_excess = fmax(search->candidate.step.miss_excess, search->found_excess);
     return FIND_STEP;
 }
 

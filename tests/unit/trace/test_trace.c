@@ -267,7 +267,7 @@ static int compare_trace_order(const void *a, const void *b)
  * trace; their `instruction` is the line of the instruction. The caller frees them. */
 static struct example write_example(const char *path, size_t count, uint64_t seed)
 {
-    enum { BLOCKS = 50, WARPS = 3 };
+    enum { BLOCKS = 50, WARPS = 32 };
     struct example example = {calloc(count, sizeof *example.accesses), count};
     uint64_t numbers[BLOCKS][WARPS] = {{0}};
     struct fth_trace_writer *writer;
@@ -277,7 +277,7 @@ static struct example write_example(const char *path, size_t count, uint64_t see
     fth_rng_init(&rng, seed);
     if (fth_trace_writer_create(path, &writer, &error) != FTH_OK ||
         fth_trace_writer_begin(writer, "example", (uint32_t[3]){BLOCKS, 1, 1},
-                               (uint32_t[3]){80, 1, 1}, &error) != FTH_OK)
+                               (uint32_t[3]){32, 8, 4}, &error) != FTH_OK)
         fail_with(&error);
     for (size_t i = 0; i < count; i++) {
         struct fth_trace_access *access = &example.accesses[i];

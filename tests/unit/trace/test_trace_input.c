@@ -92,6 +92,26 @@ static void check_saxpy(const char *path, const struct fth_launch_options *launc
     fth_trace_close(trace);
 }
 
+/* Before a run, buffers have no contents. */
+static void results_are_unavailable_before_a_run(void **state)
+{
+    (void)state;
+    struct fth_launch *launch;
+    struct fth_launch_view view;
+    struct fth_error error = FTH_NO_ERROR;
+    char *text = NULL;
+    void *values = NULL;
+    write_plain("launch", saxpy_launch, sizeof saxpy_launch - 1);
+    if (fth_launch_open("launch", &any_file, &launch, &error) != FTH_OK)
+        fail_with(&error);
+    assert_int_equal(fth_launch_show(launch, 0, 4, &view, &text, &error), FTH_UNAVAILABLE);
+    assert_string_equal(error.cause, "the launch has not been run yet");
+    assert_int_equal(fth_launch_values(launch, "x", &view, &values, NULL), FTH_UNAVAILABLE);
+    assert_null(text);
+    assert_null(values);
+    fth_launch_destroy(launch);
+}
+
 static void every_kind_of_input_gives_the_same_trace(void **state)
 {
     (void)state;
@@ -423,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inputs_are_recognised_by_their_content),
+        cmocka_unit_test(results_are_unavailable_before_a_run),
         cmocka_unit_test(every_kind_of_input_gives_the_same_trace),
         cmocka_unit_test(pipes_are_inputs),
         cmocka_unit_test(temporary_traces_have_no_name),
