@@ -320,6 +320,28 @@ static void lines_are_not_read_beyond_their_end(void **state)
 }
 
 /* FNV-1a of its authors' test vectors. */
+/* Two processes can have written the same point. */
+static void a_point_with_two_lines_counts_once(void **state)
+{
+    (void)state;
+    size_t computed;
+    struct fth_points points;
+    assert_int_equal(run("points", 0, &computed, NULL), FTH_OK);
+    struct fth_buffer content = content_of("points"), twice = {0};
+    size_t first = content.size - 1; /* of the last line */
+    while (content.data[first - 1] != '\n')
+        first--;
+    fth_buffer_append(&twice, content.data, content.size);
+    fth_buffer_append(&twice, content.data + first, content.size - first);
+    write_plain("points", twice.data, twice.size);
+    assert_int_equal(fth_points_read("points", FTH_MAX_POINTS_BYTES, &points, NULL), FTH_OK);
+    assert_int_equal(points.found, 3);
+    assert_int_equal(points.at[2], first);
+    fth_points_fini(&points);
+    fth_buffer_fini(&content);
+    fth_buffer_fini(&twice);
+}
+
 static void the_checksum_is_fnv_1a(void **state)
 {
     (void)state;
@@ -341,6 +363,7 @@ int main(void)
         cmocka_unit_test(a_finished_file_stays_the_same_file),
         cmocka_unit_test(merging_has_a_limit),
         cmocka_unit_test(lines_are_not_read_beyond_their_end),
+        cmocka_unit_test(a_point_with_two_lines_counts_once),
         cmocka_unit_test(the_checksum_is_fnv_1a),
     };
     return cmocka_run_group_tests_name("points file", tests, enter_folder, leave_folder);

@@ -426,9 +426,33 @@ static void accepts_what_the_assembler_accepts(void **state)
     }
 }
 
+static void calls_have_at_most_64_arguments(void **state)
+{
+    (void)state;
+    for (int arguments = 64; arguments <= 66; arguments++) {
+        struct fth_buffer text = {0};
+        struct fth_ptx_module *module = NULL;
+        struct fth_error error = NO_ERROR;
+        fth_buffer_text(&text, ".version 7.0\n.target sm_70\n.address_size 64\n.func f(");
+        for (int i = 0; i < arguments; i++)
+            fth_buffer_format(&text, "%s.reg .b32 a%d", i ? ", " : "", i);
+        fth_buffer_text(&text, ") { ret; }\n.entry k() {\ncall f, (");
+        for (int i = 0; i < arguments; i++)
+            fth_buffer_format(&text, "%s%d", i ? ", " : "", i);
+        fth_buffer_text(&text, "); ret; }\n");
+        assert_int_equal(fth_ptx_read_text("test.ptx", text.data, text.size, &module, &error),
+                         arguments == 64 ? FTH_OK : FTH_INVALID);
+        if (arguments > 64)
+            assert_contains(error.cause, "at most 64 arguments");
+        fth_ptx_destroy(module);
+        fth_buffer_fini(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_have_at_most_64_arguments),
         cmocka_unit_test(errors_name_the_line),
         cmocka_unit_test(excerpts_are_printable),
         cmocka_unit_test(binary_files_are_recognised),
