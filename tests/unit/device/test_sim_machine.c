@@ -382,6 +382,38 @@ static void the_log_interrupts_a_launch(void **state)
     close_gpu(&gpu);
 }
 
+/* A cache whose description has neither sets, ways nor an index function gets several sets. */
+static void caches_have_default_sets(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *l1;
+        uint64_t sets;
+    } rows[] = {
+        {"", 4},
+        {", \"index\": \"bits:[7,8,9,10,11]\"", 32},
+        {", \"sets\": 8", 8},
+        {", \"ways\": 4", 32},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char elements[300];
+        struct fth_sim_plan plan = {0};
+        struct fth_error error = NO_ERROR;
+        snprintf(elements, sizeof elements,
+                 "\"l1\": {\"size_bytes\": 16384, \"line_bytes\": 128%s}", rows[i].l1);
+        struct fth_gpu *gpu = read_gpu(elements, "", "");
+        if (fth_sim_plan_init(&plan, gpu, &error) != FTH_OK)
+            fail_msg("%s", error.cause);
+        uint64_t sets = 0;
+        for (unsigned k = 0; k < plan.array_count; k++)
+            if (plan.arrays[k].size_bytes == 16384 && plan.arrays[k].line_bytes == 128)
+                sets = plan.arrays[k].sets;
+        assert_int_equal(sets, rows[i].sets);
+        fth_sim_plan_fini(&plan);
+        fth_gpu_destroy(gpu);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +427,7 @@ int main(void)
         cmocka_unit_test(unusual_descriptions_can_be_simulated),
         cmocka_unit_test(extreme_figures_are_refused),
         cmocka_unit_test(the_log_interrupts_a_launch),
+        cmocka_unit_test(caches_have_default_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

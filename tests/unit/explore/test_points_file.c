@@ -319,7 +319,6 @@ static void lines_are_not_read_beyond_their_end(void **state)
     fth_buffer_fini(&line);
 }
 
-/* FNV-1a of its authors' test vectors. */
 /* Two processes can have written the same point. */
 static void a_point_with_two_lines_counts_once(void **state)
 {
@@ -342,6 +341,7 @@ static void a_point_with_two_lines_counts_once(void **state)
     fth_buffer_fini(&twice);
 }
 
+/* FNV-1a of its authors' test vectors. */
 static void the_checksum_is_fnv_1a(void **state)
 {
     (void)state;

@@ -371,6 +371,33 @@ static void invalid_points_leave_no_text(void **state)
     assert_int_equal(size, 0);
 }
 
+/* Two points lie in opposite corners of the plot, a third one is in the middle. */
+static void plots_use_their_whole_area(void **state)
+{
+    (void)state;
+    const struct fth_column columns[3] = {{0}};
+    const struct fth_cell cells[] = {{.number = 1},    {.number = 1},   {.text = "a"},
+                                     {.number = 1024}, {.number = 256}, {.text = "a"},
+                                     {.number = 32},   {.number = 16},  {.text = "b"}};
+    const struct fth_bench_series series = {
+        .table = {.columns = columns, .column_count = 3, .cells = cells, .row_count = 3},
+        .y = 1,
+        .by = 2};
+    const struct fth_report_options options = FTH_REPORT_OPTIONS(.utf8 = false);
+    struct fth_buffer out = {0};
+    fth_text_plot(&series, &options, &out);
+    const char *line = out.data;
+    for (size_t row = 0; row < 17; row++) {
+        const char *end = strchr(line, '\n');
+        const size_t length = (size_t)(end - line);
+        assert_int_equal(length, row == 0 ? 76 : row == 8 ? 44 : row == 16 ? 11 : 10);
+        if (row % 8 == 0)
+            assert_int_equal(end[-1], row == 8 ? 'o' : '*');
+        line = end + 1;
+    }
+    fth_buffer_fini(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +414,7 @@ int main(void)
         cmocka_unit_test(tables_are_written_in_every_format),
         cmocka_unit_test(reports_unknown_formats),
         cmocka_unit_test(invalid_points_leave_no_text),
+        cmocka_unit_test(plots_use_their_whole_area),
     };
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }
