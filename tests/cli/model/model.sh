@@ -4,6 +4,7 @@ w=$FATHOM_ROOT/examples/workloads
 fathom trace "$w/atax.json" --set N=256 -o a.trace
 fathom model a.trace --gpu h200
 fathom model a.trace --gpu h200 --lines
+fathom model a.trace --gpu h200 --lines --json 2>/dev/null | sed -n '/"instructions"/,/}/p' | head -n 6
 fathom model a.trace --gpu gtx970 --l1-off --format csv
 fathom model a.trace --profile --set gpu.sms=2 --set l1.size_bytes=16K --set l1.ways=4 --set l2.size_bytes=256K
 fathom model a.trace --curve

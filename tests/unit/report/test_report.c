@@ -395,6 +395,12 @@ static void plots_use_their_whole_area(void **state)
             assert_int_equal(end[-1], row == 8 ? 'o' : '*');
         line = end + 1;
     }
+    line = strchr(line, '\n') + 1; /* after the axis */
+    const char *scale = strchr(line, '\n');
+    assert_int_equal(line[10], '1');
+    assert_memory_equal(line + 43, "32", 2);
+    assert_memory_equal(line + 75, "1024", 4);
+    assert_string_equal(scale, "\n        * a\n        o b\n");
     fth_buffer_fini(&out);
 }
 
