@@ -391,6 +391,7 @@ static void accepts_what_the_assembler_accepts(void **state)
 {
     (void)state;
     static const char *const bodies[] = {
+        "ld.global.u32 {%r1}, [%rd1];",
         "cvt.rn.f16.f32 %h1, %f1;",
         "cvt.rz.bf16.f32 %h1, %f1;",
         "cvt.rn.f32.f64 %f1, %fd1;",
