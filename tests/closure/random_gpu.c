@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The limit of simulated GPUs (device/sim/sim_limits.c). */
+#define MAX_SIMULATED_L2_BYTES 536870912.0
+
 static void fail(const char *what)
 {
     fprintf(stderr, "random_gpu: %s\n", what);
@@ -442,10 +445,11 @@ static void add_l2_and_memory(struct fth_rng *rng, const struct ranges *ranges, 
     set_text(gpu, "memory", "scope", "gpu");
     set_number(gpu, "memory", "size_bytes", (double)between(rng, 1, 32) * 1073741824);
     set_number(gpu, "memory", "latency_cycles", memory);
-    if (!one_in(rng, 4))
+    const double l2_bytes = fth_gpu_number(gpu, "l2", "size_bytes", 0);
+    if (!one_in(rng, 4) || 2 * l2_bytes > MAX_SIMULATED_L2_BYTES)
         return;
     /* Sets and ways now describe one of two partitions, so the total size doubles. */
-    set_number(gpu, "l2", "size_bytes", 2 * fth_gpu_number(gpu, "l2", "size_bytes", 0));
+    set_number(gpu, "l2", "size_bytes", 2 * l2_bytes);
     set_number(gpu, "l2", "partitions", 2);
     set_number(gpu, "l2", "far_latency_cycles", round(latency) + random_cycles(rng, 40, 70));
     set_number(gpu, "memory", "far_latency_cycles", round(memory) + random_cycles(rng, 60, 200));
