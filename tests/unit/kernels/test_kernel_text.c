@@ -46,7 +46,7 @@ static void sweeps_are_accepted(void **state)
             assert_accepted(fth_sweep_kind_name(code.kind), &ptx, status, &error);
             count++;
         }
-    assert_true(count > 2 * FTH_SWEEP_KINDS);
+    assert_true(count > (size_t)2 * FTH_SWEEP_KINDS);
 }
 
 static void streams_are_accepted(void **state)
