@@ -128,8 +128,8 @@ FTH_API FTH_MUST_USE enum fth_status fth_launch_run(struct fth_launch *launch,
                                                     struct fth_launch_totals *totals,
                                                     struct fth_error *error);
 
-/* Returns whether the last fth_launch_run could open the device, and therefore ran at least a part
- * of the launch. False after a failure to open it, and without a run. */
+/* Returns true if the last fth_launch_run opened its device and began to run the launch. Returns
+ * false if it could not open the device, or if fth_launch_run was not called. */
 FTH_API bool fth_launch_was_started(const struct fth_launch *launch);
 /* Returns the time of a step in the last run, in seconds; NAN unless a real GPU ran it. */
 FTH_API double fth_launch_seconds(const struct fth_launch *launch, size_t step);

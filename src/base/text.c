@@ -107,11 +107,11 @@ static size_t edit_distance(const char *a, const char *b, size_t limit)
         return SIZE_MAX;
     size_t rows[3][MAX_LENGTH + 1];
     size_t *before = rows[0], *above = rows[1], *row = rows[2];
-    size_t least_above = 0; /* the minimum of the row above */
+    size_t min_above = 0; /* the minimum of the row above */
     for (size_t j = 0; j <= n; j++)
         above[j] = j;
     for (size_t i = 1; i <= m; i++) {
-        size_t least = row[0] = i;
+        size_t min = row[0] = i;
         for (size_t j = 1; j <= n; j++) {
             int ca = tolower((unsigned char)a[i - 1]), cb = tolower((unsigned char)b[j - 1]);
             size_t best = above[j - 1] + (ca != cb);
@@ -123,12 +123,12 @@ static size_t edit_distance(const char *a, const char *b, size_t limit)
                 cb == tolower((unsigned char)a[i - 2]) && before[j - 2] + 1 < best)
                 best = before[j - 2] + 1;
             row[j] = best;
-            least = best < least ? best : least;
+            min = best < min ? best : min;
         }
         /* The rows below continue from these two, and numbers never decrease on the way. */
-        if (least >= limit && least_above >= limit)
+        if (min >= limit && min_above >= limit)
             return SIZE_MAX;
-        least_above = least;
+        min_above = min;
         size_t *free_row = before;
         before = above;
         above = row;

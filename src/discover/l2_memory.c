@@ -213,8 +213,8 @@ enum { L2_RUNS = 3 };
 /* Combines the decisions of several measurements: the value that most of them agree on, with the
  * fraction that agrees, by Laplace's rule, as the maximum confidence. *disagree is set if there is
  * no such value although at least one measurement has found one. */
-static struct fth_decision most_frequent(const struct fth_decision *const decisions[L2_RUNS],
-                                         bool *disagree)
+static struct fth_decision majority_of(const struct fth_decision *const decisions[L2_RUNS],
+                                       bool *disagree)
 {
     struct fth_decision best = {0};
     bool found = false;
@@ -262,7 +262,7 @@ static enum fth_status measure_l2(struct fth_discovery *discovery, const struct 
         const struct fth_decision *decisions[L2_RUNS];
         for (size_t k = 0; k < L2_RUNS; k++)
             decisions[k] = (const struct fth_decision *)((const char *)&runs[k] + places[i]);
-        *(struct fth_decision *)((char *)found + places[i]) = most_frequent(decisions, disagree);
+        *(struct fth_decision *)((char *)found + places[i]) = majority_of(decisions, disagree);
     }
     return FTH_OK;
 }

@@ -184,8 +184,8 @@ static bool parse_initial_value(struct fth_ptx_parser *parser, enum fth_ptx_type
 /* Parses the initial value of a variable or, from `dimension` on, of a part of it, such as "5",
  * "{1, 2}" or "{{1, 2}, {3}}": a list in braces for each dimension and for a vector. Lists of
  * dimensions can be shorter than these. The values fill the variable in the order of the text, as
- * NVIDIA's assembler does (ptxas 13.0): the braces of short lists leave no gaps. *at is the offset
- * of the next value. */
+ * NVIDIA's assembler does (ptxas 13.0): the braces of short lists leave no gaps. The next value
+ * belongs at offset *at. */
 static bool parse_initialiser(struct fth_ptx_parser *parser,
                               const struct fth_ptx_declaration *declaration, unsigned dimension,
                               uint8_t *data, uint64_t *at)

@@ -91,6 +91,20 @@ static void interrupted_requests_are_executed_again(void **state)
     }
 }
 
+/* Returns a search for capacities from 4 to 64 KiB. `disturbed`: hits are known to be slow at
+ * times. */
+static struct fth_capacity_plan make_plan(bool disturbed)
+{
+    return (struct fth_capacity_plan){.path = FTH_PATH_CA,
+                                      .stride_bytes = 32,
+                                      .smallest_bytes = 4096,
+                                      .largest_bytes = 65536,
+                                      .hit_cycles = HIT,
+                                      .miss_cycles = MISS,
+                                      .disturbed = disturbed,
+                                      .evidence = true};
+}
+
 static void disturbed_evidence_is_unknown(void **state)
 {
     (void)state;
@@ -98,13 +112,7 @@ static void disturbed_evidence_is_unknown(void **state)
         struct busy_device busy = {.fits_bytes = 16384, .emptied = emptied};
         struct fth_device device = {.ops = &busy_ops, .state = &busy, .id = "busy"};
         const struct fth_prober prober = {.device = &device, .sms = 1};
-        const struct fth_capacity_plan plan = {.path = FTH_PATH_CA,
-                                               .stride_bytes = 32,
-                                               .smallest_bytes = 4096,
-                                               .largest_bytes = 65536,
-                                               .hit_cycles = HIT,
-                                               .miss_cycles = MISS,
-                                               .evidence = true};
+        const struct fth_capacity_plan plan = make_plan(false);
         struct fth_capacity found;
         assert_int_equal(fth_probe_capacity(&prober, &plan, &found, NULL), FTH_OK);
         assert_int_equal(found.fits_bytes, 16384);
@@ -136,14 +144,7 @@ static void capacities_that_walks_contradict_are_not_believed(void **state)
             .fits_bytes = 16384, .left_bytes = 8192, .reverse = rows[i].reverse};
         struct fth_device device = {.ops = &busy_ops, .state = &busy, .id = "busy"};
         const struct fth_prober prober = {.device = &device, .sms = 1};
-        const struct fth_capacity_plan plan = {.path = FTH_PATH_CA,
-                                               .stride_bytes = 32,
-                                               .smallest_bytes = 4096,
-                                               .largest_bytes = 65536,
-                                               .hit_cycles = HIT,
-                                               .miss_cycles = MISS,
-                                               .disturbed = rows[i].disturbed,
-                                               .evidence = true};
+        const struct fth_capacity_plan plan = make_plan(rows[i].disturbed);
         struct fth_capacity found;
         assert_int_equal(fth_probe_capacity(&prober, &plan, &found, NULL), rows[i].status);
         assert_int_equal(found.fits_bytes, rows[i].fits);
