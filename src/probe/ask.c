@@ -2,8 +2,8 @@
  *
  * If another program uses the GPU, the driver runs the two alternately. An SM stops while it
  * executes a request, and continues some 100 microseconds later. Its caches then hold the other
- * program's data, and one sample is far longer than the others. Such a request is interrupted. Its samples
- * say little about the GPU, so it is executed again. */
+ * program's data, and one sample is far longer than the others. Such a request is interrupted. Its
+ * samples say little about the GPU, so it is executed again. */
 #include "probe/probe.h"
 
 #include <stdlib.h>
