@@ -224,6 +224,15 @@ struct fth_ptx_inst {
     uint32_t source_file; /* number of the source file; 0: unknown */
     const struct fth_source_position *source; /* from .loc; NULL: unknown */
     const struct fth_ptx_operands *operands;  /* what it reads and writes, for observers */
+    const struct fth_ptx_detail *detail; /* what does not fit into the fields above; NULL: nothing */
+};
+
+/* The operands of an instruction with more registers than d[] and s[] have space for, such as a
+ * matrix instruction. A family of such instructions has a struct of its own that begins with this
+ * one. It belongs to the arena of the module. */
+struct fth_ptx_detail {
+    const int32_t *writes, *reads; /* rows; NO_REGISTER and immediates can be among them */
+    size_t write_count, read_count;
 };
 
 /* ---- modules ---- */
@@ -275,6 +284,8 @@ struct fth_ptx_function {
     uint64_t param_bytes;   /* per thread and activation: parameters and results of the function and
                              * of its calls */
     uint64_t shared_end;    /* end of the static shared variables that are declared in its body */
+    const struct fth_error *unsupported; /* the first instruction that the engine cannot execute;
+                                          * NULL: it can execute all of them */
     struct fth_ptx_slot *arguments, *results; /* empty for a kernel; see `kernel` */
     size_t argument_count, result_count;
 };

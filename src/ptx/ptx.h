@@ -192,8 +192,8 @@ struct fth_ptx_operands {
     uint64_t code_offset; /* of the instruction in the module, for instruction fetch */
     bool accesses;        /* the access callback follows if any lane takes part */
     bool drains;          /* waits until all accesses in flight are complete (calls, fences) */
-    uint8_t read_count, write_count;
-    uint32_t reads[8], writes[5];
+    size_t read_count, write_count;
+    const uint32_t *reads, *writes;
 };
 
 /* One instruction issued by a warp. */

@@ -44,9 +44,7 @@ static bool on_issue(void *user, const struct fth_ptx_issue *issue)
     struct watched *watched = user;
     const struct fth_ptx_operands *operands = issue->operands;
     watched->issued++;
-    if (!issue->opcode || watched->access_follows ||
-        operands->read_count > FTH_COUNT(operands->reads) ||
-        operands->write_count > FTH_COUNT(operands->writes))
+    if (!issue->opcode || watched->access_follows)
         abort();
     watched->access_follows = operands->accesses && issue->mask;
     for (unsigned i = 0; i < operands->read_count; i++)

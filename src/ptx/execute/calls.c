@@ -224,6 +224,11 @@ void fth_ptx_run_call_indirect(struct fth_ptx_warp *warp, struct fth_ptx_fragmen
                            (unsigned long long)target);
         return;
     }
+    if (function->unsupported) { /* fth_ptx_run refuses direct calls */
+        fth_ptx_warp_fault(warp, inst, first_lane(lanes), "calls '%s': %s", function->name,
+                           function->unsupported->cause);
+        return;
+    }
     uint32_t same = 0;
     for (uint32_t left = lanes; left; left &= left - 1)
         if (targets[first_lane(left)] == target)

@@ -488,6 +488,8 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     if (!run.kernel)
         return fth_fail(error, FTH_NOT_FOUND, "launch kernel", launch->kernel,
                         "'%s' has no kernel of this name", machine->module->name);
+    if (run.kernel->unsupported)
+        return fth_error_move(error, run.kernel->unsupported);
     FTH_TRY(check_launch(&run, error));
     unsigned threads = host_threads(&run), started = 0;
     pthread_t workers[256];

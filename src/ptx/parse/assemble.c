@@ -67,36 +67,45 @@ static bool parse_guard(struct fth_ptx_parser *parser, struct fth_ptx_inst *inst
     return true;
 }
 
-/* Splits an opcode such as "ld.global.v4.f32" at its dots, stores the first part in `base`, and
- * applies the others to the instruction. `base` has space for every supported opcode. A longer
- * first part is cut, and matches none of them. */
-static bool parse_opcode(struct fth_ptx_parser *parser, const struct fth_ptx_token *token,
-                         struct fth_ptx_inst *inst, char base[16])
+/* Splits an opcode such as "ld.global.v4.f32" at its dots. The first part is the base, which has
+ * space for every supported opcode; a longer one is cut, and matches none of them. */
+static bool parse_opcode(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement)
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
+    const struct fth_ptx_token *token = &lexer->token;
     if (token->kind != TOKEN_WORD)
         return fth_ptx_lexer_fail(lexer, token, "expected an instruction");
     const char *at = token->start, *end = token->start + token->size;
     const char *dot = memchr(at, '.', token->size);
     size_t size = (size_t)((dot ? dot : end) - at);
-    snprintf(base, 16, "%.*s", size < 15 ? (int)size : 15, at);
+    statement->opcode = *token;
+    statement->word_count = statement->next_word = statement->operand_count = 0;
+    snprintf(statement->base, sizeof statement->base, "%.*s", size < 15 ? (int)size : 15, at);
     while (dot) {
         const char *word = dot + 1;
         dot = memchr(word, '.', (size_t)(end - word));
-        size_t length = (size_t)((dot ? dot : end) - word);
-        if (!fth_ptx_apply_modifier(inst, base, word, length)) {
-            struct fth_ptx_token culprit = *token;
-            culprit.start = word;
-            culprit.size = length;
-            return fth_ptx_lexer_fail(lexer, &culprit, "'.%.*s' of '%.*s' is not supported",
-                                      (int)length, word, (int)token->size, token->start);
-        }
+        if (statement->word_count == MAX_WORDS)
+            return fth_ptx_lexer_fail(lexer, token, "an opcode can have at most %d words",
+                                      MAX_WORDS);
+        statement->words[statement->word_count++] =
+            (struct fth_ptx_word){word, (size_t)((dot ? dot : end) - word)};
     }
-    if (inst->vector && strcmp(base, "mov") == 0) /* mov has no .v2; its vectors are in braces */
-        return fth_ptx_lexer_fail(lexer, token, "'%.*s' is not supported", (int)token->size,
-                                  token->start);
     fth_ptx_lexer_next(lexer);
     return true;
+}
+
+/* Applies the words after the base to the instruction. */
+static bool apply_modifiers(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
+                            struct fth_ptx_inst *inst)
+{
+    for (; statement->next_word < statement->word_count; statement->next_word++) {
+        const struct fth_ptx_word *word = &statement->words[statement->next_word];
+        if (!fth_ptx_apply_modifier(inst, statement->base, word->start, word->size))
+            return fth_ptx_refuse(parser, statement);
+    }
+    /* mov has no .v2; its vectors are in braces */
+    return !(inst->vector && strcmp(statement->base, "mov") == 0) ||
+           fth_ptx_refuse(parser, statement);
 }
 
 /* Returns how an instruction changes the control flow if this is all that it does, or K_NONE. */
@@ -113,26 +122,26 @@ static enum fth_ptx_control flow_control(const char *base)
     return K_NONE;
 }
 
-static bool parse_operands(struct fth_ptx_parser *parser, const char *base,
-                           const struct fth_ptx_inst *parsed, struct fth_ptx_operand *operands,
-                           size_t *count)
+/* Parses the operands. Literals have the types of `typed`. */
+static bool parse_operands(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
+                           const struct fth_ptx_inst *typed)
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
-    *count = 0;
+    const char *base = statement->base;
     if (fth_ptx_token_is(&lexer->token, ";"))
         return true;
     do {
-        if (*count == MAX_OPERANDS)
+        size_t index = statement->operand_count;
+        if (index == MAX_OPERANDS)
             return fth_ptx_lexer_fail(lexer, &lexer->token, "too many operands");
         /* A literal has the type of the instruction. For cvt, set and setp, it has the second type
          * (if there is one). For slct, only the last operand has the second type. */
-        enum fth_ptx_type type = (enum fth_ptx_type)parsed->type;
-        if (strcmp(base, "cvt") == 0 || fth_ptx_compares(base) ||
-            (strcmp(base, "slct") == 0 && *count == 3))
-            type =
-                parsed->type2 ? (enum fth_ptx_type)parsed->type2 : (enum fth_ptx_type)parsed->type;
-        if (!fth_ptx_parse_operand(parser, type, &operands[(*count)++]))
+        bool second = strcmp(base, "cvt") == 0 || fth_ptx_compares(base) ||
+                      (strcmp(base, "slct") == 0 && index == 3);
+        unsigned type = second && typed->type2 ? typed->type2 : typed->type;
+        if (!fth_ptx_parse_operand(parser, (enum fth_ptx_type)type, &statement->operands[index]))
             return false;
+        statement->operand_count++;
     } while (fth_ptx_lexer_accept(lexer, ","));
     return true;
 }
@@ -171,16 +180,18 @@ static bool select_instruction(struct fth_ptx_inst *inst, const char *base)
     return false;
 }
 
-/* Parses the operands of an instruction that is not a branch, call or return, and emits it. `token`
- * is the opcode. The operands come first, because they can emit instructions themselves, such as
- * reads of special registers. */
-static bool parse_ordinary(struct fth_ptx_parser *parser, const struct fth_ptx_token *token,
-                           const char *base, struct fth_ptx_inst *inst)
+/* Parses the operands of an instruction that is not a branch, call or return, and emits it. The
+ * operands come first, because they can emit instructions themselves, such as reads of special
+ * registers. */
+static bool parse_ordinary(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
+                           struct fth_ptx_inst *inst)
 {
-    struct fth_ptx_operand operands[MAX_OPERANDS];
-    size_t count = 0, emitted = parser->function->code_count;
-    if (!parse_operands(parser, base, inst, operands, &count))
+    const struct fth_ptx_operand *operands = statement->operands;
+    const char *base = statement->base;
+    size_t emitted = parser->function->code_count;
+    if (!parse_operands(parser, statement, inst))
         return false;
+    size_t count = statement->operand_count;
     if (strcmp(base, "mov") == 0 && count == 2 && parser->function->code_count > emitted &&
         fold_special(parser, inst, operands))
         return true;
@@ -190,9 +201,7 @@ static bool parse_ordinary(struct fth_ptx_parser *parser, const struct fth_ptx_t
         count > 1 && !operands[1].has_space)
         inst->space = SPACE_ARGUMENT; /* an address in a register refers to kernel arguments */
     if (!select_instruction(inst, base))
-        return fth_ptx_lexer_fail(&parser->lexer, token,
-                                  "'%.*s' with these operands is not supported", (int)token->size,
-                                  token->start);
+        return fth_ptx_refuse(parser, statement);
     return fth_ptx_check_addresses(parser, inst, base, operands, count) &&
            append(parser, inst) != NULL;
 }
@@ -210,22 +219,62 @@ static bool parse_control(struct fth_ptx_parser *parser, struct fth_ptx_inst *in
     return ok && append(parser, inst) != NULL;
 }
 
-bool fth_ptx_parse_instruction(struct fth_ptx_parser *parser)
+static bool parse_supported(struct fth_ptx_parser *parser)
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
     struct fth_ptx_inst inst = blank_instruction(parser, 0);
-    char base[16];
-    if (!parse_guard(parser, &inst))
+    struct fth_ptx_statement statement;
+    if (!parse_guard(parser, &inst) || !parse_opcode(parser, &statement))
         return false;
-    const struct fth_ptx_token token = lexer->token;
-    if (!parse_opcode(parser, &token, &inst, base))
-        return false;
-    inst.line = token.line;
-    inst.opcode = fth_ptx_parser_copy_text(parser, token.start, token.size);
+    inst.line = statement.opcode.line;
+    inst.opcode = fth_ptx_parser_copy_text(parser, statement.opcode.start, statement.opcode.size);
     if (!inst.opcode)
         return false;
-    inst.control = (uint8_t)flow_control(base);
-    bool ok = inst.control == K_NONE ? parse_ordinary(parser, &token, base, &inst)
-                                     : parse_control(parser, &inst);
+    fth_ptx_family *family = fth_ptx_find_family(&statement);
+    bool ok;
+    if (family) {
+        ok = parse_operands(parser, &statement, &inst) && family(parser, &statement, &inst) &&
+             append(parser, &inst) != NULL;
+    } else {
+        inst.control = (uint8_t)flow_control(statement.base);
+        ok = apply_modifiers(parser, &statement, &inst) &&
+             (inst.control == K_NONE ? parse_ordinary(parser, &statement, &inst)
+                                     : parse_control(parser, &inst));
+    }
     return ok && fth_ptx_lexer_expect(lexer, ";");
+}
+
+bool fth_ptx_keep_unsupported(struct fth_ptx_parser *parser, struct fth_ptx_function *function)
+{
+    struct fth_error *error = parser->lexer.error;
+    parser->lexer.status = FTH_OK;
+    if (!function->unsupported) {
+        struct fth_error *kept = fth_arena_alloc(&parser->module->arena, sizeof *kept);
+        if (!kept)
+            return fth_ptx_lexer_no_memory(&parser->lexer);
+        *kept = *error;
+        function->unsupported = kept;
+    }
+    *error = FTH_NO_ERROR;
+    return true;
+}
+
+/* Skips an instruction that the engine cannot execute, which begins at `start`. `emitted` is the
+ * number of instructions before it. */
+static bool skip_unsupported(struct fth_ptx_parser *parser, const struct fth_ptx_lexer *start,
+                             size_t emitted)
+{
+    if (!fth_ptx_keep_unsupported(parser, parser->function))
+        return false;
+    parser->function->code_count = emitted; /* operands can have emitted instructions */
+    parser->lexer = *start;
+    return fth_ptx_skip_statement(parser);
+}
+
+bool fth_ptx_parse_instruction(struct fth_ptx_parser *parser)
+{
+    const struct fth_ptx_lexer start = parser->lexer;
+    const size_t emitted = parser->function->code_count;
+    return parse_supported(parser) || (parser->lexer.status == FTH_UNSUPPORTED &&
+                                       skip_unsupported(parser, &start, emitted));
 }

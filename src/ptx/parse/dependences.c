@@ -5,14 +5,25 @@
 
 #include <string.h>
 
-static void add_read(struct fth_ptx_operands *operands, uint32_t number)
+/* Registers or predicates of one instruction. The largest list is that of a matrix instruction,
+ * which reads and writes 128 registers of an accumulator. */
+enum { MAX_NUMBERS = 256 };
+struct numbers {
+    size_t count;
+    uint32_t at[MAX_NUMBERS];
+};
+
+static void add(struct numbers *numbers, uint32_t number)
 {
-    operands->reads[operands->read_count++] = number;
+    if (numbers->count < MAX_NUMBERS)
+        numbers->at[numbers->count++] = number;
 }
 
-static void add_write(struct fth_ptx_operands *operands, uint32_t number)
+static void add_rows(struct numbers *numbers, const int32_t *rows, size_t count)
 {
-    operands->writes[operands->write_count++] = number;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i] >= 0) /* neither absent nor an immediate */
+            add(numbers, (uint32_t)rows[i]);
 }
 
 static bool begins_with(const char *text, const char *start)
@@ -45,10 +56,44 @@ static bool accesses(const struct fth_ptx_inst *inst)
     return false;
 }
 
+/* Collects what an instruction reads and writes. The predicates have the numbers from `predicates`
+ * on. */
+static void collect(const struct fth_ptx_inst *inst, uint32_t predicates, struct numbers *reads,
+                    struct numbers *writes)
+{
+    reads->count = writes->count = 0;
+    if (inst->guarded)
+        add(reads, predicates + inst->guard);
+    if (inst->predicate != UINT32_MAX)
+        add(reads, predicates + inst->predicate);
+    for (size_t i = 0; i < FTH_COUNT(inst->s); i++)
+        if (inst->s[i] >= 0)
+            add(reads, (i < inst->predicate_source_count ? predicates : 0) + (uint32_t)inst->s[i]);
+    for (size_t i = 0; i < FTH_COUNT(inst->d); i++)
+        if (inst->d[i] >= 0)
+            add(writes, (inst->result_is_predicate ? predicates : 0) + (uint32_t)inst->d[i]);
+    if (inst->predicate2 != UINT32_MAX)
+        add(writes, predicates + inst->predicate2);
+    if (inst->detail) {
+        add_rows(reads, inst->detail->reads, inst->detail->read_count);
+        add_rows(writes, inst->detail->writes, inst->detail->write_count);
+    }
+}
+
+/* Returns a copy of the numbers in the arena, or NULL when out of memory. */
+static const uint32_t *keep(struct fth_arena *arena, const struct numbers *numbers)
+{
+    uint32_t *copy = fth_arena_array(arena, numbers->count + 1, sizeof *copy);
+    if (copy)
+        memcpy(copy, numbers->at, numbers->count * sizeof *copy);
+    return copy;
+}
+
 bool fth_ptx_find_operands(struct fth_ptx_module *module, struct fth_ptx_function *function,
                            uint64_t code_offset)
 {
     uint32_t predicates = function->register_count;
+    struct numbers reads, writes;
     function->operand_count = function->register_count + function->predicate_count;
     struct fth_ptx_operands *all =
         fth_arena_array(&module->arena, function->code_count + 1, sizeof *all);
@@ -56,25 +101,18 @@ bool fth_ptx_find_operands(struct fth_ptx_module *module, struct fth_ptx_functio
         return false;
     for (size_t pc = 0; pc < function->code_count; pc++) {
         struct fth_ptx_inst *inst = &function->code[pc];
-        struct fth_ptx_operands *operands = &all[pc];
-        operands->code_offset = code_offset + pc * FTH_PTX_INSTRUCTION_BYTES;
-        operands->drains = drains(inst);
-        operands->accesses = accesses(inst);
-        if (inst->guarded)
-            add_read(operands, predicates + inst->guard);
-        if (inst->predicate != UINT32_MAX)
-            add_read(operands, predicates + inst->predicate);
-        for (size_t i = 0; i < FTH_COUNT(inst->s); i++)
-            if (inst->s[i] >= 0)
-                add_read(operands, (i < inst->predicate_source_count ? predicates : 0) +
-                                       (uint32_t)inst->s[i]);
-        for (size_t i = 0; i < FTH_COUNT(inst->d); i++)
-            if (inst->d[i] >= 0)
-                add_write(operands,
-                          (inst->result_is_predicate ? predicates : 0) + (uint32_t)inst->d[i]);
-        if (inst->predicate2 != UINT32_MAX)
-            add_write(operands, predicates + inst->predicate2);
-        inst->operands = operands;
+        collect(inst, predicates, &reads, &writes);
+        all[pc] = (struct fth_ptx_operands){.code_offset =
+                                                code_offset + pc * FTH_PTX_INSTRUCTION_BYTES,
+                                            .accesses = accesses(inst),
+                                            .drains = drains(inst),
+                                            .read_count = reads.count,
+                                            .write_count = writes.count,
+                                            .reads = keep(&module->arena, &reads),
+                                            .writes = keep(&module->arena, &writes)};
+        if (!all[pc].reads || !all[pc].writes)
+            return false;
+        inst->operands = &all[pc];
     }
     return true;
 }

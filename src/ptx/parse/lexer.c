@@ -62,8 +62,8 @@ static void put_excerpt(struct fth_error *error, const char *start, const char *
     fth_buffer_fini(&out);
 }
 
-void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, const struct fth_ptx_token *token,
-                          const char *cause, ...)
+void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, enum fth_status status,
+                          const struct fth_ptx_token *token, const char *cause, ...)
 {
     if (lexer->status != FTH_OK)
         return;
@@ -86,7 +86,7 @@ void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, const struct fth_ptx_toke
     fth_fail(lexer->error, FTH_INVALID, operation, lexer->name, "line %u: %s", token->line, text);
     if (first)
         put_excerpt(lexer->error, start, token->start, end);
-    stop(lexer, FTH_INVALID);
+    stop(lexer, status);
 }
 
 static bool skip_blank(struct fth_ptx_lexer *lexer)
@@ -163,7 +163,7 @@ static void lex_number(struct fth_ptx_lexer *lexer)
             stop++;
     }
     if (*stop != '\0')
-        fth_ptx_lexer_report(lexer, token, "invalid number");
+        fth_ptx_lexer_report(lexer, FTH_INVALID, token, "invalid number");
 }
 
 void fth_ptx_lexer_next(struct fth_ptx_lexer *lexer)
@@ -188,7 +188,7 @@ void fth_ptx_lexer_next(struct fth_ptx_lexer *lexer)
         while (at < lexer->end && *at != '"' && *at != '\n')
             at++;
         if (at == lexer->end || *at != '"') {
-            fth_ptx_lexer_report(lexer, token, "unterminated string");
+            fth_ptx_lexer_report(lexer, FTH_INVALID, token, "unterminated string");
             return;
         }
         at++;

@@ -44,12 +44,17 @@ bool fth_ptx_lexer_expect(struct fth_ptx_lexer *lexer, const char *text);
 /* Returns a copy of the lexer that stands at the next token, to look ahead. It reports no errors.
  */
 struct fth_ptx_lexer fth_ptx_lexer_ahead(const struct fth_ptx_lexer *lexer);
-/* Both report an error and return false, so that a caller can `return` them. Only the first error
- * is kept. The first one reports "line 12: CAUSE", and the line with a caret under the token. */
-#define fth_ptx_lexer_fail(...) (fth_ptx_lexer_report(__VA_ARGS__), false)
-FTH_PRINTF(3, 4)
-void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, const struct fth_ptx_token *token,
-                          const char *cause, ...);
+/* Report an error and return false, so that a caller can `return` them. Only the first error is
+ * kept. The first two report "line 12: CAUSE", and the line with a caret under the token. The
+ * arguments are a token and the cause, as for printf. The lexer's status becomes FTH_INVALID or,
+ * for code that is correct PTX but that the engine cannot execute, FTH_UNSUPPORTED. */
+#define fth_ptx_lexer_fail(lexer, ...)                                                             \
+    (fth_ptx_lexer_report(lexer, FTH_INVALID, __VA_ARGS__), false)
+#define fth_ptx_lexer_unsupported(lexer, ...)                                                      \
+    (fth_ptx_lexer_report(lexer, FTH_UNSUPPORTED, __VA_ARGS__), false)
+FTH_PRINTF(4, 5)
+void fth_ptx_lexer_report(struct fth_ptx_lexer *lexer, enum fth_status status,
+                          const struct fth_ptx_token *token, const char *cause, ...);
 bool fth_ptx_lexer_no_memory(struct fth_ptx_lexer *lexer);
 
 #endif

@@ -63,7 +63,7 @@ static bool parse_head(struct fth_ptx_parser *parser)
 /* Checks the calls of a function against the functions of the whole module. A function that was
  * declared before the call can be defined after it, with other arguments or as a kernel, or not at
  * all. */
-static bool check_calls(struct fth_ptx_parser *parser, const struct fth_ptx_function *function)
+static bool check_calls(struct fth_ptx_parser *parser, struct fth_ptx_function *function)
 {
     const struct fth_ptx_module *module = parser->module;
     for (size_t pc = 0; pc < function->code_count; pc++) {
@@ -73,17 +73,38 @@ static bool check_calls(struct fth_ptx_parser *parser, const struct fth_ptx_func
         const struct fth_ptx_call_site *site = &module->calls[inst->target];
         const struct fth_ptx_function *callee = &module->functions[site->function];
         struct fth_ptx_token token = {.start = site->text, .line = site->line};
-        if (!callee->has_body && callee->builtin == BUILTIN_NONE)
-            return fth_ptx_lexer_fail(&parser->lexer, &token,
-                                      "'%s' is called, but this file does not define it",
-                                      callee->name);
-        if (!fth_ptx_call_fits(module, site))
+        if (!callee->has_body && callee->builtin == BUILTIN_NONE) {
+            fth_ptx_lexer_report(&parser->lexer, FTH_UNSUPPORTED, &token,
+                                 "'%s' is called, but this file does not define it", callee->name);
+            if (!fth_ptx_keep_unsupported(parser, function))
+                return false;
+        } else if (!fth_ptx_call_fits(module, site)) {
             return fth_ptx_lexer_fail(
                 &parser->lexer, &token,
                 "'%s' is defined below with other arguments and results than this call has",
                 callee->name);
+        }
     }
     return true;
+}
+
+/* A function that calls one which the engine cannot execute cannot be executed either. Each round
+ * adds the callers of the functions of the round before. */
+static void spread_unsupported(struct fth_ptx_module *module)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < module->function_count; i++) {
+            struct fth_ptx_function *function = &module->functions[i];
+            for (size_t pc = 0; pc < function->code_count && !function->unsupported; pc++) {
+                if (function->code[pc].control != K_CALL)
+                    continue;
+                const struct fth_ptx_call_site *site = &module->calls[function->code[pc].target];
+                function->unsupported = module->functions[site->function].unsupported;
+                changed = changed || function->unsupported;
+            }
+        }
+    }
 }
 
 /* Computes what is known only after the whole module has been parsed: the address of dynamic shared
@@ -127,6 +148,7 @@ static bool finish(struct fth_ptx_parser *parser)
         if (!check_calls(parser, function))
             return false;
     }
+    spread_unsupported(module);
     return true;
 }
 
@@ -172,6 +194,7 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
 {
     *out = NULL;
     enum fth_status status = FTH_OK;
+    struct fth_error fault = FTH_NO_ERROR;
     const char *binary = fth_ptx_binary_kind(text, size);
     if (binary)
         return fth_fail(error, FTH_INVALID, "read PTX", name,
@@ -191,9 +214,9 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
     module->text[size] = '\0';
     module->global_end = address;
     parser->module = module;
-    fth_ptx_lexer_init(&parser->lexer, name, module->text, size, error);
+    fth_ptx_lexer_init(&parser->lexer, name, module->text, size, &fault);
     if (!parse_module(parser)) {
-        status = parser->lexer.status;
+        status = fth_error_move(error, &fault);
         goto out;
     }
     *out = module;

@@ -50,7 +50,7 @@ struct fth_ptx_symbol *fth_ptx_parser_define(struct fth_ptx_parser *parser,
     struct fth_ptx_symbol *old = fth_ptx_parser_find(parser, token->start, token->size);
     uint32_t scope = parser->scope_ids[parser->depth];
     if (old && old->scope == scope) {
-        fth_ptx_lexer_report(&parser->lexer, token, "'%.*s' is declared twice", (int)token->size,
+        fth_ptx_lexer_report(&parser->lexer, FTH_INVALID, token, "'%.*s' is declared twice", (int)token->size,
                              token->start);
         return NULL;
     }

@@ -130,18 +130,27 @@ static bool parse_vector(struct fth_ptx_parser *parser, enum fth_ptx_type type,
                          struct fth_ptx_operand *operand)
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
+    int32_t rows[MAX_ELEMENTS];
+    size_t count = 0;
     operand->kind = OPERAND_VECTOR;
     do {
         struct fth_ptx_operand element = {.kind = OPERAND_ROW};
-        if (operand->element_count == MAX_ELEMENTS)
-            return fth_ptx_lexer_fail(lexer, &lexer->token, "a vector can have at most 8 elements");
+        if (count == MAX_ELEMENTS)
+            return fth_ptx_lexer_fail(lexer, &lexer->token, "a vector can have at most %d elements",
+                                      MAX_ELEMENTS);
         if (!fth_ptx_parse_simple_operand(parser, type, &element))
             return false;
         if (element.kind == OPERAND_PREDICATE)
             return fth_ptx_lexer_fail(lexer, &element.token,
                                       "a predicate cannot be an element of a vector");
-        operand->elements[operand->element_count++] = element.row;
+        rows[count++] = element.row;
     } while (fth_ptx_lexer_accept(lexer, ","));
+    int32_t *elements = fth_arena_array(&parser->module->arena, count, sizeof *elements);
+    if (!elements)
+        return fth_ptx_lexer_no_memory(lexer);
+    memcpy(elements, rows, count * sizeof *elements);
+    operand->elements = elements;
+    operand->element_count = count;
     return fth_ptx_lexer_expect(lexer, "}");
 }
 
@@ -174,7 +183,7 @@ static bool parse_address(struct fth_ptx_parser *parser, struct fth_ptx_operand 
         if (!parse_vector(parser, T_S32, &coordinates))
             return false;
         operand->element_count = coordinates.element_count;
-        memcpy(operand->elements, coordinates.elements, sizeof operand->elements);
+        operand->elements = coordinates.elements;
     }
     return fth_ptx_lexer_expect(lexer, "]");
 }

@@ -15,8 +15,9 @@ enum fth_ptx_operand_kind {
     OPERAND_SINK /* '_': a destination that is not needed */
 };
 
-/* Maximum number of operands of an instruction, and of elements of a vector. */
-enum { MAX_OPERANDS = 8, MAX_ELEMENTS = 8 };
+/* Maximum number of operands of an instruction, and of elements of a vector. The largest vector is
+ * the result of a wgmma instruction with 256 columns. */
+enum { MAX_OPERANDS = 12, MAX_ELEMENTS = 128 };
 
 struct fth_ptx_operand {
     enum fth_ptx_operand_kind kind;
@@ -25,12 +26,66 @@ struct fth_ptx_operand {
     uint32_t predicate;             /* OPERAND_PREDICATE: its index */
     uint32_t predicate2;            /* the second predicate of p|q; UINT32_MAX: none */
     bool negated;                   /* !p */
-    int32_t elements[MAX_ELEMENTS]; /* rows: OPERAND_VECTOR, and the coordinates of a texture */
+    const int32_t *elements; /* rows: OPERAND_VECTOR, and the coordinates of a texture; in the arena
+                              * of the module */
     size_t element_count;
     int64_t offset; /* added to an address */
     bool has_space; /* the operand is a variable, and `space` is its state space */
     uint8_t space;
 };
+
+/* The words of an opcode after its first one: "sync", "aligned" and so on. */
+enum { MAX_WORDS = 16 };
+struct fth_ptx_word {
+    const char *start;
+    size_t size;
+};
+
+/* An instruction as it is in the text. Families of instructions with a syntax of their own, such as
+ * the matrix instructions, store it in struct fth_ptx_inst themselves. */
+struct fth_ptx_statement {
+    struct fth_ptx_token opcode; /* with all its words */
+    char base[16];               /* the opcode up to the first dot; a longer one is cut */
+    struct fth_ptx_word words[MAX_WORDS];
+    size_t word_count, next_word; /* next_word: see fth_ptx_take_word */
+    struct fth_ptx_operand operands[MAX_OPERANDS];
+    size_t operand_count;
+};
+
+/* ---- statement.c ---- */
+
+/* Returns the instruction family that the statement belongs to: the function that stores it in
+ * struct fth_ptx_inst. NULL: the common functions do it (modifiers.c, placement.c). */
+typedef bool fth_ptx_family(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
+                            struct fth_ptx_inst *inst);
+fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement);
+/* Skips the next word of the opcode and returns true if it is this one. */
+bool fth_ptx_take_word(struct fth_ptx_statement *statement, const char *word);
+/* Skips the next word and returns its index in the list if it is one of `count` words; -1
+ * otherwise. */
+int fth_ptx_take_one_of(struct fth_ptx_statement *statement, const char *const *words,
+                        size_t count);
+/* Reports that the engine cannot execute the instruction, at the next word of the opcode or, after
+ * the last one, at the opcode. Returns false. */
+bool fth_ptx_refuse(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement);
+/* Reports that operand `index` is not what the instruction takes, such as "a vector of 4
+ * registers". Returns false. */
+bool fth_ptx_refuse_operand(struct fth_ptx_parser *parser,
+                            const struct fth_ptx_statement *statement, size_t index,
+                            const char *expected);
+
+/* Returns the registers of operand `index`, which must be a vector of `count` registers, or one
+ * register if `count` is 1. If `result`, '_' is allowed; otherwise, immediates are. */
+bool fth_ptx_take_registers(struct fth_ptx_parser *parser,
+                            const struct fth_ptx_statement *statement, size_t index, size_t count,
+                            bool result, const int32_t **rows);
+/* Sets `detail` of the instruction, with the registers of all operands: the first `results` operands
+ * are results. */
+bool fth_ptx_set_detail(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
+                        size_t results, struct fth_ptx_detail *detail, struct fth_ptx_inst *inst);
+/* Makes the instruction one that all lanes of the warp execute together. */
+bool fth_ptx_converge(struct fth_ptx_parser *parser, fth_ptx_run_function *run,
+                      struct fth_ptx_inst *inst);
 
 /* ---- operand.c ---- */
 

@@ -173,6 +173,10 @@ bool fth_ptx_parse_registers(struct fth_ptx_parser *parser);
 
 /* ---- assemble.c ---- */
 
+/* Keeps the lexer's error, whose status is FTH_UNSUPPORTED, as the reason why the function cannot
+ * be launched, unless it has one. The lexer then has no error any more; the caller sets its
+ * position. */
+bool fth_ptx_keep_unsupported(struct fth_ptx_parser *parser, struct fth_ptx_function *function);
 /* Parses one instruction, from its guard or opcode to its semicolon, and appends it to the
  * function. */
 bool fth_ptx_parse_instruction(struct fth_ptx_parser *parser);

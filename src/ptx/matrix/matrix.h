@@ -1,0 +1,83 @@
+/* matrix/: the instructions of the tensor cores.
+ *
+ *   formats.c   converts elements of matrices to numbers and back
+ *   multiply.c  multiplies and adds matrices of floating-point numbers with the rounding of an H200
+ *   mma.c       mma: multiplies matrices that the lanes of a warp hold in registers
+ *
+ * A tensor core rounds differently from all other units: it adds all products of a row and a column
+ * in one step and truncates each of them. docs/results/tensor-cores-h200.md describes the
+ * experiments from which the rules come. */
+#ifndef FTH_PTX_MATRIX_H
+#define FTH_PTX_MATRIX_H
+
+#include "ptx/parse/operand.h"
+
+/* The largest matrices that one warp multiplies: 16 rows of A (a warp of wgmma has 16 of the 64
+ * rows), 256 columns of B, and 32 elements in a row of A (8-bit floating-point numbers). */
+enum { MATRIX_MAX_ROWS = 16, MATRIX_MAX_COLUMNS = 256, MATRIX_MAX_DEPTH = 32 };
+
+/* ---- formats.c ---- */
+
+enum fth_ptx_element {
+    ELEMENT_F16,
+    ELEMENT_BF16,
+    ELEMENT_TF32,
+    ELEMENT_E4M3,
+    ELEMENT_E5M2,
+    ELEMENT_F32, /* only as an accumulator */
+    ELEMENT_F64,
+    ELEMENT_S32, /* only as an accumulator */
+    ELEMENT_S8,
+    ELEMENT_U8,
+    ELEMENT_S4,
+    ELEMENT_U4,
+    ELEMENT_B1
+};
+
+/* Skips the next word of the opcode, such as "f16", and returns true if it names an element. */
+bool fth_ptx_take_element(struct fth_ptx_statement *statement, enum fth_ptx_element *element);
+unsigned fth_ptx_element_bits(enum fth_ptx_element element); /* in a register; 32 for tf32 */
+
+/* Matrix A, or the transpose of B, as the multiplier reads it: `count` rows of A or columns of B
+ * with `depth` elements each. Element k of row or column i has the index k * count + i. */
+enum { MATRIX_MAX_FACTORS = MATRIX_MAX_DEPTH * MATRIX_MAX_COLUMNS };
+struct fth_ptx_factors {
+    unsigned count, depth;
+    bool any_special;                 /* some element is infinite or NaN; */
+    bool special[MATRIX_MAX_COLUMNS]; /* the rows or columns in which one is */
+    double values[MATRIX_MAX_FACTORS]; /* 0 for infinities and NaNs */
+    /* The exponents of the numbers as they are stored, that is, with the smallest exponent of the
+     * format for subnormal numbers; EXPONENT_OF_ZERO for zeros, infinities and NaNs. */
+    int16_t exponents[MATRIX_MAX_FACTORS];
+    int8_t kinds[MATRIX_MAX_FACTORS]; /* enum fth_ptx_factor_kind */
+};
+enum fth_ptx_factor_kind { FACTOR_FINITE, FACTOR_INFINITY, FACTOR_MINUS_INFINITY, FACTOR_NAN };
+#define EXPONENT_OF_ZERO (-16384)
+
+void fth_ptx_factors_init(struct fth_ptx_factors *factors, unsigned count, unsigned depth);
+/* Sets element k of row or column i from its bits. */
+void fth_ptx_set_factor(struct fth_ptx_factors *factors, enum fth_ptx_element element, unsigned k,
+                        unsigned i, uint32_t bits);
+
+/* ---- multiply.c ---- */
+
+/* How the multiplier adds. It aligns all products and the accumulator to the largest exponent E
+ * among them, truncates each toward zero to a multiple of 2^(E - fraction_bits), adds them exactly,
+ * and rounds the sum. */
+struct fth_ptx_addition {
+    int fraction_bits;
+    enum fth_ptx_element accumulator; /* ELEMENT_F32: truncates the sum; ELEMENT_F16: rounds it to
+                                       * nearest even */
+    int result_bits; /* fraction bits of the result that are kept; 0: all */
+};
+
+/* Computes D = A * B + C for matrices of floating-point numbers. `c` and `d` hold bits, row by row,
+ * and may be the same array. */
+void fth_ptx_multiply(const struct fth_ptx_factors *a, const struct fth_ptx_factors *b,
+                      const struct fth_ptx_addition *addition, const uint32_t *c, uint32_t *d);
+
+/* ---- mma.c ---- */
+
+fth_ptx_family fth_ptx_family_mma;
+
+#endif

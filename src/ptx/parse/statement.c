@@ -1,0 +1,141 @@
+/* Families of instructions with a syntax of their own. The opcodes of these instructions have many
+ * words in a fixed order, such as "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", and their
+ * operands are long vectors. A family takes the words one after the other, checks the operands, and
+ * stores both in a struct that begins with struct fth_ptx_detail. */
+#include "ptx/parse/operand.h"
+
+#include "ptx/matrix/matrix.h"
+
+#include <stdio.h>
+#include <string.h>
+
+fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
+{
+    static const struct {
+        const char *base;
+        fth_ptx_family *family;
+    } families[] = {{"mma", fth_ptx_family_mma}};
+    for (size_t i = 0; i < FTH_COUNT(families); i++)
+        if (strcmp(statement->base, families[i].base) == 0)
+            return families[i].family;
+    return NULL;
+}
+
+static bool is_next(const struct fth_ptx_statement *statement, const char *word)
+{
+    const struct fth_ptx_word *next = &statement->words[statement->next_word];
+    return statement->next_word < statement->word_count && strlen(word) == next->size &&
+           memcmp(word, next->start, next->size) == 0;
+}
+
+bool fth_ptx_take_word(struct fth_ptx_statement *statement, const char *word)
+{
+    bool found = is_next(statement, word);
+    statement->next_word += found;
+    return found;
+}
+
+int fth_ptx_take_one_of(struct fth_ptx_statement *statement, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fth_ptx_take_word(statement, words[i]))
+            return (int)i;
+    return -1;
+}
+
+bool fth_ptx_refuse(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement)
+{
+    const struct fth_ptx_token *opcode = &statement->opcode;
+    if (statement->next_word >= statement->word_count)
+        return fth_ptx_lexer_unsupported(&parser->lexer, opcode,
+                                         "'%.*s' with these operands is not supported",
+                                         (int)opcode->size, opcode->start);
+    const struct fth_ptx_word *word = &statement->words[statement->next_word];
+    struct fth_ptx_token culprit = *opcode;
+    culprit.start = word->start;
+    culprit.size = word->size;
+    return fth_ptx_lexer_unsupported(&parser->lexer, &culprit, "'.%.*s' of '%.*s' is not supported",
+                                     (int)word->size, word->start, (int)opcode->size,
+                                     opcode->start);
+}
+
+bool fth_ptx_refuse_operand(struct fth_ptx_parser *parser,
+                            const struct fth_ptx_statement *statement, size_t index,
+                            const char *expected)
+{
+    const struct fth_ptx_token *token = index < statement->operand_count
+                                            ? &statement->operands[index].token
+                                            : &statement->opcode;
+    return fth_ptx_lexer_fail(&parser->lexer, token, "operand %zu of '%.*s' must be %s", index + 1,
+                              (int)statement->opcode.size, statement->opcode.start, expected);
+}
+
+bool fth_ptx_take_registers(struct fth_ptx_parser *parser,
+                            const struct fth_ptx_statement *statement, size_t index, size_t count,
+                            bool result, const int32_t **rows)
+{
+    const struct fth_ptx_operand *operand = &statement->operands[index];
+    const bool single = operand->kind == OPERAND_ROW && count == 1;
+    char expected[64];
+    snprintf(expected, sizeof expected, count == 1 ? "a register" : "a vector of %zu registers",
+             count);
+    if (index >= statement->operand_count ||
+        (!single && (operand->kind != OPERAND_VECTOR || operand->element_count != count)))
+        return fth_ptx_refuse_operand(parser, statement, index, expected);
+    *rows = single ? &operand->row : operand->elements;
+    for (size_t i = 0; i < count; i++)
+        if (result ? (*rows)[i] < 0 && (*rows)[i] != NO_REGISTER : (*rows)[i] == NO_REGISTER)
+            return fth_ptx_refuse_operand(parser, statement, index, expected);
+    if (single) { /* the operand itself does not live as long as the module */
+        int32_t *row = fth_arena_array(&parser->module->arena, 1, sizeof *row);
+        if (!row)
+            return fth_ptx_lexer_no_memory(&parser->lexer);
+        *row = operand->row;
+        *rows = row;
+    }
+    return true;
+}
+
+/* Appends the registers of an operand to rows[], unless that is NULL, and returns their number. */
+static size_t list_registers(const struct fth_ptx_operand *operand, int32_t *rows)
+{
+    size_t count = 0;
+    if (operand->kind == OPERAND_ROW || operand->kind == OPERAND_ADDRESS) {
+        if (rows)
+            rows[count] = operand->row;
+        count++;
+    }
+    for (size_t i = 0; i < operand->element_count; i++, count++)
+        if (rows)
+            rows[count] = operand->elements[i];
+    return count;
+}
+
+bool fth_ptx_set_detail(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
+                        size_t results, struct fth_ptx_detail *detail, struct fth_ptx_inst *inst)
+{
+    size_t counts[2] = {0, 0}; /* results, sources */
+    for (size_t i = 0; i < statement->operand_count; i++)
+        counts[i >= results] += list_registers(&statement->operands[i], NULL);
+    int32_t *rows = fth_arena_array(&parser->module->arena, counts[0] + counts[1] + 1, sizeof *rows);
+    if (!rows)
+        return fth_ptx_lexer_no_memory(&parser->lexer);
+    detail->writes = rows;
+    detail->reads = rows + counts[0];
+    detail->write_count = counts[0];
+    detail->read_count = counts[1];
+    for (size_t i = 0; i < statement->operand_count; i++)
+        rows += list_registers(&statement->operands[i], rows);
+    inst->detail = detail;
+    return true;
+}
+
+bool fth_ptx_converge(struct fth_ptx_parser *parser, fth_ptx_run_function *run,
+                      struct fth_ptx_inst *inst)
+{
+    inst->run = run;
+    inst->control = K_CONVERGE;
+    inst->target = 0; /* s[0] is the member mask: all lanes */
+    inst->s[0] = fth_ptx_parser_immediate(parser, FULL_MASK);
+    return true;
+}
