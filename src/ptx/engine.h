@@ -224,7 +224,8 @@ struct fth_ptx_inst {
     uint32_t source_file; /* number of the source file; 0: unknown */
     const struct fth_source_position *source; /* from .loc; NULL: unknown */
     const struct fth_ptx_operands *operands;  /* what it reads and writes, for observers */
-    const struct fth_ptx_detail *detail; /* what does not fit into the fields above; NULL: nothing */
+    const struct fth_ptx_detail
+        *detail; /* what does not fit into the fields above; NULL: nothing */
 };
 
 /* The operands of an instruction with more registers than d[] and s[] have space for, such as a

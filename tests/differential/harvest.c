@@ -1,6 +1,7 @@
 /* Runs the differential suite on a real GPU and writes its results to a golden file.
  *
  *   harvest OUT.zst     run every case on cuda:0 and write the golden file
+ *   harvest --full OUT  the same, with all results instead of digests, to find out which differ
  *   harvest --list      list the cases; needs no GPU
  *   harvest --ptx DIR   write the PTX module of every family; needs no GPU
  *
@@ -19,6 +20,7 @@ struct run {
     struct diff_golden golden;
     uint64_t input, output; /* device memory, large enough for every case */
     size_t failures;
+    bool full; /* write all results, also of cases of which the golden file has only digests */
 };
 
 static void print_error(const char *what, const struct fth_error *error)
@@ -104,10 +106,12 @@ static enum fth_status run_case(struct run *run, fth_cu_module module, const str
         free(output);
         return status;
     }
+    if (!run->full)
+        diff_digest(c, output);
     snprintf(golden_case->name, sizeof golden_case->name, "%s", c->name);
     golden_case->hash = c->hash;
     golden_case->output = output;
-    golden_case->bytes = c->output_bytes;
+    golden_case->bytes = run->full ? c->output_bytes : diff_golden_bytes(c);
     run->golden.count++;
     return FTH_OK;
 }
@@ -217,8 +221,9 @@ int main(int count, char *words[])
 {
     struct run run = {.failures = 0};
     struct fth_error error = FTH_NO_ERROR;
-    if (count < 2 || count > 3 || (count == 3) != (strcmp(words[1], "--ptx") == 0)) {
-        fprintf(stderr, "usage: harvest OUT.zst | --list | --ptx DIR\n");
+    run.full = count == 3 && strcmp(words[1], "--full") == 0;
+    if (count < 2 || count > 3 || (count == 3) != (run.full || strcmp(words[1], "--ptx") == 0)) {
+        fprintf(stderr, "usage: harvest [--full] OUT.zst | --list | --ptx DIR\n");
         return 2;
     }
     if (diff_suite_create(&run.suite, &error) != FTH_OK) {
@@ -227,7 +232,7 @@ int main(int count, char *words[])
     }
     int code = strcmp(words[1], "--list") == 0  ? list_cases(run.suite)
                : strcmp(words[1], "--ptx") == 0 ? write_ptx(run.suite, words[2])
-                                                : harvest(&run, words[1]);
+                                                : harvest(&run, words[count - 1]);
     diff_golden_fini(&run.golden);
     diff_suite_destroy(run.suite);
     return code;

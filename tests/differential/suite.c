@@ -8,7 +8,7 @@
 
 enum { BLOCK = 128, MAX_CASES = 8192, MAX_FAMILIES = 128 };
 
-static const char head[] = ".version 7.8\n.target sm_90\n.address_size 64\n";
+static const char head[] = ".version 8.7\n.target sm_90a\n.address_size 64\n";
 static const char operand_names[] = "abce", result_names[] = "dq";
 
 struct diff_builder {
@@ -66,7 +66,30 @@ static void store(unsigned char *at, unsigned bytes, uint64_t value)
 uint64_t diff_operand(const struct diff_case *c, unsigned index, size_t thread)
 {
     unsigned bytes = types[c->operand[index]].bytes;
-    return load(c->input + c->operand_offset[index] + thread * bytes, bytes);
+    return load(c->input + c->operand_offset[index] + thread * c->operand_values[index] * bytes,
+                bytes);
+}
+
+/* Threads per digest. */
+enum { DIGEST_THREADS = 32 };
+
+size_t diff_golden_bytes(const struct diff_case *c)
+{
+    size_t digests = (c->threads + DIGEST_THREADS - 1) / DIGEST_THREADS;
+    return c->digest ? (digests * sizeof(uint64_t) + 15) / 16 * 16 : c->output_bytes;
+}
+
+void diff_digest(const struct diff_case *c, unsigned char *output)
+{
+    if (!c->digest)
+        return;
+    /* Each digest is written over results that have already been read: those of 32 threads take at
+     * least 32 bytes. */
+    const size_t each = (size_t)DIGEST_THREADS * c->per_thread * types[c->result[0]].bytes;
+    size_t at = 0;
+    for (size_t from = 0; from + each <= c->output_bytes; from += each, at += sizeof(uint64_t))
+        store(output + at, sizeof(uint64_t), hash_bytes(hash_start, output + from, each));
+    memset(output + at, 0, diff_golden_bytes(c) - at);
 }
 
 uint64_t diff_result(const struct diff_case *c, const unsigned char *output, unsigned result,
@@ -158,7 +181,8 @@ static void write_kernel(const struct diff_case *c, const struct diff_spec *spec
     for (unsigned o = 0; o < c->operands && o < DIFF_OPERANDS; o++) {
         const struct diff_type_info *type = &types[c->operand[o]];
         char name = operand_names[o];
-        fth_buffer_format(out, "mad.wide.u32 p%c, i, %u, x;\n", name, type->bytes);
+        fth_buffer_format(out, "mad.wide.u32 p%c, i, %u, x;\n", name,
+                          type->bytes * c->operand_values[o]);
         if (c->operand_offset[o] > 0)
             fth_buffer_format(out, "add.u64 p%c, p%c, %zu;\n", name, name, c->operand_offset[o]);
         if (code_uses(spec->code, name))
@@ -231,10 +255,12 @@ static void choose_operands(struct diff_builder *builder, struct diff_case *c,
     }
 
     /* Every array starts at a multiple of 16 bytes, so it is aligned. */
-    size_t offset = 0;
+    size_t offset = 0, all = 0;
     for (unsigned o = 0; o < c->operands; o++) {
         c->operand_offset[o] = offset;
-        offset += (c->threads * types[c->operand[o]].bytes + 15) / 16 * 16;
+        c->operand_values[o] = spec->operand_values[o] ? spec->operand_values[o] : 1;
+        all += c->operand_values[o];
+        offset += (c->threads * c->operand_values[o] * types[c->operand[o]].bytes + 15) / 16 * 16;
     }
     c->input_bytes = offset;
     offset = 0;
@@ -244,7 +270,8 @@ static void choose_operands(struct diff_builder *builder, struct diff_case *c,
     }
     c->output_bytes = offset;
 
-    uint64_t *at = calloc(c->threads * DIFF_OPERANDS, sizeof *at);
+    const size_t stride = spec->fill_all ? all : DIFF_OPERANDS; /* values per thread in at[] */
+    uint64_t *at = calloc(c->threads * stride + 1, sizeof *at);
     c->input = fth_arena_alloc(arena, c->input_bytes ? c->input_bytes : 1);
     if (!at || !c->input) {
         report_problem(builder, "out of memory");
@@ -253,16 +280,23 @@ static void choose_operands(struct diff_builder *builder, struct diff_case *c,
     }
     struct fth_rng rng;
     fth_rng_init(&rng, hash_bytes(hash_start, c->name, strlen(c->name)));
-    if (spec->fill)
+    if (spec->fill_all)
+        for (size_t t = 0; t < c->threads; t++)
+            spec->fill_all(spec->user, &rng, t, at + t * stride);
+    else if (spec->fill)
         for (size_t t = 0; t < c->threads; t++)
             spec->fill(&rng, t, at + t * DIFF_OPERANDS);
     else
         diff_sample(&rng, c->operand, values, given, c->operands, c->threads, at);
-    for (size_t t = 0; t < c->threads; t++)
+    for (size_t t = 0; t < c->threads; t++) {
+        const uint64_t *value = at + t * stride;
         for (unsigned o = 0; o < c->operands; o++) {
-            unsigned bytes = types[c->operand[o]].bytes;
-            store(c->input + c->operand_offset[o] + t * bytes, bytes, at[t * DIFF_OPERANDS + o]);
+            const unsigned bytes = types[c->operand[o]].bytes, values_each = c->operand_values[o];
+            for (unsigned v = 0; v < values_each; v++)
+                store(c->input + c->operand_offset[o] + (t * values_each + v) * bytes, bytes,
+                      *value++);
         }
+    }
     free(at);
 }
 
@@ -279,6 +313,7 @@ void diff_add(struct diff_builder *builder, const struct diff_spec *spec)
     snprintf(c->entry, sizeof c->entry, "k%zu", suite->case_count - builder->family->first);
     c->per_thread = spec->per_thread ? spec->per_thread : 1;
     c->compare = spec->compare;
+    c->digest = spec->digest;
     c->tolerance = spec->tolerance;
     read_signature(builder, spec->signature, c);
     if (builder->problem)
@@ -413,6 +448,7 @@ enum fth_status diff_suite_create(struct diff_suite **out, struct fth_error *err
     diff_add_atomics(&builder);
     diff_add_warp(&builder);
     diff_add_flow(&builder);
+    diff_add_matrix(&builder);
     end_family(&builder);
     check_names(&builder);
     fth_buffer_fini(&builder.module);

@@ -69,10 +69,12 @@ struct diff_case {
 
     unsigned operands, results;
     enum diff_type operand[DIFF_OPERANDS], result[DIFF_RESULTS];
-    size_t operand_offset[DIFF_OPERANDS]; /* in `input`, bytes */
-    size_t result_offset[DIFF_RESULTS];   /* in the output, bytes */
-    unsigned per_thread;                  /* values that a thread writes per result */
+    unsigned operand_values[DIFF_OPERANDS]; /* that a thread loads */
+    size_t operand_offset[DIFF_OPERANDS];   /* in `input`, bytes */
+    size_t result_offset[DIFF_RESULTS];     /* in the output, bytes */
+    unsigned per_thread;                    /* values that a thread writes per result */
 
+    bool digest; /* the golden file has only digests of the results, one per 32 threads */
     uint32_t grid[3], block[3];
     size_t threads; /* of the whole grid */
     unsigned char *input;
@@ -102,7 +104,14 @@ struct diff_suite {
 FTH_MUST_USE enum fth_status diff_suite_create(struct diff_suite **suite, struct fth_error *error);
 void diff_suite_destroy(struct diff_suite *suite);
 
-/* Returns operand `index` of a thread, as bits. */
+/* Size of the results of a case in the golden file: all of them, or only digests (see diff_digest).
+ */
+size_t diff_golden_bytes(const struct diff_case *c);
+/* Replaces the results of a case by digests if the golden file has only these: 64 bits for each 32
+ * threads. */
+void diff_digest(const struct diff_case *c, unsigned char *output);
+
+/* Returns the first value of operand `index` of a thread, as bits. */
 uint64_t diff_operand(const struct diff_case *c, unsigned index, size_t thread);
 /* Returns value `index` of a result, as bits. */
 uint64_t diff_result(const struct diff_case *c, const unsigned char *output, unsigned result,
@@ -124,6 +133,13 @@ struct diff_spec {
     const struct diff_values *values[DIFF_OPERANDS]; /* NULL: edge values of the type */
     /* If not NULL: chooses the operands of a thread; `values` is not used. */
     void (*fill)(struct fth_rng *rng, size_t thread, uint64_t operands[DIFF_OPERANDS]);
+    /* For code that loads several values of an operand itself, from [pa], [pa+4] and so on: the
+     * number of values per thread; 0 means 1. `fill_all` then chooses all values of a thread, those
+     * of the first operand first. `user` is passed to it. */
+    unsigned operand_values[DIFF_OPERANDS];
+    void (*fill_all)(const void *user, struct fth_rng *rng, size_t thread, uint64_t *values);
+    const void *user;
+    bool digest;                /* too many results for the golden file: see struct diff_case */
     size_t threads;             /* 0: enough for the operands; rounded up to whole blocks */
     unsigned per_thread;        /* values that a thread writes per result; 0 means 1 */
     uint32_t grid[3], block[3]; /* 0: one dimension, 128 threads per block */
@@ -207,5 +223,6 @@ void diff_add_memory(struct diff_builder *builder);
 void diff_add_atomics(struct diff_builder *builder);
 void diff_add_warp(struct diff_builder *builder);
 void diff_add_flow(struct diff_builder *builder);
+void diff_add_matrix(struct diff_builder *builder);
 
 #endif

@@ -23,7 +23,7 @@ struct format {
 };
 
 static const struct format formats[] = {
-    [ELEMENT_F16] = {0, 10, 5, true}, [ELEMENT_BF16] = {0, 7, 8, true},
+    [ELEMENT_F16] = {0, 10, 5, true},   [ELEMENT_BF16] = {0, 7, 8, true},
     [ELEMENT_TF32] = {13, 10, 8, true}, [ELEMENT_E4M3] = {0, 3, 4, false},
     [ELEMENT_E5M2] = {0, 2, 5, true},
 };
@@ -65,13 +65,22 @@ void fth_ptx_set_factor(struct fth_ptx_factors *factors, enum fth_ptx_element el
     factors->exponents[at] = digits ? (int16_t)unbiased : EXPONENT_OF_ZERO;
 }
 
+void fth_ptx_set_absent(struct fth_ptx_factors *factors, unsigned k, unsigned i)
+{
+    const size_t at = (size_t)k * factors->count + i;
+    factors->values[at] = 0;
+    factors->exponents[at] = EXPONENT_OF_ZERO;
+    factors->kinds[at] = FACTOR_ABSENT;
+}
+
 bool fth_ptx_take_element(struct fth_ptx_statement *statement, enum fth_ptx_element *element)
 {
     static const char *const names[] = {
-        [ELEMENT_F16] = "f16", [ELEMENT_BF16] = "bf16", [ELEMENT_TF32] = "tf32",
+        [ELEMENT_F16] = "f16",   [ELEMENT_BF16] = "bf16", [ELEMENT_TF32] = "tf32",
         [ELEMENT_E4M3] = "e4m3", [ELEMENT_E5M2] = "e5m2", [ELEMENT_F32] = "f32",
-        [ELEMENT_F64] = "f64", [ELEMENT_S32] = "s32", [ELEMENT_S8] = "s8",
-        [ELEMENT_U8] = "u8", [ELEMENT_S4] = "s4", [ELEMENT_U4] = "u4", [ELEMENT_B1] = "b1",
+        [ELEMENT_F64] = "f64",   [ELEMENT_S32] = "s32",   [ELEMENT_S8] = "s8",
+        [ELEMENT_U8] = "u8",     [ELEMENT_S4] = "s4",     [ELEMENT_U4] = "u4",
+        [ELEMENT_B1] = "b1",
     };
     const int found = fth_ptx_take_one_of(statement, names, FTH_COUNT(names));
     if (found >= 0)

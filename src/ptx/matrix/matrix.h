@@ -3,6 +3,7 @@
  *   formats.c   converts elements of matrices to numbers and back
  *   multiply.c  multiplies and adds matrices of floating-point numbers with the rounding of an H200
  *   mma.c       mma: multiplies matrices that the lanes of a warp hold in registers
+ *   small_mma.c mma.m8n8k4: the same for four pairs of small matrices
  *
  * A tensor core rounds differently from all other units: it adds all products of a row and a column
  * in one step and truncates each of them. docs/results/tensor-cores-h200.md describes the
@@ -12,9 +13,10 @@
 
 #include "ptx/parse/operand.h"
 
-/* The largest matrices that one warp multiplies: 16 rows of A (a warp of wgmma has 16 of the 64
- * rows), 256 columns of B, and 32 elements in a row of A (8-bit floating-point numbers). */
-enum { MATRIX_MAX_ROWS = 16, MATRIX_MAX_COLUMNS = 256, MATRIX_MAX_DEPTH = 32 };
+/* The largest matrices of floating-point numbers that one warp multiplies: 16 rows of A (a warp of
+ * wgmma has 16 of the 64 rows), 256 columns of B, and 64 elements in a row of A (8-bit numbers,
+ * half of them absent). */
+enum { MATRIX_MAX_ROWS = 16, MATRIX_MAX_COLUMNS = 256, MATRIX_MAX_DEPTH = 64 };
 
 /* ---- formats.c ---- */
 
@@ -43,21 +45,30 @@ unsigned fth_ptx_element_bits(enum fth_ptx_element element); /* in a register; 3
 enum { MATRIX_MAX_FACTORS = MATRIX_MAX_DEPTH * MATRIX_MAX_COLUMNS };
 struct fth_ptx_factors {
     unsigned count, depth;
-    bool any_special;                 /* some element is infinite or NaN; */
-    bool special[MATRIX_MAX_COLUMNS]; /* the rows or columns in which one is */
+    bool any_special;                  /* some element is infinite or NaN; */
+    bool special[MATRIX_MAX_COLUMNS];  /* the rows or columns in which one is */
     double values[MATRIX_MAX_FACTORS]; /* 0 for infinities and NaNs */
     /* The exponents of the numbers as they are stored, that is, with the smallest exponent of the
      * format for subnormal numbers; EXPONENT_OF_ZERO for zeros, infinities and NaNs. */
     int16_t exponents[MATRIX_MAX_FACTORS];
     int8_t kinds[MATRIX_MAX_FACTORS]; /* enum fth_ptx_factor_kind */
 };
-enum fth_ptx_factor_kind { FACTOR_FINITE, FACTOR_INFINITY, FACTOR_MINUS_INFINITY, FACTOR_NAN };
+/* FACTOR_ABSENT: an element of a sparse matrix that is not stored. It has no product, not even with
+ * an infinity. */
+enum fth_ptx_factor_kind {
+    FACTOR_FINITE,
+    FACTOR_INFINITY,
+    FACTOR_MINUS_INFINITY,
+    FACTOR_NAN,
+    FACTOR_ABSENT
+};
 #define EXPONENT_OF_ZERO (-16384)
 
 void fth_ptx_factors_init(struct fth_ptx_factors *factors, unsigned count, unsigned depth);
 /* Sets element k of row or column i from its bits. */
 void fth_ptx_set_factor(struct fth_ptx_factors *factors, enum fth_ptx_element element, unsigned k,
                         unsigned i, uint32_t bits);
+void fth_ptx_set_absent(struct fth_ptx_factors *factors, unsigned k, unsigned i);
 
 /* ---- multiply.c ---- */
 
@@ -68,7 +79,7 @@ struct fth_ptx_addition {
     int fraction_bits;
     enum fth_ptx_element accumulator; /* ELEMENT_F32: truncates the sum; ELEMENT_F16: rounds it to
                                        * nearest even */
-    int result_bits; /* fraction bits of the result that are kept; 0: all */
+    int result_bits;                  /* fraction bits of the result that are kept; 0: all */
 };
 
 /* Computes D = A * B + C for matrices of floating-point numbers. `c` and `d` hold bits, row by row,
@@ -79,5 +90,11 @@ void fth_ptx_multiply(const struct fth_ptx_factors *a, const struct fth_ptx_fact
 /* ---- mma.c ---- */
 
 fth_ptx_family fth_ptx_family_mma;
+
+/* ---- small_mma.c ---- */
+
+/* Returns true if the statement is a form of mma.m8n8k4 with f16. */
+bool fth_ptx_is_small_mma(const struct fth_ptx_statement *statement);
+fth_ptx_family fth_ptx_family_small_mma;
 
 #endif

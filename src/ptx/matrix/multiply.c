@@ -1,8 +1,8 @@
 /* Multiplies matrices of floating-point numbers as the tensor cores of an H200 do.
  *
- * Products are exact. A product has the exponent ea + eb, the sum of the exponents of its factors as
- * they are stored: that of 1.5 * 1.5 is 0, although the product is above 2. All products of a row
- * and a column and the element of C are added in one step, with the exponent E, the largest one
+ * Products are exact. A product has the exponent ea + eb, the sum of the exponents of its factors
+ * as they are stored: that of 1.5 * 1.5 is 0, although the product is above 2. All products of a
+ * row and a column and the element of C are added in one step, with the exponent E, the largest one
  * among them. Each is truncated toward zero to a multiple of 2^(E - fraction_bits), and the sum of
  * the truncated numbers is exact. docs/results/tensor-cores-h200.md has the experiments.
  *
@@ -66,7 +66,8 @@ static struct addend read_accumulator(uint32_t bits, enum fth_ptx_element elemen
     } else if (exponent || fraction) {
         addend.exponent = (int)(exponent ? exponent : 1) - (int)(ones >> 1);
         const double digits = (double)(exponent ? fraction | 1u << fraction_bits : fraction);
-        addend.value = power_of_two(addend.exponent - fraction_bits) * (negative ? -digits : digits);
+        addend.value =
+            power_of_two(addend.exponent - fraction_bits) * (negative ? -digits : digits);
     }
     return addend;
 }
@@ -115,17 +116,20 @@ static double factor_at(const struct fth_ptx_factors *factors, unsigned k, unsig
     }
 }
 
-/* The element of D, as an f32, if an addend is infinite or NaN. */
+/* The element of D, as an f32, if an addend is infinite or NaN; 0 if none is: the element of B with
+ * an infinity can meet an absent element of A. */
 static uint32_t special_sum(const struct fth_ptx_factors *a, const struct fth_ptx_factors *b,
                             unsigned i, unsigned j, double c)
 {
     double sum = isfinite(c) ? 0 : c;
     for (unsigned k = 0; k < a->depth; k++) {
+        if (a->kinds[(size_t)k * a->count + i] == FACTOR_ABSENT)
+            continue;
         const double product = factor_at(a, k, i) * factor_at(b, k, j);
         if (!isfinite(product))
             sum += product;
     }
-    return isnan(sum) ? F32_NAN : sum > 0 ? 0x7f800000u : 0xff800000u;
+    return isnan(sum) ? F32_NAN : sum > 0 ? 0x7f800000u : sum < 0 ? 0xff800000u : 0;
 }
 
 static uint32_t special_result(uint32_t single, enum fth_ptx_element accumulator)
@@ -192,9 +196,11 @@ void fth_ptx_multiply(const struct fth_ptx_factors *a, const struct fth_ptx_fact
         }
         add_products(a, b, i, units, sums);
         for (unsigned j = 0; j < columns; j++) {
-            const bool special = a->special[i] || b->special[j] || !isfinite(addends[j].value);
-            row_of_d[j] = special ? special_result(special_sum(a, b, i, j, addends[j].value),
-                                                   addition->accumulator)
+            const double addend = addends[j].value;
+            uint32_t special = 0;
+            if (a->special[i] || b->special[j] || !isfinite(addend))
+                special = special_sum(a, b, i, j, addend);
+            row_of_d[j] = special ? special_result(special, addition->accumulator)
                                   : round_sum(sums[j] / units[j], addition);
         }
     }

@@ -275,6 +275,6 @@ bool fth_ptx_parse_instruction(struct fth_ptx_parser *parser)
 {
     const struct fth_ptx_lexer start = parser->lexer;
     const size_t emitted = parser->function->code_count;
-    return parse_supported(parser) || (parser->lexer.status == FTH_UNSUPPORTED &&
-                                       skip_unsupported(parser, &start, emitted));
+    return parse_supported(parser) ||
+           (parser->lexer.status == FTH_UNSUPPORTED && skip_unsupported(parser, &start, emitted));
 }

@@ -327,17 +327,16 @@ bool fth_ptx_parse_registers(struct fth_ptx_parser *parser)
         if (token.kind != TOKEN_WORD)
             return fth_ptx_lexer_fail(lexer, &token, "expected a register name");
         fth_ptx_lexer_next(lexer);
-        struct fth_ptx_symbol *symbol = fth_ptx_parser_define(
-            parser, &token, type == T_PRED ? SYMBOL_PREDICATE : SYMBOL_REGISTER);
+        const enum fth_ptx_symbol_kind kind = type == T_PRED ? SYMBOL_PREDICATE : SYMBOL_REGISTER;
+        const bool many = fth_ptx_lexer_accept(lexer, "<");
+        struct fth_ptx_symbol *symbol = many ? fth_ptx_parser_define_stem(parser, &token, kind)
+                                             : fth_ptx_parser_define(parser, &token, kind);
         if (!symbol)
             return false;
         uint64_t count = 1;
-        if (fth_ptx_lexer_accept(lexer, "<")) {
-            symbol->parameterized = true;
-            if (!fth_ptx_parse_count(parser, MAX_REGISTERS, &count) ||
-                !fth_ptx_lexer_expect(lexer, ">"))
-                return false;
-        }
+        if (many && (!fth_ptx_parse_count(parser, MAX_REGISTERS, &count) ||
+                     !fth_ptx_lexer_expect(lexer, ">")))
+            return false;
         uint32_t *total = type == T_PRED ? &function->predicate_count : &function->register_count;
         if (*total + count > MAX_REGISTERS)
             return fth_ptx_lexer_fail(lexer, &token,

@@ -102,14 +102,14 @@ bool fth_ptx_find_operands(struct fth_ptx_module *module, struct fth_ptx_functio
     for (size_t pc = 0; pc < function->code_count; pc++) {
         struct fth_ptx_inst *inst = &function->code[pc];
         collect(inst, predicates, &reads, &writes);
-        all[pc] = (struct fth_ptx_operands){.code_offset =
-                                                code_offset + pc * FTH_PTX_INSTRUCTION_BYTES,
-                                            .accesses = accesses(inst),
-                                            .drains = drains(inst),
-                                            .read_count = reads.count,
-                                            .write_count = writes.count,
-                                            .reads = keep(&module->arena, &reads),
-                                            .writes = keep(&module->arena, &writes)};
+        all[pc] =
+            (struct fth_ptx_operands){.code_offset = code_offset + pc * FTH_PTX_INSTRUCTION_BYTES,
+                                      .accesses = accesses(inst),
+                                      .drains = drains(inst),
+                                      .read_count = reads.count,
+                                      .write_count = writes.count,
+                                      .reads = keep(&module->arena, &reads),
+                                      .writes = keep(&module->arena, &writes)};
         if (!all[pc].reads || !all[pc].writes)
             return false;
         inst->operands = &all[pc];

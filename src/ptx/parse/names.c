@@ -34,24 +34,33 @@ static size_t bucket_of(const char *name, size_t size)
     return hash % BUCKETS;
 }
 
-struct fth_ptx_symbol *fth_ptx_parser_find(struct fth_ptx_parser *parser, const char *name,
-                                           size_t size)
+/* Returns the innermost symbol of this name, or NULL. The stem of a parameterized name, "%r" of
+ * "%r<100>", is not a name itself, so "%r" can be declared as well. */
+static struct fth_ptx_symbol *find(struct fth_ptx_parser *parser, const char *name, size_t size,
+                                   bool parameterized)
 {
     struct fth_ptx_symbol *symbol = parser->buckets[bucket_of(name, size)];
-    while (symbol && (symbol->size != size || memcmp(symbol->name, name, size) != 0))
+    while (symbol && (symbol->size != size || symbol->parameterized != parameterized ||
+                      memcmp(symbol->name, name, size) != 0))
         symbol = symbol->next_in_bucket;
     return symbol;
 }
 
-struct fth_ptx_symbol *fth_ptx_parser_define(struct fth_ptx_parser *parser,
-                                             const struct fth_ptx_token *token,
-                                             enum fth_ptx_symbol_kind kind)
+struct fth_ptx_symbol *fth_ptx_parser_find(struct fth_ptx_parser *parser, const char *name,
+                                           size_t size)
 {
-    struct fth_ptx_symbol *old = fth_ptx_parser_find(parser, token->start, token->size);
+    return find(parser, name, size, false);
+}
+
+static struct fth_ptx_symbol *define(struct fth_ptx_parser *parser,
+                                     const struct fth_ptx_token *token,
+                                     enum fth_ptx_symbol_kind kind, bool parameterized)
+{
+    const struct fth_ptx_symbol *old = find(parser, token->start, token->size, parameterized);
     uint32_t scope = parser->scope_ids[parser->depth];
     if (old && old->scope == scope) {
-        fth_ptx_lexer_report(&parser->lexer, FTH_INVALID, token, "'%.*s' is declared twice", (int)token->size,
-                             token->start);
+        fth_ptx_lexer_report(&parser->lexer, FTH_INVALID, token, "'%.*s' is declared twice",
+                             (int)token->size, token->start);
         return NULL;
     }
     struct fth_ptx_symbol *symbol = fth_arena_alloc(&parser->module->arena, sizeof *symbol);
@@ -67,11 +76,26 @@ struct fth_ptx_symbol *fth_ptx_parser_define(struct fth_ptx_parser *parser,
     *symbol = (struct fth_ptx_symbol){.name = token->start,
                                       .size = token->size,
                                       .kind = kind,
+                                      .parameterized = parameterized,
                                       .scope = scope,
                                       .next_in_bucket = parser->buckets[bucket]};
     parser->buckets[bucket] = symbol;
     parser->scoped[parser->scoped_count++] = symbol;
     return symbol;
+}
+
+struct fth_ptx_symbol *fth_ptx_parser_define(struct fth_ptx_parser *parser,
+                                             const struct fth_ptx_token *token,
+                                             enum fth_ptx_symbol_kind kind)
+{
+    return define(parser, token, kind, false);
+}
+
+struct fth_ptx_symbol *fth_ptx_parser_define_stem(struct fth_ptx_parser *parser,
+                                                  const struct fth_ptx_token *token,
+                                                  enum fth_ptx_symbol_kind kind)
+{
+    return define(parser, token, kind, true);
 }
 
 bool fth_ptx_parser_open_scope(struct fth_ptx_parser *parser)
@@ -104,7 +128,7 @@ bool fth_ptx_parser_find_register(struct fth_ptx_parser *parser, const struct ft
                                   struct fth_ptx_symbol **symbol, uint32_t *index)
 {
     struct fth_ptx_symbol *found = fth_ptx_parser_find(parser, token->start, token->size);
-    if (found && !found->parameterized) {
+    if (found) {
         *symbol = found;
         *index = found->first;
         return found->kind == SYMBOL_REGISTER || found->kind == SYMBOL_PREDICATE;
@@ -115,9 +139,9 @@ bool fth_ptx_parser_find_register(struct fth_ptx_parser *parser, const struct ft
         stem--;
     if (stem == token->size || token->size - stem > 9)
         return false;
-    found = fth_ptx_parser_find(parser, token->start, stem);
+    found = find(parser, token->start, stem, true);
     uint32_t number = (uint32_t)strtoul(token->start + stem, NULL, 10);
-    if (!found || !found->parameterized || number >= found->count)
+    if (!found || number >= found->count)
         return false;
     *symbol = found;
     *index = found->first + number;

@@ -22,10 +22,10 @@ enum { MAX_OPERANDS = 12, MAX_ELEMENTS = 128 };
 struct fth_ptx_operand {
     enum fth_ptx_operand_kind kind;
     struct fth_ptx_token token;
-    int32_t row;                    /* index of the row: OPERAND_ROW, and the base of an address */
-    uint32_t predicate;             /* OPERAND_PREDICATE: its index */
-    uint32_t predicate2;            /* the second predicate of p|q; UINT32_MAX: none */
-    bool negated;                   /* !p */
+    int32_t row;             /* index of the row: OPERAND_ROW, and the base of an address */
+    uint32_t predicate;      /* OPERAND_PREDICATE: its index */
+    uint32_t predicate2;     /* the second predicate of p|q; UINT32_MAX: none */
+    bool negated;            /* !p */
     const int32_t *elements; /* rows: OPERAND_VECTOR, and the coordinates of a texture; in the arena
                               * of the module */
     size_t element_count;
@@ -74,13 +74,16 @@ bool fth_ptx_refuse_operand(struct fth_ptx_parser *parser,
                             const struct fth_ptx_statement *statement, size_t index,
                             const char *expected);
 
+/* Reports an error and returns false unless the statement has this number of operands. */
+bool fth_ptx_check_operand_count(struct fth_ptx_parser *parser,
+                                 const struct fth_ptx_statement *statement, size_t count);
 /* Returns the registers of operand `index`, which must be a vector of `count` registers, or one
  * register if `count` is 1. If `result`, '_' is allowed; otherwise, immediates are. */
 bool fth_ptx_take_registers(struct fth_ptx_parser *parser,
                             const struct fth_ptx_statement *statement, size_t index, size_t count,
                             bool result, const int32_t **rows);
-/* Sets `detail` of the instruction, with the registers of all operands: the first `results` operands
- * are results. */
+/* Sets `detail` of the instruction, with the registers of all operands: the first `results`
+ * operands are results. */
 bool fth_ptx_set_detail(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
                         size_t results, struct fth_ptx_detail *detail, struct fth_ptx_inst *inst);
 /* Makes the instruction one that all lanes of the warp execute together. */

@@ -104,6 +104,10 @@ struct fth_ptx_symbol *fth_ptx_parser_find(struct fth_ptx_parser *parser, const 
 struct fth_ptx_symbol *fth_ptx_parser_define(struct fth_ptx_parser *parser,
                                              const struct fth_ptx_token *token,
                                              enum fth_ptx_symbol_kind kind);
+/* The same for the stem of a parameterized name: "%r" of "%r<100>". */
+struct fth_ptx_symbol *fth_ptx_parser_define_stem(struct fth_ptx_parser *parser,
+                                                  const struct fth_ptx_token *token,
+                                                  enum fth_ptx_symbol_kind kind);
 bool fth_ptx_parser_open_scope(struct fth_ptx_parser *parser);
 void fth_ptx_parser_close_scope(struct fth_ptx_parser *parser);
 /* Finds the register or predicate that a token names, and its index. Returns false, without an

@@ -63,11 +63,19 @@ bool fth_ptx_refuse_operand(struct fth_ptx_parser *parser,
                             const struct fth_ptx_statement *statement, size_t index,
                             const char *expected)
 {
-    const struct fth_ptx_token *token = index < statement->operand_count
-                                            ? &statement->operands[index].token
-                                            : &statement->opcode;
+    const struct fth_ptx_token *token =
+        index < statement->operand_count ? &statement->operands[index].token : &statement->opcode;
     return fth_ptx_lexer_fail(&parser->lexer, token, "operand %zu of '%.*s' must be %s", index + 1,
                               (int)statement->opcode.size, statement->opcode.start, expected);
+}
+
+bool fth_ptx_check_operand_count(struct fth_ptx_parser *parser,
+                                 const struct fth_ptx_statement *statement, size_t count)
+{
+    if (statement->operand_count == count)
+        return true;
+    return fth_ptx_lexer_fail(&parser->lexer, &statement->opcode, "'%.*s' takes %zu operands",
+                              (int)statement->opcode.size, statement->opcode.start, count);
 }
 
 bool fth_ptx_take_registers(struct fth_ptx_parser *parser,
@@ -117,7 +125,8 @@ bool fth_ptx_set_detail(struct fth_ptx_parser *parser, const struct fth_ptx_stat
     size_t counts[2] = {0, 0}; /* results, sources */
     for (size_t i = 0; i < statement->operand_count; i++)
         counts[i >= results] += list_registers(&statement->operands[i], NULL);
-    int32_t *rows = fth_arena_array(&parser->module->arena, counts[0] + counts[1] + 1, sizeof *rows);
+    int32_t *rows =
+        fth_arena_array(&parser->module->arena, counts[0] + counts[1] + 1, sizeof *rows);
     if (!rows)
         return fth_ptx_lexer_no_memory(&parser->lexer);
     detail->writes = rows;
