@@ -4,6 +4,7 @@
  *   multiply.c  multiplies and adds matrices of floating-point numbers with the rounding of an H200
  *   mma.c       mma: multiplies matrices that the lanes of a warp hold in registers
  *   small_mma.c mma.m8n8k4: the same for four pairs of small matrices
+ *   matrix_move.c  ldmatrix, stmatrix, movmatrix: matrices between registers and shared memory
  *
  * A tensor core rounds differently from all other units: it adds all products of a row and a column
  * in one step and truncates each of them. docs/results/tensor-cores-h200.md describes the
@@ -96,5 +97,11 @@ fth_ptx_family fth_ptx_family_mma;
 /* Returns true if the statement is a form of mma.m8n8k4 with f16. */
 bool fth_ptx_is_small_mma(const struct fth_ptx_statement *statement);
 fth_ptx_family fth_ptx_family_small_mma;
+
+/* ---- matrix_move.c ---- */
+
+fth_ptx_family fth_ptx_family_ldmatrix;
+fth_ptx_family fth_ptx_family_stmatrix;
+fth_ptx_family fth_ptx_family_movmatrix;
 
 #endif

@@ -86,6 +86,11 @@ bool fth_ptx_take_registers(struct fth_ptx_parser *parser,
  * operands are results. */
 bool fth_ptx_set_detail(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
                         size_t results, struct fth_ptx_detail *detail, struct fth_ptx_inst *inst);
+/* Skips the next word if it is a state space that asynchronous and matrix instructions access. */
+bool fth_ptx_take_space(struct fth_ptx_statement *statement, uint8_t *space);
+/* Stores the address in operand `index` in the instruction, whose space must be set. */
+bool fth_ptx_take_address(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
+                          size_t index, struct fth_ptx_inst *inst);
 /* Makes the instruction one that all lanes of the warp execute together. */
 bool fth_ptx_converge(struct fth_ptx_parser *parser, fth_ptx_run_function *run,
                       struct fth_ptx_inst *inst);

@@ -14,7 +14,10 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
     static const struct {
         const char *base;
         fth_ptx_family *family;
-    } families[] = {{"mma", fth_ptx_family_mma}};
+    } families[] = {{"mma", fth_ptx_family_mma},
+                    {"ldmatrix", fth_ptx_family_ldmatrix},
+                    {"stmatrix", fth_ptx_family_stmatrix},
+                    {"movmatrix", fth_ptx_family_movmatrix}};
     for (size_t i = 0; i < FTH_COUNT(families); i++)
         if (strcmp(statement->base, families[i].base) == 0)
             return families[i].family;
@@ -144,7 +147,39 @@ bool fth_ptx_converge(struct fth_ptx_parser *parser, fth_ptx_run_function *run,
 {
     inst->run = run;
     inst->control = K_CONVERGE;
-    inst->target = 0; /* s[0] is the member mask: all lanes */
-    inst->s[0] = fth_ptx_parser_immediate(parser, FULL_MASK);
+    inst->target = FTH_COUNT(inst->s) - 1; /* the last source is the member mask: all lanes */
+    inst->s[inst->target] = fth_ptx_parser_immediate(parser, FULL_MASK);
+    return true;
+}
+
+bool fth_ptx_take_space(struct fth_ptx_statement *statement, uint8_t *space)
+{
+    static const struct {
+        const char *word;
+        uint8_t space;
+    } spaces[] = {{"global", FTH_SPACE_GLOBAL},
+                  {"shared", FTH_SPACE_SHARED},
+                  {"shared::cta", FTH_SPACE_SHARED},
+                  {"shared::cluster", SPACE_CLUSTER}};
+    for (size_t i = 0; i < FTH_COUNT(spaces); i++)
+        if (fth_ptx_take_word(statement, spaces[i].word)) {
+            *space = spaces[i].space;
+            return true;
+        }
+    return false;
+}
+
+bool fth_ptx_take_address(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
+                          size_t index, struct fth_ptx_inst *inst)
+{
+    const struct fth_ptx_operand *operand = &statement->operands[index];
+    if (index >= statement->operand_count || operand->kind != OPERAND_ADDRESS ||
+        operand->element_count)
+        return fth_ptx_refuse_operand(parser, statement, index, "an address in brackets");
+    inst->s[0] = operand->row;
+    inst->offset = operand->offset;
+    /* The row of a variable has an address in the space of the variable. */
+    if (operand->has_space && inst->space == FTH_SPACE_GENERIC)
+        inst->space = operand->space;
     return true;
 }
