@@ -2,8 +2,10 @@
  *
  *   formats.c   converts elements of matrices to numbers and back
  *   multiply.c  multiplies and adds matrices of floating-point numbers with the rounding of an H200
+ *   product.c   multiplies and adds matrices of any type
  *   mma.c       mma: multiplies matrices that the lanes of a warp hold in registers
  *   small_mma.c mma.m8n8k4: the same for four pairs of small matrices
+ *   wgmma.c     wgmma: multiplies matrices of four warps, in shared memory
  *   matrix_move.c  ldmatrix, stmatrix, movmatrix: matrices between registers and shared memory
  *
  * A tensor core rounds differently from all other units: it adds all products of a row and a column
@@ -88,6 +90,34 @@ struct fth_ptx_addition {
 void fth_ptx_multiply(const struct fth_ptx_factors *a, const struct fth_ptx_factors *b,
                       const struct fth_ptx_addition *addition, const uint32_t *c, uint32_t *d);
 
+/* ---- product.c ---- */
+
+/* The most elements of a row of A of any type: 128 of 4 bits, half of them absent. */
+enum { MATRIX_MAX_ELEMENTS = 128 };
+
+/* A multiplication of matrices. */
+struct fth_ptx_product {
+    enum fth_ptx_element a, b, c; /* c: also that of the result */
+    unsigned rows, columns, depth;
+    bool warpgroup;    /* it is that of wgmma, which adds 8-bit numbers in another way than mma */
+    bool saturate;     /* integers do not wrap around */
+    bool is_and;       /* single bits are combined by "and" instead of "exclusive or" */
+    bool sparse;       /* half of the elements of A are absent, */
+    unsigned selector; /* and these lanes hold the metadata, which say which ones */
+};
+
+/* Computes d = a * b + d. The arrays hold the bits of the elements: a[row * depth + k],
+ * b[column * depth + k], d[row * columns + column]. Single bits are in words of 32. */
+void fth_ptx_multiply_add(const struct fth_ptx_product *product, const uint64_t *a,
+                          const uint64_t *b, uint64_t *d);
+/* Expands a sparse matrix A in place, from depth / 2 to depth elements per row. */
+void fth_ptx_expand(const struct fth_ptx_product *product, const uint64_t metadata[LANES],
+                    uint64_t *a);
+/* Takes two operands from `index` on: the register with the metadata, and the number of the lanes
+ * that hold them. */
+bool fth_ptx_take_metadata(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
+                           size_t index, struct fth_ptx_product *product, int32_t *row);
+
 /* ---- mma.c ---- */
 
 fth_ptx_family fth_ptx_family_mma;
@@ -103,5 +133,9 @@ fth_ptx_family fth_ptx_family_small_mma;
 fth_ptx_family fth_ptx_family_ldmatrix;
 fth_ptx_family fth_ptx_family_stmatrix;
 fth_ptx_family fth_ptx_family_movmatrix;
+
+/* ---- wgmma.c ---- */
+
+fth_ptx_family fth_ptx_family_wgmma;
 
 #endif

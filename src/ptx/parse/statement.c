@@ -17,7 +17,8 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
     } families[] = {{"mma", fth_ptx_family_mma},
                     {"ldmatrix", fth_ptx_family_ldmatrix},
                     {"stmatrix", fth_ptx_family_stmatrix},
-                    {"movmatrix", fth_ptx_family_movmatrix}};
+                    {"movmatrix", fth_ptx_family_movmatrix},
+                    {"wgmma", fth_ptx_family_wgmma}};
     for (size_t i = 0; i < FTH_COUNT(families); i++)
         if (strcmp(statement->base, families[i].base) == 0)
             return families[i].family;
