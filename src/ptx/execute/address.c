@@ -281,7 +281,13 @@ bool fth_ptx_resolve_group(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
                            uint32_t *mask, unsigned bytes, bool write,
                            struct fth_ptx_lane_group *group)
 {
-    const uint64_t *base = row(warp, inst->s[0]);
+    return fth_ptx_resolve_addresses(warp, inst, row(warp, inst->s[0]), mask, bytes, write, group);
+}
+
+bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                               const uint64_t *base, uint32_t *mask, unsigned bytes, bool write,
+                               struct fth_ptx_lane_group *group)
+{
     uint64_t offset = (uint64_t)inst->offset;
     group->mask = *mask;
     group->block = warp->block;

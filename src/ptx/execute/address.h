@@ -70,6 +70,10 @@ struct fth_ptx_lane_group {
 bool fth_ptx_resolve_group(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            uint32_t *mask, unsigned bytes, bool write,
                            struct fth_ptx_lane_group *group);
+/* The same for the addresses base[lane] + inst->offset. */
+bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                               const uint64_t *base, uint32_t *mask, unsigned bytes, bool write,
+                               struct fth_ptx_lane_group *group);
 /* Return the host address of a lane's read of global memory, or of the arguments of the kernel,
  * which are the same for all threads. Report a fault and return NULL if the read is outside of this
  * memory. */

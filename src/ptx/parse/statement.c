@@ -20,6 +20,7 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
                     {"stmatrix", fth_ptx_family_stmatrix},
                     {"movmatrix", fth_ptx_family_movmatrix},
                     {"wgmma", fth_ptx_family_wgmma},
+                    {"wmma", fth_ptx_family_wmma},
                     {"mbarrier", fth_ptx_family_mbarrier},
                     {"cp", fth_ptx_family_cp},
                     {"fence", fth_ptx_family_fence},
