@@ -101,6 +101,7 @@ struct fth_ptx_product {
     enum fth_ptx_element a, b, c; /* c: also that of the result */
     unsigned rows, columns, depth;
     bool warpgroup;    /* it is that of wgmma, which adds 8-bit numbers in another way than mma */
+    bool in_halves;    /* the first and the second half of a row are added in a step each */
     bool saturate;     /* integers do not wrap around */
     bool is_and;       /* single bits are combined by "and" instead of "exclusive or" */
     bool sparse;       /* half of the elements of A are absent, */

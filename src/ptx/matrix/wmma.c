@@ -392,6 +392,7 @@ static bool parse_mma_words(struct fth_ptx_statement *statement, struct fth_ptx_
     product->a = wmma->a.element;
     product->b = wmma->b.element;
     product->c = wmma->c.element == ELEMENT_F16 ? wmma->d.element : wmma->c.element;
+    product->in_halves = product->a == ELEMENT_TF32; /* as two instructions with half the depth */
     product->rows = shape->rows;
     product->columns = shape->columns;
     product->depth = shape->depth;
