@@ -14,8 +14,8 @@ static const struct cli_option option_verify = {
     "the exit code is 5 if they differ"};
 
 static const struct cli_option option_save = {
-    "save", 0, "DIR", CLI_WORD_FILE,
-    "write the final contents of each buffer to DIR/BUFFER.bin; without DIR, create it"};
+    "save", 0, "FOLDER", CLI_WORD_FILE,
+    "write the final contents of each buffer to FOLDER/BUFFER.bin; create FOLDER if it does not exist"};
 
 static const struct cli_option option_max_seconds = {
     "max-seconds", 0, "S", CLI_WORD_NONE,
@@ -274,8 +274,8 @@ const struct cli_command cli_run = {
     "  bytes:00ff10              the bytes of a struct, in hexadecimal\n"
     "\n"
     "TYPE is u8, u16, u32, u64, s8, s16, s32, s64, f16, bf16, f32, f64, e4m3 or e5m2;\n"
-    "i8 to i64 are the same as s8 to s64. COUNT can be an expression such as 64*64. CONTENTS is "
-    "one of:\n"
+    "i8 to i64 are the same as s8 to s64. COUNT can be an expression such as 64*64.\n"
+    "CONTENTS is one of:\n"
     "\n"
     "  zero              zeros; the default without =CONTENTS\n"
     "  iota              0, 1, 2, ...\n"
