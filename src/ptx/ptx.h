@@ -7,7 +7,7 @@
  * that writes every access to a file. The engine itself has no notion of time.
  *
  * engine.h has the data structures that parsing and execution share: instructions and modules.
- * types.c has the types, half.c the formats f16 and bf16.
+ * types.c has the types, half.c the formats f16, bf16, e4m3 and e5m2.
  *
  *   parse/                                           execute/
  *   lexer.c       tokens, errors with a caret        ptx_machine.c  memory, symbols, textures
@@ -282,5 +282,15 @@ struct fth_ptx_totals {
 FTH_MUST_USE enum fth_status fth_ptx_run(struct fth_ptx_machine *machine,
                                          const struct fth_ptx_launch *launch,
                                          struct fth_ptx_totals *totals, struct fth_error *error);
+
+/* ---- half.c ---- */
+
+/* Formats of floating-point numbers with 16 and 8 bits. */
+enum fth_ptx_format { FTH_FORMAT_F16, FTH_FORMAT_BF16, FTH_FORMAT_E4M3, FTH_FORMAT_E5M2 };
+
+double fth_ptx_format_to_double(enum fth_ptx_format format, uint32_t bits);
+/* Rounds to nearest even. A value that is too large becomes infinity in f16 and bf16, and the
+ * largest finite number in e4m3 and e5m2, as with cvt.rn.satfinite; this includes infinity. */
+uint32_t fth_ptx_format_from_double(enum fth_ptx_format format, double value);
 
 #endif
