@@ -494,6 +494,8 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
                             struct fth_ptx_totals *totals, struct fth_error *error)
 {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (totals)
+        *totals = (struct fth_ptx_totals){0, 0};
     const uint64_t limit =
         launch->max_instructions ? launch->max_instructions : FTH_PTX_MAX_INSTRUCTIONS;
     struct fth_ptx_run run = {.machine = machine,
