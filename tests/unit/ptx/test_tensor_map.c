@@ -98,7 +98,8 @@ static void invalid_maps_are_refused(void **state)
     REFUSED(tile, m->box[2] = 0, "the box has 0 elements in dimension 2");
     REFUSED(tile, m->box[2] = 257, "it must be from 1 to 256");
     REFUSED(tile, m->box[0] = 4, "the box has 8 bytes in dimension 0; it must be a multiple of 16");
-    REFUSED(tile, m->box[0] = 72, "has 144 bytes in dimension 0, but a swizzle of 128 bytes");
+    REFUSED(tile, m->box[0] = 72,
+            "a copy has 144 bytes in dimension 0; with a swizzle of 128 bytes, the maximum is 128");
     REFUSED(im2col, m->lower[1] = -129, "with 4 dimensions, they must be from -128 to 127");
     REFUSED(im2col, m->upper[1] = -13, "the corners leave no pixel in dimension 2");
     REFUSED(im2col, m->channels = 0, "a copy has 0 channels per pixel");

@@ -248,7 +248,7 @@ static void wrong_arguments_are_refused(void **state)
         {MAP(BOX ", \"fill\": \"one\""), "\"fill\" must be \"zero\" or \"nan\""},
         {MAP(BOX ", \"channels\": 4"), "\"channels\" requires \"pixels\""},
         {MAP(BOX ", \"pixels\": 4"), "\"box\" and \"pixels\" exclude each other"},
-        {MAP(BOX ", \"swizzle\": 64"), "but a swizzle of 64 bytes"},
+        {MAP(BOX ", \"swizzle\": 64"), "with a swizzle of 64 bytes, the maximum is 64"},
         {MAP("\"sizes\": [64, 2], \"pixels\": 4"), "\"pixels\" requires a tensor with 3 to 5"},
         {MAP("\"sizes\": [64, 2, 1], \"pixels\": 4"), "\"channels\" must be an integer"},
         {MAP("\"sizes\": [64, 2, 1], \"pixels\": 4, \"channels\": 4, \"lower_corner\": [1, 2]"),
