@@ -36,12 +36,11 @@ static uint64_t add_f64(uint64_t old, uint64_t b, bool global)
 }
 
 /* The new value of a word in memory. `old` is its present value; b and c are the operands. */
-static uint64_t atomic_result(const struct fth_ptx_inst *inst, uint64_t old, uint64_t b, uint64_t c,
-                              bool global)
+static uint64_t atomic_result(enum fth_ptx_type type, enum fth_ptx_atomic_op op, uint64_t old,
+                              uint64_t b, uint64_t c, bool global)
 {
-    enum fth_ptx_type type = (enum fth_ptx_type)inst->type;
     bool wide = fth_ptx_type_bytes(type) == 8;
-    switch (inst->atomic) {
+    switch (op) {
     case A_ADD:
         if (type == T_F32)
             return add_f32(old, b, global);
@@ -95,16 +94,16 @@ static uint64_t atomic_result(const struct fth_ptx_inst *inst, uint64_t old, uin
     do {                                                                                           \
         T *place = (T *)(void *)host, seen = __atomic_load_n(place, __ATOMIC_RELAXED), next;       \
         do                                                                                         \
-            next = (T)atomic_result(inst, seen, (T)b, (T)c, global);                               \
+            next = (T)atomic_result(type, op, seen, (T)b, (T)c, global);                           \
         while (!__atomic_compare_exchange_n(place, &seen, next, false, __ATOMIC_SEQ_CST,           \
                                             __ATOMIC_RELAXED));                                    \
         return seen;                                                                               \
     } while (0)
 
-static uint64_t update(const struct fth_ptx_inst *inst, uint8_t *host, uint64_t b, uint64_t c,
-                       bool global)
+uint64_t fth_ptx_update(enum fth_ptx_type type, enum fth_ptx_atomic_op op, uint8_t *host,
+                        uint64_t b, uint64_t c, bool global)
 {
-    switch (fth_ptx_type_bytes((enum fth_ptx_type)inst->type)) {
+    switch (fth_ptx_type_bytes(type)) {
     case 2: UPDATE(uint16_t);
     case 4: UPDATE(uint32_t);
     default: UPDATE(uint64_t);
@@ -113,7 +112,9 @@ static uint64_t update(const struct fth_ptx_inst *inst, uint8_t *host, uint64_t 
 
 static void run_atomic(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
-    unsigned bytes = fth_ptx_type_bytes((enum fth_ptx_type)inst->type);
+    const enum fth_ptx_type type = (enum fth_ptx_type)inst->type;
+    const enum fth_ptx_atomic_op op = (enum fth_ptx_atomic_op)inst->atomic;
+    unsigned bytes = fth_ptx_type_bytes(type);
     const uint64_t *rb = row(warp, inst->s[1]);
     const uint64_t *rc = inst->s[2] != NO_REGISTER ? row(warp, inst->s[2]) : rb;
     uint64_t old[LANES] = {0};
@@ -124,8 +125,8 @@ static void run_atomic(struct fth_ptx_warp *warp, const struct fth_ptx_inst *ins
             !fth_ptx_notify_access(warp, inst, &group, bytes, FTH_ACCESS_ATOMIC))
             return;
         bool global = group.space == FTH_SPACE_GLOBAL;
-        FOR_LANES(group.mask,
-                  old[lane] = update(inst, group.host[lane], rb[lane], rc[lane], global););
+        FOR_LANES(group.mask, old[lane] = fth_ptx_update(type, op, group.host[lane], rb[lane],
+                                                         rc[lane], global););
     }
     if (inst->d[0] >= 0) { /* red has no result; that of atom can be "_" */
         uint64_t *rd = out_row(warp, inst->d[0]);

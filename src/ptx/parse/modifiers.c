@@ -134,10 +134,6 @@ static const struct {
     {"1d", SET_MODE, 1},
     {"warp", SET_MODE, 1},
     {"cta", SET_NOTHING, 0},
-    {"async", SET_NOTHING, 0},
-    {"commit_group", SET_MODE, 1},
-    {"wait_group", SET_MODE, 1},
-    {"wait_all", SET_MODE, 1},
 
     /* Memory order, scope and cache hints have no effect: the engine completes every access at
      * once, and it has no caches. */
@@ -151,8 +147,6 @@ static const struct {
     {"sys", SET_NOTHING, 0},
     {"gpu", SET_NOTHING, 0},
     {"cluster", SET_NOTHING, 0},
-    {"proxy", SET_NOTHING, 0},
-    {"alias", SET_NOTHING, 0},
     {"L1", SET_NOTHING, 0},
     {"L2", SET_NOTHING, 0},
     {"L1::evict_normal", SET_NOTHING, 0},

@@ -115,9 +115,8 @@ bool fth_ptx_place_operands(struct fth_ptx_parser *parser, struct fth_ptx_inst *
 
 /* Checks that the operands which are addresses in brackets are those that the instruction takes. It
  * must be a supported one. */
-bool fth_ptx_check_addresses(struct fth_ptx_parser *parser, const struct fth_ptx_inst *inst,
-                             const char *base, const struct fth_ptx_operand *operands,
-                             size_t count);
+bool fth_ptx_check_addresses(struct fth_ptx_parser *parser, const char *base,
+                             const struct fth_ptx_operand *operands, size_t count);
 
 /* ---- control.c ---- */
 
