@@ -45,6 +45,12 @@ for device in cuda:0 sim:h200; do
 done
 fathom run rank.ptx -g 4,2 -b 1 -c 2,2 -a 'ptr:u32[8]' 2>/dev/null
 fathom run rank.ptx -g 4,2 -b 1 --cluster 4 -a 'ptr:u32[8]' --on cuda:0 2>/dev/null
+# A kernel can require clusters itself, also large ones.
+sed 's/^{/.reqnctapercluster 8, 2, 1\n{/' rank.ptx >required.ptx
+for device in cuda:0 sim:h200; do
+    fathom run required.ptx -g 8,2 -b 1 -a 'ptr:u32[16]' --show 0 --on $device 2>/dev/null
+done
+fathom run required.ptx -g 8,2 -b 1 -c 4,2 -a 'ptr:u32[16]'
 # A trace has the accesses of all 40 blocks.
 fathom trace clusters.json -o t.trace
 # Errors.
