@@ -6,6 +6,9 @@
  * executed copy_thread.c  cp.async: each thread copies up to 16 bytes from global to shared memory
  *   reduce.c       combines bytes with a destination, for cp.reduce.async.bulk
  *   copy_bulk.c    cp.async.bulk, cp.reduce.async.bulk: one thread copies a range of bytes
+ *   copy_tensor.c  cp.async.bulk.tensor: one thread copies a box of a tensor
+ *   tensor_map.c   tensor maps, which describe tensors; tensor_map.h is their interface
+ *   tensor_replace.c  instructions that change tensor maps
  *   no_effect.c    fences, prefetches and hints, which the engine accepts and does not need */
 #ifndef FTH_PTX_ASYNC_H
 #define FTH_PTX_ASYNC_H
@@ -69,6 +72,9 @@ struct fth_ptx_reduction {
 /* Parses ".add.noftz.f16" and the like. Returns false, without an error, if it is not supported. */
 bool fth_ptx_take_reduction(struct fth_ptx_statement *statement,
                             struct fth_ptx_reduction *reduction);
+/* Parses only ".add" and the like, for tensors, whose map has the type. */
+bool fth_ptx_take_reduction_op(struct fth_ptx_statement *statement,
+                               struct fth_ptx_reduction *reduction);
 /* Combines `bytes` bytes of the source with the destination. */
 void fth_ptx_reduce(const struct fth_ptx_reduction *reduction, uint8_t *to, const uint8_t *from,
                     uint64_t bytes);
@@ -90,6 +96,19 @@ struct fth_ptx_bulk {
 fth_ptx_family fth_ptx_family_bulk;   /* after "cp.async.bulk" */
 fth_ptx_family fth_ptx_family_reduce; /* after "cp.reduce" */
 
+/* Issues a copy of one lane. `target` is the rank of the block that receives it, or -1: the address
+ * says it. Returns false after a fault. */
+typedef bool fth_ptx_issue_copy(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                                int lane, int target);
+/* Issues a copy for each lane of the mask, and for each block if the row `blocks` has a mask of
+ * blocks (multicast). */
+void fth_ptx_issue_copies(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                          int32_t blocks, uint32_t mask, fth_ptx_issue_copy *issue_copy);
+/* Take operand `index`: an address in brackets, or a register or number. */
+bool fth_ptx_take_place(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
+                        size_t index, int32_t *row, int64_t *offset);
+bool fth_ptx_take_row(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
+                      size_t index, int32_t *row);
 /* Counts the bytes of a complete copy at its mbarrier, unless that is NULL. Returns false after a
  * fault. */
 bool fth_ptx_copy_arrived(struct fth_ptx_copy *copy, uint8_t *mbarrier, uint64_t bytes);
@@ -100,6 +119,16 @@ uint64_t fth_ptx_address_in_block(const struct fth_ptx_warp *warp, uint64_t addr
  * returns NULL if it is outside of the memory. */
 uint8_t *fth_ptx_resolve_mbarrier(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                                   int lane, uint64_t address);
+
+/* ---- copy_tensor.c ---- */
+
+/* Parses the instruction after "cp.async.bulk.tensor" or "cp.reduce.async.bulk.tensor". */
+bool fth_ptx_parse_tensor_copy(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
+                               bool reduces, struct fth_ptx_inst *inst);
+
+/* ---- tensor_replace.c ---- */
+
+fth_ptx_family fth_ptx_family_tensormap;
 
 /* ---- no_effect.c ---- */
 

@@ -72,7 +72,8 @@ bool fth_ptx_copies_run(struct fth_ptx_cluster *cluster)
     if (!cluster->copies)
         return false;
     for (struct fth_ptx_copy *copy = cluster->copies; copy; copy = copy->next)
-        execute(cluster, copy, copy->lanes);
+        if (copy->lanes)
+            execute(cluster, copy, copy->lanes);
     remove_complete(cluster);
     return true;
 }

@@ -111,30 +111,36 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
     return true;
 }
 
-static void run_bulk(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+void fth_ptx_issue_copies(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                          int32_t blocks, uint32_t mask, fth_ptx_issue_copy *issue_copy)
 {
-    const struct fth_ptx_bulk *operands = (const struct fth_ptx_bulk *)inst->detail;
     const uint32_t count = warp->block->cluster->count;
     for (uint32_t left = mask; left; left &= left - 1) {
         const int lane = first_lane(left);
-        if (operands->blocks == NO_REGISTER) {
-            if (!issue(warp, inst, lane, -1))
+        if (blocks == NO_REGISTER) {
+            if (!issue_copy(warp, inst, lane, -1))
                 return;
             continue;
         }
-        const uint16_t blocks = (uint16_t)row(warp, operands->blocks)[lane];
+        const uint16_t targets = (uint16_t)row(warp, blocks)[lane];
         for (unsigned rank = 0; rank < MAX_CLUSTER_BLOCKS; rank++) {
-            if (!(blocks >> rank & 1))
+            if (!(targets >> rank & 1))
                 continue;
             if (rank >= count) {
                 fth_ptx_warp_fault(warp, inst, lane, "copy to block %u of a cluster of %u blocks",
                                    rank, count);
                 return;
             }
-            if (!issue(warp, inst, lane, (int)rank))
+            if (!issue_copy(warp, inst, lane, (int)rank))
                 return;
         }
     }
+}
+
+static void run_bulk(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    const struct fth_ptx_bulk *operands = (const struct fth_ptx_bulk *)inst->detail;
+    fth_ptx_issue_copies(warp, inst, operands->blocks, mask, issue);
 }
 
 /* ---- groups ---- */
@@ -191,8 +197,8 @@ static bool parse_words(struct fth_ptx_statement *statement, struct fth_ptx_bulk
     return statement->next_word == statement->word_count;
 }
 
-static bool take_place(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
-                       size_t index, int32_t *row, int64_t *offset)
+bool fth_ptx_take_place(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
+                        size_t index, int32_t *row, int64_t *offset)
 {
     struct fth_ptx_inst address = {.space = FTH_SPACE_GLOBAL};
     if (!fth_ptx_take_address(parser, statement, index, &address))
@@ -202,8 +208,8 @@ static bool take_place(struct fth_ptx_parser *parser, const struct fth_ptx_state
     return true;
 }
 
-static bool take_row(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
-                     size_t index, int32_t *row)
+bool fth_ptx_take_row(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
+                      size_t index, int32_t *row)
 {
     const int32_t *rows;
     if (!fth_ptx_take_registers(parser, statement, index, 1, false, &rows))
@@ -224,17 +230,17 @@ static bool parse_copy(struct fth_ptx_parser *parser, struct fth_ptx_statement *
         .mbarrier = NO_REGISTER, .blocks = NO_REGISTER, .mask = NO_REGISTER, .reduces = reduces};
     if (!parse_words(statement, bulk, &words))
         return fth_ptx_refuse(parser, statement);
-    if (!take_place(parser, statement, next++, &bulk->to, &bulk->to_offset) ||
-        !take_place(parser, statement, next++, &bulk->from, &bulk->from_offset) ||
-        !take_row(parser, statement, next++, &bulk->size))
+    if (!fth_ptx_take_place(parser, statement, next++, &bulk->to, &bulk->to_offset) ||
+        !fth_ptx_take_place(parser, statement, next++, &bulk->from, &bulk->from_offset) ||
+        !fth_ptx_take_row(parser, statement, next++, &bulk->size))
         return false;
     if (words.to_shared &&
-        !take_place(parser, statement, next++, &bulk->mbarrier, &bulk->mbarrier_offset))
+        !fth_ptx_take_place(parser, statement, next++, &bulk->mbarrier, &bulk->mbarrier_offset))
         return false;
-    if (words.multicast && !take_row(parser, statement, next++, &bulk->blocks))
+    if (words.multicast && !fth_ptx_take_row(parser, statement, next++, &bulk->blocks))
         return false;
     next += words.hint; /* the cache policy has no effect */
-    if (words.masked && !take_row(parser, statement, next++, &bulk->mask))
+    if (words.masked && !fth_ptx_take_row(parser, statement, next++, &bulk->mask))
         return false;
     inst->run = run_bulk;
     /* Copies pass the L1. */
@@ -254,12 +260,14 @@ bool fth_ptx_family_bulk(struct fth_ptx_parser *parser, struct fth_ptx_statement
         (void)fth_ptx_take_word(statement, "read");
         inst->run = run_wait;
         return fth_ptx_check_operand_count(parser, statement, 1) &&
-               take_row(parser, statement, 0, &inst->s[0]);
+               fth_ptx_take_row(parser, statement, 0, &inst->s[0]);
     }
     if (fth_ptx_take_word(statement, "prefetch")) {
         inst->run = run_nothing;
         return true;
     }
+    if (fth_ptx_take_word(statement, "tensor"))
+        return fth_ptx_parse_tensor_copy(parser, statement, false, inst);
     return parse_copy(parser, statement, false, inst);
 }
 
@@ -268,5 +276,7 @@ bool fth_ptx_family_reduce(struct fth_ptx_parser *parser, struct fth_ptx_stateme
 {
     if (!fth_ptx_take_word(statement, "async") || !fth_ptx_take_word(statement, "bulk"))
         return fth_ptx_refuse(parser, statement);
+    if (fth_ptx_take_word(statement, "tensor"))
+        return fth_ptx_parse_tensor_copy(parser, statement, true, inst);
     return parse_copy(parser, statement, true, inst);
 }

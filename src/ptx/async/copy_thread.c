@@ -20,7 +20,8 @@ static bool execute_copy(struct fth_ptx_copy *copy, uint32_t lanes)
     const struct thread_copy *thread = (const struct thread_copy *)copy;
     FOR_LANES(lanes, {
         memset(thread->to[lane], 0, thread->bytes);
-        memcpy(thread->to[lane], thread->from[lane], thread->sizes[lane]);
+        if (thread->sizes[lane])
+            memcpy(thread->to[lane], thread->from[lane], thread->sizes[lane]);
     });
     return true;
 }
@@ -36,6 +37,39 @@ static unsigned size_of(const struct fth_ptx_warp *warp, const struct fth_ptx_in
     return size < bytes ? (unsigned)size : bytes;
 }
 
+/* Finds the sources of the lanes of copy->sizes, and reports the access. A lane that copies no
+ * bytes has no source, so its address can be anything. Returns false after a fault. */
+static bool find_sources(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask,
+                         struct thread_copy *copy)
+{
+    struct fth_ptx_inst load = *inst;
+    load.space = FTH_SPACE_GLOBAL;
+    load.s[0] = inst->s[1];
+    load.offset = inst->offset2;
+    uint32_t whole = 0, parts = 0; /* lanes that copy all bytes, and only some of them */
+    FOR_LANES(mask, {
+        whole |= (uint32_t)(copy->sizes[lane] == copy->bytes) << lane;
+        parts |= (uint32_t)(copy->sizes[lane] && copy->sizes[lane] < copy->bytes) << lane;
+    });
+    /* The space is fixed, so the first group contains all lanes. */
+    struct fth_ptx_lane_group from = {.space = FTH_SPACE_GLOBAL, .block = warp->block};
+    uint32_t left = whole;
+    if (whole && !fth_ptx_resolve_group(warp, &load, &left, copy->bytes, false, &from))
+        return false;
+    FOR_LANES(whole, copy->from[lane] = from.host[lane];);
+    const uint64_t *base = row(warp, inst->s[1]);
+    for (left = parts; left; left &= left - 1) {
+        const int lane = first_lane(left);
+        from.addresses[lane] = base[lane] + (uint64_t)inst->offset2;
+        copy->from[lane] =
+            fth_ptx_resolve_global(warp, inst, lane, from.addresses[lane], copy->sizes[lane]);
+        if (!copy->from[lane])
+            return false;
+    }
+    from.mask = whole | parts;
+    return !from.mask || fth_ptx_notify_access(warp, &load, &from, copy->bytes, FTH_ACCESS_READ);
+}
+
 static void run_copy(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     const unsigned bytes = (unsigned)row(warp, inst->s[2])[first_lane(mask)];
@@ -44,20 +78,12 @@ static void run_copy(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            "cp.async of %u bytes; it must be 4, 8 or 16", bytes);
         return;
     }
-    struct fth_ptx_inst store = *inst, load = *inst;
+    struct fth_ptx_inst store = *inst;
     store.space = FTH_SPACE_SHARED;
-    load.space = FTH_SPACE_GLOBAL;
-    load.s[0] = inst->s[1];
-    load.offset = inst->offset2;
-    /* The spaces are fixed, so the first group of each access contains all lanes. */
-    struct fth_ptx_lane_group to, from;
+    /* The space is fixed, so the first group contains all lanes. */
+    struct fth_ptx_lane_group to;
     uint32_t lanes = mask;
     if (!fth_ptx_resolve_group(warp, &store, &lanes, bytes, true, &to))
-        return;
-    lanes = mask;
-    if (!fth_ptx_resolve_group(warp, &load, &lanes, bytes, false, &from) ||
-        !fth_ptx_notify_access(warp, &load, &from, bytes, FTH_ACCESS_READ) ||
-        !fth_ptx_notify_access(warp, &store, &to, bytes, FTH_ACCESS_WRITE))
         return;
     struct thread_copy *copy = fth_ptx_copy_create(warp, inst, COPY_THREAD, mask, sizeof *copy);
     if (!copy)
@@ -66,9 +92,11 @@ static void run_copy(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
     copy->bytes = bytes;
     FOR_LANES(mask, {
         copy->to[lane] = to.host[lane];
-        copy->from[lane] = from.host[lane];
         copy->sizes[lane] = (uint8_t)size_of(warp, inst, lane, bytes);
     });
+    if (!find_sources(warp, inst, mask, copy) ||
+        !fth_ptx_notify_access(warp, &store, &to, bytes, FTH_ACCESS_WRITE))
+        copy->copy.lanes = 0; /* the queue frees it without executing it */
     fth_ptx_copy_issue(&copy->copy);
 }
 
