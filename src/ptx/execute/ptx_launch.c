@@ -400,6 +400,7 @@ static enum fth_status check_clusters(struct fth_ptx_run *run, struct fth_error 
     const struct fth_ptx_kernel *kernel = &run->kernel->kernel;
     const uint32_t *requested = run->launch->cluster, *required = kernel->required_cluster;
     bool is_requested = requested[0] || requested[1] || requested[2];
+    run->cluster_is_explicit = is_requested || required[0];
     uint64_t blocks = 1;
     run->cluster_count = 1;
     for (int i = 0; i < 3; i++) {

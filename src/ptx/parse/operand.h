@@ -95,6 +95,19 @@ bool fth_ptx_take_address(struct fth_ptx_parser *parser, const struct fth_ptx_st
 bool fth_ptx_converge(struct fth_ptx_parser *parser, fth_ptx_run_function *run,
                       struct fth_ptx_inst *inst);
 
+/* ---- ../narrow.c ---- */
+
+/* Returns true for conversions with 8-bit floating-point numbers, tf32, or .satfinite. */
+bool fth_ptx_is_narrow(const struct fth_ptx_statement *statement);
+fth_ptx_family fth_ptx_family_narrow;
+
+/* ---- ../wide.c ---- */
+
+/* Returns true for moves and atomic operations of 128 bits, and for atomic operations on vectors.
+ */
+bool fth_ptx_is_wide(const struct fth_ptx_statement *statement);
+fth_ptx_family fth_ptx_family_wide;
+
 /* ---- operand.c ---- */
 
 /* Parses a register, predicate, special register, '_', constant expression, or name of a variable

@@ -32,7 +32,9 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
     for (size_t i = 0; i < FTH_COUNT(families); i++)
         if (strcmp(statement->base, families[i].base) == 0)
             return families[i].family;
-    return NULL;
+    return fth_ptx_is_narrow(statement) ? fth_ptx_family_narrow
+           : fth_ptx_is_wide(statement) ? fth_ptx_family_wide
+                                        : NULL;
 }
 
 static bool is_next(const struct fth_ptx_statement *statement, const char *word)
