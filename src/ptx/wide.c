@@ -89,24 +89,15 @@ static void run_atomic(struct fth_ptx_warp *warp, const struct fth_ptx_inst *ins
 
 /* ---- parsing ---- */
 
-static bool has_word(const struct fth_ptx_statement *statement, const char *word)
-{
-    for (size_t i = 0; i < statement->word_count; i++)
-        if (statement->words[i].size == strlen(word) &&
-            memcmp(statement->words[i].start, word, strlen(word)) == 0)
-            return true;
-    return false;
-}
-
 bool fth_ptx_is_wide(const struct fth_ptx_statement *statement)
 {
     const bool atomic = strcmp(statement->base, "atom") == 0 || strcmp(statement->base, "red") == 0;
     if (strcmp(statement->base, "mov") == 0 || atomic) {
-        if (has_word(statement, "b128"))
+        if (fth_ptx_has_word(statement, "b128"))
             return true;
     }
-    return atomic &&
-           (has_word(statement, "v2") || has_word(statement, "v4") || has_word(statement, "v8"));
+    return atomic && (fth_ptx_has_word(statement, "v2") || fth_ptx_has_word(statement, "v4") ||
+                      fth_ptx_has_word(statement, "v8"));
 }
 
 static bool parse_mov(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,

@@ -155,6 +155,7 @@ static const struct {
     {"L1::evict_first", SET_NOTHING, 0},
     {"L1::evict_last", SET_NOTHING, 0},
     {"L1::no_allocate", SET_NOTHING, 0},
+    {"L2::cache_hint", SET_NOTHING, 0},
     {"L2::64B", SET_NOTHING, 0},
     {"L2::128B", SET_NOTHING, 0},
     {"L2::256B", SET_NOTHING, 0},

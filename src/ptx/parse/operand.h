@@ -59,6 +59,8 @@ struct fth_ptx_statement {
 typedef bool fth_ptx_family(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
                             struct fth_ptx_inst *inst);
 fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement);
+/* Returns true if the opcode has this word, anywhere. */
+bool fth_ptx_has_word(const struct fth_ptx_statement *statement, const char *word);
 /* Skips the next word of the opcode and returns true if it is this one. */
 bool fth_ptx_take_word(struct fth_ptx_statement *statement, const char *word);
 /* Skips the next word and returns its index in the list if it is one of `count` words; -1

@@ -37,6 +37,15 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
                                         : NULL;
 }
 
+bool fth_ptx_has_word(const struct fth_ptx_statement *statement, const char *word)
+{
+    for (size_t i = 0; i < statement->word_count; i++)
+        if (statement->words[i].size == strlen(word) &&
+            memcmp(statement->words[i].start, word, strlen(word)) == 0)
+            return true;
+    return false;
+}
+
 static bool is_next(const struct fth_ptx_statement *statement, const char *word)
 {
     const struct fth_ptx_word *next = &statement->words[statement->next_word];
