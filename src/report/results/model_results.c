@@ -517,7 +517,6 @@ static void write_json(const struct fth_model_result *result, const struct fth_m
                             fth_model_curve(result, level));
     }
     fth_json_end(&json, '}');
-    fth_buffer_text(out, "\n");
 }
 
 enum fth_status fth_report_model(const char *format, enum fth_model_view view,
