@@ -246,13 +246,14 @@ static void plots_are_drawn_completely(void **state)
     const struct fth_column columns[] = {
         {"n", "N", FTH_COLUMN_NUMBER}, {"c", "C", FTH_COLUMN_NUMBER}, {"k", "K", FTH_COLUMN_TEXT}};
     const struct fth_cell cells[] = {
-        {NULL, 3},       {NULL, 10}, {"a", 0}, {NULL, 0},       {NULL, 5},        {"a", 0},
-        {NULL, 5},       {NULL, -1}, {"a", 0}, {NULL, 5},       {NULL, NAN},      {"a", 0},
-        {NULL, 3},       {NULL, 10}, {"b", 0}, {NULL, 1 << 20}, {NULL, 500},      {"b", 0},
-        {NULL, 1 << 10}, {NULL, 70}, {"c", 0}, {NULL, 2000},    {NULL, 70},       {"d", 0},
-        {NULL, 4000},    {NULL, 70}, {"e", 0}, {NULL, 8000},    {NULL, 70},       {"f", 0},
-        {NULL, 16000},   {NULL, 70}, {"g", 0}, {NULL, 32000},   {NULL, 70},       {"h", 0},
-        {NULL, 64000},   {NULL, 70}, {"i", 0}, {NULL, 40},      {NULL, INFINITY}, {"a", 0},
+        {NULL, 3},        {NULL, 10}, {"a", 0}, {NULL, 0},       {NULL, 5},        {"a", 0},
+        {NULL, 5},        {NULL, -1}, {"a", 0}, {NULL, 5},       {NULL, NAN},      {"a", 0},
+        {NULL, 3},        {NULL, 10}, {"b", 0}, {NULL, 1 << 20}, {NULL, 500},      {"b", 0},
+        {NULL, 1 << 10},  {NULL, 70}, {"c", 0}, {NULL, 2000},    {NULL, 70},       {"d", 0},
+        {NULL, 4000},     {NULL, 70}, {"e", 0}, {NULL, 8000},    {NULL, 70},       {"f", 0},
+        {NULL, 16000},    {NULL, 70}, {"g", 0}, {NULL, 32000},   {NULL, 70},       {"h", 0},
+        {NULL, 64000},    {NULL, 70}, {"i", 0}, {NULL, 40},      {NULL, INFINITY}, {"a", 0},
+        {NULL, INFINITY}, {NULL, 40}, {"a", 0},
     };
     struct fth_bench_series series = {
         .table = {columns, 3, cells, FTH_COUNT(cells) / 3}, .y = 1, .by = 2};
