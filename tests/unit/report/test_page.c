@@ -93,7 +93,7 @@ static void other_requests_give_no_curves(void **state)
         char texts[4][160];
         const char *requests[4];
         for (unsigned k = 0; k < 4; k++) {
-            const unsigned lines = 32U << k;
+            const unsigned lines = 64U << k;
             snprintf(texts[k], sizeof texts[k], formats[i], lines, lines, lines);
             requests[k] = texts[k];
             struct fth_request request;
