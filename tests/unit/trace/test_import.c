@@ -86,70 +86,70 @@ static void texts_are_imported_completely(void **state)
                     "third 1,1,1 1,1,1: shared 0, local 0, const 0, tex 0\n");
 }
 
+#define TUPLE_FAULT "expected AN BID TID S ADD or AN BID WID S NT ADD..."
+#define RANGE_FAULT "out of range: BID must be below 2^32 - 1, TID below 1024 and WID below 32"
+#define COUNT_FAULT "NT must be from 1 to 32 and equal to the number of addresses"
+#define MASK_FAULT "the mask after NT must have NT bits set"
+#define INSTRUCTION_FAULT                                                                          \
+    "expected 'instruction N bytes N line N source N', with 1 to 64 bytes per lane"
+#define SOURCE_FAULT "expected 'source N LINE FILE', with the number N of an instruction above"
+
+static const struct {
+    const char *text, *cause;
+} text_faults[] = {
+    {"0 0 0 R", TUPLE_FAULT},
+    {"x 0 0 R 4", TUPLE_FAULT},
+    {"0 -1 0 R 4", TUPLE_FAULT},
+    {"0 0 0x R 4", TUPLE_FAULT},
+    {"0 0 1024 R 4", RANGE_FAULT},
+    {"0 0 32 R 1 4", RANGE_FAULT},
+    {"0 4294967295 0 R 4", RANGE_FAULT},
+    {"0 0 0 X 4", "S must be R, W, A, 0 or 1"},
+    {"0 0 0 RR 4", "S must be R, W, A, 0 or 1"},
+    {"0 0 0 R:0 4", "no '# instruction' line describes this instruction"},
+    {"0 0 0 R:x 4", "no '# instruction' line describes this instruction"},
+    {"0 0 0 R 4x", "invalid address"},
+    {"0 0 0 R 18446744073709551616", "invalid address"},
+    {"0 0 0 R 2 4 x", "invalid address"},
+    {"0 0 0 R 0 4", COUNT_FAULT},
+    {"0 0 0 R 2 4", COUNT_FAULT},
+    {"0 0 0 R x 4", COUNT_FAULT},
+    {"0 0 0 R 1 4 5", COUNT_FAULT},
+    {"0 0 0 R 33 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 "
+     "30 31 32 33",
+     COUNT_FAULT},
+    {"0 0 0 R 1/3 4", MASK_FAULT},
+    {"0 0 0 R 1/x 4", MASK_FAULT},
+    {"0 0 0 R 1/0x100000000 4", MASK_FAULT},
+    {"# grid 1 1", "expected three positive integers"},
+    {"# grid 0 1 1", "expected three positive integers"},
+    {"# grid 1 0 1", "expected three positive integers"},
+    {"# grid 1 1 0", "expected three positive integers"},
+    {"# grid 2147483648 1 1", "expected three positive integers"},
+    {"# block 32 33 1", "a block has at most 1024 threads"},
+    {"# block 2147483647 2147483647 2147483647", "a block has at most 1024 threads"},
+    {"# instruction x bytes 4 line 1 source 1", INSTRUCTION_FAULT},
+    {"# instruction 0 bytes 0 line 1 source 1", INSTRUCTION_FAULT},
+    {"# instruction 0 bytes 65 line 1 source 1", INSTRUCTION_FAULT},
+    {"# instruction 0 line 1 source 1", INSTRUCTION_FAULT},
+    {"# instruction 0 bytes 4 source 1", INSTRUCTION_FAULT},
+    {"# instruction 0 bytes 4 line 1", INSTRUCTION_FAULT},
+    {"# source 0 1 x", SOURCE_FAULT},
+    {"# source x", SOURCE_FAULT},
+};
+
 static void faults_of_texts_are_refused(void **state)
 {
     (void)state;
-    static const char tuple[] = "expected AN BID TID S ADD or AN BID WID S NT ADD...";
-    static const char range[] =
-        "out of range: BID must be below 2^32 - 1, TID below 1024 and WID below 32";
-    static const char count[] = "NT must be from 1 to 32 and equal to the number of addresses";
-    static const char mask[] = "the mask after NT must have NT bits set";
-    static const char instruction[] =
-        "expected 'instruction N bytes N line N source N', with 1 to 64 bytes per lane";
-    static const char source[] =
-        "expected 'source N LINE FILE', with the number N of an instruction above";
-    static const struct {
-        const char *text, *cause;
-    } rows[] = {
-        {"0 0 0 R", tuple},
-        {"x 0 0 R 4", tuple},
-        {"0 -1 0 R 4", tuple},
-        {"0 0 0x R 4", tuple},
-        {"0 0 1024 R 4", range},
-        {"0 0 32 R 1 4", range},
-        {"0 4294967295 0 R 4", range},
-        {"0 0 0 X 4", "S must be R, W, A, 0 or 1"},
-        {"0 0 0 RR 4", "S must be R, W, A, 0 or 1"},
-        {"0 0 0 R:0 4", "no '# instruction' line describes this instruction"},
-        {"0 0 0 R:x 4", "no '# instruction' line describes this instruction"},
-        {"0 0 0 R 4x", "invalid address"},
-        {"0 0 0 R 18446744073709551616", "invalid address"},
-        {"0 0 0 R 2 4 x", "invalid address"},
-        {"0 0 0 R 0 4", count},
-        {"0 0 0 R 2 4", count},
-        {"0 0 0 R x 4", count},
-        {"0 0 0 R 1 4 5", count},
-        {"0 0 0 R 33 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 "
-         "30 31 32 33",
-         count},
-        {"0 0 0 R 1/3 4", mask},
-        {"0 0 0 R 1/x 4", mask},
-        {"0 0 0 R 1/0x100000000 4", mask},
-        {"# grid 1 1", "expected three positive integers"},
-        {"# grid 0 1 1", "expected three positive integers"},
-        {"# grid 1 0 1", "expected three positive integers"},
-        {"# grid 1 1 0", "expected three positive integers"},
-        {"# grid 2147483648 1 1", "expected three positive integers"},
-        {"# block 32 33 1", "a block has at most 1024 threads"},
-        {"# block 2147483647 2147483647 2147483647", "a block has at most 1024 threads"},
-        {"# instruction x bytes 4 line 1 source 1", instruction},
-        {"# instruction 0 bytes 0 line 1 source 1", instruction},
-        {"# instruction 0 bytes 65 line 1 source 1", instruction},
-        {"# instruction 0 line 1 source 1", instruction},
-        {"# instruction 0 bytes 4 source 1", instruction},
-        {"# instruction 0 bytes 4 line 1", instruction},
-        {"# source 0 1 x", source},
-        {"# source x", source},
-    };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < FTH_COUNT(text_faults); i++) {
         char text[256], cause[256];
         struct fth_error error = NO_ERROR;
-        snprintf(text, sizeof text, "# a remark\n0 0 0 R 4\n%s\n", rows[i].text);
+        snprintf(text, sizeof text, "# a remark\n0 0 0 R 4\n%s\n", text_faults[i].text);
         if (import(text, &error))
-            fail_msg("%s is accepted", rows[i].text);
-        snprintf(cause, sizeof cause, "line 3: %s", rows[i].cause);
+            fail_msg("%s is accepted", text_faults[i].text);
+        snprintf(cause, sizeof cause, "line 3: %s", text_faults[i].cause);
         if (strcmp(error.cause, cause) != 0)
-            fail_msg("%s: %s", rows[i].text, error.cause);
+            fail_msg("%s: %s", text_faults[i].text, error.cause);
         assert_int_equal(error.status, FTH_INVALID);
     }
 }
