@@ -212,6 +212,32 @@ static void wrong_types_are_named(void **state)
     }
 }
 
+static void wrong_items_of_lists_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *attribute, *cause;
+    } rows[] = {
+        {"\"set_ways\": [4, \"x\"]", "elements.l1.set_ways[1]: expected a number, found a string"},
+        {"\"set_ways\": [true, 4]", "elements.l1.set_ways[0]: expected a number, found a boolean"},
+        {"\"set_ways\": 5", "elements.l1.set_ways: expected a list, found a number"},
+        {"\"caches\": [\"global\", 5]", "elements.l1.caches[1]: expected a string, found a number"},
+        {"\"caches\": [\"globe\"]", "elements.l1.caches"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char text[256];
+        struct fth_gpu *gpu = NULL;
+        struct fth_error error = NO_ERROR;
+        snprintf(text, sizeof text,
+                 "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\"}, \"elements\": "
+                 "{\"l1\": {%s}}}",
+                 rows[i].attribute);
+        assert_int_equal(fth_gpu_read_text("x", text, strlen(text), NULL, &gpu, &error),
+                         FTH_INVALID);
+        assert_contains(error.cause, rows[i].cause);
+    }
+}
+
 static void count_circumstances(void *user, const struct fth_difference *difference)
 {
     size_t *counts = user;
@@ -267,6 +293,7 @@ int main(void)
         cmocka_unit_test(references_are_divided_by_semicolons),
         cmocka_unit_test(noise_is_written),
         cmocka_unit_test(wrong_types_are_named),
+        cmocka_unit_test(wrong_items_of_lists_are_refused),
         cmocka_unit_test(assumed_policies_are_circumstances),
     };
     return cmocka_run_group_tests_name("schema", tests, NULL, NULL);
