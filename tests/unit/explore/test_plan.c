@@ -325,6 +325,95 @@ static void different_points_are_refused(void **state)
     fth_buffer_fini(&changed);
 }
 
+/* Adds a second study, whose points follow those of the first. Settings of all studies override
+ * those of one study. */
+static void studies_follow_each_other(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"2", "4", "8"};
+    static const char *const expected[] = {"one 1 3", "one 8 3", "two 7 2", "two 7 4", "two 7 8"};
+    struct fth_exploration *exploration = create();
+    size_t number = 0;
+    write_plain("one", "0 0 0 R 4\n", 10);
+    write_plain("two", "# kernel k\n0 0 0 R 8\n", 21);
+    assert_int_equal(fth_explore_trace(exploration, "one", NULL, NULL, NULL), FTH_OK);
+    assert_int_equal(fth_explore_vary(exploration, "gpu.sms=1,8", NULL), FTH_OK);
+    assert_int_equal(fth_explore_set(exploration, "l1.latency", "16", NULL), FTH_OK);
+    struct fth_study *study = fth_study_add(exploration, "second");
+    assert_int_equal(fth_input_open(exploration, "two", NULL, NULL, &number, NULL), FTH_OK);
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_study_input(exploration, study, number, "none", &error), FTH_NOT_FOUND);
+    assert_string_equal(error.argument, "two");
+    assert_string_equal(error.cause, "the trace does not launch a kernel 'none'");
+    study->input_count = 0;
+    assert_int_equal(fth_study_input(exploration, study, number, "k", NULL), FTH_OK);
+    assert_int_equal(fth_study_set(exploration, study, "gpu.sms", "7", NULL), FTH_OK);
+    assert_int_equal(fth_study_set(exploration, study, "l1.latency", "17", NULL), FTH_OK);
+    assert_int_equal(fth_study_vary(exploration, study, "l2.ways", ways, 3, NULL), FTH_OK);
+    assert_int_equal(fth_explore_vary(exploration, "l2.ways=3", NULL), FTH_OK);
+    assert_int_equal(fth_plan_complete(exploration, NULL), FTH_OK);
+    assert_int_equal(fth_explore_points(exploration, NULL), 5);
+    for (size_t i = 0; i < 5; i++) {
+        struct fth_model_params *params = NULL;
+        struct fth_point point;
+        char text[80];
+        fth_point_at(exploration, i, &point);
+        assert_int_equal(fth_point_params(exploration, &point, &params, NULL), FTH_OK);
+        snprintf(text, sizeof text, "%s %s %s", point.input->name, value_of(params, "gpu.sms"),
+                 value_of(params, "l2.ways"));
+        assert_string_equal(text, expected[i]);
+        assert_string_equal(value_of(params, "l1.latency"), "16");
+        if (i < 2)
+            assert_null(point.kernel);
+        else
+            assert_string_equal(point.kernel, "k");
+        fth_model_params_destroy(params);
+    }
+    fth_explore_destroy(exploration);
+}
+
+/* The complete output of two points. The first read misses in L1 and L2, the second one waits for
+ * it, and the write hits: the reads take (600 + 30) / 2 cycles. A miss of the L2 fetches two
+ * sectors. */
+static void points_are_written_completely(void **state)
+{
+    (void)state;
+    char path[512];
+    struct fth_buffer expected = {0};
+    struct fth_exploration *exploration = create();
+    struct fth_explore_outcome outcome;
+    const struct fth_explore_options options = FTH_EXPLORE_OPTIONS(.threads = 1);
+    write_plain("tuples", "# kernel k\n0 0 0 R 4\n1 0 0 R 4\n2 0 0 W 4\n", 41);
+    assert_int_equal(fth_explore_trace(exploration, "tuples", NULL, NULL, NULL), FTH_OK);
+    assert_int_equal(fth_explore_vary(exploration, "l1.ways=1,2", NULL), FTH_OK);
+    assert_int_equal(fth_explore_set(exploration, "l1.latency_cycles", "30", NULL), FTH_OK);
+    assert_int_equal(fth_explore_set(exploration, "l2.latency_cycles", "200", NULL), FTH_OK);
+    assert_int_equal(fth_explore_set(exploration, "memory.latency_cycles", "600", NULL), FTH_OK);
+    fth_explore_scope(exploration, true);
+    assert_int_equal(fth_explore_run(exploration, &options, &outcome, NULL), FTH_OK);
+    snprintf(path, sizeof path, "%s/tests/unit/explore/points.txt", FTH_SOURCE_ROOT);
+    assert_int_equal(
+        fth_file_read(path, FTH_FILE_LIMIT("a file of the test", 1 << 20), &expected, NULL),
+        FTH_OK);
+    const char *header_end = strchr(outcome.text, '\n');
+    assert_non_null(header_end);
+    assert_string_equal(header_end + 1, expected.data);
+    assert_int_equal(strncmp(outcome.text, "{\"schema\": \"fathom-explore/1\", \"fathom\": \"", 43),
+                     0);
+    assert_contains(outcome.text, "\", \"traces\": [{\"name\": \"tuples\", \"accesses\": 3, "
+                                  "\"content\": \"0bafde1b911ba5a4\"}], \"base\": {"
+                                  "\"l1.size_bytes\": \"131072\", ");
+    assert_contains(outcome.text,
+                    "}, \"set\": [{\"l1.latency_cycles\": \"30\"}, {\"l2.latency_cycles\": "
+                    "\"200\"}, {\"memory.latency_cycles\": \"600\"}], \"studies\": [{\"name\": "
+                    "\"\", \"l1_off\": true, \"traces\": [{\"name\": \"tuples\"}], \"set\": [], "
+                    "\"vary\": [{\"names\": [\"l1.ways\"], \"values\": [\"1\", \"2\"]}]}], "
+                    "\"points\": 2,\"exploration\":\"");
+    fth_free(outcome.text);
+    fth_buffer_fini(&expected);
+    fth_explore_destroy(exploration);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +426,8 @@ int main(void)
         cmocka_unit_test(parts_of_values_are_divided_by_plus),
         cmocka_unit_test(missing_shards_are_listed),
         cmocka_unit_test(different_points_are_refused),
+        cmocka_unit_test(studies_follow_each_other),
+        cmocka_unit_test(points_are_written_completely),
     };
     return cmocka_run_group_tests_name("plan", tests, enter_folder, leave_folder);
 }

@@ -1,5 +1,5 @@
 /* Tests the import of traces in text form and of .traceg files: complete imports, written as text
- * again, and the message for each fault. */
+ * again, and the message for each fault. Also tests the totals of imported traces. */
 #include "check.h"
 #include "folder.h"
 #include "trace/trace.h"
@@ -298,6 +298,78 @@ static void long_lines_are_refused(void **state)
     assert_contains(error.cause, "line 1 is longer than 65536 bytes");
 }
 
+/* ---- totals ---- */
+
+static void describe_row(const struct fth_trace_row *row, struct fth_buffer *out)
+{
+    const uint64_t *const counts[] = {row->requests, row->accesses, row->sectors, row->lines,
+                                      row->footprint_bytes};
+    fth_buffer_format(out, "%s %u launches %llu longest %llu:", row->kernel,
+                      row->instruction ? row->instruction->line : 0,
+                      (unsigned long long)row->launches, (unsigned long long)row->longest);
+    for (size_t i = 0; i < FTH_COUNT(counts); i++)
+        fth_buffer_format(out, " %llu,%llu,%llu", (unsigned long long)counts[i][0],
+                          (unsigned long long)counts[i][1], (unsigned long long)counts[i][2]);
+    fth_buffer_format(out, " %llu\n", (unsigned long long)row->footprint_all_bytes);
+}
+
+/* The counts are requests, threads, sectors, lines and footprint, each for reads, writes and
+ * atomics, and the footprint of all kinds. Instruction 1 has 8 bytes: its access at 28 touches two
+ * sectors, and that at 124 two sectors of two lines. The write at 0x20 shares its sector with the
+ * reads. Sector 128 is in another page of 2048 bytes. */
+static void totals_are_counted(void **state)
+{
+    (void)state;
+    struct fth_error error = NO_ERROR;
+    struct fth_buffer out = {0};
+    struct fth_trace_stats *stats = NULL;
+    struct fth_trace *trace = import("# kernel k\n# instruction 1 bytes 8 line 57 source 0\n"
+                                     "# instruction 2 bytes 4 line 58 source 0\n"
+                                     "0 0 0 R:1 3 28 124 28\n1 0 0 W:2 2 0x20 0x1000\n"
+                                     "2 0 0 W:2 2 0x1000 0x20\n"
+                                     "# kernel m\n0 0 0 A:2 1/2 64\n"
+                                     "# kernel k\n0 1 0 R:1 1/1 24\n",
+                                     &error);
+    if (!trace || fth_trace_stats_create(trace, NULL, &stats, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    size_t count = 0;
+    for (const struct fth_trace_row *row; (row = fth_trace_stats_row(stats, count)); count++)
+        describe_row(row, &out);
+    assert_string_equal(out.data, "k 0 launches 2 longest 3: 2,2,0 4,4,0 5,4,0 3,4,0 128,64,0 160\n"
+                                  "k 57 launches 2 longest 0: 2,0,0 4,0,0 5,0,0 3,0,0 128,0,0 128\n"
+                                  "k 58 launches 2 longest 0: 0,2,0 0,4,0 0,4,0 0,4,0 0,64,0 64\n"
+                                  "m 0 launches 1 longest 1: 0,0,1 0,0,1 0,0,1 0,0,1 0,0,32 32\n"
+                                  "m 58 launches 1 longest 0: 0,0,1 0,0,1 0,0,1 0,0,1 0,0,32 32\n");
+    assert_int_equal(count, 5);
+    fth_buffer_fini(&out);
+    fth_trace_stats_destroy(stats);
+    fth_trace_close(trace);
+}
+
+/* More pages than the table has at first: 2000 pages of 2048 bytes. */
+static void large_footprints_are_counted(void **state)
+{
+    (void)state;
+    enum { PAGES = 2000 };
+    struct fth_buffer text = {0};
+    struct fth_error error = NO_ERROR;
+    struct fth_trace_stats *stats = NULL;
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < PAGES; i++)
+            fth_buffer_format(&text, "%d 0 0 R %d\n", round * PAGES + i, i * 2048 + 2016 * round);
+    struct fth_trace *trace = import(text.data, &error);
+    if (!trace || fth_trace_stats_create(trace, NULL, &stats, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    const struct fth_trace_row *row = fth_trace_stats_row(stats, 0);
+    assert_int_equal(row->footprint_bytes[0], 2 * PAGES * 32);
+    assert_int_equal(row->footprint_all_bytes, 2 * PAGES * 32);
+    assert_int_equal(row->sectors[0], 2 * PAGES);
+    assert_int_equal(row->longest, 2 * PAGES);
+    fth_trace_stats_destroy(stats);
+    fth_trace_close(trace);
+    fth_buffer_fini(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +379,8 @@ int main(void)
         cmocka_unit_test(accel_sim_traces_are_imported_completely),
         cmocka_unit_test(faults_of_accel_sim_traces_are_refused),
         cmocka_unit_test(long_lines_are_refused),
+        cmocka_unit_test(totals_are_counted),
+        cmocka_unit_test(large_footprints_are_counted),
     };
     return cmocka_run_group_tests_name("import", tests, enter_folder, leave_folder);
 }
