@@ -78,6 +78,9 @@ static void utf8_is_recognised(void **state)
             assert_int_equal(fth_utf8_character(rows[i].text, rows[i].length - 1), 0);
     }
     assert_true(fth_utf8_is_valid(""));
+    /* Texts for the terminal: each byte of an invalid sequence takes a column. */
+    for (size_t i = 0; i < FTH_COUNT(rows); i++)
+        assert_int_equal(fth_text_columns(rows[i].text), rows[i].length ? 1 : strlen(rows[i].text));
 }
 
 static void built_documents_are_written(void **state)

@@ -398,8 +398,8 @@ static void points_are_written_completely(void **state)
     const char *header_end = strchr(outcome.text, '\n');
     assert_non_null(header_end);
     assert_string_equal(header_end + 1, expected.data);
-    assert_int_equal(strncmp(outcome.text, "{\"schema\": \"fathom-explore/1\", \"fathom\": \"", 43),
-                     0);
+    static const char start[] = "{\"schema\": \"fathom-explore/1\", \"fathom\": \"";
+    assert_memory_equal(outcome.text, start, strlen(start));
     assert_contains(outcome.text, "\", \"traces\": [{\"name\": \"tuples\", \"accesses\": 3, "
                                   "\"content\": \"0bafde1b911ba5a4\"}], \"base\": {"
                                   "\"l1.size_bytes\": \"131072\", ");
