@@ -227,6 +227,130 @@ static void values_that_do_not_fit_are_refused(void **state)
     fth_launch_destroy(launch);
 }
 
+/* ---- an executor that fails on demand ---- */
+
+/* The calls of an executor, and the call that fails, counted from 1; 0: none. */
+struct fake {
+    size_t calls[4], failing[4];
+    bool closed;
+};
+enum { ALLOC, WRITE, READ, RUN };
+
+static enum fth_status called(void *context, int call, struct fth_error *error)
+{
+    struct fake *fake = context;
+    return ++fake->calls[call] == fake->failing[call]
+               ? fth_fail(error, FTH_IO, "use device", NULL, "the device is gone")
+               : FTH_OK;
+}
+
+static enum fth_status fake_alloc(void *context, uint64_t bytes, uint64_t *address,
+                                  struct fth_error *error)
+{
+    *address = 1000 + bytes;
+    return called(context, ALLOC, error);
+}
+
+static enum fth_status fake_write(void *context, uint64_t address, const void *data, uint64_t bytes,
+                                  struct fth_error *error)
+{
+    (void)data;
+    assert_int_equal(address, 1000 + bytes);
+    return called(context, WRITE, error);
+}
+
+static enum fth_status fake_read(void *context, uint64_t address, void *data, uint64_t bytes,
+                                 struct fth_error *error)
+{
+    (void)address;
+    memset(data, 1, bytes);
+    return called(context, READ, error);
+}
+
+static enum fth_status fake_run(void *context, const struct fth_launch_step *step,
+                                const void *arguments, size_t argument_bytes,
+                                const struct fth_run_options *options,
+                                struct fth_launch_totals *totals, struct fth_error *error)
+{
+    (void)step;
+    (void)arguments;
+    (void)argument_bytes;
+    (void)options;
+    (void)totals;
+    return called(context, RUN, error);
+}
+
+static double fake_seconds(void *context)
+{
+    return (double)((struct fake *)context)->calls[RUN] / 4;
+}
+
+static void fake_close(void *context)
+{
+    ((struct fake *)context)->closed = true;
+}
+
+static void failures_of_a_device_are_reported(void **state)
+{
+    (void)state;
+    static const struct {
+        int call;
+        size_t number;
+        const char *cause;
+        size_t calls[4]; /* that are made in all */
+    } rows[] = {
+        {ALLOC, 0, NULL, {2, 1, 0, 2}},
+        {ALLOC, 1, "buffer 'a': the device is gone", {1, 0, 0, 0}},
+        {ALLOC, 2, "buffer 'b': the device is gone", {2, 0, 0, 0}},
+        {WRITE, 1, "the device is gone", {2, 1, 0, 0}},
+        {RUN, 1, "launch 1 of 2: the device is gone", {2, 1, 0, 1}},
+        {RUN, 2, "launch 2 of 2: the device is gone", {2, 1, 0, 2}},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fake fake = {.closed = false};
+        const struct fth_executor executor = {.context = &fake,
+                                              .alloc = fake_alloc,
+                                              .write = fake_write,
+                                              .read = fake_read,
+                                              .run = fake_run,
+                                              .close = fake_close,
+                                              .seconds = fake_seconds};
+        const struct fth_run_options options = FTH_RUN_OPTIONS(.threads = 1);
+        struct fth_error error = NO_ERROR;
+        struct fth_launch *launch = read_members(
+            "\"buffers\": {\"a\": \"u8[3]\", \"b\": \"u16[2]=7\"}, \"launches\": [{\"kernel\": "
+            "\"nothing\", \"grid\": 1, \"block\": 1}, {\"kernel\": \"nothing\", \"grid\": 1, "
+            "\"block\": 1}]");
+        fake.failing[rows[i].call] = rows[i].number;
+        const enum fth_status status = fth_launch_run_on(launch, &executor, &options, NULL, &error);
+        assert_int_equal(status, rows[i].cause ? FTH_IO : FTH_OK);
+        if (rows[i].cause)
+            assert_string_equal(error.cause, rows[i].cause);
+        assert_memory_equal(fake.calls, rows[i].calls, sizeof fake.calls);
+        if (i == 0) {
+            struct fth_launch_view view;
+            void *values = NULL;
+            assert_true(fth_launch_seconds(launch, 0) == 0.25);
+            assert_true(fth_launch_seconds(launch, 1) == 0.5);
+            assert_true(isnan(fth_launch_seconds(launch, 2)));
+            assert_values(launch, 0, "1 1 1");
+            fake.failing[READ] = 2;
+            assert_int_equal(fth_launch_values(launch, "b", &view, &values, NULL), FTH_IO);
+            assert_null(values);
+            assert_int_equal(fth_launch_values(launch, "c", &view, &values, NULL), FTH_NOT_FOUND);
+            assert_int_equal(fth_launch_first_values(launch, "b", &view, &values, NULL), FTH_OK);
+            assert_memory_equal(values, ((const uint16_t[]){7, 7}), 4);
+            assert_string_equal(view.type, "u16");
+            free(values);
+        } else if (rows[i].call == RUN) {
+            assert_true(isnan(fth_launch_seconds(launch, rows[i].number - 1)));
+        }
+        assert_false(fake.closed);
+        fth_launch_destroy(launch);
+        assert_true(fake.closed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +360,7 @@ int main(void)
         cmocka_unit_test(results_are_verified),
         cmocka_unit_test(files_of_another_size_are_refused),
         cmocka_unit_test(values_that_do_not_fit_are_refused),
+        cmocka_unit_test(failures_of_a_device_are_reported),
     };
     return cmocka_run_group_tests_name("launch run", tests, enter_folder, leave_folder);
 }
