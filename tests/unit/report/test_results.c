@@ -179,11 +179,14 @@ static const struct fth_bench_figure bench_figures[] = {
     {.key = "peak", .value = 12.5, .unit = "TB/s", .method = "maximum"},
     {.key = "ratio", .value = 0.5, .unit = "", .method = "quotient"}};
 static const char *const bench_missing[] = {"writes: not \033supported", "copies: no memory"};
-static const struct fth_table bench_table = {bench_columns, 4, bench_cells, 4};
+#define BENCH_TABLE                                                                                \
+    {                                                                                              \
+        bench_columns, 4, bench_cells, 4                                                           \
+    }
 static const struct fth_bench_series bench_series[] = {
     {.name = "a.plot",
      .title = "A plot",
-     .table = bench_table,
+     .table = BENCH_TABLE,
      .plot = true,
      .x = 0,
      .y = 2,
@@ -191,7 +194,7 @@ static const struct fth_bench_series bench_series[] = {
      .detail = true},
     {.name = "a.grid",
      .title = "A grid",
-     .table = bench_table,
+     .table = BENCH_TABLE,
      .grid = true,
      .down = 0,
      .across = 1,
@@ -200,7 +203,7 @@ static const struct fth_bench_series bench_series[] = {
      .figure_count = 2},
     {.name = "a.list",
      .title = "A list",
-     .table = bench_table,
+     .table = BENCH_TABLE,
      .missing = bench_missing,
      .missing_count = 2},
     {.name = "empty", .title = "Empty", .table = {bench_columns, 4, NULL, 0}},

@@ -100,8 +100,8 @@ static void random_contents_are_within_limits(void **state)
         assert_true(real[1][i] >= 0 && real[1][i] <= 1);
         seen |= 1U << (whole[0][i] + 3);
         differ += whole[0][i] != whole[1][i];
-        wide |= (real[0][i] < -1.8F) | (real[0][i] > 5.8F) << 1 | (real[1][i] < 0.05F) << 2 |
-                (real[1][i] > 0.95F) << 3;
+        wide |= (real[0][i] < -1.8F ? 1U : 0U) | (real[0][i] > 5.8F ? 2U : 0U) |
+                (real[1][i] < 0.05F ? 4U : 0U) | (real[1][i] > 0.95F ? 8U : 0U);
     }
     for (size_t i = 0; i < 4000; i++)
         values[bytes[i]] = true;
