@@ -11,7 +11,8 @@
  * line of the text is to blame. */
 static void check_failure(enum fth_status status, const struct fth_error *error, size_t number)
 {
-    if (status != FTH_NO_MEMORY || error->status != FTH_NO_MEMORY || error->excerpt[0])
+    if (status != FTH_NO_MEMORY || error->status != FTH_NO_MEMORY || error->excerpt[0] ||
+        !error->operation[0])
         fail_msg("allocation %zu: status %d, error %d: %s\n%s", number, status, error->status,
                  error->cause, error->excerpt);
 }
