@@ -100,30 +100,9 @@ static void check_step(const struct fth_chase_step *step, const struct fth_chase
     assert_memory_equal(step, expected, sizeof *step);
 }
 
-/* Each chain has its own array: 512 bytes at 0x1000, 1 KiB at 0x1400, and a texture at 0x1c00. The
- * tables at 0x1f00 are followed by three requests of 1,088 bytes, their marks and their samples. */
-static void requests_of_a_group_run_on_different_sms(void **state)
+/* The tables of the second launch, and the requests. */
+static void check_uploads(void)
 {
-    (void)state;
-    static const char *const texts[] = {
-        "time-hops ca 0:128x4; sm 2",
-        "walk cg 1+256:256x3 passes 2; time-pass cg 1+256:256x3 passes 5",
-        "time-hops texture 2:16x8",
-    };
-    struct batch batch;
-    batch_init(&batch);
-    fake.answer = answer_chases;
-    batch_run(&batch, texts, 3);
-    expect_log("alloc 1024 at 1000\nalloc 2048 at 1400\nalloc 640 at 1c00\n"
-               "texture of 32 at 1c00\nalloc 11540 at 1f00\n"
-               "launch build 1x256: 1000 1000 80 4 1 8 0\n"
-               "launch build 1x256: 1500 1400 100 3 1 8 0\n"
-               "launch build 1x256: 1c00 1c00 10 8 1 4 0\n"
-               "upload 3264 to 3f00\nfill 84 at 4bc0 with 0\n"
-               "upload 8192 to 1f00\nlaunch chase 4x32: 1f00 2f00 3f00\nwait 3.000330\n"
-               "download 12 from 4bc0\n"
-               "upload 8192 to 1f00\nlaunch chase 4x32: 1f00 2f00 3f00\nwait 3.000330\n"
-               "download 12 from 4bc0\ndownload 68 from 4bd0\n");
     /* The second launch is only for the second request, on the SM with %smid 0. */
     for (size_t i = 0; i < FTH_MAX_SMS; i++)
         assert_int_equal(tables[0][i] | tables[1][i], i == 0 ? 2 : 0);
@@ -155,6 +134,33 @@ static void requests_of_a_group_run_on_different_sms(void **state)
                                                               .count = 8,
                                                               .samples = 0x4bf4,
                                                               .texture_or_stride = 77});
+}
+
+/* Each chain has its own array: 512 bytes at 0x1000, 1 KiB at 0x1400, and a texture at 0x1c00. The
+ * tables at 0x1f00 are followed by three requests of 1,088 bytes, their marks and their samples. */
+static void requests_of_a_group_run_on_different_sms(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "time-hops ca 0:128x4; sm 2",
+        "walk cg 1+256:256x3 passes 2; time-pass cg 1+256:256x3 passes 5",
+        "time-hops texture 2:16x8",
+    };
+    struct batch batch;
+    batch_init(&batch);
+    fake.answer = answer_chases;
+    batch_run(&batch, texts, 3);
+    expect_log("alloc 1024 at 1000\nalloc 2048 at 1400\nalloc 640 at 1c00\n"
+               "texture of 32 at 1c00\nalloc 11540 at 1f00\n"
+               "launch build 1x256: 1000 1000 80 4 1 8 0\n"
+               "launch build 1x256: 1500 1400 100 3 1 8 0\n"
+               "launch build 1x256: 1c00 1c00 10 8 1 4 0\n"
+               "upload 3264 to 3f00\nfill 84 at 4bc0 with 0\n"
+               "upload 8192 to 1f00\nlaunch chase 4x32: 1f00 2f00 3f00\nwait 3.000330\n"
+               "download 12 from 4bc0\n"
+               "upload 8192 to 1f00\nlaunch chase 4x32: 1f00 2f00 3f00\nwait 3.000330\n"
+               "download 12 from 4bc0\ndownload 68 from 4bd0\n");
+    check_uploads();
     static const struct {
         uint32_t sm, count, first;
     } answers[] = {{4, 4, 10}, {0, 5, 14}, {2, 8, 19}};

@@ -250,60 +250,96 @@ static void requests_are_checked(void **state)
     }
 }
 
+/* A character that no request contains is not read, wherever it is. */
+static void unexpected_characters_are_found(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "walk ca 0+256:128x7 step 3 warp 2 passes 2; time-hops ca 1:128x2048 reverse; sm 3; "
+        "carveout 0; alone",
+        "walk cg 1:1024x1; touch cg 1+512:256x64 passes 2; time-pass cg 0:128x16; cold",
+        "fetch 1024 passes 2; time-hops constant 0+64:64x256 step 3; sm 5; carveout 50",
+        "cluster 2 target 0 +64:16x7 step 3 passes 4; carveout 100",
+        "stream read cg 10485760 each 240256 1x1024x16 passes 4",
+        "stream write shared 65536 each 1x1024x16 sms 4 cluster 2 passes 64; carveout 100",
+        "operate atomic.global chains 1 rounds 1 threads 256 sms 132 per-sm 2 passes 2; stride 8 "
+        "blocks 65536; carveout 25",
+        "sweep triad f64 1073741824 264x1024 vector 16 unroll 4 hinted repeats 5; cold",
+        "sweep copy f32 4096 1x32 vector 4 unroll 1",
+        "transfer from-device pageable 268435456 repeats 5",
+        "transfer to-peer 268435456 peer 1 repeats 5",
+    };
+    for (size_t i = 0; i < FTH_COUNT(texts); i++) {
+        (void)read_request(texts[i]);
+        for (size_t at = 0; at < strlen(texts[i]); at++) {
+            char text[200], cause[300];
+            size_t position = SIZE_MAX;
+            struct fth_request request;
+            struct fth_error error = NO_ERROR;
+            snprintf(text, sizeof text, "%s", texts[i]);
+            text[at] = '?';
+            assert_int_equal(fth_request_read(text, strlen(text), &request, &error), FTH_INVALID);
+            if (sscanf(error.cause, "unexpected text after %zu bytes", &position) != 1 ||
+                position > at)
+                fail_msg("%s: %s", text, error.cause);
+            snprintf(cause, sizeof cause, "unexpected text after %zu bytes of: %s", position, text);
+            assert_memory_equal(error.cause, cause, strlen(error.cause) < 90 ? strlen(cause) : 60);
+        }
+    }
+}
+
 /* ---- requests that this GPU cannot execute ---- */
+
+static const char *const impossible[][2] = {
+    {"stream read cg 512 1x32x4 sms 4", NULL},
+    {"stream read cg 512 1x32x4 sms 5", "5 SMs requested, the GPU has 4"},
+    {"stream read shared 4096 each 1x32x4 cluster 4", NULL},
+    {"stream read shared 4096 each 1x32x4 cluster 8",
+     "4 blocks cannot be divided into clusters of 8"},
+    {"stream read shared 4096 each 1x32x4 sms 3 cluster 2",
+     "3 blocks cannot be divided into clusters of 2"},
+    {"stream read shared 49152 each 1x32x4", NULL},
+    {"stream copy shared 24576 each 1x32x4", NULL},
+    {"stream read shared 49664 each 1x32x4",
+     "49664 bytes of shared memory requested, a block can have 49152"},
+    {"stream copy shared 25088 each 1x32x4",
+     "50176 bytes of shared memory requested, a block can have 49152"},
+    {"stream read texture 4194304 1x32x4", NULL},
+    {"stream read texture 4194816 1x32x4", "1048704 texels requested, the maximum is 1048576"},
+    {"stream read texture 1048576 each 1x32x4", NULL},
+    {"stream read texture 1049088 each 1x32x4", "1049088 texels requested, the maximum is 1048576"},
+    {"stream copy cg 35184372088832 1x32x4", NULL},
+    {"stream copy cg 35184372089344 1x32x4", "70368744178688 bytes of arrays are too many"},
+    {"sweep copy f32 128 1x32 vector 4 unroll 1 hinted",
+     "cache hints require a real GPU with compute capability 8.0 or later"},
+    {"operate fma.f32 chains 1 rounds 1 threads 1 sms 4", NULL},
+    {"operate fma.f32 chains 1 rounds 1 threads 1 sms 5", "the GPU has fewer SMs than requested"},
+    {"operate copy.shared.4 chains 6 rounds 1 threads 1024 sms 0; stride 4", NULL},
+    {"operate copy.shared.4 chains 7 rounds 1 threads 1024 sms 0; stride 4",
+     "the request needs more shared memory than a block can have"},
+    {"cluster 4 target 0 8x6144", NULL},
+    {"cluster 4 target 0 8x6145", "the request needs more shared memory than a block can have"},
+    {"cluster 4 target 0 +8:8x6144", "the request needs more shared memory than a block can have"},
+    {"cluster 8 target 0 8x4", "the cluster has more blocks than the GPU has SMs"},
+    {"fetch 64; sm 3", NULL},
+    {"fetch 64; sm 4", "the GPU has no SM with this index"},
+};
 
 static void requests_that_the_gpu_cannot_execute_are_refused(void **state)
 {
     (void)state;
-    static const char *const rows[][2] = {
-        {"stream read cg 512 1x32x4 sms 4", NULL},
-        {"stream read cg 512 1x32x4 sms 5", "5 SMs requested, the GPU has 4"},
-        {"stream read shared 4096 each 1x32x4 cluster 4", NULL},
-        {"stream read shared 4096 each 1x32x4 cluster 8",
-         "4 blocks cannot be divided into clusters of 8"},
-        {"stream read shared 4096 each 1x32x4 sms 3 cluster 2",
-         "3 blocks cannot be divided into clusters of 2"},
-        {"stream read shared 49152 each 1x32x4", NULL},
-        {"stream copy shared 24576 each 1x32x4", NULL},
-        {"stream read shared 49664 each 1x32x4",
-         "49664 bytes of shared memory requested, a block can have 49152"},
-        {"stream copy shared 25088 each 1x32x4",
-         "50176 bytes of shared memory requested, a block can have 49152"},
-        {"stream read texture 4194304 1x32x4", NULL},
-        {"stream read texture 4194816 1x32x4", "1048704 texels requested, the maximum is 1048576"},
-        {"stream read texture 1048576 each 1x32x4", NULL},
-        {"stream read texture 1049088 each 1x32x4",
-         "1049088 texels requested, the maximum is 1048576"},
-        {"stream copy cg 35184372088832 1x32x4", NULL},
-        {"stream copy cg 35184372089344 1x32x4", "70368744178688 bytes of arrays are too many"},
-        {"sweep copy f32 128 1x32 vector 4 unroll 1 hinted",
-         "cache hints require a real GPU with compute capability 8.0 or later"},
-        {"operate fma.f32 chains 1 rounds 1 threads 1 sms 4", NULL},
-        {"operate fma.f32 chains 1 rounds 1 threads 1 sms 5",
-         "the GPU has fewer SMs than requested"},
-        {"operate copy.shared.4 chains 6 rounds 1 threads 1024 sms 0; stride 4", NULL},
-        {"operate copy.shared.4 chains 7 rounds 1 threads 1024 sms 0; stride 4",
-         "the request needs more shared memory than a block can have"},
-        {"cluster 4 target 0 8x6144", NULL},
-        {"cluster 4 target 0 8x6145", "the request needs more shared memory than a block can have"},
-        {"cluster 4 target 0 +8:8x6144",
-         "the request needs more shared memory than a block can have"},
-        {"cluster 8 target 0 8x4", "the cluster has more blocks than the GPU has SMs"},
-        {"fetch 64; sm 3", NULL},
-        {"fetch 64; sm 4", "the GPU has no SM with this index"},
-    };
     struct fth_runner runner = fake_runner();
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < FTH_COUNT(impossible); i++) {
         struct fth_lowered lowered;
         struct fth_error error = NO_ERROR;
-        const struct fth_request request = read_request(rows[i][0]);
+        const struct fth_request request = read_request(impossible[i][0]);
         const enum fth_status status = fth_request_lower(&runner, &request, &lowered, &error);
-        if (rows[i][1] ? status == FTH_OK || strcmp(error.cause, rows[i][1]) != 0
-                       : status != FTH_OK)
-            fail_msg("%s: %s", rows[i][0], error.cause);
-        if (rows[i][1])
+        if (impossible[i][1] ? status == FTH_OK || strcmp(error.cause, impossible[i][1]) != 0
+                             : status != FTH_OK)
+            fail_msg("%s: %s", impossible[i][0], error.cause);
+        if (impossible[i][1])
             assert_int_equal(status,
-                             strstr(rows[i][0], "; sm") ? FTH_UNAVAILABLE : FTH_UNSUPPORTED);
+                             strstr(impossible[i][0], "; sm") ? FTH_UNAVAILABLE : FTH_UNSUPPORTED);
     }
     /* Older GPUs, and one that does not know its capability. */
     static const char *const clusters[] = {"stream read shared 4096 each 1x32x4 cluster 2",
@@ -322,6 +358,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_are_checked),
+        cmocka_unit_test(unexpected_characters_are_found),
         cmocka_unit_test(requests_that_the_gpu_cannot_execute_are_refused),
     };
     return cmocka_run_group_tests_name("families", tests, NULL, NULL);

@@ -326,17 +326,16 @@ static void cold_sweeps_flush_the_l2(void **state)
     run_valid(&runner, "sweep copy f32 4096 1x32 vector 4 unroll 1 repeats 2; cold", samples);
     static const char flush[] = "launch flush 8x1024: 50d100 400000 500\n";
     char expected[4096] = "";
-    static const char pattern[] = "load sweep\nalloc 32772 at 1000\nalloc 5259264 at 9100\nload "
-                                  "pattern\n"
-                                  "launch write 32x256: 9100 400 1 0 0 9000\n" COLD_SWEEP(
-                                      "9100",
-                                      "a100") "launch write 32x256: b100 400 1 0 0 "
-                                              "9000\n" COLD_SWEEP("b100",
-                                                                  "c100") "launch check 32x256: "
-                                                                          "c100 400 1 0 0 "
-                                                                          "9000\nwait "
-                                                                          "3.012288\ndownload "
-                                                                          "32772 from 1000\n";
+    static const char pattern[] =
+        "load sweep\nalloc 32772 at 1000\nalloc 5259264 at 9100\nload "
+        "pattern\n"
+        "launch write 32x256: 9100 400 1 0 0 9000\n" COLD_SWEEP(
+            "9100", "a100") "launch write 32x256: b100 400 1 0 0 "
+                            "9000\n" COLD_SWEEP("b100", "c100") "launch check 32x256: "
+                                                                "c100 400 1 0 0 "
+                                                                "9000\nwait "
+                                                                "3.012288\ndownload "
+                                                                "32772 from 1000\n";
     const char *from = pattern;
     for (const char *place; (place = strstr(from, "FLUSH")); from = place + strlen("FLUSH"))
         snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%.*s%s%s",

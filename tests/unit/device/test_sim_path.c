@@ -19,72 +19,73 @@ static void plan_init(struct fth_sim_plan *plan, const char *elements, const cha
     "\"far_latency_cycles\": 300}, "                                                               \
     "\"memory\": {\"latency_cycles\": 500, \"far_latency_cycles\": 620}"
 
+enum { READ, WRITE, ATOMIC };
+static const struct {
+    int kind;
+    uint32_t sm;
+    uint64_t address, bytes;
+    int64_t latency;
+} steps[] = {
+    {READ, 0, 0, 4, 500000},
+    {READ, 0, 28, 4, 200000},
+    {READ, 0, 32, 4, 500000}, /* another sector */
+    {READ, 1, 0, 4, 300000},  /* in the home partition, which is far */
+    {READ, 1, 0, 4, 200000},  /* its copy is near */
+    {READ, 0, 4096, 4, 620000},
+    {READ, 1, 4096, 4, 200000},
+    {READ, 0, 4096, 4, 200000},
+    {READ, 3, 4096 + 32, 4, 500000},
+    {READ, 2, 4096 + 32, 4, 300000},
+    /* Writes go to the home and drop copies. */
+    {WRITE, 0, 0, 4, 200000},
+    {READ, 0, 0, 4, 200000},
+    {READ, 1, 0, 4, 300000},
+    {WRITE, 1, 0, 4, 300000},
+    {READ, 1, 0, 4, 300000},
+    {WRITE, 1, 4096, 4, 200000},
+    {WRITE, 0, 4096, 4, 300000},
+    {READ, 0, 4096, 4, 300000},
+    /* A partial write of a sector: the rest is missing. */
+    {WRITE, 0, 256, 4, 200000},
+    {READ, 0, 256, 4, 500000},
+    {READ, 0, 256, 4, 200000},
+    /* Atomics are executed in the home, and drop copies as well. */
+    {ATOMIC, 0, 512, 4, 500000},
+    {ATOMIC, 0, 512, 4, 200000},
+    {ATOMIC, 1, 512, 4, 300000},
+    {READ, 1, 512, 4, 300000},
+    {READ, 1, 512, 4, 200000},
+    {ATOMIC, 0, 512, 4, 200000},
+    {READ, 1, 512, 4, 300000},
+    {ATOMIC, 0, 8192 + 4096, 4, 620000},
+    {ATOMIC, 0, 8192 + 4096, 4, 300000},
+    /* A range of several lines: the slowest one counts. */
+    {READ, 0, 1024, 128, 500000},
+    {READ, 0, 1024 + 64, 128, 500000},
+    {READ, 0, 1024, 192, 200000},
+    {READ, 0, 20480 - 64, 128, 620000},
+    {WRITE, 0, 4096 - 4, 8, 300000},
+    {WRITE, 0, 2048, 256, 200000},
+    {READ, 0, 2048, 256, 200000},
+};
+
 /* SM 0 is near partition 0. Bit 12 of the address selects the home. */
 static void the_home_of_a_line_is_near_or_far(void **state)
 {
     (void)state;
-    enum { READ, WRITE, ATOMIC };
-    static const struct {
-        int kind;
-        uint32_t sm;
-        uint64_t address, bytes;
-        int64_t latency;
-    } rows[] = {
-        {READ, 0, 0, 4, 500000},
-        {READ, 0, 28, 4, 200000},
-        {READ, 0, 32, 4, 500000}, /* another sector */
-        {READ, 1, 0, 4, 300000},  /* in the home partition, which is far */
-        {READ, 1, 0, 4, 200000},  /* its copy is near */
-        {READ, 0, 4096, 4, 620000},
-        {READ, 1, 4096, 4, 200000},
-        {READ, 0, 4096, 4, 200000},
-        {READ, 3, 4096 + 32, 4, 500000},
-        {READ, 2, 4096 + 32, 4, 300000},
-        /* Writes go to the home and drop copies. */
-        {WRITE, 0, 0, 4, 200000},
-        {READ, 0, 0, 4, 200000},
-        {READ, 1, 0, 4, 300000},
-        {WRITE, 1, 0, 4, 300000},
-        {READ, 1, 0, 4, 300000},
-        {WRITE, 1, 4096, 4, 200000},
-        {WRITE, 0, 4096, 4, 300000},
-        {READ, 0, 4096, 4, 300000},
-        /* A partial write of a sector: the rest is missing. */
-        {WRITE, 0, 256, 4, 200000},
-        {READ, 0, 256, 4, 500000},
-        {READ, 0, 256, 4, 200000},
-        /* Atomics are executed in the home, and drop copies as well. */
-        {ATOMIC, 0, 512, 4, 500000},
-        {ATOMIC, 0, 512, 4, 200000},
-        {ATOMIC, 1, 512, 4, 300000},
-        {READ, 1, 512, 4, 300000},
-        {READ, 1, 512, 4, 200000},
-        {ATOMIC, 0, 512, 4, 200000},
-        {READ, 1, 512, 4, 300000},
-        {ATOMIC, 0, 8192 + 4096, 4, 620000},
-        {ATOMIC, 0, 8192 + 4096, 4, 300000},
-        /* A range of several lines: the slowest one counts. */
-        {READ, 0, 1024, 128, 500000},
-        {READ, 0, 1024 + 64, 128, 500000},
-        {READ, 0, 1024, 192, 200000},
-        {READ, 0, 20480 - 64, 128, 620000},
-        {WRITE, 0, 4096 - 4, 8, 300000},
-        {WRITE, 0, 2048, 256, 200000},
-        {READ, 0, 2048, 256, 200000},
-    };
     struct fth_sim_plan plan;
     struct fth_sim_l2 l2;
     plan_init(&plan, TWO_PARTITIONS, "\"sms\": 4");
     assert_int_equal(fth_sim_l2_init(&l2, &plan, NULL), FTH_OK);
     assert_int_equal(l2.sharers, 4);
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < FTH_COUNT(steps); i++) {
         const int64_t latency =
-            rows[i].kind == READ
-                ? fth_sim_l2_read(&l2, rows[i].sm, rows[i].address, rows[i].bytes, 0)
-            : rows[i].kind == WRITE
-                ? fth_sim_l2_write(&l2, rows[i].sm, rows[i].address, rows[i].bytes, 0)
-                : fth_sim_l2_atomic(&l2, rows[i].sm, rows[i].address, rows[i].bytes, 0);
-        if (latency != rows[i].latency)
+            steps[i].kind == READ
+                ? fth_sim_l2_read(&l2, steps[i].sm, steps[i].address, steps[i].bytes, 0)
+            : steps[i].kind == WRITE
+                ? fth_sim_l2_write(&l2, steps[i].sm, steps[i].address, steps[i].bytes, 0)
+                : fth_sim_l2_atomic(&l2, steps[i].sm, steps[i].address, steps[i].bytes, 0);
+        if (latency != steps[i].latency)
             fail_msg("row %zu: %lld", i, (long long)latency);
     }
     fth_sim_l2_fini(&l2);

@@ -46,81 +46,78 @@ static void check_shape(const struct fth_sim_shape *shape, const char *expected)
 
 /* ---- caches ---- */
 
+static const struct {
+    const char *l1, *shape;
+} caches[] = {
+    {"\"size_bytes\": 16384", "16384/128/128/128 4x32 mod lru sm 1"},
+    {"\"size_bytes\": 384, \"line_bytes\": 128", "384/128/128/128 1x3 mod lru sm 1"},
+    {"\"size_bytes\": 768, \"line_bytes\": 128", "768/128/128/128 2x3 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"sets\": 8", "16384/128/128/128 8x16 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"sets\": 5", "16384/128/128/128 4x32 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"sets\": 1", "16384/128/128/128 1x128 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"ways\": 8", "16384/128/128/128 16x8 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"ways\": 5", "16384/128/128/128 4x32 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"sets\": 8, \"ways\": 16", "16384/128/128/128 8x16 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"sets\": 8, \"ways\": 8", "16384/128/128/128 4x32 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"sets\": 5, \"ways\": 8", "16384/128/128/128 4x32 mod lru sm 1"},
+    /* index functions */
+    {"\"size_bytes\": 16384, \"index\": \"xor\"", "16384/128/128/128 4x32 xor lru sm 1"},
+    {"\"size_bytes\": 16384, \"index\": \"bits:[7,8,9]\"",
+     "16384/128/128/128 8x16 bits:[7,8,9] lru sm 1"},
+    {"\"size_bytes\": 16384, \"index\": \"bits:[9]\"", "16384/128/128/128 2x64 bits:[9] lru sm 1"},
+    {"\"size_bytes\": 16384, \"index\": \"bits:[6,8,9]\"", "16384/128/128/128 8x16 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"index\": \"bits:[8,9,6]\"", "16384/128/128/128 8x16 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"index\": \"bits:[7,8,9]\", \"sets\": 8",
+     "16384/128/128/128 8x16 bits:[7,8,9] lru sm 1"},
+    {"\"size_bytes\": 16384, \"index\": \"bits:[7,8,9]\", \"ways\": 32",
+     "16384/128/128/128 4x32 mod lru sm 1"},
+    {"\"size_bytes\": 768, \"line_bytes\": 128, \"index\": \"bits:[7,8]\"",
+     "768/128/128/128 2x3 mod lru sm 1"},
+    /* sets that differ */
+    {"\"size_bytes\": 16384, \"set_ways\": [30, 34, 63, 1]",
+     "16384/128/128/128 4x30 (30,34,63,1) mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"set_ways\": [30, 34, 64, 1]", "16384/128/128/128 4x32 mod lru sm 1"},
+    /* policies */
+    {"\"size_bytes\": 16384, \"policy\": \"fifo\"", "16384/128/128/128 4x32 mod fifo sm 1"},
+    {"\"size_bytes\": 512, \"policy\": \"weighted\", \"ways\": 4, "
+     "\"way_weights\": [1, 3, 1, 2]",
+     "512/128/128/128 1x4 mod weighted 1,3,1,2 sm 1"},
+    {"\"size_bytes\": 512, \"policy\": \"weighted\", \"way_weights\": [1, 3, 1]",
+     "512/128/128/128 4x1 mod lru sm 1"},
+    {"\"size_bytes\": 512, \"policy\": \"weighted\", \"set_ways\": [2, 2], "
+     "\"way_weights\": [1, 3]",
+     "512/128/128/128 2x2 (2,2) mod lru sm 1"},
+    /* lines and sectors: powers of two, at most 64 sectors per line */
+    {"\"size_bytes\": 15360, \"line_bytes\": 96", "15360/64/64/64 4x60 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"line_bytes\": 64", "16384/64/64/64 4x64 mod lru sm 1"},
+    {"\"size_bytes\": 64, \"line_bytes\": 2", "64/4/4/4 4x4 mod lru sm 1"},
+    {"\"size_bytes\": 1000", "1000/8/8/8 1x125 mod lru sm 1"},
+    {"\"size_bytes\": 1002", "1000/4/4/4 2x125 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"sector_bytes\": 32", "16384/128/32/32 4x32 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"sector_bytes\": 64", "16384/128/64/64 4x32 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"sector_bytes\": 256", "16384/128/128/128 4x32 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"sector_bytes\": 2", "16384/128/2/2 4x32 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"sector_bytes\": 1", "16384/128/2/2 4x32 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"sector_bytes\": 32, \"fill_bytes\": 64",
+     "16384/128/32/64 4x32 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"per_sm\": 2", "16384/128/128/128 4x32 mod lru sm 2"},
+    {"\"size_bytes\": 16384, \"per_sm\": 33", "16384/128/128/128 4x32 mod lru sm 32"},
+    {"\"size_bytes\": 16384, \"scope\": \"sm\"", "16384/128/128/128 4x32 mod lru sm 1"},
+    {"\"size_bytes\": 16384, \"scope\": \"gpc\"", "16384/128/128/128 4x32 mod lru gpc 1"},
+    {"\"size_bytes\": 16384, \"scope\": \"gpu\"", "16384/128/128/128 4x32 mod lru gpu 1"},
+};
+
 /* An L1 of 16 KiB with 128-byte lines, unless the row says otherwise: 128 lines, 4 sets. */
 static void the_sets_follow_from_what_is_known(void **state)
 {
     (void)state;
-    static const struct {
-        const char *l1, *shape;
-    } rows[] = {
-        {"\"size_bytes\": 16384", "16384/128/128/128 4x32 mod lru sm 1"},
-        {"\"size_bytes\": 384, \"line_bytes\": 128", "384/128/128/128 1x3 mod lru sm 1"},
-        {"\"size_bytes\": 768, \"line_bytes\": 128", "768/128/128/128 2x3 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"sets\": 8", "16384/128/128/128 8x16 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"sets\": 5", "16384/128/128/128 4x32 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"sets\": 1", "16384/128/128/128 1x128 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"ways\": 8", "16384/128/128/128 16x8 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"ways\": 5", "16384/128/128/128 4x32 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"sets\": 8, \"ways\": 16", "16384/128/128/128 8x16 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"sets\": 8, \"ways\": 8", "16384/128/128/128 4x32 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"sets\": 5, \"ways\": 8", "16384/128/128/128 4x32 mod lru sm 1"},
-        /* index functions */
-        {"\"size_bytes\": 16384, \"index\": \"xor\"", "16384/128/128/128 4x32 xor lru sm 1"},
-        {"\"size_bytes\": 16384, \"index\": \"bits:[7,8,9]\"",
-         "16384/128/128/128 8x16 bits:[7,8,9] lru sm 1"},
-        {"\"size_bytes\": 16384, \"index\": \"bits:[9]\"",
-         "16384/128/128/128 2x64 bits:[9] lru sm 1"},
-        {"\"size_bytes\": 16384, \"index\": \"bits:[6,8,9]\"",
-         "16384/128/128/128 8x16 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"index\": \"bits:[8,9,6]\"",
-         "16384/128/128/128 8x16 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"index\": \"bits:[7,8,9]\", \"sets\": 8",
-         "16384/128/128/128 8x16 bits:[7,8,9] lru sm 1"},
-        {"\"size_bytes\": 16384, \"index\": \"bits:[7,8,9]\", \"ways\": 32",
-         "16384/128/128/128 4x32 mod lru sm 1"},
-        {"\"size_bytes\": 768, \"line_bytes\": 128, \"index\": \"bits:[7,8]\"",
-         "768/128/128/128 2x3 mod lru sm 1"},
-        /* sets that differ */
-        {"\"size_bytes\": 16384, \"set_ways\": [30, 34, 63, 1]",
-         "16384/128/128/128 4x30 (30,34,63,1) mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"set_ways\": [30, 34, 64, 1]",
-         "16384/128/128/128 4x32 mod lru sm 1"},
-        /* policies */
-        {"\"size_bytes\": 16384, \"policy\": \"fifo\"", "16384/128/128/128 4x32 mod fifo sm 1"},
-        {"\"size_bytes\": 512, \"policy\": \"weighted\", \"ways\": 4, "
-         "\"way_weights\": [1, 3, 1, 2]",
-         "512/128/128/128 1x4 mod weighted 1,3,1,2 sm 1"},
-        {"\"size_bytes\": 512, \"policy\": \"weighted\", \"way_weights\": [1, 3, 1]",
-         "512/128/128/128 4x1 mod lru sm 1"},
-        {"\"size_bytes\": 512, \"policy\": \"weighted\", \"set_ways\": [2, 2], "
-         "\"way_weights\": [1, 3]",
-         "512/128/128/128 2x2 (2,2) mod lru sm 1"},
-        /* lines and sectors: powers of two, at most 64 sectors per line */
-        {"\"size_bytes\": 15360, \"line_bytes\": 96", "15360/64/64/64 4x60 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"line_bytes\": 64", "16384/64/64/64 4x64 mod lru sm 1"},
-        {"\"size_bytes\": 64, \"line_bytes\": 2", "64/4/4/4 4x4 mod lru sm 1"},
-        {"\"size_bytes\": 1000", "1000/8/8/8 1x125 mod lru sm 1"},
-        {"\"size_bytes\": 1002", "1000/4/4/4 2x125 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"sector_bytes\": 32", "16384/128/32/32 4x32 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"sector_bytes\": 64", "16384/128/64/64 4x32 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"sector_bytes\": 256", "16384/128/128/128 4x32 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"sector_bytes\": 2", "16384/128/2/2 4x32 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"sector_bytes\": 1", "16384/128/2/2 4x32 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"sector_bytes\": 32, \"fill_bytes\": 64",
-         "16384/128/32/64 4x32 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"per_sm\": 2", "16384/128/128/128 4x32 mod lru sm 2"},
-        {"\"size_bytes\": 16384, \"per_sm\": 33", "16384/128/128/128 4x32 mod lru sm 32"},
-        {"\"size_bytes\": 16384, \"scope\": \"sm\"", "16384/128/128/128 4x32 mod lru sm 1"},
-        {"\"size_bytes\": 16384, \"scope\": \"gpc\"", "16384/128/128/128 4x32 mod lru gpc 1"},
-        {"\"size_bytes\": 16384, \"scope\": \"gpu\"", "16384/128/128/128 4x32 mod lru gpu 1"},
-    };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < FTH_COUNT(caches); i++) {
         char elements[300];
         struct fth_sim_plan plan;
-        snprintf(elements, sizeof elements, "\"l1\": {%s}", rows[i].l1);
+        snprintf(elements, sizeof elements, "\"l1\": {%s}", caches[i].l1);
         plan_init(&plan, elements, "");
         assert_int_equal(plan.array_count, 1);
-        check_shape(&plan.arrays[0], rows[i].shape);
+        check_shape(&plan.arrays[0], caches[i].shape);
         fth_sim_plan_fini(&plan);
     }
 }
