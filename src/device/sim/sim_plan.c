@@ -162,12 +162,12 @@ static bool has_element(const struct fth_gpu *gpu, const char *name)
 /* ---- cache arrays: the storage of one or more elements ---- */
 
 /* Returns the largest power of two that is at most `number`, but at least `min`. cache/ supports
- * only lines, sectors and pages whose sizes are powers of two, as on all known GPUs. The limit in
- * the loop prevents an overflow. */
+ * only lines, sectors and pages whose sizes are powers of two, as on all known GPUs. sim_limits.c
+ * has refused numbers that would cause an overflow. */
 static uint64_t floor_power_of_two(double number, uint64_t min)
 {
     uint64_t power = min;
-    while (power <= (uint64_t)1 << 39 && (double)(power * 2) <= number)
+    while ((double)(power * 2) <= number)
         power *= 2;
     return power;
 }
