@@ -414,6 +414,102 @@ static void accesses_wait_for_each_other(void **state)
     fth_sim_plan_fini(&plan);
 }
 
+/* ---- launches ---- */
+
+/* An SM holds 64 warps and 48 KiB of shared memory. It has four schedulers. */
+static void blocks_share_an_sm(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t blocks, threads;
+        uint64_t shared_bytes;
+        uint32_t warps, resident, sharers;
+        bool shared_schedulers;
+    } rows[] = {
+        {1, 1, 0, 1, 32, 1, false},       {1, 32, 0, 1, 32, 1, false},
+        {1, 33, 0, 2, 32, 1, false},      {1, 128, 0, 4, 16, 1, false},
+        {1, 129, 0, 5, 12, 1, true},      {1, 1024, 0, 32, 2, 1, true},
+        {2, 128, 0, 4, 16, 2, false},     {3, 128, 0, 4, 16, 2, true},
+        {9, 32, 0, 1, 32, 2, true},       {8, 32, 0, 1, 32, 2, false},
+        {8, 32, 49152, 1, 1, 2, false},   {8, 32, 16384, 1, 3, 2, false},
+        {100, 32, 8192, 1, 6, 2, true},   {1, 32, 49153, 1, 1, 1, false},
+        {100, 64, 24576, 2, 2, 2, false},
+    };
+    struct fth_sim_plan plan;
+    plan_init(&plan, "", "\"sms\": 2");
+    assert_int_equal(fth_sim_timing_init(&timing, &plan, NULL), FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        fth_sim_timing_launch(&timing, 0, rows[i].blocks, rows[i].threads, 1, rows[i].shared_bytes,
+                              -1);
+        if (timing.warp_count != rows[i].warps || timing.max_resident != rows[i].resident ||
+            timing.l2.sharers != rows[i].sharers ||
+            timing.schedulers_shared != rows[i].shared_schedulers)
+            fail_msg("row %zu: %u %u %u %d", i, timing.warp_count, timing.max_resident,
+                     timing.l2.sharers, timing.schedulers_shared);
+    }
+    fth_sim_timing_fini(&timing);
+    fth_sim_plan_fini(&plan);
+}
+
+/* The next launch starts 3 us later, at a multiple of 256 cycles. */
+static void launches_follow_each_other(void **state)
+{
+    (void)state;
+    struct fth_sim_plan plan;
+    plan_init(&plan, "\"memory\": {\"read_bytes_per_s\": 1e12, \"write_bytes_per_s\": 1e12}", "");
+    assert_int_equal(fth_sim_timing_init(&timing, &plan, NULL), FTH_OK);
+    fth_sim_timing_launch(&timing, 0, 1, 32, 1, 0, -1);
+    assert_int_equal(timing.start, 0);
+    assert_true(fth_sim_timing_finish(&timing));
+    assert_int_equal(timing.start, 3072 * 1000); /* 3001 cycles, rounded up */
+    fth_sim_timing_launch(&timing, 0, 1, 32, 1, 0, -1);
+    assert_int_equal(timing.end, timing.start);
+    for (size_t i = 0; i < (size_t)plan.sms * FTH_SIM_MAX_RESIDENT; i++)
+        assert_int_equal(timing.free_at[i], timing.start);
+    assert_true(fth_sim_timing_finish(&timing));
+    assert_int_equal(timing.start, 2 * 3072 * 1000);
+    /* A copy of 500 bytes takes one cycle. */
+    assert_true(fth_sim_timing_copy(&timing, 500));
+    assert_int_equal(timing.end, (2 * 3072 + 1) * 1000);
+    assert_int_equal(timing.start, 3 * 3072 * 1000);
+    assert_false(fth_sim_timing_copy(&timing, 0));
+    timing.tlbs.failed = true;
+    assert_false(fth_sim_timing_finish(&timing));
+    fth_sim_timing_fini(&timing);
+    fth_sim_plan_fini(&plan);
+}
+
+/* Whatever had no memory, the launch fails. */
+static void a_lack_of_memory_is_reported(void **state)
+{
+    (void)state;
+    struct fth_sim_plan plan;
+    plan_init(&plan, "", "\"sms\": 2");
+    assert_int_equal(fth_sim_timing_init(&timing, &plan, NULL), FTH_OK);
+    struct fth_sim_sm *sm = &timing.sms[1];
+    bool *const flags[] = {&timing.failed,
+                           &timing.tlbs.failed,
+                           &sm->requests.failed,
+                           &sm->l1.failed,
+                           &sm->shared.failed,
+                           &sm->cluster.failed,
+                           &sm->banks.failed,
+                           &sm->issue[0].failed,
+                           &sm->issue[3].failed,
+                           &timing.l2.ports[1].l2.failed,
+                           &timing.l2.ports[1].memory.failed,
+                           &timing.sms[0].l1.failed};
+    for (size_t i = 0; i < FTH_COUNT(flags); i++) {
+        fth_sim_timing_launch(&timing, 0, 1, 32, 1, 0, -1);
+        assert_true(fth_sim_timing_finish(&timing));
+        *flags[i] = true;
+        assert_false(fth_sim_timing_finish(&timing));
+        *flags[i] = false;
+    }
+    fth_sim_timing_fini(&timing);
+    fth_sim_plan_fini(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +522,9 @@ int main(void)
         cmocka_unit_test(bank_conflicts_add_cycles),
         cmocka_unit_test(accesses_are_coalesced),
         cmocka_unit_test(accesses_wait_for_each_other),
+        cmocka_unit_test(blocks_share_an_sm),
+        cmocka_unit_test(launches_follow_each_other),
+        cmocka_unit_test(a_lack_of_memory_is_reported),
     };
     return cmocka_run_group_tests_name("sim_path", tests, NULL, NULL);
 }
