@@ -414,6 +414,90 @@ static void accesses_wait_for_each_other(void **state)
     fth_sim_plan_fini(&plan);
 }
 
+/* Lanes that access segments in any order: a range that touches an earlier one extends it. */
+static void ranges_are_merged_in_any_order(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t addresses[5];
+        int64_t requests;
+    } rows[] = {
+        {{128, 0, 132, 136, 4}, 2},     {{0, 128, 4, 132, 256}, 3}, {{256, 128, 0, 260, 132}, 3},
+        {{0, 8, 4, 12, 16}, 2},         {{0, 8, 16, 24, 4}, 4},     {{124, 128, 120, 132, 252}, 3},
+        {{512, 0, 4, 516, 8}, 2},       {{0, 0, 0, 0, 4}, 1},       {{64, 68, 60, 72, 56}, 1},
+        {{1024, 512, 1028, 516, 0}, 3},
+    };
+    struct fth_sim_plan plan;
+    plan_init(&plan,
+              "\"l2\": {\"latency_cycles\": 200, \"far_latency_cycles\": 200}, "
+              "\"memory\": {\"latency_cycles\": 200}",
+              "\"sms\": 2");
+    assert_int_equal(fth_sim_timing_init(&timing, &plan, NULL), FTH_OK);
+    fth_sim_timing_launch(&timing, 0, 1, 32, 1, 0, -1);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        uint64_t addresses[32];
+        memcpy(addresses + 3, rows[i].addresses, sizeof rows[i].addresses);
+        const struct fth_ptx_access access = {.space = FTH_SPACE_GLOBAL,
+                                              .kind = FTH_ACCESS_READ,
+                                              .mask = 0xf8,
+                                              .bytes = 4,
+                                              .addresses = addresses};
+        const int64_t latency = fth_sim_path_latency(&timing, &access, (int64_t)i * 1000000);
+        if (latency != (199 + rows[i].requests) * 1000)
+            fail_msg("row %zu: %lld", i, (long long)latency);
+    }
+    fth_sim_timing_fini(&timing);
+    fth_sim_plan_fini(&plan);
+}
+
+/* Two SMs at 1 GHz; a warp accesses 128 bytes. Waits of accesses at the same time. */
+static void the_bandwidth_of_shared_memory_is_limited(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rates;
+        enum fth_ptx_access_kind kind;
+        uint32_t target;
+        int64_t waits[3]; /* in thousandths of a cycle */
+    } rows[] = {
+        /* 128 bytes per cycle and SM: one row of the banks */
+        {"\"read_bytes_per_s\": 2.56e11", FTH_ACCESS_READ, 0, {0, 1000, 2000}},
+        {"\"read_bytes_per_s\": 1.28e11", FTH_ACCESS_READ, 0, {0, 2000, 4000}},
+        {"\"read_bytes_per_s\": 1.28e11", FTH_ACCESS_WRITE, 0, {0, 1000, 2000}},
+        {"\"write_bytes_per_s\": 1.28e11", FTH_ACCESS_WRITE, 0, {0, 2000, 4000}},
+        {"\"read_bytes_per_s\": 5.12e11", FTH_ACCESS_READ, 0, {0, 1000, 2000}},
+        /* 100 bytes per cycle are not whole rows: 1.28 cycles */
+        {"\"read_bytes_per_s\": 2e11", FTH_ACCESS_READ, 0, {0, 1280, 2560}},
+        {"\"write_bytes_per_s\": 2e11", FTH_ACCESS_WRITE, 0, {0, 1280, 2560}},
+        {"\"write_bytes_per_s\": 2e11", FTH_ACCESS_READ, 0, {0, 1000, 2000}},
+        /* another block of the cluster, which has 64 bytes per cycle */
+        {"\"latency_cycles\": 20", FTH_ACCESS_READ, 1, {0, 2000, 4000}},
+        {"\"latency_cycles\": 20", FTH_ACCESS_WRITE, 1, {0, 4000, 8000}},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char elements[400];
+        struct fth_sim_plan plan;
+        snprintf(elements, sizeof elements,
+                 "\"shared\": {%s}, \"cluster_shared\": {\"read_bytes_per_s\": 1.28e11, "
+                 "\"write_bytes_per_s\": 6.4e10}",
+                 rows[i].rates);
+        plan_init(&plan, elements, "\"sms\": 2");
+        assert_int_equal(fth_sim_timing_init(&timing, &plan, NULL), FTH_OK);
+        fth_sim_timing_launch(&timing, 0, 1, 32, 1, 0, -1);
+        const struct pattern pattern = {
+            FTH_SPACE_SHARED, rows[i].kind, UINT32_MAX, 4, 0, 4, 0, rows[i].target, 0};
+        const int64_t first = latency_of(&timing, &pattern, 0);
+        assert_int_equal(first, rows[i].target ? plan.cluster_latency : plan.shared_latency);
+        for (size_t k = 1; k < 3; k++) {
+            const int64_t wait = latency_of(&timing, &pattern, 0) - first;
+            if (wait != rows[i].waits[k])
+                fail_msg("row %zu: %lld", i, (long long)wait);
+        }
+        fth_sim_timing_fini(&timing);
+        fth_sim_plan_fini(&plan);
+    }
+}
+
 /* ---- launches ---- */
 
 /* An SM holds 64 warps and 48 KiB of shared memory. It has four schedulers. */
@@ -522,6 +606,8 @@ int main(void)
         cmocka_unit_test(bank_conflicts_add_cycles),
         cmocka_unit_test(accesses_are_coalesced),
         cmocka_unit_test(accesses_wait_for_each_other),
+        cmocka_unit_test(ranges_are_merged_in_any_order),
+        cmocka_unit_test(the_bandwidth_of_shared_memory_is_limited),
         cmocka_unit_test(blocks_share_an_sm),
         cmocka_unit_test(launches_follow_each_other),
         cmocka_unit_test(a_lack_of_memory_is_reported),
