@@ -270,6 +270,11 @@ static void other_files_are_not_accepted_as_recordings(void **state)
     struct fth_device *device = NULL;
     assert_int_equal(fth_backend_replay.open("/tmp", NULL, &device, &error), FTH_INVALID);
     assert_contains(error.cause, "Is a directory");
+    assert_contains(error.cause, "corrupt, or not a recording");
+    error = NO_ERROR;
+    assert_int_equal(fth_backend_replay.open("nothing.rec", NULL, &device, &error), FTH_NOT_FOUND);
+    assert_string_equal(error.operation, "read recording");
+    assert_null(strstr(error.cause, "corrupt"));
 }
 
 static void control_characters_are_replaced(void **state)

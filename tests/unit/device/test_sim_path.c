@@ -216,6 +216,8 @@ static void a_miss_adds_the_penalty_of_its_level(void **state)
         {LAUNCH, 0, 0, 0},
         {LOOK_UP, 0, 0, 110000},
         {LOOK_UP, 0, 4095, 0},
+        {EMPTY, 0, 0, 0}, /* SM 1 has no TLB yet */
+        {LOOK_UP, 0, 0, 110000},
         {LOOK_UP, 0, 4096, 110000},
         {LOOK_UP, 1, 0, 10000}, /* in the second TLB */
         {LOOK_UP, 0, 8191, 0},

@@ -226,10 +226,121 @@ static void operands_are_counted(void **state)
     }
 }
 
+/* Other forms that are refused, next to the one that is accepted. */
+static void other_forms_are_refused(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"mov.pred %p1, 1;", "mov.pred %p1, 1, 2;"},
+        {"mov.pred %p1, %p2;", "mov.pred %p1, %r2;"},
+        {"mov.b64 %rd1, {%r1, %r2};", "mov.b64 %rd1, {%h1, %h2, %h3};"},
+        {"mov.b64 {%r1, %r2}, %rd1;", "mov.b32 {%h1, %h2, %h3}, %r1;"},
+        {"slct.u32.s32 %r1, %r2, %r3, %r4;", "slct.u32.u32 %r1, %r2, %r3, %r4;"},
+        {"slct.f32.f32 %f1, %f2, %f3, %f4;", "slct.f32.f64 %f1, %f2, %f3, %fd1;"},
+        {"dp4a.u32.u32 %r1, %r2, %r3, %r4;", "dp4a.u32 %r1, %r2, %r3, %r4;"},
+        {"min.s16x2 %r1, %r2, %r3;", "sub.s16x2 %r1, %r2, %r3;"},
+        {"min.relu.s16x2 %r1, %r2, %r3;", "min.relu.u16x2 %r1, %r2, %r3;"},
+        {"add.s16x2 %r1, %r2, %r3;", "add.relu.s16x2 %r1, %r2, %r3;"},
+        {"vabsdiff4.u32.u32.u32 %r1, %r2, %r3, %r4;", "vabsdiff4.s32.u32.u32 %r1, %r2, %r3, %r4;"},
+        {"add.cc.u32 %r1, %r2, %r3;", "add.cc.u16 %h1, %h2, %h3;"},
+        {"mad.lo.cc.u32 %r1, %r2, %r3, %r4;", "mad.cc.u32 %r1, %r2, %r3, %r4;"},
+        {"mad.hi.cc.u32 %r1, %r2, %r3, %r4;", "mad.wide.cc.u32 %r1, %r2, %r3, %r4;"},
+        {"addc.u32 %r1, %r2, %r3;", "addc.sat.u32 %r1, %r2, %r3;"},
+        {"xor.pred %p1, %p2, %p3;", "shl.pred %p1, %p2, %p3;"},
+        {"not.pred %p1, %p2;", "not.pred %p1, %p2, %p3;"},
+        {"or.pred %p1, %p2, %p3;", "or.pred %p1, %p2, %r3;"},
+        {"fma.rn.f32 %f1, %f2, %f3, %f4;", "fma.rni.f32 %f1, %f2, %f3, %f4;"},
+        {"abs.f32 %f1, %f2;", "abs.rn.f32 %f1, %f2;"},
+        {"sin.approx.f32 %f1, %f2;", "sin.f32 %f1, %f2;"},
+        {"rsqrt.approx.f32 %f1, %f2;", "rsqrt.full.f32 %f1, %f2;"},
+        {"cvt.rna.tf32.f32 %r1, %f2;", "cvt.rn.tf32.f32 %r1, %f2;"},
+        {"cvt.rna.tf32.f32 %r1, %f2;", "cvt.rna.tf32.f64 %r1, %fd2;"},
+        {"cvt.rna.tf32.f32 %r1, %f2;", "cvt.rna.sat.tf32.f32 %r1, %f2;"},
+        {"cvt.rn.f16x2.f32 %r1, %f2, %f3;", "cvt.rm.f16x2.f32 %r1, %f2, %f3;"},
+        {"cvt.rn.bf16x2.f32 %r1, %f2, %f3;", "cvt.rn.bf16x2.f64 %r1, %fd2, %fd3;"},
+        {"cvt.u32.u64 %r1, %rd2;", "cvt.rn.u32.u64 %r1, %rd2;"},
+        {"cvt.rzi.u32.f32 %r1, %f2;", "cvt.rz.u32.f32 %r1, %f2;"},
+        {"cvt.rzi.u32.f32 %r1, %f2;", "cvt.u32.f32 %r1, %f2;"},
+        {"cvt.u32.u16 %r1, %h2;", "cvt.u32.u16x2 %r1, %r2;"},
+        {"cvt.u32.u16 %r1, %h2;", "cvt.u32 %r1, %h2;"},
+        {"cvt.rn.f32.f64 %f1, %fd2;", "cvt.rn.f32.f16x2 %f1, %r2;"},
+        {"setp.lt.u32 %p1, %r2, %r3;", "setp.u32 %p1, %r2, %r3;"},
+        {"setp.lt.and.u32 %p1, %r2, %r3, %p2;", "setp.lt.and.u32 %p1, %r2, %r3;"},
+        {"setp.lt.u32 %p1, %r2, %r3;", "setp.lt.u32 %p1, %r2, %r3, %p2;"},
+        {"setp.lt.or.u32 %p1, %r2, %r3, %p2;", "setp.lt.popc.u32 %p1, %r2, %r3, %p2;"},
+        {"setp.lt.ftz.f32 %p1, %f2, %f3;", "setp.lt.sat.f32 %p1, %f2, %f3;"},
+        {"set.lt.u32.u32 %r1, %r2, %r3;", "set.lt.u32 %r1, %r2, %r3;"},
+        {"set.lt.u32.u32 %r1, %r2, %r3;", "set.u32.u32 %r1, %r2, %r3;"},
+        {"set.lt.u32.u32 %r1, %r2, %r3;", "set.lt.u32.u32 _, %r2, %r3;"},
+        {"testp.finite.f32 %p1, %f2;", "testp.f32 %p1, %f2;"},
+        {"testp.finite.f64 %p1, %fd2;", "testp.finite.f16 %p1, %h2;"},
+        {"ld.global.u32 %r1, [%rd1];", "ld.global.pred %r1, [%rd1];"},
+        {"ld.global.u32 %r1, [%rd1];", "ld.global %r1, [%rd1];"},
+        {"ld.global.u32 %r1, [%rd1];", "ld.global.u32 _, [%rd1];"},
+        {"ld.global.u32 {%r1}, [%rd1];", "ld.global.u32 {_}, [%rd1];"},
+        {"ld.global.v2.u32 {_, %r1}, [%rd1];", "ld.global.ftz.u32 %r1, [%rd1];"},
+        {"st.global.u32 [%rd1], %r1;", "st.const.u32 [%rd1], %r1;"},
+        {"ld.param.u64 %rd1, [p];", "st.param.u64 [p], %rd1;"},
+        {"tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%rd1, {%r1}];",
+         "tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f1}];"},
+        {"tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%rd1, {%r1}];",
+         "tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%rd1];"},
+        {"tex.1d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [%rd1, {%r1}];",
+         "tex.v4.u32.s32 {%r0, %r1, %r2, %r3}, [%rd1, {%r1}];"},
+        {"atom.global.add.u32 %r1, [%rd1], %r2;", "atom.global.u32 %r1, [%rd1], %r2;"},
+        {"atom.global.add.u64 %rd2, [%rd1], %rd3;", "atom.global.add.u16 %h1, [%rd1], %h2;"},
+        {"atom.global.cas.b16 %h1, [%rd1], %h2, %h3;", "atom.global.exch.b16 %h1, [%rd1], %h2;"},
+        {"atom.global.add.f32 %f1, [%rd1], %f2;", "atom.global.min.f32 %f1, [%rd1], %f2;"},
+        {"atom.global.exch.b32 %r1, [%rd1], %r2;", "atom.global.exch.ftz.b32 %r1, [%rd1], %r2;"},
+        {"atom.global.add.u32 %r1, [%rd1], %r2;",
+         "atom.global.v2.add.u32 {%r1, %r2}, [%rd1], {%r3, %r4};"},
+        {"cvta.global.u64 %rd1, %rd2;", "cvta.u64 %rd1, %rd2;"},
+        {"cvta.to.shared.u64 %rd1, %rd2;", "cvta.to.sat.shared.u64 %rd1, %rd2;"},
+        {"mapa.shared::cluster.u64 %rd1, %rd2, %r3;", "mapa.global.u64 %rd1, %rd2, %r3;"},
+        {"mapa.u32 %r1, %r2, %r3;", "mapa.u16 %h1, %h2, %r3;"},
+        {"getctarank.u32 %r1, %r2;", "getctarank.sat.u32 %r1, %r2;"},
+        {"shfl.sync.up.b32 %r1, %r2, 1, 0, -1;", "shfl.sync.b32 %r1, %r2, 1, 0, -1;"},
+        {"shfl.sync.up.b32 %r1, %r2, 1, 0, -1;", "shfl.sync.up.b64 %rd1, %rd2, 1, 0, -1;"},
+        {"shfl.up.b32 %r1, %r2, 1, 0;", "shfl.up.b32 %r1, %r2, 1, 0, -1;"},
+        {"vote.sync.ballot.b32 %r1, %p2, -1;", "vote.sync.ballot.b32 %p1, %p2, -1;"},
+        {"vote.sync.any.pred %p1, %p2, -1;", "vote.sync.any.pred %r1, %p2, -1;"},
+        {"vote.sync.any.pred %p1, %p2, -1;", "vote.sync.any.pred %p1, %r2, -1;"},
+        {"vote.sync.ballot.b32 %r1, %p2, -1;", "vote.sync.ballot.b32 _, %p2, -1;"},
+        {"match.any.sync.b32 %r1, %r2, -1;", "match.any.b32 %r1, %r2, -1;"},
+        {"match.any.sync.b32 %r1, %r2, -1;", "match.sync.b32 %r1, %r2, -1;"},
+        {"match.any.sync.b64 %r1, %rd2, -1;", "match.any.sync.b16 %r1, %h2, -1;"},
+        {"redux.sync.add.s32 %r1, %r2, -1;", "redux.add.s32 %r1, %r2, -1;"},
+        {"redux.sync.add.s32 %r1, %r2, -1;", "redux.sync.s32 %r1, %r2, -1;"},
+        {"redux.sync.xor.b32 %r1, %r2, -1;", "redux.sync.xor.b64 %rd1, %rd2, -1;"},
+        {"redux.sync.max.u32 %r1, %r2, -1;", "redux.sync.max.f32 %f1, %f2, -1;"},
+        {"redux.sync.max.u32 %r1, %r2, -1;", "redux.sync.max.u32 _, %r2, -1;"},
+        {"bar.warp.sync -1;", "bar.warp -1;"},
+        {"barrier.cluster.arrive;", "barrier.cluster.sync;"},
+        {"barrier.cluster.wait;", "barrier.cluster.wait 1;"},
+        {"barrier.cluster.wait;", "barrier.cluster.wait %p1;"},
+        {"bar.sync 0;", "bar.sync;"},
+        {"bar.sync 0;", "bar.sat.sync 0;"},
+        {"bar.arrive 0, 64;", "bar.arrive 0;"},
+        {"bar.red.and.pred %p1, 0, %p2;", "bar.red.and.pred %p1, 0;"},
+        {"bar.red.or.pred %p1, 0, %p2;", "bar.red.xor.pred %p1, 0, %p2;"},
+        {"bar.red.or.pred %p1, 0, %p2;", "bar.red.popc.pred %p1, 0, %p2;"},
+        {"bar.red.popc.u32 %r1, 0, %p2;", "bar.red.and.u32 %r1, 0, %p2;"},
+        {"bar.red.popc.u32 %r1, 0, %p2;", "bar.red.popc.u32 _, 0, %p2;"},
+        {"bar.red.and.pred %p1, 0, %p2;", "bar.red.pred %p1, 0, %p2;"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        if (!is_accepted(rows[i][0]))
+            fail_msg("refused: %s", rows[i][0]);
+        if (is_accepted(rows[i][1]))
+            fail_msg("accepted: %s", rows[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operands_are_counted),
+        cmocka_unit_test(other_forms_are_refused),
     };
     return cmocka_run_group_tests_name("ptx_forms", tests, NULL, NULL);
 }

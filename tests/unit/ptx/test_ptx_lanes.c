@@ -236,6 +236,53 @@ static void lanes_meet_at_different_barriers(void **state)
         assert_int_equal(words[k], k < 8 ? 0xff : 1);
 }
 
+/* The first register of a kernel is the destination of an instruction. The buffer begins with the
+ * words 41, 42, 43 and 44. */
+static void the_first_register_can_be_a_destination(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *statement;
+        uint32_t value;
+    } rows[] = {
+        {"ld.global.u32 %a, [%rd0+4];", 42},
+        {"ld.global.v2.u32 {%a, _}, [%rd0+8];", 43},
+        {"ld.global.v2.u32 {_, %a}, [%rd0+8];", 44},
+        {"atom.global.add.u32 %a, [%rd0], 1;", 41},
+        {"atom.global.cas.b32 %a, [%rd0], 41, 9;", 41},
+        {"mov.u32 %a, %ntid.x;", 1},
+        {"mov.b64 {%a, _}, 0x700000005;", 5},
+        {"mov.b64 {_, %a}, 0x700000005;", 7},
+        {"shfl.sync.idx.b32 %a, 6, 0, 31, 1;", 6},
+        {"vote.sync.ballot.b32 %a, %p0, 1;", 1},
+        {"match.any.sync.b32 %a, 3, 1;", 1},
+        {"redux.sync.add.u32 %a, 8, 1;", 8},
+        {"activemask.b32 %a;", 1},
+        {"bar.red.popc.u32 %a, 0, %p0;", 1},
+        {"set.lt.u32.u32 %a, 1, 2;", 0xffffffff},
+        {"selp.u32 %a, 4, 5, %p0;", 4},
+        {"cvt.u32.u16 %a, 9;", 9},
+        {"add.u32 %a, 2, 3;", 5},
+        {"call (%a), f, (11);", 22},
+        {"getctarank.shared::cluster.u32 %a, 0;", 0},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char text[2048];
+        uint32_t words[1024];
+        snprintf(text, sizeof text,
+                 ".version 8.0\n.target sm_90\n.address_size 64\n"
+                 ".func (.reg .b32 y) f(.reg .b32 x) { add.u32 y, x, x; ret; }\n"
+                 ".visible .entry k(.param .u64 out) {\n.reg .b32 %%a;\n%s"
+                 "setp.eq.u32 %%p0, 1, 1; mov.u32 %%a, 99;\n"
+                 "st.global.v4.u32 [%%rd0], {41, 42, 43, 44};\n%s\n"
+                 "st.global.u32 [%%rd0+64], %%a; ret; }\n",
+                 REGISTERS, rows[i].statement);
+        run_blocks(text, (uint32_t[]){1, 1, 1}, words, NULL);
+        if (words[16] != rows[i].value)
+            fail_msg("%s: %u", rows[i].statement, words[16]);
+    }
+}
+
 /* ---- asynchronous copies ---- */
 
 /* Copies from the buffer to shared memory and back. The bytes beyond the size are zeros. */
@@ -320,6 +367,7 @@ int main(void)
         cmocka_unit_test(reductions_count_the_threads_of_a_block),
         cmocka_unit_test(barriers_are_independent),
         cmocka_unit_test(lanes_meet_at_different_barriers),
+        cmocka_unit_test(the_first_register_can_be_a_destination),
         cmocka_unit_test(asynchronous_copies_have_three_sizes),
         cmocka_unit_test(frames_have_their_own_local_memory),
     };

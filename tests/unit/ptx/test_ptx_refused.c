@@ -136,6 +136,11 @@ static const struct row instructions[] = {
     {"bra 5;", "    ^", "expected a label"},
     {"bra x;", "    ^", "label 'x' is not defined"},
     {"x: x: ret;", "   ^", "duplicate label"},
+    {"x :ret;", NULL, NULL},
+    {"bra y; y:ret;", NULL, NULL},
+    {"ld.shared::cta.u32 %r1, [s];", NULL, NULL},
+    {"ld.shared:cta.u32 %r1, [s];", "          ^",
+     "'cta.u32' with these operands is not supported"}, /* a label and an instruction */
     {"t: .branchtargets x, 5;", "                     ^", "expected a label"},
     {"t: .branchtargets x; x: brx.idx %r1, t;", NULL, NULL},
     {"brx.idx %r1, t;", "             ^",
