@@ -497,6 +497,20 @@ static void lists_and_opens_mig_slices(void **state)
     close_machine(machine);
 }
 
+/* The variable names a slice, but the driver shows a whole GPU. */
+static void a_whole_gpu_is_not_opened_as_a_slice(void **state)
+{
+    (void)state;
+    struct fth_error error = NO_ERROR;
+    struct fth_cuda cuda;
+    int ordinal = -1;
+    set_mode("one");
+    setenv("CUDA_VISIBLE_DEVICES", "MIG-77", 1);
+    assert_int_equal(fth_cuda_open_named("MIG-77", &cuda, &ordinal, &error), FTH_NOT_FOUND);
+    assert_null(cuda.handle);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
 /* ---- a driver that lacks functions ---- */
 
 static void a_driver_that_cannot_run_kernels_lists_gpus(void **state)
@@ -559,6 +573,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(keeps_measured_attributes),
         cmocka_unit_test(works_without_nvml),
         cmocka_unit_test(lists_and_opens_mig_slices),
+        cmocka_unit_test(a_whole_gpu_is_not_opened_as_a_slice),
     };
     if (count > 1 && strcmp(arguments[1], "bare") == 0)
         return cmocka_run_group_tests(bare, NULL, NULL);

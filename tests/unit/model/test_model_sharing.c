@@ -227,19 +227,23 @@ static void random_mappings_use_the_seed(void **state)
 static void ranges_of_waves_do_not_shrink(void **state)
 {
     (void)state;
-    enum { BLOCKS = 40, SEEDS = 20 };
+    enum { BLOCKS = 40, SEEDS = 40 };
+    /* In the second half, there are few blocks per SM, so that the second wave can end first. */
     for (unsigned seed = 1; seed <= SEEDS; seed++) {
+        const uint64_t blocks = seed <= SEEDS / 2 ? BLOCKS : 12;
         char text[8];
         snprintf(text, sizeof text, "%u", seed);
         struct fth_model_params *params =
             make_params((const char *const[]){"gpu.mapping", "rand", "gpu.seed", text}, 4);
-        const struct fth_setting setting = {.blocks = BLOCKS, .sms = 4, .blocks_at_once = 2};
+        const struct fth_setting setting = {.blocks = blocks,
+                                            .sms = seed <= SEEDS / 2 ? 4 : 8,
+                                            .blocks_at_once = seed <= SEEDS / 2 ? 2 : 1};
         struct fth_placement *placement = NULL;
         uint64_t lowest[BLOCKS], highest[BLOCKS] = {0}, end = 0;
         for (size_t i = 0; i < BLOCKS; i++)
             lowest[i] = UINT64_MAX;
         assert_int_equal(fth_placement_create(params, &setting, &placement, NULL), FTH_OK);
-        for (uint64_t block = 0; block < BLOCKS; block++) {
+        for (uint64_t block = 0; block < blocks; block++) {
             uint64_t wave;
             fth_placement_sm(placement, block, &wave);
             lowest[wave] = block < lowest[wave] ? block : lowest[wave];
