@@ -439,6 +439,108 @@ static void the_carve_out_leaves_the_l1(void **state)
     }
 }
 
+/* ---- values of parameters ---- */
+
+#define NUMBER "is not a valid number (only a number of cycles may have a fraction)"
+
+static const struct {
+    const char *name, *value, *stored, *cause; /* cause NULL: accepted */
+} values[] = {
+    {"gpu.sms", "1", "1", NULL},
+    {"gpu.sms", "65536", "65536", NULL},
+    {"gpu.sms", "0x10", "16", NULL},
+    {"gpu.sms", "0", NULL, "0 is not between 1 and 65536"},
+    {"gpu.sms", "65537", NULL, "65537 is not between 1 and 65536"},
+    {"gpu.sms", "", NULL, "'' " NUMBER},
+    {"gpu.sms", "4x", NULL, "'4x' " NUMBER},
+    {"gpu.sms", "-4", NULL, "'-4' " NUMBER},
+    {"gpu.sms", "4.5", NULL, "'4.5' " NUMBER},
+    {"gpu.sms", "99999999999999999999", NULL, "'99999999999999999999' " NUMBER},
+    {"l1.size_bytes", "32K", "32768", NULL},
+    {"l1.size_bytes", "1T", "1099511627776", NULL},
+    {"l1.size_bytes", "4", "4", NULL},
+    {"l1.size_bytes", "3", NULL, "3 is not between 4 and 1099511627776"},
+    {"l1.size_bytes", "1099511627777", NULL, "1099511627777 is not between 4 and 1099511627776"},
+    {"l1.size_bytes", "many", NULL, "'many' is not a size, such as 32K"},
+    {"l1.latency_cycles", "33.5", "33.5", NULL},
+    {"l1.latency_cycles", "", "", NULL},
+    {"l1.latency_cycles", "0", "0", NULL},
+    {"l1.latency_cycles", "-1", NULL, "'-1' " NUMBER},
+    {"l1.latency_cycles", "inf", NULL, "'inf' " NUMBER},
+    {"l1.latency_cycles", "1000000001", NULL, "1000000001 is not between 0 and 1000000000"},
+    {"l1.policy", "plru", "plru", NULL},
+    {"l1.policy", "random", "random", NULL},
+    {"l1.policy", "lru", "lru", NULL},
+    {"l1.policy", "ru", NULL, "'ru' is not one of: lru, fifo, lfu, plru, random"},
+    {"l1.policy", "lr", NULL, "'lr' is not one of: lru, fifo, lfu, plru, random"},
+    {"l1.policy", "lru,", NULL, "'lru,' is not one of: lru, fifo, lfu, plru, random"},
+    {"l1.policy", "", NULL, "'' is not one of: lru, fifo, lfu, plru, random"},
+    {"l2.index", "shift:3", "shift:3", NULL},
+    {"gpu.mapping", "anything", "anything", NULL}, /* checked when it is used */
+    {"l1.wayz", "4", NULL, "no such parameter; did you mean l1.ways?"},
+    {"xyzzy.plugh", "4", NULL, "no such parameter; 'fathom model --parameters' lists them"},
+};
+
+static void values_are_checked(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FTH_COUNT(values); i++) {
+        struct fth_error error = NO_ERROR;
+        struct fth_model_params *params = make_params((const char *const[]){NULL});
+        const enum fth_status status =
+            fth_model_set(params, values[i].name, values[i].value, &error);
+        if ((status == FTH_OK) != !values[i].cause ||
+            strcmp(error.cause, values[i].cause ? values[i].cause : "") != 0)
+            fail_msg("%s=%s: %s", values[i].name, values[i].value, error.cause);
+        struct fth_model_parameter parameter;
+        for (size_t key = 0; fth_model_parameter(key, &parameter); key++) {
+            enum fth_model_source source;
+            const char *value = fth_model_value(params, key, &source);
+            const bool changed = values[i].stored && strcmp(parameter.name, values[i].name) == 0;
+            assert_int_equal(source, changed ? FTH_MODEL_SET : FTH_MODEL_DEFAULT);
+            if (changed)
+                assert_string_equal(value, values[i].stored);
+        }
+        fth_model_params_destroy(params);
+    }
+    char longer[600];
+    struct fth_error error = NO_ERROR;
+    struct fth_model_params *params = make_params((const char *const[]){NULL});
+    memset(longer, '1', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    longer[sizeof params->values[0].text] = '\0';
+    assert_int_equal(fth_model_set(params, "gpu.mapping", longer, &error), FTH_INVALID);
+    assert_string_equal(error.cause,
+                        "the value is too long; if it is a list, write it to a file and use @FILE");
+    longer[sizeof params->values[0].text - 1] = '\0';
+    assert_int_equal(fth_model_set(params, "gpu.mapping", longer, NULL), FTH_OK);
+    assert_null(fth_model_value(params, FTH_MODEL_KEYS, NULL));
+    fth_model_params_destroy(params);
+}
+
+/* The one of sets and ways that is set last counts. */
+static void sets_and_ways_replace_each_other(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sets[7], *stored[2];
+    } rows[] = {
+        {{"l2.sets", "64"}, {"64", "0"}},
+        {{"l2.ways", "8"}, {"0", "8"}},
+        {{"l2.ways", "8", "l2.sets", "64"}, {"64", "0"}},
+        {{"l2.sets", "64", "l2.ways", "8"}, {"0", "8"}},
+        {{"l2.sets", "64", "l2.ways", "0"}, {"64", "0"}},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_model_params *params = make_params(rows[i].sets);
+        const size_t key = fth_model_key(FTH_MODEL_L2, FTH_KEY_SETS);
+        assert_string_equal(params->values[key].text, rows[i].stored[0]);
+        assert_string_equal(params->values[key + 1].text, rows[i].stored[1]);
+        assert_string_equal(params->values[fth_model_key(FTH_MODEL_L1, FTH_KEY_SETS)].text, "4");
+        fth_model_params_destroy(params);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +549,8 @@ int main(void)
         cmocka_unit_test(writes_follow_the_bypass),
         cmocka_unit_test(resident_blocks_are_limited),
         cmocka_unit_test(the_carve_out_leaves_the_l1),
+        cmocka_unit_test(values_are_checked),
+        cmocka_unit_test(sets_and_ways_replace_each_other),
     };
     return cmocka_run_group_tests_name("model_settings", tests, NULL, NULL);
 }
