@@ -411,6 +411,171 @@ static void each_function_of_the_driver_can_fail(void **state)
     }
 }
 
+/* ---- what the driver reports ---- */
+
+/* A driver whose attribute with number n is 10 * n + 1, apart from the compute capability and those
+ * attributes that are missing. */
+static struct {
+    int major, minor, missing[4];
+} reported;
+
+static int report_attribute(int *value, int attribute, fth_cu_device device)
+{
+    assert_int_equal(device, 3);
+    for (size_t i = 0; i < FTH_COUNT(reported.missing); i++)
+        if (reported.missing[i] == attribute)
+            return 1;
+    *value = attribute == FTH_CU_MAJOR   ? reported.major
+             : attribute == FTH_CU_MINOR ? reported.minor
+                                         : 10 * attribute + 1;
+    return 0;
+}
+
+static int report_name(char *name, int size, fth_cu_device device)
+{
+    (void)device;
+    snprintf(name, (size_t)size, "Test GPU");
+    return 0;
+}
+
+static int report_version(int *version)
+{
+    *version = 12340;
+    return 0;
+}
+
+static int report_memory(size_t *bytes, fth_cu_device device)
+{
+    (void)device;
+    *bytes = 4096;
+    return 0;
+}
+
+static int report_uuid(unsigned char uuid[16], fth_cu_device device)
+{
+    (void)device;
+    for (unsigned char i = 0; i < 16; i++)
+        uuid[i] = (unsigned char)(16 * i + i);
+    return 0;
+}
+
+static const struct fth_cuda reporting = {.device_attribute = report_attribute,
+                                          .device_name = report_name,
+                                          .driver_version = report_version,
+                                          .device_memory = report_memory,
+                                          .device_uuid = report_uuid};
+
+/* Writes "section.attribute=value" for each attribute, separated by spaces. */
+static void list_attributes(const struct fth_gpu *gpu, const char *section, char *text, size_t size)
+{
+    const struct fth_attribute *a;
+    for (size_t i = 0; (a = fth_gpu_attribute_at(gpu, section, i)); i++) {
+        size_t used = strlen(text);
+        used += (size_t)snprintf(text + used, size - used, "%s.%s=", section, a->name);
+        if (a->kind == FTH_NUMBER)
+            used += (size_t)snprintf(text + used, size - used, "%g", a->number);
+        if (a->kind == FTH_TEXT)
+            used += (size_t)snprintf(text + used, size - used, "%s", a->text);
+        for (size_t k = 0; a->kind == FTH_NUMBERS && k < a->count; k++)
+            used += (size_t)snprintf(text + used, size - used, "%s%g", k ? "," : "", a->numbers[k]);
+        for (size_t k = 0; a->kind == FTH_TEXTS && k < a->count; k++)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", k ? "," : "", a->texts[k]);
+        snprintf(text + used, size - used, "\n");
+    }
+}
+
+/* Returns the description of the driver above. */
+static struct fth_gpu *describe_reported(const struct fth_cuda *cuda)
+{
+    static const struct fth_nvml no_nvml = {0};
+    struct fth_gpu *gpu = NULL;
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
+    if (fth_cuda_describe(cuda, 3, &no_nvml, gpu, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    return gpu;
+}
+
+static const char all_attributes[] =
+    "device.name=Test GPU\ndevice.vendor=NVIDIA\ndevice.compute_capability=8.6\n"
+    "device.backend=cuda\ndevice.cuda_version=12.34\n"
+    "device.uuid=GPU-00112233-4455-6677-8899-aabbccddeeff\ndevice.pci_device=056f:0000\n"
+    "device.architecture=Ampere\ndevice.sms=161\ndevice.warp_size=101\ndevice.clock_mhz=0.131\n"
+    "device.memory_clock_mhz=0.361\ndevice.memory_bus_bits=371\n"
+    "device.max_threads_per_block=11\ndevice.max_threads_per_sm=391\n"
+    "device.max_blocks_per_sm=1061\ndevice.max_registers_per_block=121\n"
+    "device.constant_memory_bytes=91\ndevice.texture_alignment_bytes=141\n"
+    "device.single_to_double_ratio=871\ndevice.copy_engines=401\n"
+    "device.memory_sync_domains=1261\ndevice.integrated=yes\ndevice.kernel_timeout=yes\n"
+    "device.concurrent_kernels=yes\ndevice.cooperative_launch=yes\ndevice.cluster_launch=yes\n"
+    "device.preemption=yes\ndevice.stream_priorities=yes\ndevice.tensor_maps=yes\n"
+    "device.multicast=yes\ndevice.mps=yes\ndevice.unified_addressing=yes\n"
+    "device.managed_memory=yes\ndevice.concurrent_managed_access=yes\n"
+    "device.pageable_access=yes\ndevice.host_page_tables=yes\ndevice.host_atomics=yes\n"
+    "device.virtual_memory_management=yes\ndevice.memory_pools=yes\n"
+    "device.gpu_direct_rdma=yes\ndevice.max_block_dims=21,31,41\n"
+    "device.max_grid_dims=51,61,71\ndevice.max_linear_texels=691\n"
+    "l2.scope=gpu\nl2.size_bytes=381\nl2.max_persisting_bytes=1081\nl2.max_window_bytes=1091\n"
+    "shared.scope=sm\nshared.size_bytes=811\nshared.max_block_bytes=971\n"
+    "shared.default_block_bytes=81\nshared.reserved_block_bytes=1111\n"
+    "registers.scope=sm\nregisters.size_bytes=3284\n"
+    "memory.scope=gpu\nmemory.ecc=yes\nmemory.compression=yes\nmemory.size_bytes=4096\n"
+    "l1.scope=sm\nl1.caches=global,local\n";
+
+static void attributes_are_converted(void **state)
+{
+    (void)state;
+    char text[4096] = "";
+    reported.major = 8;
+    reported.minor = 6;
+    memset(reported.missing, 0, sizeof reported.missing);
+    struct fth_gpu *gpu = describe_reported(&reporting);
+    list_attributes(gpu, "device", text, sizeof text);
+    for (size_t i = 0; i < fth_gpu_element_count(gpu); i++)
+        list_attributes(gpu, fth_gpu_element_name(gpu, i), text, sizeof text);
+    fth_gpu_destroy(gpu);
+    assert_string_equal(text, all_attributes);
+    /* One number of the dimensions, the number of SMs and a flag are missing. */
+    reported.missing[0] = 4;
+    reported.missing[1] = 16;
+    reported.missing[2] = 18;
+    reported.missing[3] = 79;
+    gpu = describe_reported(&reporting);
+    assert_null(fth_gpu_attribute(gpu, "device", "max_block_dims"));
+    assert_non_null(fth_gpu_attribute(gpu, "device", "max_grid_dims"));
+    assert_null(fth_gpu_attribute(gpu, "device", "sms"));
+    assert_null(fth_gpu_attribute(gpu, "device", "integrated"));
+    assert_null(fth_gpu_attribute(gpu, "l1", "caches"));
+    fth_gpu_destroy(gpu);
+}
+
+static void architectures_follow_from_the_capability(void **state)
+{
+    (void)state;
+    static const struct {
+        int major, minor;
+        const char *name;
+    } rows[] = {
+        {1, 0, NULL},      {2, 1, "Fermi"},      {3, 5, "Kepler"},     {4, 0, NULL},
+        {5, 2, "Maxwell"}, {6, 1, "Pascal"},     {7, 0, "Volta"},      {7, 4, "Volta"},
+        {7, 5, "Turing"},  {8, 0, "Ampere"},     {8, 8, "Ampere"},     {8, 9, "Ada Lovelace"},
+        {9, 0, "Hopper"},  {10, 0, "Blackwell"}, {11, 0, "Blackwell"}, {12, 1, "Blackwell"},
+        {13, 0, NULL},
+    };
+    memset(reported.missing, 0, sizeof reported.missing);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        reported.major = rows[i].major;
+        reported.minor = rows[i].minor;
+        struct fth_gpu *gpu = describe_reported(&reporting);
+        const char *name = fth_gpu_text(gpu, "device", "architecture");
+        if (rows[i].name)
+            assert_string_equal(name, rows[i].name);
+        else
+            assert_null(name);
+        fth_gpu_destroy(gpu);
+    }
+}
+
 /* The driver stays loaded with the hanging work of this test and of the next one, which therefore
  * uses the other GPU. */
 static void a_hanging_copy_is_abandoned(void **state)
@@ -464,6 +629,8 @@ int main(void)
         cmocka_unit_test(a_gpu_is_lost_after_a_fault),
         cmocka_unit_test(a_gpu_is_lost_after_an_invalid_access),
         cmocka_unit_test(each_function_of_the_driver_can_fail),
+        cmocka_unit_test(attributes_are_converted),
+        cmocka_unit_test(architectures_follow_from_the_capability),
         cmocka_unit_test(a_hanging_copy_is_abandoned),
         cmocka_unit_test(a_hanging_kernel_is_abandoned),
     };
