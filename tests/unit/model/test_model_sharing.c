@@ -481,6 +481,121 @@ static void models_give_the_same_results_together(void **state)
     fth_trace_close(trace);
 }
 
+/* ---- threads of the host ---- */
+
+struct observed_run {
+    unsigned calls;
+    double last;
+    unsigned interrupt_at; /* 0: never */
+};
+
+static void store_progress(void *user, const char *what, double fraction)
+{
+    struct observed_run *run = user;
+    assert_string_equal(what, "model caches");
+    assert_true(fraction >= run->last && fraction <= 1);
+    run->last = fraction;
+    run->calls++;
+}
+
+static bool interrupt(void *user)
+{
+    const struct observed_run *run = user;
+    return run->interrupt_at && run->calls >= run->interrupt_at;
+}
+
+/* The results do not depend on the number of threads, also if the L1s are off or have a policy
+ * without distances. */
+static void results_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    static const char *const sets[][4] = {
+        {NULL}, {"l1.policy", "random", "l2.policy", "fifo"}, {"l2.sides", "2", "gpu.sms", "3"}};
+    struct fth_trace *trace = NULL;
+    write_random_trace();
+    assert_int_equal(fth_trace_open("r.trace", &trace, NULL), FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(sets); i++) {
+        struct fth_model_params *params = make_params(sets[i], FTH_COUNT(sets[i]));
+        struct fth_model_result *first = NULL;
+        for (unsigned threads = 1; threads <= 5; threads++) {
+            struct observed_run run = {0};
+            const struct fth_log log = {.progress = store_progress, .user = &run};
+            const struct fth_model_options options =
+                FTH_MODEL_OPTIONS(.bypassed = true, .threads = threads, .log = &log);
+            struct fth_model_result *result = NULL;
+            assert_int_equal(fth_model_run(trace, params, &options, &result, NULL), FTH_OK);
+            assert_true(run.calls > 0 && run.last == 1);
+            const struct fth_model_row *row;
+            for (size_t k = 0; first && (row = fth_model_row(first, k)); k++)
+                check_same_row(fth_model_row(result, k), row);
+            if (first)
+                fth_model_result_destroy(result);
+            else
+                first = result;
+        }
+        fth_model_result_destroy(first);
+        fth_model_params_destroy(params);
+    }
+    fth_trace_close(trace);
+}
+
+static void the_log_interrupts_the_model(void **state)
+{
+    (void)state;
+    struct fth_trace *trace = NULL;
+    write_random_trace();
+    assert_int_equal(fth_trace_open("r.trace", &trace, NULL), FTH_OK);
+    for (unsigned threads = 1; threads <= 3; threads++) {
+        struct observed_run run = {.interrupt_at = 1};
+        const struct fth_log log = {
+            .progress = store_progress, .interrupted = interrupt, .user = &run};
+        const struct fth_model_options options = FTH_MODEL_OPTIONS(.threads = threads, .log = &log);
+        struct fth_model_params *params = make_params(NULL, 0);
+        struct fth_model_result *result = NULL;
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_model_run(trace, params, &options, &result, &error), FTH_INTERRUPTED);
+        assert_string_equal(error.cause, "interrupted");
+        assert_null(result);
+        fth_model_params_destroy(params);
+    }
+    fth_trace_close(trace);
+}
+
+static const struct fth_model_options no_options = FTH_MODEL_OPTIONS(.threads = 1);
+
+/* The member that cannot run with the others is reported. */
+static void members_with_other_requests_are_refused(void **state)
+{
+    (void)state;
+    static const char *const sets[][4] = {
+        {NULL}, {"l2.size_bytes", "32K"}, {"l1.line_bytes", "64"}, {"l1.sets", "1000"}};
+    struct fth_trace *trace = NULL;
+    write_random_trace();
+    assert_int_equal(fth_trace_open("r.trace", &trace, NULL), FTH_OK);
+    for (size_t other = 2; other < FTH_COUNT(sets); other++) {
+        struct fth_model_params *params[3] = {make_params(sets[0], 4), make_params(sets[1], 4),
+                                              make_params(sets[other], 4)};
+        struct fth_model_member members[3] = {
+            {.params = params[0]}, {.params = params[1]}, {.params = params[2]}};
+        struct fth_error error = NO_ERROR;
+        size_t failed = 0;
+        assert_int_equal(fth_model_run_many(trace, members, 3, &no_options, &failed, &error),
+                         FTH_INVALID);
+        assert_int_equal(failed, 2);
+        assert_contains(error.cause, other == 2
+                                         ? "these models cannot run together: their L1s get "
+                                           "different requests"
+                                         : "there are more ways or sets than lines in a bank");
+        for (size_t i = 0; i < 3; i++) {
+            assert_null(members[i].result);
+            fth_model_params_destroy(params[i]);
+        }
+        assert_int_equal(fth_model_run_many(trace, members, 0, &no_options, &failed, NULL), FTH_OK);
+        assert_int_equal(failed, 0);
+    }
+    fth_trace_close(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -493,6 +608,9 @@ int main(void)
         cmocka_unit_test(lists_of_numbers_are_read),
         cmocka_unit_test(writes_hit_sectors_that_are_held_in_part),
         cmocka_unit_test(models_give_the_same_results_together),
+        cmocka_unit_test(results_do_not_depend_on_threads),
+        cmocka_unit_test(the_log_interrupts_the_model),
+        cmocka_unit_test(members_with_other_requests_are_refused),
     };
     return cmocka_run_group_tests_name("model_sharing", tests, enter_folder, leave_folder);
 }
