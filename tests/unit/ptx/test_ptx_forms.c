@@ -229,6 +229,7 @@ static void operands_are_counted(void **state)
 /* Forms that are accepted, and similar ones that are refused. */
 static const char *const pairs[][2] = {
     {"mov.pred %p1, 1;", "mov.pred %p1, 1, 2;"},
+    {"add.u32 %r1, %r2, %r3;", "add.u32.u32.u32 %r1, %r2, %r3;"},
     {"mov.pred %p1, %p2;", "mov.pred %p1, %r2;"},
     {"mov.b64 %rd1, {%r1, %r2};", "mov.b64 %rd1, {%h1, %h2, %h3};"},
     {"mov.b64 {%r1, %r2}, %rd1;", "mov.b32 {%h1, %h2, %h3}, %r1;"},
