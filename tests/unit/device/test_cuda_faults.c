@@ -75,8 +75,11 @@ static void assert_lost(void *machine, struct fth_machine_module *module, const 
     struct fth_machine_module *another;
     struct fth_gpu *gpu = NULL;
     uint64_t word = 0, number;
+    uint32_t samples[3];
+    double ns;
+    const struct fth_transfer transfer = {.bytes = 8, .repeats = 1};
     assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
-    for (int call = 0; call < 11; call++) {
+    for (int call = 0; call < 16; call++) {
         struct fth_error error = NO_ERROR;
         enum fth_status status = FTH_OK;
         switch (call) {
@@ -91,6 +94,11 @@ static void assert_lost(void *machine, struct fth_machine_module *module, const 
         case 8: status = ops->free_bytes(machine, &number, &error); break;
         case 9: status = ops->describe(machine, gpu, &error); break;
         case 10: status = ops->check(machine, &error); break;
+        case 11: status = ops->mark(machine, false, &error); break;
+        case 12: status = ops->mark(machine, true, &error); break;
+        case 13: status = ops->marked_ns(machine, &ns, &error); break;
+        case 14: status = ops->copy(machine, 256, 512, 8, &error); break;
+        case 15: status = ops->transfer(machine, &transfer, samples, &error); break;
         }
         assert_int_equal(status, FTH_UNAVAILABLE);
         assert_contains(error.cause, "it is lost: ");

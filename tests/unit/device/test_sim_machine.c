@@ -102,11 +102,15 @@ static void allocations_are_limited_to_the_memory_size(void **state)
     (void)state;
     struct gpu gpu;
     open_gpu(&gpu, "\"memory\": {\"size_bytes\": 1048576}", "", "");
-    uint64_t address, bytes;
+    uint64_t address = 1, bytes;
     struct fth_error error = NO_ERROR;
     assert_int_equal(gpu.ops->free_bytes(gpu.machine, &bytes, &error), FTH_OK);
     assert_int_equal(bytes, 1048576 - 4096);
     assert_int_equal(gpu.ops->alloc(gpu.machine, 1048576, &address, &error), FTH_NO_MEMORY);
+    assert_int_equal(address, 0);
+    assert_int_equal(gpu.ops->alloc(gpu.machine, 1048576 - 4095, &address, NULL), FTH_NO_MEMORY);
+    assert_int_equal(gpu.ops->alloc(gpu.machine, 1048576 - 4096, &address, NULL), FTH_OK);
+    gpu.ops->free(gpu.machine, address);
     assert_contains(error.cause, "1 MiB requested, 1020 KiB free");
     error = NO_ERROR;
     assert_int_equal(gpu.ops->alloc(gpu.machine, 524288, &address, &error), FTH_OK);

@@ -232,6 +232,32 @@ static void machines_share_a_memory(void **state)
     fth_ptx_destroy(two);
 }
 
+/* Variables are aligned to 256 bytes, or more, with at least one byte between them. */
+static void variables_have_gaps(void **state)
+{
+    (void)state;
+    struct fth_ptx_module *module =
+        read_at(HEAD ".global .b8 a[255];\n.global .b8 b[256];\n.global .b8 c;\n"
+                     ".global .align 1024 .b8 d[1023];\n.global .u32 e;\n.const .u32 f;\n",
+                0);
+    struct fth_ptx_machine *machine = NULL;
+    assert_int_equal(fth_ptx_machine_create(module, &machine, NULL), FTH_OK);
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
+    static const uint64_t offsets[] = {0, 256, 768}; /* of the first three */
+    uint64_t first = 0, address = 0, bytes = 0;
+    assert_true(fth_ptx_symbol(machine, "a", &first, &bytes));
+    assert_int_equal(first % 256, 0);
+    for (size_t i = 0; i < FTH_COUNT(names); i++) {
+        assert_true(fth_ptx_symbol(machine, names[i], &address, &bytes));
+        if (i < FTH_COUNT(offsets))
+            assert_true(address == first + offsets[i]);
+        assert_true(address % (i == 3 ? 1024 : 256) == 0);
+        assert_null(fth_ptx_host(machine, address + bytes, 1));
+    }
+    fth_ptx_machine_destroy(machine);
+    fth_ptx_destroy(module);
+}
+
 /* ---- textures ---- */
 
 static void textures_need_memory_for_all_texels(void **state)
@@ -423,6 +449,7 @@ int main(void)
         cmocka_unit_test(refuses_invalid_sizes_and_addresses),
         cmocka_unit_test(fills_exactly_the_range),
         cmocka_unit_test(machines_share_a_memory),
+        cmocka_unit_test(variables_have_gaps),
         cmocka_unit_test(textures_need_memory_for_all_texels),
         cmocka_unit_test(handles_are_used_again),
         cmocka_unit_test(texels_have_up_to_four_channels),
