@@ -437,6 +437,162 @@ static void a_copy_takes_latency_and_bytes(void **state)
     fth_gpu_destroy(gpu);
 }
 
+/* ---- limits ---- */
+
+static void figures_are_limited_on_both_sides(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *elements, *device, *cause; /* NULL: accepted */
+    } rows[] = {
+        {"", "\"sms\": 1024", NULL},
+        {"", "\"sms\": 1025", "device.sms: 1025 is above 1024, the limit of simulated GPUs"},
+        {"", "\"clock_mhz\": 1", NULL},
+        {"", "\"clock_mhz\": 10000", NULL},
+        {"", "\"clock_mhz\": 0.5", "device.clock_mhz: 0.5 is below 1, the limit of simulated GPUs"},
+        {"", "\"warp_size\": 32", NULL},
+        {"", "\"warp_size\": 64", "device.warp_size: 64 is above 32, the limit of simulated GPUs"},
+        {"\"l2\": {\"size_bytes\": 536870912}", "", NULL},
+        {"\"l2\": {\"size_bytes\": 536870944}", "",
+         "elements.l2.size_bytes: 536870944 is above 536870912, the limit of simulated GPUs"},
+        {"\"l1\": {\"size_bytes\": 16777216}", "", NULL},
+        {"\"l1\": {\"size_bytes\": 16777232}", "",
+         "elements.l1.size_bytes: 16777232 is above 16777216, the limit of simulated GPUs"},
+        {"\"registers\": {\"size_bytes\": 1e15}", "", NULL},
+        {"\"shared\": {\"carveout_bytes\": [0, 16777216]}", "", NULL},
+        {"\"shared\": {\"carveout_bytes\": [0, 16777217]}", "",
+         "elements.shared.carveout_bytes: 16777217 is above 16777216, the limit of simulated GPUs"},
+        {"\"memory\": {\"read_bytes_per_s\": 1e9}", "", NULL},
+        {"\"memory\": {\"write_bytes_per_s\": 999999999}", "",
+         "elements.memory.write_bytes_per_s: 999999999 is below 1000000000, the limit of simulated "
+         "GPUs"},
+        {"\"memory\": {\"copy_bytes_per_s\": 5}", "",
+         "elements.memory.copy_bytes_per_s: 5 is below 1000000000, the limit of simulated GPUs"},
+        {"\"l1\": {\"latency_cycles\": 1000000}", "", NULL},
+        {"\"l1\": {\"latency_cycles\": 1000001}", "",
+         "elements.l1.latency_cycles: 1000001 is above 1000000, the limit of simulated GPUs"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_error error = NO_ERROR;
+        struct fth_gpu *gpu = read_gpu(rows[i].elements, rows[i].device, "");
+        const enum fth_status status = fth_sim_check_description(gpu, &error);
+        fth_gpu_destroy(gpu);
+        assert_int_equal(status, rows[i].cause ? FTH_INVALID : FTH_OK);
+        if (rows[i].cause) {
+            assert_string_equal(error.cause, rows[i].cause);
+            assert_string_equal(error.operation, "simulate GPU");
+            assert_string_equal(error.argument, "Test");
+        }
+    }
+}
+
+/* All caches and TLBs together have at most 2^24 lines. */
+static void the_lines_of_all_caches_are_limited(void **state)
+{
+    (void)state;
+    enum { MOST = 1 << 24 };
+    const uint64_t uneven[] = {MOST - 300, 100};
+    struct fth_sim_plan plan = {.sms = 20, .partitions = 2};
+    struct fth_error error = NO_ERROR;
+    plan.l2 = (struct fth_sim_shape){.sets = MOST / 2, .ways = 1};
+    assert_int_equal(fth_sim_check_plan(&plan, NULL), FTH_OK);
+    plan.l2.sets++;
+    assert_int_equal(fth_sim_check_plan(&plan, &error), FTH_INVALID);
+    assert_string_equal(error.argument, "l2");
+    assert_string_equal(
+        error.cause,
+        "8388609 lines or entries in each of 2 instances; together with those of the other caches "
+        "and TLBs, they exceed 16777216, the limit of simulated GPUs");
+    /* 20 SMs with two L1s of one line each, which the texture cache shares; one TLB per 16 SMs */
+    plan.levels[FTH_SIM_L1] = plan.levels[FTH_SIM_TEXTURE] =
+        (struct fth_sim_level){.present = true, .array = 0};
+    plan.levels[FTH_SIM_READONLY].array = 0; /* not present */
+    plan.arrays[0] = (struct fth_sim_shape){.sets = 1, .ways = 1, .per_sm = 2};
+    plan.tlbs[1].present = true;
+    plan.tlbs[1].shape = (struct fth_sim_shape){.sets = 5, .ways = 16, .scope = FTH_SIM_SCOPE_GPC};
+    plan.partitions = 1;
+    plan.l2 = (struct fth_sim_shape){.sets = 2, .set_ways = uneven};
+    assert_int_equal(fth_sim_check_plan(&plan, NULL), FTH_OK); /* 40 + MOST - 200 + 2 * 80 */
+    error = NO_ERROR;
+    plan.tlbs[1].shape.ways = 17;
+    assert_int_equal(fth_sim_check_plan(&plan, &error), FTH_INVALID);
+    assert_string_equal(error.argument, "tlb_l2");
+}
+
+/* ---- facts ---- */
+
+/* Appends "section.attribute=value" for each attribute of a section, with its source. */
+static void list_facts(const struct fth_gpu *gpu, const char *section, char *text, size_t size)
+{
+    const struct fth_attribute *a;
+    for (size_t i = 0; (a = fth_gpu_attribute_at(gpu, section, i)); i++) {
+        const size_t used = strlen(text);
+        const char *source = a->source == FTH_SOURCE_DRIVER    ? ""
+                             : a->source == FTH_SOURCE_DERIVED ? " (derived)"
+                                                               : " (none)";
+        if (a->kind == FTH_TEXT)
+            snprintf(text + used, size - used, "%s.%s=%s%s\n", section, a->name, a->text, source);
+        else
+            snprintf(text + used, size - used, "%s.%s=%.12g%s\n", section, a->name, a->number,
+                     source);
+    }
+}
+
+/* A simulated GPU reports what a driver would: no latencies and no sizes of caches in the SM. */
+static void facts_are_those_of_a_driver(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *elements, *device, *facts;
+    } rows[] = {
+        {"", "",
+         "device.name=Test\ndevice.sms=16\ndevice.backend=simulated\nmemory.scope=gpu (none)\n"
+         "memory.size_bytes=17179869184\n"},
+        {"\"l1\": {\"size_bytes\": 1024}, \"l2\": {\"size_bytes\": 2048, \"latency_cycles\": 9}, "
+         "\"shared\": {\"size_bytes\": 4096, \"max_block_bytes\": 512, \"banks\": 8}, "
+         "\"registers\": {\"size_bytes\": 8192}, \"memory\": {\"size_bytes\": 16384, "
+         "\"peak_bytes_per_s\": 1e12}",
+         "\"vendor\": \"NVIDIA\", \"architecture\": \"Volta\", \"compute_capability\": \"7.0\", "
+         "\"sms\": 5, \"warp_size\": 32, \"clock_mhz\": 1500, \"memory_clock_mhz\": 1, "
+         "\"memory_bus_bits\": 1000, \"max_threads_per_block\": 64, \"max_threads_per_sm\": 128, "
+         "\"cores_per_sm\": 64",
+         "device.name=Test\ndevice.vendor=NVIDIA\ndevice.architecture=Volta (derived)\n"
+         "device.compute_capability=7.0\ndevice.sms=5\ndevice.warp_size=32\n"
+         "device.clock_mhz=1500\ndevice.memory_clock_mhz=4000\ndevice.memory_bus_bits=1000\n"
+         "device.max_threads_per_block=64\ndevice.max_threads_per_sm=128\n"
+         "device.backend=simulated\n"
+         "shared.scope=sm (none)\nshared.size_bytes=4096\nshared.max_block_bytes=512\n"
+         "l2.scope=gpu (none)\nl2.size_bytes=2048\nmemory.scope=gpu (none)\n"
+         "memory.size_bytes=16384\nregisters.scope=sm (none)\nregisters.size_bytes=8192\n"},
+        {"", "\"memory_clock_mhz\": 7, \"memory_bus_bits\": 128",
+         "device.name=Test\ndevice.memory_clock_mhz=7\ndevice.memory_bus_bits=128\n"
+         "device.sms=16\ndevice.backend=simulated\nmemory.scope=gpu (none)\n"
+         "memory.size_bytes=17179869184\n"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_sim_plan plan;
+        struct fth_gpu *gpu = read_gpu(rows[i].elements, rows[i].device, ""), *facts = NULL,
+                       *copy = NULL;
+        char text[2048] = "", copied[2048] = "";
+        assert_int_equal(fth_sim_plan_init(&plan, gpu, NULL), FTH_OK);
+        assert_int_equal(fth_sim_facts_create(gpu, &plan, &facts, NULL), FTH_OK);
+        assert_int_equal(fth_gpu_create(&copy, NULL), FTH_OK);
+        assert_int_equal(fth_sim_facts_copy(facts, copy, NULL), FTH_OK);
+        list_facts(facts, "device", text, sizeof text);
+        list_facts(copy, "device", copied, sizeof copied);
+        for (size_t k = 0; k < fth_gpu_element_count(facts); k++) {
+            list_facts(facts, fth_gpu_element_name(facts, k), text, sizeof text);
+            list_facts(copy, fth_gpu_element_name(facts, k), copied, sizeof copied);
+        }
+        assert_string_equal(text, rows[i].facts);
+        assert_string_equal(copied, rows[i].facts);
+        fth_gpu_destroy(gpu);
+        fth_gpu_destroy(facts);
+        fth_gpu_destroy(copy);
+        fth_sim_plan_fini(&plan);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,6 +606,9 @@ int main(void)
         cmocka_unit_test(warps_use_their_instances),
         cmocka_unit_test(a_smaller_l1_has_fewer_ways),
         cmocka_unit_test(a_copy_takes_latency_and_bytes),
+        cmocka_unit_test(figures_are_limited_on_both_sides),
+        cmocka_unit_test(the_lines_of_all_caches_are_limited),
+        cmocka_unit_test(facts_are_those_of_a_driver),
     };
     return cmocka_run_group_tests_name("sim_units", tests, NULL, NULL);
 }
