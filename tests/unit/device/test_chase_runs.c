@@ -329,6 +329,72 @@ static void requests_share_a_launch_if_nothing_differs(void **state)
     }
 }
 
+/* Fails unless the log begins with this text. */
+static void check_begin(const char *text)
+{
+    assert_memory_equal(fake.log, text, strlen(text));
+}
+
+/* Arrays of 1 GiB and more share one allocation, which is larger than needed. Building one chain
+ * overwrites the others. */
+static void huge_arrays_share_their_memory(void **state)
+{
+    (void)state;
+    static const char *const first[] = {"time-hops cg 0:1048576x1024"},
+                             *const second[] = {"time-hops cg 1:1048576x1024"},
+                             *const larger[] = {"time-hops cg 2:1048576x3072"};
+    static const char built[] = "launch build 4x256: 200000 200000 100000 400 1 8 0\n";
+    struct batch batch;
+    batch_init(&batch);
+    fake.answer = answer_served;
+    batch_run(&batch, first, 1);
+    check_begin("alloc 3221225472 at 1000\nalloc 13384 at c0001000\n");
+    assert_non_null(strstr(fake.log, built));
+    static const char *const *const sequence[] = {first, second, second, first};
+    static const bool builds[] = {false, true, false, true};
+    for (size_t i = 0; i < FTH_COUNT(sequence); i++) {
+        batch_clear(&batch);
+        fake.log[0] = '\0';
+        batch_run(&batch, sequence[i], 1);
+        assert_int_equal(strstr(fake.log, built) != NULL, builds[i]);
+        assert_null(strstr(fake.log, "alloc"));
+    }
+    /* A larger array replaces the memory. If there is not more, it has exactly the size. */
+    batch_clear(&batch);
+    fake.log[0] = '\0';
+    fake.max_bytes = (UINT64_C(3) << 30) + (1 << 21);
+    batch_run(&batch, larger, 1);
+    check_begin("free 1000\nno 5368709120\nalloc 3223322624 at ");
+    batch_clear(&batch);
+    fake.log[0] = '\0';
+    batch_run(&batch, first, 1); /* its chain is lost */
+    assert_non_null(strstr(fake.log, "launch build 4x256: "));
+    /* Without enough memory, the request fails. */
+    batch_clear(&batch);
+    fake.max_bytes = 1 << 20;
+    static const char *const most[] = {"time-hops cg 3:1048576x9000"};
+    batch_run(&batch, most, 1);
+    assert_int_equal(batch.samples[0].status, FTH_UNAVAILABLE);
+    assert_string_equal(batch.samples[0].cause, "9439281152 bytes");
+    batch_fini(&batch);
+}
+
+/* Requests whose arrays do not fit next to those of the group wait for a later launch. */
+static void arrays_that_do_not_fit_wait(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"time-hops cg 0:128x8", "time-hops cg 1:128x80",
+                                        "time-hops cg 2:128x8"};
+    struct batch batch;
+    batch_init(&batch);
+    fake.answer = answer_served;
+    fake.max_bytes = 16384; /* the control data needs 12,000 */
+    batch_run(&batch, texts, 3);
+    assert_true(batch.jobs[0].done && !batch.jobs[1].done && batch.jobs[2].done);
+    assert_int_equal(batch.samples[0].status, FTH_OK);
+    batch_fini(&batch);
+}
+
 /* ---- the clock ---- */
 
 static struct {
@@ -465,6 +531,8 @@ int main(void)
         cmocka_unit_test(an_unreachable_sm_is_reported),
         cmocka_unit_test(large_arrays_are_freed),
         cmocka_unit_test(requests_share_a_launch_if_nothing_differs),
+        cmocka_unit_test(huge_arrays_share_their_memory),
+        cmocka_unit_test(arrays_that_do_not_fit_wait),
         cmocka_unit_test(the_clock_is_measured_until_it_settles),
         cmocka_unit_test(a_change_of_the_clock_is_reported),
         cmocka_unit_test(the_census_finds_the_sms),
