@@ -345,6 +345,19 @@ static void bank_conflicts_add_cycles(void **state)
                    patterns, FTH_COUNT(patterns));
 }
 
+/* With one bank of 4 bytes, every lane has its own cycle. */
+static void one_bank_serves_one_word_at_a_time(void **state)
+{
+    (void)state;
+    static const struct pattern patterns[] = {
+        {READ_SHARED, ALL, 4, 0, 4, 0, 0, 82},
+        {READ_SHARED, ALL, 2, 0, 2, 0, 0, 50},
+        {READ_SHARED, 0x7fffffff, 4, 0, 4, 0, 0, 80},
+    };
+    check_patterns("\"shared\": {\"latency_cycles\": 20, \"conflict_cycles\": 2, \"banks\": 1}",
+                   patterns, FTH_COUNT(patterns));
+}
+
 #define READ_GLOBAL FTH_SPACE_GLOBAL, FTH_ACCESS_READ
 #define WRITE_GLOBAL FTH_SPACE_GLOBAL, FTH_ACCESS_WRITE
 
@@ -606,6 +619,7 @@ int main(void)
         cmocka_unit_test(a_launch_forgets_unpaired_reads),
         cmocka_unit_test(a_miss_adds_the_penalty_of_its_level),
         cmocka_unit_test(bank_conflicts_add_cycles),
+        cmocka_unit_test(one_bank_serves_one_word_at_a_time),
         cmocka_unit_test(accesses_are_coalesced),
         cmocka_unit_test(accesses_wait_for_each_other),
         cmocka_unit_test(ranges_are_merged_in_any_order),
