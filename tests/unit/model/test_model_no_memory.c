@@ -87,7 +87,8 @@ static void the_model_needs_every_allocation(void **state)
     fail_from(0, false);
 }
 
-/* Models that run together: the same L1, other numbers of ways, and an L1 of its own. */
+/* Models that run together: the same L1, other numbers of ways, which an LRU stack simulates, and
+ * an L1 of its own. */
 static void models_that_run_together_need_every_allocation(void **state)
 {
     (void)state;
@@ -99,8 +100,13 @@ static void models_that_run_together_need_every_allocation(void **state)
     struct fth_model_member members[COUNT] = {{0}};
     struct fth_model_params *params[COUNT] = {NULL};
     fail_from(0, false);
+    static const char *const base[][2] = {{"gpu.sms", "2"},     {"l1.size_bytes", "4096"},
+                                          {"l1.sets", "4"},     {"l1.sector_bytes", "0"},
+                                          {"l1.bypass", "won"}, {"l2.size_bytes", "64K"}};
     for (size_t i = 0; i < COUNT; i++) {
         assert_int_equal(fth_model_params_create(NULL, &params[i], NULL), FTH_OK);
+        for (size_t k = 0; k < FTH_COUNT(base); k++)
+            assert_int_equal(fth_model_set(params[i], base[k][0], base[k][1], NULL), FTH_OK);
         assert_int_equal(fth_model_set(params[i], sets[i][0], sets[i][1], NULL), FTH_OK);
         members[i] = (struct fth_model_member){.params = params[i], .bypassed = true};
     }
@@ -116,6 +122,7 @@ static void models_that_run_together_need_every_allocation(void **state)
         fail_from(0, false);
         if (status != (failed ? FTH_NO_MEMORY : FTH_OK) || failed_member >= COUNT)
             fail_msg("allocation %zu: status %d: %s", number, (int)status, error.cause);
+        assert_true(failed || members[1].l1 == FTH_L1_STACK);
         for (size_t i = 0; i < COUNT; i++) {
             assert_int_equal(members[i].result != NULL, !failed);
             fth_model_result_destroy(members[i].result);

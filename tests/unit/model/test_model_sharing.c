@@ -481,6 +481,63 @@ static void models_give_the_same_results_together(void **state)
     fth_trace_close(trace);
 }
 
+/* ---- invalid traces ---- */
+
+/* Writes a trace (i.trace) with one read of this warp and block. */
+static void write_access(uint32_t blocks, uint64_t block, uint32_t warp)
+{
+    const uint32_t grid[3] = {blocks, 1, 1}, threads[3] = {64, 1, 1};
+    const uint64_t address = 128;
+    struct fth_trace_writer *writer = NULL;
+    struct fth_records records = {0};
+    assert_int_equal(fth_trace_writer_create("i.trace", &writer, NULL), FTH_OK);
+    assert_int_equal(fth_trace_writer_begin(writer, "k", grid, threads, NULL), FTH_OK);
+    const struct fth_trace_instruction facts = {.line = 1, .kind = FTH_TRACE_READ, .bytes = 4};
+    const struct fth_record record = {.block = block,
+                                      .warp = warp,
+                                      .instruction =
+                                          (uint32_t)fth_trace_writer_instruction(writer, &facts),
+                                      .mask = 1};
+    assert_true(fth_records_add(&records, &record, &address));
+    assert_int_equal(fth_trace_writer_add(writer, &records, NULL), FTH_OK);
+    assert_int_equal(
+        fth_trace_writer_end(writer, &(struct fth_trace_launch){.shared_bytes = 0}, NULL), FTH_OK);
+    assert_int_equal(fth_trace_writer_commit(writer, NULL), FTH_OK);
+    fth_records_fini(&records);
+}
+
+static void accesses_outside_of_the_grid_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t blocks;
+        uint64_t block;
+        uint32_t warp;
+        const char *cause; /* NULL: valid */
+    } rows[] = {
+        {2, 1, 1, NULL},
+        {50000000, 49999999, 0, NULL},
+        {50000000, 50000000, 0,
+         "launch 1, k: the trace has an access of block 50000000, but the grid has 50000000 "
+         "blocks"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_trace *trace = NULL;
+        struct fth_model_result *result = NULL;
+        struct fth_error error = NO_ERROR;
+        struct fth_model_params *params = make_params(NULL, 0);
+        write_access(rows[i].blocks, rows[i].block, rows[i].warp);
+        assert_int_equal(fth_trace_open("i.trace", &trace, NULL), FTH_OK);
+        const enum fth_status status = fth_model_run(trace, params, NULL, &result, &error);
+        assert_int_equal(status, rows[i].cause ? FTH_INVALID : FTH_OK);
+        if (rows[i].cause)
+            assert_string_equal(error.cause, rows[i].cause);
+        fth_model_result_destroy(result);
+        fth_trace_close(trace);
+        fth_model_params_destroy(params);
+    }
+}
+
 /* ---- threads of the host ---- */
 
 struct observed_run {
@@ -608,6 +665,7 @@ int main(void)
         cmocka_unit_test(lists_of_numbers_are_read),
         cmocka_unit_test(writes_hit_sectors_that_are_held_in_part),
         cmocka_unit_test(models_give_the_same_results_together),
+        cmocka_unit_test(accesses_outside_of_the_grid_are_refused),
         cmocka_unit_test(results_do_not_depend_on_threads),
         cmocka_unit_test(the_log_interrupts_the_model),
         cmocka_unit_test(members_with_other_requests_are_refused),
