@@ -18,6 +18,10 @@ static struct {
     /* Fills the result of a download. NULL: zeros. */
     void (*answer)(void *data, uint64_t address, uint64_t bytes);
     enum fth_status transfer_status;
+    /* The operation with this number, from 1, fails with FTH_IO; 0: none. `failed` is its name. */
+    unsigned fails_at, count;
+    const char *failed;
+    long live; /* allocations, textures and modules */
 } fake;
 
 static inline void fake_log(const char *format, ...)
@@ -29,6 +33,16 @@ static inline void fake_log(const char *format, ...)
     va_end(arguments);
 }
 
+/* Counts the operation. Returns whether it fails. */
+static inline bool fake_fails(const char *name, struct fth_error *error)
+{
+    if (++fake.count != fake.fails_at)
+        return false;
+    fake.failed = name;
+    (void)fth_fail(error, FTH_IO, "test", name, "the operation failed");
+    return true;
+}
+
 static inline unsigned long long full(uint64_t number)
 {
     return number;
@@ -38,12 +52,14 @@ static inline enum fth_status fake_load(void *machine, const char *name, const c
                                         size_t size, struct fth_machine_module **module,
                                         struct fth_error *error)
 {
+    if (fake_fails("load", error))
+        return FTH_IO;
     static char loaded;
     (void)machine;
-    (void)error;
     assert_true(size > 0 && strlen(ptx) == size);
     *module = (struct fth_machine_module *)&loaded;
     fake_log("load %s\n", name);
+    fake.live++;
     return FTH_OK;
 }
 
@@ -52,15 +68,17 @@ static inline void fake_unload(void *machine, struct fth_machine_module *module)
     (void)machine;
     (void)module;
     fake_log("unload\n");
+    fake.live--;
 }
 
 static inline enum fth_status fake_symbol(void *machine, struct fth_machine_module *module,
                                           const char *name, uint64_t *address, uint64_t *bytes,
                                           struct fth_error *error)
 {
+    if (fake_fails("symbol", error))
+        return FTH_IO;
     (void)machine;
     (void)module;
-    (void)error;
     fake_log("symbol %s\n", name);
     *address = 0xb000;
     *bytes = 65536;
@@ -70,6 +88,8 @@ static inline enum fth_status fake_symbol(void *machine, struct fth_machine_modu
 static inline enum fth_status fake_alloc(void *machine, uint64_t bytes, uint64_t *address,
                                          struct fth_error *error)
 {
+    if (fake_fails("alloc", error))
+        return FTH_IO;
     (void)machine;
     if (bytes > fake.max_bytes) {
         fake_log("no %llu\n", full(bytes));
@@ -78,6 +98,7 @@ static inline enum fth_status fake_alloc(void *machine, uint64_t bytes, uint64_t
     *address = fake.next;
     fake.next += (bytes + 255) / 256 * 256;
     fake_log("alloc %llu at %llx\n", full(bytes), full(*address));
+    fake.live++;
     return FTH_OK;
 }
 
@@ -85,13 +106,14 @@ static inline void fake_free(void *machine, uint64_t address)
 {
     (void)machine;
     fake_log("free %llx\n", full(address));
+    fake.live--;
 }
 
 static inline enum fth_status fake_free_bytes(void *machine, uint64_t *bytes,
                                               struct fth_error *error)
 {
-    (void)machine;
     (void)error;
+    (void)machine;
     *bytes = fake.free_bytes;
     return FTH_OK;
 }
@@ -100,8 +122,9 @@ static inline enum fth_status fake_free_bytes(void *machine, uint64_t *bytes,
 static inline enum fth_status fake_upload(void *machine, uint64_t address, const void *data,
                                           uint64_t bytes, struct fth_error *error)
 {
+    if (fake_fails("upload", error))
+        return FTH_IO;
     (void)machine;
-    (void)error;
     fake_log("upload %llu to %llx", full(bytes), full(address));
     for (uint64_t i = 0; i < bytes / 4 && bytes <= 64; i++)
         fake_log("%s%x", i ? " " : ": ", ((const uint32_t *)data)[i]);
@@ -112,8 +135,9 @@ static inline enum fth_status fake_upload(void *machine, uint64_t address, const
 static inline enum fth_status fake_download(void *machine, void *data, uint64_t address,
                                             uint64_t bytes, struct fth_error *error)
 {
+    if (fake_fails("download", error))
+        return FTH_IO;
     (void)machine;
-    (void)error;
     fake_log("download %llu from %llx\n", full(bytes), full(address));
     memset(data, 0, bytes);
     if (fake.answer)
@@ -124,8 +148,9 @@ static inline enum fth_status fake_download(void *machine, void *data, uint64_t 
 static inline enum fth_status fake_fill(void *machine, uint64_t address, unsigned char byte,
                                         uint64_t bytes, struct fth_error *error)
 {
+    if (fake_fails("fill", error))
+        return FTH_IO;
     (void)machine;
-    (void)error;
     fake_log("fill %llu at %llx with %x\n", full(bytes), full(address), byte);
     return FTH_OK;
 }
@@ -133,10 +158,12 @@ static inline enum fth_status fake_fill(void *machine, uint64_t address, unsigne
 static inline enum fth_status fake_texture(void *machine, uint64_t address, uint64_t texels,
                                            uint64_t *handle, struct fth_error *error)
 {
+    if (fake_fails("texture", error))
+        return FTH_IO;
     (void)machine;
-    (void)error;
     fake_log("texture of %llu at %llx\n", full(texels), full(address));
     *handle = 77;
+    fake.live++;
     return FTH_OK;
 }
 
@@ -144,13 +171,15 @@ static inline void fake_texture_free(void *machine, uint64_t handle)
 {
     (void)machine;
     fake_log("free texture %llu\n", full(handle));
+    fake.live--;
 }
 
 static inline enum fth_status fake_launch(void *machine, const struct fth_machine_launch *launch,
                                           struct fth_error *error)
 {
+    if (fake_fails("launch", error))
+        return FTH_IO;
     (void)machine;
-    (void)error;
     fake_log("launch %s %ux%u", launch->kernel, launch->blocks, launch->threads);
     if (launch->cluster)
         fake_log(" cluster %u", launch->cluster);
@@ -166,31 +195,34 @@ static inline enum fth_status fake_launch(void *machine, const struct fth_machin
 
 static inline enum fth_status fake_wait(void *machine, double limit_s, struct fth_error *error)
 {
+    if (fake_fails("wait", error))
+        return FTH_IO;
     (void)machine;
-    (void)error;
     fake_log("wait %.6f\n", limit_s);
     return FTH_OK;
 }
 
 static inline enum fth_status fake_check(void *machine, struct fth_error *error)
 {
-    (void)machine;
     (void)error;
+    (void)machine;
     return FTH_OK;
 }
 
 static inline enum fth_status fake_mark(void *machine, bool end, struct fth_error *error)
 {
+    if (fake_fails("mark", error))
+        return FTH_IO;
     (void)machine;
-    (void)error;
     fake_log(end ? "end\n" : "begin\n");
     return FTH_OK;
 }
 
 static inline enum fth_status fake_marked_ns(void *machine, double *ns, struct fth_error *error)
 {
+    if (fake_fails("marked_ns", error))
+        return FTH_IO;
     (void)machine;
-    (void)error;
     *ns = fake.ns;
     fake.ns += 100;
     return FTH_OK;
@@ -199,8 +231,9 @@ static inline enum fth_status fake_marked_ns(void *machine, double *ns, struct f
 static inline enum fth_status fake_copy(void *machine, uint64_t to, uint64_t from, uint64_t bytes,
                                         struct fth_error *error)
 {
+    if (fake_fails("copy", error))
+        return FTH_IO;
     (void)machine;
-    (void)error;
     fake_log("copy %llu from %llx to %llx\n", full(bytes), full(from), full(to));
     return FTH_OK;
 }
@@ -208,6 +241,8 @@ static inline enum fth_status fake_copy(void *machine, uint64_t to, uint64_t fro
 static inline enum fth_status fake_transfer(void *machine, const struct fth_transfer *transfer,
                                             uint32_t *samples, struct fth_error *error)
 {
+    if (fake_fails("transfer", error))
+        return FTH_IO;
     (void)machine;
     fake_log("transfer %llu\n", full(transfer->bytes));
     samples[0] = 5;

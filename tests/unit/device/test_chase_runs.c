@@ -395,6 +395,68 @@ static void arrays_that_do_not_fit_wait(void **state)
     batch_fini(&batch);
 }
 
+/* Whichever operation of the machine fails, the batch fails in the same way, and everything that
+ * was allocated is freed. */
+static void every_operation_can_fail(void **state)
+{
+    (void)state;
+    static const char *const texts[][3] = {
+        {"time-hops ca 0:128x4; sm 2", "walk cg 1:256x3; time-pass cg 1:256x3",
+         "time-hops texture 2:16x8"},
+        {"walk shared 0:16x5; time-hops constant 1:16x5"},
+        {"walk cg 8:4096x4; touch cg 8:64x4; time-hops cg 8:4096x4; cold"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(texts); i++) {
+        bool failed = true;
+        for (unsigned number = 1; failed; number++) {
+            struct batch batch;
+            struct fth_error error = NO_ERROR;
+            size_t count = 0;
+            batch_init(&batch);
+            fake.answer = answer_served;
+            for (; count < 3 && texts[i][count]; count++) {
+                struct fth_job *job = &batch.jobs[count];
+                *job = (struct fth_job){.samples = &batch.samples[count]};
+                assert_int_equal(fth_request_read(texts[i][count], strlen(texts[i][count]),
+                                                  &batch.requests[count], NULL),
+                                 FTH_OK);
+                assert_int_equal(
+                    fth_request_lower(&batch.runner, &batch.requests[count], &job->lowered, NULL),
+                    FTH_OK);
+            }
+            batch.count = count;
+            fake.fails_at = number;
+            const enum fth_status status =
+                fth_family_of(FTH_FAMILY_CHASE)
+                    ->run_together(&batch.runner, &batch.runner.slots[FTH_FAMILY_CHASE], batch.jobs,
+                                   count, &error);
+            failed = fake.failed != NULL;
+            if (status != (failed ? FTH_IO : FTH_OK) || error.status != status)
+                fail_msg("row %zu: operation %u (%s): status %d", i, number,
+                         failed ? fake.failed : "none", (int)status);
+            batch_fini(&batch);
+            fth_runner_free_flush(&batch.runner);
+            assert_int_equal(fake.live, 0);
+        }
+    }
+    /* The same for the clock and the census. */
+    for (unsigned number = 1; number <= 5; number++) {
+        struct fth_runner runner = fake_runner();
+        double mhz = 0;
+        fake.fails_at = number;
+        assert_int_equal(fth_runner_check_clock(&runner, &mhz, NULL), number < 4 ? FTH_IO : FTH_OK);
+        runner = fake_runner();
+        fake.fails_at = number;
+        assert_int_equal(fth_runner_warm_up(&runner, NULL), FTH_IO);
+        runner = fake_runner();
+        fake.fails_at = number;
+        fake.answer = answer_served;
+        runner.sm_count = 0;
+        assert_int_equal(fth_runner_find_sms(&runner, NULL), FTH_IO);
+        free(runner.sms);
+    }
+}
+
 /* ---- the clock ---- */
 
 static struct {
@@ -533,6 +595,7 @@ int main(void)
         cmocka_unit_test(requests_share_a_launch_if_nothing_differs),
         cmocka_unit_test(huge_arrays_share_their_memory),
         cmocka_unit_test(arrays_that_do_not_fit_wait),
+        cmocka_unit_test(every_operation_can_fail),
         cmocka_unit_test(the_clock_is_measured_until_it_settles),
         cmocka_unit_test(a_change_of_the_clock_is_reported),
         cmocka_unit_test(the_census_finds_the_sms),

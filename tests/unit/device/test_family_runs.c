@@ -544,6 +544,56 @@ static void code_runs_on_the_requested_sm(void **state)
     close_runner(&runner);
 }
 
+/* ---- failures ---- */
+
+static void answer_served(void *data, uint64_t address, uint64_t bytes)
+{
+    (void)address;
+    memset(data, 1, bytes);
+}
+
+/* Whichever operation of the machine fails, the request fails in the same way, and everything that
+ * was allocated is freed. Only allocations are tried again, after old memory was freed. */
+static void every_operation_can_fail(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "stream read cg 65536 2x64x4 passes 8",
+        "stream copy cg 65536 2x64x4; cold",
+        "stream read texture 4096 each 1x64x4",
+        "operate add.s32 chains 8 rounds 1 threads 32 sms 3",
+        "sweep triad f64 8192 4x64 vector 16 unroll 4 repeats 2",
+        "sweep copy f32 4096 1x32 vector 4 unroll 1 repeats 2; cold",
+        "sweep read f32 4096 1x32 vector 4 unroll 1",
+        "cluster 2 target 1 8x7",
+        "fetch 128 passes 2; time-hops constant 0+64:64x4",
+        "transfer within 100000 repeats 2",
+        "transfer to-device pinned 12",
+    };
+    for (size_t i = 0; i < 2 * FTH_COUNT(texts); i++) {
+        bool failed = true;
+        for (unsigned number = 1; failed; number++) {
+            struct fth_runner runner = fake_runner();
+            struct fth_error error = NO_ERROR;
+            uint32_t samples[8] = {0};
+            /* In the second half, access to the memory of the GPU is free. */
+            runner.facts.host_access_is_free = i >= FTH_COUNT(texts);
+            fake.fails_at = number;
+            fake.answer = answer_served;
+            const enum fth_status status =
+                run_request(&runner, texts[i % FTH_COUNT(texts)], samples, &error);
+            failed = fake.failed != NULL;
+            const bool retried = failed && strcmp(fake.failed, "alloc") == 0 && status == FTH_OK;
+            if (status != (failed && !retried ? FTH_IO : FTH_OK) || error.status != status)
+                fail_msg("%s: operation %u (%s): status %d", texts[i % FTH_COUNT(texts)], number,
+                         failed ? fake.failed : "none", (int)status);
+            close_runner(&runner);
+            fth_runner_free_flush(&runner);
+            assert_int_equal(fake.live, 0);
+        }
+    }
+}
+
 /* ---- memory ---- */
 
 static void pools_keep_old_memory(void **state)
@@ -606,6 +656,7 @@ int main(void)
         cmocka_unit_test(the_host_checks_sweeps_of_simulated_gpus),
         cmocka_unit_test(clusters_chase_in_shared_memory),
         cmocka_unit_test(code_runs_on_the_requested_sm),
+        cmocka_unit_test(every_operation_can_fail),
         cmocka_unit_test(pools_keep_old_memory),
         cmocka_unit_test(copies_within_the_gpu_are_checked),
     };

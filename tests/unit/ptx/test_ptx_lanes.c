@@ -55,6 +55,22 @@ static void vectors_of_arguments_are_loaded(void **state)
                  expected);
 }
 
+/* Lanes load different arguments, with an address in the first register. */
+static void lanes_load_different_arguments(void **state)
+{
+    (void)state;
+    uint32_t expected[32];
+    for (uint32_t i = 0; i < 32; i++)
+        expected[i] = i % 2 ? 7 : 5;
+    expect_words(HEAD ".visible .entry k(.param .u64 out, .param .align 8 .b8 pair[8]) {\n"
+                      ".reg .b64 %x; .reg .b32 %r<3>; .reg .b64 %rd<3>;\n"
+                      "mov.u32 %r0, %laneid; and.b32 %r1, %r0, 1; mul.wide.u32 %rd1, %r1, 4;\n"
+                      "mov.u64 %x, pair; add.u64 %x, %x, %rd1; ld.param.u32 %r2, [%x];\n"
+                      "mul.wide.u32 %rd1, %r0, 4; ld.param.u64 %rd0, [out];\n"
+                      "add.u64 %rd0, %rd0, %rd1; st.global.u32 [%rd0], %r2; ret; }\n",
+                 expected);
+}
+
 /* The lower half of the warp loops for so long that the upper half runs ahead and waits at the
  * shuffle. When the lower half arrives, all lanes execute it together. */
 static void lanes_that_wait_at_a_shuffle_take_part_in_it(void **state)
@@ -362,6 +378,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_of_arguments_are_loaded),
+        cmocka_unit_test(lanes_load_different_arguments),
         cmocka_unit_test(lanes_that_wait_at_a_shuffle_take_part_in_it),
         cmocka_unit_test(the_cluster_waits_for_each_block),
         cmocka_unit_test(reductions_count_the_threads_of_a_block),
