@@ -491,13 +491,10 @@ static void the_clock_is_measured_until_it_settles(void **state)
         bool steady;
         size_t count;
         double result;
-        const char *message;
     } rows[] = {
-        {{1000, 1000, 1, 1}, false, 2, 1000, ""},
-        {{1000, 1500, 1503, 1503}, false, 3, 1503, ""},
-        {{1000, 1500, 1504, 1504}, false, 4, 1504, ""},
-        {{1000, 1, 1, 1}, true, 1, 1000, ""},
-        {{0, 1000, 1001, 1}, false, 3, 1001, ""},
+        {{1000, 1000, 1, 1}, false, 2, 1000},       {{1000, 1500, 1503, 1503}, false, 3, 1503},
+        {{1000, 1500, 1504, 1504}, false, 4, 1504}, {{1000, 1, 1, 1}, true, 1, 1000},
+        {{0, 1000, 1001, 1}, false, 3, 1001},
     };
     const struct fth_log log = {.message = keep_message};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
@@ -510,7 +507,7 @@ static void the_clock_is_measured_until_it_settles(void **state)
         assert_int_equal(fth_runner_warm_up(&runner, NULL), FTH_OK);
         assert_int_equal(pace.count, rows[i].count);
         assert_true(runner.clock_mhz == rows[i].result);
-        assert_string_equal(pace.message, rows[i].message);
+        assert_string_equal(pace.message, "");
         assert_non_null(strstr(fake.log, "launch pace 1x1: 500 30d40\nwait 3.000000\n"));
     }
 }
@@ -584,6 +581,103 @@ static void the_census_finds_the_sms(void **state)
     free(runner.sms);
 }
 
+/* ---- the whole device ---- */
+
+static void fake_facts(void *machine, struct fth_machine_facts *facts)
+{
+    (void)machine;
+    *facts = (struct fth_machine_facts){
+        .sms = 4, .capability = 90, .block_shared_bytes = 49152, .steady_clock = true};
+}
+
+static void fake_close(void *machine)
+{
+    (void)machine;
+    fake_log("close\n");
+}
+
+/* The census finds SM 0, and every request is served. */
+static void answer_all(void *data, uint64_t address, uint64_t bytes)
+{
+    (void)address;
+    memset(data, 0, bytes);
+    for (uint64_t i = 0; bytes != 4096 && i < bytes; i += 4)
+        memset((char *)data + i, (int)(1 + i / 4), 1);
+    *(char *)data = 1;
+}
+
+static enum fth_status open_fake(struct fth_machine_ops *ops, struct fth_device **device,
+                                 unsigned fails_at, struct fth_error *error)
+{
+    (void)fake_runner(); /* resets the machine */
+    *ops = fake_ops;
+    ops->facts = fake_facts;
+    ops->close = fake_close;
+    fake.answer = answer_all;
+    fake.fails_at = fails_at;
+    return fth_runner_device("fake:0", ops, NULL, NULL, device, error);
+}
+
+static void opening_a_device_can_fail(void **state)
+{
+    (void)state;
+    bool failed = true;
+    for (unsigned number = 1; failed; number++) {
+        struct fth_machine_ops ops;
+        struct fth_device *device = NULL;
+        const enum fth_status status = open_fake(&ops, &device, number, NULL);
+        failed = fake.failed != NULL;
+        assert_int_equal(status, failed ? FTH_IO : FTH_OK);
+        assert_int_equal(device != NULL, !failed);
+        fth_device_close(device);
+        assert_int_equal(fake.live, 0);
+        assert_non_null(strstr(fake.log, "close\n"));
+    }
+}
+
+/* A request that the GPU cannot execute does not end the batch; another failure does. */
+static void failures_end_the_batch_or_not(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"transfer to-device pinned 12",
+                                        "time-hops cg 0:128x4; sm 7",
+                                        "cluster 2 target 1 8x7 passes 2", "time-hops cg 0:128x4"};
+    enum { COUNT = sizeof texts / sizeof *texts };
+    static const struct {
+        enum fth_status transfer, status, statuses[COUNT];
+    } rows[] = {
+        {FTH_OK, FTH_OK, {FTH_OK, FTH_NOT_FOUND, FTH_OK, FTH_OK}},
+        {FTH_UNSUPPORTED, FTH_OK, {FTH_UNSUPPORTED, FTH_NOT_FOUND, FTH_OK, FTH_OK}},
+        {FTH_UNAVAILABLE, FTH_OK, {FTH_UNAVAILABLE, FTH_NOT_FOUND, FTH_OK, FTH_OK}},
+        {FTH_IO, FTH_IO, {FTH_IO, FTH_NOT_FOUND, FTH_UNAVAILABLE, FTH_UNAVAILABLE}},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_machine_ops ops;
+        struct fth_device *device = NULL;
+        struct fth_request requests[COUNT];
+        struct fth_samples samples[COUNT];
+        assert_int_equal(open_fake(&ops, &device, 0, NULL), FTH_OK);
+        fake.transfer_status = rows[i].transfer;
+        for (size_t k = 0; k < COUNT; k++)
+            assert_int_equal(fth_request_read(texts[k], strlen(texts[k]), &requests[k], NULL),
+                             FTH_OK);
+        const enum fth_status status = fth_device_measure(device, requests, COUNT, samples, NULL);
+        assert_int_equal(status, rows[i].status);
+        for (size_t k = 0; k < COUNT; k++) {
+            if (samples[k].status != rows[i].statuses[k])
+                fail_msg("row %zu, request %zu: %d: %s", i, k, (int)samples[k].status,
+                         samples[k].cause);
+            assert_int_equal(samples[k].cause[0] == '\0', samples[k].status == FTH_OK);
+            assert_int_equal(samples[k].count > 0, samples[k].status == FTH_OK);
+            fth_samples_fini(&samples[k]);
+        }
+        if (status == FTH_OK)
+            assert_non_null(strstr(fake.log, "launch cluster 2x1 cluster 2"));
+        fth_device_close(device);
+        assert_int_equal(fake.live, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -599,6 +693,8 @@ int main(void)
         cmocka_unit_test(the_clock_is_measured_until_it_settles),
         cmocka_unit_test(a_change_of_the_clock_is_reported),
         cmocka_unit_test(the_census_finds_the_sms),
+        cmocka_unit_test(opening_a_device_can_fail),
+        cmocka_unit_test(failures_end_the_batch_or_not),
     };
     return cmocka_run_group_tests_name("chase_runs", tests, NULL, NULL);
 }
