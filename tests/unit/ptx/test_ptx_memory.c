@@ -80,6 +80,33 @@ static void parsing_needs_every_allocation(void **state)
     }
 }
 
+/* An error in the text is reported in any case, if need be without the excerpt. */
+static void errors_are_reported_without_memory(void **state)
+{
+    (void)state;
+    static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n  .frob;\n";
+    unsigned invalid = 0;
+    bool failed = true;
+    for (size_t number = 1; failed; number++) {
+        struct fth_ptx_module *module = NULL;
+        struct fth_error error = NO_ERROR;
+        fail_from(number, false);
+        const enum fth_status status =
+            fth_ptx_read_text("test.ptx", text, strlen(text), &module, &error);
+        failed = has_failed();
+        fail_from(0, false);
+        assert_null(module);
+        if (status == FTH_NO_MEMORY && failed)
+            continue;
+        assert_int_equal(status, FTH_INVALID);
+        assert_contains(error.cause, "line 4: expected a module directive");
+        if (error.excerpt[0] || !failed)
+            assert_string_equal(error.excerpt, "  .frob;\n  ^");
+        invalid++;
+    }
+    assert_true(invalid > 1);
+}
+
 /* Loads the module, allocates a buffer and runs the kernel. */
 static enum fth_status run_program(const struct fth_ptx_module *module, struct fth_error *error)
 {
@@ -130,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parsing_needs_every_allocation),
+        cmocka_unit_test(errors_are_reported_without_memory),
         cmocka_unit_test(running_needs_every_allocation),
     };
     return cmocka_run_group_tests_name("ptx_memory", tests, NULL, NULL);
