@@ -232,7 +232,7 @@ bool fth_ptx_select_memory(struct fth_ptx_inst *inst, const char *base)
     if (strcmp(base, "tex") == 0) {
         inst->run = run_tex;
         return inst->mode == 1 /* .1d */ && inst->vector == 4 && inst->type2 == T_S32 &&
-               inst->s[0] != NO_REGISTER && inst->s[1] != NO_REGISTER;
+               !inst->result_is_predicate && has_sources(inst, 2);
     }
     static const char *const no_ops[] = {"membar",  "fence",         "prefetch", "prefetchu",
                                          "discard", "applypriority", "nanosleep"};
@@ -243,7 +243,7 @@ bool fth_ptx_select_memory(struct fth_ptx_inst *inst, const char *base)
         }
     if (strcmp(base, "cp") == 0) { /* `mode` is set for commit_group, wait_group and wait_all */
         inst->run = inst->mode ? run_no_op : run_copy;
-        return inst->mode || (inst->s[0] != NO_REGISTER && inst->s[2] != NO_REGISTER);
+        return inst->mode || has_sources(inst, 3) || has_sources(inst, 4);
     }
     return false;
 }

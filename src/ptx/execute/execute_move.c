@@ -79,7 +79,8 @@ static bool select_mov(struct fth_ptx_inst *inst)
         /* The source is either a predicate register (inst->predicate; UINT32_MAX: none) or a
          * constant (a negative index other than NO_REGISTER). */
         bool constant = inst->s[0] != NO_REGISTER && inst->s[0] < 0;
-        return inst->result_is_predicate && (inst->predicate != UINT32_MAX) != constant;
+        return inst->result_is_predicate && (inst->predicate != UINT32_MAX) != constant &&
+               inst->s[constant ? 1 : 0] == NO_REGISTER;
     }
     if (inst->result_is_predicate || inst->flags)
         return false;
