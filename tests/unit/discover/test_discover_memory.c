@@ -334,10 +334,9 @@ static void check_run(run_function *run, const char *recording)
 static void no_failure_of_a_dissection_is_ignored(void **unused)
 {
     (void)unused;
-    static const char *const recordings[] = {"gt740m/dissect.zst",     "two-partitions/dissect.zst",
-                                             "many-pages/dissect.zst", "random-22/dissect.zst",
-                                             "v100/dissect.zst",       "gtx560ti/dissect.zst",
-                                             "random-7/dissect.zst"};
+    static const char *const recordings[] = {"gt740m/dissect.zst",    "two-partitions/dissect.zst",
+                                             "random-22/dissect.zst", "v100/dissect.zst",
+                                             "gtx560ti/dissect.zst",  "random-7/dissect.zst"};
     for (size_t i = 0; i < FTH_COUNT(recordings); i++)
         check_run(dissect, recordings[i]);
     assert_true(state.places > 500);
