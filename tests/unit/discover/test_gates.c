@@ -75,99 +75,100 @@ static struct fth_gpu *check(const struct value *values, const struct value *bet
 
 /* ---- latencies and sizes ---- */
 
+static const struct {
+    struct value inner, outer;
+    double good;        /* a figure of the inner element that is right */
+    const char *stages; /* that are run again */
+    const char *reason;
+} pairs[] = {
+    {{"l1", "latency_cycles", 250, {0}},
+     {"l2", "latency_cycles", 250, {0}},
+     249,
+     "L2 latency;data caches of an SM;",
+     "measured as 250 cycles, but l2, which must be slower, as 250"},
+    {{"texture", "latency_cycles", 251, {0}},
+     {"l2", "latency_cycles", 250, {0}},
+     249,
+     "L2 latency;data caches of an SM;",
+     "measured as 251 cycles, but l2, which must be slower, as 250"},
+    {{"readonly", "latency_cycles", 300, {0}},
+     {"l2", "latency_cycles", 250, {0}},
+     249,
+     "L2 latency;data caches of an SM;",
+     "measured as 300 cycles, but l2, which must be slower, as 250"},
+    {{"constant_l1", "latency_cycles", 80, {0}},
+     {"constant_l15", "latency_cycles", 80, {0}},
+     79,
+     "instruction caches;",
+     "measured as 80 cycles, but constant_l15, which must be slower, as 80"},
+    {{"constant_l15", "latency_cycles", 500, {0}},
+     {"memory", "latency_cycles", 500, {0}},
+     499,
+     "instruction caches;memory latency;",
+     "measured as 500 cycles, but memory, which must be slower, as 500"},
+    {{"shared", "latency_cycles", 250, {0}},
+     {"l2", "latency_cycles", 250, {0}},
+     249,
+     "L2 latency;shared memory;",
+     "measured as 250 cycles, but l2, which must be slower, as 250"},
+    {{"constant_l1", "size_bytes", 2049, {0}},
+     {"constant_l15", "size_bytes", 2048, {0}},
+     2048,
+     "instruction caches;",
+     "measured as 2049 bytes, but constant_l15, which cannot be smaller, has 2048"},
+    {{"instruction_l0", "size_bytes", 2049, {0}},
+     {"instruction_l1", "size_bytes", 2048, {0}},
+     2048,
+     "instruction caches;",
+     "measured as 2049 bytes, but instruction_l1, which cannot be smaller, has 2048"},
+    {{"instruction_l1", "size_bytes", 2049, {0}},
+     {"instruction_l15", "size_bytes", 2048, {0}},
+     2048,
+     "instruction caches;",
+     "measured as 2049 bytes, but instruction_l15, which cannot be smaller, has 2048"},
+    {{"l1", "size_bytes", 65537, {0}},
+     {"l2", "size_bytes", 65536, {0}},
+     65536,
+     "L2 latency;data caches of an SM;",
+     "measured as 65537 bytes, but l2, which cannot be smaller, has 65536"},
+    {{"l2", "size_bytes", 65537, {0}},
+     {"memory", "size_bytes", 65536, {0}},
+     65536,
+     "L2 latency;memory latency;",
+     "measured as 65537 bytes, but memory, which cannot be smaller, has 65536"},
+};
+
 /* Each pair is wrong from one figure on, and right below it. */
 static void pairs_are_in_order(void **unused)
 {
     (void)unused;
-    static const struct {
-        struct value inner, outer;
-        double good;        /* a figure of the inner element that is right */
-        const char *stages; /* that are run again */
-        const char *reason;
-    } rows[] = {
-        {{"l1", "latency_cycles", 250, {0}},
-         {"l2", "latency_cycles", 250, {0}},
-         249,
-         "L2 latency;data caches of an SM;",
-         "measured as 250 cycles, but l2, which must be slower, as 250"},
-        {{"texture", "latency_cycles", 251, {0}},
-         {"l2", "latency_cycles", 250, {0}},
-         249,
-         "L2 latency;data caches of an SM;",
-         "measured as 251 cycles, but l2, which must be slower, as 250"},
-        {{"readonly", "latency_cycles", 300, {0}},
-         {"l2", "latency_cycles", 250, {0}},
-         249,
-         "L2 latency;data caches of an SM;",
-         "measured as 300 cycles, but l2, which must be slower, as 250"},
-        {{"constant_l1", "latency_cycles", 80, {0}},
-         {"constant_l15", "latency_cycles", 80, {0}},
-         79,
-         "instruction caches;",
-         "measured as 80 cycles, but constant_l15, which must be slower, as 80"},
-        {{"constant_l15", "latency_cycles", 500, {0}},
-         {"memory", "latency_cycles", 500, {0}},
-         499,
-         "instruction caches;memory latency;",
-         "measured as 500 cycles, but memory, which must be slower, as 500"},
-        {{"shared", "latency_cycles", 250, {0}},
-         {"l2", "latency_cycles", 250, {0}},
-         249,
-         "L2 latency;shared memory;",
-         "measured as 250 cycles, but l2, which must be slower, as 250"},
-        {{"constant_l1", "size_bytes", 2049, {0}},
-         {"constant_l15", "size_bytes", 2048, {0}},
-         2048,
-         "instruction caches;",
-         "measured as 2049 bytes, but constant_l15, which cannot be smaller, has 2048"},
-        {{"instruction_l0", "size_bytes", 2049, {0}},
-         {"instruction_l1", "size_bytes", 2048, {0}},
-         2048,
-         "instruction caches;",
-         "measured as 2049 bytes, but instruction_l1, which cannot be smaller, has 2048"},
-        {{"instruction_l1", "size_bytes", 2049, {0}},
-         {"instruction_l15", "size_bytes", 2048, {0}},
-         2048,
-         "instruction caches;",
-         "measured as 2049 bytes, but instruction_l15, which cannot be smaller, has 2048"},
-        {{"l1", "size_bytes", 65537, {0}},
-         {"l2", "size_bytes", 65536, {0}},
-         65536,
-         "L2 latency;data caches of an SM;",
-         "measured as 65537 bytes, but l2, which cannot be smaller, has 65536"},
-        {{"l2", "size_bytes", 65537, {0}},
-         {"memory", "size_bytes", 65536, {0}},
-         65536,
-         "L2 latency;memory latency;",
-         "measured as 65537 bytes, but memory, which cannot be smaller, has 65536"},
-    };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct value values[MAX_VALUES] = {rows[i].inner, rows[i].outer};
-        const char *element = rows[i].inner.element, *attribute = rows[i].inner.attribute;
+    for (size_t i = 0; i < FTH_COUNT(pairs); i++) {
+        struct value values[MAX_VALUES] = {pairs[i].inner, pairs[i].outer};
+        const char *element = pairs[i].inner.element, *attribute = pairs[i].inner.attribute;
         char expected[400];
         struct fth_gpu *gpu = check(values, NULL, FTH_OK, NULL);
         snprintf(expected, sizeof expected, "%s.%s: %s; measuring again\n%s.%s: %s\n", element,
-                 attribute, rows[i].reason, element, attribute, rows[i].reason);
+                 attribute, pairs[i].reason, element, attribute, pairs[i].reason);
         assert_string_equal(state.messages, expected);
-        assert_string_equal(state.stages, rows[i].stages);
-        assert_string_equal(fth_gpu_unknown(gpu, element, attribute), rows[i].reason);
+        assert_string_equal(state.stages, pairs[i].stages);
+        assert_string_equal(fth_gpu_unknown(gpu, element, attribute), pairs[i].reason);
         assert_null(fth_gpu_attribute(gpu, element, attribute));
-        assert_non_null(fth_gpu_attribute(gpu, rows[i].outer.element, attribute));
+        assert_non_null(fth_gpu_attribute(gpu, pairs[i].outer.element, attribute));
         fth_gpu_destroy(gpu);
 
         /* The second measurement is right. */
-        struct value better = rows[i].inner;
-        better.number = rows[i].good;
+        struct value better = pairs[i].inner;
+        better.number = pairs[i].good;
         gpu = check(values, &better, FTH_OK, NULL);
         snprintf(expected, sizeof expected, "%s.%s: %s; measuring again\n", element, attribute,
-                 rows[i].reason);
+                 pairs[i].reason);
         assert_string_equal(state.messages, expected);
-        assert_string_equal(state.stages, rows[i].stages);
-        assert_true(fth_gpu_number(gpu, element, attribute, 0) == rows[i].good);
+        assert_string_equal(state.stages, pairs[i].stages);
+        assert_true(fth_gpu_number(gpu, element, attribute, 0) == pairs[i].good);
         fth_gpu_destroy(gpu);
 
         /* The first one is right. */
-        values[0].number = rows[i].good;
+        values[0].number = pairs[i].good;
         gpu = check(values, NULL, FTH_OK, NULL);
         assert_string_equal(state.messages, "");
         assert_string_equal(state.stages, "");

@@ -10,25 +10,20 @@
 /* ---- scripted probes ---- */
 
 static struct {
-    enum fth_status status; /* of every probe */
-
+    enum fth_status status;    /* of every probe */
     struct fth_l2_found l2[6]; /* results of the calls, in order */
     size_t l2_calls;
     size_t repeats[6]; /* plan->repeat of each call */
     struct fth_l2_plan l2_plan;
-
     double cold_cycles;
     uint64_t cold_stride, cold_count; /* arguments of fth_probe_cold_latency; 0: not called */
-
     double shared_cycles;
     uint64_t shared_bytes;
-
     double prefetched, agreement;
     struct fth_home_mask homes;
     enum fth_relation sides[4];
     struct fth_figure near, far;
     struct fth_l2_map_plan map_plan;
-
     char messages[512];
 } script;
 
@@ -581,11 +576,12 @@ static void thresholds_are_between_the_latencies(void **state)
     /* An L2 of one byte has a size; one without an attribute has none. */
     for (int known = 0; known < 2; known++) {
         struct fth_discovery discovery = make_map(1);
+        struct fth_error error = NO_ERROR;
         set_number(discovery.gpu, "l2", "size_bytes", 1);
         set_number(discovery.gpu, "l2", "far_latency_cycles", 2000);
         if (!known)
             fth_note_remove(discovery.gpu, "l2", "size_bytes");
-        assert_int_equal(fth_dissect_l2_map(&discovery, &(struct fth_error)FTH_NO_ERROR), FTH_OK);
+        assert_int_equal(fth_dissect_l2_map(&discovery, &error), FTH_OK);
         assert_unknown(discovery.gpu, "l2", "prefetched_part",
                        known ? rows[4].reason : "its size is not known");
         fth_gpu_destroy(discovery.gpu);
@@ -634,11 +630,11 @@ static void homes_are_written_or_have_a_reason(void **state)
         fth_gpu_destroy(discovery.gpu);
     }
     /* With one partition there are no homes. */
-    struct fth_discovery discovery = make_map(1);
-    assert_int_equal(fth_dissect_l2_map(&discovery, NULL), FTH_OK);
-    assert_null(fth_gpu_unknown(discovery.gpu, "l2", "home_mask"));
-    assert_null(fth_gpu_attribute(discovery.gpu, "l2", "partition_by_sm"));
-    fth_gpu_destroy(discovery.gpu);
+    struct fth_discovery one = make_map(1);
+    assert_int_equal(fth_dissect_l2_map(&one, NULL), FTH_OK);
+    assert_null(fth_gpu_unknown(one.gpu, "l2", "home_mask"));
+    assert_null(fth_gpu_attribute(one.gpu, "l2", "partition_by_sm"));
+    fth_gpu_destroy(one.gpu);
 }
 
 static void prefetching_and_order_are_judged(void **state)
