@@ -19,7 +19,7 @@
 /* ---- places that can fail ---- */
 
 enum {
-    STACK_FRAMES = 14,    /* that identify a place */
+    STACK_FRAMES = 8,     /* that identify a place */
     MAX_PLACES = 1 << 14, /* a power of two */
     EXIT_FAILED = 1       /* exit code of a child whose result is wrong */
 };
