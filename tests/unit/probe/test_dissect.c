@@ -191,6 +191,27 @@ static void strides_stay_in_one_set(void **state)
     assert_true(stride > 0);
     for (uint64_t i = 0; i < 9; i++)
         assert_int_equal(fth_mapping_set(&fold, 3 + i * stride), fth_mapping_set(&fold, 3));
+    /* Bits 0 and 1 of the line select the set. Only lines below 2^bits are used. */
+    struct fth_mapping linear = {.kind = FTH_MAPPING_LINEAR, .bits = 4};
+    fth_gf2_add(&linear.hash, 1);
+    fth_gf2_add(&linear.hash, 2);
+    static const struct {
+        unsigned bits;
+        uint64_t line, count, limit;
+        unsigned skip;
+        uint64_t stride;
+    } rows[] = {
+        {4, 0, 4, 4096, 0, 4},   {4, 3, 4, 4096, 0, 4}, {4, 0, 5, 4096, 0, 0},
+        {4, 0, 2, 4096, 1, 12},  {4, 0, 2, 4096, 2, 8}, {4, 0, 2, 4096, 3, 0},
+        {5, 0, 5, 4096, 0, 4},   {5, 0, 5, 16, 0, 0},   {5, 0, 4, 16, 0, 4},
+        {63, 0, 99, 4096, 0, 4}, {63, 0, 5, 17, 0, 4},  {63, 0, 5, 16, 0, 0},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        linear.bits = rows[i].bits;
+        assert_int_equal(
+            fth_mapping_stride(&linear, rows[i].line, rows[i].count, rows[i].limit, rows[i].skip),
+            rows[i].stride);
+    }
 }
 
 /* ---- replacement ---- */
