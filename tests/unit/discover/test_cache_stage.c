@@ -42,6 +42,35 @@ enum fth_status __wrap_fth_probe_policy(const struct fth_prober *prober,
                                         const struct fth_chain *one_set,
                                         struct fth_replacement *found, struct fth_error *error);
 
+enum fth_status __real_fth_note(struct fth_gpu *gpu, const struct fth_note *note,
+                                struct fth_error *error);
+enum fth_status __wrap_fth_note(struct fth_gpu *gpu, const struct fth_note *note,
+                                struct fth_error *error);
+enum fth_status __real_fth_note_unknown(struct fth_gpu *gpu, const char *element,
+                                        const char *attribute, const char *reason,
+                                        struct fth_error *error);
+enum fth_status __wrap_fth_note_unknown(struct fth_gpu *gpu, const char *element,
+                                        const char *attribute, const char *reason,
+                                        struct fth_error *error);
+
+static size_t notes, failing_note; /* calls so far; the one that fails, 0: none */
+
+enum fth_status __wrap_fth_note(struct fth_gpu *gpu, const struct fth_note *note,
+                                struct fth_error *error)
+{
+    return ++notes == failing_note ? fth_no_memory(error, "test", NULL)
+                                   : __real_fth_note(gpu, note, error);
+}
+
+enum fth_status __wrap_fth_note_unknown(struct fth_gpu *gpu, const char *element,
+                                        const char *attribute, const char *reason,
+                                        struct fth_error *error)
+{
+    return ++notes == failing_note
+               ? fth_no_memory(error, "test", NULL)
+               : __real_fth_note_unknown(gpu, element, attribute, reason, error);
+}
+
 static enum fth_status fail_with(enum fth_status status, const char *cause, struct fth_error *error)
 {
     return status == FTH_OK ? FTH_OK : fth_fail(error, status, "test", NULL, "%s", cause);
@@ -465,6 +494,47 @@ static void failures_are_returned_or_noted(void **state)
     }
 }
 
+/* If a figure or a reason cannot be written, the dissection fails. */
+static void failures_to_write_are_returned(void **state)
+{
+    (void)state;
+    enum { PLAIN, SET_WAYS, WEIGHTED, NO_POLICY, SMALLER, NOTHING, SCENARIOS };
+    double shares[] = {0.5, 0.5};
+    for (int scenario = 0; scenario < SCENARIOS; scenario++) {
+        bool failed = true;
+        for (size_t number = 1; failed; number++) {
+            struct fth_discovery discovery;
+            begin(&discovery);
+            script.sets_status[0] = scenario >= SMALLER ? FTH_INCONCLUSIVE : FTH_OK;
+            script.sets_status[1] = scenario == NOTHING ? FTH_INCONCLUSIVE : FTH_OK;
+            script.policy_status = scenario >= NO_POLICY ? FTH_INCONCLUSIVE : FTH_OK;
+            if (scenario == SET_WAYS) {
+                script.structure.ways = 0;
+                script.structure.index[0] = '\0';
+                script.set_ways[0] = 3;
+            }
+            if (scenario == WEIGHTED) {
+                script.policy.policy = "weighted";
+                script.policy.way_shares = shares;
+                script.policy.ways = 2;
+            }
+            set_number(&discovery, "l1", "size_bytes", 4096);
+            set_number(&discovery, "l1", "line_bytes", 128);
+            set_number(&discovery, "l1", "default_size_bytes", 1024);
+            struct fth_error error = NO_ERROR;
+            notes = 0;
+            failing_note = number;
+            const enum fth_status status = dissect(&discovery, "l1", FTH_PATH_CA, &error);
+            failed = notes >= number;
+            failing_note = 0;
+            assert_int_equal(status, failed ? FTH_NO_MEMORY : FTH_OK);
+            assert_int_equal(error.status, status);
+            assert_true(failed || number > 4);
+            fth_gpu_destroy(discovery.gpu);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -476,6 +546,7 @@ int main(void)
         cmocka_unit_test(smaller_carve_outs_show_the_sets),
         cmocka_unit_test(caches_that_cannot_be_overflowed_have_reasons),
         cmocka_unit_test(failures_are_returned_or_noted),
+        cmocka_unit_test(failures_to_write_are_returned),
     };
     return cmocka_run_group_tests_name("cache_stage", tests, NULL, NULL);
 }

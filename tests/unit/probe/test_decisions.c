@@ -70,6 +70,28 @@ static void distances_between_slow_hops_are_counted(void **state)
     assert_memory_equal(counts, expected, sizeof counts);
 }
 
+/* Every fourth hop is slow: all resamples of the two distances agree. With one other distance among
+ * three, some resamples do not. */
+static void a_period_has_a_confidence(void **state)
+{
+    (void)state;
+    uint32_t cycles[12] = {0};
+    struct fth_decision period;
+    cycles[0] = cycles[4] = cycles[8] = 9;
+    assert_int_equal(fth_decide_period(cycles, 12, 5, &period, NULL), FTH_OK);
+    assert_int_equal(period.value, 4);
+    assert_true(period.confidence == 200.0 / 201);
+    cycles[10] = 9;
+    assert_int_equal(fth_decide_period(cycles, 12, 5, &period, NULL), FTH_OK);
+    assert_int_equal(period.value, 4);
+    /* Two or three of three draws must be a 4: 20 of 27 on average. */
+    assert_true(period.confidence > 0.65 && period.confidence < 0.83);
+    cycles[4] = 0;
+    assert_int_equal(fth_decide_period(cycles, 12, 5, &period, NULL), FTH_OK);
+    assert_int_equal(period.value, 0);
+    assert_true(period.confidence == 0);
+}
+
 static void a_plateau_has_an_interval_and_a_confidence(void **state)
 {
     (void)state;
@@ -404,6 +426,7 @@ int main(void)
         cmocka_unit_test(even_counts_have_a_high_p_value),
         cmocka_unit_test(a_majority_is_more_than_half),
         cmocka_unit_test(distances_between_slow_hops_are_counted),
+        cmocka_unit_test(a_period_has_a_confidence),
         cmocka_unit_test(a_plateau_has_an_interval_and_a_confidence),
         cmocka_unit_test(lines_need_a_clear_fall),
         cmocka_unit_test(sectors_and_partitions_have_limits),
