@@ -60,6 +60,7 @@ class Descriptor:
 class Case:
     """One launch of one kernel.
 
+    group: folder of the case, which has at most ten
     arguments: names of buffers, numbers and Descriptors, in the order of the parameters that are not constexpr
     outputs: name of a buffer -> function of all tensors that returns the result computed by PyTorch, or None where there is none
     tolerance: of the comparison with PyTorch, relative to the largest value
@@ -67,6 +68,7 @@ class Case:
         does not have bit for bit
     """
     name: str
+    group: str
     kernel: object
     grid: tuple
     buffers: dict

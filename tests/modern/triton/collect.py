@@ -5,9 +5,9 @@ usage: collect.py OUTPUT.tar.gz [NAME...]    without NAME: all cases
 
 It needs Python 3.12, PyTorch 2.11, Triton 3.6 and a Hopper GPU. For each case the archive has, in the folder triton,
 
-    NAME.ptx            the PTX that Triton compiled, without debug sections and without folder names
-    NAME.json           the launch file
-    expected/NAME.OUT   the bytes of each output buffer after Triton's own launch
+    GROUP/NAME.ptx            the PTX that Triton compiled, without debug sections and without folder names
+    GROUP/NAME.json           the launch file
+    GROUP/expected/NAME.OUT   the bytes of each output buffer after Triton's own launch
 
 and log.txt, which says for each case whether it compiled, whether its results agree with PyTorch, and what the kernel is like.
 A case that fails does not stop the others; it is left out of the archive and its traceback is in the log. The exit code is 1 if
@@ -35,10 +35,9 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from cases import Descriptor
 
 MODULES = ["kernels_basic", "kernels_matmul", "kernels_attention"]
-TYPE_BYTES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "e4m3": 1, "e5m2": 1, "i32": 4, "i64": 8, "i8": 1, "u8": 1}
 PROCESSES = 8  # cases at the same time; most of the time they compile
 CASE_SECONDS = 150  # for a case, from its start to its results
-SWIZZLES = ["none", "32", "64", "128"]
+SWIZZLES = [0, 32, 64, 128]  # bytes, by the number that the driver gives them
 
 
 def strip(ptx):
@@ -83,16 +82,13 @@ def exact_f32(value):
 
 
 def tensor_map(case, descriptor, meta):
-    """Returns the argument of a launch file for a tensor map, with the dimensions in the order of cuTensorMapEncodeTiled."""
-    data = case.buffers[descriptor.buffer]
-    size = TYPE_BYTES[data.type]
-    strides = [descriptor.shape[-1] * size]
-    for extent in reversed(descriptor.shape[1:-1]):
-        strides.append(strides[-1] * extent)
+    """Returns the argument of a launch file for a tensor map. Its dimensions are in the order of cuTensorMapEncodeTiled, and the L2
+    promotion is the one that Triton uses."""
     box = list(meta["block_size"]) if meta else list(descriptor.block)
-    return {"tensor_map": descriptor.buffer, "type": "u8" if size == 1 else data.type, "sizes": list(reversed(descriptor.shape)),
-            "strides": strides[:len(descriptor.shape) - 1], "box": list(reversed(box)),
-            "swizzle": SWIZZLES[int(meta["swizzle"])] if meta else "none"}
+    kind = case.buffers[descriptor.buffer].type
+    return {"tensormap": descriptor.buffer, "type": "u8" if kind in ("e4m3", "e5m2", "i8") else kind,
+            "sizes": list(reversed(descriptor.shape)), "box": list(reversed(box)), "swizzle": SWIZZLES[int(meta["swizzle"])] if meta else 0,
+            "l2_promotion": 128}
 
 
 def argument_texts(case, kernel, signature, log):
@@ -142,7 +138,7 @@ def launch_file(case, ptx, log):
     buffers = {key: data.text() for key, data in case.buffers.items()}
     clusters = int(getattr(metadata, "num_ctas", 1))
     shape = list(getattr(metadata, "cluster_dims", None) or (clusters, 1, 1))
-    grid = [*case.grid, 1, 1][:3]
+    grid = [int(extent) for extent in [*case.grid, 1, 1][:3]]
     if clusters > 1:
         grid = [extent * factor for extent, factor in zip(grid, shape)]
     programs = grid[0] * grid[1] * grid[2]
@@ -168,8 +164,19 @@ def launch_file(case, ptx, log):
             entry["absolute"] = case.absolute
         expect.append(entry)
     log(f"  grid {grid}, block {block}, shared {metadata.shared}, {len(ptx)} bytes of PTX, arguments {texts}")
-    return {"schema": "fathom-launch/1", "about": f"{case.kernel.__name__} by Triton {triton.__version__}, {case.options}",
+    return {"schema": "fathom-launch/1", "about": f"compiled by Triton {triton.__version__} from {case.kernel.__name__}, {case.options or 'default options'}",
             "ptx": f"{case.name}.ptx", "buffers": buffers, "launches": [launch], "expect": expect}
+
+
+def json_text(value):
+    """Returns a launch file as text, with a line for each buffer, argument and expected result."""
+    launch_text = ",\n     ".join(json.dumps(argument) for argument in value["launches"][0]["args"])
+    head = json.dumps({key: part for key, part in value["launches"][0].items() if key != "args"})
+    lines = [f'  "{key}": {json.dumps(value[key])},' for key in ("schema", "about", "ptx")]
+    lines.append('  "buffers": {\n' + ",\n".join(f'    "{key}": "{text}"' for key, text in value["buffers"].items()) + "\n  },")
+    lines.append(f'  "launches": [\n    {head[:-1]},\n     "args": [{launch_text}]}}\n  ],')
+    lines.append('  "expect": [\n' + ",\n".join("    " + json.dumps(entry) for entry in value["expect"]) + "\n  ]")
+    return "{\n" + "\n".join(lines) + "\n}\n"
 
 
 def launch(case, tensors):
@@ -222,10 +229,10 @@ def collect(case, add, log):
     words = sorted(set(re.findall(r"^\s*(?:@!?%\w+\s+)?((?:wgmma|mma|ldmatrix|stmatrix|cp|mbarrier|tensormap|setmaxnreg|elect|fence|"
                                   r"barrier|bar|griddepcontrol|prmt|redux|shfl|atom|red)\.[\w.:]+)", ptx, re.M)))
     log("  " + " ".join(words))
-    add(f"{case.name}.ptx", ptx.encode())
-    add(f"{case.name}.json", (json.dumps(description, indent=1) + "\n").encode())
+    add(f"{case.group}/{case.name}.ptx", ptx.encode())
+    add(f"{case.group}/{case.name}.json", json_text(description).encode())
     for key in case.outputs:
-        add(f"expected/{case.name}.{key}", bytes_of(tensors[key]))
+        add(f"{case.group}/expected/{case.name}.{key}", bytes_of(tensors[key]))
 
 
 def bytes_of(tensor):

@@ -154,7 +154,7 @@ def _ds(t, scale, causal):
 def _forward_case(name, kind, heads, rows, width, blocks, causal, **options):
     scale = width ** -0.5
     shape = (heads, rows, width)
-    return Case(name, attention_forward, (rows // blocks[0], heads),
+    return Case(name, "attention", attention_forward, (rows // blocks[0], heads),
                 {"q": buffer(kind, shape, noise(0.37)), "k": buffer(kind, shape, noise(0.73)), "v": buffer(kind, shape, noise(0.11)),
                  "out": buffer(kind, shape), "lse": buffer("f32", (heads, rows))},
                 ["q", "k", "v", "out", "lse", rows, scale * LOG2E],
@@ -167,7 +167,7 @@ def _descriptor_case(name, specialise, **options):
     scale, heads, rows, width = 64 ** -0.5, 2, 128, 64
     shape = (heads, rows, width)
     flat = [heads * rows, width]
-    return Case(name, attention_descriptors, (rows // 64, heads),
+    return Case(name, "attention", attention_descriptors, (rows // 64, heads),
                 {"q": buffer("f16", shape, noise(0.37)), "k": buffer("f16", shape, noise(0.73)), "v": buffer("f16", shape, noise(0.11)),
                  "out": buffer("f16", shape)},
                 [Descriptor("q", flat, [64, width]), Descriptor("k", flat, [64, width]), Descriptor("v", flat, [64, width]),
@@ -187,11 +187,11 @@ def _backward_cases(causal):
     constants = {"D": width, "BLOCK_M": 64, "BLOCK_N": 64, "CAUSAL": causal}
     options = {"num_warps": 4, "num_stages": 2}
     return [
-        Case("attention_dk_dv" + suffix, attention_dk_dv, (rows // 64, heads),
+        Case("attention_dk_dv" + suffix, "attention", attention_dk_dv, (rows // 64, heads),
              {**inputs, "dk": buffer("f16", shape), "dv": buffer("f16", shape)}, [*names, "dk", "dv", rows, scale], constants,
              {"dv": lambda t: _probabilities(t, scale, causal).transpose(1, 2) @ t["do"].double(),
               "dk": lambda t: _ds(t, scale, causal).transpose(1, 2) @ t["q"].double() * scale}, options, relative=2e-3, absolute=1e-5),
-        Case("attention_dq" + suffix, attention_dq, (rows // 64, heads), {**inputs, "dq": buffer("f16", shape)},
+        Case("attention_dq" + suffix, "attention", attention_dq, (rows // 64, heads), {**inputs, "dq": buffer("f16", shape)},
              [*names, "dq", rows, scale], constants, {"dq": lambda t: _ds(t, scale, causal) @ t["k"].double() * scale}, options,
              relative=2e-3, absolute=1e-5),
     ]
@@ -204,7 +204,7 @@ def cases():
         _forward_case("attention_causal", "bf16", 1, 256, 64, (128, 64), True, num_warps=8, num_stages=3),
         _descriptor_case("attention_host", False, num_warps=4, num_stages=2),
         _descriptor_case("attention_specialised", True, num_warps=4, num_stages=2),
-        Case("attention_delta", attention_delta, (2,),
+        Case("attention_delta", "attention", attention_delta, (2,),
              {"out": buffer("f16", (128, 64), noise(0.37)), "do": buffer("f16", (128, 64), noise(0.73)), "delta": buffer("f32", (128,))},
              ["out", "do", "delta"], {"D": 64, "BLOCK_M": 64},
              {"delta": lambda t: (t["out"].float() * t["do"].float()).sum(1)}, tolerance=1e-4),

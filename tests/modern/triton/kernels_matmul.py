@@ -93,7 +93,7 @@ def matmul_persistent(a_desc, b_desc, c_desc, M, N, K, BLOCK_M: tl.constexpr, BL
 
 
 @triton.jit
-def matmul_specialised(a_desc, b_desc, c_desc, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+def matmul_specialised(a_desc, b_desc, c_ptr, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
     row = tl.program_id(0) * BLOCK_M
     column = tl.program_id(1) * BLOCK_N
     sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
@@ -101,7 +101,9 @@ def matmul_specialised(a_desc, b_desc, c_desc, K, BLOCK_M: tl.constexpr, BLOCK_N
         a = a_desc.load([row, k * BLOCK_K])
         b = b_desc.load([column, k * BLOCK_K])
         sums = tl.dot(a, b.T, sums)
-    c_desc.store([row, column], sums.to(c_desc.dtype))
+    rows = row + tl.arange(0, BLOCK_M)
+    columns = column + tl.arange(0, BLOCK_N)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], sums.to(c_ptr.dtype.element_ty))
 
 
 @triton.jit
@@ -157,7 +159,7 @@ def _product_transposed(t):
     return t["a"].double() @ t["b"].double().T
 
 
-def pointer_case(name, kind, shape, block, result="f32", precision="tf32", total=tl.float32, b_transposed=False, **rest):
+def pointer_case(name, group, kind, shape, block, result="f32", precision="tf32", total=tl.float32, b_transposed=False, **rest):
     """Returns a case of `matmul`. shape and block are (M, N, K)."""
     m, n, k = shape
     if b_transposed:
@@ -167,7 +169,7 @@ def pointer_case(name, kind, shape, block, result="f32", precision="tf32", total
     options = {"num_warps": rest.pop("num_warps", 4), "num_stages": rest.pop("num_stages", 3)}
     if "num_ctas" in rest:
         options["num_ctas"] = rest.pop("num_ctas")
-    return Case(name, matmul, (-(-m // block[0]), -(-n // block[1])),
+    return Case(name, group, matmul, (-(-m // block[0]), -(-n // block[1])),
                 {"a": buffer(kind, (m, k), noise(0.37)), "b": buffer(kind, b_shape, noise(0.73)), "c": buffer(result, (m, n))},
                 ["a", "b", "c", m, n, k, k, 1, *strides, n, 1],
                 {"BLOCK_M": block[0], "BLOCK_N": block[1], "BLOCK_K": block[2], "PRECISION": precision, "SUM": total},
@@ -177,7 +179,7 @@ def pointer_case(name, kind, shape, block, result="f32", precision="tf32", total
 def device_case(name, kind, shape, block, result, b_transposed, **options):
     """Returns a case of `matmul_device_descriptors`."""
     m, n, k = shape
-    return Case(name, matmul_device_descriptors, (m // block[0], n // block[1]),
+    return Case(name, "descriptors", matmul_device_descriptors, (m // block[0], n // block[1]),
                 {"a": buffer(kind, (m, k), noise(0.37)), "b": buffer(kind, (n, k) if b_transposed else (k, n), noise(0.73)),
                  "c": buffer(result, (m, n))},
                 ["a", "b", "c", m, n, k],
@@ -185,14 +187,22 @@ def device_case(name, kind, shape, block, result, b_transposed, **options):
                 {"c": _product_transposed if b_transposed else _product}, options)
 
 
-def host_case(name, kernel, kind, shape, block, result, constants, arguments, grid, **options):
+def host_case(name, group, kernel, kind, shape, block, result, constants, arguments, grid, **options):
     """Returns a case of a kernel with descriptors of the host for a, b (transposed) and c."""
     m, n, k = shape
-    return Case(name, kernel, grid,
+    return Case(name, group, kernel, grid,
                 {"a": buffer(kind, (m, k), noise(0.37)), "b": buffer(kind, (n, k), noise(0.73)), "c": buffer(result, (m, n))},
                 [Descriptor("a", [m, k], [block[0], block[2]]), Descriptor("b", [n, k], [block[1], block[2]]),
                  Descriptor("c", [m, n], [block[0], block[1]]), *arguments],
                 {"BLOCK_M": block[0], "BLOCK_N": block[1], "BLOCK_K": block[2], **constants}, {"c": _product_transposed}, options)
+
+
+def _specialised_case(name, kind, shape, block, **options):
+    m, n, k = shape
+    return Case(name, "persistent", matmul_specialised, (m // block[0], n // block[1]),
+                {"a": buffer(kind, (m, k), noise(0.37)), "b": buffer(kind, (n, k), noise(0.73)), "c": buffer("f16", (m, n))},
+                [Descriptor("a", [m, k], [block[0], block[2]]), Descriptor("b", [n, k], [block[1], block[2]]), "c", n, k],
+                {"BLOCK_M": block[0], "BLOCK_N": block[1], "BLOCK_K": block[2]}, {"c": _product_transposed}, options)
 
 
 def _grouped_reference(t):
@@ -211,7 +221,7 @@ def _convolution_reference(t):
 
 def _grouped_case():
     # Group g has 48 (g + 1) rows: 48, 96, 144. Its part of a starts at row 48 g (g + 1) / 2.
-    return Case("matmul_grouped", matmul_grouped, (4,),
+    return Case("matmul_grouped", "products", matmul_grouped, (4,),
                 {"a": buffer("f16", (288, 64), noise(0.37)), "b": buffer("f16", (3, 64, 128), noise(0.73)), "c": buffer("f16", (288, 128)),
                  "m": buffer("i32", (3,), "48*(i+1)"), "a_start": buffer("i32", (3,), "24*i*(i+1)*64"),
                  "c_start": buffer("i32", (3,), "24*i*(i+1)*128")},
@@ -223,29 +233,29 @@ def _grouped_case():
 def _pointer_cases():
     f32 = tl.float32
     return [
-        pointer_case("matmul_f16", "f16", (256, 128, 128), (128, 128, 64), "f16", num_warps=8),
-        pointer_case("matmul_f16_edges", "f16", (100, 72, 80), (64, 64, 32), "f32"),
-        pointer_case("matmul_f16_sums", "f16", (64, 128, 64), (64, 64, 32), "f16", total=tl.float16),
-        pointer_case("matmul_bf16", "bf16", (128, 256, 128), (128, 128, 64), "bf16"),
-        pointer_case("matmul_bf16_transposed", "bf16", (128, 128, 96), (64, 128, 32), "f32", b_transposed=True),
-        pointer_case("matmul_tf32", "f32", (128, 128, 64), (64, 64, 32), "f32", b_transposed=True),
-        pointer_case("matmul_tf32_registers", "f32", (128, 64, 64), (64, 64, 32), "f32"),
-        pointer_case("matmul_tf32x3", "f32", (64, 64, 64), (64, 64, 32), "f32", precision="tf32x3", tolerance=1e-4),
-        pointer_case("matmul_ieee", "f32", (64, 64, 32), (32, 32, 32), "f32", precision="ieee", tolerance=1e-5),
-        pointer_case("matmul_f64", "f64", (32, 32, 32), (32, 32, 16), "f64", total=tl.float64, tolerance=1e-12),
-        pointer_case("matmul_e4m3", "e4m3", (128, 128, 128), (64, 128, 64), "f32", b_transposed=True),
-        pointer_case("matmul_e5m2", "e5m2", (64, 128, 128), (64, 64, 64), "f16", b_transposed=True),
-        pointer_case("matmul_small_f16", "f16", (64, 64, 64), (16, 32, 32), "f32", num_warps=2, total=f32),
-        pointer_case("matmul_small_bf16", "bf16", (64, 64, 64), (32, 32, 32), "bf16", num_warps=4),
-        pointer_case("matmul_small_tf32", "f32", (64, 64, 64), (32, 32, 32), "f32", num_warps=4),
-        pointer_case("matmul_clusters", "f16", (256, 128, 64), (128, 128, 32), "f16", num_warps=4, num_ctas=2),
-        Case("matmul_integers", matmul_integers, (2, 2),
-             {"a": buffer("i8", (128, 128), "(i*7919)%255-127"), "b": buffer("i8", (128, 128), "(i*104729)%255-127"),
-              "c": buffer("i32", (128, 128))},
+        pointer_case("matmul_f16", "matmul", "f16", (128, 128, 128), (128, 64, 64), "f16", num_warps=8),
+        pointer_case("matmul_f16_edges", "matmul", "f16", (100, 72, 80), (64, 64, 32), "f32"),
+        pointer_case("matmul_f16_sums", "matmul", "f16", (64, 128, 64), (64, 64, 32), "f16", total=tl.float16),
+        pointer_case("matmul_bf16", "matmul", "bf16", (128, 128, 128), (64, 128, 64), "bf16"),
+        pointer_case("matmul_bf16_transposed", "matmul", "bf16", (64, 128, 96), (64, 64, 32), "f32", b_transposed=True),
+        pointer_case("matmul_tf32", "matmul", "f32", (128, 64, 64), (64, 64, 32), "f32", b_transposed=True),
+        pointer_case("matmul_tf32_registers", "matmul", "f32", (64, 64, 64), (64, 64, 32), "f32"),
+        pointer_case("matmul_tf32x3", "matmul", "f32", (64, 64, 64), (64, 64, 32), "f32", precision="tf32x3", tolerance=1e-4),
+        pointer_case("matmul_ieee", "matmul", "f32", (64, 64, 32), (32, 32, 32), "f32", precision="ieee", tolerance=1e-5),
+        pointer_case("matmul_f64", "products", "f64", (32, 32, 32), (32, 32, 16), "f64", total=tl.float64, tolerance=1e-12),
+        pointer_case("matmul_e4m3", "products", "e4m3", (64, 128, 128), (64, 64, 64), "f32", b_transposed=True),
+        pointer_case("matmul_e5m2", "products", "e5m2", (64, 128, 128), (64, 64, 64), "f16", b_transposed=True),
+        pointer_case("matmul_small_f16", "products", "f16", (64, 64, 64), (16, 32, 32), "f32", num_warps=2, total=f32),
+        pointer_case("matmul_small_bf16", "products", "bf16", (64, 64, 64), (32, 32, 32), "bf16", num_warps=4),
+        pointer_case("matmul_small_tf32", "products", "f32", (64, 64, 64), (32, 32, 32), "f32", num_warps=4),
+        pointer_case("matmul_clusters", "products", "f16", (128, 128, 64), (64, 128, 32), "f16", num_warps=4, num_ctas=2),
+        Case("matmul_integers", "products", matmul_integers, (1, 2),
+             {"a": buffer("i8", (64, 128), "(i*7919)%255-127"), "b": buffer("i8", (128, 128), "(i*104729)%255-127"),
+              "c": buffer("i32", (64, 128))},
              ["a", "b", "c", 128, 128], {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64},
              {"c": lambda t: (t["a"].double() @ t["b"].double().T).int()}, tolerance=0),
         _grouped_case(),
-        Case("convolution", convolution, (4,),
+        Case("convolution", "products", convolution, (4,),
              {"x": buffer("f16", (14, 18, 32), noise(0.37)), "w": buffer("f16", (9 * 32, 64), noise(0.73)),
               "out": buffer("f16", (14 * 18, 64))},
              ["x", "w", "out"], {"HEIGHT": 14, "WIDTH": 18, "CHANNELS": 32, "FILTERS": 64, "BLOCK": 64},
@@ -254,33 +264,33 @@ def _pointer_cases():
 
 
 def _descriptor_cases():
-    shape, block = (256, 128, 128), (128, 128, 64)
+    shape, block = (128, 128, 128), (128, 64, 64)
     persistent = {"PROGRAMS": 2, "SPECIALISE": False, "FLATTEN": False}
     special = {"PROGRAMS": 2, "SPECIALISE": True, "FLATTEN": False}
-    small, small_block = (256, 256, 128), (64, 128, 64)
+    small, small_block = (128, 192, 128), (64, 64, 64)
     return [
         device_case("device_f16", "f16", shape, block, "f16", False, num_warps=8, num_stages=3),
-        device_case("device_bf16", "bf16", (128, 128, 128), (64, 64, 32), "f32", True, num_warps=4, num_stages=3),
+        device_case("device_bf16", "bf16", (128, 64, 128), (64, 64, 32), "f32", True, num_warps=4, num_stages=3),
         device_case("device_e4m3", "e4m3", (128, 128, 256), (64, 128, 128), "f16", True, num_warps=4, num_stages=3),
         device_case("device_tf32", "f32", (128, 64, 64), (64, 64, 32), "f32", True, num_warps=4, num_stages=2),
-        host_case("host_f16", matmul_host_descriptors, "f16", shape, block, "f16", {}, [128], (2, 1), num_warps=4, num_stages=3),
-        host_case("host_bf16", matmul_host_descriptors, "bf16", (128, 128, 96), (64, 64, 32), "bf16", {}, [96], (2, 2), num_warps=4,
+        host_case("host_f16", "descriptors", matmul_host_descriptors, "f16", shape, block, "f16", {}, [128], (1, 2), num_warps=4, num_stages=3),
+        host_case("host_bf16", "descriptors", matmul_host_descriptors, "bf16", (128, 128, 96), (64, 64, 32), "bf16", {}, [96], (2, 2), num_warps=4,
                   num_stages=3),
-        host_case("host_tf32", matmul_host_descriptors, "f32", (128, 64, 64), (64, 64, 32), "f32", {}, [64], (2, 1), num_warps=4,
+        host_case("host_tf32", "descriptors", matmul_host_descriptors, "f32", (128, 64, 64), (64, 64, 32), "f32", {}, [64], (2, 1), num_warps=4,
                   num_stages=2),
-        host_case("host_e4m3", matmul_host_descriptors, "e4m3", (128, 128, 256), (64, 128, 128), "f16", {}, [256], (2, 1), num_warps=4,
+        host_case("host_e4m3", "descriptors", matmul_host_descriptors, "e4m3", (128, 128, 256), (64, 128, 128), "f16", {}, [256], (2, 1), num_warps=4,
                   num_stages=3),
-        host_case("host_edges", matmul_host_descriptors, "f16", (120, 104, 88), (64, 64, 64), "f16", {}, [88], (2, 2), num_warps=4,
+        host_case("host_edges", "descriptors", matmul_host_descriptors, "f16", (120, 104, 88), (64, 64, 64), "f16", {}, [88], (2, 2), num_warps=4,
                   num_stages=2),
-        host_case("persistent_f16", matmul_persistent, "f16", small, small_block, "f16", persistent, [256, 256, 128], (2,), num_warps=4,
+        host_case("persistent_f16", "persistent", matmul_persistent, "f16", small, small_block, "f16", persistent, [128, 192, 128], (2,), num_warps=4,
                   num_stages=3),
-        host_case("persistent_specialised", matmul_persistent, "f16", small, small_block, "f16", special, [256, 256, 128], (2,),
+        host_case("persistent_specialised", "persistent", matmul_persistent, "f16", small, small_block, "f16", special, [128, 192, 128], (2,),
                   num_warps=4, num_stages=3),
-        host_case("persistent_flattened", matmul_persistent, "f16", small, small_block, "f16", {**persistent, "FLATTEN": True},
-                  [256, 256, 128], (2,), num_warps=4, num_stages=3),
-        host_case("specialised_f16", matmul_specialised, "f16", shape, block, "f16", {}, [128], (2, 1), num_warps=4, num_stages=3),
-        host_case("specialised_e4m3", matmul_specialised, "e4m3", (128, 128, 256), (128, 128, 128), "f16", {}, [256], (1, 1),
-                  num_warps=4, num_stages=2),
+        host_case("persistent_flattened", "persistent", matmul_persistent, "f16", small, small_block, "f16", {**persistent, "FLATTEN": True},
+                  [128, 192, 128], (2,), num_warps=4, num_stages=3),
+        _specialised_case("specialised_f16", "f16", (128, 64, 128), (64, 64, 64), num_warps=4, num_stages=3),
+        _specialised_case("specialised_halves", "f16", (128, 64, 128), (128, 64, 64), num_warps=4, num_stages=2),
+        _specialised_case("specialised_e4m3", "e4m3", (64, 128, 256), (64, 128, 128), num_warps=4, num_stages=2),
     ]
 
 
