@@ -45,7 +45,7 @@ def buffer(kind, shape, contents=""):
 
 def noise(step):
     """Returns an expression whose values look random, between -1 and 1. Each step gives another sequence."""
-    return f"floor(sin(i*{step})*4194304)/4194304"
+    return f"floor(sin(i*i*{step})*4194304)/4194304"
 
 
 @dataclasses.dataclass

@@ -157,7 +157,7 @@ def launch_file(case, ptx, log):
         launch["cluster"] = shape
     expect = []
     for key in case.outputs:
-        entry = {"buffer": key, "file": f"expected/{case.name}.{key}"}
+        entry = {"buffer": key, "file": f"expected/{case.name}.{key}.zst"}
         if case.relative:
             entry["relative"] = case.relative
         if case.absolute:

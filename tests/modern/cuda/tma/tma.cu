@@ -17,7 +17,8 @@ __device__ static void wait(uint64_t *barrier, unsigned parity)
                  : "memory");
 }
 
-extern __shared__ __align__(1024) char tile[];
+/* The largest box has 2048 bytes. */
+static __shared__ __align__(1024) char tile[2048];
 
 __device__ static void prepare(uint64_t *barrier, unsigned bytes)
 {
