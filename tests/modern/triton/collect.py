@@ -87,8 +87,8 @@ def tensor_map(case, descriptor, meta):
     box = list(meta["block_size"]) if meta else list(descriptor.block)
     kind = case.buffers[descriptor.buffer].type
     return {"tensormap": descriptor.buffer, "type": "u8" if kind in ("e4m3", "e5m2", "i8") else kind,
-            "sizes": list(reversed(descriptor.shape)), "box": list(reversed(box)), "swizzle": SWIZZLES[int(meta["swizzle"])] if meta else 0,
-            "l2_promotion": 128}
+            "sizes": list(reversed(descriptor.shape)), "box": list(reversed(box)),
+            "swizzle": SWIZZLES[int(meta["swizzle"])] if meta else 0, "l2_promotion": 128}
 
 
 def argument_texts(case, kernel, signature, log):
@@ -152,9 +152,9 @@ def launch_file(case, ptx, log):
         raise ValueError(f"{len(texts)} arguments {texts} for {len(parameters)} parameters of {name}: signature {signature}")
     check_parameters(["x" if text == "null" else text for text in texts], parameters)
     block = threads or 32 * int(metadata.num_warps)
-    launch = {"kernel": name, "grid": grid, "block": block, "shared": int(metadata.shared), "args": texts}
+    entry_launch = {"kernel": name, "grid": grid, "block": block, "shared": int(metadata.shared), "args": texts}
     if clusters > 1:
-        launch["cluster"] = shape
+        entry_launch["cluster"] = shape
     expect = []
     for key in case.outputs:
         entry = {"buffer": key, "file": f"expected/{case.name}.{key}.zst"}
@@ -164,8 +164,9 @@ def launch_file(case, ptx, log):
             entry["absolute"] = case.absolute
         expect.append(entry)
     log(f"  grid {grid}, block {block}, shared {metadata.shared}, {len(ptx)} bytes of PTX, arguments {texts}")
-    return {"schema": "fathom-launch/1", "about": f"compiled by Triton {triton.__version__} from {case.kernel.__name__}, {case.options or 'default options'}",
-            "ptx": f"{case.name}.ptx", "buffers": buffers, "launches": [launch], "expect": expect}
+    about = f"compiled by Triton {triton.__version__} from {case.kernel.__name__}, {case.options or 'default options'}"
+    return {"schema": "fathom-launch/1", "about": about, "ptx": f"{case.name}.ptx", "buffers": buffers, "launches": [entry_launch],
+            "expect": expect}
 
 
 def json_text(value):

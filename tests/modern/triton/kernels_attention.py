@@ -15,8 +15,8 @@ LOG2E = 1.4426950408889634
 
 
 @triton.jit
-def attention_forward(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, rows, scale, D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                      CAUSAL: tl.constexpr):
+def attention_forward(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, rows, scale, D: tl.constexpr, BLOCK_M: tl.constexpr,
+                      BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr):
     start = tl.program_id(0) * BLOCK_M
     base = tl.program_id(1) * rows * D
     m_offsets = start + tl.arange(0, BLOCK_M)
@@ -45,8 +45,8 @@ def attention_forward(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, rows, scale, D: tl.
 
 
 @triton.jit
-def attention_descriptors(q_desc, k_desc, v_desc, out_desc, rows, scale, D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                          SPECIALISE: tl.constexpr):
+def attention_descriptors(q_desc, k_desc, v_desc, out_desc, rows, scale, D: tl.constexpr, BLOCK_M: tl.constexpr,
+                          BLOCK_N: tl.constexpr, SPECIALISE: tl.constexpr):
     start = tl.program_id(1) * rows + tl.program_id(0) * BLOCK_M
     q = q_desc.load([start, 0])
     highest = tl.full([BLOCK_M], -1e30, dtype=tl.float32)
@@ -155,8 +155,8 @@ def _forward_case(name, kind, heads, rows, width, blocks, causal, **options):
     scale = width ** -0.5
     shape = (heads, rows, width)
     return Case(name, "attention", attention_forward, (rows // blocks[0], heads),
-                {"q": buffer(kind, shape, noise(0.37)), "k": buffer(kind, shape, noise(0.73)), "v": buffer(kind, shape, noise(0.11)),
-                 "out": buffer(kind, shape), "lse": buffer("f32", (heads, rows))},
+                {"q": buffer(kind, shape, noise(0.37)), "k": buffer(kind, shape, noise(0.73)),
+                 "v": buffer(kind, shape, noise(0.11)), "out": buffer(kind, shape), "lse": buffer("f32", (heads, rows))},
                 ["q", "k", "v", "out", "lse", rows, scale * LOG2E],
                 {"D": width, "BLOCK_M": blocks[0], "BLOCK_N": blocks[1], "CAUSAL": causal},
                 {"out": lambda t: _forward(t, scale, causal), "lse": None}, options, relative=1e-3 if kind == "f16" else 8e-3,
@@ -168,8 +168,8 @@ def _descriptor_case(name, specialise, **options):
     shape = (heads, rows, width)
     flat = [heads * rows, width]
     return Case(name, "attention", attention_descriptors, (rows // 64, heads),
-                {"q": buffer("f16", shape, noise(0.37)), "k": buffer("f16", shape, noise(0.73)), "v": buffer("f16", shape, noise(0.11)),
-                 "out": buffer("f16", shape)},
+                {"q": buffer("f16", shape, noise(0.37)), "k": buffer("f16", shape, noise(0.73)),
+                 "v": buffer("f16", shape, noise(0.11)), "out": buffer("f16", shape)},
                 [Descriptor("q", flat, [64, width]), Descriptor("k", flat, [64, width]), Descriptor("v", flat, [64, width]),
                  Descriptor("out", flat, [64, width]), rows, scale * LOG2E],
                 {"D": width, "BLOCK_M": 64, "BLOCK_N": 64, "SPECIALISE": specialise}, {"out": lambda t: _forward(t, scale)}, options,
@@ -180,8 +180,8 @@ def _backward_cases(causal):
     scale, heads, rows, width = 64 ** -0.5, 2, 128, 64
     shape = (heads, rows, width)
     suffix = "_causal" if causal else ""
-    inputs = {"q": buffer("f16", shape, noise(0.37)), "k": buffer("f16", shape, noise(0.73)), "v": buffer("f16", shape, noise(0.11)),
-              "do": buffer("f16", shape, noise(0.19)), "lse": buffer("f32", (heads, rows), "7+" + noise(0.23)),
+    inputs = {"q": buffer("f16", shape, noise(0.37)), "k": buffer("f16", shape, noise(0.73)),
+              "v": buffer("f16", shape, noise(0.11)), "do": buffer("f16", shape, noise(0.19)), "lse": buffer("f32", (heads, rows), "7+" + noise(0.23)),
               "delta": buffer("f32", (heads, rows), noise(0.29))}
     names = ["q", "k", "v", "do", "lse", "delta"]
     constants = {"D": width, "BLOCK_M": 64, "BLOCK_N": 64, "CAUSAL": causal}
@@ -205,7 +205,8 @@ def cases():
         _descriptor_case("attention_host", False, num_warps=4, num_stages=2),
         _descriptor_case("attention_specialised", True, num_warps=4, num_stages=2),
         Case("attention_delta", "attention", attention_delta, (2,),
-             {"out": buffer("f16", (128, 64), noise(0.37)), "do": buffer("f16", (128, 64), noise(0.73)), "delta": buffer("f32", (128,))},
+             {"out": buffer("f16", (128, 64), noise(0.37)), "do": buffer("f16", (128, 64), noise(0.73)),
+              "delta": buffer("f32", (128,))},
              ["out", "do", "delta"], {"D": 64, "BLOCK_M": 64},
              {"delta": lambda t: (t["out"].float() * t["do"].float()).sum(1)}, tolerance=1e-4),
         *_backward_cases(False),

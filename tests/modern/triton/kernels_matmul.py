@@ -222,7 +222,8 @@ def _convolution_reference(t):
 def _grouped_case():
     # Group g has 48 (g + 1) rows: 48, 96, 144. Its part of a starts at row 48 g (g + 1) / 2.
     return Case("matmul_grouped", "products", matmul_grouped, (4,),
-                {"a": buffer("f16", (288, 64), noise(0.37)), "b": buffer("f16", (3, 64, 128), noise(0.73)), "c": buffer("f16", (288, 128)),
+                {"a": buffer("f16", (288, 64), noise(0.37)), "b": buffer("f16", (3, 64, 128), noise(0.73)),
+                 "c": buffer("f16", (288, 128)),
                  "m": buffer("i32", (3,), "48*(i+1)"), "a_start": buffer("i32", (3,), "24*i*(i+1)*64"),
                  "c_start": buffer("i32", (3,), "24*i*(i+1)*128")},
                 ["a", "b", "c", "m", "a_start", "c_start", 3],
@@ -263,31 +264,32 @@ def _pointer_cases():
     ]
 
 
+def _host_case(name, kind, shape, block, result, num_stages):
+    grid = (-(-shape[0] // block[0]), -(-shape[1] // block[1]))
+    return host_case(name, "descriptors", matmul_host_descriptors, kind, shape, block, result, {}, [shape[2]], grid, num_warps=4,
+                     num_stages=num_stages)
+
+
+def _persistent_case(name, **constants):
+    shape, block = (128, 192, 128), (64, 64, 64)
+    return host_case(name, "persistent", matmul_persistent, "f16", shape, block, "f16",
+                     {"PROGRAMS": 2, "SPECIALISE": False, "FLATTEN": False, **constants}, list(shape), (2,), num_warps=4, num_stages=3)
+
+
 def _descriptor_cases():
-    shape, block = (128, 128, 128), (128, 64, 64)
-    persistent = {"PROGRAMS": 2, "SPECIALISE": False, "FLATTEN": False}
-    special = {"PROGRAMS": 2, "SPECIALISE": True, "FLATTEN": False}
-    small, small_block = (128, 192, 128), (64, 64, 64)
     return [
-        device_case("device_f16", "f16", shape, block, "f16", False, num_warps=8, num_stages=3),
+        device_case("device_f16", "f16", (128, 128, 128), (128, 64, 64), "f16", False, num_warps=8, num_stages=3),
         device_case("device_bf16", "bf16", (128, 64, 128), (64, 64, 32), "f32", True, num_warps=4, num_stages=3),
         device_case("device_e4m3", "e4m3", (128, 128, 256), (64, 128, 128), "f16", True, num_warps=4, num_stages=3),
         device_case("device_tf32", "f32", (128, 64, 64), (64, 64, 32), "f32", True, num_warps=4, num_stages=2),
-        host_case("host_f16", "descriptors", matmul_host_descriptors, "f16", shape, block, "f16", {}, [128], (1, 2), num_warps=4, num_stages=3),
-        host_case("host_bf16", "descriptors", matmul_host_descriptors, "bf16", (128, 128, 96), (64, 64, 32), "bf16", {}, [96], (2, 2), num_warps=4,
-                  num_stages=3),
-        host_case("host_tf32", "descriptors", matmul_host_descriptors, "f32", (128, 64, 64), (64, 64, 32), "f32", {}, [64], (2, 1), num_warps=4,
-                  num_stages=2),
-        host_case("host_e4m3", "descriptors", matmul_host_descriptors, "e4m3", (128, 128, 256), (64, 128, 128), "f16", {}, [256], (2, 1), num_warps=4,
-                  num_stages=3),
-        host_case("host_edges", "descriptors", matmul_host_descriptors, "f16", (120, 104, 88), (64, 64, 64), "f16", {}, [88], (2, 2), num_warps=4,
-                  num_stages=2),
-        host_case("persistent_f16", "persistent", matmul_persistent, "f16", small, small_block, "f16", persistent, [128, 192, 128], (2,), num_warps=4,
-                  num_stages=3),
-        host_case("persistent_specialised", "persistent", matmul_persistent, "f16", small, small_block, "f16", special, [128, 192, 128], (2,),
-                  num_warps=4, num_stages=3),
-        host_case("persistent_flattened", "persistent", matmul_persistent, "f16", small, small_block, "f16", {**persistent, "FLATTEN": True},
-                  [128, 192, 128], (2,), num_warps=4, num_stages=3),
+        _host_case("host_f16", "f16", (128, 128, 128), (128, 64, 64), "f16", 3),
+        _host_case("host_bf16", "bf16", (128, 128, 96), (64, 64, 32), "bf16", 3),
+        _host_case("host_tf32", "f32", (128, 64, 64), (64, 64, 32), "f32", 2),
+        _host_case("host_e4m3", "e4m3", (128, 128, 256), (64, 128, 128), "f16", 3),
+        _host_case("host_edges", "f16", (120, 104, 88), (64, 64, 64), "f16", 2),
+        _persistent_case("persistent_f16"),
+        _persistent_case("persistent_specialised", SPECIALISE=True),
+        _persistent_case("persistent_flattened", FLATTEN=True),
         _specialised_case("specialised_f16", "f16", (128, 64, 128), (64, 64, 64), num_warps=4, num_stages=3),
         _specialised_case("specialised_halves", "f16", (128, 64, 128), (128, 64, 64), num_warps=4, num_stages=2),
         _specialised_case("specialised_e4m3", "e4m3", (64, 128, 256), (64, 128, 128), num_warps=4, num_stages=2),
