@@ -66,6 +66,7 @@ class Case:
     tolerance: of the comparison with PyTorch, relative to the largest value
     relative, absolute: tolerances of the launch file, for kernels with approximate instructions whose results the PTX engine
         does not have bit for bit
+    arch: compute capability for which Triton compiles, such as 80; 0: that of the GPU. Code for another one is not launched here.
     """
     name: str
     group: str
@@ -79,4 +80,4 @@ class Case:
     tolerance: float = 1e-2
     relative: float = 0
     absolute: float = 0
-    about: str = ""
+    arch: int = 0

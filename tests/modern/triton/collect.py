@@ -7,7 +7,7 @@ It needs Python 3.12, PyTorch 2.11, Triton 3.6 and a Hopper GPU. For each case t
 
     GROUP/NAME.ptx            the PTX that Triton compiled, without debug sections and without folder names
     GROUP/NAME.json           the launch file
-    GROUP/expected/NAME.OUT   the bytes of each output buffer after Triton's own launch
+    GROUP/expected/NAME.OUT   the bytes of each output buffer after Triton's own launch, if the case is compiled for this GPU
 
 and log.txt, which says for each case whether it compiled, whether its results agree with PyTorch, and what the kernel is like.
 A case that fails does not stop the others; it is left out of the archive and its traceback is in the log. The exit code is 1 if
@@ -34,7 +34,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from cases import Descriptor
 
-MODULES = ["kernels_basic", "kernels_matmul", "kernels_attention"]
+MODULES = ["kernels_basic", "kernels_matmul", "kernels_attention", "older"]
 PROCESSES = 8  # cases at the same time; most of the time they compile
 CASE_SECONDS = 150  # for a case, from its start to its results
 SWIZZLES = [0, 32, 64, 128]  # bytes, by the number that the driver gives them
@@ -165,6 +165,7 @@ def launch_file(case, ptx, log):
         expect.append(entry)
     log(f"  grid {grid}, block {block}, shared {metadata.shared}, {len(ptx)} bytes of PTX, arguments {texts}")
     about = f"compiled by Triton {triton.__version__} from {case.kernel.__name__}, {case.options or 'default options'}"
+    about += f", for sm_{case.arch}" if case.arch else ""
     return {"schema": "fathom-launch/1", "about": about, "ptx": f"{case.name}.ptx", "buffers": buffers, "launches": [entry_launch],
             "expect": expect}
 
@@ -181,7 +182,7 @@ def json_text(value):
 
 
 def launch(case, tensors):
-    """Launches the kernel and returns the compiled kernel."""
+    """Compiles the kernel, launches it unless it is compiled for another generation, and returns the compiled kernel."""
     arguments = []
     for value in case.arguments:
         if isinstance(value, Descriptor):
@@ -189,6 +190,10 @@ def launch(case, tensors):
             arguments.append(TensorDescriptor(base, list(base.shape), list(base.stride()), list(value.block)))
         else:
             arguments.append(tensors[value] if isinstance(value, str) else value)
+    if case.arch:
+        # Machine code of another generation cannot be loaded, but the GPU's driver can compile its PTX.
+        triton.knobs.runtime.override_arch = f"sm{case.arch}"
+        return case.kernel.warmup(*arguments, grid=case.grid, **case.constants, **case.options)
     return case.kernel[case.grid](*arguments, **case.constants, **case.options)
 
 
@@ -223,16 +228,17 @@ def collect(case, add, log):
             log(f"  ptxas refuses this as well: {message.strip()[:300]}")
     description = launch_file(case, ptx, log)
     try:
-        compare(case, {**inputs, **{key: tensors[key] for key in case.outputs}}, log)
+        if not case.arch:
+            compare(case, {**inputs, **{key: tensors[key] for key in case.outputs}}, log)
     except Exception as fault:  # pylint: disable=broad-except
         # The kernel is still a test of the engine, but its results must not be presented as right.
         log(f"  WRONG RESULT: {fault}")
-    words = sorted(set(re.findall(r"^\s*(?:@!?%\w+\s+)?((?:wgmma|mma|ldmatrix|stmatrix|cp|mbarrier|tensormap|setmaxnreg|elect|fence|"
-                                  r"barrier|bar|griddepcontrol|prmt|redux|shfl|atom|red)\.[\w.:]+)", ptx, re.M)))
+    words = sorted(set(re.findall(r"^\s*(?:@!?%\w+\s+)?((?:wgmma|mma|ldmatrix|stmatrix|cp|mbarrier|tensormap|setmaxnreg|elect|"
+                                  r"fence|barrier|bar|griddepcontrol|prmt|redux|shfl|atom|red)\.[\w.:]+)", ptx, re.M)))
     log("  " + " ".join(words))
     add(f"{case.group}/{case.name}.ptx", ptx.encode())
     add(f"{case.group}/{case.name}.json", json_text(description).encode())
-    for key in case.outputs:
+    for key in [] if case.arch else case.outputs:
         add(f"{case.group}/expected/{case.name}.{key}", bytes_of(tensors[key]))
 
 

@@ -172,8 +172,8 @@ def _descriptor_case(name, specialise, **options):
                  "v": buffer("f16", shape, noise(0.11)), "out": buffer("f16", shape)},
                 [Descriptor("q", flat, [64, width]), Descriptor("k", flat, [64, width]), Descriptor("v", flat, [64, width]),
                  Descriptor("out", flat, [64, width]), rows, scale * LOG2E],
-                {"D": width, "BLOCK_M": 64, "BLOCK_N": 64, "SPECIALISE": specialise}, {"out": lambda t: _forward(t, scale)}, options,
-                relative=1e-3, absolute=1e-5)
+                {"D": width, "BLOCK_M": 64, "BLOCK_N": 64, "SPECIALISE": specialise}, {"out": lambda t: _forward(t, scale)},
+                options, relative=1e-3, absolute=1e-5)
 
 
 def _backward_cases(causal):
@@ -181,8 +181,8 @@ def _backward_cases(causal):
     shape = (heads, rows, width)
     suffix = "_causal" if causal else ""
     inputs = {"q": buffer("f16", shape, noise(0.37)), "k": buffer("f16", shape, noise(0.73)),
-              "v": buffer("f16", shape, noise(0.11)), "do": buffer("f16", shape, noise(0.19)), "lse": buffer("f32", (heads, rows), "7+" + noise(0.23)),
-              "delta": buffer("f32", (heads, rows), noise(0.29))}
+              "v": buffer("f16", shape, noise(0.11)), "do": buffer("f16", shape, noise(0.19)),
+              "lse": buffer("f32", (heads, rows), "7+" + noise(0.23)), "delta": buffer("f32", (heads, rows), noise(0.29))}
     names = ["q", "k", "v", "do", "lse", "delta"]
     constants = {"D": width, "BLOCK_M": 64, "BLOCK_N": 64, "CAUSAL": causal}
     options = {"num_warps": 4, "num_stages": 2}
@@ -190,7 +190,8 @@ def _backward_cases(causal):
         Case("attention_dk_dv" + suffix, "attention", attention_dk_dv, (rows // 64, heads),
              {**inputs, "dk": buffer("f16", shape), "dv": buffer("f16", shape)}, [*names, "dk", "dv", rows, scale], constants,
              {"dv": lambda t: _probabilities(t, scale, causal).transpose(1, 2) @ t["do"].double(),
-              "dk": lambda t: _ds(t, scale, causal).transpose(1, 2) @ t["q"].double() * scale}, options, relative=2e-3, absolute=1e-5),
+              "dk": lambda t: _ds(t, scale, causal).transpose(1, 2) @ t["q"].double() * scale}, options, relative=2e-3,
+             absolute=1e-5),
         Case("attention_dq" + suffix, "attention", attention_dq, (rows // 64, heads), {**inputs, "dq": buffer("f16", shape)},
              [*names, "dq", rows, scale], constants, {"dq": lambda t: _ds(t, scale, causal) @ t["k"].double() * scale}, options,
              relative=2e-3, absolute=1e-5),

@@ -273,7 +273,8 @@ def _host_case(name, kind, shape, block, result, num_stages):
 def _persistent_case(name, **constants):
     shape, block = (128, 192, 128), (64, 64, 64)
     return host_case(name, "persistent", matmul_persistent, "f16", shape, block, "f16",
-                     {"PROGRAMS": 2, "SPECIALISE": False, "FLATTEN": False, **constants}, list(shape), (2,), num_warps=4, num_stages=3)
+                     {"PROGRAMS": 2, "SPECIALISE": False, "FLATTEN": False, **constants}, list(shape), (2,), num_warps=4,
+                     num_stages=3)
 
 
 def _descriptor_cases():
