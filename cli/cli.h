@@ -133,16 +133,18 @@ int cli_apply_settings(const struct cli_arguments *arguments, const struct cli_o
 
 /* Options of the commands that launch kernels. */
 extern const struct cli_option cli_option_entry, cli_option_grid, cli_option_block,
-    cli_option_shared, cli_option_arg, cli_option_seed, cli_option_set, cli_option_allow_files;
+    cli_option_cluster, cli_option_shared, cli_option_arg, cli_option_seed, cli_option_set,
+    cli_option_allow_files;
 /* Those of them that apply to PTX files, for the option table of a command. */
 #define CLI_KERNEL_OPTIONS                                                                         \
-    &cli_option_entry, &cli_option_grid, &cli_option_block, &cli_option_shared, &cli_option_arg,   \
-        &cli_option_seed
+    &cli_option_entry, &cli_option_grid, &cli_option_block, &cli_option_cluster,                   \
+        &cli_option_shared, &cli_option_arg, &cli_option_seed
 
 /* The values of these options. `options` points to the other members. */
 struct cli_launch_values {
     struct fth_launch_options options;
     uint64_t seed;
+    uint32_t cluster[3];
     const char *sizes[CLI_MAX_OPTIONS], *arguments[CLI_MAX_OPTIONS];
 };
 /* Reads the options above. `set` is the command's option --set: cli_option_set, or another one that

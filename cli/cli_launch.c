@@ -11,11 +11,14 @@ const struct cli_option cli_option_grid = {"grid", 'g', "X[,Y[,Z]]", CLI_WORD_NO
                                            "blocks in the grid (default: 1)"};
 const struct cli_option cli_option_block = {"block", 'b', "X[,Y[,Z]]", CLI_WORD_NONE,
                                             "threads per block (default: 32)"};
+const struct cli_option cli_option_cluster = {
+    "cluster", 'c', "X[,Y[,Z]]", CLI_WORD_NONE,
+    "blocks per cluster (default: what the kernel requires, or no clusters)"};
 const struct cli_option cli_option_shared = {"shared", 0, "BYTES", CLI_WORD_NONE,
                                              "dynamic shared memory per block, such as 16K"};
 const struct cli_option cli_option_arg = {
     "arg", 'a', "ARGUMENT", CLI_WORD_NONE,
-    "append a kernel argument: a number such as i32:5 or f32:1.5, or a buffer such as "
+    "append a kernel argument: a number such as i32:5 or f16:1.5, or a buffer such as "
     "ptr:f32[64*64]=random; 'fathom help run' lists all forms"};
 const struct cli_option cli_option_seed = {"seed", 0, "N", CLI_WORD_NONE,
                                            "seed of random buffer contents (default: 1)"};
@@ -100,15 +103,21 @@ int cli_read_launch_options(const struct cli_arguments *arguments, const struct 
                                                                                  &cli_option_entry),
                                                              .arguments = values->arguments);
     options->allow_files = cli_value(arguments, &cli_option_allow_files) != NULL;
+    const char *cluster = cli_value(arguments, &cli_option_cluster);
+    memset(values->cluster, 0, sizeof values->cluster);
     if ((grid && !parse_shape(grid, options->grid)) ||
-        (block && !parse_shape(block, options->block))) {
-        cli_message("--grid and --block require one to three numbers, such as 64 or 16,16");
+        (block && !parse_shape(block, options->block)) ||
+        (cluster && !parse_shape(cluster, values->cluster))) {
+        cli_message("--grid, --block and --cluster require one to three numbers, such as 64 or "
+                    "16,16");
         return CLI_USAGE;
     }
     if (!cli_parse_whole_number(arguments, &cli_option_seed, &values->seed))
         return CLI_USAGE;
     if (cli_value(arguments, &cli_option_seed))
         options->seed = &values->seed;
+    if (cluster)
+        options->cluster = values->cluster;
     const int result = cli_parse_size(arguments, &cli_option_shared, &shared_bytes);
     if (result != CLI_DONE)
         return result;

@@ -13,6 +13,10 @@ static const struct cli_option option_verify = {
     "compare the buffers with the results that the launch file expects, instead of printing them; "
     "the exit code is 5 if they differ"};
 
+static const struct cli_option option_save = {
+    "save", 0, "FOLDER", CLI_WORD_FILE,
+    "write the final contents of each buffer to FOLDER/BUFFER.bin; create FOLDER if it does not exist"};
+
 static const struct cli_option option_max_seconds = {
     "max-seconds", 0, "S", CLI_WORD_NONE,
     "with --on cuda:N, give up a launch after S seconds (default: 3)"};
@@ -197,6 +201,7 @@ static int run(const struct cli_arguments *arguments)
     if (fth_launch_open(arguments->words[0], &values.options, &launch, &error) != FTH_OK)
         return cli_fail(&error);
     const char *device = cli_value(arguments, &option_on);
+    const char *folder = cli_value(arguments, &option_save);
     struct fth_run_options options = FTH_RUN_OPTIONS(.log = &cli_log, .device = device);
     if (!cli_parse_max_instructions(arguments, &options.max_instructions) ||
         !parse_max_seconds(arguments, &options.max_seconds))
@@ -206,6 +211,8 @@ static int run(const struct cli_arguments *arguments)
     else if (fth_launch_run(launch, &options, &totals, &error) != FTH_OK)
         result =
             device && !fth_launch_was_started(launch) ? cli_fail_open(&error) : cli_fail(&error);
+    else if (folder && fth_launch_save(launch, folder, &error) != FTH_OK)
+        result = cli_fail(&error);
     else
         result = cli_value(arguments, &option_verify) ? verify(arguments, launch)
                                                       : show(arguments, launch, max_values);
@@ -226,6 +233,7 @@ static const struct cli_option *const options[] = {
     &option_max_seconds,
     &option_show,
     &option_verify,
+    &option_save,
     &cli_option_json,
     &cli_option_format,
     &cli_option_output,
@@ -243,6 +251,8 @@ static const struct cli_example examples[] = {
     {"fathom run examples/workloads/2mm.json --set N=64", "run it with a smaller problem size"},
     {"fathom run examples/workloads/2mm.json --on cuda:0 --verify",
      "run it on a GPU, check the results, and time each kernel"},
+    {"fathom run examples/workloads/2mm.json --on cuda:0 --save results",
+     "run it on a GPU and write the contents of its buffers to the folder results"},
     {NULL, NULL},
 };
 
@@ -258,11 +268,14 @@ const struct cli_command cli_run = {
     "\n"
     "Pass the arguments of the kernel with --arg, in order. ARGUMENT is one of:\n"
     "\n"
-    "  TYPE:VALUE                a number, such as i32:5 or f32:1.5\n"
+    "  TYPE:VALUE                a number, such as i32:5 or f16:1.5\n"
     "  ptr:TYPE[COUNT]=CONTENTS  a buffer with COUNT elements\n"
+    "  null                      a null pointer\n"
+    "  bytes:00ff10              the bytes of a struct, in hexadecimal\n"
     "\n"
-    "TYPE is u8, u16, u32, u64, s8, s16, s32, s64, f32 or f64; i8 to i64 are the same\n"
-    "as s8 to s64. COUNT can be an expression such as 64*64. CONTENTS is one of:\n"
+    "TYPE is u8, u16, u32, u64, s8, s16, s32, s64, f16, bf16, f32, f64, e4m3 or e5m2;\n"
+    "i8 to i64 are the same as s8 to s64. COUNT can be an expression such as 64*64.\n"
+    "CONTENTS is one of:\n"
     "\n"
     "  zero              zeros; the default without =CONTENTS\n"
     "  iota              0, 1, 2, ...\n"

@@ -36,11 +36,11 @@ FTH_API FTH_MUST_USE enum fth_status fth_launch_read(const char *path, const cha
                                                      struct fth_error *error);
 /* Releases a launch. */
 FTH_API void fth_launch_destroy(struct fth_launch *launch);
-/* Appends an argument to the step of fth_launch_create. It is a number ("i32:4096", "f32:1.5") or a
- * new buffer with its initial contents ("ptr:f32[64*64]=random"; zeros if none are given). With
- * empty brackets, the buffer is as large as its file ("ptr:u32[]=file:data.bin"). FTH_INVALID: the
- * text has none of these forms, or the file has too few bytes. FTH_NOT_FOUND: there is no such
- * file. */
+/* Appends an argument to the step of fth_launch_create. It is a number ("i32:4096", "f16:1.5"), a
+ * null pointer ("null"), the bytes of a struct ("bytes:00ff10") or a new buffer with its initial
+ * contents ("ptr:f32[64*64]=random"; zeros if none are given). With empty brackets, the buffer is
+ * as large as its file ("ptr:u32[]=file:data.bin"). FTH_INVALID: the text has none of these forms,
+ * or the file has too few bytes. FTH_NOT_FOUND: there is no such file. */
 FTH_API FTH_MUST_USE enum fth_status fth_launch_argument(struct fth_launch *launch,
                                                          const char *text, struct fth_error *error);
 
@@ -49,6 +49,9 @@ struct fth_launch_shape {
     size_t size;                /* of this struct in bytes */
     uint32_t grid[3], block[3]; /* blocks and threads in x, y and z; 0 means 1 */
     size_t shared_bytes;        /* dynamic shared memory per block */
+    /* Blocks per cluster in x, y and z; 0 means 1. All 0: as the kernel requires, or no clusters.
+     */
+    uint32_t cluster[3];
 };
 /* Initialises a struct fth_launch_shape; the arguments are designated initialisers. */
 #define FTH_LAUNCH_SHAPE(...) FTH_OPTIONS(struct fth_launch_shape, __VA_ARGS__)
@@ -75,6 +78,9 @@ struct fth_launch_options {
     const uint64_t *seed; /* of random buffers; default: 1 */
     /* For launch files: they may name any file. Default: only files below their own folder. */
     bool allow_files;
+    /* For PTX files: blocks per cluster in x, y and z. NULL: as the kernel requires, or no
+     * clusters. */
+    const uint32_t *cluster;
 };
 /* Initialises a struct fth_launch_options; the arguments are designated initialisers. */
 #define FTH_LAUNCH_OPTIONS(...) FTH_OPTIONS(struct fth_launch_options, __VA_ARGS__)
@@ -165,6 +171,13 @@ FTH_API FTH_MUST_USE enum fth_status fth_launch_first_values(struct fth_launch *
                                                              struct fth_launch_view *view,
                                                              void **values,
                                                              struct fth_error *error);
+
+/* Writes the contents of each buffer, after a run, to a file in `folder`: NAME.bin, or
+ * argument-NUMBER.bin for a buffer without a name. The files replace existing ones and have the
+ * form that "file" in a launch file expects. Creates the folder if it does not exist.
+ * FTH_UNAVAILABLE: the launch was not run. FTH_IO: a file cannot be written. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_save(const struct fth_launch *launch,
+                                                     const char *folder, struct fth_error *error);
 
 /* The result of comparing a buffer with what the launch file expects. */
 struct fth_verdict {

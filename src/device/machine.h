@@ -5,6 +5,7 @@
 #define FTH_MACHINE_H
 
 #include "device/device.h"
+#include "ptx/async/tensor_map.h"
 
 struct fth_machine_module; /* defined by each machine */
 
@@ -30,11 +31,13 @@ struct fth_machine_launch {
     const char *kernel;
     uint32_t blocks, threads;             /* along x */
     uint32_t blocks_yz[2], threads_yz[2]; /* along y and z; 0 means 1 */
-    uint32_t cluster;      /* blocks per cluster; 0 or 1: no clusters. The launch fails with
-                              FTH_UNSUPPORTED if the GPU has no clusters of that size */
-    uint64_t shared_bytes; /* dynamic shared memory per block */
-    int carveout_percent;  /* -1: the driver's choice */
-    const void *arguments; /* with the layout of the kernel's parameters */
+    uint32_t
+        cluster; /* blocks per cluster along x; 0: as the kernel requires, or no clusters. The
+                    launch fails with FTH_UNSUPPORTED if the GPU has no clusters of that size */
+    uint32_t cluster_yz[2]; /* along y and z; 0 means 1 */
+    uint64_t shared_bytes;  /* dynamic shared memory per block */
+    int carveout_percent;   /* -1: the driver's choice */
+    const void *arguments;  /* with the layout of the kernel's parameters */
     size_t argument_bytes;
 };
 
@@ -66,6 +69,11 @@ struct fth_machine_ops {
     enum fth_status (*texture)(void *machine, uint64_t address, uint64_t texels, uint64_t *handle,
                                struct fth_error *error);
     void (*texture_free)(void *machine, uint64_t handle);
+    /* Encodes a tensor map as kernels on this machine expect it. FTH_UNSUPPORTED: the driver is too
+     * old. */
+    enum fth_status (*tensor_map)(void *machine, const struct fth_ptx_tensor_map *map,
+                                  unsigned char bytes[FTH_TENSOR_MAP_BYTES],
+                                  struct fth_error *error);
 
     /* launch queues a kernel; kernels run in the order of their launches. wait returns when all
      * queued work is complete, or fails after `limit_s` seconds. After a launch that hangs or

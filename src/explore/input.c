@@ -91,6 +91,8 @@ static void put_key(struct fth_buffer *key, const char *path,
     for (int i = 0; i < 3; i++)
         fth_buffer_format(key, "\n%u %u", options->grid[i], options->block[i]);
     fth_buffer_format(key, "\n%zu", options->shared_bytes);
+    for (int i = 0; options->cluster && i < 3; i++)
+        fth_buffer_format(key, "\n%u", options->cluster[i]);
 }
 
 /* Opens the trace and reads it once. The caller closes the input, also after a failure. */

@@ -1,52 +1,72 @@
-/* Conversions between double and the 16-bit formats f16 and bf16. The engine computes with f16 and
- * bf16 in double: its 53 significant bits hold sums and products exactly, or closely enough that
- * rounding a second time, to 16 bits, still gives the correctly rounded result (see fused_odd in
- * execute_half.c). */
+/* Conversions between double and the formats of 8 and 16 bits: f16, bf16, e4m3 and e5m2. The engine
+ * computes with f16 and bf16 in double: its 53 significant bits hold sums and products exactly, or
+ * closely enough that rounding a second time, to 16 bits, still gives the correctly rounded result
+ * (see fused_odd in execute_half.c). */
 #include "ptx/engine.h"
 
 #include <math.h>
 
-/* A 16-bit floating-point format: the number of fraction bits and the exponent bias. */
+/* A floating-point format of 8 or 16 bits: a sign, the exponent and the fraction. */
 struct format {
-    unsigned fraction_bits;
-    int bias;
+    unsigned exponent_bits, fraction_bits;
+    bool is_finite; /* there are no infinities: of the numbers with the largest exponent, only the
+                     * one whose fraction is all ones is special, a NaN */
+    bool saturates; /* values that are too large become the largest finite number */
 };
 
-static const struct format half_format = {10, 15}, bfloat_format = {7, 127};
+static const struct format formats[] = {
+    [FTH_FORMAT_F16] = {5, 10, false, false},
+    [FTH_FORMAT_BF16] = {8, 7, false, false},
+    [FTH_FORMAT_E4M3] = {4, 3, true, true},
+    [FTH_FORMAT_E5M2] = {5, 2, false, true},
+};
 
-static double to_double(uint16_t bits, const struct format *format)
+/* The bits that follow those of the largest finite number: infinity or, without infinities, NaN. */
+static uint32_t first_special(const struct format *format)
 {
-    unsigned fraction_bits = format->fraction_bits;
-    unsigned exponent_mask = (1u << (15 - fraction_bits)) - 1;
-    unsigned exponent = (unsigned)bits >> fraction_bits & exponent_mask;
-    unsigned fraction = (unsigned)bits & ((1u << fraction_bits) - 1);
-    double sign = bits & 0x8000 ? -1 : 1;
-    if (exponent == exponent_mask)
-        return fraction ? NAN : sign * INFINITY;
-    int scale = (exponent ? (int)exponent : 1) - format->bias - (int)fraction_bits;
-    double integer = (double)(exponent ? fraction | 1u << fraction_bits : fraction);
-    return sign * ldexp(integer, scale);
+    const uint32_t magnitude = (1u << (format->exponent_bits + format->fraction_bits)) - 1;
+    return format->is_finite ? magnitude
+                             : magnitude >> format->fraction_bits << format->fraction_bits;
+}
+
+static int min_exponent_of(const struct format *format)
+{
+    return 2 - (1 << (format->exponent_bits - 1));
+}
+
+static double to_double(uint32_t bits, const struct format *format)
+{
+    const unsigned fraction_bits = format->fraction_bits;
+    const uint32_t sign = 1u << (format->exponent_bits + fraction_bits);
+    const uint32_t magnitude = bits & (sign - 1), special = first_special(format);
+    const double factor = bits & sign ? -1 : 1;
+    if (magnitude >= special)
+        return magnitude > special || format->is_finite ? NAN : factor * INFINITY;
+    const uint32_t exponent = magnitude >> fraction_bits;
+    const uint32_t fraction = magnitude & ((1u << fraction_bits) - 1);
+    const int scale =
+        min_exponent_of(format) + (int)(exponent ? exponent - 1 : 0) - (int)fraction_bits;
+    return factor * ldexp((double)(exponent ? fraction | 1u << fraction_bits : fraction), scale);
 }
 
 /* Rounds a value to the format: R_RN to nearest even, R_RM down, R_RP up, all others toward zero.
- * A NaN becomes 0x7fff. */
-static uint16_t from_double(double value, enum fth_ptx_rounding rounding,
+ * All bits of a NaN except the sign are 1. */
+static uint32_t from_double(double value, enum fth_ptx_rounding rounding,
                             const struct format *format)
 {
-    unsigned fraction_bits = format->fraction_bits;
-    unsigned exponent_mask = (1u << (15 - fraction_bits)) - 1;
-    uint16_t sign = signbit(value) ? 0x8000 : 0;
-    uint16_t infinity = (uint16_t)(exponent_mask << fraction_bits);
+    const unsigned fraction_bits = format->fraction_bits;
+    const uint32_t sign_bit = 1u << (format->exponent_bits + fraction_bits);
+    const uint32_t sign = signbit(value) ? sign_bit : 0, special = first_special(format);
     if (isnan(value))
-        return 0x7fff;
+        return sign_bit - 1;
     value = fabs(value);
     if (value == 0)
         return sign;
     if (isinf(value))
-        return sign | infinity;
+        return sign | (format->saturates ? special - 1 : special);
     int exponent;
     frexp(value, &exponent); /* value is in [2^(exponent-1), 2^exponent) */
-    int min_exponent = 1 - format->bias;
+    const int min_exponent = min_exponent_of(format);
     int scale = exponent - 1 > min_exponent ? exponent - 1 : min_exponent;
     /* In units of the last place, the fractional part is what is rounded away. */
     double units = ldexp(value, (int)fraction_bits - scale);
@@ -60,30 +80,40 @@ static uint16_t from_double(double value, enum fth_ptx_rounding rounding,
     uint32_t bits = (uint32_t)integer;
     if (scale > min_exponent || bits >> fraction_bits)
         bits += (uint32_t)(scale - min_exponent) << fraction_bits;
-    if (bits >= infinity) {
+    if (bits >= special) {
         bool to_infinity =
             rounding == R_RN || (rounding == R_RM && sign) || (rounding == R_RP && !sign);
-        bits = to_infinity ? infinity : infinity - 1u;
+        bits = to_infinity && !format->saturates ? special : special - 1;
     }
-    return (uint16_t)(sign | bits);
+    return sign | bits;
 }
 
 double fth_ptx_half_to_double(uint16_t half)
 {
-    return to_double(half, &half_format);
+    return to_double(half, &formats[FTH_FORMAT_F16]);
 }
 
 double fth_ptx_bfloat_to_double(uint16_t bfloat)
 {
-    return to_double(bfloat, &bfloat_format);
+    return to_double(bfloat, &formats[FTH_FORMAT_BF16]);
 }
 
 uint16_t fth_ptx_half_from_double(double value, enum fth_ptx_rounding rounding)
 {
-    return from_double(value, rounding, &half_format);
+    return (uint16_t)from_double(value, rounding, &formats[FTH_FORMAT_F16]);
 }
 
 uint16_t fth_ptx_bfloat_from_double(double value, enum fth_ptx_rounding rounding)
 {
-    return from_double(value, rounding, &bfloat_format);
+    return (uint16_t)from_double(value, rounding, &formats[FTH_FORMAT_BF16]);
+}
+
+double fth_ptx_format_to_double(enum fth_ptx_format format, uint32_t bits)
+{
+    return to_double(bits, &formats[format]);
+}
+
+uint32_t fth_ptx_format_from_double(enum fth_ptx_format format, double value)
+{
+    return from_double(value, R_RN, &formats[format]);
 }

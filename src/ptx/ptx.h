@@ -7,7 +7,7 @@
  * that writes every access to a file. The engine itself has no notion of time.
  *
  * engine.h has the data structures that parsing and execution share: instructions and modules.
- * types.c has the types, half.c the formats f16 and bf16.
+ * types.c has the types, half.c the formats f16, bf16, e4m3 and e5m2.
  *
  *   parse/                                           execute/
  *   lexer.c       tokens, errors with a caret        ptx_machine.c  memory, symbols, textures
@@ -35,9 +35,10 @@
 
 struct fth_ptx_module;
 
-/* Parses a whole PTX file. `name` is the file name for error messages. Code that the engine cannot
- * execute is rejected here: the error's cause has the line number, and its excerpt shows the line
- * with a caret under the offending token. The caller destroys the module. */
+/* Parses a whole PTX file. `name` is the file name for error messages. Text that is not PTX is
+ * rejected here: the error's cause has the line number, and its excerpt shows the line with a caret
+ * under the offending token. Kernels with instructions that the engine cannot execute are accepted,
+ * and fail when they are launched; see fth_ptx_unsupported. The caller destroys the module. */
 FTH_MUST_USE enum fth_status fth_ptx_read_text(const char *name, const char *text, size_t size,
                                                struct fth_ptx_module **module,
                                                struct fth_error *error);
@@ -80,6 +81,12 @@ struct fth_ptx_kernel {
 const struct fth_ptx_kernel *fth_ptx_kernel_at(const struct fth_ptx_module *module, size_t index);
 /* Returns the kernel with this name, or NULL. */
 const struct fth_ptx_kernel *fth_ptx_kernel(const struct fth_ptx_module *module, const char *name);
+
+/* Returns the first instruction that the engine cannot execute, as an error, if the kernel of this
+ * name or a function that it calls has one. The error's cause has the line number, and its excerpt
+ * shows the line with a caret under the offending token. fth_ptx_run fails with the same error.
+ * NULL: there is none, or no such kernel. */
+const struct fth_error *fth_ptx_unsupported(const struct fth_ptx_module *module, const char *name);
 
 /* ---- machines ---- */
 
@@ -282,5 +289,15 @@ struct fth_ptx_totals {
 FTH_MUST_USE enum fth_status fth_ptx_run(struct fth_ptx_machine *machine,
                                          const struct fth_ptx_launch *launch,
                                          struct fth_ptx_totals *totals, struct fth_error *error);
+
+/* ---- half.c ---- */
+
+/* Formats of floating-point numbers with 16 and 8 bits. */
+enum fth_ptx_format { FTH_FORMAT_F16, FTH_FORMAT_BF16, FTH_FORMAT_E4M3, FTH_FORMAT_E5M2 };
+
+double fth_ptx_format_to_double(enum fth_ptx_format format, uint32_t bits);
+/* Rounds to nearest even. A value that is too large becomes infinity in f16 and bf16, and the
+ * largest finite number in e4m3 and e5m2, as with cvt.rn.satfinite; this includes infinity. */
+uint32_t fth_ptx_format_from_double(enum fth_ptx_format format, double value);
 
 #endif

@@ -345,6 +345,14 @@ static enum fth_status traced_read(void *context, uint64_t address, void *data, 
     return tracing->engine.read(tracing->engine.context, address, data, bytes, error);
 }
 
+static enum fth_status traced_tensor_map(void *context, const struct fth_ptx_tensor_map *map,
+                                         unsigned char bytes[FTH_TENSOR_MAP_BYTES],
+                                         struct fth_error *error)
+{
+    struct tracing *tracing = context;
+    return tracing->engine.tensor_map(tracing->engine.context, map, bytes, error);
+}
+
 static void traced_close(void *context)
 {
     struct tracing *tracing = context;
@@ -381,6 +389,7 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
         .write = traced_write,
         .read = traced_read,
         .run = traced_run,
+        .tensor_map = traced_tensor_map,
         .close = traced_close,
     };
     return FTH_OK;

@@ -336,7 +336,7 @@ static const void *arguments_of(const struct fth_ptx_kernel *kernel, void **extr
 }
 
 static int launch(struct function *function, const unsigned grid[3], const unsigned block[3],
-                  unsigned cluster, unsigned shared_bytes, void **extra)
+                  const unsigned cluster[3], unsigned shared_bytes, void **extra)
 {
     unsigned long long faulty_launch = 3;
     int result = check();
@@ -373,7 +373,8 @@ static int launch(struct function *function, const unsigned grid[3], const unsig
                                  .threads = block[0],
                                  .blocks_yz = {grid[1], grid[2]},
                                  .threads_yz = {block[1], block[2]},
-                                 .cluster = cluster,
+                                 .cluster = cluster[0],
+                                 .cluster_yz = {cluster[1], cluster[2]},
                                  .shared_bytes = shared_bytes,
                                  .carveout_percent = function->carveout_percent,
                                  .arguments = arguments,
@@ -401,7 +402,8 @@ int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y, 
     if (stream || arguments)
         return INVALID_VALUE;
     return launch(function, (unsigned[]){grid_x, grid_y, grid_z},
-                  (unsigned[]){block_x, block_y, block_z}, 0, shared_bytes, extra);
+                  (unsigned[]){block_x, block_y, block_z}, (unsigned[]){0, 0, 0}, shared_bytes,
+                  extra);
 }
 
 /* ---- fields of the driver's structures: read at the offsets that the driver's documentation
@@ -424,13 +426,15 @@ int cuLaunchKernelEx(const void *config, struct function *function, void **argum
     const unsigned char *attribute;
     memcpy(&attribute, (const char *)config + 40, sizeof attribute);
     if (arguments || field(config, 32, 8) != 0 || field(config, 48, 4) != 1 ||
-        field(attribute, 0, 4) != CLUSTER_DIMENSION || field(attribute, 12, 4) != 1 ||
-        field(attribute, 16, 4) != 1)
+        field(attribute, 0, 4) != CLUSTER_DIMENSION)
         return INVALID_VALUE;
-    const unsigned cluster = (unsigned)field(attribute, 8, 4);
-    if (cluster == 0 || shape[0] % cluster)
-        return INVALID_VALUE;
-    if (standin_attribute(75) < 9 || cluster > 16 || (cluster > 8 && !function->any_cluster))
+    unsigned cluster[3];
+    memcpy(cluster, attribute + 8, sizeof cluster);
+    for (int i = 0; i < 3; i++)
+        if (cluster[i] == 0 || cluster[i] > 16 || shape[i] % cluster[i])
+            return INVALID_VALUE;
+    const unsigned blocks = cluster[0] * cluster[1] * cluster[2];
+    if (standin_attribute(75) < 9 || blocks > 16 || (blocks > 8 && !function->any_cluster))
         return INVALID_CLUSTER_SIZE;
     return launch(function, shape, shape + 3, cluster, (unsigned)field(config, 24, 4), extra);
 }

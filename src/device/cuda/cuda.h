@@ -10,6 +10,7 @@
  *   cuda_machine.c     struct fth_machine_ops over cuda_run.c
  *   cuda_attributes.c  properties that the driver reports
  *   cuda_transfer.c    copies between host and GPUs
+ *   cuda_tensor_map.c  tensor maps
  */
 #ifndef FTH_CUDA_H
 #define FTH_CUDA_H
@@ -139,6 +140,16 @@ struct fth_cuda {
                                fth_cu_context from_context, size_t bytes, void *stream);
     fth_cu_result (*peer_can_access)(int *can, fth_cu_device device, fth_cu_device peer);
     fth_cu_result (*peer_enable)(fth_cu_context peer, unsigned flags);
+    /* Since CUDA 12.0; used only for tensor maps. */
+    fth_cu_result (*tensor_map_tiled)(void *map, int type, uint32_t rank, uint64_t address,
+                                      const uint64_t *sizes, const uint64_t *strides,
+                                      const uint32_t *box, const uint32_t *element_strides,
+                                      int interleave, int swizzle, int promotion, int fill);
+    fth_cu_result (*tensor_map_im2col)(void *map, int type, uint32_t rank, uint64_t address,
+                                       const uint64_t *sizes, const uint64_t *strides,
+                                       const int *lower, const int *upper, uint32_t channels,
+                                       uint32_t pixels, const uint32_t *element_strides,
+                                       int interleave, int swizzle, int promotion, int fill);
     /* Since CUDA 11.8; used only for launches with clusters. */
     fth_cu_result (*launch_ex)(const struct fth_cu_launch_config *config, fth_cu_function function,
                                void **arguments, void **extra);
@@ -156,6 +167,10 @@ void fth_cuda_close(struct fth_cuda *cuda);
  * FTH_UNAVAILABLE for all others. */
 enum fth_status fth_cuda_fail(const struct fth_cuda *cuda, fth_cu_result result, const char *call,
                               struct fth_error *error);
+
+/* Reports a function that the driver does not have. fth_cuda_find accepts drivers without the
+ * functions that run kernels, because they are not needed to list devices. */
+enum fth_status fth_cuda_missing(const char *call, struct fth_error *error);
 
 /* Returns the driver's text for `result`, never NULL. */
 const char *fth_cuda_text(const struct fth_cuda *cuda, fth_cu_result result);
@@ -273,6 +288,14 @@ FTH_MUST_USE enum fth_status fth_cuda_transfer(const struct fth_cuda *cuda, int 
                                                const struct fth_transfer *transfer,
                                                uint32_t *samples, struct fth_error *error);
 
+/* ---- cuda_tensor_map.c ---- */
+
+/* Encodes a tensor map with the driver. */
+FTH_MUST_USE enum fth_status fth_cuda_tensor_map(const struct fth_cuda *cuda,
+                                                 const struct fth_ptx_tensor_map *map,
+                                                 unsigned char bytes[FTH_TENSOR_MAP_BYTES],
+                                                 struct fth_error *error);
+
 /* ---- cuda_open.c ---- */
 
 /* Opens the driver and finds the GPU that `what` names: "0", "GPU-…" or "MIG-…". */
@@ -332,7 +355,7 @@ void fth_cuda_texture_destroy(const struct fth_cuda *cuda, uint64_t texture);
 
 struct fth_cuda_launch {
     unsigned grid[3], block[3]; /* 0 counts as 1 */
-    unsigned cluster;           /* blocks per cluster, along x; 0 or 1: no clusters */
+    unsigned cluster[3];        /* blocks per cluster; 0 counts as 1; one block: no clusters */
     unsigned dynamic_shared_bytes;
     const void *arguments; /* in the layout of the kernel's parameters */
     size_t argument_bytes;

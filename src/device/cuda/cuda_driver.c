@@ -37,6 +37,8 @@ static const struct fth_dl_symbol symbols[] = {
     {{"cuTexObjectDestroy"}, offsetof(struct fth_cuda, texture_destroy), true},
     {{"cuLaunchKernel"}, offsetof(struct fth_cuda, launch), true},
     {{"cuLaunchKernelEx"}, offsetof(struct fth_cuda, launch_ex), true},
+    {{"cuTensorMapEncodeTiled"}, offsetof(struct fth_cuda, tensor_map_tiled), true},
+    {{"cuTensorMapEncodeIm2col"}, offsetof(struct fth_cuda, tensor_map_im2col), true},
     {{"cuEventCreate"}, offsetof(struct fth_cuda, event_create), true},
     {{"cuEventDestroy_v2"}, offsetof(struct fth_cuda, event_destroy), true},
     {{"cuEventRecord"}, offsetof(struct fth_cuda, event_record), true},
@@ -86,6 +88,12 @@ enum fth_status fth_cuda_fail(const struct fth_cuda *cuda, fth_cu_result result,
 {
     return fth_fail(error, status_of(result), "call CUDA driver", call, "%s (error %d)",
                     fth_cuda_text(cuda, result), result);
+}
+
+enum fth_status fth_cuda_missing(const char *call, struct fth_error *error)
+{
+    return fth_fail(error, FTH_UNSUPPORTED, "call CUDA driver", call,
+                    "the driver is too old: it has no such function");
 }
 
 enum fth_status fth_cuda_find(struct fth_cuda *cuda, struct fth_error *error)

@@ -289,6 +289,15 @@ static void texture_free(void *user, uint64_t handle)
         fth_cuda_texture_destroy(&machine->cuda, handle);
 }
 
+static enum fth_status tensor_map(void *user, const struct fth_ptx_tensor_map *map,
+                                  unsigned char bytes[FTH_TENSOR_MAP_BYTES],
+                                  struct fth_error *error)
+{
+    struct machine *machine = user;
+    FTH_TRY(check_usable(machine, error));
+    return note_if_lost(machine, fth_cuda_tensor_map(&machine->cuda, map, bytes, error));
+}
+
 /* ---- launches ---- */
 
 /* Finds a kernel's handle, which is looked up only once. */
@@ -332,7 +341,7 @@ static enum fth_status launch_kernel(struct machine *machine,
     const struct fth_cuda_launch shape = {
         .grid = {launch->blocks, launch->blocks_yz[0], launch->blocks_yz[1]},
         .block = {launch->threads, launch->threads_yz[0], launch->threads_yz[1]},
-        .cluster = launch->cluster,
+        .cluster = {launch->cluster, launch->cluster_yz[0], launch->cluster_yz[1]},
         .dynamic_shared_bytes = (unsigned)launch->shared_bytes,
         .arguments = launch->arguments,
         .argument_bytes = launch->argument_bytes,
@@ -510,6 +519,7 @@ const struct fth_machine_ops fth_cuda_machine_ops = {
     .fill = fill,
     .texture = texture,
     .texture_free = texture_free,
+    .tensor_map = tensor_map,
     .launch = launch,
     .wait = wait_queue,
     .check = check,

@@ -17,14 +17,6 @@ enum { LINEAR = 2, UNSIGNED_INT32 = 3, READ_AS_INTEGER = 1 };
  * Programming Guide, "Shared Memory"). */
 enum { DEFAULT_MAX_SHARED_BYTES = 48 * 1024 };
 
-/* Reports a function that the driver does not have. fth_cuda_find accepts drivers without the
- * functions of this file, because they are not needed to list devices. */
-static enum fth_status missing(const char *call, struct fth_error *error)
-{
-    return fth_fail(error, FTH_UNSUPPORTED, "call CUDA driver", call,
-                    "the driver is too old: it has no such function");
-}
-
 static enum fth_status check(const struct fth_cuda *cuda, fth_cu_result result, const char *call,
                              struct fth_error *error)
 {
@@ -36,7 +28,7 @@ enum fth_status fth_cuda_context_open(const struct fth_cuda *cuda, int ordinal,
 {
     *context = NULL;
     if (!cuda->context_retain || !cuda->context_release || !cuda->context_set)
-        return missing("cuDevicePrimaryCtxRetain", error);
+        return fth_cuda_missing("cuDevicePrimaryCtxRetain", error);
     fth_cu_device device;
     FTH_TRY(check(cuda, cuda->device_get(&device, ordinal), "cuDeviceGet", error));
     FTH_TRY(check(cuda, cuda->context_retain(context, device), "cuDevicePrimaryCtxRetain", error));
@@ -73,7 +65,7 @@ enum fth_status fth_cuda_module_load(const struct fth_cuda *cuda, const char *pt
 {
     *module = NULL;
     if (!cuda->module_load || !cuda->module_unload)
-        return missing("cuModuleLoadDataEx", error);
+        return fth_cuda_missing("cuModuleLoadDataEx", error);
     char log[4096] = "";
     int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
     /* The driver expects every value in a void *, also a number. */
@@ -106,7 +98,7 @@ enum fth_status fth_cuda_function(const struct fth_cuda *cuda, fth_cu_module mod
 {
     *function = NULL;
     if (!cuda->module_function)
-        return missing("cuModuleGetFunction", error);
+        return fth_cuda_missing("cuModuleGetFunction", error);
     enum fth_status status =
         check(cuda, cuda->module_function(function, module, name), "cuModuleGetFunction", error);
     if (status != FTH_OK)
@@ -119,7 +111,7 @@ enum fth_status fth_cuda_symbol(const struct fth_cuda *cuda, fth_cu_module modul
 {
     *address = *bytes = 0;
     if (!cuda->module_symbol)
-        return missing("cuModuleGetGlobal", error);
+        return fth_cuda_missing("cuModuleGetGlobal", error);
     size_t size = 0;
     enum fth_status status =
         check(cuda, cuda->module_symbol(address, &size, module, name), "cuModuleGetGlobal", error);
@@ -133,7 +125,7 @@ enum fth_status fth_cuda_carveout(const struct fth_cuda *cuda, fth_cu_function f
                                   int percent, struct fth_error *error)
 {
     if (!cuda->function_set)
-        return missing("cuFuncSetAttribute", error);
+        return fth_cuda_missing("cuFuncSetAttribute", error);
     return check(cuda, cuda->function_set(function, PREFERRED_CARVEOUT, percent),
                  "cuFuncSetAttribute", error);
 }
@@ -143,7 +135,7 @@ enum fth_status fth_cuda_free_bytes(const struct fth_cuda *cuda, uint64_t *bytes
 {
     *bytes = 0;
     if (!cuda->memory_info)
-        return missing("cuMemGetInfo", error);
+        return fth_cuda_missing("cuMemGetInfo", error);
     size_t free = 0, total;
     enum fth_status status = check(cuda, cuda->memory_info(&free, &total), "cuMemGetInfo", error);
     *bytes = free;
@@ -155,7 +147,7 @@ enum fth_status fth_cuda_alloc(const struct fth_cuda *cuda, size_t bytes, uint64
 {
     *address = 0;
     if (!cuda->memory_alloc || !cuda->memory_free)
-        return missing("cuMemAlloc", error);
+        return fth_cuda_missing("cuMemAlloc", error);
     enum fth_status status = check(cuda, cuda->memory_alloc(address, bytes), "cuMemAlloc", error);
     uint64_t free;
     if (status == FTH_NO_MEMORY && fth_cuda_free_bytes(cuda, &free, NULL) == FTH_OK) {
@@ -177,7 +169,7 @@ enum fth_status fth_cuda_upload(const struct fth_cuda *cuda, uint64_t address, c
                                 size_t bytes, struct fth_error *error)
 {
     if (!cuda->memory_upload)
-        return missing("cuMemcpyHtoD", error);
+        return fth_cuda_missing("cuMemcpyHtoD", error);
     return check(cuda, cuda->memory_upload(address, data, bytes), "cuMemcpyHtoD", error);
 }
 
@@ -185,7 +177,7 @@ enum fth_status fth_cuda_download(const struct fth_cuda *cuda, void *data, uint6
                                   size_t bytes, struct fth_error *error)
 {
     if (!cuda->memory_download)
-        return missing("cuMemcpyDtoH", error);
+        return fth_cuda_missing("cuMemcpyDtoH", error);
     return check(cuda, cuda->memory_download(data, address, bytes), "cuMemcpyDtoH", error);
 }
 
@@ -193,7 +185,7 @@ enum fth_status fth_cuda_fill(const struct fth_cuda *cuda, uint64_t address, uns
                               size_t bytes, struct fth_error *error)
 {
     if (!cuda->memory_fill)
-        return missing("cuMemsetD8", error);
+        return fth_cuda_missing("cuMemsetD8", error);
     return check(cuda, cuda->memory_fill(address, byte, bytes), "cuMemsetD8", error);
 }
 
@@ -202,7 +194,7 @@ enum fth_status fth_cuda_texture(const struct fth_cuda *cuda, uint64_t address, 
 {
     *texture = 0;
     if (!cuda->texture_create || !cuda->texture_destroy)
-        return missing("cuTexObjectCreate", error);
+        return fth_cuda_missing("cuTexObjectCreate", error);
     _Static_assert(sizeof(struct fth_cu_resource) == 144 &&
                        offsetof(struct fth_cu_resource, flags) == 136 &&
                        sizeof(struct fth_cu_sampling) == 104,
@@ -243,9 +235,10 @@ static void **make_extra(const struct fth_cuda_launch *launch, struct extra *ext
     return extra->words;
 }
 
+/* `shape` has the dimensions of the grid, of a block and of a cluster. */
 static enum fth_status launch_clusters(const struct fth_cuda *cuda, fth_cu_function function,
                                        const struct fth_cuda_launch *launch,
-                                       const unsigned shape[6], struct fth_error *error)
+                                       const unsigned shape[9], struct fth_error *error)
 {
     _Static_assert(sizeof(struct fth_cu_launch_attribute) == 72 &&
                        offsetof(struct fth_cu_launch_attribute, cluster) == 8 &&
@@ -253,15 +246,15 @@ static enum fth_status launch_clusters(const struct fth_cuda *cuda, fth_cu_funct
                        offsetof(struct fth_cu_launch_config, stream) == 32,
                    "the layout of the driver's structures");
     if (!cuda->launch_ex)
-        return missing("cuLaunchKernelEx", error);
-    if (launch->cluster > PORTABLE_CLUSTER) {
+        return fth_cuda_missing("cuLaunchKernelEx", error);
+    if (shape[6] * shape[7] * shape[8] > PORTABLE_CLUSTER) {
         if (!cuda->function_set)
-            return missing("cuFuncSetAttribute", error);
+            return fth_cuda_missing("cuFuncSetAttribute", error);
         FTH_TRY(check(cuda, cuda->function_set(function, NON_PORTABLE_CLUSTER, 1),
                       "cuFuncSetAttribute", error));
     }
     struct fth_cu_launch_attribute attribute = {.id = CLUSTER_DIMENSION,
-                                                .cluster = {launch->cluster, 1, 1}};
+                                                .cluster = {shape[6], shape[7], shape[8]}};
     const struct fth_cu_launch_config config = {.grid = {shape[0], shape[1], shape[2]},
                                                 .block = {shape[3], shape[4], shape[5]},
                                                 .shared_bytes = launch->dynamic_shared_bytes,
@@ -276,21 +269,22 @@ enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function fun
                                 const struct fth_cuda_launch *launch, struct fth_error *error)
 {
     if (!cuda->launch)
-        return missing("cuLaunchKernel", error);
+        return fth_cuda_missing("cuLaunchKernel", error);
     if (launch->dynamic_shared_bytes > DEFAULT_MAX_SHARED_BYTES) {
         if (!cuda->function_set)
-            return missing("cuFuncSetAttribute", error);
+            return fth_cuda_missing("cuFuncSetAttribute", error);
         FTH_TRY(check(cuda,
                       cuda->function_set(function, MAX_DYNAMIC_SHARED_BYTES,
                                          (int)launch->dynamic_shared_bytes),
                       "cuFuncSetAttribute", error));
     }
-    unsigned shape[6];
+    unsigned shape[9];
     for (int i = 0; i < 3; i++) {
         shape[i] = launch->grid[i] ? launch->grid[i] : 1;
         shape[3 + i] = launch->block[i] ? launch->block[i] : 1;
+        shape[6 + i] = launch->cluster[i] ? launch->cluster[i] : 1;
     }
-    if (launch->cluster > 1)
+    if (shape[6] > 1 || shape[7] > 1 || shape[8] > 1)
         return launch_clusters(cuda, function, launch, shape, error);
     struct extra extra;
     return check(cuda,
@@ -302,6 +296,6 @@ enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function fun
 enum fth_status fth_cuda_synchronize(const struct fth_cuda *cuda, struct fth_error *error)
 {
     if (!cuda->synchronize)
-        return missing("cuCtxSynchronize", error);
+        return fth_cuda_missing("cuCtxSynchronize", error);
     return check(cuda, cuda->synchronize(), "cuCtxSynchronize", error);
 }

@@ -220,10 +220,18 @@ static void free_texture(void *machine, uint64_t handle)
     fth_ptx_texture_free(((struct sim *)machine)->memory, handle);
 }
 
+static enum fth_status tensor_map(void *machine, const struct fth_ptx_tensor_map *map,
+                                  unsigned char bytes[FTH_TENSOR_MAP_BYTES],
+                                  struct fth_error *error)
+{
+    (void)machine;
+    return fth_ptx_tensor_map_encode(map, bytes, error);
+}
+
 /* ---- launches ---- */
 
-/* Returns the number of blocks of a grid or threads of a block, given its x and its y and z
- * dimensions; 0 counts as 1. Returns UINT64_MAX on overflow. */
+/* Returns the number of blocks of a grid or a cluster, or of threads of a block, given its x and
+ * its y and z dimensions; 0 counts as 1. Returns UINT64_MAX on overflow. */
 static uint64_t volume(uint32_t x, const uint32_t more[2])
 {
     uint64_t plane = (uint64_t)(x ? x : 1) * (more[0] ? more[0] : 1), z = more[1] ? more[1] : 1;
@@ -247,7 +255,7 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
                         "%llu bytes of shared memory exceed the maximum of %llu per block",
                         (unsigned long long)shared_bytes,
                         (unsigned long long)sim->plan.shared_block_bytes);
-    uint64_t cluster = launch->cluster ? launch->cluster : 1;
+    uint64_t cluster = volume(launch->cluster, launch->cluster_yz);
     for (int i = 0; i < 3 && !launch->cluster && kernel->required_cluster[i]; i++)
         cluster *= kernel->required_cluster[i];
     if (cluster > 1 && (!sim->plan.has_clusters || cluster > FTH_SIM_MAX_CLUSTER))
@@ -260,7 +268,7 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
         .kernel = launch->kernel,
         .grid = {launch->blocks, launch->blocks_yz[0], launch->blocks_yz[1]},
         .block = {launch->threads, launch->threads_yz[0], launch->threads_yz[1]},
-        .cluster = {launch->cluster},
+        .cluster = {launch->cluster, launch->cluster_yz[0], launch->cluster_yz[1]},
         .dynamic_shared_bytes = (size_t)launch->shared_bytes,
         .arguments = launch->arguments,
         .argument_bytes = launch->argument_bytes,
@@ -372,6 +380,7 @@ static const struct fth_machine_ops sim_ops = {.facts = get_facts,
                                                .fill = fill,
                                                .texture = make_texture,
                                                .texture_free = free_texture,
+                                               .tensor_map = tensor_map,
                                                .launch = launch,
                                                .wait = wait_for_all,
                                                .check = check_usable,

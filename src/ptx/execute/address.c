@@ -124,6 +124,41 @@ const uint8_t *fth_ptx_resolve_argument(struct fth_ptx_warp *warp, const struct 
     return host;
 }
 
+/* The unit of bulk copies in bytes, to which their addresses and sizes are aligned. */
+enum { COPY_UNIT = 16 };
+
+uint8_t *fth_ptx_resolve_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                               unsigned space, uint64_t *address, uint64_t bytes, bool write,
+                               struct fth_ptx_block **block)
+{
+    if (space == FTH_SPACE_GENERIC)
+        space = space_of(*address);
+    *block = NULL;
+    uint8_t *host = NULL;
+    const bool aligned = *address % COPY_UNIT == 0 && bytes % COPY_UNIT == 0;
+    if (space == FTH_SPACE_SHARED || space == SPACE_CLUSTER) {
+        uint64_t offset = shared_offset(*address);
+        *block = space == SPACE_CLUSTER || offset >= CLUSTER_WINDOW ? block_at(warp, offset)
+                                                                    : warp->block;
+        if (*block && warp->block->cluster->count > 1)
+            offset %= CLUSTER_WINDOW;
+        if (*block && bytes <= UINT32_MAX)
+            host = host_of_shared(*block, offset, (unsigned)bytes);
+        *address = offset;
+    } else if (bytes <= UINT32_MAX) {
+        host = host_of_global(warp, *address, (unsigned)bytes);
+    }
+    if (!aligned)
+        fth_ptx_warp_fault(warp, inst, lane,
+                           "%s of %llu bytes at 0x%llx; address and size must be multiples of %d",
+                           write ? "write" : "read", (unsigned long long)bytes,
+                           (unsigned long long)*address, COPY_UNIT);
+    else if (!host)
+        report_outside(warp, inst, lane, *address, (unsigned)bytes,
+                       space == SPACE_CLUSTER ? FTH_SPACE_SHARED : space, write);
+    return aligned ? host : NULL;
+}
+
 /* ---- groups: each function sets the addresses of the lanes, and the space ---- */
 
 /* Reduces a group in shared memory to the lanes that access the same block as the first lane. Their
@@ -246,7 +281,13 @@ bool fth_ptx_resolve_group(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
                            uint32_t *mask, unsigned bytes, bool write,
                            struct fth_ptx_lane_group *group)
 {
-    const uint64_t *base = row(warp, inst->s[0]);
+    return fth_ptx_resolve_addresses(warp, inst, row(warp, inst->s[0]), mask, bytes, write, group);
+}
+
+bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                               const uint64_t *base, uint32_t *mask, unsigned bytes, bool write,
+                               struct fth_ptx_lane_group *group)
+{
     uint64_t offset = (uint64_t)inst->offset;
     group->mask = *mask;
     group->block = warp->block;
@@ -303,4 +344,25 @@ bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
         return true;
     warp->failed = true;
     return false;
+}
+
+bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                          struct fth_ptx_block *block, uint64_t address, uint64_t bytes,
+                          enum fth_ptx_access_kind kind)
+{
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    if (!observer || !observer->access)
+        return true;
+    struct fth_ptx_lane_group group = {.space = block ? FTH_SPACE_SHARED : FTH_SPACE_GLOBAL,
+                                       .block = block};
+    for (uint64_t at = 0; at < bytes;) {
+        group.mask = 0;
+        for (unsigned lane = 0; lane < LANES && at < bytes; lane++, at += COPY_UNIT) {
+            group.addresses[lane] = address + at;
+            group.mask |= 1u << lane;
+        }
+        if (!fth_ptx_notify_access(warp, inst, &group, COPY_UNIT, kind))
+            return false;
+    }
+    return true;
 }

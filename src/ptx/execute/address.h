@@ -70,6 +70,10 @@ struct fth_ptx_lane_group {
 bool fth_ptx_resolve_group(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            uint32_t *mask, unsigned bytes, bool write,
                            struct fth_ptx_lane_group *group);
+/* The same for the addresses base[lane] + inst->offset. */
+bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                               const uint64_t *base, uint32_t *mask, unsigned bytes, bool write,
+                               struct fth_ptx_lane_group *group);
 /* Return the host address of a lane's read of global memory, or of the arguments of the kernel,
  * which are the same for all threads. Report a fault and return NULL if the read is outside of this
  * memory. */
@@ -77,6 +81,19 @@ const uint8_t *fth_ptx_resolve_global(struct fth_ptx_warp *warp, const struct ft
                                       int lane, uint64_t address, unsigned bytes);
 const uint8_t *fth_ptx_resolve_argument(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                                         int lane, uint64_t address, unsigned bytes);
+/* Returns the host address of a range of `bytes` bytes that one lane copies, in the global or
+ * shared space (or, for FTH_SPACE_GENERIC, in the space of the address). For shared memory, *block
+ * is the block that it belongs to, and *address becomes an offset into the memory of that block.
+ * Reports a fault and returns NULL if the range is not aligned to 16 bytes or not inside of the
+ * memory. */
+uint8_t *fth_ptx_resolve_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                               unsigned space, uint64_t *address, uint64_t bytes, bool write,
+                               struct fth_ptx_block **block);
+/* Reports a copied range to the observer, as accesses of 16 bytes each. `block` is the owner of
+ * shared memory, or NULL for global memory. Returns false if the observer ends the launch. */
+bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                          struct fth_ptx_block *block, uint64_t address, uint64_t bytes,
+                          enum fth_ptx_access_kind kind);
 /* Reports the access of a group to the observer. Returns false if the observer ends the launch. */
 bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            const struct fth_ptx_lane_group *group, unsigned bytes,

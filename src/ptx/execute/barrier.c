@@ -220,6 +220,9 @@ static bool report_waiting(struct fth_ptx_block *block)
                 warp, inst, first_lane(fragment->mask),
                 "waits for lanes 0x%x of its warp, which never reach this instruction",
                 fragment->awaited & ~fragment->mask);
+        } else if (fragment->state == RUNNING) {
+            fth_ptx_warp_fault(warp, inst, first_lane(fragment->mask),
+                               "waits for an mbarrier whose phase no thread and no copy completes");
         } else if (fragment->state == AT_CLUSTER_BARRIER) {
             fth_ptx_warp_fault(warp, inst, first_lane(fragment->mask),
                                "the cluster barrier cannot complete: other threads wait elsewhere");

@@ -108,6 +108,19 @@ static bool choose_fragment(struct fth_ptx_warp *warp, bool ahead)
     return found;
 }
 
+/* Sets warp->current to the running fragment after the current one in the list. */
+static bool choose_next_fragment(struct fth_ptx_warp *warp)
+{
+    for (uint32_t n = 1; n <= warp->fragment_count; n++) {
+        const uint32_t i = (warp->current + n) % warp->fragment_count;
+        if (warp->fragments[i].state == RUNNING) {
+            warp->current = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- control instructions ---- */
 
 static void do_branch(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fragment, uint32_t lanes,
@@ -354,7 +367,7 @@ static void run_fragment(struct fth_ptx_warp *warp, uint64_t limit)
             inst->run(warp, inst, lanes);
         }
         warp->pc++;
-        if (warp->failed || warp->pc >= meet)
+        if (warp->failed || warp->yields || warp->pc >= meet)
             break;
     }
     warp->fragments[warp->current].pc = warp->pc;
@@ -378,24 +391,29 @@ bool fth_ptx_warp_run(struct fth_ptx_warp *warp, uint64_t turn)
     const uint64_t start = warp->instructions, max = warp->block->run->max_warp_instructions;
     const uint64_t end = start + (turn > max - start ? max - start + 1 : turn);
     bool give_way = false;
-    warp->blocked = false;
+    uint32_t waiting = 0; /* fragments in a row that wait in a loop */
+    warp->blocked = warp->yields = false;
     while (warp->fragment_count && warp->instructions < end && !warp->failed) {
         if (warp->fragment_count > 1)
             merge_fragments(warp);
         wake_fragments(warp);
-        if (!choose_fragment(warp, give_way)) {
+        if (!(warp->yields ? choose_next_fragment(warp) : choose_fragment(warp, give_way))) {
             warp->blocked = true;
             break;
         }
+        warp->yields = false;
         uint64_t left = end - warp->instructions, before = warp->instructions;
         bool alone = warp->fragment_count == 1;
         run_fragment(warp, alone || left < FRAGMENT_TURN ? left : FRAGMENT_TURN);
         /* After a turn that was used up, the choice alternates between the fragment furthest ahead
          * and the one furthest behind. */
         give_way = !alone && warp->instructions - before >= FRAGMENT_TURN ? !give_way : false;
+        waiting = warp->yields ? waiting + 1 : 0;
+        if (warp->yields && waiting >= warp->fragment_count)
+            break;
     }
     if (warp->instructions > max && warp->fragment_count && !warp->failed)
         fail_over_limit(warp);
     fth_ptx_worker_count(warp->block->cluster->worker, warp->instructions - start);
-    return warp->instructions != start;
+    return warp->instructions != start && !warp->yields;
 }

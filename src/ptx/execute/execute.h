@@ -83,6 +83,12 @@ static inline bool select_handler(struct fth_ptx_inst *inst, const char *base,
     return false;
 }
 
+/* Executes an atomic operation on a word of memory: the operands are its value, b and, for cas, c.
+ * `global`: the word is in global memory, where some additions flush subnormal numbers. Returns the
+ * old value. */
+uint64_t fth_ptx_update(enum fth_ptx_type type, enum fth_ptx_atomic_op op, uint8_t *host,
+                        uint64_t b, uint64_t c, bool global);
+
 /* Calls inst->inner with the rounding mode of the instruction. */
 fth_ptx_run_function fth_ptx_run_rounded;
 

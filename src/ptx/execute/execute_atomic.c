@@ -35,13 +35,32 @@ static uint64_t add_f64(uint64_t old, uint64_t b, bool global)
     return global ? nan : nan | F64_QUIET;
 }
 
-/* The new value of a word in memory. `old` is its present value; b and c are the operands. */
-static uint64_t atomic_result(const struct fth_ptx_inst *inst, uint64_t old, uint64_t b, uint64_t c,
-                              bool global)
+/* The smaller or the greater one of two 16-bit floating-point numbers, or of each of two pairs. A
+ * number is preferred to a NaN. */
+static uint64_t least_or_greatest(enum fth_ptx_type type, uint64_t old, uint64_t b, bool greatest)
 {
-    enum fth_ptx_type type = (enum fth_ptx_type)inst->type;
+    const bool pair = type == T_F16X2 || type == T_BF16X2, half = type == T_F16 || type == T_F16X2;
+    uint64_t result = 0;
+    for (int shift = 0; shift < (pair ? 32 : 16); shift += 16) {
+        const uint16_t x = (uint16_t)(old >> shift), y = (uint16_t)(b >> shift);
+        const double v = half ? fth_ptx_half_to_double(x) : fth_ptx_bfloat_to_double(x);
+        const double w = half ? fth_ptx_half_to_double(y) : fth_ptx_bfloat_to_double(y);
+        uint16_t chosen = w != w || (greatest ? v > w : v < w) ? x : y;
+        if (v == w) /* -0 is less than +0 */
+            chosen = greatest ? x & y : x | y;
+        if (v != v)
+            chosen = w != w ? 0x7fff : y;
+        result |= (uint64_t)chosen << shift;
+    }
+    return result;
+}
+
+/* The new value of a word in memory. `old` is its present value; b and c are the operands. */
+static uint64_t atomic_result(enum fth_ptx_type type, enum fth_ptx_atomic_op op, uint64_t old,
+                              uint64_t b, uint64_t c, bool global)
+{
     bool wide = fth_ptx_type_bytes(type) == 8;
-    switch (inst->atomic) {
+    switch (op) {
     case A_ADD:
         if (type == T_F32)
             return add_f32(old, b, global);
@@ -70,11 +89,15 @@ static uint64_t atomic_result(const struct fth_ptx_inst *inst, uint64_t old, uin
                                               R_RN);
         return old + b;
     case A_MIN:
+        if (fth_ptx_type_is_float(type))
+            return least_or_greatest(type, old, b, false);
         if (fth_ptx_type_is_signed(type))
             return wide ? ((int64_t)old < (int64_t)b ? old : b)
                         : ((int32_t)old < (int32_t)b ? old : b);
         return old < b ? old : b;
     case A_MAX:
+        if (fth_ptx_type_is_float(type))
+            return least_or_greatest(type, old, b, true);
         if (fth_ptx_type_is_signed(type))
             return wide ? ((int64_t)old > (int64_t)b ? old : b)
                         : ((int32_t)old > (int32_t)b ? old : b);
@@ -95,16 +118,16 @@ static uint64_t atomic_result(const struct fth_ptx_inst *inst, uint64_t old, uin
     do {                                                                                           \
         T *place = (T *)(void *)host, seen = __atomic_load_n(place, __ATOMIC_RELAXED), next;       \
         do                                                                                         \
-            next = (T)atomic_result(inst, seen, (T)b, (T)c, global);                               \
+            next = (T)atomic_result(type, op, seen, (T)b, (T)c, global);                           \
         while (!__atomic_compare_exchange_n(place, &seen, next, false, __ATOMIC_SEQ_CST,           \
                                             __ATOMIC_RELAXED));                                    \
         return seen;                                                                               \
     } while (0)
 
-static uint64_t update(const struct fth_ptx_inst *inst, uint8_t *host, uint64_t b, uint64_t c,
-                       bool global)
+uint64_t fth_ptx_update(enum fth_ptx_type type, enum fth_ptx_atomic_op op, uint8_t *host,
+                        uint64_t b, uint64_t c, bool global)
 {
-    switch (fth_ptx_type_bytes((enum fth_ptx_type)inst->type)) {
+    switch (fth_ptx_type_bytes(type)) {
     case 2: UPDATE(uint16_t);
     case 4: UPDATE(uint32_t);
     default: UPDATE(uint64_t);
@@ -113,7 +136,9 @@ static uint64_t update(const struct fth_ptx_inst *inst, uint8_t *host, uint64_t 
 
 static void run_atomic(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
-    unsigned bytes = fth_ptx_type_bytes((enum fth_ptx_type)inst->type);
+    const enum fth_ptx_type type = (enum fth_ptx_type)inst->type;
+    const enum fth_ptx_atomic_op op = (enum fth_ptx_atomic_op)inst->atomic;
+    unsigned bytes = fth_ptx_type_bytes(type);
     const uint64_t *rb = row(warp, inst->s[1]);
     const uint64_t *rc = inst->s[2] != NO_REGISTER ? row(warp, inst->s[2]) : rb;
     uint64_t old[LANES] = {0};
@@ -124,8 +149,8 @@ static void run_atomic(struct fth_ptx_warp *warp, const struct fth_ptx_inst *ins
             !fth_ptx_notify_access(warp, inst, &group, bytes, FTH_ACCESS_ATOMIC))
             return;
         bool global = group.space == FTH_SPACE_GLOBAL;
-        FOR_LANES(group.mask,
-                  old[lane] = update(inst, group.host[lane], rb[lane], rc[lane], global););
+        FOR_LANES(group.mask, old[lane] = fth_ptx_update(type, op, group.host[lane], rb[lane],
+                                                         rc[lane], global););
     }
     if (inst->d[0] >= 0) { /* red has no result; that of atom can be "_" */
         uint64_t *rd = out_row(warp, inst->d[0]);

@@ -104,39 +104,6 @@ static void run_ld_argument(struct fth_ptx_warp *warp, const struct fth_ptx_inst
     }
 }
 
-/* cp.async copies immediately, so the instructions that wait for it have nothing to do. With a
- * fourth operand, only that number of bytes is copied, and the rest is set to zero. */
-static void run_copy(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
-{
-    unsigned bytes = (unsigned)row(warp, inst->s[2])[first_lane(mask)];
-    const uint64_t *sizes = inst->s[3] != NO_REGISTER ? row(warp, inst->s[3]) : NULL;
-    if (bytes != 4 && bytes != 8 && bytes != 16) {
-        fth_ptx_warp_fault(warp, inst, first_lane(mask),
-                           "cp.async of %u bytes; it must be 4, 8 or 16", bytes);
-        return;
-    }
-    struct fth_ptx_inst store = *inst, load = *inst;
-    store.space = FTH_SPACE_SHARED;
-    load.space = FTH_SPACE_GLOBAL;
-    load.s[0] = inst->s[1];
-    load.offset = inst->offset2;
-    /* The spaces are fixed, so the first group of each access contains all lanes. */
-    struct fth_ptx_lane_group to, from;
-    uint32_t lanes = mask;
-    if (!fth_ptx_resolve_group(warp, &store, &lanes, bytes, true, &to))
-        return;
-    lanes = mask;
-    if (!fth_ptx_resolve_group(warp, &load, &lanes, bytes, false, &from) ||
-        !fth_ptx_notify_access(warp, &load, &from, bytes, FTH_ACCESS_READ) ||
-        !fth_ptx_notify_access(warp, &store, &to, bytes, FTH_ACCESS_WRITE))
-        return;
-    FOR_LANES(mask, {
-        unsigned copied = sizes && sizes[lane] < bytes ? (unsigned)sizes[lane] : bytes;
-        memset(to.host[lane], 0, bytes);
-        memcpy(to.host[lane], from.host[lane], copied);
-    });
-}
-
 /* ---- textures ---- */
 
 /* Fetches from one-dimensional textures with integer coordinates. A texel has up to four channels.
@@ -234,16 +201,12 @@ bool fth_ptx_select_memory(struct fth_ptx_inst *inst, const char *base)
         return inst->mode == 1 /* .1d */ && inst->vector == 4 && inst->type2 == T_S32 &&
                inst->s[0] != NO_REGISTER && inst->s[1] != NO_REGISTER;
     }
-    static const char *const no_ops[] = {"membar",  "fence",         "prefetch", "prefetchu",
-                                         "discard", "applypriority", "nanosleep"};
+    static const char *const no_ops[] = {"prefetch", "prefetchu", "discard", "applypriority",
+                                         "nanosleep"};
     for (size_t i = 0; i < FTH_COUNT(no_ops); i++)
         if (strcmp(base, no_ops[i]) == 0) {
             inst->run = run_no_op;
             return true;
         }
-    if (strcmp(base, "cp") == 0) { /* `mode` is set for commit_group, wait_group and wait_all */
-        inst->run = inst->mode ? run_no_op : run_copy;
-        return inst->mode || (inst->s[0] != NO_REGISTER && inst->s[2] != NO_REGISTER);
-    }
     return false;
 }

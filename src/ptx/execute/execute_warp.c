@@ -98,6 +98,17 @@ static void run_activemask(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
     FOR_LANES(mask, rd[lane] = mask;);
 }
 
+/* elect: the lowest lane of the members is the leader. */
+static void run_elect(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    const int leader = first_lane(mask);
+    if (inst->d[0] >= 0) {
+        uint64_t *rd = out_row(warp, inst->d[0]);
+        FOR_LANES(mask, rd[lane] = (uint64_t)leader;);
+    }
+    set_predicate(warp, (int32_t)inst->predicate2, mask, 1u << leader);
+}
+
 /* ---- selection of handlers ---- */
 
 /* True if the instruction has exactly `count` source registers. */
@@ -170,6 +181,10 @@ bool fth_ptx_select_warp(struct fth_ptx_inst *inst, const char *base)
         return inst->d[0] >= 0 && !inst->result_is_predicate && inst->atomic != A_NONE &&
                fth_ptx_type_bytes((enum fth_ptx_type)inst->type) == 4 &&
                !fth_ptx_type_is_float((enum fth_ptx_type)inst->type) && select_sync(inst, 1);
+    }
+    if (strcmp(base, "elect") == 0) {
+        inst->run = run_elect;
+        return inst->predicate2 != UINT32_MAX && !inst->result_is_predicate && select_sync(inst, 0);
     }
     if (strcmp(base, "activemask") == 0) {
         inst->run = run_activemask;

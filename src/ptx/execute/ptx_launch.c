@@ -200,16 +200,38 @@ static bool run_round(struct fth_ptx_block *block, bool *progress)
     return left;
 }
 
+/* Rounds without any progress after which warps that wait in loops are said to wait forever.
+ * Chosen, not derived: a loop that gives up after some attempts gets the chance to do so. */
+#define MAX_IDLE_ROUNDS 10000u
+
+/* True if some warp of the cluster waits in a loop. */
+static bool waits_in_loop(const struct fth_ptx_cluster *cluster)
+{
+    for (uint32_t b = 0; b < cluster->count; b++)
+        for (uint32_t w = 0; w < cluster->blocks[b].warp_count; w++)
+            if (cluster->blocks[b].warps[w].fragment_count && cluster->blocks[b].warps[w].yields)
+                return true;
+    return false;
+}
+
 /* Runs a cluster for an observer without a `time` callback: the warps take long turns. */
 static void run_in_rounds(struct fth_ptx_run *run, struct fth_ptx_cluster *cluster)
 {
+    uint32_t idle = 0;
     for (bool left = true; left && !stopped(run);) {
         bool progress = false;
-        left = false;
+        left = cluster->changed = false;
         for (uint32_t b = 0; b < cluster->count; b++)
             left = run_round(&cluster->blocks[b], &progress) || left;
-        progress = (left && fth_ptx_release_cluster(cluster)) || progress;
-        if (left && !progress && !stopped(run))
+        progress = (left && fth_ptx_release_cluster(cluster)) || progress || cluster->changed;
+        if (progress || !left || stopped(run)) {
+            idle = 0;
+            continue;
+        }
+        /* Copies are executed as late as possible: when all warps wait. */
+        if (fth_ptx_copies_run(cluster))
+            continue;
+        if (++idle > MAX_IDLE_ROUNDS || !waits_in_loop(cluster))
             fth_ptx_report_deadlock(cluster);
     }
 }
@@ -271,6 +293,8 @@ static void run_by_time(struct fth_ptx_run *run, struct fth_ptx_cluster *cluster
         if (warp) {
             warp->issue.alone = alone;
             fth_ptx_warp_run(warp, alone ? WARP_TURN : SHORT_TURN);
+            if (cluster->copies)
+                (void)fth_ptx_copies_run(cluster); /* the time that they take is not modelled */
             warp->time = observer->time(observer->user, &warp->issue.who);
             if (warp->failed)
                 fth_ptx_run_stop(run);
@@ -308,6 +332,9 @@ static void run_cluster(struct fth_ptx_worker *worker, uint64_t index)
         run_by_time(run, &cluster);
     else if (ok)
         run_in_rounds(run, &cluster);
+    while (!stopped(run) && fth_ptx_copies_run(&cluster)) /* copies outlive their threads */
+        continue;
+    fth_ptx_copies_free(&cluster);
     uint64_t warp_instructions = 0, thread_instructions = 0;
     for (uint32_t rank = 0; rank < cluster.count; rank++) {
         struct fth_ptx_block *block = &cluster.blocks[rank];
@@ -373,6 +400,7 @@ static enum fth_status check_clusters(struct fth_ptx_run *run, struct fth_error 
     const struct fth_ptx_kernel *kernel = &run->kernel->kernel;
     const uint32_t *requested = run->launch->cluster, *required = kernel->required_cluster;
     bool is_requested = requested[0] || requested[1] || requested[2];
+    run->cluster_is_explicit = is_requested || required[0];
     uint64_t blocks = 1;
     run->cluster_count = 1;
     for (int i = 0; i < 3; i++) {
@@ -466,6 +494,8 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
                             struct fth_ptx_totals *totals, struct fth_error *error)
 {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (totals)
+        *totals = (struct fth_ptx_totals){0, 0};
     const uint64_t limit =
         launch->max_instructions ? launch->max_instructions : FTH_PTX_MAX_INSTRUCTIONS;
     struct fth_ptx_run run = {.machine = machine,

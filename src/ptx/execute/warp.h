@@ -93,6 +93,10 @@ struct fth_ptx_cluster {
     bool arrived;                  /* a thread has arrived at the barrier in this phase */
     bool
         unchecked_arrival; /* a thread has arrived since the last call of fth_ptx_release_cluster */
+    struct fth_ptx_copy *copies, *last_copy; /* asynchronous copies that are not complete, in the
+                                              * order of their issue */
+    size_t copy_count;
+    bool changed; /* an mbarrier has changed, or a copy has been executed, since this was cleared */
 };
 
 enum { MAX_BARRIERS = 16 }; /* per block, as in PTX */
@@ -134,7 +138,10 @@ struct fth_ptx_warp {
     uint64_t local_bytes;                             /* per thread, for all frames together */
     uint64_t local_stride;                            /* at least local_bytes */
     const struct fth_ptx_allocation *last_allocation; /* the allocation of the last access */
+    uint32_t copy_groups[2][LANES]; /* groups of asynchronous copies that each lane has committed:
+                                     * of cp.async, and of cp.async.bulk */
     bool failed;
+    bool yields;  /* the current fragment has nothing to do until other warps or copies go on */
     bool blocked; /* all fragments wait */
     int64_t time; /* from the observer's `time` callback, if it has one, in its unit; updated after
                    * the warp has run and after barriers. The warp with the lowest time runs next.
@@ -152,6 +159,7 @@ struct fth_ptx_run {
     uint32_t grid[3];    /* blocks in each dimension */
     uint32_t threads[3]; /* of a block, in each dimension */
     uint32_t cluster[3], cluster_blocks;
+    bool cluster_is_explicit; /* the launch or the kernel states the size of a cluster */
     uint64_t block_count, cluster_count, threads_per_block;
     const uint8_t *arguments;
     uint64_t shared_bytes;
@@ -216,6 +224,12 @@ void fth_ptx_run_call_indirect(struct fth_ptx_warp *warp, struct fth_ptx_fragmen
 
 /* ---- divergence.c ---- */
 
+/* Ends the turn of the current fragment, because it waits in a loop for other warps or copies. */
+static inline void fth_ptx_yield(struct fth_ptx_warp *warp)
+{
+    warp->yields = true;
+}
+
 /* Adds lanes at an instruction. They join the running fragment at this instruction, if there is
  * one. */
 void fth_ptx_add_fragment(struct fth_ptx_warp *warp, struct fth_ptx_frame *frame, uint32_t pc,
@@ -228,8 +242,9 @@ uint32_t fth_ptx_alive_lanes(const struct fth_ptx_warp *warp);
  * Chosen, not derived. */
 #define WARP_TURN 20000u
 /* Runs the warp for about `turn` instructions, or until it waits or ends. Returns true if it issued
- * any instruction. Sets warp->blocked if all its fragments wait. Stops the launch if the warp or
- * the launch has issued too many instructions, or if the user has interrupted the launch. */
+ * any instruction and does not wait in a loop (fth_ptx_yield). Sets warp->blocked if all its
+ * fragments wait. Stops the launch if the warp or the launch has issued too many instructions, or
+ * if the user has interrupted the launch. */
 bool fth_ptx_warp_run(struct fth_ptx_warp *warp, uint64_t turn);
 
 /* ---- barrier.c ---- */
@@ -247,6 +262,14 @@ bool fth_ptx_release_cluster(struct fth_ptx_cluster *cluster);
 /* Stops the launch because no warp of the cluster can continue. The error names a waiting thread
  * and what it waits for. */
 void fth_ptx_report_deadlock(struct fth_ptx_cluster *cluster);
+
+/* ---- async/async_queue.c: asynchronous copies ---- */
+
+/* Executes the asynchronous copies of the cluster that have been issued. Returns true if there was
+ * one. */
+bool fth_ptx_copies_run(struct fth_ptx_cluster *cluster);
+/* Frees copies that have not been executed. */
+void fth_ptx_copies_free(struct fth_ptx_cluster *cluster);
 
 /* ---- ptx_launch.c ---- */
 

@@ -5,6 +5,7 @@
  *   product.c   multiplies and adds matrices of any type
  *   mma.c       mma: multiplies matrices that the lanes of a warp hold in registers
  *   small_mma.c mma.m8n8k4: the same for four pairs of small matrices
+ *   wmma.c      wmma: multiplies matrices in registers, which it loads and stores itself
  *   wgmma.c     wgmma: multiplies matrices of four warps, in shared memory
  *   matrix_move.c  ldmatrix, stmatrix, movmatrix: matrices between registers and shared memory
  *
@@ -16,10 +17,10 @@
 
 #include "ptx/parse/operand.h"
 
-/* The largest matrices of floating-point numbers that one warp multiplies: 16 rows of A (a warp of
- * wgmma has 16 of the 64 rows), 256 columns of B, and 64 elements in a row of A (8-bit numbers,
- * half of them absent). */
-enum { MATRIX_MAX_ROWS = 16, MATRIX_MAX_COLUMNS = 256, MATRIX_MAX_DEPTH = 64 };
+/* The largest matrices of floating-point numbers that one warp multiplies: 32 rows of A (wmma; a
+ * warp of wgmma has 16 of the 64 rows), 256 columns of B, and 64 elements in a row of A (8-bit
+ * numbers, half of them absent). */
+enum { MATRIX_MAX_ROWS = 32, MATRIX_MAX_COLUMNS = 256, MATRIX_MAX_DEPTH = 64 };
 
 /* ---- formats.c ---- */
 
@@ -100,6 +101,7 @@ struct fth_ptx_product {
     enum fth_ptx_element a, b, c; /* c: also that of the result */
     unsigned rows, columns, depth;
     bool warpgroup;    /* it is that of wgmma, which adds 8-bit numbers in another way than mma */
+    bool in_halves;    /* the first and the second half of a row are added in a step each */
     bool saturate;     /* integers do not wrap around */
     bool is_and;       /* single bits are combined by "and" instead of "exclusive or" */
     bool sparse;       /* half of the elements of A are absent, */
@@ -133,6 +135,10 @@ fth_ptx_family fth_ptx_family_small_mma;
 fth_ptx_family fth_ptx_family_ldmatrix;
 fth_ptx_family fth_ptx_family_stmatrix;
 fth_ptx_family fth_ptx_family_movmatrix;
+
+/* ---- wmma.c ---- */
+
+fth_ptx_family fth_ptx_family_wmma;
 
 /* ---- wgmma.c ---- */
 

@@ -175,9 +175,11 @@ static bool parse_words(struct fth_ptx_statement *statement, struct fth_ptx_mma 
     if (!fth_ptx_take_word(statement, "sync") || !fth_ptx_take_word(statement, "aligned"))
         return false;
     const size_t shape = statement->next_word++; /* it is checked when the types are known */
+    /* nvcc writes .satfinite before the layouts, the documentation after them. */
+    const bool early = fth_ptx_take_word(statement, "satfinite");
     if (!fth_ptx_take_word(statement, "row") || !fth_ptx_take_word(statement, "col"))
         return false;
-    mma->product.saturate = fth_ptx_take_word(statement, "satfinite");
+    mma->product.saturate = fth_ptx_take_word(statement, "satfinite") || early;
     if (!fth_ptx_take_element(statement, &d) || !fth_ptx_take_element(statement, &mma->product.a) ||
         !fth_ptx_take_element(statement, &mma->product.b) ||
         !fth_ptx_take_element(statement, &mma->product.c) || d != mma->product.c)

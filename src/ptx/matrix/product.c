@@ -134,11 +134,14 @@ static void multiply_floats(const struct fth_ptx_product *product, const uint64_
         .fraction_bits = bytes ? 13 : 25, .accumulator = product->c, .result_bits = bytes ? 13 : 0};
     struct fth_ptx_factors x, y;
     uint32_t sums[MATRIX_MAX_ROWS * MATRIX_MAX_COLUMNS];
-    set_factors(&x, product->a, a, product->rows, product->depth, 0, 0);
-    set_factors(&y, product->b, b, columns, product->depth, 0, 0);
+    const unsigned bit = product->in_halves ? product->depth / 2 : 0; /* of k */
     for (unsigned i = 0; i < product->rows * columns; i++)
         sums[i] = (uint32_t)d[i];
-    fth_ptx_multiply(&x, &y, &addition, sums, sums);
+    for (unsigned half = 0; half < (bit ? 2 : 1); half++) {
+        set_factors(&x, product->a, a, product->rows, product->depth, bit, bit * half);
+        set_factors(&y, product->b, b, columns, product->depth, bit, bit * half);
+        fth_ptx_multiply(&x, &y, &addition, sums, sums);
+    }
     for (unsigned i = 0; i < product->rows * columns; i++)
         d[i] = sums[i];
 }

@@ -209,7 +209,7 @@ enum { ROW_BYTES = 32, MAX_COLUMNS = 256 };
 static bool parse_shape(const struct fth_ptx_word *word, struct fth_ptx_product *product)
 {
     const unsigned width = fth_ptx_element_bits(product->a);
-    product->depth = (product->sparse ? 2 : 1) * ROW_BYTES * 8 / width;
+    product->depth = (product->sparse ? 2u : 1u) * ROW_BYTES * 8 / width;
     /* Integers have fewer sizes above 32 columns: only multiples of 16. */
     const bool integers = product->c == ELEMENT_S32;
     for (unsigned n = 8; n <= MAX_COLUMNS; n += 8) {

@@ -202,8 +202,7 @@ static bool parse_ordinary(struct fth_ptx_parser *parser, struct fth_ptx_stateme
         inst->space = SPACE_ARGUMENT; /* an address in a register refers to kernel arguments */
     if (!select_instruction(inst, base))
         return fth_ptx_refuse(parser, statement);
-    return fth_ptx_check_addresses(parser, inst, base, operands, count) &&
-           append(parser, inst) != NULL;
+    return fth_ptx_check_addresses(parser, base, operands, count) && append(parser, inst) != NULL;
 }
 
 /* Parses the operands of an instruction that only changes the control flow, and emits it. */

@@ -134,10 +134,6 @@ static const struct {
     {"1d", SET_MODE, 1},
     {"warp", SET_MODE, 1},
     {"cta", SET_NOTHING, 0},
-    {"async", SET_NOTHING, 0},
-    {"commit_group", SET_MODE, 1},
-    {"wait_group", SET_MODE, 1},
-    {"wait_all", SET_MODE, 1},
 
     /* Memory order, scope and cache hints have no effect: the engine completes every access at
      * once, and it has no caches. */
@@ -151,8 +147,7 @@ static const struct {
     {"sys", SET_NOTHING, 0},
     {"gpu", SET_NOTHING, 0},
     {"cluster", SET_NOTHING, 0},
-    {"proxy", SET_NOTHING, 0},
-    {"alias", SET_NOTHING, 0},
+    {"tensormap", SET_NOTHING, 0},
     {"L1", SET_NOTHING, 0},
     {"L2", SET_NOTHING, 0},
     {"L1::evict_normal", SET_NOTHING, 0},
@@ -183,6 +178,11 @@ bool fth_ptx_apply_modifier(struct fth_ptx_inst *inst, const char *base, const c
                             size_t size)
 {
     enum fth_ptx_type type = fth_ptx_type_find(word, size);
+    if (type == T_B128) { /* a load or store of two 64-bit elements; others: see wide.c */
+        inst->type = T_B64;
+        inst->vector = 2;
+        return base[0] == 'l' || base[0] == 's';
+    }
     if (type != T_NONE) {
         if (inst->type == T_NONE)
             inst->type = (uint8_t)type;

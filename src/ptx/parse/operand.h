@@ -95,6 +95,19 @@ bool fth_ptx_take_address(struct fth_ptx_parser *parser, const struct fth_ptx_st
 bool fth_ptx_converge(struct fth_ptx_parser *parser, fth_ptx_run_function *run,
                       struct fth_ptx_inst *inst);
 
+/* ---- ../narrow.c ---- */
+
+/* Returns true for conversions with 8-bit floating-point numbers, tf32, or .satfinite. */
+bool fth_ptx_is_narrow(const struct fth_ptx_statement *statement);
+fth_ptx_family fth_ptx_family_narrow;
+
+/* ---- ../wide.c ---- */
+
+/* Returns true for moves and atomic operations of 128 bits, and for atomic operations on vectors.
+ */
+bool fth_ptx_is_wide(const struct fth_ptx_statement *statement);
+fth_ptx_family fth_ptx_family_wide;
+
 /* ---- operand.c ---- */
 
 /* Parses a register, predicate, special register, '_', constant expression, or name of a variable
@@ -115,9 +128,8 @@ bool fth_ptx_place_operands(struct fth_ptx_parser *parser, struct fth_ptx_inst *
 
 /* Checks that the operands which are addresses in brackets are those that the instruction takes. It
  * must be a supported one. */
-bool fth_ptx_check_addresses(struct fth_ptx_parser *parser, const struct fth_ptx_inst *inst,
-                             const char *base, const struct fth_ptx_operand *operands,
-                             size_t count);
+bool fth_ptx_check_addresses(struct fth_ptx_parser *parser, const char *base,
+                             const struct fth_ptx_operand *operands, size_t count);
 
 /* ---- control.c ---- */
 

@@ -3,7 +3,7 @@
  *   destination         d[0], or d[0], d[1] and so on for a vector
  *   second destination  d[1] if both are predicates (setp), predicate2 after a register (shfl)
  *   sources             s[0], s[1] and so on; each element of a vector counts as one source
- *   address             s[] for the row, `offset` if it is the first source, otherwise `offset2`
+ *   address             s[] for the row, `offset` for the offset
  *   source predicates   s[] for logical instructions (and.pred), otherwise `predicate` (selp) */
 #include "ptx/parse/operand.h"
 
@@ -14,9 +14,9 @@ static bool has_no_result(const char *base, const struct fth_ptx_inst *inst)
 {
     if (inst->flags & F_RED)
         return false; /* bar.red has a result, unlike red, bar.sync and bar.arrive */
-    static const char *const list[] = {"st",        "red",     "bar",           "barrier",
-                                       "membar",    "fence",   "prefetch",      "prefetchu",
-                                       "nanosleep", "discard", "applypriority", "cp"};
+    static const char *const list[] = {"st",        "red",      "bar",
+                                       "barrier",   "prefetch", "prefetchu",
+                                       "nanosleep", "discard",  "applypriority"};
     for (size_t i = 0; i < FTH_COUNT(list); i++)
         if (strcmp(base, list[i]) == 0)
             return true;
@@ -111,10 +111,6 @@ static bool place_source_predicate(struct fth_ptx_parser *parser, struct fth_ptx
 static void place_address(struct fth_ptx_inst *inst, const struct fth_ptx_operand *operand,
                           size_t *source)
 {
-    if (*source > 1) { /* the second address of a copy */
-        inst->offset2 = operand->offset;
-        return;
-    }
     inst->offset = operand->offset;
     /* The row holds an address within the state space of the variable, so the instruction should
      * access this space. If the instruction has .param, the variable decides whether that is the
@@ -155,22 +151,21 @@ static bool place_source(struct fth_ptx_parser *parser, struct fth_ptx_inst *ins
     return true;
 }
 
-bool fth_ptx_check_addresses(struct fth_ptx_parser *parser, const struct fth_ptx_inst *inst,
-                             const char *base, const struct fth_ptx_operand *operands, size_t count)
+bool fth_ptx_check_addresses(struct fth_ptx_parser *parser, const char *base,
+                             const struct fth_ptx_operand *operands, size_t count)
 {
     /* The operands that are addresses, as a mask. No other instruction has any. */
     static const struct {
         const char *base;
         unsigned addresses;
-    } list[] = {{"st", 1}, {"red", 1},           {"prefetch", 1}, {"prefetchu", 1}, {"discard", 1},
-                {"cp", 3}, {"applypriority", 1}, {"ld", 2},       {"ldu", 2},       {"atom", 2},
+    } list[] = {{"st", 1},        {"red", 1},     {"prefetch", 1},
+                {"prefetchu", 1}, {"discard", 1}, {"applypriority", 1},
+                {"ld", 2},        {"ldu", 2},     {"atom", 2},
                 {"tex", 2}};
     unsigned addresses = 0;
     for (size_t i = 0; i < FTH_COUNT(list); i++)
         if (strcmp(base, list[i].base) == 0)
             addresses = list[i].addresses;
-    if (strcmp(base, "cp") == 0 && inst->mode) /* cp.async.wait_group and the like */
-        addresses = 0;
     for (size_t i = 0; i < count; i++) {
         const bool expected = addresses >> i & 1;
         if (expected != (operands[i].kind == OPERAND_ADDRESS))

@@ -4,6 +4,7 @@
  * stores both in a struct that begins with struct fth_ptx_detail. */
 #include "ptx/parse/operand.h"
 
+#include "ptx/async/async.h"
 #include "ptx/matrix/matrix.h"
 
 #include <stdio.h>
@@ -18,11 +19,22 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
                     {"ldmatrix", fth_ptx_family_ldmatrix},
                     {"stmatrix", fth_ptx_family_stmatrix},
                     {"movmatrix", fth_ptx_family_movmatrix},
-                    {"wgmma", fth_ptx_family_wgmma}};
+                    {"wgmma", fth_ptx_family_wgmma},
+                    {"wmma", fth_ptx_family_wmma},
+                    {"mbarrier", fth_ptx_family_mbarrier},
+                    {"cp", fth_ptx_family_cp},
+                    {"tensormap", fth_ptx_family_tensormap},
+                    {"fence", fth_ptx_family_fence},
+                    {"membar", fth_ptx_family_fence},
+                    {"griddepcontrol", fth_ptx_family_resources},
+                    {"setmaxnreg", fth_ptx_family_resources},
+                    {"createpolicy", fth_ptx_family_policy}};
     for (size_t i = 0; i < FTH_COUNT(families); i++)
         if (strcmp(statement->base, families[i].base) == 0)
             return families[i].family;
-    return NULL;
+    return fth_ptx_is_narrow(statement) ? fth_ptx_family_narrow
+           : fth_ptx_is_wide(statement) ? fth_ptx_family_wide
+                                        : NULL;
 }
 
 static bool is_next(const struct fth_ptx_statement *statement, const char *word)

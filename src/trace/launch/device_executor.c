@@ -102,6 +102,8 @@ static enum fth_status device_run(void *context, const struct fth_launch_step *s
                                               .threads = step->block[0],
                                               .blocks_yz = {step->grid[1], step->grid[2]},
                                               .threads_yz = {step->block[1], step->block[2]},
+                                              .cluster = step->cluster[0],
+                                              .cluster_yz = {step->cluster[1], step->cluster[2]},
                                               .shared_bytes = step->shared_bytes,
                                               .carveout_percent = -1,
                                               .arguments = arguments,
@@ -113,6 +115,14 @@ static enum fth_status device_run(void *context, const struct fth_launch_step *s
                           step->grid[0], step->grid[1], step->grid[2], step->block[0],
                           step->block[1], step->block[2]);
     return status;
+}
+
+static enum fth_status device_tensor_map(void *context, const struct fth_ptx_tensor_map *map,
+                                         unsigned char bytes[FTH_TENSOR_MAP_BYTES],
+                                         struct fth_error *error)
+{
+    struct device *device = context;
+    return device->ops->tensor_map(device->machine, map, bytes, error);
 }
 
 static double device_seconds(void *context)
@@ -161,6 +171,7 @@ enum fth_status fth_device_executor_open(const struct fth_run_options *options,
         .write = device_write,
         .read = device_read,
         .run = device_run,
+        .tensor_map = device_tensor_map,
         .close = device_close,
         .seconds = device_seconds,
     };

@@ -48,6 +48,14 @@ static enum fth_status engine_read(void *context, uint64_t address, void *data, 
     return FTH_OK;
 }
 
+static enum fth_status engine_tensor_map(void *context, const struct fth_ptx_tensor_map *map,
+                                         unsigned char bytes[FTH_TENSOR_MAP_BYTES],
+                                         struct fth_error *error)
+{
+    (void)context;
+    return fth_ptx_tensor_map_encode(map, bytes, error);
+}
+
 static enum fth_status engine_run(void *context, const struct fth_launch_step *step,
                                   const void *arguments, size_t argument_bytes,
                                   const struct fth_run_options *options,
@@ -55,16 +63,18 @@ static enum fth_status engine_run(void *context, const struct fth_launch_step *s
 {
     struct engine *engine = context;
     struct fth_ptx_totals counted = {0, 0};
-    const struct fth_ptx_launch launch = {.kernel = step->kernel->name,
-                                          .grid = {step->grid[0], step->grid[1], step->grid[2]},
-                                          .block = {step->block[0], step->block[1], step->block[2]},
-                                          .dynamic_shared_bytes = step->shared_bytes,
-                                          .arguments = arguments,
-                                          .argument_bytes = argument_bytes,
-                                          .threads = options->threads,
-                                          .max_instructions = options->max_instructions,
-                                          .observer = engine->observer,
-                                          .log = options->log};
+    const struct fth_ptx_launch launch = {
+        .kernel = step->kernel->name,
+        .grid = {step->grid[0], step->grid[1], step->grid[2]},
+        .block = {step->block[0], step->block[1], step->block[2]},
+        .cluster = {step->cluster[0], step->cluster[1], step->cluster[2]},
+        .dynamic_shared_bytes = step->shared_bytes,
+        .arguments = arguments,
+        .argument_bytes = argument_bytes,
+        .threads = options->threads,
+        .max_instructions = options->max_instructions,
+        .observer = engine->observer,
+        .log = options->log};
     enum fth_status status = fth_ptx_run(engine->machine, &launch, &counted, error);
     totals->warp_instructions += counted.warp_instructions;
     totals->thread_instructions += counted.thread_instructions;
@@ -97,6 +107,7 @@ enum fth_status fth_engine_open(const struct fth_ptx_module *module,
         .write = engine_write,
         .read = engine_read,
         .run = engine_run,
+        .tensor_map = engine_tensor_map,
         .close = engine_close,
     };
     return FTH_OK;

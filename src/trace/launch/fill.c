@@ -10,7 +10,7 @@
 static uint64_t random_bits(const struct fth_launch_buffer *buffer, struct fth_rng *rng)
 {
     uint64_t bits = 0;
-    if (buffer->element->is_float) {
+    if (fth_scalar_is_float(buffer->element)) {
         double value = buffer->low + (buffer->high - buffer->low) * fth_rng_unit(rng);
         if (!fth_scalar_from_double(buffer->element, value, &bits))
             return 0;

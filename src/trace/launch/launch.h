@@ -6,9 +6,13 @@
  *   scalar.c             number types (f32, s32, ...) and their values as text
  *   launch_expression.c  arithmetic such as "N*N/32" and "(i % 7) / 7"
  *   launch_open.c        opens a launch file or a PTX file, and checks which options apply to it
- *   launch_build.c       launches, buffers and arguments as given on the command line
- *   launch_file.c        the same from a launch file
+ *   launch_build.c       launches and buffers as given on the command line
+ *   launch_argument.c    arguments of kernels
+ *   launch_file.c        launches, buffers and arguments from a launch file
+ *   launch_tensor_map.c  tensor maps from a launch file
+ *   launch_reader.c      keys and numbers of launch files (launch_reader.h)
  *   launch_data.c        reads the files that a launch names, if it may
+ *   launch_save.c        writes the contents of buffers to files
  *   fill.c               initial contents of buffers
  *   launch_run.c         runs the launches in order
  *   engine_executor.c    executor: the PTX engine
@@ -19,17 +23,31 @@
 #ifndef FTH_TRACE_LAUNCH_H
 #define FTH_TRACE_LAUNCH_H
 
+#include "ptx/async/tensor_map.h"
 #include "ptx/ptx.h"
 
 /* ---- scalar.c ---- */
 
+enum fth_scalar_format {
+    FTH_SCALAR_INTEGER,
+    FTH_SCALAR_FLOAT,
+    FTH_SCALAR_DOUBLE,
+    FTH_SCALAR_F16,
+    FTH_SCALAR_BF16,
+    FTH_SCALAR_E4M3,
+    FTH_SCALAR_E5M2
+};
+
 /* A number type of buffers and arguments. The alias is the second name of the same type, such as
- * i32 for s32. */
+ * i32 for s32; NULL: there is none. */
 struct fth_scalar_type {
     const char *name, *alias;
     unsigned bytes;
-    bool is_signed, is_float;
+    bool is_signed;
+    enum fth_scalar_format format;
 };
+
+bool fth_scalar_is_float(const struct fth_scalar_type *element);
 
 /* Finds a type by the first `size` characters of `name`, which may be its name or its alias. NULL:
  * there is no such type. */
@@ -37,8 +55,9 @@ const struct fth_scalar_type *fth_scalar_type_find(const char *name, size_t size
 /* Converts a text to a number of the type, as bits. Returns false if the text is not a number or
  * the number does not fit. */
 bool fth_scalar_parse(const struct fth_scalar_type *element, const char *text, uint64_t *bits);
-/* Converts a double to a number of the type, as bits. Returns false if the type is an integer type
- * and the value is not an integer or is out of range. */
+/* Converts a double to a number of the type, as bits. Floating-point types round to nearest even;
+ * e4m3 and e5m2 saturate. Returns false if the type is an integer type and the value is not an
+ * integer or is out of range. */
 bool fth_scalar_from_double(const struct fth_scalar_type *element, double value, uint64_t *bits);
 /* Converts the number of the type that is stored at `bytes`. */
 double fth_scalar_to_double(const struct fth_scalar_type *element, const void *bytes);
@@ -98,6 +117,10 @@ struct fth_executor {
     enum fth_status (*run)(void *context, const struct fth_launch_step *step, const void *arguments,
                            size_t argument_bytes, const struct fth_run_options *options,
                            struct fth_launch_totals *totals, struct fth_error *error);
+    /* Encodes a tensor map as the kernels of this executor expect it. */
+    enum fth_status (*tensor_map)(void *context, const struct fth_ptx_tensor_map *map,
+                                  unsigned char bytes[FTH_TENSOR_MAP_BYTES],
+                                  struct fth_error *error);
     void (*close)(void *context);
     /* Returns the duration of the last run, NAN if it was not timed. NULL: the executor never
      * measures time. */
@@ -149,17 +172,31 @@ struct fth_launch_buffer {
     uint64_t address;                  /* valid while the launch has an executor */
 };
 
+enum fth_argument_kind {
+    FTH_ARGUMENT_ADDRESS, /* of a buffer */
+    FTH_ARGUMENT_NUMBER,
+    FTH_ARGUMENT_BYTES,
+    FTH_ARGUMENT_TENSOR_MAP, /* over a buffer */
+    FTH_ARGUMENT_STRUCT
+};
+
 struct fth_launch_argument {
-    const struct fth_scalar_type *element; /* type of a number; NULL: the address of a buffer */
-    size_t buffer;                         /* index of the buffer */
-    uint64_t offset;                       /* added to the address of the buffer, in elements */
-    uint64_t bits;                         /* the number */
+    enum fth_argument_kind kind;
+    size_t buffer;                             /* ADDRESS, TENSOR_MAP: index of the buffer */
+    uint64_t offset;                           /* added to its address, in elements */
+    const struct fth_scalar_type *element;     /* NUMBER: its type */
+    uint64_t bits;                             /* and its value */
+    const struct fth_ptx_tensor_map *map;      /* TENSOR_MAP: all but the address */
+    const uint8_t *bytes;                      /* BYTES */
+    const struct fth_launch_argument *members; /* STRUCT: never structs themselves */
+    size_t count;                              /* of bytes or members */
 };
 
 /* One launch of a kernel. */
 struct fth_launch_step {
     const struct fth_ptx_kernel *kernel;
     uint32_t grid[3], block[3];
+    uint32_t cluster[3]; /* blocks per cluster; all 0: as the kernel requires, or no clusters */
     size_t shared_bytes; /* dynamic shared memory per block */
     const struct fth_launch_argument *arguments;
     size_t argument_count;
@@ -213,10 +250,6 @@ FTH_MUST_USE enum fth_status fth_launch_find_kernel(const struct fth_launch *lau
                                                     const char *name,
                                                     const struct fth_ptx_kernel **kernel,
                                                     struct fth_error *error);
-/* Checks the number and the sizes of the arguments against the parameters of the kernel, and the
- * height of the block (z). */
-FTH_MUST_USE enum fth_status fth_step_check(const struct fth_launch_step *step,
-                                            struct fth_error *error);
 /* fth_grow with an error message. */
 FTH_MUST_USE enum fth_status fth_launch_grow(void **items, size_t count, size_t *capacity,
                                              size_t size, struct fth_error *error);
@@ -228,13 +261,32 @@ FTH_MUST_USE enum fth_status fth_launch_evaluate(const struct fth_launch *launch
  * live as long as the launch; it is NULL for a buffer from the command line. */
 FTH_MUST_USE enum fth_status fth_launch_add_buffer(struct fth_launch *launch, const char *name,
                                                    const char *text, struct fth_error *error);
-/* Parses an argument of a launch file: "BUFFER", "BUFFER+OFFSET" or a number such as "i32:N". */
-FTH_MUST_USE enum fth_status fth_launch_parse_argument(struct fth_launch *launch, const char *text,
-                                                       struct fth_launch_argument *argument,
-                                                       struct fth_error *error);
 /* Resolves a path relative to the folder of the launch file. The launch owns the result. NULL:
  * memory is exhausted. */
 const char *fth_launch_resolve_path(struct fth_launch *launch, const char *path);
+
+/* ---- launch_argument.c ---- */
+
+/* The size of an argument, and the alignment of its offset in a struct. */
+struct fth_layout {
+    size_t bytes, alignment;
+};
+struct fth_layout fth_argument_layout(const struct fth_launch_argument *argument);
+/* Checks the number and the sizes of the arguments against the parameters of the kernel, and the
+ * height of the block (z). */
+FTH_MUST_USE enum fth_status fth_step_check(const struct fth_launch_step *step,
+                                            struct fth_error *error);
+/* Writes the value of an argument for a parameter of `parameter_bytes`, with the addresses of the
+ * launch's executor. */
+FTH_MUST_USE enum fth_status fth_argument_pack(const struct fth_launch *launch,
+                                               const struct fth_launch_argument *argument,
+                                               size_t parameter_bytes, uint8_t *out,
+                                               struct fth_error *error);
+/* Parses an argument of a launch file that is a text: "BUFFER", "BUFFER+OFFSET", a number such as
+ * "i32:N", "null" or "bytes:00ff". */
+FTH_MUST_USE enum fth_status fth_launch_parse_argument(struct fth_launch *launch, const char *text,
+                                                       struct fth_launch_argument *argument,
+                                                       struct fth_error *error);
 
 /* ---- launch_open.c ---- */
 
@@ -276,6 +328,11 @@ FTH_MUST_USE enum fth_status fth_launch_run_on(struct fth_launch *launch,
                                                const struct fth_run_options *options,
                                                struct fth_launch_totals *totals,
                                                struct fth_error *error);
+
+/* Copies the contents of the buffer with this index, after a run; the caller frees *values. */
+FTH_MUST_USE enum fth_status fth_launch_read_buffer(const struct fth_launch *launch, size_t index,
+                                                    struct fth_launch_view *view, void **values,
+                                                    struct fth_error *error);
 
 /* ---- verify.c ---- */
 

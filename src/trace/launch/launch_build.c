@@ -1,6 +1,5 @@
-/* Launches, and their buffers and arguments, as given on the command line:
+/* Launches and their buffers, as given on the command line:
  *
- *   i32:4096  f32:1.5  u64:0x10          a number of the type
  *   ptr:f32[1024]                        a buffer of zeros
  *   ptr:f32[64*64]=random                random: floats from 0 to 1, integers from the full range
  *   ptr:f32[64]=random(-1,1)             random between two limits; integers include both limits
@@ -9,8 +8,7 @@
  *   ptr:f32[64]=(i % 8) / 8              an expression of the index i
  *   ptr:u32[]=file:data.bin              the contents of a file, as many elements as it holds
  *
- * Launch files describe buffers in the same way, without "ptr:"; their arguments refer to buffers
- * by name.
+ * Launch files describe buffers in the same way, without "ptr:".
  */
 #include "base/json.h"
 #include "trace/launch/launch.h"
@@ -53,44 +51,6 @@ enum fth_status fth_launch_find_kernel(const struct fth_launch *launch, const ch
     }
     return fth_fail(error, FTH_NOT_FOUND, "find kernel", name ? name : "",
                     "choose one of the kernels of the file: %s", names);
-}
-
-/* Lists the parameters of the kernel for a message: "u64 of 8 bytes, u32 of 4 bytes". */
-static void describe_parameters(const struct fth_ptx_kernel *kernel, char *text, size_t size)
-{
-    text[0] = '\0';
-    for (size_t i = 0; i < kernel->parameter_count; i++) {
-        const struct fth_ptx_parameter *parameter = &kernel->parameters[i];
-        size_t used = strlen(text);
-        snprintf(text + used, size - used, "%s%s of %zu bytes", i ? ", " : "", parameter->type,
-                 parameter->bytes);
-    }
-}
-
-enum fth_status fth_step_check(const struct fth_launch_step *step, struct fth_error *error)
-{
-    const struct fth_ptx_kernel *kernel = step->kernel;
-    char wanted[256];
-    describe_parameters(kernel, wanted, sizeof wanted);
-    if (step->argument_count != kernel->parameter_count)
-        return fth_fail(error, FTH_INVALID, "launch kernel", kernel->name,
-                        "it takes %zu arguments (%s), but %zu were given", kernel->parameter_count,
-                        wanted, step->argument_count);
-    for (size_t i = 0; i < step->argument_count; i++) {
-        const struct fth_scalar_type *element = step->arguments[i].element;
-        unsigned bytes = element ? element->bytes : 8;
-        if (kernel->parameters[i].bytes != bytes)
-            return fth_fail(error, FTH_INVALID, "launch kernel", kernel->name,
-                            "argument %zu has %u bytes, but the kernel takes %s", i + 1, bytes,
-                            wanted);
-    }
-    /* The PTX engine and the driver check the number of threads and the grid. Only the driver
-     * checks this limit, which all GPUs have (CUDA C++ Programming Guide, "Compute Capabilities").
-     */
-    if (step->block[2] > 64)
-        return fth_fail(error, FTH_INVALID, "launch kernel", kernel->name,
-                        "%u threads per block along z exceed the limit of 64", step->block[2]);
-    return FTH_OK;
 }
 
 /* ---- creating launches ---- */
@@ -202,6 +162,9 @@ enum fth_status fth_launch_set_shape(struct fth_launch *launch,
     memcpy(step->grid, known.grid, sizeof step->grid);
     memcpy(step->block, known.block, sizeof step->block);
     step->shared_bytes = known.shared_bytes;
+    const bool has_cluster = known.cluster[0] || known.cluster[1] || known.cluster[2];
+    for (int i = 0; i < 3; i++)
+        step->cluster[i] = has_cluster && !known.cluster[i] ? 1 : known.cluster[i];
     return FTH_OK;
 }
 
@@ -271,7 +234,7 @@ static enum fth_status parse_random(const struct fth_launch *launch, const char 
                                     struct fth_launch_buffer *buffer, struct fth_error *error)
 {
     buffer->fill = FTH_FILL_RANDOM;
-    buffer->whole_range = !buffer->element->is_float;
+    buffer->whole_range = !fth_scalar_is_float(buffer->element);
     buffer->high = 1;
     if (*contents == '\0')
         return FTH_OK;
@@ -285,7 +248,7 @@ static enum fth_status parse_random(const struct fth_launch *launch, const char 
     if (!(buffer->low <= buffer->high))
         return fth_fail(error, FTH_INVALID, operation, contents,
                         "LOW must not be greater than HIGH");
-    if (!buffer->element->is_float &&
+    if (!fth_scalar_is_float(buffer->element) &&
         (ceil(buffer->low) > floor(buffer->high) || fabs(buffer->low) > FTH_JSON_MAX_NUMBER ||
          fabs(buffer->high) > FTH_JSON_MAX_NUMBER))
         return fth_fail(error, FTH_INVALID, operation, contents,
@@ -377,7 +340,7 @@ static enum fth_status parse_buffer(struct fth_launch *launch, const char *text,
         return fth_fail(
             error, FTH_INVALID, operation, text,
             "unknown type; expected a buffer such as f32[1024]=random (types: u8 to u64, "
-            "s8 to s64, f32, f64)");
+            "s8 to s64, f16, bf16, f32, f64, e4m3, e5m2)");
     /* Without a bracket, `at` is the end of the text, and parse_count reports the missing count. */
     const char *at = type + size + (type[size] == '[');
     const bool open = type[size] == '[' && *at == ']';
@@ -404,85 +367,5 @@ enum fth_status fth_launch_add_buffer(struct fth_launch *launch, const char *nam
                             &launch->buffer_capacity, sizeof *launch->buffers, error));
     FTH_TRY(parse_buffer(launch, text, &buffer, error));
     launch->buffers[launch->buffer_count++] = buffer;
-    return FTH_OK;
-}
-
-/* ---- arguments ---- */
-
-static enum fth_status parse_scalar(const struct fth_launch *launch, const char *text,
-                                    struct fth_launch_argument *argument, struct fth_error *error)
-{
-    size_t size = strcspn(text, ":[");
-    argument->element = fth_scalar_type_find(text, size);
-    if (!argument->element)
-        return fth_fail(error, FTH_INVALID, operation, text,
-                        "unknown type or buffer; expected i32:5, f32:1.5, ptr:f32[1024]=random "
-                        "(command line) or the name of a buffer (launch file)");
-    const char *number = text + size + 1;
-    double value = 0;
-    if (text[size] == ':' && fth_scalar_parse(argument->element, number, &argument->bits))
-        return FTH_OK;
-    struct fth_error why = FTH_NO_ERROR;
-    if (text[size] == ':' && fth_launch_evaluate(launch, number, &value, &why) == FTH_OK &&
-        fth_scalar_from_double(argument->element, value, &argument->bits))
-        return FTH_OK;
-    if (why.status == FTH_NO_MEMORY)
-        return fth_error_move(error, &why);
-    return fth_fail(error, FTH_INVALID, operation, text,
-                    "the value is not a number of type %s or is out of range",
-                    argument->element->name);
-}
-
-/* Finds the buffer whose name is the first `size` characters of `text`. */
-static bool find_buffer(const struct fth_launch *launch, const char *text, size_t size,
-                        size_t *index)
-{
-    for (*index = 0; *index < launch->buffer_count; (*index)++) {
-        const char *name = launch->buffers[*index].name;
-        if (name && strlen(name) == size && strncmp(name, text, size) == 0)
-            return true;
-    }
-    return false;
-}
-
-enum fth_status fth_launch_parse_argument(struct fth_launch *launch, const char *text,
-                                          struct fth_launch_argument *argument,
-                                          struct fth_error *error)
-{
-    *argument = (struct fth_launch_argument){0};
-    size_t size = strcspn(text, "+:");
-    while (size > 0 && isspace((unsigned char)text[size - 1]))
-        size--;
-    if (!find_buffer(launch, text, size, &argument->buffer))
-        return parse_scalar(launch, text, argument, error);
-    const char *plus = strchr(text, '+');
-    double offset = 0;
-    FTH_TRY(plus ? fth_launch_evaluate(launch, plus + 1, &offset, error) : FTH_OK);
-    if (!(offset >= 0) || offset != floor(offset) ||
-        offset > (double)launch->buffers[argument->buffer].count)
-        return fth_fail(
-            error, FTH_INVALID, operation, text,
-            "the offset must be an integer from 0 to the number of elements of the buffer");
-    argument->offset = (uint64_t)offset;
-    return FTH_OK;
-}
-
-enum fth_status fth_launch_argument(struct fth_launch *launch, const char *text,
-                                    struct fth_error *error)
-{
-    struct fth_launch_argument argument = {0};
-    struct fth_launch_step *step = &launch->steps[0];
-    FTH_TRY(fth_launch_grow((void **)&launch->arguments, launch->argument_count,
-                            &launch->argument_capacity, sizeof *launch->arguments, error));
-    step->arguments = launch->arguments; /* which may have moved */
-    if (strncmp(text, "ptr:", 4) == 0 && fth_scalar_type_find(text + 4, strcspn(text + 4, "["))) {
-        FTH_TRY(fth_launch_add_buffer(launch, NULL, text, error));
-        argument.buffer = launch->buffer_count - 1;
-        launch->buffers[argument.buffer].number = launch->argument_count + 1;
-    } else {
-        FTH_TRY(parse_scalar(launch, text, &argument, error));
-    }
-    launch->arguments[launch->argument_count++] = argument;
-    step->argument_count = launch->argument_count;
     return FTH_OK;
 }

@@ -2,8 +2,7 @@
  * expected contents of buffers. struct fth_launch holds the contents of a whole file; each of its
  * steps is one launch of a kernel. Loops over launches are unrolled while they are read, so that
  * the result is a plain list of steps. */
-#include "base/json.h"
-#include "trace/launch/launch.h"
+#include "trace/launch/launch_reader.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -17,91 +16,11 @@ enum { MAX_STEPS = 1 << 16, MAX_ITERATIONS = 1 << 16, MAX_LOOP_DEPTH = 8 };
 /* Maximum of "shared", in bytes: far above the shared memory of any GPU, so that the conversion to
  * an integer cannot overflow. */
 enum { MAX_SHARED_BYTES = 1 << 30 };
+/* Maximum number of blocks of a cluster along one dimension; fth_step_check checks their
+ * product. */
+enum { MAX_CLUSTER = 16 };
 _Static_assert(MAX_ITERATIONS == 65536 && MAX_LOOP_DEPTH == 8,
                "messages of read_loop state these limits");
-
-static const char operation[] = "read launch file";
-
-struct reader {
-    struct fth_launch *launch;
-    const struct fth_json *root;
-    struct fth_json_path path; /* the value being read, for messages */
-    unsigned loop_depth;
-    /* Iterations of all loops so far. They need a limit of their own: a loop can iterate without
-     * adding launches, if it contains nothing but a loop with 0 iterations. */
-    size_t iterations;
-    struct fth_error *error;
-};
-
-#define refuse(reader, ...)                                                                        \
-    fth_json_refuse((reader)->error, operation, (reader)->launch->path, &(reader)->path,           \
-                    __VA_ARGS__)
-
-/* Puts the file and the current position in it in front of the cause of an error. */
-static enum fth_status add_context(struct reader *reader, enum fth_status status)
-{
-    if (status != FTH_OK)
-        fth_error_context(reader->error, "%s: %s", reader->launch->path,
-                          fth_json_path_text(&reader->path));
-    return status;
-}
-
-/* Rejects a key that is not one of `keys` and suggests the most similar key. */
-static enum fth_status check_keys(struct reader *reader, const struct fth_json *object,
-                                  const char *const *keys, size_t count)
-{
-    if (!fth_json_is(object, FTH_JSON_OBJECT))
-        return refuse(reader, "expected an object");
-    FTH_JSON_EACH_MEMBER (value, object) {
-        const char *key = value->key;
-        bool known = false;
-        for (size_t i = 0; i < count; i++)
-            known = known || strcmp(keys[i], key) == 0;
-        const char *nearest = known ? NULL : fth_suggest(key, keys, count);
-        if (!known)
-            return refuse(reader, "unknown key '%s'%s%s%s", key, nearest ? "; did you mean '" : "",
-                          nearest ? nearest : "", nearest ? "'?" : "");
-    }
-    return FTH_OK;
-}
-
-/* Reads a number, or a string that contains an expression. */
-static enum fth_status read_number(struct reader *reader, const struct fth_json *value,
-                                   double *number)
-{
-    if (fth_json_is_number(value)) {
-        *number = fth_json_double(value);
-        return FTH_OK;
-    }
-    if (!fth_json_is(value, FTH_JSON_TEXT))
-        return refuse(reader, "expected a number or an expression such as \"N/32\"");
-    return add_context(
-        reader, fth_launch_evaluate(reader->launch, fth_json_string(value), number, reader->error));
-}
-
-/* Reads the number object[key]; `absent` is the value if there is no such key. */
-static enum fth_status read_member(struct reader *reader, const struct fth_json *object,
-                                   const char *key, double absent, double *number)
-{
-    const struct fth_json *value = fth_json_get(object, key);
-    *number = absent;
-    if (!value)
-        return FTH_OK;
-    size_t back = fth_json_path_key(&reader->path, key);
-    enum fth_status status = read_number(reader, value, number);
-    fth_json_path_back(&reader->path, back);
-    return status;
-}
-
-/* Reads an integer from `min` to `max`. */
-static enum fth_status read_integer(struct reader *reader, const struct fth_json *value, double min,
-                                    double max, double *number)
-{
-    FTH_TRY(read_number(reader, value, number));
-    if (*number != floor(*number) || !(*number >= min) || !(*number <= max))
-        return refuse(reader, "%.9g is not an integer from %.9g to %.9g", *number, min, max);
-    return FTH_OK;
-}
 
 /* ---- sizes ---- */
 
@@ -116,14 +35,15 @@ static const char *find_setting(const char *const *settings, size_t count, const
     return NULL;
 }
 
-static enum fth_status add_variable(struct reader *reader, const char *name, double value)
+static enum fth_status add_variable(struct fth_launch_reader *reader, const char *name,
+                                    double value)
 {
     struct fth_scope *scope = &reader->launch->scope;
     if (scope->count == FTH_MAX_VARIABLES)
-        return refuse(reader, "too many sizes and loop variables");
+        return fth_reader_refuse(reader, "too many sizes and loop variables");
     char *copy = fth_arena_text(&reader->launch->arena, name);
     if (!copy)
-        return fth_no_memory(reader->error, operation, reader->launch->path);
+        return fth_reader_no_memory(reader);
     scope->variables[scope->count++] = (struct fth_variable){copy, value};
     return FTH_OK;
 }
@@ -139,25 +59,26 @@ static bool is_name(const char *name)
 
 /* Reads the sizes. A size may depend on those before it. `settings` are the "NAME=VALUE" texts of
  * the command line; "--set N=64" also changes the sizes that depend on N. */
-static enum fth_status read_sizes(struct reader *reader, const char *const *settings, size_t count)
+static enum fth_status read_sizes(struct fth_launch_reader *reader, const char *const *settings,
+                                  size_t count)
 {
     const struct fth_json *object = fth_json_get(reader->root, "sizes");
     size_t back = fth_json_path_key(&reader->path, "sizes");
     if (object && !fth_json_is(object, FTH_JSON_OBJECT))
-        return refuse(reader, "expected an object");
+        return fth_reader_refuse(reader, "expected an object");
     FTH_JSON_EACH_MEMBER (value, object) {
         const char *key = value->key, *given = find_setting(settings, count, key);
         double number = 0;
         /* fth_scope_find returns FTH_MAX_VARIABLES for a name that is not used yet. */
         if (!is_name(key) ||
             fth_scope_find(&reader->launch->scope, key, strlen(key)) != FTH_MAX_VARIABLES)
-            return refuse(reader,
-                          "'%s' cannot be the name of a size; use an identifier that is not in use",
-                          key);
+            return fth_reader_refuse(
+                reader, "'%s' cannot be the name of a size; use an identifier that is not in use",
+                key);
         size_t inner = fth_json_path_key(&reader->path, key);
-        FTH_TRY(given ? add_context(reader, fth_launch_evaluate(reader->launch, given, &number,
-                                                                reader->error))
-                      : read_number(reader, value, &number));
+        FTH_TRY(given ? fth_reader_context(reader, fth_launch_evaluate(reader->launch, given,
+                                                                       &number, reader->error))
+                      : fth_reader_number(reader, value, &number));
         fth_json_path_back(&reader->path, inner);
         FTH_TRY(add_variable(reader, key, number));
     }
@@ -176,26 +97,29 @@ static enum fth_status read_sizes(struct reader *reader, const char *const *sett
 
 /* ---- buffers ---- */
 
-static enum fth_status read_buffers(struct reader *reader)
+static enum fth_status read_buffers(struct fth_launch_reader *reader)
 {
     const struct fth_json *object = fth_json_get(reader->root, "buffers");
     size_t back = fth_json_path_key(&reader->path, "buffers");
     if (object && !fth_json_is(object, FTH_JSON_OBJECT))
-        return refuse(reader, "expected an object");
+        return fth_reader_refuse(reader, "expected an object");
     FTH_JSON_EACH_MEMBER (value, object) {
         const char *key = value->key;
         size_t inner = fth_json_path_key(&reader->path, key);
-        if (!is_name(key) || fth_scalar_type_find(key, strlen(key)))
-            return refuse(
-                reader, "'%s' cannot be the name of a buffer; use an identifier that is not a type",
-                key);
+        if (!is_name(key) || fth_scalar_type_find(key, strlen(key)) || strcmp(key, "null") == 0 ||
+            strcmp(key, "bytes") == 0)
+            return fth_reader_refuse(reader,
+                                     "'%s' cannot be the name of a buffer; use an identifier that "
+                                     "is not a type, null or bytes",
+                                     key);
         if (!fth_json_is(value, FTH_JSON_TEXT))
-            return refuse(reader, "expected a string such as \"f32[N*N]=random\"");
+            return fth_reader_refuse(reader, "expected a string such as \"f32[N*N]=random\"");
         char *name = fth_arena_text(&reader->launch->arena, key);
         if (!name)
-            return fth_no_memory(reader->error, operation, reader->launch->path);
-        FTH_TRY(add_context(reader, fth_launch_add_buffer(reader->launch, name,
-                                                          fth_json_string(value), reader->error)));
+            return fth_reader_no_memory(reader);
+        FTH_TRY(fth_reader_context(
+            reader,
+            fth_launch_add_buffer(reader->launch, name, fth_json_string(value), reader->error)));
         fth_json_path_back(&reader->path, inner);
     }
     fth_json_path_back(&reader->path, back);
@@ -204,8 +128,8 @@ static enum fth_status read_buffers(struct reader *reader)
 
 /* ---- launches ---- */
 
-/* Reads a grid or a block: one number, or an array of one to three numbers. */
-static enum fth_status read_shape(struct reader *reader, const struct fth_json *object,
+/* Reads a grid, a block or a cluster: one number, or an array of one to three numbers. */
+static enum fth_status read_shape(struct fth_launch_reader *reader, const struct fth_json *object,
                                   const char *key, double max, uint32_t shape[3])
 {
     const struct fth_json *value = fth_json_get(object, key);
@@ -213,11 +137,11 @@ static enum fth_status read_shape(struct reader *reader, const struct fth_json *
     if (fth_json_is(value, FTH_JSON_LIST))
         count = fth_json_count(value);
     if (!value || count < 1 || count > 3)
-        return refuse(reader, "expected one to three numbers");
+        return fth_reader_refuse(reader, "expected one to three numbers");
     for (size_t i = 0; i < 3; i++) {
         double number = 1;
         if (i < count)
-            FTH_TRY(read_integer(
+            FTH_TRY(fth_reader_integer(
                 reader, fth_json_is(value, FTH_JSON_LIST) ? fth_json_item(value, i) : value, 1, max,
                 &number));
         shape[i] = (uint32_t)number;
@@ -226,90 +150,121 @@ static enum fth_status read_shape(struct reader *reader, const struct fth_json *
     return FTH_OK;
 }
 
-static enum fth_status read_arguments(struct reader *reader, const struct fth_json *object,
-                                      struct fth_launch_step *step)
+static enum fth_status read_argument_list(struct fth_launch_reader *reader,
+                                          const struct fth_json *list, bool in_struct,
+                                          const struct fth_launch_argument **out, size_t *count);
+
+/* Reads a text, an object (a tensor map) or, unless it is in a struct already, a list (a struct).
+ */
+static enum fth_status read_argument(struct fth_launch_reader *reader, const struct fth_json *value,
+                                     bool in_struct, struct fth_launch_argument *argument)
+{
+    if (fth_json_is(value, FTH_JSON_OBJECT))
+        return fth_reader_tensor_map(reader, value, argument);
+    if (fth_json_is(value, FTH_JSON_LIST) && !in_struct) {
+        *argument = (struct fth_launch_argument){.kind = FTH_ARGUMENT_STRUCT};
+        return read_argument_list(reader, value, true, &argument->members, &argument->count);
+    }
+    if (!fth_json_is(value, FTH_JSON_TEXT))
+        return fth_reader_refuse(reader,
+                                 "expected a string (a buffer, or a number such as "
+                                 "\"i32:N\"), an object (a tensor map)%s",
+                                 in_struct ? "" : " or an array (a struct)");
+    return fth_reader_context(
+        reader,
+        fth_launch_parse_argument(reader->launch, fth_json_string(value), argument, reader->error));
+}
+
+static enum fth_status read_argument_list(struct fth_launch_reader *reader,
+                                          const struct fth_json *list, bool in_struct,
+                                          const struct fth_launch_argument **out, size_t *count)
+{
+    *count = fth_json_count(list);
+    struct fth_launch_argument *arguments =
+        fth_arena_array(&reader->launch->arena, *count ? *count : 1, sizeof *arguments);
+    if (!arguments)
+        return fth_reader_no_memory(reader);
+    size_t i = 0;
+    FTH_JSON_EACH_ITEM (value, list) {
+        size_t inner = fth_json_path_index(&reader->path, i);
+        FTH_TRY(read_argument(reader, value, in_struct, &arguments[i++]));
+        fth_json_path_back(&reader->path, inner);
+    }
+    *out = arguments;
+    return FTH_OK;
+}
+
+static enum fth_status read_arguments(struct fth_launch_reader *reader,
+                                      const struct fth_json *object, struct fth_launch_step *step)
 {
     const struct fth_json *list = fth_json_get(object, "args");
     size_t back = fth_json_path_key(&reader->path, "args");
     if (list && !fth_json_is(list, FTH_JSON_LIST))
-        return refuse(reader, "expected an array");
-    size_t count = fth_json_count(list);
-    struct fth_launch_argument *arguments =
-        fth_arena_array(&reader->launch->arena, count ? count : 1, sizeof *arguments);
-    if (!arguments)
-        return fth_no_memory(reader->error, operation, reader->launch->path);
-    size_t i = 0;
-    FTH_JSON_EACH_ITEM (value, list) {
-        size_t inner = fth_json_path_index(&reader->path, i);
-        if (!fth_json_is(value, FTH_JSON_TEXT))
-            return refuse(reader, "expected a string: a buffer, or a number such as \"i32:N\"");
-        FTH_TRY(
-            add_context(reader, fth_launch_parse_argument(reader->launch, fth_json_string(value),
-                                                          &arguments[i++], reader->error)));
-        fth_json_path_back(&reader->path, inner);
-    }
-    step->arguments = arguments;
-    step->argument_count = count;
+        return fth_reader_refuse(reader, "expected an array");
+    FTH_TRY(read_argument_list(reader, list, false, &step->arguments, &step->argument_count));
     fth_json_path_back(&reader->path, back);
     return FTH_OK;
 }
 
 /* Reads one launch, {"kernel": …, "grid": …, …}, and appends it to the steps. */
-static enum fth_status read_step(struct reader *reader, const struct fth_json *object)
+static enum fth_status read_step(struct fth_launch_reader *reader, const struct fth_json *object)
 {
-    static const char *const keys[] = {"kernel", "grid", "block", "shared", "args"};
+    static const char *const keys[] = {"kernel", "grid", "block", "cluster", "shared", "args"};
     struct fth_launch *launch = reader->launch;
     struct fth_launch_step step = {0};
     double shared = 0;
-    FTH_TRY(check_keys(reader, object, keys, FTH_COUNT(keys)));
+    FTH_TRY(fth_reader_keys(reader, object, keys, FTH_COUNT(keys)));
     const struct fth_json *kernel = fth_json_get(object, "kernel");
     if (kernel && !fth_json_is(kernel, FTH_JSON_TEXT))
-        return refuse(reader, "\"kernel\" must be a string");
-    FTH_TRY(
-        add_context(reader, fth_launch_find_kernel(launch, kernel ? fth_json_string(kernel) : NULL,
-                                                   &step.kernel, reader->error)));
+        return fth_reader_refuse(reader, "\"kernel\" must be a string");
+    FTH_TRY(fth_reader_context(
+        reader, fth_launch_find_kernel(launch, kernel ? fth_json_string(kernel) : NULL,
+                                       &step.kernel, reader->error)));
     /* Each dimension of the grid and of the block is checked here against the maximum of CUDA along
      * x. The maxima of the grid along y and z, which are smaller, and the maximum number of threads
      * per block are checked when the step runs. */
     FTH_TRY(read_shape(reader, object, "grid", 0x7fffffff, step.grid));
     FTH_TRY(read_shape(reader, object, "block", 1024, step.block));
-    FTH_TRY(read_member(reader, object, "shared", 0, &shared));
+    if (fth_json_get(object, "cluster"))
+        FTH_TRY(read_shape(reader, object, "cluster", MAX_CLUSTER, step.cluster));
+    FTH_TRY(fth_reader_member(reader, object, "shared", 0, &shared));
     if (!(shared >= 0) || shared > MAX_SHARED_BYTES || shared != floor(shared))
-        return refuse(reader, "\"shared\" is %.9g; expected a whole number of bytes from 0 to 2^30",
-                      shared);
+        return fth_reader_refuse(
+            reader, "\"shared\" is %.9g; expected a whole number of bytes from 0 to 2^30", shared);
     step.shared_bytes = (size_t)shared;
     FTH_TRY(read_arguments(reader, object, &step));
-    FTH_TRY(add_context(reader, fth_step_check(&step, reader->error)));
+    FTH_TRY(fth_reader_context(reader, fth_step_check(&step, reader->error)));
     if (launch->step_count == MAX_STEPS)
-        return refuse(reader, "the file has more than %d launches", MAX_STEPS);
+        return fth_reader_refuse(reader, "the file has more than %d launches", MAX_STEPS);
     FTH_TRY(fth_launch_grow((void **)&launch->steps, launch->step_count, &launch->step_capacity,
                             sizeof step, reader->error));
     launch->steps[launch->step_count++] = step;
     return FTH_OK;
 }
 
-static enum fth_status read_steps(struct reader *reader, const struct fth_json *object);
+static enum fth_status read_steps(struct fth_launch_reader *reader, const struct fth_json *object);
 
 /* Reads {"for": "t", "from": 0, "to": "T", "launches": […]} once for each value of the variable
  * from `from` to `to`, excluding `to`. */
-static enum fth_status read_loop(struct reader *reader, const struct fth_json *object)
+static enum fth_status read_loop(struct fth_launch_reader *reader, const struct fth_json *object)
 {
     static const char *const keys[] = {"for", "from", "to", "launches"};
     const struct fth_json *name = fth_json_get(object, "for");
     double from, to;
-    FTH_TRY(check_keys(reader, object, keys, FTH_COUNT(keys)));
+    FTH_TRY(fth_reader_keys(reader, object, keys, FTH_COUNT(keys)));
     if (!fth_json_is(name, FTH_JSON_TEXT) || !is_name(fth_json_string(name)) ||
         fth_scope_find(&reader->launch->scope, fth_json_string(name), name->size) !=
             FTH_MAX_VARIABLES)
-        return refuse(
+        return fth_reader_refuse(
             reader,
             "\"for\" must be the name of the loop variable, an identifier that is not in use");
     if (reader->loop_depth == MAX_LOOP_DEPTH)
-        return refuse(reader, "more than 8 nested loops");
-    FTH_TRY(read_member(reader, object, "from", 0, &from));
-    FTH_TRY(read_member(reader, object, "to", NAN, &to));
+        return fth_reader_refuse(reader, "more than 8 nested loops");
+    FTH_TRY(fth_reader_member(reader, object, "from", 0, &from));
+    FTH_TRY(fth_reader_member(reader, object, "to", NAN, &to));
     if (isnan(to) || !(to - from <= MAX_ITERATIONS))
-        return refuse(reader, "\"to\" is missing, or the loop has more than 65536 iterations");
+        return fth_reader_refuse(reader,
+                                 "\"to\" is missing, or the loop has more than 65536 iterations");
     FTH_TRY(add_variable(reader, fth_json_string(name), from));
     struct fth_scope *scope = &reader->launch->scope;
     size_t variable = scope->count - 1;
@@ -317,10 +272,11 @@ static enum fth_status read_loop(struct reader *reader, const struct fth_json *o
     reader->loop_depth++;
     for (double t = from; t < to && status == FTH_OK; t++) {
         scope->variables[variable].value = t;
-        status = ++reader->iterations > MAX_ITERATIONS
-                     ? refuse(reader, "the loops of the file have more than %d iterations",
-                              MAX_ITERATIONS)
-                     : read_steps(reader, object);
+        status =
+            ++reader->iterations > MAX_ITERATIONS
+                ? fth_reader_refuse(reader, "the loops of the file have more than %d iterations",
+                                    MAX_ITERATIONS)
+                : read_steps(reader, object);
     }
     reader->loop_depth--;
     if (status == FTH_OK)
@@ -329,12 +285,12 @@ static enum fth_status read_loop(struct reader *reader, const struct fth_json *o
 }
 
 /* Reads the array object["launches"], which consists of launches and loops. */
-static enum fth_status read_steps(struct reader *reader, const struct fth_json *object)
+static enum fth_status read_steps(struct fth_launch_reader *reader, const struct fth_json *object)
 {
     const struct fth_json *list = fth_json_get(object, "launches");
     size_t back = fth_json_path_key(&reader->path, "launches");
     if (!fth_json_is(list, FTH_JSON_LIST) || fth_json_count(list) == 0)
-        return refuse(reader, "expected a non-empty array of launches");
+        return fth_reader_refuse(reader, "expected a non-empty array of launches");
     size_t i = 0;
     FTH_JSON_EACH_ITEM (each, list) {
         size_t inner = fth_json_path_index(&reader->path, i++);
@@ -349,8 +305,8 @@ static enum fth_status read_steps(struct reader *reader, const struct fth_json *
 
 /* Sets *matches to whether the sizes of the file have the values that the "sizes" of an expectation
  * state. */
-static enum fth_status matches_sizes(struct reader *reader, const struct fth_json *object,
-                                     bool *matches)
+static enum fth_status matches_sizes(struct fth_launch_reader *reader,
+                                     const struct fth_json *object, bool *matches)
 {
     const struct fth_json *sizes = fth_json_get(object, "sizes");
     *matches = true;
@@ -359,8 +315,8 @@ static enum fth_status matches_sizes(struct reader *reader, const struct fth_jso
         size_t variable = fth_scope_find(scope, value->key, strlen(value->key));
         double number = 0;
         if (variable == FTH_MAX_VARIABLES)
-            return refuse(reader, "unknown size '%s'", value->key);
-        FTH_TRY(read_number(reader, value, &number));
+            return fth_reader_refuse(reader, "unknown size '%s'", value->key);
+        FTH_TRY(fth_reader_number(reader, value, &number));
         *matches = *matches && scope->variables[variable].value == number;
     }
     return FTH_OK;
@@ -369,45 +325,46 @@ static enum fth_status matches_sizes(struct reader *reader, const struct fth_jso
 /* Adds the expectation, unless it is meant for other values of the sizes. If the buffer has
  * n elements v[0] to v[n - 1], "sum" is Σ v[i] and "moment" is Σ v[i] (i + 1) / n. "relative"
  * and "absolute" are tolerances; see verify.c. */
-static enum fth_status read_expectation(struct reader *reader, const struct fth_json *object)
+static enum fth_status read_expectation(struct fth_launch_reader *reader,
+                                        const struct fth_json *object)
 {
     static const char *const keys[] = {"buffer",   "file",     "sum",  "moment",
                                        "relative", "absolute", "sizes"};
     struct fth_launch *launch = reader->launch;
     struct fth_expectation expected = {0};
     bool matches = false;
-    FTH_TRY(check_keys(reader, object, keys, FTH_COUNT(keys)));
+    FTH_TRY(fth_reader_keys(reader, object, keys, FTH_COUNT(keys)));
     const char *name = fth_json_string(fth_json_get(object, "buffer"));
     for (expected.buffer = 0; expected.buffer < launch->buffer_count; expected.buffer++)
         if (name && strcmp(launch->buffers[expected.buffer].name, name) == 0)
             break;
     if (expected.buffer == launch->buffer_count)
-        return refuse(reader, "\"buffer\" must name one of the buffers");
+        return fth_reader_refuse(reader, "\"buffer\" must name one of the buffers");
     FTH_TRY(matches_sizes(reader, object, &matches));
     if (!matches)
         return FTH_OK;
     const char *file = fth_json_string(fth_json_get(object, "file"));
     expected.path = file ? fth_launch_resolve_path(launch, file) : NULL;
     if (file && !expected.path)
-        return fth_no_memory(reader->error, operation, launch->path);
+        return fth_reader_no_memory(reader);
     if (!file && (!fth_json_get(object, "sum") || !fth_json_get(object, "moment")))
-        return refuse(reader, "expected \"file\", or both \"sum\" and \"moment\"");
-    FTH_TRY(read_member(reader, object, "sum", 0, &expected.sum));
-    FTH_TRY(read_member(reader, object, "moment", 0, &expected.moment));
-    FTH_TRY(read_member(reader, object, "relative", 0, &expected.relative));
-    FTH_TRY(read_member(reader, object, "absolute", 0, &expected.absolute));
+        return fth_reader_refuse(reader, "expected \"file\", or both \"sum\" and \"moment\"");
+    FTH_TRY(fth_reader_member(reader, object, "sum", 0, &expected.sum));
+    FTH_TRY(fth_reader_member(reader, object, "moment", 0, &expected.moment));
+    FTH_TRY(fth_reader_member(reader, object, "relative", 0, &expected.relative));
+    FTH_TRY(fth_reader_member(reader, object, "absolute", 0, &expected.absolute));
     FTH_TRY(fth_launch_grow((void **)&launch->expectations, launch->expectation_count,
                             &launch->expectation_capacity, sizeof expected, reader->error));
     launch->expectations[launch->expectation_count++] = expected;
     return FTH_OK;
 }
 
-static enum fth_status read_expectations(struct reader *reader)
+static enum fth_status read_expectations(struct fth_launch_reader *reader)
 {
     const struct fth_json *list = fth_json_get(reader->root, "expect");
     size_t back = fth_json_path_key(&reader->path, "expect");
     if (list && !fth_json_is(list, FTH_JSON_LIST))
-        return refuse(reader, "expected an array");
+        return fth_reader_refuse(reader, "expected an array");
     size_t i = 0;
     FTH_JSON_EACH_ITEM (each, list) {
         size_t inner = fth_json_path_index(&reader->path, i++);
@@ -420,34 +377,34 @@ static enum fth_status read_expectations(struct reader *reader)
 
 /* ---- the document ---- */
 
-static enum fth_status read_module(struct reader *reader)
+static enum fth_status read_module(struct fth_launch_reader *reader)
 {
     const struct fth_json *ptx = fth_json_get(reader->root, "ptx");
     if (!fth_json_is(ptx, FTH_JSON_TEXT))
-        return refuse(reader, "\"ptx\" must be the path of a PTX file");
+        return fth_reader_refuse(reader, "\"ptx\" must be the path of a PTX file");
     const char *path = fth_launch_resolve_path(reader->launch, fth_json_string(ptx));
     if (!path)
-        return fth_no_memory(reader->error, operation, reader->launch->path);
+        return fth_reader_no_memory(reader);
     reader->launch->ptx_path = path;
     FTH_TRY(fth_launch_read_file(reader->launch, path, FTH_PTX_LIMIT, &reader->launch->ptx,
                                  reader->error));
     return fth_launch_parse_ptx(reader->launch, reader->error);
 }
 
-static enum fth_status read_document(struct reader *reader, const char *const *settings,
+static enum fth_status read_document(struct fth_launch_reader *reader, const char *const *settings,
                                      size_t count)
 {
     static const char *const keys[] = {"schema", "about",   "ptx",      "seed",
                                        "sizes",  "buffers", "launches", "expect"};
     static const char schema[] = "fathom-launch/1";
-    FTH_TRY(check_keys(reader, reader->root, keys, FTH_COUNT(keys)));
+    FTH_TRY(fth_reader_keys(reader, reader->root, keys, FTH_COUNT(keys)));
     const char *stated = fth_json_string(fth_json_get(reader->root, "schema"));
     if (!stated || strcmp(stated, schema) != 0)
-        return refuse(reader, "\"schema\" must be \"%s\"", schema);
+        return fth_reader_refuse(reader, "\"schema\" must be \"%s\"", schema);
     double seed = 1;
-    FTH_TRY(read_member(reader, reader->root, "seed", 1, &seed));
+    FTH_TRY(fth_reader_member(reader, reader->root, "seed", 1, &seed));
     if (!(seed >= 0) || seed > FTH_JSON_MAX_NUMBER || seed != floor(seed))
-        return refuse(reader, "\"seed\" must be an integer from 0 to 2^53");
+        return fth_reader_refuse(reader, "\"seed\" must be an integer from 0 to 2^53");
     reader->launch->seed = (uint64_t)seed;
     FTH_TRY(read_module(reader));
     FTH_TRY(read_sizes(reader, settings, count));
@@ -470,7 +427,7 @@ enum fth_status fth_launch_read_text(const char *path, const char *text, size_t 
     launch->allow_files = options->allow_files;
     status = fth_json_parse(path, text, size, &document, error);
     if (status == FTH_OK) {
-        struct reader reader = {.launch = launch, .root = document.root, .error = error};
+        struct fth_launch_reader reader = {.launch = launch, .root = document.root, .error = error};
         /* `sizes` are the "NAME=VALUE" texts, which the functions above call `settings`. */
         status = read_document(&reader, options->sizes, options->size_count);
     }

@@ -18,6 +18,7 @@ static enum fth_status check_launch_file(const struct fth_trace_input *input,
         {"entry", options->kernel != NULL},
         {"grid", memcmp(options->grid, none, sizeof none) != 0},
         {"block", memcmp(options->block, none, sizeof none) != 0},
+        {"cluster", options->cluster != NULL},
         {"shared", options->shared_bytes != 0},
         {"arg", options->argument_count != 0},
         {"seed", options->seed != NULL},
@@ -42,6 +43,8 @@ static enum fth_status set_shape(struct fth_launch *launch,
     }
     if (!has_block)
         shape.block[0] = 32;
+    if (options->cluster)
+        memcpy(shape.cluster, options->cluster, sizeof shape.cluster);
     return fth_launch_set_shape(launch, &shape, error);
 }
 

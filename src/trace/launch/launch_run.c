@@ -52,21 +52,16 @@ static enum fth_status run_step(struct fth_launch *launch, const struct fth_laun
 {
     const struct fth_ptx_kernel *kernel = step->kernel;
     FTH_TRY(fth_step_check(step, error));
-    uint8_t *packed = calloc(1, kernel->parameter_bytes + 8);
+    uint8_t *packed = calloc(1, kernel->parameter_bytes + 1);
     if (!packed)
         return fth_no_memory(error, "launch kernel", kernel->name);
-    for (size_t i = 0; i < step->argument_count; i++) {
-        const struct fth_launch_argument *argument = &step->arguments[i];
-        uint64_t value = argument->bits;
-        if (!argument->element) {
-            const struct fth_launch_buffer *buffer = &launch->buffers[argument->buffer];
-            value = buffer->address + argument->offset * buffer->element->bytes;
-        }
-        memcpy(packed + kernel->parameters[i].offset, &value,
-               argument->element ? argument->element->bytes : sizeof value);
-    }
-    enum fth_status status = launch->executor.run(launch->executor.context, step, packed,
-                                                  kernel->parameter_bytes, options, totals, error);
+    enum fth_status status = FTH_OK;
+    for (size_t i = 0; i < step->argument_count && status == FTH_OK; i++)
+        status = fth_argument_pack(launch, &step->arguments[i], kernel->parameters[i].bytes,
+                                   packed + kernel->parameters[i].offset, error);
+    if (status == FTH_OK)
+        status = launch->executor.run(launch->executor.context, step, packed,
+                                      kernel->parameter_bytes, options, totals, error);
     free(packed);
     return status;
 }
@@ -202,7 +197,7 @@ enum fth_status fth_launch_values(const struct fth_launch *launch, const char *n
     size_t index;
     *values = NULL;
     FTH_TRY(find_buffer(launch, name, &index, view, error));
-    return fetch(launch, &launch->buffers[index], view->count, values, error);
+    return fth_launch_read_buffer(launch, index, view, values, error);
 }
 
 enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *name,
@@ -213,6 +208,15 @@ enum fth_status fth_launch_first_values(struct fth_launch *launch, const char *n
     *values = NULL;
     FTH_TRY(find_buffer(launch, name, &index, view, error));
     return initial_contents(launch, index, values, error);
+}
+
+enum fth_status fth_launch_read_buffer(const struct fth_launch *launch, size_t index,
+                                       struct fth_launch_view *view, void **values,
+                                       struct fth_error *error)
+{
+    const struct fth_launch_buffer *buffer = &launch->buffers[index];
+    *view = view_of(buffer);
+    return fetch(launch, buffer, buffer->count, values, error);
 }
 
 double fth_launch_size(const struct fth_launch *launch, const char *name)

@@ -9,39 +9,63 @@
 #include <string.h>
 
 static const struct fth_scalar_type types[] = {
-    {"u8", "b8", 1, false, false},   {"s8", "i8", 1, true, false},
-    {"u16", "b16", 2, false, false}, {"s16", "i16", 2, true, false},
-    {"u32", "b32", 4, false, false}, {"s32", "i32", 4, true, false},
-    {"u64", "b64", 8, false, false}, {"s64", "i64", 8, true, false},
-    {"f32", "f32", 4, true, true},   {"f64", "f64", 8, true, true},
+    {"u8", "b8", 1, false, FTH_SCALAR_INTEGER},   {"s8", "i8", 1, true, FTH_SCALAR_INTEGER},
+    {"u16", "b16", 2, false, FTH_SCALAR_INTEGER}, {"s16", "i16", 2, true, FTH_SCALAR_INTEGER},
+    {"u32", "b32", 4, false, FTH_SCALAR_INTEGER}, {"s32", "i32", 4, true, FTH_SCALAR_INTEGER},
+    {"u64", "b64", 8, false, FTH_SCALAR_INTEGER}, {"s64", "i64", 8, true, FTH_SCALAR_INTEGER},
+    {"f32", NULL, 4, true, FTH_SCALAR_FLOAT},     {"f64", NULL, 8, true, FTH_SCALAR_DOUBLE},
+    {"f16", NULL, 2, true, FTH_SCALAR_F16},       {"bf16", NULL, 2, true, FTH_SCALAR_BF16},
+    {"e4m3", NULL, 1, true, FTH_SCALAR_E4M3},     {"e5m2", NULL, 1, true, FTH_SCALAR_E5M2},
 };
+
+static bool is_name(const char *name, const char *text, size_t size)
+{
+    return name && strlen(name) == size && strncmp(name, text, size) == 0;
+}
 
 const struct fth_scalar_type *fth_scalar_type_find(const char *name, size_t size)
 {
     for (size_t i = 0; i < FTH_COUNT(types); i++)
-        if (strlen(types[i].name) == size &&
-            (strncmp(types[i].name, name, size) == 0 || strncmp(types[i].alias, name, size) == 0))
+        if (is_name(types[i].name, name, size) || is_name(types[i].alias, name, size))
             return &types[i];
     return NULL;
 }
 
-/* Returns the bits of a value as float (4 bytes) or double (8 bytes). */
-static uint64_t float_to_bits(double value, unsigned bytes)
+bool fth_scalar_is_float(const struct fth_scalar_type *element)
+{
+    return element->format != FTH_SCALAR_INTEGER;
+}
+
+/* Returns the format of a type with 8 or 16 bits. */
+static enum fth_ptx_format small_format(const struct fth_scalar_type *element)
+{
+    switch (element->format) {
+    case FTH_SCALAR_F16: return FTH_FORMAT_F16;
+    case FTH_SCALAR_BF16: return FTH_FORMAT_BF16;
+    case FTH_SCALAR_E4M3: return FTH_FORMAT_E4M3;
+    default: return FTH_FORMAT_E5M2;
+    }
+}
+
+/* Returns the bits of a value as a number of a floating-point type. */
+static uint64_t float_to_bits(const struct fth_scalar_type *element, double value)
 {
     float single = (float)value;
     uint32_t word;
     uint64_t bits;
-    memcpy(&word, &single, sizeof word);
-    memcpy(&bits, &value, sizeof bits);
-    return bytes == 4 ? word : bits;
+    switch (element->format) {
+    case FTH_SCALAR_FLOAT: memcpy(&word, &single, sizeof word); return word;
+    case FTH_SCALAR_DOUBLE: memcpy(&bits, &value, sizeof bits); return bits;
+    default: return fth_ptx_format_from_double(small_format(element), value);
+    }
 }
 
 bool fth_scalar_parse(const struct fth_scalar_type *element, const char *text, uint64_t *bits)
 {
-    if (element->is_float) {
+    if (fth_scalar_is_float(element)) {
         char *end;
         double value = fth_strtod(text, &end);
-        *bits = float_to_bits(value, element->bytes);
+        *bits = float_to_bits(element, value);
         return end != text && *end == '\0';
     }
     bool negative = *text == '-';
@@ -56,8 +80,8 @@ bool fth_scalar_parse(const struct fth_scalar_type *element, const char *text, u
 
 bool fth_scalar_from_double(const struct fth_scalar_type *element, double value, uint64_t *bits)
 {
-    if (element->is_float) {
-        *bits = float_to_bits(value, element->bytes);
+    if (fth_scalar_is_float(element)) {
+        *bits = float_to_bits(element, value);
         return true;
     }
     /* As in fth_scalar_parse, a signed type also accepts the upper half of the unsigned range, so
@@ -74,18 +98,16 @@ double fth_scalar_to_double(const struct fth_scalar_type *element, const void *b
 {
     uint64_t bits = 0;
     memcpy(&bits, bytes, element->bytes);
-    if (element->is_float && element->bytes == 4) {
-        float single;
-        memcpy(&single, bytes, sizeof single);
-        return (double)single;
+    const unsigned shift = 64 - 8 * element->bytes;
+    float single;
+    double value;
+    switch (element->format) {
+    case FTH_SCALAR_INTEGER:
+        return element->is_signed ? (double)((int64_t)(bits << shift) >> shift) : (double)bits;
+    case FTH_SCALAR_FLOAT: memcpy(&single, bytes, sizeof single); return (double)single;
+    case FTH_SCALAR_DOUBLE: memcpy(&value, bytes, sizeof value); return value;
+    default: return fth_ptx_format_to_double(small_format(element), (uint32_t)bits);
     }
-    if (element->is_float) {
-        double value;
-        memcpy(&value, bytes, sizeof value);
-        return value;
-    }
-    unsigned shift = 64 - 8 * element->bytes;
-    return element->is_signed ? (double)((int64_t)(bits << shift) >> shift) : (double)bits;
 }
 
 void fth_scalar_format(const struct fth_scalar_type *element, const void *bytes,
@@ -94,10 +116,10 @@ void fth_scalar_format(const struct fth_scalar_type *element, const void *bytes,
     uint64_t bits = 0;
     memcpy(&bits, bytes, element->bytes);
     char text[40];
-    if (element->is_float && element->bytes == 4) {
-        fth_format(text, sizeof text, "%.9g", fth_scalar_to_double(element, bytes));
-    } else if (element->is_float) {
+    if (element->format == FTH_SCALAR_DOUBLE) {
         fth_number_format(fth_scalar_to_double(element, bytes), text, sizeof text);
+    } else if (fth_scalar_is_float(element)) {
+        fth_format(text, sizeof text, "%.9g", fth_scalar_to_double(element, bytes));
     } else if (element->is_signed) {
         unsigned shift = 64 - 8 * element->bytes;
         snprintf(text, sizeof text, "%lld", (long long)((int64_t)(bits << shift) >> shift));

@@ -474,6 +474,104 @@ static const struct wmma_form wmma_forms[] = {
     {"m8n8k128", "row", "col", B1, B1, S32, S32, 8, 8, 128, 1, 1, 2, 2, ".and.popc"},
 };
 
+/* ---- which lane holds which element of a matrix of wmma ---- */
+
+static const struct fragment {
+    const char *matrix, *shape; /* matrix: "a", "b" or "c" */
+    enum diff_element element;
+    unsigned rows, columns; /* of this matrix */
+    unsigned count;         /* of registers */
+} fragments[] = {
+    {"a", "m16n16k16", F16, 16, 16, 8},
+    {"b", "m16n16k16", F16, 16, 16, 8},
+    {"a", "m32n8k16", F16, 32, 16, 8},
+    {"b", "m32n8k16", F16, 16, 8, 8},
+    {"a", "m8n32k16", F16, 8, 16, 8},
+    {"b", "m8n32k16", F16, 16, 32, 8},
+    {"a", "m16n16k16", BF16, 16, 16, 4},
+    {"b", "m16n16k16", BF16, 16, 16, 4},
+    {"a", "m32n8k16", BF16, 32, 16, 8},
+    {"b", "m32n8k16", BF16, 16, 8, 2},
+    {"a", "m8n32k16", BF16, 8, 16, 2},
+    {"b", "m8n32k16", BF16, 16, 32, 8},
+    {"a", "m16n16k8", TF32, 16, 8, 4},
+    {"b", "m16n16k8", TF32, 8, 16, 4},
+    {"a", "m16n16k16", S8, 16, 16, 2},
+    {"b", "m16n16k16", S8, 16, 16, 2},
+    {"a", "m32n8k16", U8, 32, 16, 4},
+    {"b", "m32n8k16", U8, 16, 8, 1},
+    {"a", "m8n32k16", S8, 8, 16, 1},
+    {"b", "m8n32k16", S8, 16, 32, 4},
+    {"a", "m8n8k4", F64, 8, 4, 1},
+    {"b", "m8n8k4", F64, 4, 8, 1},
+    {"c", "m16n16k16", F16, 16, 16, 4},
+    {"c", "m32n8k16", F16, 32, 8, 4},
+    {"c", "m8n32k16", F16, 8, 32, 4},
+    {"c", "m16n16k16", F32, 16, 16, 8},
+    {"c", "m32n8k16", F32, 32, 8, 8},
+    {"c", "m8n32k16", F32, 8, 32, 8},
+    {"c", "m16n16k8", F32, 16, 16, 8},
+    {"c", "m8n8k4", F64, 8, 8, 2},
+    {"c", "m16n16k16", S32, 16, 16, 8},
+    {"c", "m32n8k16", S32, 32, 8, 8},
+    {"c", "m8n32k16", S32, 8, 32, 8},
+    {"c", "m8n8k32", S32, 8, 8, 2},
+    {"c", "m8n8k128", S32, 8, 8, 2},
+    /* With elements of less than a byte, A is stored by rows and B by columns. */
+    {"a", "m8n8k32", S4, 8, 32, 1},
+    {"b", "m8n8k32", U4, 32, 8, 1},
+    {"a", "m8n8k128", B1, 8, 128, 1},
+    {"b", "m8n8k128", B1, 128, 8, 1},
+};
+
+static void fill_any(const void *user, struct fth_rng *rng, size_t thread, uint64_t *values)
+{
+    const struct fragment *fragment = user;
+    (void)thread;
+    for (unsigned i = 0; i < words_of(fragment->rows * fragment->columns, fragment->element); i++)
+        values[i] = fth_rng_next(rng) & 0xffffffff;
+}
+
+static void add_fragment(struct diff_builder *b, const struct fragment *f, bool by_column)
+{
+    const unsigned words = words_of(f->rows * f->columns, f->element);
+    const bool wide = f->element == F64;
+    struct fth_buffer code = {0};
+    fth_buffer_format(&code,
+                      "and.b32 k, i, 31;\nmul.wide.u32 x, k, %u;\nsub.u64 x, pa, x;\n"
+                      "wmma.load.%s.sync.aligned.%s.%s.global.%s ",
+                      4 * words, f->matrix, by_column ? "col" : "row", f->shape,
+                      diff_elements[f->element].name);
+    diff_put_registers(&code, "r", 0, f->count);
+    fth_buffer_format(&code, ", [x], %u;\n// [pa]\n", by_column ? f->rows : f->columns);
+    for (unsigned i = 0; i < f->count; i++)
+        fth_buffer_format(&code, "st.global.b%u [pd+%u], r%u;\n", wide ? 64 : 32,
+                          (wide ? 8 : 4) * i, i);
+    diff_add(b,
+             &(struct diff_spec){
+                 .name = diff_text(b, "wmma.load.%s.%s.%s.%s", f->matrix, by_column ? "col" : "row",
+                                   f->shape, diff_elements[f->element].name),
+                 .signature = wide ? "w:l" : "w:w",
+                 .registers = diff_text(b, ".reg .b%u r<%u>;", wide ? 64u : 32u, f->count),
+                 .code = diff_keep_text(b, &code),
+                 .operand_values = {words},
+                 .fill_all = fill_any,
+                 .user = f,
+                 .threads = 64,
+                 .per_thread = f->count});
+}
+
+static void add_fragments(struct diff_builder *b)
+{
+    for (size_t i = 0; i < FTH_COUNT(fragments); i++) {
+        const bool small = diff_elements[fragments[i].element].bits < 8;
+        if (!small || fragments[i].matrix[0] == 'a')
+            add_fragment(b, &fragments[i], false);
+        if (!small || fragments[i].matrix[0] == 'b')
+            add_fragment(b, &fragments[i], true);
+    }
+}
+
 void diff_add_matrix(struct diff_builder *b)
 {
     diff_family(b, "matrices in registers", NULL);
@@ -487,5 +585,7 @@ void diff_add_matrix(struct diff_builder *b)
     diff_family(b, "wmma", NULL);
     for (size_t i = 0; i < FTH_COUNT(wmma_forms); i++)
         add_wmma(b, &wmma_forms[i]);
+    diff_family(b, "wmma fragments", NULL);
+    add_fragments(b);
     diff_add_warpgroup(b);
 }

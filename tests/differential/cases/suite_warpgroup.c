@@ -73,14 +73,14 @@ static uint64_t descriptor(const struct form *form, bool transposed)
 static const char *name_of(struct diff_builder *b, const struct form *form)
 {
     static const char *const swizzles[] = {"", " 128B", " 64B", " 32B"};
-    return diff_text(b, "wgmma n%u %s %s %s%s%s%s%s%s%s%s%s%s%s", form->columns,
-                     diff_elements[form->c].name, diff_elements[form->a].name,
-                     diff_elements[form->b].name, form->a_in_registers ? " regs" : "",
-                     swizzles[form->swizzle], form->transpose_a ? " ta" : "",
-                     form->transpose_b ? " tb" : "", form->ignore_d ? " nod" : "",
-                     form->negate_a ? " -a" : "", form->negate_b ? " -b" : "",
-                     form->advance ? diff_text(b, " +%u", form->advance) : "", form->saturate ? " sat" : "",
-                     form->selector ? diff_text(b, " sp%s", form->selector) : "");
+    return diff_text(
+        b, "wgmma n%u %s %s %s%s%s%s%s%s%s%s%s%s%s", form->columns, diff_elements[form->c].name,
+        diff_elements[form->a].name, diff_elements[form->b].name,
+        form->a_in_registers ? " regs" : "", swizzles[form->swizzle],
+        form->transpose_a ? " ta" : "", form->transpose_b ? " tb" : "",
+        form->ignore_d ? " nod" : "", form->negate_a ? " -a" : "", form->negate_b ? " -b" : "",
+        form->advance ? diff_text(b, " +%u", form->advance) : "", form->saturate ? " sat" : "",
+        form->selector ? diff_text(b, " sp%s", form->selector) : "");
 }
 
 static void put_instruction(struct fth_buffer *code, const struct form *form)

@@ -367,17 +367,18 @@ static void drivers_without_clusters_are_unsupported(void **state)
 {
     (void)state;
     struct fth_cuda cuda = {.launch = launch_nothing};
-    struct fth_cuda_launch launch = {.grid = {2}, .cluster = 1};
+    struct fth_cuda_launch launch = {.grid = {2}, .cluster = {1}};
     struct fth_error error = NO_ERROR;
     assert_int_equal(fth_cuda_launch(&cuda, NULL, &launch, &error), FTH_OK);
-    launch.cluster = 2;
+    launch.cluster[0] = 2;
     assert_int_equal(fth_cuda_launch(&cuda, NULL, &launch, &error), FTH_UNSUPPORTED);
     assert_contains(error.cause, "the driver is too old: it has no such function");
     cuda.launch_ex = refuse_clusters;
     error = NO_ERROR;
     assert_int_equal(fth_cuda_launch(&cuda, NULL, &launch, &error), FTH_UNSUPPORTED);
     assert_string_equal(error.argument, "cuLaunchKernelEx");
-    launch.cluster = 16;
+    launch.cluster[0] = 4;
+    launch.cluster[2] = 4;
     error = NO_ERROR;
     assert_int_equal(fth_cuda_launch(&cuda, NULL, &launch, &error), FTH_UNSUPPORTED);
     assert_string_equal(error.argument, "cuFuncSetAttribute");

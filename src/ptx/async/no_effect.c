@@ -1,0 +1,90 @@
+/* Instructions that the engine accepts and does not need. Each warp executes its accesses in
+ * program order, and copies become visible as soon as they are executed, so fences have nothing to
+ * do. (Between blocks that run on different host threads, the memory order is that of the host.) A
+ * launch runs alone, so that it waits for no other grid. A warp has all registers that its kernel
+ * declares. Cache policies are not modelled; their results are never looked at. */
+#include "ptx/async/async.h"
+
+static void run_nothing(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    (void)warp;
+    (void)inst;
+    (void)mask;
+}
+
+/* Skips all words that are in the list. Returns false at one that is not. */
+static bool take_all(struct fth_ptx_statement *statement, const char *const *words, size_t count)
+{
+    while (statement->next_word < statement->word_count)
+        if (fth_ptx_take_one_of(statement, words, count) < 0)
+            return false;
+    return true;
+}
+
+bool fth_ptx_family_fence(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
+                          struct fth_ptx_inst *inst)
+{
+    static const char *const words[] = {"sc",
+                                        "acq_rel",
+                                        "acquire",
+                                        "release",
+                                        "cta",
+                                        "cluster",
+                                        "gpu",
+                                        "sys",
+                                        "gl",
+                                        "proxy",
+                                        "alias",
+                                        "async",
+                                        "global",
+                                        "shared::cta",
+                                        "shared::cluster",
+                                        "tensormap::generic",
+                                        "async::generic",
+                                        "mbarrier_init",
+                                        "sync_restrict::shared::cta",
+                                        "sync_restrict::shared::cluster"};
+    inst->run = run_nothing;
+    return take_all(statement, words, FTH_COUNT(words)) || fth_ptx_refuse(parser, statement);
+}
+
+/* griddepcontrol waits for other grids, setmaxnreg changes the number of registers. */
+bool fth_ptx_family_resources(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
+                              struct fth_ptx_inst *inst)
+{
+    static const char *const words[] = {"wait", "launch_dependents", "inc", "dec",
+                                        "sync", "aligned",           "u32"};
+    inst->run = run_nothing;
+    return take_all(statement, words, FTH_COUNT(words)) || fth_ptx_refuse(parser, statement);
+}
+
+static void run_policy(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    FOR_LANES(mask, rd[lane] = 0;);
+}
+
+bool fth_ptx_family_policy(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
+                           struct fth_ptx_inst *inst)
+{
+    static const char *const words[] = {"fractional",
+                                        "range",
+                                        "cvt",
+                                        "global",
+                                        "L2",
+                                        "L2::evict_last",
+                                        "b64",
+                                        "L2::evict_normal",
+                                        "L2::evict_first",
+                                        "L2::evict_unchanged"};
+    const int32_t *rows;
+    if (!take_all(statement, words, FTH_COUNT(words)))
+        return fth_ptx_refuse(parser, statement);
+    if (!fth_ptx_take_registers(parser, statement, 0, 1, true, &rows))
+        return false;
+    if (*rows < 0)
+        return fth_ptx_refuse_operand(parser, statement, 0, "a register");
+    inst->d[0] = *rows;
+    inst->run = run_policy;
+    return true;
+}
