@@ -29,6 +29,8 @@ static uint32_t to_tf32(uint32_t bits, enum fth_ptx_rounding rounding, uint32_t 
     const bool saturate = flags & SATURATE;
     if (flags & RELU && bits >> 31 && (bits & 0x7fffffff) <= 0x7f800000)
         return 0;
+    if ((bits & 0x7fffffff) > 0x7f800000 && rounding != R_RNA)
+        return 0x7fffe000; /* .rna keeps a NaN, as on an H200 */
     if ((bits & 0x7f800000) == 0x7f800000)
         return saturate && !(bits & 0x7fffff) ? (bits & 0x80000000) | 0x7f7fe000 : bits & ~0x1fffu;
     const uint32_t odd = bits >> 13 & 1;
@@ -47,8 +49,8 @@ static uint16_t saturated(uint16_t bits, uint16_t infinity)
 static uint32_t convert(double value, enum target target, enum fth_ptx_rounding rounding,
                         uint32_t flags)
 {
-    if (flags & RELU && value < 0)
-        value = 0;
+    if (flags & RELU && value <= 0)
+        value = 0; /* also for -0 */
     const bool saturate = flags & SATURATE;
     switch (target) {
     case TO_E4M3X2: return fth_ptx_format_from_double(FTH_FORMAT_E4M3, value);

@@ -277,12 +277,13 @@ struct instruction {
 /* Issues an instruction of the warp. Returns the time at which it issues. */
 static int64_t issue(uint32_t warp, const struct instruction *instruction, bool alone)
 {
-    struct fth_ptx_operands operands = {.accesses = instruction->accesses,
-                                        .drains = instruction->drains};
-    if (instruction->reads >= 0)
-        operands.reads[operands.read_count++] = (uint32_t)instruction->reads;
-    if (instruction->writes >= 0)
-        operands.writes[operands.write_count++] = (uint32_t)instruction->writes;
+    const uint32_t read = (uint32_t)instruction->reads, written = (uint32_t)instruction->writes;
+    const struct fth_ptx_operands operands = {.accesses = instruction->accesses,
+                                              .drains = instruction->drains,
+                                              .read_count = instruction->reads >= 0,
+                                              .write_count = instruction->writes >= 0,
+                                              .reads = &read,
+                                              .writes = &written};
     const struct fth_ptx_issue event = {.who = {.warp = warp},
                                         .mask = instruction->skipped ? 0 : 1,
                                         .operands = &operands,

@@ -25,7 +25,7 @@ static void types_have_names_sizes_and_classes(void **state)
         {"bf16", T_BF16, 2, false, true},    {"bf16x2", T_BF16X2, 4, false, true},
         {"f32", T_F32, 4, false, true},      {"f64", T_F64, 8, false, true},
         {"u16x2", T_U16X2, 4, false, false}, {"s16x2", T_S16X2, 4, false, false},
-        {"tf32", T_TF32, 4, false, false},   {"pred", T_PRED, 1, false, false},
+        {"b128", T_B128, 16, false, false},  {"pred", T_PRED, 1, false, false},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char dotted[16];
