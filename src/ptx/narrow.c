@@ -31,13 +31,12 @@ static uint32_t to_tf32(uint32_t bits, enum fth_ptx_rounding rounding, uint32_t 
         return 0;
     if ((bits & 0x7fffffff) > 0x7f800000 && rounding != R_RNA)
         return 0x7fffe000; /* .rna keeps a NaN, as on an H200 */
-    if ((bits & 0x7f800000) == 0x7f800000)
-        return saturate && !(bits & 0x7fffff) ? (bits & 0x80000000) | 0x7f7fe000 : bits & ~0x1fffu;
     const uint32_t odd = bits >> 13 & 1;
-    bits += rounding == R_RNA ? 0x1000 : rounding == R_RN ? 0xfff + odd : 0;
-    if (saturate && (bits & 0x7f800000) == 0x7f800000)
-        bits = (bits & 0x80000000) | 0x7f7fe000;
-    return bits & ~0x1fffu;
+    if ((bits & 0x7f800000) != 0x7f800000)
+        bits += rounding == R_RNA ? 0x1000 : rounding == R_RN ? 0xfff + odd : 0;
+    bits &= ~0x1fffu;
+    /* An H200 also decrements NaNs. */
+    return saturate && (bits & 0x7f800000) == 0x7f800000 ? bits - 0x2000 : bits;
 }
 
 /* The largest finite number of a 16-bit format. */
