@@ -22,7 +22,11 @@
  *   position.c    positions in the source
  *   binary.c      files that are not PTX
  *   constant_expression.c  constant expressions
- */
+ *   statement.c   families of instructions with a syntax of their own
+ *
+ * Families: matrix/ has the instructions of the tensor cores, async/ asynchronous copies and the
+ * barriers that count them, narrow.c conversions to small formats, wide.c registers of 128 bits and
+ * atomic operations on vectors. */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H
 
