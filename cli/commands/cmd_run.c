@@ -15,7 +15,8 @@ static const struct cli_option option_verify = {
 
 static const struct cli_option option_save = {
     "save", 0, "FOLDER", CLI_WORD_FILE,
-    "write the final contents of each buffer to FOLDER/BUFFER.bin; create FOLDER if it does not exist"};
+    "write the final contents of each buffer to FOLDER/BUFFER.bin; create FOLDER if it does not "
+    "exist"};
 
 static const struct cli_option option_max_seconds = {
     "max-seconds", 0, "S", CLI_WORD_NONE,
