@@ -3,6 +3,8 @@
  * executes it, or reject the combination. */
 #include "ptx/parse/operand.h"
 
+#include "ptx/video/video.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -128,6 +130,7 @@ static bool parse_operands(struct fth_ptx_parser *parser, struct fth_ptx_stateme
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
     const char *base = statement->base;
+    const bool video = fth_ptx_is_video(base);
     if (fth_ptx_token_is(&lexer->token, ";"))
         return true;
     do {
@@ -139,7 +142,9 @@ static bool parse_operands(struct fth_ptx_parser *parser, struct fth_ptx_stateme
         bool second = strcmp(base, "cvt") == 0 || fth_ptx_compares(base) ||
                       (strcmp(base, "slct") == 0 && index == 3);
         unsigned type = second && typed->type2 ? typed->type2 : typed->type;
-        if (!fth_ptx_parse_operand(parser, (enum fth_ptx_type)type, &statement->operands[index]))
+        struct fth_ptx_operand *operand = &statement->operands[index];
+        if (!(video ? fth_ptx_parse_video_operand(parser, operand)
+                    : fth_ptx_parse_operand(parser, (enum fth_ptx_type)type, operand)))
             return false;
         statement->operand_count++;
     } while (fth_ptx_lexer_accept(lexer, ","));

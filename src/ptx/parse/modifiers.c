@@ -182,7 +182,7 @@ bool fth_ptx_apply_modifier(struct fth_ptx_inst *inst, const char *base, const c
             inst->type = (uint8_t)type;
         else if (inst->type2 == T_NONE)
             inst->type2 = (uint8_t)type;
-        else if (strcmp(base, "tex") == 0 || strncmp(base, "vabs", 4) == 0)
+        else if (strcmp(base, "tex") == 0)
             return true;
         else
             return false;

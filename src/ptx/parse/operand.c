@@ -222,3 +222,42 @@ bool fth_ptx_parse_operand(struct fth_ptx_parser *parser, enum fth_ptx_type type
     }
     return true;
 }
+
+/* Finds the register of a token such as "%r1.b0", which selects a part of the register, and stores
+ * the part. Returns false, without an error, if it is none. */
+static bool find_part(struct fth_ptx_parser *parser, const struct fth_ptx_token *token,
+                      struct fth_ptx_operand *operand)
+{
+    const char *dot = token->kind == TOKEN_WORD ? memchr(token->start, '.', token->size) : NULL;
+    if (!dot)
+        return false;
+    struct fth_ptx_token name = *token;
+    struct fth_ptx_symbol *symbol = NULL;
+    uint32_t index;
+    name.size = (size_t)(dot - token->start);
+    if (!fth_ptx_parser_find_register(parser, &name, &symbol, &index) ||
+        symbol->kind != SYMBOL_REGISTER)
+        return false;
+    *operand = (struct fth_ptx_operand){.kind = OPERAND_ROW,
+                                        .token = *token,
+                                        .row = (int32_t)index,
+                                        .part = dot + 1,
+                                        .part_size = token->size - name.size - 1};
+    return true;
+}
+
+bool fth_ptx_parse_video_operand(struct fth_ptx_parser *parser, struct fth_ptx_operand *operand)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    /* Before a number, '-' is part of a constant expression. */
+    const bool minus =
+        fth_ptx_token_is(&lexer->token, "-") && fth_ptx_lexer_ahead(lexer).token.kind == TOKEN_WORD;
+    if (minus)
+        fth_ptx_lexer_next(lexer);
+    if (find_part(parser, &lexer->token, operand))
+        fth_ptx_lexer_next(lexer);
+    else if (!fth_ptx_parse_operand(parser, T_B32, operand))
+        return false;
+    operand->minus = minus;
+    return true;
+}

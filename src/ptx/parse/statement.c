@@ -6,6 +6,7 @@
 
 #include "ptx/async/async.h"
 #include "ptx/matrix/matrix.h"
+#include "ptx/video/video.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +33,7 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
     for (size_t i = 0; i < FTH_COUNT(families); i++)
         if (strcmp(statement->base, families[i].base) == 0)
             return families[i].family;
-    return NULL;
+    return fth_ptx_is_video(statement->base) ? fth_ptx_family_video : NULL;
 }
 
 static bool is_next(const struct fth_ptx_statement *statement, const char *word)
