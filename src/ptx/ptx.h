@@ -22,6 +22,9 @@
  *   position.c    positions in the source
  *   binary.c      files that are not PTX
  *   constant_expression.c  constant expressions
+ *
+ * matrix/ has the tensor-core instructions, async/ the asynchronous copies, texture/ textures and
+ * surfaces, video/ the video instructions, and runtime/ printf, assert, malloc and free.
  */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H
@@ -102,6 +105,11 @@ void fth_ptx_machine_destroy(struct fth_ptx_machine *machine);
 /* Returns the lowest address above all allocations and variables at which a module or an allocation
  * can be placed. */
 uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine);
+
+/* Size in bytes of the memory for malloc of kernels, which a machine has if its module calls
+ * malloc. It keeps its contents from one launch to the next. malloc returns NULL when it is full.
+ * This is the default of a CUDA device (cudaLimitMallocHeapSize). */
+#define FTH_PTX_HEAP_BYTES ((uint64_t)8 << 20)
 
 /* Allocates zeroed device memory. The address is aligned to 2 MiB if `bytes` is at least 2 MiB, and
  * to 256 bytes otherwise; it can be passed to kernels. A large allocation takes host memory only
@@ -267,6 +275,12 @@ struct fth_ptx_launch {
     /* Receives the progress once a second; its `interrupted` is called every few thousand
      * instructions of a host thread. May be NULL. */
     const struct fth_log *log;
+    /* Receives the output of printf, in the order of the blocks; the output of a block comes in the
+     * order in which the block executes its calls. It can be called by any host thread, but never
+     * by two at the same time. The text is not terminated. NULL: the output is dropped, and the log
+     * says so. */
+    void (*print)(void *user, const char *text, size_t size);
+    void *print_user;
 };
 
 /* Instructions issued. A warp instruction counts one thread instruction per active lane. */

@@ -159,7 +159,7 @@ static void run_tex(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, 
 /* Fences have nothing to do, because each warp executes its accesses in program order. (Between
  * blocks that run on different host threads, the memory order is that of the host.) Prefetches and
  * cache hints have no effect on the contents of memory. PTX allows discard to leave the contents
- * unchanged, and nanosleep to take no time. */
+ * unchanged, and nanosleep to take no time. pmevent triggers counters of a profiler. */
 static void run_no_op(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     (void)warp;
@@ -201,8 +201,8 @@ bool fth_ptx_select_memory(struct fth_ptx_inst *inst, const char *base)
         return inst->mode == 1 /* .1d */ && inst->vector == 4 && inst->type2 == T_S32 &&
                inst->s[0] != NO_REGISTER && inst->s[1] != NO_REGISTER;
     }
-    static const char *const no_ops[] = {"prefetch", "prefetchu", "discard", "applypriority",
-                                         "nanosleep"};
+    static const char *const no_ops[] = {"prefetch",      "prefetchu", "discard",
+                                         "applypriority", "nanosleep", "pmevent"};
     for (size_t i = 0; i < FTH_COUNT(no_ops); i++)
         if (strcmp(base, no_ops[i]) == 0) {
             inst->run = run_no_op;

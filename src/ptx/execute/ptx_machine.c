@@ -92,6 +92,23 @@ static enum fth_status add_allocation(struct fth_ptx_memory *memory,
     return FTH_OK;
 }
 
+static bool calls_malloc(const struct fth_ptx_module *module)
+{
+    for (size_t i = 0; module && i < module->function_count; i++)
+        if (module->functions[i].builtin >= BUILTIN_MALLOC) /* or free */
+            return true;
+    return false;
+}
+
+/* Adds the memory for malloc of kernels. */
+static enum fth_status add_heap(struct fth_ptx_machine *machine, struct fth_error *error)
+{
+    struct fth_ptx_memory *memory = machine->memory;
+    FTH_TRY(fth_ptx_alloc(machine, FTH_PTX_HEAP_BYTES, &memory->heap_address, error));
+    memory->heap = fth_ptx_heap_create(memory->heap_address, FTH_PTX_HEAP_BYTES);
+    return memory->heap ? FTH_OK : fth_no_memory(error, operation, NULL);
+}
+
 enum fth_status fth_ptx_machine_create(const struct fth_ptx_module *module,
                                        struct fth_ptx_machine **out, struct fth_error *error)
 {
@@ -132,6 +149,8 @@ enum fth_status fth_ptx_machine_create_shared(struct fth_ptx_machine *other,
             memcpy(fth_ptx_host(machine, variable->address, variable->bytes), variable->data,
                    variable->bytes);
     }
+    if (status == FTH_OK && !memory->heap && calls_malloc(module))
+        status = add_heap(machine, error);
     if (status != FTH_OK) {
         fth_ptx_machine_destroy(machine);
         return status;
@@ -162,6 +181,7 @@ void fth_ptx_machine_destroy(struct fth_ptx_machine *machine)
             free_host_memory(&memory->allocations[i]);
         free(memory->allocations);
         free(memory->textures);
+        fth_ptx_heap_destroy(memory->heap);
         free(memory);
     }
     free(machine);
@@ -205,7 +225,7 @@ enum fth_status fth_ptx_free(struct fth_ptx_machine *machine, uint64_t address,
     struct fth_ptx_memory *memory = machine->memory;
     size_t next = upper_bound(memory, address);
     if (next == 0 || memory->allocations[next - 1].base != address ||
-        memory->allocations[next - 1].owner)
+        memory->allocations[next - 1].owner || (memory->heap && address == memory->heap_address))
         return fth_fail(error, FTH_INVALID, "free device memory", NULL,
                         "0x%llx is not the address of an allocation", (unsigned long long)address);
     remove_allocation(memory, next - 1);

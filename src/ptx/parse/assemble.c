@@ -116,8 +116,8 @@ static enum fth_ptx_control flow_control(const char *base)
     static const struct {
         const char *base;
         enum fth_ptx_control control;
-    } list[] = {{"bra", K_BRANCH}, {"brx", K_BRANCH_TABLE}, {"call", K_CALL},
-                {"ret", K_RETURN}, {"exit", K_EXIT},        {"trap", K_TRAP}};
+    } list[] = {{"bra", K_BRANCH}, {"brx", K_BRANCH_TABLE}, {"call", K_CALL}, {"ret", K_RETURN},
+                {"exit", K_EXIT},  {"trap", K_TRAP},        {"brkpt", K_TRAP}};
     for (size_t i = 0; i < FTH_COUNT(list); i++)
         if (strcmp(list[i].base, base) == 0)
             return list[i].control;
