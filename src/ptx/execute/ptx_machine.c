@@ -1,4 +1,4 @@
-/* Machines: device memory, the variables of a module, and linear textures. Each allocation and each
+/* Machines: device memory and the variables of a module. Each allocation and each
  * variable is backed by separate host memory. As on a GPU, device addresses are far from zero. At
  * least 256 bytes between two allocations belong to neither, so an access just beyond the end of an
  * allocation is a fault. Several machines can share one memory. */
@@ -273,37 +273,4 @@ bool fth_ptx_symbol(const struct fth_ptx_machine *machine, const char *name, uin
             return true;
         }
     return false;
-}
-
-enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t address, uint64_t texels,
-                                enum fth_ptx_texel texel_format, unsigned channels,
-                                uint64_t *handle, struct fth_error *error)
-{
-    struct fth_ptx_memory *memory = machine->memory;
-    *handle = 0;
-    bool sane = (channels == 1 || channels == 2 || channels == 4) && texels > 0 &&
-                texels <= UINT64_MAX / 16;
-    if (!sane || !fth_ptx_host(machine, address, texels * channels * 4))
-        return fth_fail(error, FTH_INVALID, "make texture", NULL,
-                        "a texture needs 1, 2 or 4 channels, and allocated memory for all texels");
-    size_t index = 0;
-    while (index < memory->texture_count && memory->textures[index].texels)
-        index++;
-    if (index == memory->texture_count) {
-        void *textures = memory->textures;
-        if (!fth_grow(&textures, memory->texture_count, &memory->texture_capacity,
-                      sizeof *memory->textures))
-            return fth_no_memory(error, "make texture", NULL);
-        memory->textures = textures;
-        memory->texture_count++;
-    }
-    memory->textures[index] = (struct fth_ptx_texture){address, texels, texel_format, channels};
-    *handle = index + 1;
-    return FTH_OK;
-}
-
-void fth_ptx_texture_free(struct fth_ptx_machine *machine, uint64_t handle)
-{
-    if (handle && handle <= machine->memory->texture_count)
-        machine->memory->textures[handle - 1].texels = 0;
 }

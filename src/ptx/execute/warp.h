@@ -15,17 +15,11 @@ struct fth_ptx_allocation {
     const struct fth_ptx_machine *owner; /* of a variable; NULL for fth_ptx_alloc */
 };
 
-struct fth_ptx_texture {
-    uint64_t address, texels; /* 0 texels: freed */
-    enum fth_ptx_texel texel_format;
-    unsigned channels;
-};
-
 struct fth_ptx_memory {
     size_t users;                           /* number of machines */
     struct fth_ptx_allocation *allocations; /* sorted by base */
     size_t allocation_count, allocation_capacity;
-    struct fth_ptx_texture *textures;
+    struct fth_ptx_texture *textures; /* and surfaces (texture/) */
     size_t texture_count, texture_capacity;
     uint64_t heap_address;     /* of the memory for malloc of kernels, */
     struct fth_ptx_heap *heap; /* and its blocks; NULL: no module calls malloc */

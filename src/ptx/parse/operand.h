@@ -32,6 +32,8 @@ struct fth_ptx_operand {
     const int32_t *elements; /* rows: OPERAND_VECTOR, and the coordinates of a texture; in the arena
                               * of the module */
     size_t element_count;
+    int32_t sampler; /* row of the sampler of a texture, [texture, sampler, {…}] */
+    bool has_sampler;
     int64_t offset; /* added to an address */
     bool has_space; /* the operand is a variable, and `space` is its state space */
     uint8_t space;
