@@ -196,6 +196,9 @@ static bool parse_ordinary(struct fth_ptx_parser *parser, struct fth_ptx_stateme
     size_t emitted = parser->function->code_count;
     if (!parse_operands(parser, statement, inst))
         return false;
+    /* The last operand is then a cache policy, which has no effect. */
+    if (fth_ptx_has_word(statement, "L2::cache_hint") && statement->operand_count > 1)
+        statement->operand_count--;
     size_t count = statement->operand_count;
     if (strcmp(base, "mov") == 0 && count == 2 && parser->function->code_count > emitted &&
         fold_special(parser, inst, operands))
