@@ -52,9 +52,10 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
     for (size_t i = 0; i < FTH_COUNT(families); i++)
         if (strcmp(statement->base, families[i].base) == 0)
             return families[i].family;
-    return fth_ptx_is_narrow(statement) ? fth_ptx_family_narrow
-           : fth_ptx_is_wide(statement) ? fth_ptx_family_wide
-                                        : NULL;
+    return fth_ptx_is_video(statement->base) ? fth_ptx_family_video
+           : fth_ptx_is_narrow(statement)    ? fth_ptx_family_narrow
+           : fth_ptx_is_wide(statement)      ? fth_ptx_family_wide
+                                             : NULL;
 }
 
 bool fth_ptx_has_word(const struct fth_ptx_statement *statement, const char *word)
