@@ -29,13 +29,14 @@ static uint32_t to_tf32(uint32_t bits, enum fth_ptx_rounding rounding, uint32_t 
     const bool saturate = flags & SATURATE;
     if (flags & RELU && bits >> 31 && (bits & 0x7fffffff) <= 0x7f800000)
         return 0;
-    if ((bits & 0x7f800000) == 0x7f800000)
-        return saturate && !(bits & 0x7fffff) ? (bits & 0x80000000) | 0x7f7fe000 : bits & ~0x1fffu;
+    if ((bits & 0x7fffffff) > 0x7f800000 && rounding != R_RNA)
+        return 0x7fffe000; /* .rna keeps a NaN, as on an H200 */
     const uint32_t odd = bits >> 13 & 1;
-    bits += rounding == R_RNA ? 0x1000 : rounding == R_RN ? 0xfff + odd : 0;
-    if (saturate && (bits & 0x7f800000) == 0x7f800000)
-        bits = (bits & 0x80000000) | 0x7f7fe000;
-    return bits & ~0x1fffu;
+    if ((bits & 0x7f800000) != 0x7f800000)
+        bits += rounding == R_RNA ? 0x1000 : rounding == R_RN ? 0xfff + odd : 0;
+    bits &= ~0x1fffu;
+    /* An H200 also decrements NaNs. */
+    return saturate && (bits & 0x7f800000) == 0x7f800000 ? bits - 0x2000 : bits;
 }
 
 /* The largest finite number of a 16-bit format. */
@@ -47,8 +48,8 @@ static uint16_t saturated(uint16_t bits, uint16_t infinity)
 static uint32_t convert(double value, enum target target, enum fth_ptx_rounding rounding,
                         uint32_t flags)
 {
-    if (flags & RELU && value < 0)
-        value = 0;
+    if (flags & RELU && value <= 0)
+        value = 0; /* also for -0 */
     const bool saturate = flags & SATURATE;
     switch (target) {
     case TO_E4M3X2: return fth_ptx_format_from_double(FTH_FORMAT_E4M3, value);

@@ -182,7 +182,8 @@ static bool parse_copy_operands(struct fth_ptx_parser *parser,
 {
     const int32_t *rows;
     struct fth_ptx_inst source = *inst;
-    if (statement->operand_count < 3 || statement->operand_count > 5)
+    const bool hint = fth_ptx_has_word(statement, "L2::cache_hint");
+    if (statement->operand_count < 3 || statement->operand_count > (hint ? 5 : 4))
         return fth_ptx_check_operand_count(parser, statement, 3);
     if (!fth_ptx_take_address(parser, statement, 1, &source) ||
         !fth_ptx_take_address(parser, statement, 0, inst) ||
@@ -194,7 +195,6 @@ static bool parse_copy_operands(struct fth_ptx_parser *parser,
     if (statement->operand_count == 3)
         return true;
     const struct fth_ptx_operand *fourth = &statement->operands[3];
-    const bool hint = fth_ptx_has_word(statement, "L2::cache_hint");
     if (hint && statement->operand_count == 4)
         return true; /* the fourth operand is the cache policy */
     if (fourth->kind == OPERAND_PREDICATE) {

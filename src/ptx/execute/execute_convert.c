@@ -551,7 +551,7 @@ bool fth_ptx_select_convert(struct fth_ptx_inst *inst, const char *base)
     }
     if (strcmp(base, "testp") == 0) {
         inst->run = run_testp;
-        return inst->result_is_predicate && inst->s[0] != NO_REGISTER && inst->mode != 0 &&
+        return inst->result_is_predicate && has_sources(inst, 1) && inst->mode != 0 &&
                (inst->type == T_F32 || inst->type == T_F64);
     }
     return false;

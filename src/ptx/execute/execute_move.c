@@ -80,7 +80,8 @@ static bool select_mov(struct fth_ptx_inst *inst)
         /* The source is either a predicate register (inst->predicate; UINT32_MAX: none), or a
          * constant or special register, which is the same for all lanes. */
         bool uniform = inst->s[0] != NO_REGISTER;
-        return inst->result_is_predicate && (inst->predicate != UINT32_MAX) != uniform;
+        return inst->result_is_predicate && (inst->predicate != UINT32_MAX) != uniform &&
+               inst->s[1] == NO_REGISTER;
     }
     if (inst->result_is_predicate || inst->flags)
         return false;

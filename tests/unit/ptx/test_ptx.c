@@ -554,6 +554,20 @@ static void shared_variables_of_functions_do_not_overlap(void **state)
     job_fini(&job);
 }
 
+/* A kernel cannot call a function that is declared only after it, so their shared memory overlaps.
+ */
+static void shared_memory_of_later_functions_can_overlap(void **state)
+{
+    (void)state;
+    struct fth_ptx_module *module =
+        read_valid(HEAD ".entry a() { .shared .b32 own[4]; ret; }\n"
+                        ".func f() { .shared .b32 inner; st.shared.u32 [inner], 2; ret; }\n"
+                        ".entry b() { .shared .b32 own; call f; ret; }\n");
+    assert_int_equal(fth_ptx_kernel(module, "a")->shared_bytes, 16);
+    assert_int_equal(fth_ptx_kernel(module, "b")->shared_bytes, 8);
+    fth_ptx_destroy(module);
+}
+
 /* PTX for GPUs before Volta has shuffles and votes without .sync, among the active lanes. */
 static void shuffles_and_votes_without_sync_work(void **state)
 {
@@ -663,6 +677,7 @@ int main(void)
         cmocka_unit_test(special_registers_are_read_before_their_use),
         cmocka_unit_test(offsets_of_any_size_are_added),
         cmocka_unit_test(shared_variables_of_functions_do_not_overlap),
+        cmocka_unit_test(shared_memory_of_later_functions_can_overlap),
         cmocka_unit_test(shuffles_and_votes_without_sync_work),
         cmocka_unit_test(computes_pairs_of_16_bit_integers),
         cmocka_unit_test(a_spinning_lane_does_not_block_its_warp),
