@@ -78,6 +78,11 @@ static bool find_address(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
     if (*inside)
         *address += ((uint64_t)at[2] * image->height + (uint64_t)at[1]) * image->pitch_bytes +
                     (uint64_t)at[0];
+    if (*address % bytes) { /* the surface, or its pitch, has a smaller alignment */
+        fth_ptx_warp_fault(warp, inst, lane, "access of %u bytes at 0x%llx, which is not aligned",
+                           bytes, (unsigned long long)*address);
+        return false;
+    }
     return true;
 }
 

@@ -3,7 +3,7 @@
  * and instructions can name the variable or use its address. */
 #include "ptx/texture/texture.h"
 
-static const char operation[] = "create texture";
+static const char operation[] = "make texture";
 
 unsigned fth_ptx_texel_bytes(const struct fth_ptx_image *image)
 {
@@ -16,21 +16,19 @@ static enum fth_status check_image(const struct fth_ptx_machine *machine,
                                    struct fth_ptx_image *image, struct fth_error *error)
 {
     const unsigned channels = image->channels;
-    if ((channels != 1 && channels != 2 && channels != 4) || image->width == 0)
-        return fth_fail(error, FTH_INVALID, operation, NULL,
-                        "a texture needs 1, 2 or 4 channels, and a width");
-    uint64_t row, image_bytes, all;
+    bool valid = (channels == 1 || channels == 2 || channels == 4) && image->width > 0;
+    uint64_t row = 0, image_bytes = 0, all = 0;
     image->height = image->height ? image->height : 1;
     image->depth = image->depth ? image->depth : 1;
-    bool overflow = __builtin_mul_overflow(image->width, fth_ptx_texel_bytes(image), &row);
+    valid = valid && !__builtin_mul_overflow(image->width, fth_ptx_texel_bytes(image), &row);
     image->pitch_bytes = image->pitch_bytes ? image->pitch_bytes : row;
-    overflow = overflow || image->pitch_bytes < row ||
-               __builtin_mul_overflow(image->pitch_bytes, image->height, &image_bytes) ||
-               __builtin_mul_overflow(image_bytes, image->depth, &all);
+    valid = valid && image->pitch_bytes >= row &&
+            !__builtin_mul_overflow(image->pitch_bytes, image->height, &image_bytes) &&
+            !__builtin_mul_overflow(image_bytes, image->depth, &all);
     /* The last row need not have a whole pitch. */
-    if (overflow || !fth_ptx_host(machine, image->address, all - image->pitch_bytes + row))
+    if (!valid || !fth_ptx_host(machine, image->address, all - image->pitch_bytes + row))
         return fth_fail(error, FTH_INVALID, operation, NULL,
-                        "a texture needs allocated memory for all texels");
+                        "a texture needs 1, 2 or 4 channels, and allocated memory for all texels");
     const bool one_row = image->geometry == FTH_GEOMETRY_1D || image->geometry == FTH_GEOMETRY_A1D;
     const bool one_image = image->geometry == FTH_GEOMETRY_1D || image->geometry == FTH_GEOMETRY_2D;
     const bool cube = image->geometry == FTH_GEOMETRY_CUBE || image->geometry == FTH_GEOMETRY_ACUBE;
@@ -39,10 +37,10 @@ static enum fth_status check_image(const struct fth_ptx_machine *machine,
         (image->geometry == FTH_GEOMETRY_CUBE && image->depth != 6))
         return fth_fail(error, FTH_INVALID, operation, NULL,
                         "width, height and depth do not fit the geometry of the texture");
-    if (image->address % fth_ptx_texel_bytes(image) ||
-        image->pitch_bytes % fth_ptx_texel_bytes(image))
+    const unsigned channel_bytes = fth_ptx_texel_bytes(image) / channels;
+    if (image->address % channel_bytes || image->pitch_bytes % channel_bytes)
         return fth_fail(error, FTH_INVALID, operation, NULL,
-                        "the address and the pitch must be multiples of the size of a texel");
+                        "the address and the pitch must be multiples of the size of a channel");
     return FTH_OK;
 }
 

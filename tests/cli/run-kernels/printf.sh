@@ -50,5 +50,5 @@ JSON
 fathom run launch.json
 fathom run launch.json --json
 fathom trace launch.json
-fathom run print.ptx -e quiet -b 32 -a 'ptr:i32[4]'
 fathom run print.ptx -e fails -b 32 -a 'ptr:i32[4]'
+fathom run print.ptx -e quiet -b 32 -a 'ptr:i32[4]'

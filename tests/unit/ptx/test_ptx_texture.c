@@ -594,7 +594,7 @@ static void invalid_textures_are_refused(void **state)
         const char *cause;
     } rows[] = {
         {{.address = at, .channels = 3, .width = 4}, &nearest, "1, 2 or 4 channels"},
-        {{.address = at, .channels = 1}, &nearest, "and a width"},
+        {{.address = at, .channels = 1}, &nearest, "allocated memory for all texels"},
         {{.address = at, .channels = 1, .width = 1025},
          &nearest,
          "allocated memory for all texels"},
