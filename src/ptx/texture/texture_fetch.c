@@ -73,7 +73,8 @@ static bool combine(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, 
             memcpy(result, channels, sizeof channels);
         else
             for (unsigned c = 0; c < 4; c++)
-                sums[c] += taps->weights[t] ? taps->weights[t] * (double)as_float(channels[c]) : 0;
+                sums[c] +=
+                    taps->weights[t] != 0 ? taps->weights[t] * (double)as_float(channels[c]) : 0;
     }
     for (unsigned c = 0; c < 4 && fetch->component < 0 && taps->count > 1; c++)
         result[c] = float_bits((float)sums[c]);
