@@ -301,7 +301,8 @@ const struct cli_command cli_run = {
     "\n"
     "The PTX engine reports accesses outside the buffers, misaligned accesses,\n"
     "barriers that cannot complete and unsupported instructions, with line, block and\n"
-    "thread.",
+    "thread. It prints the output of printf before the buffers, in the order of the\n"
+    "blocks; if the output is not text, on stderr.",
     options,
     examples,
     CLI_WORD_FILE,

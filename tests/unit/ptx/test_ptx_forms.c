@@ -184,6 +184,7 @@ static const struct {
     {"membar.gl", 0},
     {"fence.sc.gpu", 0},
     {"nanosleep.u32 20", MORE | LESS | PREDICATE},
+    {"pmevent 3", MORE | LESS | PREDICATE},
 };
 
 static void operands_are_counted(void **state)
