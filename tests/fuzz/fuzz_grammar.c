@@ -117,6 +117,13 @@ static void make_arguments(struct fth_ptx_machine *machine, uint64_t *buffers, u
     make_objects(machine, buffers[1]);
 }
 
+static void ignore_output(void *user, const char *text, size_t size)
+{
+    (void)user;
+    if (!text || !size)
+        abort();
+}
+
 static void run(const struct fth_ptx_module *module, const struct fth_ptx_kernel *kernel,
                 bool observed, struct outcome *outcome)
 {
@@ -138,6 +145,7 @@ static void run(const struct fth_ptx_module *module, const struct fth_ptx_kernel
                                           .threads = 1,
                                           .sms = 2,
                                           .max_instructions = MAX_INSTRUCTIONS,
+                                          .print = ignore_output,
                                           .observer = observed ? &observer : NULL};
     outcome->status = fth_ptx_run(machine, &launch, &outcome->totals, &error);
     if (outcome->status != FTH_OK && (!error.cause[0] || strchr(error.cause, '\n')))

@@ -134,14 +134,16 @@ void fth_ptx_call_printf(const struct fth_ptx_builtin_call *call)
     struct fth_ptx_run *run = block->run;
     struct print print = {.call = call, .next = fth_ptx_builtin_argument(call, 1), .ok = true};
     struct fth_buffer format = {0};
-    if (!run->launch->print) {
+    if (!run->launch->print || block->printed.size == MAX_OUTPUT) {
         __atomic_store_n(&run->dropped_output, true, __ATOMIC_RELAXED);
         fth_ptx_builtin_return(call, 0);
         return;
     }
     fth_buffer_text(&format, "");
     print.ok = fth_ptx_builtin_text(call, fth_ptx_builtin_argument(call, 0), MAX_OUTPUT, &format);
-    for (const char *at = format.failed ? "" : format.data; *at && print.ok;) {
+    /* The end of an output that is too long is not needed. */
+    for (const char *at = format.failed ? "" : format.data;
+         *at && print.ok && print.out.size <= MAX_OUTPUT;) {
         const char *percent = strchr(at, '%');
         const size_t plain = percent ? (size_t)(percent - at) : strlen(at);
         fth_buffer_append(&print.out, at, plain);
