@@ -156,8 +156,9 @@ bool fth_ptx_take_handle(struct fth_ptx_parser *parser, const struct fth_ptx_sta
 {
     const struct fth_ptx_operand *operand = &statement->operands[index];
     /* A vector of three coordinates has a fourth element, which is not used. */
-    const bool padded = coordinates == 3 && operand->element_count == 4;
-    if (index >= statement->operand_count || operand->kind != OPERAND_ADDRESS || operand->offset ||
+    const bool exists = index < statement->operand_count;
+    const bool padded = exists && coordinates == 3 && operand->element_count == 4;
+    if (!exists || operand->kind != OPERAND_ADDRESS || operand->offset ||
         (operand->has_space && operand->space != FTH_SPACE_GLOBAL) ||
         (operand->element_count != coordinates && !padded))
         return fth_ptx_refuse_operand(parser, statement, index,

@@ -303,9 +303,8 @@ static bool parse_parts(struct fth_ptx_parser *parser, const struct fth_ptx_stat
         simd ? parse_selection(b, video->elements, video->elements, video->b_from)
              : parse_part(b, &video->b),
         !video->has_c || !c->part_size};
-    for (size_t i = 0; i < FTH_COUNT(valid); i++)
-        if (!valid[i] || (statement->operands[i].minus && i < statement->operand_count &&
-                          (!mad || i == 0 || video->plus_one)))
+    for (size_t i = 0; i < statement->operand_count; i++)
+        if (!valid[i] || (statement->operands[i].minus && (!mad || i == 0 || video->plus_one)))
             return fth_ptx_refuse_operand(parser, statement, i,
                                           "a register with a part that the instruction can select");
     video->merges = !simd && d->part_size;
@@ -326,7 +325,7 @@ bool fth_ptx_family_video(struct fth_ptx_parser *parser, struct fth_ptx_statemen
     if (!parse_words(statement, video))
         return fth_ptx_refuse(parser, statement);
     const bool needs_c = video->elements > 1 || video->operation == V_MAD || video->secondary ||
-                         statement->operands[0].part_size;
+                         (statement->operand_count && statement->operands[0].part_size);
     video->has_c = needs_c;
     const int32_t *rows[4];
     if (!fth_ptx_check_operand_count(parser, statement, needs_c ? 4 : 3))
