@@ -10,7 +10,7 @@
  * types.c has the types, half.c the formats f16, bf16, e4m3 and e5m2.
  *
  *   parse/                                           execute/
- *   lexer.c       tokens, errors with a caret        ptx_machine.c  memory, symbols, textures
+ *   lexer.c       tokens, errors with a caret        ptx_machine.c  memory, symbols
  *   module.c      directives and functions           ptx_launch.c   checks, blocks, host threads
  *   names.c       scopes, symbols, labels            divergence.c   fragments of a warp
  *   data.c        variables, registers               calls.c        frames, calls and returns

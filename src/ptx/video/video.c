@@ -183,7 +183,7 @@ static void run_video(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst
 /* Returns the index of the instruction in the table, or -1. */
 static int find(const char *base)
 {
-    for (size_t i = 0; i < FTH_COUNT(instructions); i++)
+    for (size_t i = 0; *base == 'v' && i < FTH_COUNT(instructions); i++)
         if (strcmp(base, instructions[i].base) == 0)
             return (int)i;
     return -1;
