@@ -45,6 +45,7 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
                     {"tld4", fth_ptx_family_tld4},
                     {"txq", fth_ptx_family_query},
                     {"suq", fth_ptx_family_query},
+                    {"istypep", fth_ptx_family_istypep},
                     {"suld", fth_ptx_family_surface},
                     {"sust", fth_ptx_family_surface},
                     {"sured", fth_ptx_family_surface},

@@ -4,7 +4,7 @@
  *   sampling.c        the texels that a coordinate stands for, and their values
  *   texture_fetch.c   tex and tld4
  *   surface.c         suld, sust and sured
- *   texture_query.c   txq and suq */
+ *   texture_query.c   txq, suq and istypep */
 #ifndef FTH_PTX_TEXTURE_H
 #define FTH_PTX_TEXTURE_H
 
@@ -21,7 +21,10 @@ struct fth_ptx_texture {
 
 unsigned fth_ptx_texel_bytes(const struct fth_ptx_image *image);
 /* Returns the texture or surface of a handle, which is the one that the API returned or the address
- * of a variable that contains it (.texref). Reports a fault and returns NULL if it is none. */
+ * of a variable that contains it (.texref). Returns NULL if it is none. */
+const struct fth_ptx_texture *fth_ptx_look_up_texture(const struct fth_ptx_machine *machine,
+                                                      uint64_t handle, bool is_surface);
+/* The same; reports a fault if it is none. */
 const struct fth_ptx_texture *fth_ptx_find_texture(struct fth_ptx_warp *warp,
                                                    const struct fth_ptx_inst *inst, int lane,
                                                    uint64_t handle, bool is_surface);
@@ -69,6 +72,6 @@ bool fth_ptx_returns_floats(const struct fth_ptx_image *image,
 /* ---- families of instructions ---- */
 
 fth_ptx_family fth_ptx_family_tex, fth_ptx_family_tld4, fth_ptx_family_query,
-    fth_ptx_family_surface;
+    fth_ptx_family_istypep, fth_ptx_family_surface;
 
 #endif

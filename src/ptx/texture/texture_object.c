@@ -123,24 +123,33 @@ enum fth_status fth_ptx_bind(struct fth_ptx_machine *machine, const char *variab
 
 /* ---- instructions ---- */
 
-const struct fth_ptx_texture *fth_ptx_find_texture(struct fth_ptx_warp *warp,
-                                                   const struct fth_ptx_inst *inst, int lane,
-                                                   uint64_t handle, bool is_surface)
+const struct fth_ptx_texture *fth_ptx_look_up_texture(const struct fth_ptx_machine *machine,
+                                                      uint64_t handle, bool is_surface)
 {
-    const struct fth_ptx_memory *memory = warp->block->run->machine->memory;
+    const struct fth_ptx_memory *memory = machine->memory;
     if (handle >= GLOBAL_BASE) {
-        const uint8_t *host = fth_ptx_resolve_global(warp, inst, lane, handle, sizeof handle);
+        const void *host = fth_ptx_host(machine, handle, sizeof handle);
         if (!host)
             return NULL;
         memcpy(&handle, host, sizeof handle);
     }
     const struct fth_ptx_texture *found =
         handle && handle <= memory->texture_count ? &memory->textures[handle - 1] : NULL;
-    if (found && found->is_used && found->is_surface == is_surface)
-        return found;
-    fth_ptx_warp_fault(warp, inst, lane, "0x%llx is not a %s", (unsigned long long)handle,
-                       is_surface ? "surface" : "texture");
-    return NULL;
+    return found && found->is_used && found->is_surface == is_surface ? found : NULL;
+}
+
+const struct fth_ptx_texture *fth_ptx_find_texture(struct fth_ptx_warp *warp,
+                                                   const struct fth_ptx_inst *inst, int lane,
+                                                   uint64_t handle, bool is_surface)
+{
+    const struct fth_ptx_texture *found =
+        fth_ptx_look_up_texture(warp->block->run->machine, handle, is_surface);
+    if (!found)
+        fth_ptx_warp_fault(warp, inst, lane,
+                           handle >= GLOBAL_BASE ? "the reference at 0x%llx is not bound to a %s"
+                                                 : "0x%llx is not a %s",
+                           (unsigned long long)handle, is_surface ? "surface" : "texture");
+    return found;
 }
 
 bool fth_ptx_take_geometry(struct fth_ptx_statement *statement, enum fth_ptx_geometry *geometry)

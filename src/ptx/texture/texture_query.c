@@ -1,5 +1,5 @@
-/* Queries of textures and surfaces: txq and suq. The numbers for formats, modes and filters are
- * those of the PTX ISA, which takes them from OpenCL. */
+/* Queries of textures and surfaces: txq, suq and istypep. The numbers for formats, modes and
+ * filters are those of the PTX ISA, which takes them from OpenCL. */
 #include "ptx/texture/texture.h"
 
 enum query {
@@ -103,5 +103,46 @@ bool fth_ptx_family_query(struct fth_ptx_parser *parser, struct fth_ptx_statemen
     inst->d[0] = *rows;
     inst->mode = (uint8_t)query;
     inst->run = run_query;
+    return true;
+}
+
+/* ---- istypep ---- */
+
+enum { TEXTURE, SAMPLER, SURFACE };
+
+static void run_istypep(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    const struct fth_ptx_machine *machine = warp->block->run->machine;
+    const uint64_t *handles = row(warp, inst->s[0]);
+    uint32_t found = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        const int lane = first_lane(left);
+        found |= (uint32_t)(fth_ptx_look_up_texture(machine, handles[lane],
+                                                    inst->mode == SURFACE) != NULL)
+                 << lane;
+    }
+    set_predicate(warp, inst->d[0], mask, found);
+}
+
+/* Parses "istypep.texref %p1, %rd1". A sampler is a texture (fth_ptx_bind). */
+bool fth_ptx_family_istypep(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
+                            struct fth_ptx_inst *inst)
+{
+    static const char *const types[] = {"texref", "samplerref", "surfref"};
+    const int type = fth_ptx_take_one_of(statement, types, FTH_COUNT(types));
+    const int32_t *rows;
+    if (type < 0 || statement->next_word != statement->word_count)
+        return fth_ptx_refuse(parser, statement);
+    if (!fth_ptx_check_operand_count(parser, statement, 2))
+        return false;
+    if (statement->operands[0].kind != OPERAND_PREDICATE || statement->operands[0].negated)
+        return fth_ptx_refuse_operand(parser, statement, 0, "a predicate");
+    if (!fth_ptx_take_registers(parser, statement, 1, 1, false, &rows))
+        return false;
+    inst->d[0] = (int32_t)statement->operands[0].predicate;
+    inst->result_is_predicate = true;
+    inst->s[0] = *rows;
+    inst->mode = (uint8_t)type;
+    inst->run = run_istypep;
     return true;
 }

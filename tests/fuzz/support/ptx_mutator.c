@@ -122,6 +122,7 @@ static const char *const instructions[] = {
     "tex.{acube/a2d}.v4.f32.f32 <$d, $d, _, $d>, [{4/$e}, {/3, }<$s, $s, $s, $s>]",
     "tld4.{r/a}.2d.v4.f32.f32 <$d, $d, _, $d>, [2, <$s, $s>]",
     "{txq/suq}.{width/height/depth/array_size/channel_order} $d, [{1/2/3/4/5/$e}]",
+    "istypep.{texref/samplerref/surfref} $p, {$e/1/5}",
     "suld.b.2d{/.cg}.{b8/b32/b64}.{trap/clamp/zero} $d, [5, <{$s/8}, {$s/1}>]",
     "suld.b.2d.{v2.b64/v2.b32/v2.b16}.{trap/clamp/zero} <$d, $d>, [5, <{$s/16}, {$s/1}>]",
     "sust.b.2d.{b8/b32/b64}.{trap/clamp/zero} [5, <{$s/8}, {$s/1}>], $s",

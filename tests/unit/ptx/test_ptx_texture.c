@@ -400,7 +400,7 @@ static void references_are_bound_by_name(void **state)
     const uint64_t image = job.arguments.handle;
     create_floats(&job, FTH_GEOMETRY_1D, 4, 0, 0, &(struct fth_ptx_sampling){.is_linear = true});
     assert_int_equal(job_run(&job, &error), FTH_INVALID);
-    assert_contains(error.cause, "0x0 is not a texture");
+    assert_contains(error.cause, "is not bound to a texture");
     assert_int_equal(fth_ptx_bind(job.machine, "image", image, NULL), FTH_OK);
     assert_int_equal(fth_ptx_bind(job.machine, "filter", job.arguments.handle, NULL), FTH_OK);
     assert_int_equal(fth_ptx_bind(job.machine, "nothing", image, NULL), FTH_NOT_FOUND);
@@ -441,6 +441,29 @@ static void queries_describe_textures(void **state)
                                        .is_linear = true,
                                        .is_normalized = true});
         assert_int_equal(results_of(&job)[0], rows[r].answer);
+        job_fini(&job);
+    }
+}
+
+static void handles_have_types(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *instruction;
+        bool expected; /* of texture 1 */
+    } rows[] = {{"istypep.texref p, t;", true},   {"istypep.samplerref p, t;", true},
+                {"istypep.surfref p, t;", false}, {"istypep.texref p, 0;", false},
+                {"istypep.texref p, 7;", false},  {"istypep.texref p, o;", true},
+                {"istypep.surfref p, o;", false}, {"mov.u64 l, -1; istypep.texref p, l;", false}};
+    for (size_t r = 0; r < FTH_COUNT(rows); r++) {
+        struct job job;
+        job_init(&job, "", rows[r].instruction);
+        create_floats(&job, FTH_GEOMETRY_1D, 4, 0, 0,
+                      &(struct fth_ptx_sampling){.is_linear = false});
+        /* The address of a handle stands for the handle. */
+        memcpy(fth_ptx_host(job.machine, job.arguments.out, 8), &job.arguments.handle, 8);
+        if (results_of(&job)[4] != rows[r].expected)
+            fail_msg("%s", rows[r].instruction);
         job_fini(&job);
     }
 }
@@ -635,6 +658,7 @@ int main(void)
         cmocka_unit_test(halves_are_packed),
         cmocka_unit_test(references_are_bound_by_name),
         cmocka_unit_test(queries_describe_textures),
+        cmocka_unit_test(handles_have_types),
         cmocka_unit_test(surfaces_are_loaded),
         cmocka_unit_test(surfaces_are_stored),
         cmocka_unit_test(faults_of_textures_and_surfaces),
