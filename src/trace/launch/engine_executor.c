@@ -74,7 +74,9 @@ static enum fth_status engine_run(void *context, const struct fth_launch_step *s
         .threads = options->threads,
         .max_instructions = options->max_instructions,
         .observer = engine->observer,
-        .log = options->log};
+        .log = options->log,
+        .print = options->print,
+        .print_user = options->print_user};
     enum fth_status status = fth_ptx_run(engine->machine, &launch, &counted, error);
     totals->warp_instructions += counted.warp_instructions;
     totals->thread_instructions += counted.thread_instructions;
