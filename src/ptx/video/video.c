@@ -233,6 +233,8 @@ static bool parse_words(struct fth_ptx_statement *statement, struct video *video
         if (!video->is_signed[i] && !fth_ptx_take_word(statement, "u32"))
             return false;
     }
+    if (video->operation == V_SET) /* an H200 compares with c (.min, .max) in the type of a */
+        video->is_signed[0] = video->is_signed[1];
     while (statement->next_word < statement->word_count)
         if (!take_modifier(statement, video))
             return false;

@@ -1,5 +1,5 @@
-/* Cases for the SIMD video instructions (PTX ISA, "SIMD Video Instructions"): all operations,
- * types, secondary operations and saturation, and a choice of selections. */
+/* Cases for vset and the SIMD video instructions (PTX ISA, "Video Instructions"): all operations,
+ * types, secondary operations and saturation, and a choice of parts and selections. */
 #include "../suite.h"
 
 static const char *const types[] = {"u32", "s32"};
@@ -23,6 +23,24 @@ static void add(struct diff_builder *b, const char *opcode, const char *const pa
 }
 
 static const char *const whole[3] = {"", "", ""}, *const positive[3] = {"", "", ""};
+
+static const char *const comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+
+static void add_set(struct diff_builder *b)
+{
+    static const char *const seconds[] = {"add", "min", "max"};
+    static const char *const parts[3] = {".b2", ".b1", ".h1"}, *const sources[3] = {"", ".h0", ""};
+    diff_family(b, "video comparisons", NULL);
+    for (size_t i = 0; i < FTH_COUNT(comparisons); i++)
+        for (unsigned t = 0; t < 4; t++) {
+            const char *op =
+                diff_text(b, "vset.%s.%s.%s", types[t >> 1], types[t & 1], comparisons[i]);
+            add(b, op, whole, positive, false);
+            add(b, op, parts, positive, true);
+            for (size_t s = 0; s < FTH_COUNT(seconds); s++)
+                add(b, diff_text(b, "%s.%s", op, seconds[s]), sources, positive, true);
+        }
+}
 
 static void add_simd(struct diff_builder *b)
 {
@@ -55,5 +73,6 @@ static void add_simd(struct diff_builder *b)
 
 void diff_add_video(struct diff_builder *b)
 {
+    add_set(b);
     add_simd(b);
 }
