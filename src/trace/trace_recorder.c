@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* MAX_CLUSTER_BLOCKS is the largest cluster of the PTX engine; MAX_WARPS are the warps of the
  * largest block. INSTRUCTION_CACHE_SLOTS is chosen: most kernels have fewer memory
@@ -362,9 +363,18 @@ static void traced_close(void *context)
     free(tracing);
 }
 
+static enum fth_status traced_plan(void *context, const struct fth_launch_step *step,
+                                   const void *arguments, size_t argument_bytes, bool *changed,
+                                   struct fth_error *error)
+{
+    struct tracing *tracing = context;
+    return tracing->engine.plan(tracing->engine.context, step, arguments, argument_bytes, changed,
+                                error);
+}
+
 static enum fth_status open_tracing(const struct fth_launch *launch,
-                                    struct fth_trace_writer *writer, struct fth_executor *executor,
-                                    struct fth_error *error)
+                                    struct fth_trace_writer *writer, bool skip_data,
+                                    struct fth_executor *executor, struct fth_error *error)
 {
     struct tracing *tracing = calloc(1, sizeof *tracing);
     if (!tracing || pthread_key_create(&tracing->recorder.key, NULL) != 0) {
@@ -376,7 +386,7 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
     tracing->observer = (struct fth_ptx_observer){
         .user = &tracing->recorder, .parallel = true, .access = on_access, .done = on_done};
     enum fth_status status =
-        fth_engine_open(launch->module, &tracing->observer, &tracing->engine, error);
+        fth_engine_open(launch->module, &tracing->observer, skip_data, &tracing->engine, error);
     if (status != FTH_OK) {
         pthread_mutex_destroy(&tracing->recorder.lock);
         pthread_key_delete(tracing->recorder.key);
@@ -389,6 +399,7 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
         .write = traced_write,
         .read = traced_read,
         .run = traced_run,
+        .plan = tracing->engine.plan ? traced_plan : NULL,
         .tensor_map = traced_tensor_map,
         .close = traced_close,
     };
@@ -396,17 +407,22 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
 }
 
 enum fth_status fth_launch_trace_to(struct fth_launch *launch, struct fth_trace_writer *writer,
-                                    const struct fth_run_options *options,
+                                    bool skip_data, const struct fth_run_options *options,
                                     struct fth_launch_totals *totals, struct fth_error *error)
 {
     struct fth_executor executor;
-    enum fth_status status = open_tracing(launch, writer, &executor, error);
+    enum fth_status status = open_tracing(launch, writer, skip_data, &executor, error);
     if (status == FTH_OK)
         status = fth_launch_run_on(launch, &executor, options, totals, error);
     if (status == FTH_OK)
         return fth_trace_writer_commit(writer, error);
     fth_trace_writer_abort(writer);
     return status;
+}
+
+bool fth_trace_is_direct(const char *path)
+{
+    return strcmp(path, "-") == 0 || (access(path, F_OK) == 0 && !fth_file_is_regular(path));
 }
 
 enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
@@ -416,6 +432,14 @@ enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
     struct fth_run_options known;
     struct fth_trace_writer *writer;
     FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
+    if (!fth_trace_is_direct(path)) {
+        struct fth_error sliced = FTH_NO_ERROR;
+        FTH_TRY(fth_trace_writer_create(path, &writer, error));
+        const enum fth_status status =
+            fth_launch_trace_to(launch, writer, true, &known, totals, &sliced);
+        if (status != FTH_INCONCLUSIVE)
+            return status == FTH_OK ? status : fth_error_move(error, &sliced);
+    }
     FTH_TRY(fth_trace_writer_create(path, &writer, error));
-    return fth_launch_trace_to(launch, writer, &known, totals, error);
+    return fth_launch_trace_to(launch, writer, false, &known, totals, error);
 }

@@ -140,7 +140,8 @@ static enum fth_status trace_and_model(struct fth_launch *launch, struct fth_lau
     const int file = memfd_create("trace", 0);
     if (file < 0 || fth_trace_writer_attach(file, "trace", &writer, NULL) != FTH_OK)
         abort();
-    const enum fth_status status = fth_launch_trace_to(launch, writer, &options, totals, &error);
+    const enum fth_status status =
+        fth_launch_trace_to(launch, writer, false, &options, totals, &error);
     check_message(status, &error);
     if (status == FTH_OK) {
         put_contents(launch, contents);

@@ -112,6 +112,11 @@ const uint8_t *fth_ptx_resolve_global(struct fth_ptx_warp *warp, const struct ft
     const uint8_t *host = host_of_global(warp, address, bytes);
     if (!host)
         report_outside(warp, inst, lane, address, bytes, FTH_SPACE_GLOBAL, false);
+    if (host && inst->slice &&
+        !fth_slice_allows(warp->block->run->slice, inst, FTH_SPACE_GLOBAL, address, bytes, false)) {
+        fth_ptx_run_inconclusive(warp);
+        return NULL;
+    }
     return host;
 }
 
@@ -156,6 +161,11 @@ uint8_t *fth_ptx_resolve_range(struct fth_ptx_warp *warp, const struct fth_ptx_i
     else if (!host)
         report_outside(warp, inst, lane, *address, (unsigned)bytes,
                        space == SPACE_CLUSTER ? FTH_SPACE_SHARED : space, write);
+    if (aligned && host && inst->slice &&
+        !fth_slice_allows(warp->block->run->slice, inst, space, *address, bytes, write)) {
+        fth_ptx_run_inconclusive(warp);
+        return NULL;
+    }
     return aligned ? host : NULL;
 }
 
@@ -277,6 +287,29 @@ static bool find_hosts(struct fth_ptx_warp *warp, const struct fth_ptx_inst *ins
     return true;
 }
 
+/* Checks an access of a sliced launch. */
+static bool is_allowed(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, unsigned bytes,
+                       bool write, const struct fth_ptx_lane_group *group)
+{
+    const struct fth_slice *slice = warp->block->run->slice;
+    const struct fth_ptx_allocation *allocation = NULL;
+    if (inst->slice == SLICE_SKIPS && !write)
+        return true;
+    for (uint32_t left = group->mask; left; left &= left - 1) {
+        const uint64_t address = group->addresses[first_lane(left)];
+        /* The lanes of one allocation have the same answer. */
+        if (allocation && address - allocation->base < allocation->bytes)
+            continue;
+        if (group->space == FTH_SPACE_GLOBAL)
+            allocation = allocation_of(warp, address);
+        if (!fth_slice_allows(slice, inst, group->space, address, bytes, write)) {
+            fth_ptx_run_inconclusive(warp);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool fth_ptx_resolve_group(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            uint32_t *mask, unsigned bytes, bool write,
                            struct fth_ptx_lane_group *group)
@@ -307,6 +340,8 @@ bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_i
     }
     *mask &= ~group->mask;
     if (!find_hosts(warp, inst, bytes, write, group))
+        return false;
+    if (inst->slice && !is_allowed(warp, inst, bytes, write, group))
         return false;
     if (write && group->space == FTH_SPACE_CONST) {
         fth_ptx_warp_fault(warp, inst, first_lane(group->mask), "write to constant memory");

@@ -319,13 +319,23 @@ static bool notify_issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
 static void run_fragment(struct fth_ptx_warp *warp, uint64_t limit)
 {
     load_state(warp);
-    const struct fth_ptx_inst *code = warp->frame->function->code;
-    const struct fth_ptx_observer *observer = warp->block->run->observer;
-    bool observed = observer && observer->issue;
+    const struct fth_ptx_run *run = warp->block->run;
+    const struct fth_ptx_inst *code = run->slice ? fth_slice_code(run->slice, warp->frame->function)
+                                                 : warp->frame->function->code;
+    bool observed = run->observer && run->observer->issue;
     uint32_t meet = next_merge_point(warp);
     uint64_t executed = 0, thread_instructions = 0;
     while (executed < limit) {
         const struct fth_ptx_inst *inst = &code[warp->pc];
+        if (inst->skip_count && warp->fragment_count == 1 && !observed) {
+            const uint64_t left = limit - executed;
+            const uint64_t count = inst->skip_count < left ? inst->skip_count : left;
+            executed += count;
+            thread_instructions += count * (uint64_t)__builtin_popcount(warp->mask);
+            warp->block->clock += count;
+            warp->pc += (uint32_t)count;
+            continue;
+        }
         if (inst->control == K_CONVERGE && warp->fragment_count > 1)
             merge_waiting(warp);
         uint32_t lanes = warp->mask;

@@ -12,6 +12,8 @@ struct fth_ptx_allocation {
     uint8_t *host;
     size_t mapped_bytes; /* size of the mmap'ed host memory; 0: from calloc */
     bool is_constant;
+    bool exact; /* sliced launches must keep its contents as a full execution would */
+    bool stale; /* a sliced launch may not have written what a full execution would */
     const struct fth_ptx_machine *owner; /* of a variable; NULL for fth_ptx_alloc */
 };
 
@@ -163,6 +165,7 @@ struct fth_ptx_run {
     const uint8_t *arguments;
     uint64_t shared_bytes;
     uint64_t max_warp_instructions, max_instructions; /* of one warp; of the launch */
+    struct fth_slice *slice;                          /* NULL: everything is executed */
     /* Shared by the host threads. */
     uint64_t next_cluster;
     bool stop;
@@ -270,7 +273,28 @@ bool fth_ptx_copies_run(struct fth_ptx_cluster *cluster);
 /* Frees copies that have not been executed. */
 void fth_ptx_copies_free(struct fth_ptx_cluster *cluster);
 
+/* ---- slice/ ---- */
+
+/* Analyses a launch. Sets the flag `exact` of the allocations whose contents its accesses depend
+ * on. *out has the code to execute. If the kernel cannot be sliced, *out is NULL, and all
+ * allocations become exact. */
+FTH_MUST_USE enum fth_status fth_slice_create(struct fth_ptx_run *run, struct fth_slice **out,
+                                              struct fth_error *error);
+void fth_slice_destroy(struct fth_slice *slice);
+/* Returns the code of a function in a sliced launch. */
+const struct fth_ptx_inst *fth_slice_code(const struct fth_slice *slice,
+                                          const struct fth_ptx_function *function);
+/* Returns true if a sliced launch may make this access: if it neither needs values that are not
+ * exact nor skips a write to exact memory. Shared addresses are offsets into the memory of their
+ * block. */
+bool fth_slice_allows(const struct fth_slice *slice, const struct fth_ptx_inst *inst,
+                      unsigned space, uint64_t address, uint64_t bytes, bool write);
+
 /* ---- ptx_launch.c ---- */
+
+/* Stops a sliced launch with FTH_INCONCLUSIVE, unless it already has an error, because it made an
+ * access that fth_slice_allows() refuses. */
+void fth_ptx_run_inconclusive(struct fth_ptx_warp *warp);
 
 /* Counts instructions that warps of the host thread have issued. Once in WARP_TURN instructions,
  * stops the launch if it has issued too many or if the user has interrupted it. */
