@@ -295,7 +295,11 @@ FTH_MUST_USE enum fth_status fth_ptx_run(struct fth_ptx_machine *machine,
 FTH_MUST_USE enum fth_status fth_ptx_plan(struct fth_ptx_machine *machine,
                                           const struct fth_ptx_launch *launch, bool *changed,
                                           struct fth_error *error);
-/* Returns true unless a launch with `skip_data` may have skipped data at this address. */
+/* Returns true if no launch that was planned depends on the contents of the allocation at this
+ * address, so that they need not be written. The contents are unknown from then on. */
+bool fth_ptx_omit(struct fth_ptx_machine *machine, uint64_t address);
+/* Returns true unless a launch with `skip_data` may have skipped data at this address, or
+ * fth_ptx_omit has returned true for it. */
 bool fth_ptx_is_exact(const struct fth_ptx_machine *machine, uint64_t address);
 
 /* ---- half.c ---- */

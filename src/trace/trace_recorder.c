@@ -372,6 +372,12 @@ static enum fth_status traced_plan(void *context, const struct fth_launch_step *
                                 error);
 }
 
+static bool traced_omits(void *context, uint64_t address)
+{
+    struct tracing *tracing = context;
+    return tracing->engine.omits(tracing->engine.context, address);
+}
+
 static enum fth_status open_tracing(const struct fth_launch *launch,
                                     struct fth_trace_writer *writer, bool skip_data,
                                     struct fth_executor *executor, struct fth_error *error)
@@ -400,6 +406,7 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
         .read = traced_read,
         .run = traced_run,
         .plan = tracing->engine.plan ? traced_plan : NULL,
+        .omits = tracing->engine.omits ? traced_omits : NULL,
         .tensor_map = traced_tensor_map,
         .close = traced_close,
     };

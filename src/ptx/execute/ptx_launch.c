@@ -609,6 +609,15 @@ enum fth_status fth_ptx_plan(struct fth_ptx_machine *machine, const struct fth_p
     return FTH_OK;
 }
 
+bool fth_ptx_omit(struct fth_ptx_machine *machine, uint64_t address)
+{
+    const struct fth_ptx_allocation *found = fth_ptx_find_allocation(machine->memory, address);
+    if (!found || found->exact)
+        return false;
+    machine->memory->allocations[found - machine->memory->allocations].stale = true;
+    return true;
+}
+
 bool fth_ptx_is_exact(const struct fth_ptx_machine *machine, uint64_t address)
 {
     const struct fth_ptx_allocation *found = fth_ptx_find_allocation(machine->memory, address);

@@ -78,10 +78,14 @@ static uint64_t pure_origins(struct fth_slice *slice, const struct fth_slice_fun
     for (size_t i = inst->predicate_source_count; i < FTH_COUNT(inst->s); i++)
         origins |= fth_slice_origins(slice, function, inst->s[i]);
     if (strncmp(inst->opcode, "cvta", 4) == 0 && !(inst->flags & F_TO))
-        origins |= inst->space == FTH_SPACE_SHARED || inst->space == SPACE_CLUSTER ? ORIGIN_SHARED
-                   : inst->space == FTH_SPACE_LOCAL                                ? ORIGIN_LOCAL
-                   : inst->space == SPACE_ARGUMENT                                 ? ORIGIN_ARGUMENT
-                                                                                   : 0;
+        switch (inst->space) {
+        case FTH_SPACE_SHARED:
+        case SPACE_CLUSTER: return origins | ORIGIN_SHARED;
+        case FTH_SPACE_LOCAL: return origins | ORIGIN_LOCAL;
+        case FTH_SPACE_PARAM:
+        case SPACE_ARGUMENT: return origins | ORIGIN_ARGUMENT;
+        default: return origins;
+        }
     return origins;
 }
 

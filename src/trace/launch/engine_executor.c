@@ -86,6 +86,12 @@ static enum fth_status engine_plan(void *context, const struct fth_launch_step *
     return fth_ptx_plan(engine->machine, &launch, changed, error);
 }
 
+static bool engine_omits(void *context, uint64_t address)
+{
+    const struct engine *engine = context;
+    return fth_ptx_omit(engine->machine, address);
+}
+
 static enum fth_status engine_run(void *context, const struct fth_launch_step *step,
                                   const void *arguments, size_t argument_bytes,
                                   const struct fth_run_options *options,
@@ -131,6 +137,7 @@ enum fth_status fth_engine_open(const struct fth_ptx_module *module,
         .read = engine_read,
         .run = engine_run,
         .plan = skip_data ? engine_plan : NULL,
+        .omits = skip_data ? engine_omits : NULL,
         .tensor_map = engine_tensor_map,
         .close = engine_close,
     };

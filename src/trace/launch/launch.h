@@ -122,6 +122,9 @@ struct fth_executor {
     enum fth_status (*plan)(void *context, const struct fth_launch_step *step,
                             const void *arguments, size_t argument_bytes, bool *changed,
                             struct fth_error *error);
+    /* Returns true if the contents of the memory at this address do not matter to the steps that
+     * were planned, so that they need not be written. NULL: they always matter. */
+    bool (*omits)(void *context, uint64_t address);
     /* Encodes a tensor map as the kernels of this executor expect it. */
     enum fth_status (*tensor_map)(void *context, const struct fth_ptx_tensor_map *map,
                                   unsigned char bytes[FTH_TENSOR_MAP_BYTES],

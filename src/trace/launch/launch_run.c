@@ -25,22 +25,32 @@ static enum fth_status initial_contents(struct fth_launch *launch, size_t index,
     return status;
 }
 
-/* Allocates a buffer on the executor and writes its initial contents. */
-static enum fth_status allocate_and_fill(struct fth_launch *launch, size_t index,
-                                         struct fth_error *error)
+/* Allocates a buffer on the executor. */
+static enum fth_status allocate(struct fth_launch *launch, struct fth_launch_buffer *buffer,
+                                struct fth_error *error)
 {
     const struct fth_executor *executor = &launch->executor;
-    struct fth_launch_buffer *buffer = &launch->buffers[index];
-    uint64_t bytes = buffer_bytes(buffer);
-    void *data = NULL;
-    enum fth_status status = executor->alloc(executor->context, bytes, &buffer->address, error);
+    enum fth_status status =
+        executor->alloc(executor->context, buffer_bytes(buffer), &buffer->address, error);
     if (status != FTH_OK && buffer->name)
         fth_error_context(error, "buffer '%s'", buffer->name);
-    if (status != FTH_OK || buffer->fill == FTH_FILL_ZERO)
-        return status;
-    status = initial_contents(launch, index, &data, error);
+    return status;
+}
+
+/* Writes the initial contents of a buffer, unless they do not matter. Files are always read, so
+ * that a file that is too short is reported. */
+static enum fth_status fill(struct fth_launch *launch, size_t index, struct fth_error *error)
+{
+    const struct fth_executor *executor = &launch->executor;
+    const struct fth_launch_buffer *buffer = &launch->buffers[index];
+    void *data = NULL;
+    if (buffer->fill == FTH_FILL_ZERO || (buffer->fill != FTH_FILL_FILE && executor->omits &&
+                                          executor->omits(executor->context, buffer->address)))
+        return FTH_OK;
+    enum fth_status status = initial_contents(launch, index, &data, error);
     if (status == FTH_OK)
-        status = executor->write(executor->context, buffer->address, data, bytes, error);
+        status =
+            executor->write(executor->context, buffer->address, data, buffer_bytes(buffer), error);
     free(data);
     return status;
 }
@@ -116,9 +126,11 @@ enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_ex
     close_executor(launch);
     launch->executor = *executor;
     for (size_t i = 0; i < launch->buffer_count && status == FTH_OK; i++)
-        status = allocate_and_fill(launch, i, error);
+        status = allocate(launch, &launch->buffers[i], error);
     if (status == FTH_OK)
         status = plan_steps(launch, error);
+    for (size_t i = 0; i < launch->buffer_count && status == FTH_OK; i++)
+        status = fill(launch, i, error);
     for (size_t i = 0; i < launch->step_count && status == FTH_OK; i++) {
         status = fth_log_interrupted(options->log)
                      ? fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted")
