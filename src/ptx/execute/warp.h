@@ -36,6 +36,8 @@ struct fth_ptx_machine {
     struct fth_ptx_memory *memory;
     bool *
         warned; /* by index of the function: a message said that printf has no effect; NULL: none */
+    uint8_t **slice_classes; /* by index of the function: what its instructions do (slice/); NULL:
+                              * not known yet */
 };
 
 /* Returns the allocation that contains the address, or NULL. */

@@ -92,7 +92,7 @@ static bool has_constant_store(struct fth_slice *slice, const struct fth_slice_r
     for (size_t f = 0; f < module->function_count; f++) {
         const struct fth_ptx_function *source = &module->functions[f];
         for (size_t pc = 0; slice->functions[f].reachable && pc < source->code_count; pc++) {
-            if (fth_slice_classify(&source->code[pc]) != SLICE_STORE)
+            if (slice->functions[f].classes[pc] != SLICE_STORE)
                 continue;
             const struct place place =
                 place_of_access(slice, &slice->functions[f], &source->code[pc]);
@@ -170,8 +170,8 @@ static bool is_exact(const struct fth_slice *slice, const struct place *place)
 
 /* The memory that a copy reads and writes. */
 static void places_of_copy(struct fth_slice *slice, const struct fth_slice_function *function,
-                           const struct fth_ptx_inst *inst, enum fth_slice_class class,
-                           struct place *from, struct place *to)
+                           const struct fth_ptx_inst *inst, unsigned class, struct place *from,
+                           struct place *to)
 {
     const struct fth_ptx_bulk *bulk = (const struct fth_ptx_bulk *)inst->detail;
     if (class == SLICE_COPY) {
@@ -197,7 +197,7 @@ static struct place place_of_map(struct fth_slice *slice, const struct fth_slice
 }
 
 static void visit_copy(struct fth_slice *slice, struct fth_slice_function *function,
-                       const struct fth_ptx_inst *inst, enum fth_slice_class class)
+                       const struct fth_ptx_inst *inst, unsigned class)
 {
     struct place from, to;
     places_of_copy(slice, function, inst, class, &from, &to);
@@ -253,7 +253,7 @@ static void visit_tensormap(struct fth_slice *slice, struct fth_slice_function *
 }
 
 static void visit_access(struct fth_slice *slice, struct fth_slice_function *function,
-                         const struct fth_ptx_inst *inst, enum fth_slice_class class)
+                         const struct fth_ptx_inst *inst, unsigned class)
 {
     const struct place place = class == SLICE_TEXTURE ? (struct place){.global = true}
                                                       : place_of_access(slice, function, inst);
@@ -270,7 +270,7 @@ static void visit_access(struct fth_slice *slice, struct fth_slice_function *fun
 static void visit(struct fth_slice *slice, struct fth_slice_function *function,
                   const struct fth_ptx_function *source, const struct fth_ptx_inst *inst)
 {
-    const enum fth_slice_class class = fth_slice_classify(inst);
+    const unsigned class = function->classes[inst->index];
     /* The observer sees which lanes take part, even if nothing else is computed. */
     if (inst->guarded)
         need(slice, function, (int32_t)(source->register_count + inst->guard));
@@ -317,7 +317,7 @@ static void run_nothing(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
 static void reduce(struct fth_slice *slice, const struct fth_slice_function *function,
                    struct fth_ptx_inst *inst)
 {
-    const enum fth_slice_class class = fth_slice_classify(inst);
+    const unsigned class = function->classes[inst->index];
     const bool needed = has_needed_result(function, inst);
     struct place from, to;
     switch (class) {
@@ -382,7 +382,8 @@ static bool reach(struct fth_slice *slice, size_t index)
     }
     function->reachable = true;
     function->operands = calloc((size_t)source->operand_count + 1, sizeof *function->operands);
-    bool ok = function->operands != NULL;
+    function->classes = fth_slice_classes(slice->run->machine, index);
+    bool ok = function->operands && function->classes;
     for (size_t pc = 0; ok && pc < source->code_count; pc++) {
         const struct fth_ptx_inst *inst = &source->code[pc];
         if (inst->control == K_CALL)

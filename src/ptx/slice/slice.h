@@ -37,7 +37,9 @@ enum fth_slice_class {
     SLICE_TENSORMAP, /* changes a tensor map in memory; always executed */
     SLICE_UNKNOWN    /* the kernel is executed in full */
 };
-enum fth_slice_class fth_slice_classify(const struct fth_ptx_inst *inst);
+/* Returns the classes of the instructions of a function; the machine keeps them. NULL: memory is
+ * exhausted. */
+const uint8_t *fth_slice_classes(struct fth_ptx_machine *machine, size_t function);
 
 /* ---- slice_origins.c ---- */
 
@@ -60,6 +62,7 @@ struct fth_slice_operand {
 
 struct fth_slice_function {
     bool reachable;
+    const uint8_t *classes;             /* of its instructions: enum fth_slice_class */
     struct fth_slice_operand *operands; /* by number: see struct fth_ptx_operands */
     struct fth_ptx_inst *code;          /* what is executed */
 };

@@ -2,6 +2,7 @@
  * is not listed makes the engine execute the kernel in full. */
 #include "ptx/slice/slice.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool begins_with(const char *text, const char *start)
@@ -59,7 +60,7 @@ static enum fth_slice_class classify_copy(const char *opcode)
     return begins_with(opcode, "cp.async") ? SLICE_COPY : SLICE_UNKNOWN;
 }
 
-enum fth_slice_class fth_slice_classify(const struct fth_ptx_inst *inst)
+static enum fth_slice_class classify(const struct fth_ptx_inst *inst)
 {
     static const char *const loads[] = {"ld", "ldu", "ldmatrix"}, *const stores[] = {"st",
                                                                                      "stmatrix"};
@@ -92,4 +93,21 @@ enum fth_slice_class fth_slice_classify(const struct fth_ptx_inst *inst)
     if (begins_with(opcode, "tensormap"))
         return SLICE_TENSORMAP;
     return classify_copy(opcode);
+}
+
+const uint8_t *fth_slice_classes(struct fth_ptx_machine *machine, size_t function)
+{
+    const struct fth_ptx_function *source = &machine->module->functions[function];
+    if (!machine->slice_classes)
+        machine->slice_classes =
+            calloc(machine->module->function_count, sizeof *machine->slice_classes);
+    if (!machine->slice_classes)
+        return NULL;
+    uint8_t **classes = &machine->slice_classes[function];
+    if (!*classes) {
+        *classes = malloc(source->code_count + 1);
+        for (size_t pc = 0; *classes && pc < source->code_count; pc++)
+            (*classes)[pc] = (uint8_t)classify(&source->code[pc]);
+    }
+    return *classes;
 }

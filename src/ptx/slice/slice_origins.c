@@ -93,7 +93,7 @@ static uint64_t pure_origins(struct fth_slice *slice, const struct fth_slice_fun
 static void follow(struct fth_slice *slice, struct fth_slice_function *function,
                    const struct fth_ptx_inst *inst)
 {
-    const enum fth_slice_class class = fth_slice_classify(inst);
+    const unsigned class = function->classes[inst->index];
     uint64_t origins = 0;
     if (class == SLICE_STORE && inst->s[1] != NO_REGISTER) {
         for (size_t i = 1; i < FTH_COUNT(inst->s); i++)
