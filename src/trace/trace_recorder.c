@@ -176,10 +176,14 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
         return true;
     struct block *block = worker ? find_block(worker, access->who.block) : NULL;
     size_t instruction = block ? instruction_of(recorder, worker, access) : SIZE_MAX;
-    uint64_t addresses[32];
-    size_t count = 0;
-    for (uint32_t left = access->mask; left; left &= left - 1)
-        addresses[count++] = access->addresses[__builtin_ctz(left)];
+    uint64_t active[32];
+    const uint64_t *addresses = access->addresses;
+    if (access->mask != UINT32_MAX) {
+        size_t count = 0;
+        for (uint32_t left = access->mask; left; left &= left - 1)
+            active[count++] = access->addresses[__builtin_ctz(left)];
+        addresses = active;
+    }
     bool ok = instruction != SIZE_MAX;
     if (ok) {
         const struct fth_record record = {.number = block->next_numbers[access->who.warp]++,

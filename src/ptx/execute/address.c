@@ -52,12 +52,16 @@ static inline uint8_t *host_of_argument(const struct fth_ptx_warp *warp, uint64_
 static inline const struct fth_ptx_allocation *allocation_of(struct fth_ptx_warp *warp,
                                                              uint64_t address)
 {
-    const struct fth_ptx_allocation *found = warp->last_allocation;
-    if (found && address - found->base < found->bytes)
-        return found;
-    found = fth_ptx_find_allocation(warp->block->run->machine->memory, address);
-    if (found)
-        warp->last_allocation = found;
+    const struct fth_ptx_allocation *last = warp->last_allocations[0];
+    if (last && address - last->base < last->bytes)
+        return last;
+    const struct fth_ptx_allocation *found = warp->last_allocations[1];
+    if (!found || address - found->base >= found->bytes)
+        found = fth_ptx_find_allocation(warp->block->run->machine->memory, address);
+    if (found) {
+        warp->last_allocations[1] = last;
+        warp->last_allocations[0] = found;
+    }
     return found;
 }
 
@@ -317,6 +321,28 @@ bool fth_ptx_resolve_group(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
     return fth_ptx_resolve_addresses(warp, inst, row(warp, inst->s[0]), mask, bytes, write, group);
 }
 
+/* Resolves an access of all lanes to one allocation of global memory by an instruction that moves
+ * no data, so that the host addresses are not needed. Returns false if it is another access, or if
+ * it is to be checked lane by lane. */
+static bool resolve_skipped(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                            const uint64_t *base, unsigned bytes, bool write,
+                            struct fth_ptx_lane_group *group)
+{
+    const uint64_t offset = (uint64_t)inst->offset;
+    const struct fth_ptx_allocation *found = allocation_of(warp, base[0] + offset);
+    if (!found || found->bytes < bytes || (write && (found->exact || found->is_constant)))
+        return false;
+    const uint64_t start = found->base, last = found->bytes - bytes;
+    uint64_t invalid = 0;
+    for (int lane = 0; lane < LANES; lane++) {
+        const uint64_t address = base[lane] + offset;
+        invalid |= (uint64_t)(address - start > last) | (address & (bytes - 1));
+        group->addresses[lane] = address;
+    }
+    group->space = FTH_SPACE_GLOBAL;
+    return invalid == 0;
+}
+
 bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                                const uint64_t *base, uint32_t *mask, unsigned bytes, bool write,
                                struct fth_ptx_lane_group *group)
@@ -324,6 +350,11 @@ bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_i
     uint64_t offset = (uint64_t)inst->offset;
     group->mask = *mask;
     group->block = warp->block;
+    if (inst->slice == SLICE_SKIPS && inst->space == FTH_SPACE_GLOBAL && *mask == FULL_MASK &&
+        resolve_skipped(warp, inst, base, bytes, write, group)) {
+        *mask = 0;
+        return true;
+    }
     switch (inst->space) {
     case FTH_SPACE_GENERIC: group_generic(warp, base, offset, group); break;
     case FTH_SPACE_SHARED: /* only the shared memory of the warp's own block */
