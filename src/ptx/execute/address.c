@@ -321,26 +321,41 @@ bool fth_ptx_resolve_group(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
     return fth_ptx_resolve_addresses(warp, inst, row(warp, inst->s[0]), mask, bytes, write, group);
 }
 
-/* Resolves an access of all lanes to one allocation of global memory by an instruction that moves
- * no data, so that the host addresses are not needed. Returns false if it is another access, or if
- * it is to be checked lane by lane. */
+/* Sets the addresses of the group. Returns true if all accesses are aligned and inside of the
+ * `size` bytes from address `start` on. `shared`: they are addresses in shared memory. */
+static inline bool are_inside(const uint64_t *base, uint64_t offset, bool shared, uint64_t start,
+                              uint64_t size, unsigned bytes, struct fth_ptx_lane_group *group)
+{
+    uint64_t invalid = 0;
+    if (size < bytes)
+        return false;
+    FOR_LANES(group->mask, {
+        const uint64_t given = base[lane] + offset;
+        const uint64_t address = shared ? shared_offset(given) : given;
+        invalid |= (uint64_t)(address - start > size - bytes) | (address & (bytes - 1));
+        group->addresses[lane] = address;
+    });
+    return invalid == 0;
+}
+
+/* Resolves an access to one allocation of global memory, or to the shared memory of the block, by
+ * an instruction that moves no data, so that the host addresses are not needed. Returns false if it
+ * is another access, or one that must be checked lane by lane. */
 static bool resolve_skipped(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                             const uint64_t *base, unsigned bytes, bool write,
                             struct fth_ptx_lane_group *group)
 {
     const uint64_t offset = (uint64_t)inst->offset;
-    const struct fth_ptx_allocation *found = allocation_of(warp, base[0] + offset);
-    if (!found || found->bytes < bytes || (write && (found->exact || found->is_constant)))
+    group->space = inst->space;
+    if (inst->space == FTH_SPACE_SHARED)
+        return !(write && fth_slice_has_exact_shared(warp->block->run->slice)) &&
+               are_inside(base, offset, true, 0, warp->block->shared_bytes, bytes, group);
+    if (inst->space != FTH_SPACE_GLOBAL)
         return false;
-    const uint64_t start = found->base, last = found->bytes - bytes;
-    uint64_t invalid = 0;
-    for (int lane = 0; lane < LANES; lane++) {
-        const uint64_t address = base[lane] + offset;
-        invalid |= (uint64_t)(address - start > last) | (address & (bytes - 1));
-        group->addresses[lane] = address;
-    }
-    group->space = FTH_SPACE_GLOBAL;
-    return invalid == 0;
+    const struct fth_ptx_allocation *found =
+        allocation_of(warp, base[first_lane(group->mask)] + offset);
+    return found && !(write && (found->exact || found->is_constant)) &&
+           are_inside(base, offset, false, found->base, found->bytes, bytes, group);
 }
 
 bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
@@ -350,8 +365,7 @@ bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_i
     uint64_t offset = (uint64_t)inst->offset;
     group->mask = *mask;
     group->block = warp->block;
-    if (inst->slice == SLICE_SKIPS && inst->space == FTH_SPACE_GLOBAL && *mask == FULL_MASK &&
-        resolve_skipped(warp, inst, base, bytes, write, group)) {
+    if (inst->slice == SLICE_SKIPS && resolve_skipped(warp, inst, base, bytes, write, group)) {
         *mask = 0;
         return true;
     }

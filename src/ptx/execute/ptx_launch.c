@@ -373,13 +373,14 @@ static void run_clusters(struct fth_ptx_run *run, const struct fth_log *log)
     for (;;) {
         uint64_t index = __atomic_fetch_add(&run->next_cluster, 1, __ATOMIC_RELAXED);
         if (index >= count || __atomic_load_n(&run->stop, __ATOMIC_RELAXED))
-            return;
+            break;
         run_cluster(&worker, index);
         time_t now = log ? time(NULL) : 0;
         if (now != last) /* at most once per second */
             fth_log_progress(log, run->kernel->name, (double)index / (double)count);
         last = now;
     }
+    fth_ptx_frames_free(&worker);
 }
 
 static void *run_clusters_unlogged(void *argument)

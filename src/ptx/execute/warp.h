@@ -86,6 +86,7 @@ struct fth_ptx_worker {
     /* Instructions that its warps have issued since it last checked the limit of the launch and
      * whether the launch is interrupted. */
     uint64_t unchecked;
+    struct fth_ptx_frame *spare_frames; /* of the kernel; the next one is `caller` */
 };
 
 /* Blocks that run at the same time. Without clusters, each block is a cluster of its own. */
@@ -212,6 +213,8 @@ void fth_ptx_run_stop(struct fth_ptx_run *run);
 struct fth_ptx_frame *fth_ptx_frame_create(struct fth_ptx_warp *warp,
                                            const struct fth_ptx_function *function,
                                            struct fth_ptx_frame *caller);
+/* Frees the spare frames of a host thread. */
+void fth_ptx_frames_free(struct fth_ptx_worker *worker);
 /* Enlarges the warp's local memory so that it includes that of the frame. The contents are kept.
  * Returns false, and stops the launch, when out of memory. */
 bool fth_ptx_reserve_local(struct fth_ptx_warp *warp, const struct fth_ptx_frame *frame);
@@ -287,6 +290,8 @@ void fth_slice_destroy(struct fth_slice *slice);
 /* Returns the code of a function in a sliced launch. */
 const struct fth_ptx_inst *fth_slice_code(const struct fth_slice *slice,
                                           const struct fth_ptx_function *function);
+/* Returns true if some shared memory must be exact. */
+bool fth_slice_has_exact_shared(const struct fth_slice *slice);
 /* Returns true if a sliced launch may make this access: if it neither needs values that are not
  * exact nor skips a write to exact memory. Shared addresses are offsets into the memory of their
  * block. */

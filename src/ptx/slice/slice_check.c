@@ -34,3 +34,8 @@ bool fth_slice_allows(const struct fth_slice *slice, const struct fth_ptx_inst *
     }
     return exact != skips;
 }
+
+bool fth_slice_has_exact_shared(const struct fth_slice *slice)
+{
+    return slice->shared || slice->range_count > 0;
+}
