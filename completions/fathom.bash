@@ -47,6 +47,7 @@ _fathom()
     *:--fleet) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--on) _fathom_device; return ;;
+    *:--save) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--gpu) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")); return ;;
     *:--file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     esac
@@ -93,22 +94,22 @@ _fathom()
         esac ;;
     run)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --shared --arg -a --seed --set -s --allow-files --max-instructions --on --max-seconds --show --verify --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --set -s --allow-files --max-instructions --on --max-seconds --show --verify --save --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     trace)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --shared --arg -a --seed --set -s --allow-files --max-instructions --json --format --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --set -s --allow-files --max-instructions --json --format --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     model)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --entry -e --grid -g --block -b --shared --arg -a --seed --allow-files --max-instructions --threads --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --allow-files --max-instructions --threads --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     explore)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --entry -e --grid -g --block -b --shared --arg -a --seed --allow-files --max-instructions --shard --threads --json --format --output -o --max-bytes --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --allow-files --max-instructions --shard --threads --json --format --output -o --max-bytes --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     merge)

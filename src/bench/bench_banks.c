@@ -58,7 +58,7 @@ static enum fth_status tabulate(const struct fth_bench_run *run, unsigned word_b
     const double max_threads = fth_gpu_number(run->gpu, "device", "max_threads_per_block", 1024);
     bool missing = false;
     for (uint32_t threads = 1; threads <= max_threads; threads *= 2) {
-        FTH_TRY(fth_bench_progress(run, "bank conflicts", from + log2(threads) / 33, error));
+        FTH_TRY(fth_bench_progress(run, "bank conflicts", from + log2(threads) / 34, error));
         for (uint32_t stride = 1; stride <= MAX_STRIDE; stride *= 2) {
             double cycles;
             FTH_TRY(latency(run, word_bytes, threads, stride, &cycles, error));

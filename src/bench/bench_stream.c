@@ -287,7 +287,7 @@ static enum fth_status measure_copies(struct fth_stream_work *work, size_t size,
         work->points[size][COPY].blocks = requests[1].sweep.blocks;
         return FTH_OK;
     }
-    if (fth_bench_ended_early(status))
+    if (status != FTH_INCONCLUSIVE && status != FTH_UNSUPPORTED)
         return status;
     /* One of the two cannot be measured, so measure them separately. */
     *error = FTH_NO_ERROR;

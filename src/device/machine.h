@@ -34,10 +34,12 @@ struct fth_machine_launch {
     uint32_t
         cluster; /* blocks per cluster along x; 0: as the kernel requires, or no clusters. The
                     launch fails with FTH_UNSUPPORTED if the GPU has no clusters of that size */
-    uint32_t cluster_yz[2]; /* along y and z; 0 means 1 */
-    uint64_t shared_bytes;  /* dynamic shared memory per block */
-    int carveout_percent;   /* -1: the driver's choice */
-    const void *arguments;  /* with the layout of the kernel's parameters */
+    uint32_t cluster_yz[2];      /* along y and z; 0 means 1 */
+    bool requires_large_cluster; /* the kernel itself requires clusters of more than 8 blocks, which
+                                    GPUs support only if the launch asks for it */
+    uint64_t shared_bytes;       /* dynamic shared memory per block */
+    int carveout_percent;        /* -1: the driver's choice */
+    const void *arguments;       /* with the layout of the kernel's parameters */
     size_t argument_bytes;
 };
 

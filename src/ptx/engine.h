@@ -65,7 +65,7 @@ enum fth_ptx_type {
     T_F64,
     T_U16X2, /* pairs of 16-bit integers, for add, min and max */
     T_S16X2,
-    T_TF32, /* only as the destination type of cvt */
+    T_B128, /* a register of this type is two rows */
     T_PRED
 };
 

@@ -35,9 +35,10 @@
 
 struct fth_ptx_module;
 
-/* Parses a whole PTX file. `name` is the file name for error messages. Code that the engine cannot
- * execute is rejected here: the error's cause has the line number, and its excerpt shows the line
- * with a caret under the offending token. The caller destroys the module. */
+/* Parses a whole PTX file. `name` is the file name for error messages. Text that is not PTX is
+ * rejected here: the error's cause has the line number, and its excerpt shows the line with a caret
+ * under the offending token. Kernels with instructions that the engine cannot execute are accepted,
+ * and fail when they are launched; see fth_ptx_unsupported. The caller destroys the module. */
 FTH_MUST_USE enum fth_status fth_ptx_read_text(const char *name, const char *text, size_t size,
                                                struct fth_ptx_module **module,
                                                struct fth_error *error);
@@ -80,6 +81,12 @@ struct fth_ptx_kernel {
 const struct fth_ptx_kernel *fth_ptx_kernel_at(const struct fth_ptx_module *module, size_t index);
 /* Returns the kernel with this name, or NULL. */
 const struct fth_ptx_kernel *fth_ptx_kernel(const struct fth_ptx_module *module, const char *name);
+
+/* Returns the first instruction that the engine cannot execute, as an error, if the kernel of this
+ * name or a function that it calls has one. The error's cause has the line number, and its excerpt
+ * shows the line with a caret under the offending token. fth_ptx_run fails with the same error.
+ * NULL: there is none, or no such kernel. */
+const struct fth_error *fth_ptx_unsupported(const struct fth_ptx_module *module, const char *name);
 
 /* ---- machines ---- */
 

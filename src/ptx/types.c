@@ -11,7 +11,7 @@ static const struct {
     {"u16", T_U16},       {"u32", T_U32},   {"u64", T_U64}, {"s8", T_S8},       {"s16", T_S16},
     {"s32", T_S32},       {"s64", T_S64},   {"f16", T_F16}, {"f16x2", T_F16X2}, {"bf16", T_BF16},
     {"bf16x2", T_BF16X2}, {"f32", T_F32},   {"f64", T_F64}, {"u16x2", T_U16X2}, {"s16x2", T_S16X2},
-    {"tf32", T_TF32},     {"pred", T_PRED},
+    {"b128", T_B128},     {"pred", T_PRED},
 };
 
 enum fth_ptx_type fth_ptx_type_find(const char *text, size_t size)
@@ -38,10 +38,10 @@ unsigned fth_ptx_type_bytes(enum fth_ptx_type type)
 {
     /* A table indexed by type is fast: every load and store calls this function. */
     static const uint8_t bytes[] = {
-        [T_B8] = 1,    [T_B16] = 2,   [T_B32] = 4,  [T_B64] = 8,    [T_U8] = 1,  [T_U16] = 2,
-        [T_U32] = 4,   [T_U64] = 8,   [T_S8] = 1,   [T_S16] = 2,    [T_S32] = 4, [T_S64] = 8,
-        [T_F16] = 2,   [T_F16X2] = 4, [T_BF16] = 2, [T_BF16X2] = 4, [T_F32] = 4, [T_F64] = 8,
-        [T_U16X2] = 4, [T_S16X2] = 4, [T_TF32] = 4, [T_PRED] = 1,
+        [T_B8] = 1,    [T_B16] = 2,   [T_B32] = 4,   [T_B64] = 8,    [T_U8] = 1,  [T_U16] = 2,
+        [T_U32] = 4,   [T_U64] = 8,   [T_S8] = 1,    [T_S16] = 2,    [T_S32] = 4, [T_S64] = 8,
+        [T_F16] = 2,   [T_F16X2] = 4, [T_BF16] = 2,  [T_BF16X2] = 4, [T_F32] = 4, [T_F64] = 8,
+        [T_U16X2] = 4, [T_S16X2] = 4, [T_B128] = 16, [T_PRED] = 1,
     };
     return bytes[type];
 }

@@ -109,6 +109,8 @@ struct fth_cells {
 
 /* Appends a cell. `text` is not copied. On failure, sets `failed`. */
 void fth_cells_put(struct fth_cells *cells, const char *text, double number);
+/* Appends a cell of a column of texts. */
+void fth_cells_put_text(struct fth_cells *cells, const char *text);
 void fth_cells_fini(struct fth_cells *cells);
 /* Appends a table for the terminal. */
 void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,

@@ -230,6 +230,27 @@ static size_t default_threads(const struct diff_values *values, unsigned operand
     return cross_product < 1200 ? cross_product + 200 : 1500;
 }
 
+/* Sets the offsets of operands and results, and returns the number of operand values per thread. */
+static size_t place_arrays(struct diff_case *c, const struct diff_spec *spec)
+{
+    /* Every array starts at a multiple of 16 bytes, so it is aligned. */
+    size_t offset = 0, all = 0;
+    for (unsigned o = 0; o < c->operands; o++) {
+        c->operand_offset[o] = offset;
+        c->operand_values[o] = spec->operand_values[o] ? spec->operand_values[o] : 1;
+        all += c->operand_values[o];
+        offset += (c->threads * c->operand_values[o] * types[c->operand[o]].bytes + 15) / 16 * 16;
+    }
+    c->input_bytes = offset;
+    offset = 0;
+    for (unsigned r = 0; r < c->results; r++) {
+        c->result_offset[r] = offset;
+        offset += (c->threads * c->per_thread * types[c->result[r]].bytes + 15) / 16 * 16;
+    }
+    c->output_bytes = offset;
+    return all;
+}
+
 static void choose_operands(struct diff_builder *builder, struct diff_case *c,
                             const struct diff_spec *spec)
 {
@@ -254,22 +275,7 @@ static void choose_operands(struct diff_builder *builder, struct diff_case *c,
         c->threads = (size_t)c->grid[0] * c->block[0];
     }
 
-    /* Every array starts at a multiple of 16 bytes, so it is aligned. */
-    size_t offset = 0, all = 0;
-    for (unsigned o = 0; o < c->operands; o++) {
-        c->operand_offset[o] = offset;
-        c->operand_values[o] = spec->operand_values[o] ? spec->operand_values[o] : 1;
-        all += c->operand_values[o];
-        offset += (c->threads * c->operand_values[o] * types[c->operand[o]].bytes + 15) / 16 * 16;
-    }
-    c->input_bytes = offset;
-    offset = 0;
-    for (unsigned r = 0; r < c->results; r++) {
-        c->result_offset[r] = offset;
-        offset += (c->threads * c->per_thread * types[c->result[r]].bytes + 15) / 16 * 16;
-    }
-    c->output_bytes = offset;
-
+    const size_t all = place_arrays(c, spec);
     const size_t stride = spec->fill_all ? all : DIFF_OPERANDS; /* values per thread in at[] */
     uint64_t *at = calloc(c->threads * stride + 1, sizeof *at);
     c->input = fth_arena_alloc(arena, c->input_bytes ? c->input_bytes : 1);

@@ -36,6 +36,13 @@ LAUNCH = """{"schema": "fathom-launch/1", "ptx": "k.ptx", "sizes": {"N": 2},
  "expect": [{"buffer": "out", "sum": 8064, "moment": 5460, "relative": 1e-6}]}
 """
 
+# The kernel scales the 128 bytes of a tensor map, which it takes as an address.
+MAPS = """{"schema": "fathom-launch/1", "ptx": "k.ptx", "buffers": {"out": "f32[64]=iota", "a": "f16[64]=random"},
+ "launches": [
+   {"grid": 1, "block": 32, "args": [{"tensormap": "a", "sizes": [8, 8], "box": [8, 8]}, ["bytes:0000", "f16:2"]]},
+   {"grid": 2, "block": 32, "cluster": 2, "args": ["out", "f32:2"]}]}
+"""
+
 # A GPU with one SM and small caches, which is simulated quickly.
 TINY = """{
   "schema": "fathom-gpu/1",
@@ -54,7 +61,7 @@ STUDY = """{"schema": "fathom-exploration/1", "studies": [
   {"name": "ways", "traces": ["launch.json scale"], "set": {"gpu.sms": "1"}, "vary": {"l1.ways": ["2", "4"]}}]}
 """
 
-TEXTS = {"k.ptx": KERNEL, "launch.json": LAUNCH, "tiny.json": TINY, "study.json": STUDY}
+TEXTS = {"k.ptx": KERNEL, "launch.json": LAUNCH, "maps.json": MAPS, "tiny.json": TINY, "study.json": STUDY}
 
 MODEL = ["--gpu", "@tiny.json", "--threads", "1"]
 POINTS = ["--set", "gpu.sms=1", "--vary", "l1.ways=2,4", "--threads", "1"]
@@ -131,6 +138,8 @@ CASES = [
     ("fingerprint export", ["fingerprint", "export", "--store", "@prints.db", "-o", "e.json"], [], []),
     ("run PTX", ["run", *PTX], [], []),
     ("run launch file", ["run", "@launch.json", "--verify"], [], []),
+    ("run --save", ["run", "@maps.json", "--save", "."], [], ["out.bin", "a.bin"]),
+    ("run tensor maps cuda", ["run", "@maps.json", "--on", "cuda:0"], [], []),
     ("run --on sim", ["run", *PTX, "--on", "sim:@tiny.json"], [], []),
     ("run --on cuda", ["run", *PTX, "--on", "cuda:0"], [], []),
     ("trace", ["trace", "@launch.json"], [], []),

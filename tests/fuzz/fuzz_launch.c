@@ -1,6 +1,6 @@
 /* Fuzzes the reader of launch files (fth_launch_read_text). The kernels are those of a file k.ptx
- * in the same folder. Any input must be rejected with a message, or its buffers can be filled. No
- * kernel is executed. */
+ * in the same folder. Any input must be rejected with a message, or its buffers can be filled and
+ * its arguments written. No kernel is executed. */
 #include "trace/launch/launch.h"
 
 #include <stdio.h>
@@ -12,7 +12,30 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char module[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                              ".visible .entry k(.param .u64 a, .param .u32 n)\n{\n    ret;\n}\n"
-                             ".visible .entry l(.param .u64 a, .param .f32 x)\n{\n    ret;\n}\n";
+                             ".visible .entry l(.param .u64 a, .param .f32 x)\n{\n    ret;\n}\n"
+                             ".visible .entry m(.param .u64 a, .param .align 64 .b8 t[128])\n"
+                             "{\n    ret;\n}\n";
+
+/* Writes the arguments of the first steps as for the PTX engine, whose buffers have the address 0
+ * here. It must succeed: what can be wrong with an argument is noticed when it is read. */
+static void write_arguments(struct fth_launch *launch)
+{
+    enum { MAX_WRITTEN = 16 };
+    struct fth_error error = FTH_NO_ERROR;
+    if (fth_engine_open(launch->module, NULL, &launch->executor, &error) != FTH_OK)
+        abort();
+    for (size_t i = 0; i < launch->step_count && i < MAX_WRITTEN; i++) {
+        const struct fth_launch_step *step = &launch->steps[i];
+        for (size_t k = 0; k < step->argument_count; k++) {
+            const size_t bytes = step->kernel->parameters[k].bytes;
+            uint8_t *value = malloc(bytes);
+            if (!value ||
+                fth_argument_pack(launch, &step->arguments[k], bytes, value, &error) != FTH_OK)
+                abort();
+            free(value);
+        }
+    }
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -40,6 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         free(values);
     }
+    if (launch)
+        write_arguments(launch);
     fth_launch_destroy(launch);
     return 0;
 }

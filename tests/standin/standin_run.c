@@ -353,6 +353,9 @@ static int launch(struct function *function, const unsigned grid[3], const unsig
             return INVALID_VALUE;
     if ((double)block[0] * block[1] * block[2] > standin_attribute(1))
         return INVALID_VALUE;
+    const uint32_t *required = kernel->required_cluster;
+    if (required[0] * required[1] * required[2] > 8 && !function->any_cluster)
+        return INVALID_CLUSTER_SIZE;
     if (mode_is("hang", NULL)) {
         current->hung = true;
         return SUCCESS;

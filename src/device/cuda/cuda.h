@@ -354,8 +354,9 @@ FTH_MUST_USE enum fth_status fth_cuda_texture(const struct fth_cuda *cuda, uint6
 void fth_cuda_texture_destroy(const struct fth_cuda *cuda, uint64_t texture);
 
 struct fth_cuda_launch {
-    unsigned grid[3], block[3]; /* 0 counts as 1 */
-    unsigned cluster[3];        /* blocks per cluster; 0 counts as 1; one block: no clusters */
+    unsigned grid[3], block[3];  /* 0 counts as 1 */
+    unsigned cluster[3];         /* blocks per cluster; 0 counts as 1; one block: no clusters */
+    bool requires_large_cluster; /* the kernel requires clusters of more than 8 blocks */
     unsigned dynamic_shared_bytes;
     const void *arguments; /* in the layout of the kernel's parameters */
     size_t argument_bytes;

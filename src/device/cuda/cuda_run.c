@@ -247,12 +247,6 @@ static enum fth_status launch_clusters(const struct fth_cuda *cuda, fth_cu_funct
                    "the layout of the driver's structures");
     if (!cuda->launch_ex)
         return fth_cuda_missing("cuLaunchKernelEx", error);
-    if (shape[6] * shape[7] * shape[8] > PORTABLE_CLUSTER) {
-        if (!cuda->function_set)
-            return fth_cuda_missing("cuFuncSetAttribute", error);
-        FTH_TRY(check(cuda, cuda->function_set(function, NON_PORTABLE_CLUSTER, 1),
-                      "cuFuncSetAttribute", error));
-    }
     struct fth_cu_launch_attribute attribute = {.id = CLUSTER_DIMENSION,
                                                 .cluster = {shape[6], shape[7], shape[8]}};
     const struct fth_cu_launch_config config = {.grid = {shape[0], shape[1], shape[2]},
@@ -284,7 +278,14 @@ enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function fun
         shape[3 + i] = launch->block[i] ? launch->block[i] : 1;
         shape[6 + i] = launch->cluster[i] ? launch->cluster[i] : 1;
     }
-    if (shape[6] > 1 || shape[7] > 1 || shape[8] > 1)
+    const unsigned blocks = shape[6] * shape[7] * shape[8];
+    if (blocks > PORTABLE_CLUSTER || launch->requires_large_cluster) {
+        if (!cuda->function_set)
+            return fth_cuda_missing("cuFuncSetAttribute", error);
+        FTH_TRY(check(cuda, cuda->function_set(function, NON_PORTABLE_CLUSTER, 1),
+                      "cuFuncSetAttribute", error));
+    }
+    if (blocks > 1)
         return launch_clusters(cuda, function, launch, shape, error);
     struct extra extra;
     return check(cuda,

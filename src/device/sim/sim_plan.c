@@ -162,12 +162,12 @@ static bool has_element(const struct fth_gpu *gpu, const char *name)
 /* ---- cache arrays: the storage of one or more elements ---- */
 
 /* Returns the largest power of two that is at most `number`, but at least `min`. cache/ supports
- * only lines, sectors and pages whose sizes are powers of two, as on all known GPUs. The limit in
- * the loop prevents an overflow. */
+ * only lines, sectors and pages whose sizes are powers of two, as on all known GPUs. sim_limits.c
+ * has refused numbers that would cause an overflow. */
 static uint64_t floor_power_of_two(double number, uint64_t min)
 {
     uint64_t power = min;
-    while (power <= (uint64_t)1 << 39 && (double)(power * 2) <= number)
+    while ((double)(power * 2) <= number)
         power *= 2;
     return power;
 }
@@ -405,7 +405,8 @@ static bool fill_levels(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 
 /* ---- shared memory ---- */
 
-/* Copies the carve-outs in ascending order and, if known, the size of L1 at each of them. */
+/* Copies the carve-outs, which gpu/validate.c requires to be in ascending order, and, if known, the
+ * size of L1 at each of them. */
 static bool fill_carveouts(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
 {
     const struct fth_attribute *list = fth_gpu_attribute(gpu, "shared", "carveout_bytes");
@@ -414,20 +415,10 @@ static bool fill_carveouts(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
         return true;
     if (l1_sizes && l1_sizes->count != list->count)
         l1_sizes = NULL;
-    uint64_t *carveouts = (uint64_t *)copy_counts(plan, list);
-    uint64_t *l1 = l1_sizes ? (uint64_t *)copy_counts(plan, l1_sizes) : NULL;
+    const uint64_t *carveouts = copy_counts(plan, list);
+    const uint64_t *l1 = l1_sizes ? copy_counts(plan, l1_sizes) : NULL;
     if (!carveouts || (l1_sizes && !l1))
         return false;
-    for (size_t i = 1; i < list->count; i++)
-        for (size_t k = i; k > 0 && carveouts[k - 1] > carveouts[k]; k--) {
-            const uint64_t bytes = carveouts[k], size = l1 ? l1[k] : 0;
-            carveouts[k] = carveouts[k - 1];
-            carveouts[k - 1] = bytes;
-            if (!l1)
-                continue;
-            l1[k] = l1[k - 1];
-            l1[k - 1] = size;
-        }
     plan->carveouts = carveouts;
     plan->carveout_l1 = l1;
     plan->carveout_count = list->count;

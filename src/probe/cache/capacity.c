@@ -262,7 +262,9 @@ static bool is_undecided(enum miss_criterion what, struct slow_hops slow_hops, u
 
 /* ---- disturbances ---- */
 
-/* Fills in the range of miss latencies from the plan or, if it has none, from first loads. */
+/* Fills in the range of miss latencies from the plan or, if it has none, from first loads. The
+ * constant bank is too small for lines that are certainly not cached. There, every slow hop can be
+ * a miss. */
 static enum fth_status find_miss_cycles(const struct capacity_search *search,
                                         struct capacity_edge *edge, struct fth_error *error)
 {
@@ -270,6 +272,10 @@ static enum fth_status find_miss_cycles(const struct capacity_search *search,
     edge->low = plan->miss_low_cycles;
     edge->high = plan->miss_high_cycles;
     if (edge->high > 0)
+        return FTH_OK;
+    edge->low = search->threshold;
+    edge->high = INFINITY;
+    if (plan->path == FTH_PATH_CONSTANT)
         return FTH_OK;
     struct fth_request request = fth_request_make(plan->carveout_percent);
     struct fth_chain chain = {.array = 1, .stride_bytes = COLD_STRIDE_BYTES, .count = COLD_HOPS};
@@ -285,8 +291,6 @@ static enum fth_status find_miss_cycles(const struct capacity_search *search,
         if (answers.items[0].cycles[i] > search->threshold)
             sorted[count++] = answers.items[0].cycles[i];
     fth_answers_fini(&answers);
-    edge->low = search->threshold;
-    edge->high = INFINITY;
     if (count == 0)
         return FTH_OK;
     search->capacity->samples += COLD_HOPS;

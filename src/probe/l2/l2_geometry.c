@@ -231,11 +231,12 @@ static enum fth_status find_fill(struct l2 *l2, struct fth_error *error)
     const struct fth_samples *walk = &answers.items[0];
     const double threshold =
         l2->plan->overhead_cycles + sqrt(l2->plan->l2_cycles * l2->plan->memory->value);
-    l2->found->fill = fth_decide_period(walk->cycles, walk->count, threshold);
+    enum fth_status status =
+        fth_decide_period(walk->cycles, walk->count, threshold, &l2->found->fill, error);
     l2->found->fill.value *= ELEMENT;
     l2->found->samples += walk->count;
     fth_answers_fini(&answers);
-    return FTH_OK;
+    return status;
 }
 
 /* Finds the line from touches of the same footprint with different strides. */

@@ -209,12 +209,15 @@ struct fth_decision fth_decide_footprint(const struct fth_outcomes *outcomes, si
         footprint_of, outcomes, count < FTH_MAX_OUTCOMES ? count : FTH_MAX_OUTCOMES, which));
 }
 
-struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, double threshold)
+enum fth_status fth_decide_period(const uint32_t *cycles, size_t count, double threshold,
+                                  struct fth_decision *period, struct fth_error *error)
 {
     struct fth_decision verdict = {0};
     unsigned *counts = calloc(2 * count + 1, sizeof *counts), *drawn = counts + count;
     unsigned *distances = calloc(count + 1, sizeof *distances);
-    if (!counts || !distances || count == 0)
+    enum fth_status status =
+        counts && distances ? FTH_OK : fth_no_memory(error, "find the fill of the L2", NULL);
+    if (status != FTH_OK || count == 0)
         goto out;
     const struct fth_samples walk = {.cycles = (uint32_t *)cycles, .count = count};
     fth_count_distances(&walk, threshold, counts);
@@ -236,5 +239,6 @@ struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, doub
 out:
     free(counts);
     free(distances);
-    return verdict;
+    *period = verdict;
+    return status;
 }

@@ -45,8 +45,10 @@ struct fth_decision fth_decide_sector(const struct fth_outcomes *outcomes, size_
  * than one of two partitions and smaller than both. */
 struct fth_decision fth_decide_partitions(const struct fth_outcomes *outcomes, size_t footprints);
 /* Decides the distance, in hops, between consecutive hops that take more than `threshold` cycles.
- */
-struct fth_decision fth_decide_period(const uint32_t *cycles, size_t count, double threshold);
+ * Fails only with FTH_NO_MEMORY. */
+FTH_MUST_USE enum fth_status fth_decide_period(const uint32_t *cycles, size_t count,
+                                               double threshold, struct fth_decision *period,
+                                               struct fth_error *error);
 /* Flags of fth_decide_footprint. */
 enum { FTH_FOOTPRINT_NEAR = 1, FTH_FOOTPRINT_FULL_MISS = 2 };
 /* Decides on a footprint, given the outcomes in order of growing footprint. The value is the

@@ -546,24 +546,30 @@ static enum fth_status find_tick(struct bandwidth_search *search, struct fth_err
     return FTH_OK;
 }
 
-/* Returns whether the GPU supports hints to L2 about which data to keep: tries the shortest sweep
+/* Finds out whether the GPU supports hints to L2 about which data to keep: tries the shortest sweep
  * with hints. */
-static bool has_hints(const struct bandwidth_search *search)
+static enum fth_status find_hints(const struct bandwidth_search *search, bool *hints,
+                                  struct fth_error *error)
 {
     static const struct fth_stream_shape hinted = {0, 256, 16, 1, true};
     struct fth_answers answers = {0};
+    struct fth_error fault = FTH_NO_ERROR;
     const struct fth_request request = make_sweep(search, &hinted, 1);
-    const enum fth_status status = fth_ask(search->prober, &request, 1, &answers, NULL);
+    const enum fth_status status = fth_ask(search->prober, &request, 1, &answers, &fault);
     fth_answers_fini(&answers);
-    return status == FTH_OK;
+    *hints = status == FTH_OK;
+    if (status == FTH_OK || status == FTH_UNSUPPORTED || status == FTH_INCONCLUSIVE)
+        return FTH_OK;
+    return fth_error_move(error, &fault);
 }
 
 /* Selects the shapes of sweeps over memory that this GPU can run. */
-static void select_sweep_shapes(struct bandwidth_search *search)
+static enum fth_status select_sweep_shapes(struct bandwidth_search *search, struct fth_error *error)
 {
     size_t all, default_count;
+    bool hints;
     const struct fth_stream_shape *list = fth_sweep_shapes(&all, &default_count);
-    const bool hints = has_hints(search);
+    FTH_TRY(find_hints(search, &hints, error));
     for (size_t i = 0; i < (search->thorough ? all : default_count); i++) {
         struct fth_stream_shape shape = list[i];
         /* In the list, a shape with hints can be followed by the same shape without hints. If the
@@ -576,6 +582,7 @@ static void select_sweep_shapes(struct bandwidth_search *search)
             shape.blocks_per_sm = (uint32_t)(search->threads_per_sm / shape.threads);
         search->shapes[search->shape_count++] = shape;
     }
+    return FTH_OK;
 }
 
 /* Selects those of cache_shapes whose blocks all run at the same time and whose arrays fit. */
@@ -660,7 +667,7 @@ enum fth_status fth_probe_bandwidth(const struct fth_prober *prober, const struc
     *bandwidth = (struct fth_bandwidth){.clock_mhz = NAN};
     find_sizes(&search);
     if (in_memory(&search))
-        select_sweep_shapes(&search);
+        FTH_TRY(select_sweep_shapes(&search, error));
     else
         select_stream_shapes(&search);
     if (search.shape_count == 0)

@@ -3,6 +3,8 @@
  * method (2017, Section 4.2), with a stride of one line (s = b). */
 #include "probe/structure/probe_structure.h"
 
+#include "probe/cache/probe_cache.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +38,9 @@ enum fth_status fth_probe_hit_and_miss(const struct fth_prober *prober,
                                        double *miss_cycles, struct fth_error *error)
 {
     const uint64_t lines = plan->fits_bytes / plan->line_bytes;
-    const uint64_t counts[] = {(lines + 1) / 2, 2 * lines};
+    const uint64_t max_lines =
+        plan->path == FTH_PATH_CONSTANT ? FTH_CONSTANT_BANK_BYTES / plan->line_bytes : UINT64_MAX;
+    const uint64_t counts[] = {(lines + 1) / 2, FTH_MIN(2 * lines, max_lines)};
     struct fth_request requests[2];
     for (size_t i = 0; i < 2; i++) {
         struct fth_chain chain = {.stride_bytes = plan->line_bytes, .count = counts[i]};
@@ -53,9 +57,11 @@ enum fth_status fth_probe_hit_and_miss(const struct fth_prober *prober,
         status = quantile(&answers.items[1], counts[1], miss_quantile, miss_cycles, error);
     fth_answers_fini(&answers);
     if (status == FTH_OK && !(*miss_cycles >= min_ratio * *hit_cycles))
-        status = fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
-                          "loads take %.0f cycles with twice the lines that fit, %.0f with half",
-                          *miss_cycles, *hit_cycles);
+        status =
+            fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
+                     "loads take %.0f cycles with %llu lines, %.0f with %llu, although %llu fit",
+                     *miss_cycles, (unsigned long long)counts[1], *hit_cycles,
+                     (unsigned long long)counts[0], (unsigned long long)lines);
     return status;
 }
 

@@ -183,7 +183,8 @@ FTH_MUST_USE enum fth_status fth_probe_policy(const struct fth_prober *prober,
 /* ---- overflow.c ---- */
 
 /* Measures the cycles of timed hops that hit and that miss the cache: a repeated walk over half of
- * what fits, and over twice what fits. Fails with FTH_INCONCLUSIVE if the two are too close. */
+ * what fits, and over twice what fits (at most the whole constant bank). Fails with
+ * FTH_INCONCLUSIVE if the two are too close. */
 FTH_MUST_USE enum fth_status fth_probe_hit_and_miss(const struct fth_prober *prober,
                                                     const struct fth_cache_plan *plan,
                                                     double *hit_cycles, double *miss_cycles,

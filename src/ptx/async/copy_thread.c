@@ -176,17 +176,6 @@ static bool parse_copy_words(struct fth_ptx_statement *statement, struct fth_ptx
     return true;
 }
 
-/* True if the opcode has the word "L2::cache_hint": its last operand is a cache policy. */
-static bool has_hint(const struct fth_ptx_statement *statement)
-{
-    static const char word[] = "L2::cache_hint";
-    for (size_t i = 0; i < statement->word_count; i++)
-        if (statement->words[i].size == sizeof word - 1 &&
-            memcmp(statement->words[i].start, word, sizeof word - 1) == 0)
-            return true;
-    return false;
-}
-
 /* Parses "[to], [from], size", and what can follow: the size of the source or a predicate, and a
  * cache policy, which has no effect. */
 static bool parse_copy_operands(struct fth_ptx_parser *parser,
@@ -195,7 +184,8 @@ static bool parse_copy_operands(struct fth_ptx_parser *parser,
 {
     const int32_t *rows;
     struct fth_ptx_inst source = *inst;
-    if (statement->operand_count < 3 || statement->operand_count > 5)
+    const bool hint = fth_ptx_has_word(statement, "L2::cache_hint");
+    if (statement->operand_count < 3 || statement->operand_count > (hint ? 5 : 4))
         return fth_ptx_check_operand_count(parser, statement, 3);
     if (!fth_ptx_take_address(parser, statement, 1, &source) ||
         !fth_ptx_take_address(parser, statement, 0, inst) ||
@@ -207,7 +197,6 @@ static bool parse_copy_operands(struct fth_ptx_parser *parser,
     if (statement->operand_count == 3)
         return true;
     const struct fth_ptx_operand *fourth = &statement->operands[3];
-    const bool hint = has_hint(statement);
     if (hint && statement->operand_count == 4)
         return true; /* the fourth operand is the cache policy */
     if (fourth->kind == OPERAND_PREDICATE) {

@@ -125,9 +125,9 @@ static enum fth_status check_inner(const struct fth_ptx_tensor_map *map, uint32_
                       bytes, INNER_ALIGNMENT);
     if (map->swizzle != FTH_SWIZZLE_NONE && bytes > span)
         return refuse(error,
-                      "a copy has %" PRIu32 " bytes in dimension 0, but a swizzle of %" PRIu32
-                      " bytes permits at most as many",
-                      bytes, span);
+                      "a copy has %" PRIu32 " bytes in dimension 0; with a swizzle of %" PRIu32
+                      " bytes, the maximum is %" PRIu32,
+                      bytes, span, span);
     return FTH_OK;
 }
 

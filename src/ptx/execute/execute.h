@@ -61,13 +61,20 @@ struct fth_ptx_handler {
     fth_ptx_run_function *run;
 };
 
+/* True if the instruction has exactly `count` source registers. */
+static inline bool has_sources(const struct fth_ptx_inst *inst, int count)
+{
+    for (int i = 0; i < 6; i++)
+        if ((inst->s[i] != NO_REGISTER) != (i < count))
+            return false;
+    return true;
+}
+
 /* True if the instruction writes one register and has exactly `sources` source registers. */
 static inline bool has_operands(const struct fth_ptx_inst *inst, int sources)
 {
-    for (int i = 0; i < 6; i++)
-        if ((inst->s[i] != NO_REGISTER) != (i < sources))
-            return false;
-    return inst->d[0] >= 0 && !inst->result_is_predicate && inst->predicate_source_count == 0;
+    return has_sources(inst, sources) && inst->d[0] >= 0 && !inst->result_is_predicate &&
+           inst->predicate_source_count == 0;
 }
 
 /* Sets inst->run from the first entry that matches the instruction. False if none does. */

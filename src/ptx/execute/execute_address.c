@@ -81,7 +81,7 @@ bool fth_ptx_select_address(struct fth_ptx_inst *inst, const char *base)
     }
     if (strcmp(base, "isspacep") == 0) {
         inst->run = run_isspacep;
-        return inst->result_is_predicate && inst->s[0] != NO_REGISTER;
+        return inst->result_is_predicate && has_sources(inst, 1);
     }
     return false;
 }

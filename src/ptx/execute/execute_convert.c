@@ -466,14 +466,6 @@ static void run_floats_to_pair(struct fth_ptx_warp *warp, const struct fth_ptx_i
                         store_float((double)as_float(rb[lane]), half, rounding, inst->flags););
 }
 
-/* cvt.rna.tf32.f32: 10 bits of fraction, rounded to nearest, away from zero on a tie. */
-static inline uint32_t to_tf32(uint32_t bits)
-{
-    bool finite = (bits & 0x7f800000) != 0x7f800000;
-    return (finite ? bits + 0x1000 : bits) & ~0x1fffu; /* a NaN is truncated, too (as on an H200) */
-}
-UNARY(run_tf32, uint32_t, to_tf32(a))
-
 /* ---- selection of handlers ---- */
 
 /* Returns true if the rounding modifier of a conversion to a float type is valid. A conversion that
@@ -494,11 +486,8 @@ static bool rounding_fits(enum fth_ptx_type to, enum fth_ptx_type from,
 /* fth_ptx_select_convert for cvt. inst->run may be set even if the result is false. */
 static bool select_cvt(struct fth_ptx_inst *inst)
 {
-    if (inst->type == T_TF32 || inst->rounding == R_RNA) {
-        inst->run = run_tf32;
-        return inst->type == T_TF32 && inst->type2 == T_F32 && inst->rounding == R_RNA &&
-               inst->flags == 0 && has_operands(inst, 1);
-    }
+    if (inst->rounding == R_RNA)
+        return false; /* only to tf32: see narrow.c */
     enum fth_ptx_type to = (enum fth_ptx_type)inst->type, from = (enum fth_ptx_type)inst->type2;
     uint32_t flags = inst->flags;
     /* The types that follow T_F64 in enum fth_ptx_type (pairs of integers, tf32, predicates) are
@@ -562,7 +551,7 @@ bool fth_ptx_select_convert(struct fth_ptx_inst *inst, const char *base)
     }
     if (strcmp(base, "testp") == 0) {
         inst->run = run_testp;
-        return inst->result_is_predicate && inst->s[0] != NO_REGISTER && inst->mode != 0 &&
+        return inst->result_is_predicate && has_sources(inst, 1) && inst->mode != 0 &&
                (inst->type == T_F32 || inst->type == T_F64);
     }
     return false;

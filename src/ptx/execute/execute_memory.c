@@ -203,7 +203,7 @@ bool fth_ptx_select_memory(struct fth_ptx_inst *inst, const char *base)
     if (strcmp(base, "tex") == 0) {
         inst->run = run_tex;
         return inst->mode == 1 /* .1d */ && inst->vector == 4 && inst->type2 == T_S32 &&
-               inst->s[0] != NO_REGISTER && inst->s[1] != NO_REGISTER;
+               !inst->result_is_predicate && has_sources(inst, 2);
     }
     static const char *const no_ops[] = {"prefetch", "prefetchu", "discard", "applypriority",
                                          "nanosleep"};

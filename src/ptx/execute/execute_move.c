@@ -11,10 +11,11 @@ static void run_mov(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, 
 static void run_mov_predicate(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                               uint32_t mask)
 {
-    /* The source is a predicate (UINT32_MAX: none) or a constant, for which 0 is false. */
-    uint32_t lanes = inst->predicate != UINT32_MAX ? source_predicate(warp, inst)
-                     : row(warp, inst->s[0])[0]    ? FULL_MASK
-                                                   : 0;
+    /* The source is a predicate (UINT32_MAX: none), or a constant or special register, for which 0
+     * is false. */
+    uint32_t lanes = inst->predicate != UINT32_MAX             ? source_predicate(warp, inst)
+                     : row(warp, inst->s[0])[first_lane(mask)] ? FULL_MASK
+                                                               : 0;
     set_predicate(warp, inst->d[0], mask, lanes);
 }
 
@@ -76,10 +77,11 @@ static bool select_mov(struct fth_ptx_inst *inst)
 {
     if (inst->type == T_PRED) {
         inst->run = run_mov_predicate;
-        /* The source is either a predicate register (inst->predicate; UINT32_MAX: none) or a
-         * constant (a negative index other than NO_REGISTER). */
-        bool constant = inst->s[0] != NO_REGISTER && inst->s[0] < 0;
-        return inst->result_is_predicate && (inst->predicate != UINT32_MAX) != constant;
+        /* The source is either a predicate register (inst->predicate; UINT32_MAX: none), or a
+         * constant or special register, which is the same for all lanes. */
+        bool uniform = inst->s[0] != NO_REGISTER;
+        return inst->result_is_predicate && (inst->predicate != UINT32_MAX) != uniform &&
+               inst->s[1] == NO_REGISTER;
     }
     if (inst->result_is_predicate || inst->flags)
         return false;

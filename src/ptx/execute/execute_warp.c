@@ -111,15 +111,6 @@ static void run_elect(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst
 
 /* ---- selection of handlers ---- */
 
-/* True if the instruction has exactly `count` source registers. */
-static bool has_sources(const struct fth_ptx_inst *inst, int count)
-{
-    for (int i = 0; i < 6; i++)
-        if ((inst->s[i] != NO_REGISTER) != (i < count))
-            return false;
-    return true;
-}
-
 /* Checks a .sync instruction with `count` sources, which the member mask follows. False if it has
  * no .sync or another number of sources. */
 static bool select_sync(struct fth_ptx_inst *inst, int count)
@@ -149,10 +140,11 @@ static bool select_barrier(struct fth_ptx_inst *inst)
     }
     inst->control = K_BARRIER;
     uint32_t known = F_SYNC | F_ARRIVE | F_RED;
-    if (inst->flags & ~known || inst->s[0] == NO_REGISTER)
+    if (inst->flags & ~known || (!has_sources(inst, 1) && !has_sources(inst, 2)) ||
+        !(inst->flags & F_RED) != (inst->predicate == UINT32_MAX))
         return false;
     if (inst->flags & F_RED)
-        return inst->predicate != UINT32_MAX && inst->boolean != B_NONE &&
+        return inst->boolean != B_NONE &&
                (inst->result_is_predicate ? inst->boolean != B_POPC && inst->boolean != B_XOR
                                           : inst->boolean == B_POPC && inst->d[0] >= 0);
     return inst->flags & F_ARRIVE ? inst->s[1] != NO_REGISTER : true;

@@ -413,6 +413,7 @@ static enum fth_status check_clusters(struct fth_ptx_run *run, struct fth_error 
     const struct fth_ptx_kernel *kernel = &run->kernel->kernel;
     const uint32_t *requested = run->launch->cluster, *required = kernel->required_cluster;
     bool is_requested = requested[0] || requested[1] || requested[2];
+    run->cluster_is_explicit = is_requested || required[0];
     uint64_t blocks = 1;
     run->cluster_count = 1;
     for (int i = 0; i < 3; i++) {
@@ -569,6 +570,8 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
 {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     struct fth_ptx_run run;
+    if (totals)
+        *totals = (struct fth_ptx_totals){0, 0};
     FTH_TRY(prepare(machine, launch, &run, error));
     FTH_TRY(prepare_slice(&run, error));
     run.lock = &lock;

@@ -42,6 +42,7 @@ enum special {
     CLUSTER_NCTAID_Z,
     CLUSTER_CTARANK,
     CLUSTER_NCTARANK,
+    IS_EXPLICIT_CLUSTER,
     CLUSTERID_X,
     CLUSTERID_Y,
     CLUSTERID_Z,
@@ -96,6 +97,7 @@ static const struct {
     {"%cluster_nctaid.z", CLUSTER_NCTAID_Z},
     {"%cluster_ctarank", CLUSTER_CTARANK},
     {"%cluster_nctarank", CLUSTER_NCTARANK},
+    {"%is_explicit_cluster", IS_EXPLICIT_CLUSTER},
     {"%clusterid.x", CLUSTERID_X},
     {"%clusterid.y", CLUSTERID_Y},
     {"%clusterid.z", CLUSTERID_Z},
@@ -132,6 +134,7 @@ static uint64_t uniform_special(const struct fth_ptx_warp *warp, unsigned specia
     const struct fth_ptx_block *block = warp->block;
     const struct fth_ptx_run *run = block->run;
     switch (special) {
+    case IS_EXPLICIT_CLUSTER: return run->cluster_is_explicit;
     case NTID_X: return run->threads[0];
     case NTID_Y: return run->threads[1];
     case NTID_Z: return run->threads[2];

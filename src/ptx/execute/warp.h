@@ -165,6 +165,7 @@ struct fth_ptx_run {
     uint32_t grid[3];    /* blocks in each dimension */
     uint32_t threads[3]; /* of a block, in each dimension */
     uint32_t cluster[3], cluster_blocks;
+    bool cluster_is_explicit; /* the launch or the kernel states the size of a cluster */
     uint64_t block_count, cluster_count, threads_per_block;
     const uint8_t *arguments;
     uint64_t shared_bytes;

@@ -76,13 +76,45 @@ static uint64_t place(const struct layout *layout, bool transposed, uint64_t r, 
     return at ^ (at >> 7 & (span / 16 - 1)) << 4;
 }
 
-/* Copies a matrix from shared memory to out[index * depth + k]: `count` rows of A or columns of B
- * from `first` on. Returns false after a fault. */
+/* The unit in which a matrix is read, in bytes; a swizzle moves it as a whole. */
+enum { UNIT = 16 };
+
+/* Reports the accesses to a matrix in shared memory to the observer, in units: `count` rows or
+ * columns from `first` on with `depth` elements of `bytes` bytes. Returns false if the observer
+ * ends the launch. */
+static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                   const struct layout *layout, bool transposed, unsigned first, unsigned count,
+                   unsigned depth, unsigned bytes)
+{
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    if (!observer || !observer->access)
+        return true;
+    const unsigned units = count * depth * bytes / UNIT;
+    const unsigned per_row = depth * bytes / UNIT, per_column = count / 8;
+    struct fth_ptx_lane_group group = {.space = FTH_SPACE_SHARED, .block = warp->block};
+    for (unsigned i = 0; i < units; i += LANES) {
+        group.mask = 0;
+        for (unsigned lane = 0; lane < LANES && i + lane < units; lane++) {
+            const unsigned unit = i + lane;
+            group.addresses[lane] =
+                transposed ? place(layout, true, first + unit % per_column * 8, unit / per_column)
+                           : place(layout, false, first + unit / per_row, unit % per_row * UNIT);
+            group.mask |= 1u << lane;
+        }
+        if (!fth_ptx_notify_access(warp, inst, &group, UNIT, FTH_ACCESS_READ))
+            return false;
+    }
+    return true;
+}
+
+/* Copies a matrix from shared memory to out[index * depth + k]: the warp's rows of A, or the
+ * columns of B. Returns false after a fault. */
 static bool load_shared(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
-                        uint64_t descriptor, bool transposed, unsigned first, unsigned count,
+                        uint64_t descriptor, bool transposed, bool is_a, unsigned count,
                         unsigned width, unsigned depth, uint64_t *out)
 {
     const struct layout layout = decode(descriptor);
+    const unsigned first = is_a ? warp->index % 4 * ROWS : 0;
     const uint8_t *shared = warp->block->shared;
     const uint64_t size = warp->block->shared_bytes;
     for (unsigned i = 0; i < count; i++)
@@ -100,7 +132,9 @@ static bool load_shared(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
             memcpy(&value, shared + at, bytes);
             out[(size_t)i * depth + k] = value;
         }
-    return true;
+    /* The four warps of a group read B once, together: the first one reports it. */
+    const bool reports = is_a || warp->index % 4 == 0;
+    return !reports || notify(warp, inst, &layout, transposed, first, count, depth, width / 8);
 }
 
 /* ---- execution ---- */
@@ -179,10 +213,10 @@ static void run_wgmma(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst
         return;
     if (wgmma->a_count == A_REGISTERS)
         load_registers(warp, wgmma, width, stored, a);
-    else if (!load_shared(warp, inst, row(warp, wgmma->a_rows[0])[0], wgmma->transpose_a,
-                          warp->index % 4 * ROWS, ROWS, width, stored, a))
+    else if (!load_shared(warp, inst, row(warp, wgmma->a_rows[0])[0], wgmma->transpose_a, true,
+                          ROWS, width, stored, a))
         return;
-    if (!load_shared(warp, inst, row(warp, *wgmma->b_row)[0], wgmma->transpose_b, 0,
+    if (!load_shared(warp, inst, row(warp, *wgmma->b_row)[0], wgmma->transpose_b, false,
                      product->columns, width, depth, b))
         return;
     if (wgmma->negate_a)

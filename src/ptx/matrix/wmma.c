@@ -391,6 +391,8 @@ static bool parse_mma_words(struct fth_ptx_statement *statement, struct fth_ptx_
     wmma->a.element = count == 4 ? types[1] : ELEMENT_F16;
     wmma->b.element = count == 4 ? types[2] : ELEMENT_F16;
     product->saturate = fth_ptx_take_word(statement, "satfinite");
+    if (wmma->d.element == ELEMENT_F64)
+        (void)fth_ptx_take_word(statement, "rn"); /* the only rounding of a tensor core */
     product->a = wmma->a.element;
     product->b = wmma->b.element;
     product->c = wmma->c.element == ELEMENT_F16 ? wmma->d.element : wmma->c.element;

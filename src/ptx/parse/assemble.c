@@ -166,6 +166,16 @@ static bool fold_special(struct fth_ptx_parser *parser, const struct fth_ptx_ins
     return true;
 }
 
+/* True for "mov.pred %p1, %r1", which is not valid. The source of mov.pred can only be a register
+ * that an operand has emitted: a special register, as in "mov.pred %p1, %is_explicit_cluster".
+ * `emitted` is the number of instructions before the operands. */
+static bool moves_register_to_predicate(const struct fth_ptx_parser *parser,
+                                        const struct fth_ptx_inst *inst, size_t emitted)
+{
+    return inst->type == T_PRED && strncmp(inst->opcode, "mov", 3) == 0 && inst->s[0] >= 0 &&
+           parser->function->code_count == emitted;
+}
+
 /* Chooses the function that executes the instruction. Returns false if there is none. */
 static bool select_instruction(struct fth_ptx_inst *inst, const char *base)
 {
@@ -191,6 +201,9 @@ static bool parse_ordinary(struct fth_ptx_parser *parser, struct fth_ptx_stateme
     size_t emitted = parser->function->code_count;
     if (!parse_operands(parser, statement, inst))
         return false;
+    /* The last operand is then a cache policy, which has no effect. */
+    if (fth_ptx_has_word(statement, "L2::cache_hint") && statement->operand_count > 1)
+        statement->operand_count--;
     size_t count = statement->operand_count;
     if (strcmp(base, "mov") == 0 && count == 2 && parser->function->code_count > emitted &&
         fold_special(parser, inst, operands))
@@ -200,7 +213,7 @@ static bool parse_ordinary(struct fth_ptx_parser *parser, struct fth_ptx_stateme
     if (inst->space == FTH_SPACE_PARAM && parser->function->is_kernel && strcmp(base, "ld") == 0 &&
         count > 1 && !operands[1].has_space)
         inst->space = SPACE_ARGUMENT; /* an address in a register refers to kernel arguments */
-    if (!select_instruction(inst, base))
+    if (!select_instruction(inst, base) || moves_register_to_predicate(parser, inst, emitted))
         return fth_ptx_refuse(parser, statement);
     return fth_ptx_check_addresses(parser, base, operands, count) && append(parser, inst) != NULL;
 }

@@ -338,6 +338,8 @@ bool fth_ptx_parse_registers(struct fth_ptx_parser *parser)
                      !fth_ptx_lexer_expect(lexer, ">")))
             return false;
         uint32_t *total = type == T_PRED ? &function->predicate_count : &function->register_count;
+        if (type == T_B128)
+            count *= 2; /* two rows each */
         if (*total + count > MAX_REGISTERS)
             return fth_ptx_lexer_fail(lexer, &token,
                                       "a function can have at most 100000 registers");

@@ -147,6 +147,7 @@ static const struct {
     {"sys", SET_NOTHING, 0},
     {"gpu", SET_NOTHING, 0},
     {"cluster", SET_NOTHING, 0},
+    {"tensormap", SET_NOTHING, 0},
     {"L1", SET_NOTHING, 0},
     {"L2", SET_NOTHING, 0},
     {"L1::evict_normal", SET_NOTHING, 0},
@@ -154,6 +155,7 @@ static const struct {
     {"L1::evict_first", SET_NOTHING, 0},
     {"L1::evict_last", SET_NOTHING, 0},
     {"L1::no_allocate", SET_NOTHING, 0},
+    {"L2::cache_hint", SET_NOTHING, 0},
     {"L2::64B", SET_NOTHING, 0},
     {"L2::128B", SET_NOTHING, 0},
     {"L2::256B", SET_NOTHING, 0},
@@ -177,6 +179,11 @@ bool fth_ptx_apply_modifier(struct fth_ptx_inst *inst, const char *base, const c
                             size_t size)
 {
     enum fth_ptx_type type = fth_ptx_type_find(word, size);
+    if (type == T_B128) { /* a load or store of two 64-bit elements; others: see wide.c */
+        inst->type = T_B64;
+        inst->vector = 2;
+        return base[0] == 'l' || base[0] == 's';
+    }
     if (type != T_NONE) {
         if (inst->type == T_NONE)
             inst->type = (uint8_t)type;

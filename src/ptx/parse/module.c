@@ -264,3 +264,12 @@ const struct fth_ptx_kernel *fth_ptx_kernel(const struct fth_ptx_module *module,
             return kernel;
     return NULL;
 }
+
+const struct fth_error *fth_ptx_unsupported(const struct fth_ptx_module *module, const char *name)
+{
+    for (size_t i = 0; i < module->function_count; i++)
+        if (module->functions[i].is_kernel && module->functions[i].has_body &&
+            strcmp(module->functions[i].name, name) == 0)
+            return module->functions[i].unsupported;
+    return NULL;
+}

@@ -141,7 +141,11 @@ bool fth_ptx_parser_find_register(struct fth_ptx_parser *parser, const struct ft
         return false;
     found = find(parser, token->start, stem, true);
     uint32_t number = (uint32_t)strtoul(token->start + stem, NULL, 10);
-    if (!found || number >= found->count)
+    if (!found)
+        return false;
+    if (found->type == T_B128)
+        number *= 2; /* two rows each */
+    if (number >= found->count)
         return false;
     *symbol = found;
     *index = found->first + number;

@@ -106,6 +106,15 @@ bool fth_ptx_parse_simple_operand(struct fth_ptx_parser *parser, enum fth_ptx_ty
             operand->kind = OPERAND_PREDICATE;
             operand->predicate = index;
             operand->predicate2 = UINT32_MAX;
+        } else if (symbol->type == T_B128) {
+            int32_t *halves = fth_arena_array(&parser->module->arena, 2, sizeof *halves);
+            if (!halves)
+                return fth_ptx_lexer_no_memory(lexer);
+            halves[0] = (int32_t)index;
+            halves[1] = (int32_t)index + 1;
+            operand->kind = OPERAND_VECTOR;
+            operand->elements = halves;
+            operand->element_count = 2;
         } else {
             operand->row = (int32_t)index;
         }
@@ -140,9 +149,10 @@ static bool parse_vector(struct fth_ptx_parser *parser, enum fth_ptx_type type,
                                       MAX_ELEMENTS);
         if (!fth_ptx_parse_simple_operand(parser, type, &element))
             return false;
-        if (element.kind == OPERAND_PREDICATE)
-            return fth_ptx_lexer_fail(lexer, &element.token,
-                                      "a predicate cannot be an element of a vector");
+        if (element.kind != OPERAND_ROW && element.kind != OPERAND_SINK)
+            return fth_ptx_lexer_fail(
+                lexer, &element.token,
+                "a predicate or a register of 128 bits cannot be an element of a vector");
         rows[count++] = element.row;
     } while (fth_ptx_lexer_accept(lexer, ","));
     int32_t *elements = fth_arena_array(&parser->module->arena, count, sizeof *elements);
@@ -161,8 +171,9 @@ static bool parse_address(struct fth_ptx_parser *parser, struct fth_ptx_operand 
     struct fth_ptx_lexer *lexer = &parser->lexer;
     if (!fth_ptx_parse_simple_operand(parser, T_U64, operand))
         return false;
-    if (operand->kind == OPERAND_PREDICATE)
-        return fth_ptx_lexer_fail(lexer, &operand->token, "a predicate cannot be an address");
+    if (operand->kind != OPERAND_ROW)
+        return fth_ptx_lexer_fail(lexer, &operand->token,
+                                  "a predicate or a register of 128 bits cannot be an address");
     operand->kind = OPERAND_ADDRESS;
     while (fth_ptx_token_is(&lexer->token, "+") || fth_ptx_token_is(&lexer->token, "-")) {
         bool minus = fth_ptx_lexer_accept(lexer, "-");

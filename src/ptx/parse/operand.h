@@ -59,6 +59,8 @@ struct fth_ptx_statement {
 typedef bool fth_ptx_family(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
                             struct fth_ptx_inst *inst);
 fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement);
+/* Returns true if the opcode has this word, anywhere. */
+bool fth_ptx_has_word(const struct fth_ptx_statement *statement, const char *word);
 /* Skips the next word of the opcode and returns true if it is this one. */
 bool fth_ptx_take_word(struct fth_ptx_statement *statement, const char *word);
 /* Skips the next word and returns its index in the list if it is one of `count` words; -1
@@ -94,6 +96,19 @@ bool fth_ptx_take_address(struct fth_ptx_parser *parser, const struct fth_ptx_st
 /* Makes the instruction one that all lanes of the warp execute together. */
 bool fth_ptx_converge(struct fth_ptx_parser *parser, fth_ptx_run_function *run,
                       struct fth_ptx_inst *inst);
+
+/* ---- ../narrow.c ---- */
+
+/* Returns true for conversions with 8-bit floating-point numbers, tf32, or .satfinite. */
+bool fth_ptx_is_narrow(const struct fth_ptx_statement *statement);
+fth_ptx_family fth_ptx_family_narrow;
+
+/* ---- ../wide.c ---- */
+
+/* Returns true for moves and atomic operations of 128 bits, and for atomic operations on vectors.
+ */
+bool fth_ptx_is_wide(const struct fth_ptx_statement *statement);
+fth_ptx_family fth_ptx_family_wide;
 
 /* ---- operand.c ---- */
 

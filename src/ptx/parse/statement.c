@@ -32,7 +32,18 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
     for (size_t i = 0; i < FTH_COUNT(families); i++)
         if (strcmp(statement->base, families[i].base) == 0)
             return families[i].family;
-    return NULL;
+    return fth_ptx_is_narrow(statement) ? fth_ptx_family_narrow
+           : fth_ptx_is_wide(statement) ? fth_ptx_family_wide
+                                        : NULL;
+}
+
+bool fth_ptx_has_word(const struct fth_ptx_statement *statement, const char *word)
+{
+    for (size_t i = 0; i < statement->word_count; i++)
+        if (statement->words[i].size == strlen(word) &&
+            memcmp(statement->words[i].start, word, strlen(word)) == 0)
+            return true;
+    return false;
 }
 
 static bool is_next(const struct fth_ptx_statement *statement, const char *word)

@@ -57,9 +57,10 @@ static void put_value(const struct fth_attribute *a, bool human_readable, struct
                         format_number(a->name, a->number, human_readable, number, sizeof number));
         if (!human_readable || isnan(a->low) || isnan(a->high) || a->low == a->high)
             break;
-        fth_buffer_format(out, " (%s", format_number(a->name, a->low, human_readable, number, 40));
+        fth_buffer_format(out, " (%s",
+                          format_number(a->name, a->low, human_readable, number, sizeof number));
         fth_buffer_format(out, "..%s)",
-                          format_number(a->name, a->high, human_readable, number, 40));
+                          format_number(a->name, a->high, human_readable, number, sizeof number));
         break;
     case FTH_TEXT:
     case FTH_RAW: fth_text_append(out, a->text, human_readable ? MAX_COLUMNS : 4096, "..."); break;

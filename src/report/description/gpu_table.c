@@ -19,8 +19,10 @@ static const struct {
     [CONFIDENCE] = {"Conf.", 6, false},
 };
 
+enum { CELL_BYTES = 64 }; /* of the text of a cell, with the terminating NUL */
+
 struct table_row {
-    char cells[COLUMNS][64];
+    char cells[COLUMNS][CELL_BYTES];
 };
 
 static void put_row(const struct fth_gpu_view *view, const struct table_row *row)
@@ -55,19 +57,20 @@ static const char *missing(const struct fth_gpu_view *view, const char *element,
     return fth_gpu_unknown(view->gpu, element, name) ? "?" : fth_view_symbol(view, "–", "-");
 }
 
-static void bytes_cell(const struct fth_gpu_view *view, char cell[64], const char *element,
+static void bytes_cell(const struct fth_gpu_view *view, char cell[CELL_BYTES], const char *element,
                        const char *name)
 {
     double bytes = fth_view_number(view, element, name);
     if (isnan(bytes))
-        snprintf(cell, 64, "%s", missing(view, element, name));
+        snprintf(cell, CELL_BYTES, "%s", missing(view, element, name));
     else
-        fth_size_format(bytes, cell, 64);
+        fth_size_format(bytes, cell, CELL_BYTES);
 }
 
 /* Writes the latency; for TLBs the penalty of a miss, for instruction caches the cycles per
  * instruction. */
-static void latency_cell(const struct fth_gpu_view *view, char cell[64], const char *element)
+static void latency_cell(const struct fth_gpu_view *view, char cell[CELL_BYTES],
+                         const char *element)
 {
     unsigned classes = fth_view_classes(element);
     char text[40];
@@ -77,25 +80,25 @@ static void latency_cell(const struct fth_gpu_view *view, char cell[64], const c
     double cycles = fth_view_number(view, element, name),
            ns = fth_view_number(view, element, "latency_ns");
     if (isnan(cycles) && !isnan(ns))
-        snprintf(cell, 64, "%s ns", fth_view_time(ns, text, sizeof text));
+        snprintf(cell, CELL_BYTES, "%s ns", fth_view_time(ns, text, sizeof text));
     else if (isnan(cycles))
-        snprintf(cell, 64, "%s", missing(view, element, name));
+        snprintf(cell, CELL_BYTES, "%s", missing(view, element, name));
     else
-        snprintf(cell, 64, "%s%s%s", classes & FTH_CLASS_TLB ? "+" : "",
+        snprintf(cell, CELL_BYTES, "%s%s%s", classes & FTH_CLASS_TLB ? "+" : "",
                  fth_view_time(cycles, text, sizeof text), classes & FTH_CLASS_ICACHE ? "/i" : "");
 }
 
-static void shared_cell(const struct fth_gpu_view *view, char cell[64], const char *element)
+static void shared_cell(const struct fth_gpu_view *view, char cell[CELL_BYTES], const char *element)
 {
     const struct fth_attribute *shared = fth_gpu_attribute(view->gpu, element, "shared_with");
     cell[0] = '\0';
     for (size_t i = 0; shared && i < shared->count; i++) {
         size_t used = strlen(cell);
-        snprintf(cell + used, 64 - used, "%s%s", i ? ", " : "",
+        snprintf(cell + used, CELL_BYTES - used, "%s%s", i ? ", " : "",
                  fth_view_title(shared->texts[i], true));
     }
     if (!cell[0])
-        snprintf(cell, 64, "%s", missing(view, element, "shared_with"));
+        snprintf(cell, CELL_BYTES, "%s", missing(view, element, "shared_with"));
 }
 
 /* Returns whether the attribute is one of the main figures, whose confidence and source the table
@@ -133,7 +136,8 @@ enum fth_source fth_view_source(const struct fth_gpu_view *view, const char *ele
 
 /* Writes the lowest confidence of the main figures. If none has a confidence, writes their source.
  */
-static void confidence_cell(const struct fth_gpu_view *view, char cell[64], const char *element)
+static void confidence_cell(const struct fth_gpu_view *view, char cell[CELL_BYTES],
+                            const char *element)
 {
     double min_confidence = NAN;
     const struct fth_attribute *a;
@@ -148,9 +152,9 @@ static void confidence_cell(const struct fth_gpu_view *view, char cell[64], cons
     bool mixed;
     const char *source = briefs[fth_view_source(view, element, true, &mixed)];
     if (!isnan(min_confidence))
-        fth_format(cell, 64, "%.3f", min_confidence);
+        fth_format(cell, CELL_BYTES, "%.3f", min_confidence);
     else
-        snprintf(cell, 64, "%s",
+        snprintf(cell, CELL_BYTES, "%s",
                  mixed    ? "mixed"
                  : source ? source
                           : fth_view_symbol(view, "–", "-"));
@@ -164,8 +168,8 @@ static void far_row(const struct fth_gpu_view *view, const char *element)
     if (isnan(cycles))
         return;
     struct table_row row = {{""}};
-    snprintf(row.cells[ELEMENT], 64, "  far");
-    fth_view_time(cycles, row.cells[LATENCY], 64);
+    snprintf(row.cells[ELEMENT], CELL_BYTES, "  far");
+    fth_view_time(cycles, row.cells[LATENCY], CELL_BYTES);
     put_row(view, &row);
 }
 
@@ -175,8 +179,8 @@ static void element_row(const struct fth_gpu_view *view, const char *element)
     bool tlb = fth_view_classes(element) & FTH_CLASS_TLB;
     const char *scope = fth_view_scope(view, element);
     double per_sm = fth_view_number(view, element, "per_sm");
-    snprintf(row.cells[ELEMENT], 64, "%s", fth_view_title(element, false));
-    snprintf(row.cells[SCOPE], 64, "%s",
+    snprintf(row.cells[ELEMENT], CELL_BYTES, "%s", fth_view_title(element, false));
+    snprintf(row.cells[SCOPE], CELL_BYTES, "%s",
              !scope                      ? missing(view, element, "scope")
              : strcmp(scope, "sm") == 0  ? "SM"
              : strcmp(scope, "gpc") == 0 ? "GPC"
@@ -186,9 +190,9 @@ static void element_row(const struct fth_gpu_view *view, const char *element)
     bytes_cell(view, row.cells[SECTOR], element, "sector_bytes");
     latency_cell(view, row.cells[LATENCY], element);
     if (isnan(per_sm))
-        snprintf(row.cells[PER_SM], 64, "%s", missing(view, element, "per_sm"));
+        snprintf(row.cells[PER_SM], CELL_BYTES, "%s", missing(view, element, "per_sm"));
     else
-        snprintf(row.cells[PER_SM], 64, "%.0f", per_sm);
+        snprintf(row.cells[PER_SM], CELL_BYTES, "%.0f", per_sm);
     shared_cell(view, row.cells[SHARED], element);
     confidence_cell(view, row.cells[CONFIDENCE], element);
     put_row(view, &row);
@@ -199,7 +203,7 @@ void fth_view_table(const struct fth_gpu_view *view)
 {
     struct table_row head;
     for (int c = 0; c < COLUMNS; c++)
-        snprintf(head.cells[c], 64, "%s", columns[c].head);
+        snprintf(head.cells[c], CELL_BYTES, "%s", columns[c].head);
     if (view->options->colour)
         fth_buffer_text(view->out, "\033[1m");
     put_row(view, &head);

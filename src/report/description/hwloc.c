@@ -65,8 +65,10 @@ static void put_number(struct tree *tree, const char *name, double number)
         put_attribute(tree, name, fth_number_format(number, text, sizeof text));
 }
 
-/* A set of PUs: `count` PUs from `first` on or, unless `partition` is -1, those of them that are
- * near this partition. */
+enum { ALL_PARTITIONS = -1 };
+
+/* A set of PUs: `count` PUs from `first` on or, unless `partition` is ALL_PARTITIONS, those of them
+ * that are near this partition. */
 struct pus {
     size_t first, count;
     int partition;
@@ -75,7 +77,7 @@ struct pus {
 static bool contains(const struct tree *tree, const struct pus *pus, size_t pu)
 {
     return pu >= pus->first && pu < pus->first + pus->count &&
-           (pus->partition < 0 || tree->near[pu] == pus->partition);
+           (pus->partition == ALL_PARTITIONS || tree->near[pu] == pus->partition);
 }
 
 /* Writes a set of PUs as hwloc does: hexadecimal words of 32 bits, the highest word first. */
@@ -227,7 +229,7 @@ static void put_sm(struct tree *tree, size_t sm)
     static const char *const others[] = {"shared",         "texture",        "readonly",
                                          "constant_l1",    "constant_l15",   "instruction_l0",
                                          "instruction_l1", "instruction_l15"};
-    const struct pus own = {sm, 1, -1};
+    const struct pus own = {sm, 1, ALL_PARTITIONS};
     const bool l1 = begin_cache(tree, "l1", DATA, 1, &own);
     const bool code = begin_cache(tree, "instruction_l1", INSTRUCTION, 1, &own);
     begin(tree, "Core", "SM", &own);
@@ -252,7 +254,7 @@ static void put_sm(struct tree *tree, size_t sm)
 
 static void put_memory(struct tree *tree)
 {
-    begin(tree, "NUMANode", NULL, &(struct pus){0, tree->sms, -1});
+    begin(tree, "NUMANode", NULL, &(struct pus){0, tree->sms, ALL_PARTITIONS});
     put_number(tree, "os_index", 0);
     put_number(tree, "local_memory", fth_gpu_number(tree->gpu, "memory", "size_bytes", 0));
     end_tag(tree);
@@ -314,7 +316,7 @@ static void put_package(struct tree *tree)
                                         "clock_mhz", "driver", "uuid",         "pci_bus",
                                         "backend",   NULL};
     static const char *const other_elements[] = {"cluster_shared", "tlb_l1", "tlb_l2", "tlb_l3"};
-    begin(tree, "Package", "GPU", &(struct pus){0, tree->sms, -1});
+    begin(tree, "Package", "GPU", &(struct pus){0, tree->sms, ALL_PARTITIONS});
     put_number(tree, "os_index", 0);
     end_tag(tree);
     put_figures(tree, "device", "GPU", facts);
@@ -325,7 +327,8 @@ static void put_package(struct tree *tree)
     }
     const double partitions = tree->near ? fth_gpu_number(tree->gpu, "l2", "partitions", 1) : 1;
     for (int partition = 0; partition < (int)partitions; partition++)
-        put_l2(tree, &(struct pus){0, tree->sms, tree->near ? partition : -1}, partitions);
+        put_l2(tree, &(struct pus){0, tree->sms, tree->near ? partition : ALL_PARTITIONS},
+               partitions);
     end(tree);
 }
 
@@ -341,7 +344,7 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
                           : fth_fail(error, FTH_INVALID, "write hwloc XML", NULL,
                                      "the description has %.0f SMs; the limit is %d", sms, MAX_SMS);
     struct tree tree = {.gpu = gpu, .out = out, .sms = (size_t)sms};
-    const struct pus all = {0, tree.sms, -1};
+    const struct pus all = {0, tree.sms, ALL_PARTITIONS};
     tree.near = find_near(gpu, tree.sms);
     fth_buffer_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                          "<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"

@@ -98,7 +98,7 @@ static void put_text(struct fth_cells *cells, const char *text)
 {
     const char *copy = fth_arena_text(&cells->arena, text);
     cells->failed = cells->failed || !copy;
-    fth_cells_put(cells, copy, NAN);
+    fth_cells_put_text(cells, copy);
 }
 
 /* Adds the row of an element: one cell for each of `columns`. */
@@ -109,14 +109,14 @@ static void put_element(struct fth_cells *cells, const struct fth_gpu *gpu, cons
     const bool tlb = is_tlb(element);
     write_ways(gpu, element, ways);
     write_policy(gpu, element, policy);
-    fth_cells_put(cells, element, NAN);
+    fth_cells_put_text(cells, element);
     fth_cells_put(cells, NULL,
                   fth_gpu_number(gpu, element, tlb ? "reach_bytes" : "size_bytes", NAN));
     fth_cells_put(cells, NULL,
                   fth_gpu_number(gpu, element, tlb ? "page_bytes" : "line_bytes", NAN));
     fth_cells_put(cells, NULL, fth_gpu_number(gpu, element, "sets", NAN));
     put_text(cells, ways);
-    fth_cells_put(cells, index ? index : "?", NAN);
+    fth_cells_put_text(cells, index ? index : "?");
     put_text(cells, policy);
 }
 

@@ -112,7 +112,7 @@ static void put_row(struct fth_cells *cells, const struct fth_model_row *row,
                     enum fth_model_view view, const struct fth_model_params *params)
 {
     const uint64_t off = sum(row->bypassed.sectors);
-    fth_cells_put(cells, row->kernel, 0);
+    fth_cells_put_text(cells, row->kernel);
     put_count(cells, view == FTH_MODEL_VIEW_LAUNCHES ? launch_number(row) : row->launches);
     put_count(cells, row->l1_bytes);
     put_count(cells, row->blocks_at_once);
@@ -140,19 +140,19 @@ static void put_calls(struct fth_cells *cells, const struct fth_source_position 
         fth_source_text(source->inlined_at, text, sizeof text);
     const char *copy = fth_arena_text(&cells->arena, text);
     cells->failed = cells->failed || !copy;
-    fth_cells_put(cells, copy, 0);
+    fth_cells_put_text(cells, copy);
 }
 
 static void put_line(struct fth_cells *cells, const struct fth_model_row *row,
                      const struct fth_model_params *params)
 {
     const struct fth_trace_instruction *instruction = row->instruction;
-    fth_cells_put(cells, row->kernel, 0);
+    fth_cells_put_text(cells, row->kernel);
     fth_cells_put(cells, NULL, instruction->line ? (double)instruction->line : (double)NAN);
-    fth_cells_put(cells, fth_source_file(instruction->source), 0);
+    fth_cells_put_text(cells, fth_source_file(instruction->source));
     fth_cells_put(cells, NULL,
                   instruction->source_line ? (double)instruction->source_line : (double)NAN);
-    fth_cells_put(cells, kinds[instruction->kind], 0);
+    fth_cells_put_text(cells, kinds[instruction->kind]);
     put_count(cells, instruction->bytes);
     put_count(cells, sum(row->warps));
     put_count(cells, sum(row->l1.sectors));
@@ -194,15 +194,15 @@ static void put_profile(struct fth_cells *cells, const struct fth_model_row *row
             return;
         }
         snprintf(text, 48, to == from + 1 ? "%zu" : "%zu to %zu", from, to - 1);
-        fth_cells_put(cells, row->kernel, 0);
-        fth_cells_put(cells, text, 0);
+        fth_cells_put_text(cells, row->kernel);
+        fth_cells_put_text(cells, text);
         for (int i = 0; i < 4; i++)
             fth_cells_put(
                 cells, NULL,
                 count_hits(i < 2 ? &row->l1_profile[i] : &row->l2_profile[i - 2], from, to));
     }
-    fth_cells_put(cells, row->kernel, 0);
-    fth_cells_put(cells, "miss", 0);
+    fth_cells_put_text(cells, row->kernel);
+    fth_cells_put_text(cells, "miss");
     for (int i = 0; i < 4; i++)
         fth_cells_put(cells, NULL,
                       miss_count(i < 2 ? &row->l1_profile[i] : &row->l2_profile[i - 2]));
@@ -247,10 +247,10 @@ static void put_parameters(struct fth_cells *cells, const struct fth_model_param
         const char *value = fth_model_value(params, i, &source);
         const char *name = fth_arena_text(&cells->arena, parameter.name);
         cells->failed = cells->failed || !name;
-        fth_cells_put(cells, name, 0);
-        fth_cells_put(cells, value, 0);
-        fth_cells_put(cells, sources[source], 0);
-        fth_cells_put(cells, parameter.what, 0);
+        fth_cells_put_text(cells, name);
+        fth_cells_put_text(cells, value);
+        fth_cells_put_text(cells, sources[source]);
+        fth_cells_put_text(cells, parameter.what);
     }
 }
 
@@ -517,7 +517,6 @@ static void write_json(const struct fth_model_result *result, const struct fth_m
                             fth_model_curve(result, level));
     }
     fth_json_end(&json, '}');
-    fth_buffer_text(out, "\n");
 }
 
 enum fth_status fth_report_model(const char *format, enum fth_model_view view,

@@ -44,7 +44,7 @@ static void put_text(struct builder *builder, const char *text)
 {
     char *kept = text ? fth_arena_text(&builder->cells.arena, text) : NULL;
     builder->cells.failed = builder->cells.failed || (text && !kept);
-    fth_cells_put(&builder->cells, kept, 0);
+    fth_cells_put_text(&builder->cells, kept);
 }
 
 static void put_number(struct builder *builder, const struct fth_json *object, const char *key)

@@ -6,9 +6,11 @@
 
 #include <math.h>
 
+enum { NUMBER_BYTES = 40 }; /* of a formatted number, with the terminating NUL */
+
 /* Returns the text of a cell. A number is formatted into `number`. */
 static const char *cell_text(const struct fth_table *table, size_t index, bool utf8,
-                             char number[40])
+                             char number[NUMBER_BYTES])
 {
     const struct fth_cell *cell = &table->cells[index];
     const char *no_value = utf8 ? "–" : "-";
@@ -16,20 +18,23 @@ static const char *cell_text(const struct fth_table *table, size_t index, bool u
     case FTH_COLUMN_TEXT:
     case FTH_COLUMN_NUMBERS: return cell->text && *cell->text ? cell->text : no_value;
     case FTH_COLUMN_BYTES:
-        return isnan(cell->number) ? no_value : fth_size_format(cell->number, number, 40);
-    default: return isnan(cell->number) ? no_value : fth_number_format(cell->number, number, 40);
+        return isnan(cell->number) ? no_value : fth_size_format(cell->number, number, NUMBER_BYTES);
+    default:
+        return isnan(cell->number) ? no_value
+                                   : fth_number_format(cell->number, number, NUMBER_BYTES);
     }
 }
+
+/* MAX_WIDTH: longer texts are cut, except in the last column (chosen, not derived). MAX_COLUMNS:
+ * further columns are not shown; no table of fathom has more. */
+enum { MAX_WIDTH = 60, MAX_COLUMNS = 32 };
 
 void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
                     struct fth_buffer *out)
 {
-    /* MAX_WIDTH: longer texts are cut, except in the last column (chosen, not derived).
-     * MAX_COLUMNS: further columns are not shown; no table of fathom has more. */
-    enum { MAX_WIDTH = 60, MAX_COLUMNS = 32 };
     size_t width[MAX_COLUMNS];
     size_t count = table->column_count < MAX_COLUMNS ? table->column_count : MAX_COLUMNS;
-    char number[40];
+    char number[NUMBER_BYTES];
     for (size_t c = 0; c < count; c++) {
         width[c] = fth_text_columns(table->columns[c].head);
         for (size_t row = 0; row < table->row_count; row++) {
@@ -66,6 +71,11 @@ void fth_cells_put(struct fth_cells *cells, const char *text, double number)
         cells->items[cells->count++] = (struct fth_cell){text, number};
     else
         cells->failed = true;
+}
+
+void fth_cells_put_text(struct fth_cells *cells, const char *text)
+{
+    fth_cells_put(cells, text, NAN);
 }
 
 void fth_cells_fini(struct fth_cells *cells)

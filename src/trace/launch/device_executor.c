@@ -89,6 +89,14 @@ static enum fth_status launch_timed(struct device *device, const struct fth_mach
     return FTH_OK;
 }
 
+/* Returns true if the kernel requires clusters of more than 8 blocks, the largest size that all
+ * GPUs with clusters support (CUDA C++ Programming Guide, "Thread Block Clusters"). */
+static bool requires_large_cluster(const struct fth_ptx_kernel *kernel)
+{
+    const uint32_t *size = kernel->required_cluster;
+    return (uint64_t)size[0] * size[1] * size[2] > 8;
+}
+
 static enum fth_status device_run(void *context, const struct fth_launch_step *step,
                                   const void *arguments, size_t argument_bytes,
                                   const struct fth_run_options *options,
@@ -104,6 +112,8 @@ static enum fth_status device_run(void *context, const struct fth_launch_step *s
                                               .threads_yz = {step->block[1], step->block[2]},
                                               .cluster = step->cluster[0],
                                               .cluster_yz = {step->cluster[1], step->cluster[2]},
+                                              .requires_large_cluster =
+                                                  requires_large_cluster(step->kernel),
                                               .shared_bytes = step->shared_bytes,
                                               .carveout_percent = -1,
                                               .arguments = arguments,

@@ -276,11 +276,6 @@ const char *fth_launch_resolve_path(struct fth_launch *launch, const char *path)
 
 /* ---- launch_argument.c ---- */
 
-/* The size of an argument, and the alignment of its offset in a struct. */
-struct fth_layout {
-    size_t bytes, alignment;
-};
-struct fth_layout fth_argument_layout(const struct fth_launch_argument *argument);
 /* Checks the number and the sizes of the arguments against the parameters of the kernel, and the
  * height of the block (z). */
 FTH_MUST_USE enum fth_status fth_step_check(const struct fth_launch_step *step,

@@ -27,20 +27,25 @@ static size_t align(size_t offset, size_t alignment)
     return (offset + alignment - 1) / alignment * alignment;
 }
 
-struct fth_layout fth_argument_layout(const struct fth_launch_argument *argument)
+/* The size of an argument, and the alignment of its offset in a struct. */
+struct layout {
+    size_t bytes, alignment;
+};
+
+static struct layout layout_of(const struct fth_launch_argument *argument)
 {
-    struct fth_layout all = {0, 1};
+    struct layout all = {0, 1};
     switch (argument->kind) {
-    case FTH_ARGUMENT_ADDRESS: return (struct fth_layout){sizeof(uint64_t), sizeof(uint64_t)};
+    case FTH_ARGUMENT_ADDRESS: return (struct layout){sizeof(uint64_t), sizeof(uint64_t)};
     case FTH_ARGUMENT_NUMBER:
-        return (struct fth_layout){argument->element->bytes, argument->element->bytes};
-    case FTH_ARGUMENT_BYTES: return (struct fth_layout){argument->count, 1};
+        return (struct layout){argument->element->bytes, argument->element->bytes};
+    case FTH_ARGUMENT_BYTES: return (struct layout){argument->count, 1};
     case FTH_ARGUMENT_TENSOR_MAP:
-        return (struct fth_layout){FTH_TENSOR_MAP_BYTES, FTH_TENSOR_MAP_ALIGNMENT};
+        return (struct layout){FTH_TENSOR_MAP_BYTES, FTH_TENSOR_MAP_ALIGNMENT};
     case FTH_ARGUMENT_STRUCT: break;
     }
     for (size_t i = 0; i < argument->count; i++) {
-        const struct fth_layout member = fth_argument_layout(&argument->members[i]);
+        const struct layout member = layout_of(&argument->members[i]);
         all.bytes = align(all.bytes, member.alignment) + member.bytes;
         if (member.alignment > all.alignment)
             all.alignment = member.alignment;
@@ -100,7 +105,7 @@ enum fth_status fth_step_check(const struct fth_launch_step *step, struct fth_er
                         "it takes %zu arguments (%s), but %zu were given", kernel->parameter_count,
                         wanted, step->argument_count);
     for (size_t i = 0; i < step->argument_count; i++) {
-        const size_t bytes = fth_argument_layout(&step->arguments[i]).bytes;
+        const size_t bytes = layout_of(&step->arguments[i]).bytes;
         if (kernel->parameters[i].bytes != bytes &&
             !is_passed_by_address(&step->arguments[i], kernel->parameters[i].bytes))
             return fth_fail(error, FTH_INVALID, "launch kernel", kernel->name,
@@ -173,7 +178,7 @@ enum fth_status fth_argument_pack(const struct fth_launch *launch,
     case FTH_ARGUMENT_TENSOR_MAP: return pack_tensor_map(launch, argument, out, error);
     case FTH_ARGUMENT_STRUCT:
         for (size_t i = 0; i < argument->count; i++) {
-            const struct fth_layout member = fth_argument_layout(&argument->members[i]);
+            const struct layout member = layout_of(&argument->members[i]);
             offset = align(offset, member.alignment);
             FTH_TRY(fth_argument_pack(launch, &argument->members[i], member.bytes, out + offset,
                                       error));

@@ -2,7 +2,7 @@
 ptx=$FATHOM_ROOT/tests/kernels/floats/saxpy.ptx
 fathom run "$ptx" -g 4 -b 256 -a i32:1001 -a f32:2 -a 'ptr:f32[1000]' -a 'ptr:f32[1000]'; echo $?
 sed 's/fma.rn.f32/fma.rq.f32/' "$ptx" >bad.ptx
-fathom run bad.ptx; echo $?
+fathom run bad.ptx -g 1 -b 32 -a i32:1 -a f32:2 -a 'ptr:f32[1]' -a 'ptr:f32[1]'; echo $?
 head -c 700 "$ptx" >cut.ptx
 fathom run cut.ptx; echo $?
 : >empty.ptx

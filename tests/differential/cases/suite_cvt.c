@@ -192,10 +192,34 @@ static void add_floats(struct diff_builder *b)
     add_pairs(b);
 }
 
+/* Conversions with 8-bit floating-point numbers, tf32 and .satfinite. */
+static void add_small(struct diff_builder *b)
+{
+    static const char *const eights[] = {"e4m3x2", "e5m2x2"}, *const relus[] = {"", ".relu"};
+    static const char *const modes[] = {"rn", "rz"};
+    diff_family(b, "cvt with small floats", NULL);
+    for (size_t t = 0; t < 2; t++)
+        for (size_t r = 0; r < 2; r++) {
+            diff_op(b, "ff:h", "cvt.rn.satfinite%s.%s.f32", relus[r], eights[t]);
+            diff_op(b, "X:h", "cvt.rn.satfinite%s.%s.f16x2", relus[r], eights[t]);
+            diff_op(b, "h:X", "cvt.rn%s.f16x2.%s", relus[r], eights[t]);
+        }
+    for (size_t n = 0; n < 2; n++)
+        for (size_t r = 0; r < 2; r++) {
+            diff_op(b, "f:H", "cvt.%s%s.satfinite.f16.f32", modes[n], relus[r]);
+            diff_op(b, "f:B", "cvt.%s%s.satfinite.bf16.f32", modes[n], relus[r]);
+            diff_op(b, "ff:X", "cvt.%s%s.satfinite.f16x2.f32", modes[n], relus[r]);
+            diff_op(b, "ff:Y", "cvt.%s%s.satfinite.bf16x2.f32", modes[n], relus[r]);
+            diff_op(b, "f:f", "cvt.%s%s.tf32.f32", modes[n], relus[r]);
+        }
+    diff_op(b, "f:f", "%s", "cvt.rna.satfinite.tf32.f32");
+}
+
 void diff_add_conversions(struct diff_builder *builder)
 {
     add_integers(builder);
     add_to_float(builder);
     add_to_integer(builder);
     add_floats(builder);
+    add_small(builder);
 }

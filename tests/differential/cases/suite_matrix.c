@@ -381,6 +381,45 @@ static void fill_memory(const void *user, struct fth_rng *rng, size_t thread, ui
         }
 }
 
+/* Writes the instructions: loads of A, B and C from [x], [y] and [z], the multiplication, and the
+ * store of D to [w]. */
+static void put_wmma(struct fth_buffer *code, const struct wmma_form *f)
+{
+    fth_buffer_format(code, "wmma.load.a.sync.aligned.%s.%s.global.%s ", f->a_layout, f->shape,
+                      diff_elements[f->a].name);
+    diff_put_registers(code, "a", 0, f->a_count);
+    fth_buffer_format(code, ", [x], %u;\nwmma.load.b.sync.aligned.%s.%s.global.%s ",
+                      f->a_layout[0] == 'r' ? f->depth : f->rows, f->b_layout, f->shape,
+                      diff_elements[f->b].name);
+    diff_put_registers(code, "b", 0, f->b_count);
+    fth_buffer_format(code, ", [y], %u;\nwmma.load.c.sync.aligned.row.%s.global.%s ",
+                      f->b_layout[0] == 'r' ? f->columns : f->depth, f->shape,
+                      diff_elements[f->c].name);
+    diff_put_registers(code, "c", 0, f->c_count);
+    const bool integer = f->c == S32, bits = f->a == B1;
+    fth_buffer_format(code, ", [z], %u;\nwmma.mma%s.sync.aligned.%s.%s.%s.", f->columns,
+                      bits ? f->suffix : "", f->a_layout, f->b_layout, f->shape);
+    if (integer || f->a == BF16 || f->a == TF32 || f->a == F64)
+        fth_buffer_format(code, "%s.%s.%s.%s%s ", diff_elements[f->d].name,
+                          diff_elements[f->a].name, diff_elements[f->b].name,
+                          diff_elements[f->c].name, bits ? "" : f->suffix);
+    else
+        fth_buffer_format(code, "%s.%s%s ", diff_elements[f->d].name, diff_elements[f->c].name,
+                          f->suffix);
+    diff_put_registers(code, "d", 0, f->d_count);
+    fth_buffer_text(code, ", ");
+    diff_put_registers(code, "a", 0, f->a_count);
+    fth_buffer_text(code, ", ");
+    diff_put_registers(code, "b", 0, f->b_count);
+    fth_buffer_text(code, ", ");
+    diff_put_registers(code, "c", 0, f->c_count);
+    fth_buffer_format(code, ";\nwmma.store.d.sync.aligned.%s.%s.global.%s [w], ", f->b_layout,
+                      f->shape, diff_elements[f->d].name);
+    diff_put_registers(code, "d", 0, f->d_count);
+    fth_buffer_format(code, ", %u;\n// [pa] [pb] [pc] [pd]\n",
+                      f->b_layout[0] == 'r' ? f->columns : f->rows);
+}
+
 static void add_wmma(struct diff_builder *b, const struct wmma_form *f)
 {
     const unsigned a_words = words_of(f->rows * f->depth, f->a),
@@ -396,39 +435,7 @@ static void add_wmma(struct diff_builder *b, const struct wmma_form *f)
                       "mul.wide.u32 y, k, %u;\nsub.u64 y, pb, y;\nmul.wide.u32 z, k, %u;\n"
                       "sub.u64 z, pc, z;\nmul.wide.u32 w, k, %u;\nsub.u64 w, pd, w;\n",
                       4 * a_words, 4 * b_words, 4 * c_words, 4 * d_words);
-    fth_buffer_format(&code, "wmma.load.a.sync.aligned.%s.%s.global.%s ", f->a_layout, f->shape,
-                      diff_elements[f->a].name);
-    diff_put_registers(&code, "a", 0, f->a_count);
-    fth_buffer_format(&code, ", [x], %u;\nwmma.load.b.sync.aligned.%s.%s.global.%s ",
-                      f->a_layout[0] == 'r' ? f->depth : f->rows, f->b_layout, f->shape,
-                      diff_elements[f->b].name);
-    diff_put_registers(&code, "b", 0, f->b_count);
-    fth_buffer_format(&code, ", [y], %u;\nwmma.load.c.sync.aligned.row.%s.global.%s ",
-                      f->b_layout[0] == 'r' ? f->columns : f->depth, f->shape,
-                      diff_elements[f->c].name);
-    diff_put_registers(&code, "c", 0, f->c_count);
-    const bool integer = f->c == S32, bits = f->a == B1;
-    fth_buffer_format(&code, ", [z], %u;\nwmma.mma%s.sync.aligned.%s.%s.%s.", f->columns,
-                      bits ? f->suffix : "", f->a_layout, f->b_layout, f->shape);
-    if (integer || f->a == BF16 || f->a == TF32 || f->a == F64)
-        fth_buffer_format(&code, "%s.%s.%s.%s%s ", diff_elements[f->d].name,
-                          diff_elements[f->a].name, diff_elements[f->b].name,
-                          diff_elements[f->c].name, bits ? "" : f->suffix);
-    else
-        fth_buffer_format(&code, "%s.%s%s ", diff_elements[f->d].name, diff_elements[f->c].name,
-                          f->suffix);
-    diff_put_registers(&code, "d", 0, f->d_count);
-    fth_buffer_text(&code, ", ");
-    diff_put_registers(&code, "a", 0, f->a_count);
-    fth_buffer_text(&code, ", ");
-    diff_put_registers(&code, "b", 0, f->b_count);
-    fth_buffer_text(&code, ", ");
-    diff_put_registers(&code, "c", 0, f->c_count);
-    fth_buffer_format(&code, ";\nwmma.store.d.sync.aligned.%s.%s.global.%s [w], ", f->b_layout,
-                      f->shape, diff_elements[f->d].name);
-    diff_put_registers(&code, "d", 0, f->d_count);
-    fth_buffer_format(&code, ", %u;\n// [pa] [pb] [pc] [pd]\n",
-                      f->b_layout[0] == 'r' ? f->columns : f->rows);
+    put_wmma(&code, f);
     const char *size = wide ? "64" : "32";
     diff_add(b,
              &(struct diff_spec){

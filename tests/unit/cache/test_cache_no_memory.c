@@ -35,7 +35,8 @@ static void creating_a_cache_needs_every_allocation(void **state)
             fail_from(++number, false);
             const enum fth_status status = fth_cache_create(&config, &cache, &error);
             failed = has_failed();
-            if (status != (failed ? FTH_NO_MEMORY : FTH_OK) || error.status != status)
+            if (status != (failed ? FTH_NO_MEMORY : FTH_OK) || error.status != status ||
+                (failed && !error.operation[0]))
                 fail_msg("row %u, allocation %zu: status %d", row, number, (int)status);
             assert_int_equal(cache != NULL, status == FTH_OK);
             fth_cache_destroy(cache);
@@ -54,10 +55,12 @@ static void unequal_sets_need_every_allocation(void **state)
     bool failed = true;
     for (size_t number = 1; failed; number++) {
         struct fth_cache *cache = NULL;
+        struct fth_error error = NO_ERROR;
         fail_from(number, false);
-        const enum fth_status status = fth_cache_create(&config, &cache, NULL);
+        const enum fth_status status = fth_cache_create(&config, &cache, &error);
         failed = has_failed();
         assert_int_equal(status, failed ? FTH_NO_MEMORY : FTH_OK);
+        assert_int_equal(error.operation[0] != '\0', failed);
         fth_cache_destroy(cache);
     }
     fail_from(0, false);

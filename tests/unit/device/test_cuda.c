@@ -497,6 +497,133 @@ static void lists_and_opens_mig_slices(void **state)
     close_machine(machine);
 }
 
+/* The variable names a slice, but the driver shows a whole GPU. */
+static void a_whole_gpu_is_not_opened_as_a_slice(void **state)
+{
+    (void)state;
+    struct fth_error error = NO_ERROR;
+    struct fth_cuda cuda;
+    int ordinal = -1;
+    set_mode("one");
+    setenv("CUDA_VISIBLE_DEVICES", "MIG-77", 1);
+    assert_int_equal(fth_cuda_open_named("MIG-77", &cuda, &ordinal, &error), FTH_NOT_FOUND);
+    assert_null(cuda.handle);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+/* ---- NVML, called directly ---- */
+
+/* A library that finds GPUs by their PCI address or UUID, and whose functions answer with different
+ * numbers, or all fail. */
+static struct {
+    bool fails;
+    unsigned long long reasons;
+} library;
+
+static struct fth_nvml_device *const a_device = (struct fth_nvml_device *)&library;
+
+static int find_device(const char *name, fth_nvml_device *device)
+{
+    *device = a_device;
+    return strcmp(name, "here") == 0 ? 0 : 6;
+}
+
+#define ANSWER(NAME, NUMBER)                                                                       \
+    static int NAME(fth_nvml_device device, unsigned *value)                                       \
+    {                                                                                              \
+        assert_ptr_equal(device, a_device);                                                        \
+        *value = NUMBER;                                                                           \
+        return library.fails;                                                                      \
+    }
+ANSWER(answer_cores, 640)
+ANSWER(answer_generation, 3)
+ANSWER(answer_lanes, 8)
+ANSWER(answer_max_generation, 4)
+ANSWER(answer_max_lanes, 16)
+ANSWER(answer_power, 1500)
+ANSWER(answer_limit, 2500)
+
+#define ANSWER_KIND(NAME, NUMBER)                                                                  \
+    static int NAME(fth_nvml_device device, int which, unsigned *value)                            \
+    {                                                                                              \
+        assert_ptr_equal(device, a_device);                                                        \
+        *value = NUMBER + (unsigned)which;                                                         \
+        return library.fails;                                                                      \
+    }
+ANSWER_KIND(answer_clock, 100)
+ANSWER_KIND(answer_max_clock, 200)
+ANSWER_KIND(answer_temperature, 50)
+
+static int answer_reasons(fth_nvml_device device, unsigned long long *reasons)
+{
+    (void)device;
+    *reasons = library.reasons;
+    return library.fails;
+}
+
+/* Returns the attributes of the section "device" that NVML adds for these names of the GPU. */
+static void describe_with(const struct fth_nvml *nvml, const char *pci_bus, const char *uuid,
+                          bool is_full_gpu, char text[1024])
+{
+    struct fth_gpu *gpu = NULL;
+    const struct fth_attribute *a;
+    assert_int_equal(fth_gpu_create(&gpu, NULL), FTH_OK);
+    assert_int_equal(fth_cuda_set_number(gpu, "device", "sms", 5, "test", NULL), FTH_OK);
+    assert_int_equal(fth_nvml_describe(nvml, pci_bus, uuid, is_full_gpu, gpu, NULL), FTH_OK);
+    *text = '\0';
+    for (size_t i = 1; (a = fth_gpu_attribute_at(gpu, "device", i)); i++) {
+        const size_t used = strlen(text);
+        if (a->kind == FTH_NUMBER)
+            snprintf(text + used, 1024 - used, "%s=%g ", a->name, a->number);
+        else
+            snprintf(text + used, 1024 - used, "%s=%s ", a->name, a->text);
+    }
+    fth_gpu_destroy(gpu);
+}
+
+#define FIGURES                                                                                    \
+    "pcie_generation=3 pcie_lanes=8 max_pcie_generation=4 max_pcie_lanes=16 max_clock_mhz=201 "    \
+    "max_memory_clock_mhz=202 current_clock_mhz=101 current_memory_clock_mhz=102 power_w=1.5 "     \
+    "power_limit_w=2.5 temperature_c=50 "
+
+static void nvml_reports_figures(void **state)
+{
+    (void)state;
+    const struct fth_nvml empty = {.handle = &library, .by_pci = find_device};
+    const struct fth_nvml nvml = {.handle = &library,
+                                  .by_pci = find_device,
+                                  .by_uuid = find_device,
+                                  .cores = answer_cores,
+                                  .pcie_generation = answer_generation,
+                                  .pcie_lanes = answer_lanes,
+                                  .pcie_max_generation = answer_max_generation,
+                                  .pcie_max_lanes = answer_max_lanes,
+                                  .clock = answer_clock,
+                                  .max_clock = answer_max_clock,
+                                  .power = answer_power,
+                                  .power_limit = answer_limit,
+                                  .temperature = answer_temperature,
+                                  .throttle = answer_reasons};
+    char text[1024];
+    library.reasons = 0;
+    describe_with(&nvml, "here", "", true, text);
+    assert_string_equal(text, "cores_per_sm=128 " FIGURES "throttling=none ");
+    library.reasons = 0x04 | 0x40 | 0x01;
+    describe_with(&nvml, "elsewhere", "here", false, text);
+    assert_string_equal(text, FIGURES "throttling=power cap, thermal, idle ");
+    library.reasons = 0x200;
+    describe_with(&nvml, "", "here", false, text);
+    assert_string_equal(text, FIGURES "throttling=another reason ");
+    describe_with(&nvml, "", "elsewhere", true, text);
+    assert_string_equal(text, "");
+    describe_with(&empty, "here", "", true, text);
+    assert_string_equal(text, "");
+    library.fails = true;
+    describe_with(&nvml, "here", "", true, text);
+    assert_string_equal(text, "");
+    library.fails = false;
+}
+
 /* ---- a driver that lacks functions ---- */
 
 static void a_driver_that_cannot_run_kernels_lists_gpus(void **state)
@@ -542,6 +669,21 @@ static void a_driver_that_cannot_run_kernels_lists_gpus(void **state)
     fth_cuda_close(&cuda);
 }
 
+static void drivers_without_tensor_maps_are_unsupported(void **state)
+{
+    (void)state;
+    const struct fth_cuda cuda = {.handle = NULL};
+    struct fth_ptx_tensor_map map = {.rank = 1};
+    unsigned char bytes[FTH_TENSOR_MAP_BYTES];
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_cuda_tensor_map(&cuda, &map, bytes, &error), FTH_UNSUPPORTED);
+    assert_string_equal(error.argument, "cuTensorMapEncodeTiled");
+    map.is_im2col = true;
+    error = NO_ERROR;
+    assert_int_equal(fth_cuda_tensor_map(&cuda, &map, bytes, &error), FTH_UNSUPPORTED);
+    assert_string_equal(error.argument, "cuTensorMapEncodeIm2col");
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest bare[] = {
@@ -559,6 +701,9 @@ int main(int count, char **arguments)
         cmocka_unit_test(keeps_measured_attributes),
         cmocka_unit_test(works_without_nvml),
         cmocka_unit_test(lists_and_opens_mig_slices),
+        cmocka_unit_test(drivers_without_tensor_maps_are_unsupported),
+        cmocka_unit_test(a_whole_gpu_is_not_opened_as_a_slice),
+        cmocka_unit_test(nvml_reports_figures),
     };
     if (count > 1 && strcmp(arguments[1], "bare") == 0)
         return cmocka_run_group_tests(bare, NULL, NULL);

@@ -70,7 +70,8 @@ static enum fth_status measure(const struct fth_gpu *gpu)
         status = fth_runner_device("sim:test", ops, machine, NULL, &device, &error);
     if (status == FTH_OK)
         status = fth_device_measure(device, requests, REQUESTS, samples, &error);
-    if (status != error.status || (status != FTH_OK && status != FTH_NO_MEMORY))
+    if (status != error.status || (status != FTH_OK && status != FTH_NO_MEMORY) ||
+        (status != FTH_OK && !error.operation[0]))
         fail_msg("allocation %zu: status %d, error %d: %s", allocations.fails_at, status,
                  error.status, error.cause);
     for (size_t i = 0; i < REQUESTS; i++) {
@@ -160,7 +161,8 @@ static void a_recording_needs_every_allocation(void **state)
         status = replay(&error);
         failed = has_failed();
         fail_from(0, false);
-        if (status != (failed ? FTH_NO_MEMORY : FTH_OK) || error.status != status)
+        if (status != (failed ? FTH_NO_MEMORY : FTH_OK) || error.status != status ||
+            (failed && !error.operation[0]))
             fail_msg("allocation %zu: status %d, error %d: %s", number, status, error.status,
                      error.cause);
     } while (failed);

@@ -270,6 +270,11 @@ static void other_files_are_not_accepted_as_recordings(void **state)
     struct fth_device *device = NULL;
     assert_int_equal(fth_backend_replay.open("/tmp", NULL, &device, &error), FTH_INVALID);
     assert_contains(error.cause, "Is a directory");
+    assert_contains(error.cause, "corrupt, or not a recording");
+    error = NO_ERROR;
+    assert_int_equal(fth_backend_replay.open("nothing.rec", NULL, &device, &error), FTH_NOT_FOUND);
+    assert_string_equal(error.operation, "read recording");
+    assert_null(strstr(error.cause, "corrupt"));
 }
 
 static void control_characters_are_replaced(void **state)
@@ -293,6 +298,96 @@ static void control_characters_are_replaced(void **state)
     assert_int_equal(fth_recording_answer(recording, 0, &samples, &error), FTH_OK);
     assert_string_equal(samples.cause, "a?[2Jb?c");
     fth_recording_destroy(recording);
+}
+
+/* Answers are sorted by their keys. Those with the same key keep their order. */
+static void answers_are_found_by_their_keys(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"b", "a", "c", "b", "", "ab", "b", "a", "bb", "c", "b"};
+    static const struct {
+        const char *key;
+        size_t first, count;
+        uint32_t sms[4]; /* the index of each answer in the file */
+    } rows[] = {
+        {"", 0, 1, {4}},     {"a", 1, 2, {1, 7}},        {"aa", 3, 0, {0}},
+        {"ab", 3, 1, {5}},   {"b", 4, 4, {0, 3, 6, 10}}, {"bb", 8, 1, {8}},
+        {"c", 9, 2, {2, 9}}, {"d", 11, 0, {0}},
+    };
+    for (size_t count = 0; count <= FTH_COUNT(keys); count++) {
+        struct fth_buffer bytes = {0};
+        fth_recording_put_header("fake:0", &bytes);
+        for (size_t i = 0; i < count; i++) {
+            const struct fth_samples samples = {.sm = (uint32_t)i, .clock_mhz = 1};
+            fth_recording_put_answer(keys[i], strlen(keys[i]), &samples, &bytes);
+        }
+        fth_recording_put_end(
+            count, fth_recording_checksum(FTH_RECORDING_CHECKSUM_START, bytes.data, bytes.size),
+            &bytes);
+        struct fth_recording *recording = NULL;
+        assert_int_equal(fth_recording_parse("bytes", &bytes, &recording, NULL), FTH_OK);
+        assert_int_equal(fth_recording_answer_count(recording), count);
+        for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+            size_t first = 99;
+            const size_t found =
+                fth_recording_find(recording, rows[i].key, strlen(rows[i].key), &first);
+            size_t expected = 0;
+            for (size_t k = 0; k < rows[i].count; k++)
+                expected += rows[i].sms[k] < count;
+            assert_int_equal(found, expected);
+            if (count == FTH_COUNT(keys))
+                assert_int_equal(first, rows[i].first);
+            for (size_t k = 0; k < found; k++) {
+                struct fth_samples samples;
+                assert_int_equal(fth_recording_answer(recording, first + k, &samples, NULL),
+                                 FTH_OK);
+                assert_int_equal(samples.sm, rows[i].sms[k]);
+            }
+        }
+        fth_recording_destroy(recording);
+    }
+}
+
+static struct fth_gpu *read_gpu(const char *text)
+{
+    struct fth_gpu *gpu = NULL;
+    struct fth_error error = NO_ERROR;
+    if (fth_gpu_read_text("test.json", text, strlen(text), NULL, &gpu, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    return gpu;
+}
+
+/* Attributes replace others. Reasons and references are added once. */
+static void descriptions_are_merged(void **state)
+{
+    (void)state;
+    struct fth_gpu *from = read_gpu(
+        "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"New\", \"sms\": 8}, "
+        "\"noise\": {\"seed\": 5}, \"references\": {\"first\": \"one\", \"second\": \"two\"}, "
+        "\"elements\": {\"l1\": {\"size_bytes\": 1024}, \"l2\": {\"size_bytes\": 2048, "
+        "\"unknown\": {\"ways\": \"no idea\", \"sets\": \"none\"}}}}");
+    struct fth_gpu *gpu =
+        read_gpu("{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Old\", \"clock_mhz\": "
+                 "900}, \"elements\": {\"l2\": {\"latency_cycles\": 7, \"unknown\": {\"ways\": "
+                 "\"kept\"}}}}");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(fth_recording_add(gpu, from, NULL), FTH_OK);
+    assert_string_equal(fth_gpu_text(gpu, "device", "name"), "New");
+    assert_true(fth_gpu_number(gpu, "device", "sms", 0) == 8);
+    assert_true(fth_gpu_number(gpu, "device", "clock_mhz", 0) == 900);
+    assert_true(fth_gpu_number(gpu, "noise", "seed", 0) == 5);
+    assert_true(fth_gpu_number(gpu, "l1", "size_bytes", 0) == 1024);
+    assert_true(fth_gpu_number(gpu, "l2", "size_bytes", 0) == 2048);
+    assert_true(fth_gpu_number(gpu, "l2", "latency_cycles", 0) == 7);
+    assert_int_equal(gpu->element_count, 2);
+    assert_int_equal(gpu->references.count, 2);
+    assert_string_equal(gpu->references.items[0].name, "first");
+    assert_string_equal(gpu->references.items[1].text, "two");
+    assert_int_equal(fth_gpu_section(gpu, "l2")->unknown.count, 2);
+    assert_string_equal(fth_gpu_unknown(gpu, "l2", "ways"), "kept");
+    assert_string_equal(fth_gpu_unknown(gpu, "l2", "sets"), "none");
+    fth_gpu_destroy(from);
+    fth_gpu_destroy(gpu);
 }
 
 static void a_million_samples_compress_well(void **state)
@@ -327,6 +422,8 @@ int main(void)
         cmocka_unit_test(counts_are_checked_before_they_are_used),
         cmocka_unit_test(other_files_are_not_accepted_as_recordings),
         cmocka_unit_test(control_characters_are_replaced),
+        cmocka_unit_test(answers_are_found_by_their_keys),
+        cmocka_unit_test(descriptions_are_merged),
         cmocka_unit_test(a_million_samples_compress_well),
     };
     return cmocka_run_group_tests_name("recording", tests, enter_folder, leave_folder);

@@ -311,6 +311,90 @@ static void other_families_make_the_contents_of_the_l2_unknown(void **state)
     fth_device_close(device);
 }
 
+/* ---- opening devices ---- */
+
+#define EXPECTED "expected cuda:NUMBER, sim:GPU or replay:FILE"
+
+static void ids_name_a_backend_and_a_selector(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *id, *cause;
+    } rows[] = {
+        {"", EXPECTED},
+        {"xyzzy", EXPECTED},
+        {"xyzzy:0", EXPECTED},
+        {"cuda", EXPECTED},
+        {"cuda:", EXPECTED},
+        {"replay:", EXPECTED},
+        {"sim", EXPECTED "; 'fathom gpus' lists the GPUs"},
+        {"sim:", EXPECTED "; 'fathom gpus' lists the GPUs"},
+        {"sims:h200", EXPECTED " (did you mean 'sim:'?)"},
+        {"cuad:0", EXPECTED " (did you mean 'cuda:'?)"},
+        {"h200", EXPECTED " (did you mean 'sim:h200'?)"},
+        {"H200", EXPECTED " (did you mean 'sim:h200'?)"},
+        {"h20:0", EXPECTED},
+        {FTH_SOURCE_ROOT "/meson.build",
+         EXPECTED " (did you mean 'sim:" FTH_SOURCE_ROOT "/meson.build'?)"},
+        {FTH_SOURCE_ROOT, EXPECTED},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_error error = NO_ERROR;
+        static struct fth_device *const other = (struct fth_device *)1;
+        struct fth_device *device = other;
+        assert_int_equal(fth_device_open(rows[i].id, NULL, &device, &error), FTH_NOT_FOUND);
+        assert_null(device);
+        assert_string_equal(error.cause, rows[i].cause);
+        assert_string_equal(error.operation, "open device");
+        assert_string_equal(error.argument, rows[i].id);
+        const struct fth_machine_ops *ops = observed.original;
+        void *machine = &observed;
+        const struct fth_device_options options = FTH_DEVICE_OPTIONS(.log = NULL);
+        assert_int_equal(fth_machine_open(rows[i].id, &options, &ops, &machine, NULL),
+                         FTH_NOT_FOUND);
+        assert_true(!ops && !machine);
+    }
+    struct fth_error error = NO_ERROR;
+    struct fth_device *device = NULL;
+    const struct fth_device_options real = FTH_DEVICE_OPTIONS(.require_gpu = true);
+    assert_int_equal(fth_device_open_with("sim:h200", &real, &device, &error), FTH_UNAVAILABLE);
+    assert_string_equal(error.cause, "it is not a GPU of this computer, which is required");
+    error = NO_ERROR;
+    const struct fth_machine_ops *ops = NULL;
+    void *machine = NULL;
+    assert_int_equal(fth_machine_open("replay:x", &real, &ops, &machine, &error), FTH_UNSUPPORTED);
+    assert_string_equal(error.cause,
+                        "this device cannot launch kernels; use cuda:NUMBER or sim:GPU");
+    assert_int_equal(fth_device_open("sim:h200", NULL, &device, NULL), FTH_OK);
+    assert_string_equal(fth_device_id(device), "sim:h200");
+    assert_int_equal(fth_device_finish(device, NULL), FTH_OK);
+    fth_device_close(device);
+    fth_device_close(NULL);
+}
+
+/* If one request of a batch is invalid, none is executed. */
+static void batches_with_invalid_requests_are_refused(void **state)
+{
+    (void)state;
+    struct fth_device *device = open_gpu();
+    struct fth_request requests[2] = {fth_request_make(-1), fth_request_make(-1)};
+    struct fth_samples samples[2];
+    struct fth_error error = NO_ERROR;
+    fth_request_add(&requests[0], FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain(0, 0, 128, 4), 1);
+    fth_request_add(&requests[1], FTH_STEP_TIME_HOPS, FTH_PATH_CG, chain(0, 0, 127, 4), 1);
+    assert_int_equal(fth_device_measure(device, requests, 2, samples, &error), FTH_INVALID);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(samples[i].status, FTH_UNAVAILABLE);
+        assert_string_equal(samples[i].cause, "not measured");
+        assert_null(samples[i].cycles);
+    }
+    measure(device, requests, 1, samples);
+    assert_int_equal(samples[0].count, 4);
+    assert_string_equal(samples[0].cause, "");
+    fth_samples_fini(&samples[0]);
+    fth_device_close(device);
+}
+
 int main(void)
 {
 #define TEST(NAME) cmocka_unit_test_setup(NAME, reset_observations)
@@ -322,6 +406,8 @@ int main(void)
         TEST(a_host_without_memory_ends_the_batch),
         TEST(an_l2_of_unknown_size_is_flushed_like_the_largest),
         TEST(other_families_make_the_contents_of_the_l2_unknown),
+        cmocka_unit_test(ids_name_a_backend_and_a_selector),
+        cmocka_unit_test(batches_with_invalid_requests_are_refused),
     };
     return cmocka_run_group_tests_name("runner", tests, NULL, NULL);
 }

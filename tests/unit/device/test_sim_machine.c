@@ -102,11 +102,15 @@ static void allocations_are_limited_to_the_memory_size(void **state)
     (void)state;
     struct gpu gpu;
     open_gpu(&gpu, "\"memory\": {\"size_bytes\": 1048576}", "", "");
-    uint64_t address, bytes;
+    uint64_t address = 1, bytes;
     struct fth_error error = NO_ERROR;
     assert_int_equal(gpu.ops->free_bytes(gpu.machine, &bytes, &error), FTH_OK);
     assert_int_equal(bytes, 1048576 - 4096);
     assert_int_equal(gpu.ops->alloc(gpu.machine, 1048576, &address, &error), FTH_NO_MEMORY);
+    assert_int_equal(address, 0);
+    assert_int_equal(gpu.ops->alloc(gpu.machine, 1048576 - 4095, &address, NULL), FTH_NO_MEMORY);
+    assert_int_equal(gpu.ops->alloc(gpu.machine, 1048576 - 4096, &address, NULL), FTH_OK);
+    gpu.ops->free(gpu.machine, address);
     assert_contains(error.cause, "1 MiB requested, 1020 KiB free");
     error = NO_ERROR;
     assert_int_equal(gpu.ops->alloc(gpu.machine, 524288, &address, &error), FTH_OK);
@@ -414,6 +418,173 @@ static void caches_have_default_sets(void **state)
     }
 }
 
+/* ---- limits of launches and copies ---- */
+
+static const char small[] = HEAD ".visible .entry k() {\n.shared .b8 s[16];\nret;\n}\n"
+                                 ".visible .entry c() .reqnctapercluster 2, 3 { ret; }\n";
+
+/* Launches the kernel with this configuration on a GPU with or without clusters. */
+static const struct {
+    struct fth_machine_launch launch;
+    bool clusters;
+    enum fth_status status;
+    const char *cause;
+} launches[] = {
+    {{.kernel = "k", .shared_bytes = 49152 - 16}, false, FTH_OK, ""},
+    {{.kernel = "k", .shared_bytes = 49152 - 15},
+     false,
+     FTH_INVALID,
+     "49153 bytes of shared memory exceed the maximum of 49152 per block"},
+    {{.kernel = "k", .shared_bytes = UINT64_MAX},
+     false,
+     FTH_INVALID,
+     "15 bytes of shared memory exceed the maximum of 49152 per block"},
+    {{.kernel = "k", .cluster = 1}, false, FTH_OK, ""},
+    {{.kernel = "k", .cluster = 2, .blocks = 2},
+     false,
+     FTH_UNSUPPORTED,
+     "the GPU does not support clusters of 2 blocks"},
+    {{.kernel = "k", .cluster = 16, .blocks = 16}, true, FTH_OK, ""},
+    {{.kernel = "k", .cluster = 17, .blocks = 17},
+     true,
+     FTH_UNSUPPORTED,
+     "the GPU does not support clusters of 17 blocks"},
+    {{.kernel = "c", .blocks = 2, .blocks_yz = {3}},
+     false,
+     FTH_UNSUPPORTED,
+     "the GPU does not support clusters of 6 blocks"},
+    {{.kernel = "c", .blocks = 2, .blocks_yz = {3}}, true, FTH_OK, ""},
+    {{.kernel = "k", .threads = 1024}, false, FTH_OK, ""},
+    {{.kernel = "k", .threads = 1025},
+     false,
+     FTH_INVALID,
+     "1025 threads per block exceed the maximum of 1024"},
+    {{.kernel = "k", .threads = 32, .threads_yz = {8, 4}}, false, FTH_OK, ""},
+    {{.kernel = "k", .threads = 32, .threads_yz = {8, 5}},
+     false,
+     FTH_INVALID,
+     "1280 threads per block exceed the maximum of 1024"},
+    {{.kernel = "k", .blocks = 65536, .blocks_yz = {65536, 1}},
+     false,
+     FTH_INVALID,
+     "more than 2^32 - 1 blocks"},
+    {{.kernel = "k", .blocks = 65536, .blocks_yz = {65535, 2}},
+     false,
+     FTH_INVALID,
+     "more than 2^32 - 1 blocks"},
+    {{.kernel = "k", .blocks = UINT32_MAX, .blocks_yz = {UINT32_MAX, UINT32_MAX}},
+     false,
+     FTH_INVALID,
+     "more than 2^32 - 1 blocks"},
+    {{.kernel = "x"}, false, FTH_NOT_FOUND, "the module has no kernel of this name"},
+};
+
+static void launches_are_checked(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FTH_COUNT(launches); i++) {
+        struct gpu gpu;
+        struct fth_machine_module *module;
+        struct fth_error error = NO_ERROR;
+        open_gpu(&gpu, launches[i].clusters ? "\"cluster_shared\": {}" : "", "", "");
+        assert_int_equal(gpu.ops->load(gpu.machine, "small", small, strlen(small), &module, NULL),
+                         FTH_OK);
+        struct fth_machine_launch launch = launches[i].launch;
+        launch.module = module;
+        const enum fth_status status = gpu.ops->launch(gpu.machine, &launch, &error);
+        if (status != launches[i].status || strcmp(error.cause, launches[i].cause) != 0)
+            fail_msg("row %zu: status %d: %s", i, (int)status, error.cause);
+        if (status != FTH_OK) {
+            assert_string_equal(error.operation, "launch kernel");
+            assert_string_equal(error.argument, launch.kernel);
+        }
+        /* The machine can still be used. */
+        assert_int_equal(gpu.ops->check(gpu.machine, NULL), FTH_OK);
+        gpu.ops->unload(gpu.machine, module);
+        close_gpu(&gpu);
+    }
+}
+
+/* A copy of a million bytes at 1 TB/s in each direction takes 2 us, whatever the clock is. */
+static void copies_take_the_time_of_the_memory(void **state)
+{
+    (void)state;
+    static const char *const clocks[] = {"\"clock_mhz\": 1000", "\"clock_mhz\": 2000"};
+    for (size_t i = 0; i < FTH_COUNT(clocks); i++) {
+        struct gpu gpu;
+        double ns = 1;
+        struct fth_error error = NO_ERROR;
+        open_gpu(&gpu,
+                 "\"memory\": {\"read_bytes_per_s\": 1e12, \"write_bytes_per_s\": 1e12, "
+                 "\"size_bytes\": 16777216}",
+                 clocks[i], "");
+        const uint64_t a = allocate(&gpu, 1000000), b = allocate(&gpu, 1000000);
+        unsigned char byte = 0;
+        assert_int_equal(gpu.ops->fill(gpu.machine, a, 7, 1000000, NULL), FTH_OK);
+        assert_int_equal(gpu.ops->mark(gpu.machine, false, NULL), FTH_OK);
+        assert_int_equal(gpu.ops->copy(gpu.machine, b, a, 1000000, NULL), FTH_OK);
+        assert_int_equal(gpu.ops->mark(gpu.machine, true, NULL), FTH_OK);
+        assert_int_equal(gpu.ops->marked_ns(gpu.machine, &ns, NULL), FTH_OK);
+        assert_true(fabs(ns - 2000) < 1e-6);
+        assert_int_equal(gpu.ops->download(gpu.machine, &byte, b + 999999, 1, NULL), FTH_OK);
+        assert_int_equal(byte, 7);
+        /* The start of the next launch is after the end of the last one. */
+        assert_int_equal(gpu.ops->mark(gpu.machine, false, NULL), FTH_OK);
+        assert_int_equal(gpu.ops->marked_ns(gpu.machine, &ns, NULL), FTH_OK);
+        assert_true(ns == 0);
+        char cause[100];
+        assert_int_equal(gpu.ops->copy(gpu.machine, b + 1, a, 1000000, &error), FTH_INVALID);
+        snprintf(cause, sizeof cause, "1000000 bytes at 0x%llx are not allocated completely",
+                 (unsigned long long)b + 1);
+        assert_string_equal(error.cause, cause);
+        error = NO_ERROR;
+        assert_int_equal(gpu.ops->copy(gpu.machine, b, a + 2, 1000000, &error), FTH_INVALID);
+        snprintf(cause, sizeof cause, "1000000 bytes at 0x%llx are not allocated completely",
+                 (unsigned long long)a + 2);
+        assert_string_equal(error.cause, cause);
+        close_gpu(&gpu);
+    }
+    struct gpu gpu;
+    struct fth_error error = NO_ERROR;
+    open_gpu(&gpu, "", "", "");
+    const uint64_t a = allocate(&gpu, 256), b = allocate(&gpu, 256);
+    assert_int_equal(gpu.ops->copy(gpu.machine, b, a, 256, &error), FTH_UNSUPPORTED);
+    assert_string_equal(error.cause, "the description has no memory bandwidth");
+    close_gpu(&gpu);
+}
+
+static void memory_is_accessed_within_allocations(void **state)
+{
+    (void)state;
+    struct gpu gpu;
+    unsigned char bytes[257] = {1};
+    uint64_t handle = 0, all = 0, left = 0;
+    open_gpu(&gpu, MEMORY, "", "");
+    assert_int_equal(gpu.ops->free_bytes(gpu.machine, &all, NULL), FTH_OK);
+    const uint64_t a = allocate(&gpu, 256);
+    assert_int_equal(gpu.ops->free_bytes(gpu.machine, &left, NULL), FTH_OK);
+    assert_int_equal(all - left, 256);
+    for (uint64_t size = 256; size <= 257; size++) {
+        const enum fth_status expected = size == 256 ? FTH_OK : FTH_INVALID;
+        assert_int_equal(gpu.ops->upload(gpu.machine, a, bytes, size, NULL), expected);
+        assert_int_equal(gpu.ops->download(gpu.machine, bytes, a, size, NULL), expected);
+        assert_int_equal(gpu.ops->fill(gpu.machine, a, 3, size, NULL), expected);
+    }
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(gpu.ops->texture(gpu.machine, a, 64, &handle, NULL), FTH_OK);
+    gpu.ops->texture_free(gpu.machine, handle);
+    assert_int_equal(gpu.ops->texture(gpu.machine, a, 65, &handle, NULL), FTH_INVALID);
+    assert_int_equal(gpu.ops->texture(gpu.machine, a, (1 << 27) + 1, &handle, &error), FTH_INVALID);
+    assert_string_equal(error.cause, "134217729 texels exceed the maximum of 134217728");
+    gpu.ops->free(gpu.machine, a + 1); /* not an allocation */
+    assert_int_equal(gpu.ops->upload(gpu.machine, a, bytes, 1, NULL), FTH_OK);
+    gpu.ops->free(gpu.machine, a);
+    assert_int_equal(gpu.ops->upload(gpu.machine, a, bytes, 1, NULL), FTH_INVALID);
+    assert_int_equal(gpu.ops->free_bytes(gpu.machine, &left, NULL), FTH_OK);
+    assert_int_equal(left, all);
+    close_gpu(&gpu);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +599,9 @@ int main(void)
         cmocka_unit_test(extreme_figures_are_refused),
         cmocka_unit_test(the_log_interrupts_a_launch),
         cmocka_unit_test(caches_have_default_sets),
+        cmocka_unit_test(launches_are_checked),
+        cmocka_unit_test(copies_take_the_time_of_the_memory),
+        cmocka_unit_test(memory_is_accessed_within_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

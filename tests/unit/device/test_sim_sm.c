@@ -246,6 +246,190 @@ static void code_evicts_constants_from_shared_storage(void **state)
     }
 }
 
+/* ---- the observer, called directly ---- */
+
+static struct fth_sim_timing timing;
+
+static void start_timing(struct fth_sim_plan *plan, const char *elements, const char *device,
+                         uint32_t threads)
+{
+    struct fth_error error = NO_ERROR;
+    struct fth_gpu *gpu = read_gpu(elements, device, "");
+    if (fth_sim_plan_init(plan, gpu, &error) != FTH_OK ||
+        fth_sim_timing_init(&timing, plan, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    fth_gpu_destroy(gpu);
+    fth_sim_timing_launch(&timing, 0, 1, threads, 1, 0, -1);
+}
+
+static void end_timing(struct fth_sim_plan *plan)
+{
+    fth_sim_timing_fini(&timing);
+    fth_sim_plan_fini(plan);
+}
+
+/* An instruction that reads and writes at most one of four registers each; -1: none. */
+struct instruction {
+    int reads, writes;
+    bool accesses, drains, skipped; /* skipped: no lane is active */
+};
+
+/* Issues an instruction of the warp. Returns the time at which it issues. */
+static int64_t issue(uint32_t warp, const struct instruction *instruction, bool alone)
+{
+    const uint32_t read = (uint32_t)instruction->reads, written = (uint32_t)instruction->writes;
+    const struct fth_ptx_operands operands = {.accesses = instruction->accesses,
+                                              .drains = instruction->drains,
+                                              .read_count = instruction->reads >= 0,
+                                              .write_count = instruction->writes >= 0,
+                                              .reads = &read,
+                                              .writes = &written};
+    const struct fth_ptx_issue event = {.who = {.warp = warp},
+                                        .mask = instruction->skipped ? 0 : 1,
+                                        .operands = &operands,
+                                        .operand_end = 4,
+                                        .alone = alone};
+    assert_true(fth_sim_observer.issue(&timing, &event));
+    const int64_t issued = timing.warps[warp].issued;
+    assert_int_equal(fth_sim_observer.clock(&timing, &event.who, false), issued / 1000);
+    assert_int_equal(fth_sim_observer.clock(&timing, &event.who, true), issued / 1000);
+    assert_int_equal(fth_sim_observer.time(&timing, &event.who), issued + 1000);
+    if (instruction->accesses && !instruction->skipped) {
+        const uint64_t addresses[32] = {4096};
+        const struct fth_ptx_access access = {.who = {.warp = warp},
+                                              .space = FTH_SPACE_GLOBAL,
+                                              .kind = FTH_ACCESS_READ,
+                                              .mask = 1,
+                                              .bytes = 4,
+                                              .addresses = addresses};
+        assert_true(fth_sim_observer.access(&timing, &access));
+        timing.warps[warp].operands = NULL; /* those of this function end here */
+    }
+    return issued;
+}
+
+/* Results of arithmetic are ready after 4 cycles. Memory takes 500 cycles, and 200 in the L2. */
+static void instructions_wait_for_their_operands(void **state)
+{
+    (void)state;
+    static const struct {
+        struct instruction instruction;
+        int64_t cycle;
+    } rows[] = {
+        {{-1, 0, false, false, false}, 1},   {{0, 1, false, false, false}, 5},
+        {{-1, 2, false, false, false}, 6},   {{1, -1, false, false, false}, 9},
+        {{-1, 3, true, false, false}, 10}, /* a load from memory */
+        {{2, 2, false, false, false}, 11}, /* does not need it */
+        {{3, -1, false, false, false}, 510}, {{-1, 3, true, false, false}, 511}, /* hits the L2 */
+        {{-1, -1, false, true, false}, 711},                                     /* a fence */
+        {{-1, 0, false, false, true}, 712}, /* not executed: register 0 keeps its time */
+        {{0, -1, false, false, false}, 713}, {{-1, 0, true, false, true}, 714},
+        {{0, -1, false, false, false}, 715},
+    };
+    struct fth_sim_plan plan;
+    start_timing(&plan, "\"l2\": {\"latency_cycles\": 200}, \"memory\": {\"latency_cycles\": 500}",
+                 "", 32);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        const int64_t issued = issue(0, &rows[i].instruction, true);
+        if (issued != rows[i].cycle * 1000)
+            fail_msg("row %zu: %lld", i, (long long)issued);
+    }
+    /* The block ends with its last instruction, and all its accesses. */
+    assert_true(fth_sim_timing_finish(&timing));
+    assert_int_equal(timing.end, 716000);
+    end_timing(&plan);
+}
+
+/* Fetching an instruction takes 3 cycles. While a warp waits, 16 instructions are fetched. Then one
+ * instruction issues per cycle, until fetch is no longer ahead: 3 * 25 cycles are 48 + 25 + 2. */
+static void fetch_is_ahead_of_issue(void **state)
+{
+    (void)state;
+    struct fth_sim_plan plan;
+    start_timing(&plan,
+                 "\"instruction_l0\": {\"cycles_per_instruction\": 3}, "
+                 "\"memory\": {\"latency_cycles\": 500}",
+                 "", 32);
+    static const struct instruction load = {-1, 0, true, false, false},
+                                    use = {0, -1, false, false, false},
+                                    other = {-1, -1, false, false, false};
+    for (int i = 0; i < 4; i++) {
+        const int64_t issued = issue(0, &other, true);
+        if (i > 0) /* the first fetch misses the cache */
+            assert_int_equal(issued % 1500, 0);
+    }
+    const int64_t start = issue(0, &load, true), waited = issue(0, &use, true);
+    assert_int_equal(waited - start, 500000);
+    int64_t last = waited;
+    for (int i = 1; i <= 40; i++) {
+        const int64_t issued = issue(0, &other, true);
+        if (issued - last != (i <= 25 ? 1000 : 3000))
+            fail_msg("instruction %d: %lld", i, (long long)(issued - last));
+        last = issued;
+    }
+    end_timing(&plan);
+}
+
+/* Warps 0 and 4 have the same scheduler. An arithmetic instruction takes 2 of its cycles, because
+ * the SM has 64 cores; an access takes one. */
+static void warps_share_schedulers(void **state)
+{
+    (void)state;
+    struct fth_sim_plan plan;
+    static const struct instruction add = {-1, -1, false, false, false},
+                                    load = {-1, 0, true, false, false};
+    start_timing(&plan, "\"memory\": {\"latency_cycles\": 500}", "\"cores_per_sm\": 64", 160);
+    assert_true(timing.schedulers_shared);
+    static const struct {
+        uint32_t warp;
+        bool load, alone;
+        int64_t cycle;
+    } rows[] = {
+        {0, false, false, 1}, {1, false, false, 1}, {4, false, false, 3}, {4, true, false, 5},
+        {0, true, false, 6},  {4, false, true, 6},  {0, false, false, 7},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        const int64_t issued = issue(rows[i].warp, rows[i].load ? &load : &add, rows[i].alone);
+        if (issued != rows[i].cycle * 1000)
+            fail_msg("row %zu: %lld", i, (long long)issued);
+    }
+    /* At a barrier, the warps that waited continue with the last of them. */
+    const int64_t latest = timing.warps[0].now;
+    assert_true(timing.warps[1].now < latest);
+    assert_true(fth_sim_observer.barrier(&timing, 0, 3, 0x3));
+    assert_int_equal(timing.warps[1].now, latest);
+    assert_int_equal(timing.warps[0].now, latest);
+    assert_true(timing.warps[4].now != latest);
+    end_timing(&plan);
+}
+
+/* Warps wait for the latest arrival of their phase. */
+static void cluster_barriers_have_phases(void **state)
+{
+    (void)state;
+    struct fth_sim_plan plan;
+    static const struct instruction add = {-1, -1, false, false, false};
+    const struct fth_ptx_warp_id first = {.warp = 0}, second = {.warp = 1};
+    start_timing(&plan, "", "", 64);
+    (void)issue(0, &add, true);
+    (void)issue(1, &add, true);
+    timing.warps[0].now = 50000;
+    timing.warps[1].now = 80000;
+    assert_true(fth_sim_observer.cluster_barrier(&timing, &second, 0, false));
+    assert_true(fth_sim_observer.cluster_barrier(&timing, &first, 0, false));
+    assert_true(fth_sim_observer.cluster_barrier(&timing, &first, 0, true));
+    assert_int_equal(timing.warps[0].now, 80000);
+    timing.warps[1].now = 90000;
+    assert_true(fth_sim_observer.cluster_barrier(&timing, &second, 0, true));
+    assert_int_equal(timing.warps[1].now, 90000);
+    assert_true(fth_sim_observer.cluster_barrier(&timing, &first, 1, false));
+    assert_true(fth_sim_observer.cluster_barrier(&timing, &second, 1, false));
+    assert_true(fth_sim_observer.cluster_barrier(&timing, &first, 1, true));
+    assert_int_equal(timing.warps[0].now, 90000);
+    assert_int_equal(timing.cluster_complete[0], 80000);
+    end_timing(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +438,10 @@ int main(void)
         cmocka_unit_test(code_that_exceeds_an_instruction_cache_is_slower),
         cmocka_unit_test(l1_caches_local_memory_if_the_description_lists_it),
         cmocka_unit_test(code_evicts_constants_from_shared_storage),
+        cmocka_unit_test(instructions_wait_for_their_operands),
+        cmocka_unit_test(fetch_is_ahead_of_issue),
+        cmocka_unit_test(warps_share_schedulers),
+        cmocka_unit_test(cluster_barriers_have_phases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

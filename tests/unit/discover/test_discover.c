@@ -153,6 +153,33 @@ static void a_tlb_level_can_be_measured_by_its_name(void **state)
     }
 }
 
+/* The names are checked before the device is used. Long names are truncated in the message, and a
+ * name of 64 or more characters gets no suggestion. */
+static void unknown_elements_are_refused(void **state)
+{
+    (void)state;
+#define TEN "abcdefghij"
+#define FORTY TEN TEN TEN TEN
+    static const struct {
+        const char *only, *cause;
+    } rows[] = {
+        {"l3", "unknown element 'l3' (did you mean 'l1'?)"},
+        {"l1,memry,l2", "unknown element 'memry' (did you mean 'memory'?)"},
+        {"l1,", "unknown element ''"},
+        {"l1," FORTY TEN TEN "abcd", "unknown element '" FORTY "'"},
+        {"memry" TEN, "unknown element 'memry" TEN "'"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_error error = NO_ERROR;
+        struct fth_gpu *gpu = NULL;
+        const struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.only = rows[i].only);
+        assert_int_equal(fth_discover(NULL, &options, &gpu, &error), FTH_INVALID);
+        assert_string_equal(error.cause, rows[i].cause);
+        assert_string_equal(error.operation, "select elements");
+        assert_null(gpu);
+    }
+}
+
 /* The cold latency needs the TLBs that were found, not the ones that were not. */
 static void absent_tlbs_do_not_prevent_the_cold_latency(void **state)
 {
@@ -254,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(notes_become_attributes_with_provenance),
         cmocka_unit_test(every_element_is_measured_by_a_stage),
+        cmocka_unit_test(unknown_elements_are_refused),
         cmocka_unit_test(a_tlb_level_can_be_measured_by_its_name),
         cmocka_unit_test(absent_tlbs_do_not_prevent_the_cold_latency),
         cmocka_unit_test(the_log_of_the_options_interrupts),

@@ -51,10 +51,17 @@ static void the_model_needs_every_allocation(void **state)
 {
     (void)state;
     static const struct {
-        const char *sets[7];
+        const char *sets[9];
         bool bypassed, curves;
     } rows[] = {
         {{NULL}, false, false},
+        {{"gpu.mapping", "shuffle", "l1.size_bytes", "1664", "l1.sets", "4", NULL}, true, true},
+        {{"gpu.mapping", "1,0,1", "gpu.sms", "2", "l2.mshr_size", "2", "l1.mshr_size", "1", NULL},
+         true,
+         false},
+        {{"l1.banks", "2", "l2.banks", "2", "l2.partitions", "2", "l2.mshr_sets", "2", NULL},
+         false,
+         false},
         {{"l1.policy", "fifo", "l2.policy", "random", NULL}, true, false},
         {{"gpu.sms", "2", "l2.sides", "2", "l2.joins", "0,0", NULL}, false, true},
     };
@@ -72,16 +79,67 @@ static void the_model_needs_every_allocation(void **state)
                 fail_msg("row %zu, allocation %zu: status %d: %s", row, number, (int)status,
                          error.cause);
             assert_int_equal(error.status, status);
+            if (failed)
+                assert_true(error.operation[0] != '\0');
         }
         assert_in_range(number, 20, 1000);
     }
     fail_from(0, false);
 }
 
+/* Models that run together: the same L1, other numbers of ways, which an LRU stack simulates, and
+ * an L1 of its own. */
+static void models_that_run_together_need_every_allocation(void **state)
+{
+    (void)state;
+    static const char *const sets[][2] = {{"l2.size_bytes", "32K"},
+                                          {"l1.size_bytes", "1024"},
+                                          {"l1.size_bytes", "2048"},
+                                          {"l1.policy", "fifo"}};
+    enum { COUNT = sizeof sets / sizeof *sets };
+    struct fth_model_member members[COUNT] = {{0}};
+    struct fth_model_params *params[COUNT] = {NULL};
+    fail_from(0, false);
+    static const char *const base[][2] = {{"gpu.sms", "2"},     {"l1.size_bytes", "4096"},
+                                          {"l1.sets", "4"},     {"l1.sector_bytes", "0"},
+                                          {"l1.bypass", "won"}, {"l2.size_bytes", "64K"}};
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(fth_model_params_create(NULL, &params[i], NULL), FTH_OK);
+        for (size_t k = 0; k < FTH_COUNT(base); k++)
+            assert_int_equal(fth_model_set(params[i], base[k][0], base[k][1], NULL), FTH_OK);
+        assert_int_equal(fth_model_set(params[i], sets[i][0], sets[i][1], NULL), FTH_OK);
+        members[i] = (struct fth_model_member){.params = params[i], .bypassed = true};
+    }
+    const struct fth_model_options options = FTH_MODEL_OPTIONS(.threads = 1, .bypassed = true);
+    size_t number = 0;
+    for (bool failed = true; failed;) {
+        struct fth_error error = NO_ERROR;
+        size_t failed_member = COUNT;
+        fail_from(++number, false);
+        const enum fth_status status =
+            fth_model_run_many(trace, members, COUNT, &options, &failed_member, &error);
+        failed = has_failed();
+        fail_from(0, false);
+        if (status != (failed ? FTH_NO_MEMORY : FTH_OK) || failed_member >= COUNT)
+            fail_msg("allocation %zu: status %d: %s", number, (int)status, error.cause);
+        assert_true(failed || members[1].l1 == FTH_L1_STACK);
+        for (size_t i = 0; i < COUNT; i++) {
+            assert_int_equal(members[i].result != NULL, !failed);
+            fth_model_result_destroy(members[i].result);
+        }
+        if (failed)
+            assert_true(error.operation[0] != '\0');
+    }
+    assert_in_range(number, 100, 2000);
+    for (size_t i = 0; i < COUNT; i++)
+        fth_model_params_destroy(params[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_model_needs_every_allocation),
+        cmocka_unit_test(models_that_run_together_need_every_allocation),
     };
     return cmocka_run_group_tests_name("model-no-memory", tests, open_trace, close_trace);
 }

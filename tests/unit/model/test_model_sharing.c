@@ -227,19 +227,23 @@ static void random_mappings_use_the_seed(void **state)
 static void ranges_of_waves_do_not_shrink(void **state)
 {
     (void)state;
-    enum { BLOCKS = 40, SEEDS = 20 };
+    enum { BLOCKS = 40, SEEDS = 40 };
+    /* In the second half, there are few blocks per SM, so that the second wave can end first. */
     for (unsigned seed = 1; seed <= SEEDS; seed++) {
+        const uint64_t blocks = seed <= SEEDS / 2 ? BLOCKS : 12;
         char text[8];
         snprintf(text, sizeof text, "%u", seed);
         struct fth_model_params *params =
             make_params((const char *const[]){"gpu.mapping", "rand", "gpu.seed", text}, 4);
-        const struct fth_setting setting = {.blocks = BLOCKS, .sms = 4, .blocks_at_once = 2};
+        const struct fth_setting setting = {.blocks = blocks,
+                                            .sms = seed <= SEEDS / 2 ? 4 : 8,
+                                            .blocks_at_once = seed <= SEEDS / 2 ? 2 : 1};
         struct fth_placement *placement = NULL;
         uint64_t lowest[BLOCKS], highest[BLOCKS] = {0}, end = 0;
         for (size_t i = 0; i < BLOCKS; i++)
             lowest[i] = UINT64_MAX;
         assert_int_equal(fth_placement_create(params, &setting, &placement, NULL), FTH_OK);
-        for (uint64_t block = 0; block < BLOCKS; block++) {
+        for (uint64_t block = 0; block < blocks; block++) {
             uint64_t wave;
             fth_placement_sm(placement, block, &wave);
             lowest[wave] = block < lowest[wave] ? block : lowest[wave];
@@ -477,6 +481,178 @@ static void models_give_the_same_results_together(void **state)
     fth_trace_close(trace);
 }
 
+/* ---- invalid traces ---- */
+
+/* Writes a trace (i.trace) with one read of this warp and block. */
+static void write_access(uint32_t blocks, uint64_t block, uint32_t warp)
+{
+    const uint32_t grid[3] = {blocks, 1, 1}, threads[3] = {64, 1, 1};
+    const uint64_t address = 128;
+    struct fth_trace_writer *writer = NULL;
+    struct fth_records records = {0};
+    assert_int_equal(fth_trace_writer_create("i.trace", &writer, NULL), FTH_OK);
+    assert_int_equal(fth_trace_writer_begin(writer, "k", grid, threads, NULL), FTH_OK);
+    const struct fth_trace_instruction facts = {.line = 1, .kind = FTH_TRACE_READ, .bytes = 4};
+    const struct fth_record record = {.block = block,
+                                      .warp = warp,
+                                      .instruction =
+                                          (uint32_t)fth_trace_writer_instruction(writer, &facts),
+                                      .mask = 1};
+    assert_true(fth_records_add(&records, &record, &address));
+    assert_int_equal(fth_trace_writer_add(writer, &records, NULL), FTH_OK);
+    assert_int_equal(
+        fth_trace_writer_end(writer, &(struct fth_trace_launch){.shared_bytes = 0}, NULL), FTH_OK);
+    assert_int_equal(fth_trace_writer_commit(writer, NULL), FTH_OK);
+    fth_records_fini(&records);
+}
+
+static void accesses_outside_of_the_grid_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t blocks;
+        uint64_t block;
+        uint32_t warp;
+        const char *cause; /* NULL: valid */
+    } rows[] = {
+        {2, 1, 1, NULL},
+        {50000000, 49999999, 0, NULL},
+        {50000000, 50000000, 0,
+         "launch 1, k: the trace has an access of block 50000000, but the grid has 50000000 "
+         "blocks"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_trace *trace = NULL;
+        struct fth_model_result *result = NULL;
+        struct fth_error error = NO_ERROR;
+        struct fth_model_params *params = make_params(NULL, 0);
+        write_access(rows[i].blocks, rows[i].block, rows[i].warp);
+        assert_int_equal(fth_trace_open("i.trace", &trace, NULL), FTH_OK);
+        const enum fth_status status = fth_model_run(trace, params, NULL, &result, &error);
+        assert_int_equal(status, rows[i].cause ? FTH_INVALID : FTH_OK);
+        if (rows[i].cause)
+            assert_string_equal(error.cause, rows[i].cause);
+        fth_model_result_destroy(result);
+        fth_trace_close(trace);
+        fth_model_params_destroy(params);
+    }
+}
+
+/* ---- threads of the host ---- */
+
+struct observed_run {
+    unsigned calls;
+    double last;
+    unsigned interrupt_at; /* 0: never */
+};
+
+static void store_progress(void *user, const char *what, double fraction)
+{
+    struct observed_run *run = user;
+    assert_string_equal(what, "model caches");
+    assert_true(fraction >= run->last && fraction <= 1);
+    run->last = fraction;
+    run->calls++;
+}
+
+static bool interrupt(void *user)
+{
+    const struct observed_run *run = user;
+    return run->interrupt_at && run->calls >= run->interrupt_at;
+}
+
+/* The results do not depend on the number of threads, also if the L1s are off or have a policy
+ * without distances. */
+static void results_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    static const char *const sets[][4] = {
+        {NULL}, {"l1.policy", "random", "l2.policy", "fifo"}, {"l2.sides", "2", "gpu.sms", "3"}};
+    struct fth_trace *trace = NULL;
+    write_random_trace();
+    assert_int_equal(fth_trace_open("r.trace", &trace, NULL), FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(sets); i++) {
+        struct fth_model_params *params = make_params(sets[i], FTH_COUNT(sets[i]));
+        struct fth_model_result *first = NULL;
+        for (unsigned threads = 1; threads <= 5; threads++) {
+            struct observed_run run = {0};
+            const struct fth_log log = {.progress = store_progress, .user = &run};
+            const struct fth_model_options options =
+                FTH_MODEL_OPTIONS(.bypassed = true, .threads = threads, .log = &log);
+            struct fth_model_result *result = NULL;
+            assert_int_equal(fth_model_run(trace, params, &options, &result, NULL), FTH_OK);
+            assert_true(run.calls > 0 && run.last == 1);
+            const struct fth_model_row *row;
+            for (size_t k = 0; first && (row = fth_model_row(first, k)); k++)
+                check_same_row(fth_model_row(result, k), row);
+            if (first)
+                fth_model_result_destroy(result);
+            else
+                first = result;
+        }
+        fth_model_result_destroy(first);
+        fth_model_params_destroy(params);
+    }
+    fth_trace_close(trace);
+}
+
+static void the_log_interrupts_the_model(void **state)
+{
+    (void)state;
+    struct fth_trace *trace = NULL;
+    write_random_trace();
+    assert_int_equal(fth_trace_open("r.trace", &trace, NULL), FTH_OK);
+    for (unsigned threads = 1; threads <= 3; threads++) {
+        struct observed_run run = {.interrupt_at = 1};
+        const struct fth_log log = {
+            .progress = store_progress, .interrupted = interrupt, .user = &run};
+        const struct fth_model_options options = FTH_MODEL_OPTIONS(.threads = threads, .log = &log);
+        struct fth_model_params *params = make_params(NULL, 0);
+        struct fth_model_result *result = NULL;
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_model_run(trace, params, &options, &result, &error), FTH_INTERRUPTED);
+        assert_string_equal(error.cause, "interrupted");
+        assert_null(result);
+        fth_model_params_destroy(params);
+    }
+    fth_trace_close(trace);
+}
+
+static const struct fth_model_options no_options = FTH_MODEL_OPTIONS(.threads = 1);
+
+/* The member that cannot run with the others is reported. */
+static void members_with_other_requests_are_refused(void **state)
+{
+    (void)state;
+    static const char *const sets[][4] = {
+        {NULL}, {"l2.size_bytes", "32K"}, {"l1.line_bytes", "64"}, {"l1.sets", "1000"}};
+    struct fth_trace *trace = NULL;
+    write_random_trace();
+    assert_int_equal(fth_trace_open("r.trace", &trace, NULL), FTH_OK);
+    for (size_t other = 2; other < FTH_COUNT(sets); other++) {
+        struct fth_model_params *params[3] = {make_params(sets[0], 4), make_params(sets[1], 4),
+                                              make_params(sets[other], 4)};
+        struct fth_model_member members[3] = {
+            {.params = params[0]}, {.params = params[1]}, {.params = params[2]}};
+        struct fth_error error = NO_ERROR;
+        size_t failed = 0;
+        assert_int_equal(fth_model_run_many(trace, members, 3, &no_options, &failed, &error),
+                         FTH_INVALID);
+        assert_int_equal(failed, 2);
+        assert_contains(error.cause, other == 2
+                                         ? "these models cannot run together: their L1s get "
+                                           "different requests"
+                                         : "there are more ways or sets than lines in a bank");
+        for (size_t i = 0; i < 3; i++) {
+            assert_null(members[i].result);
+            fth_model_params_destroy(params[i]);
+        }
+        assert_int_equal(fth_model_run_many(trace, members, 0, &no_options, &failed, NULL), FTH_OK);
+        assert_int_equal(failed, 0);
+    }
+    fth_trace_close(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -489,6 +665,10 @@ int main(void)
         cmocka_unit_test(lists_of_numbers_are_read),
         cmocka_unit_test(writes_hit_sectors_that_are_held_in_part),
         cmocka_unit_test(models_give_the_same_results_together),
+        cmocka_unit_test(accesses_outside_of_the_grid_are_refused),
+        cmocka_unit_test(results_do_not_depend_on_threads),
+        cmocka_unit_test(the_log_interrupts_the_model),
+        cmocka_unit_test(members_with_other_requests_are_refused),
     };
     return cmocka_run_group_tests_name("model_sharing", tests, enter_folder, leave_folder);
 }

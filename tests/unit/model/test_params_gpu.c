@@ -108,27 +108,48 @@ static void carve_outs_determine_the_l1(void **state)
     (void)state;
     static const struct {
         const char *elements;
+        uint64_t unified;
         size_t count;
-        uint64_t l1_bytes[3];
+        uint64_t l1_bytes[3], carveouts[3];
     } cases[] = {
         {"\"l1\": {\"unified_bytes\": 65536}, \"shared\": {\"carveout_bytes\": [0, 16384, 32768]}",
+         65536,
          3,
-         {65536, 49152, 32768}},
+         {65536, 49152, 32768},
+         {0, 16384, 32768}},
         {"\"l1\": {\"unified_bytes\": 65536}, \"shared\": {\"carveout_bytes\": [0, 32768, 65536]}",
+         65536,
          2,
-         {65536, 32768}},
+         {65536, 32768},
+         {0, 32768}},
         {"\"l1\": {\"unified_bytes\": 65536, \"carveout_size_bytes\": [60000, 40000]}, \"shared\": "
          "{\"carveout_bytes\": [0, 16384]}",
+         65536,
          2,
-         {60000, 40000}},
-        {"\"l1\": {\"unified_bytes\": 65536}", 0, {0}},
+         {60000, 40000},
+         {0, 16384}},
+        {"\"shared\": {\"carveout_bytes\": [0, 16384]}", 0, 0, {0}, {0}},
+        {"\"l1\": {\"carveout_size_bytes\": [60000, 40000]}, \"shared\": "
+         "{\"carveout_bytes\": [0, 16384]}",
+         0,
+         2,
+         {60000, 40000},
+         {0, 16384}},
+        {"\"l1\": {\"unified_bytes\": 16385}, \"shared\": {\"carveout_bytes\": [0, 16384]}",
+         16385,
+         2,
+         {16385, 1},
+         {0, 16384}},
+        {"\"l1\": {\"unified_bytes\": 65536}", 65536, 0, {0}, {0}},
     };
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
         struct fth_model_params *params = describe("", cases[i].elements);
-        assert_int_equal(params->unified_bytes, 65536);
+        assert_int_equal(params->unified_bytes, cases[i].unified);
         assert_int_equal(params->carveout_count, cases[i].count);
-        for (size_t at = 0; at < cases[i].count; at++)
+        for (size_t at = 0; at < cases[i].count; at++) {
             assert_int_equal(params->carveout_l1_bytes[at], cases[i].l1_bytes[at]);
+            assert_int_equal(params->carveout_bytes[at], cases[i].carveouts[at]);
+        }
         fth_model_params_destroy(params);
     }
 }

@@ -191,6 +191,74 @@ static void strides_stay_in_one_set(void **state)
     assert_true(stride > 0);
     for (uint64_t i = 0; i < 9; i++)
         assert_int_equal(fth_mapping_set(&fold, 3 + i * stride), fth_mapping_set(&fold, 3));
+    /* Bits 0 and 1 of the line select the set. Only lines below 2^bits are used. */
+    struct fth_mapping linear = {.kind = FTH_MAPPING_LINEAR, .bits = 4};
+    fth_gf2_add(&linear.hash, 1);
+    fth_gf2_add(&linear.hash, 2);
+    static const struct {
+        unsigned bits;
+        uint64_t line, count, limit;
+        unsigned skip;
+        uint64_t stride;
+    } rows[] = {
+        {4, 0, 4, 4096, 0, 4},   {4, 3, 4, 4096, 0, 4}, {4, 0, 5, 4096, 0, 0},
+        {4, 0, 2, 4096, 1, 12},  {4, 0, 2, 4096, 2, 8}, {4, 0, 2, 4096, 3, 0},
+        {5, 0, 5, 4096, 0, 4},   {5, 0, 5, 16, 0, 0},   {5, 0, 4, 16, 0, 4},
+        {63, 0, 99, 4096, 0, 4}, {63, 0, 5, 17, 0, 4},  {63, 0, 5, 16, 0, 0},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        linear.bits = rows[i].bits;
+        assert_int_equal(
+            fth_mapping_stride(&linear, rows[i].line, rows[i].count, rows[i].limit, rows[i].skip),
+            rows[i].stride);
+    }
+}
+
+/* A description has names for some index functions; others get a formula. Lines have 128 bytes, so
+ * bit 0 of a line index is address bit 7. */
+static void index_functions_have_names(void **state)
+{
+    (void)state;
+    static const struct {
+        enum fth_mapping_kind kind;
+        unsigned shift;
+        uint64_t modulus;
+        uint64_t masks[2]; /* of a linear hash; 0: none */
+        unsigned bits;
+        bool equal_sets, named;
+        const char *text;
+    } rows[] = {
+        {FTH_MAPPING_FOLD, 4, 12, {0}, 0, true, true, "xor"},
+        {FTH_MAPPING_ROUND_ROBIN, 0, 12, {0}, 0, false, true, "mod"},
+        {FTH_MAPPING_MOD, 0, 12, {0}, 0, true, true, "mod"},
+        {FTH_MAPPING_MOD, 3, 12, {0}, 0, true, true, "shift:3"},
+        {FTH_MAPPING_MOD, 1, 4, {0}, 0, false, true, "bits:[8,9]"},
+        {FTH_MAPPING_MOD, 0, 2, {0}, 0, false, true, "bits:[7]"},
+        {FTH_MAPPING_MOD,
+         0,
+         12,
+         {0},
+         0,
+         false,
+         false,
+         "line modulo 12, although the sets have different ways"},
+        {FTH_MAPPING_LINEAR, 0, 0, {1 << 2, 1 << 5}, 8, true, true, "bits:[9,12]"},
+        {FTH_MAPPING_LINEAR, 0, 0, {1 | 4, 2 | 8}, 4, true, true, "xor"},
+        {FTH_MAPPING_LINEAR, 0, 0, {1 | 4, 2 | 8}, 5, true, false, "a7^a9, a8^a10"},
+        {FTH_MAPPING_LINEAR, 0, 0, {1 | 4, 2}, 4, true, false, "a8, a7^a9"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_mapping mapping = {.kind = rows[i].kind,
+                                      .shift = rows[i].shift,
+                                      .modulus = rows[i].modulus,
+                                      .bits = rows[i].bits};
+        char text[80];
+        for (size_t k = 0; k < 2 && rows[i].masks[k]; k++)
+            fth_gf2_add(&mapping.hash, rows[i].masks[k]);
+        assert_int_equal(fth_mapping_name(&mapping, 128, rows[i].equal_sets, text, sizeof text),
+                         rows[i].named);
+        assert_string_equal(text, rows[i].text);
+    }
 }
 
 /* ---- replacement ---- */
@@ -442,6 +510,7 @@ int main(void)
         cmocka_unit_test(finds_the_index_function_that_caused_the_evictions),
         cmocka_unit_test(reports_evictions_that_no_index_function_explains),
         cmocka_unit_test(strides_stay_in_one_set),
+        cmocka_unit_test(index_functions_have_names),
         cmocka_unit_test(a_series_is_reported_with_its_misses_and_ways),
         cmocka_unit_test(the_true_policy_needs_the_fewest_bits),
         cmocka_unit_test(an_h200_evicts_lines_that_arrived_early),

@@ -10,11 +10,14 @@ enum { HIT = 40, MISS = 240, PAUSE = 200000 }; /* cycles of a timed hop */
 /* A device with a cache of `fits_bytes` and LRU replacement. */
 struct busy_device {
     uint64_t fits_bytes;
-    unsigned interrupted; /* executions of the first request that are interrupted */
-    unsigned executed;    /* requests so far */
-    bool emptied;         /* another program empties the cache before every reverse walk */
-    uint64_t left_bytes;  /* what another program leaves of it to forward walks; 0: everything */
-    unsigned reverse;     /* it does so until this number of reverse walks */
+    unsigned interrupted;  /* executions of the first request that are interrupted */
+    uint32_t pause;        /* cycles of an interruption */
+    uint64_t always_bytes; /* forward walks over at least as many bytes are always interrupted, in
+                              their second pass; 0: none is */
+    unsigned executed;     /* requests so far */
+    bool emptied;          /* another program empties the cache before every reverse walk */
+    uint64_t left_bytes;   /* what another program leaves of it to forward walks; 0: everything */
+    unsigned reverse;      /* it does so until this number of reverse walks */
 };
 
 static uint32_t hop_cycles(const struct busy_device *busy, const struct fth_step *step,
@@ -41,8 +44,11 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
             samples[i].cycles[hop] = hop_cycles(busy, step, hop % step->chain.count);
         if (step->reverse && busy->reverse)
             busy->reverse--;
+        const uint64_t bytes = step->chain.count * step->chain.stride_bytes;
+        if (!step->reverse && busy->always_bytes && bytes >= busy->always_bytes)
+            samples[i].cycles[step->chain.count + 1] += PAUSE;
         if (i == 0 && busy->interrupted && samples[i].count > 1) {
-            samples[i].cycles[1] += PAUSE;
+            samples[i].cycles[1] += busy->pause;
             busy->interrupted--;
         }
     }
@@ -67,13 +73,19 @@ static void interrupted_requests_are_executed_again(void **state)
         unsigned executed;       /* expected: 3 requests, and one for each further attempt */
         bool still;              /* the last execution is interrupted, too */
         enum fth_step_kind kind; /* of the first request */
+        uint32_t pause;
     } rows[] = {
-        {0, 3, false, FTH_STEP_TIME_HOPS}, {1, 4, false, FTH_STEP_TIME_HOPS},
-        {3, 6, false, FTH_STEP_TIME_HOPS}, {9, 6, true, FTH_STEP_TIME_HOPS},
-        {1, 4, false, FTH_STEP_TIME_PASS},
+        {0, 3, false, FTH_STEP_TIME_HOPS, PAUSE},
+        {1, 4, false, FTH_STEP_TIME_HOPS, PAUSE},
+        {3, 6, false, FTH_STEP_TIME_HOPS, PAUSE},
+        {9, 6, true, FTH_STEP_TIME_HOPS, PAUSE},
+        {1, 4, false, FTH_STEP_TIME_PASS, PAUSE},
+        /* A sample of more than 50,000 cycles and four times the median of 40 is interrupted. */
+        {1, 4, false, FTH_STEP_TIME_HOPS, 50000 + 3 * HIT + 1},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        struct busy_device busy = {.fits_bytes = 4096, .interrupted = rows[i].interrupted};
+        struct busy_device busy = {
+            .fits_bytes = 4096, .interrupted = rows[i].interrupted, .pause = rows[i].pause};
         struct fth_device device = {.ops = &busy_ops, .state = &busy, .id = "busy"};
         size_t interruptions = 0;
         const struct fth_prober prober = {
@@ -89,6 +101,23 @@ static void interrupted_requests_are_executed_again(void **state)
         assert_int_equal(answers.items[2].cycles[1], HIT);
         fth_answers_fini(&answers);
     }
+}
+
+/* A sample that takes as long as allowed is no interruption. */
+static void long_samples_are_not_executed_again(void **state)
+{
+    (void)state;
+    struct busy_device busy = {.fits_bytes = 4096, .interrupted = 1, .pause = 50000 + 3 * HIT};
+    struct fth_device device = {.ops = &busy_ops, .state = &busy, .id = "busy"};
+    size_t interruptions = 0;
+    const struct fth_prober prober = {.device = &device, .sms = 1, .interruptions = &interruptions};
+    const struct fth_request request = make_request(FTH_STEP_TIME_HOPS, 5);
+    struct fth_answers answers = {0};
+    assert_int_equal(fth_ask(&prober, &request, 1, &answers, NULL), FTH_OK);
+    assert_int_equal(busy.executed, 1);
+    assert_int_equal(interruptions, 0);
+    assert_int_equal(answers.items[0].cycles[1], 50000 + 4 * HIT);
+    fth_answers_fini(&answers);
 }
 
 /* Returns a search for capacities from 4 to 64 KiB. `disturbed`: hits are known to be slow at
@@ -120,6 +149,28 @@ static void disturbed_evidence_is_unknown(void **state)
         if (!emptied)
             assert_true(found.resident_confidence > 0.8 && found.resident_confidence < 0.95);
         assert_true(found.full_miss_bytes > 16384);
+    }
+}
+
+/* If the walks over twice the capacity are always interrupted, the footprint without a hit is not
+ * known. The capacity is. */
+static void an_interrupted_full_miss_is_unknown(void **state)
+{
+    (void)state;
+    static const uint64_t always_bytes[] = {0, 32800};
+    for (size_t i = 0; i < FTH_COUNT(always_bytes); i++) {
+        struct busy_device busy = {.fits_bytes = 16384, .always_bytes = always_bytes[i]};
+        struct fth_device device = {.ops = &busy_ops, .state = &busy, .id = "busy"};
+        const struct fth_prober prober = {.device = &device, .sms = 1};
+        const struct fth_capacity_plan plan = make_plan(false);
+        struct fth_capacity found;
+        assert_int_equal(fth_probe_capacity(&prober, &plan, &found, NULL), FTH_OK);
+        assert_int_equal(found.fits_bytes, 16384);
+        assert_int_equal(found.misses_bytes, 16416);
+        assert_true(found.confidence == 11.0 / 12);
+        assert_int_equal(found.full_miss_interrupted, i == 1);
+        assert_int_equal(found.full_miss_bytes, i == 1 ? 0 : 16512); /* to 288 bytes */
+        assert_int_equal(found.full_miss_low_bytes, i == 1 ? 0 : 16384);
     }
 }
 
@@ -155,7 +206,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interrupted_requests_are_executed_again),
+        cmocka_unit_test(long_samples_are_not_executed_again),
         cmocka_unit_test(disturbed_evidence_is_unknown),
+        cmocka_unit_test(an_interrupted_full_miss_is_unknown),
         cmocka_unit_test(capacities_that_walks_contradict_are_not_believed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

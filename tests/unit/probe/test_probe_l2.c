@@ -148,14 +148,20 @@ static void finds_the_period_of_fills_in_noise(void **state)
             uint32_t cycles[1024];
             for (size_t i = 0; i < FTH_COUNT(cycles); i++)
                 cycles[i] = latency(&rng, i % period ? 280 : 560);
-            struct fth_decision fill = fth_decide_period(cycles, FTH_COUNT(cycles), 400);
+            struct fth_decision fill;
+            assert_int_equal(fth_decide_period(cycles, FTH_COUNT(cycles), 400, &fill, NULL),
+                             FTH_OK);
             assert_int_equal(fill.value, period);
             assert_true(fill.confidence > 0.5 && fill.confidence < 1);
         }
     uint32_t none[64];
     for (size_t i = 0; i < FTH_COUNT(none); i++)
         none[i] = 280;
-    assert_int_equal(fth_decide_period(none, FTH_COUNT(none), 400).value, 0);
+    struct fth_decision fill;
+    assert_int_equal(fth_decide_period(none, FTH_COUNT(none), 400, &fill, NULL), FTH_OK);
+    assert_int_equal(fill.value, 0);
+    assert_int_equal(fth_decide_period(none, 0, 400, &fill, NULL), FTH_OK);
+    assert_int_equal(fill.value, 0);
 }
 
 /* ---- figures ---- */

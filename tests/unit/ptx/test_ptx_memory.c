@@ -11,7 +11,8 @@
  * line of the text is to blame. */
 static void check_failure(enum fth_status status, const struct fth_error *error, size_t number)
 {
-    if (status != FTH_NO_MEMORY || error->status != FTH_NO_MEMORY || error->excerpt[0])
+    if (status != FTH_NO_MEMORY || error->status != FTH_NO_MEMORY || error->excerpt[0] ||
+        !error->operation[0])
         fail_msg("allocation %zu: status %d, error %d: %s\n%s", number, status, error->status,
                  error->cause, error->excerpt);
 }
@@ -49,12 +50,14 @@ static const char program[] =
     "  add.u32 %x, %x, b; st.param.b32 [r], %x; ret; }\n"
     ".visible .entry k(.param .u64 p, .param .u32 n)\n"
     "{ .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .shared .b32 own;\n"
+    "  .loc 1 3 2\n  .loc 2 5 1, function_name $L__s0, inlined_at 1 3 2\n"
     "  ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 7; @%p1 bra small;\n"
     "  { .param .b32 a; .param .b32 r; st.param.b32 [a], %r1;\n"
     "    call (r), twice, (a, %ntid.x); ld.param.b32 %r2, [r]; }\n"
     "  and.b32 %r3, %r1, 1; targets: .branchtargets small, large; brx.idx %r3, targets;\n"
     "large: st.global.u32 [%rd1], %r2; st.shared.u32 [own], %r2;\n"
-    "small: ret; }\n";
+    "small: ret; }\n"
+    ".file 1 \"kernel.cu\"\n.file 2 \"helper.h\"\n";
 
 static void parsing_needs_every_allocation(void **state)
 {
@@ -75,6 +78,33 @@ static void parsing_needs_every_allocation(void **state)
         parse_without_memory(text.data, text.size);
         fth_buffer_fini(&text);
     }
+}
+
+/* An error in the text is reported in any case, if need be without the excerpt. */
+static void errors_are_reported_without_memory(void **state)
+{
+    (void)state;
+    static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n  .frob;\n";
+    unsigned invalid = 0;
+    bool failed = true;
+    for (size_t number = 1; failed; number++) {
+        struct fth_ptx_module *module = NULL;
+        struct fth_error error = NO_ERROR;
+        fail_from(number, false);
+        const enum fth_status status =
+            fth_ptx_read_text("test.ptx", text, strlen(text), &module, &error);
+        failed = has_failed();
+        fail_from(0, false);
+        assert_null(module);
+        if (status == FTH_NO_MEMORY && failed)
+            continue;
+        assert_int_equal(status, FTH_INVALID);
+        assert_contains(error.cause, "line 4: expected a module directive");
+        if (error.excerpt[0] || !failed)
+            assert_string_equal(error.excerpt, "  .frob;\n  ^");
+        invalid++;
+    }
+    assert_true(invalid > 1);
 }
 
 /* Loads the module, allocates a buffer and runs the kernel. */
@@ -127,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parsing_needs_every_allocation),
+        cmocka_unit_test(errors_are_reported_without_memory),
         cmocka_unit_test(running_needs_every_allocation),
     };
     return cmocka_run_group_tests_name("ptx_memory", tests, NULL, NULL);

@@ -131,6 +131,22 @@ static const struct {
     {"2.0 != 2", 0},
     {"0.5 ? 4 : 5", 4},
     {"0.0 ? 4 : 5", 5},
+    {"1.5 > 1.0", 1},
+    {"1.0 > 1.5", 0},
+    {"1.0 < 1.0", 0},
+    {"1.0 <= 0.5", 0},
+    {"1.0 >= 1.0", 1},
+    {"1.0 == 1.5", 0},
+    {"1.0 != 1.5", 1},
+    {"1.5 + 1.5 == 3.0", 1},
+    {"1.5 - 1.0 == 0.5", 1},
+    {"1.5 * 2.0 == 3.0", 1},
+    {"3.0 / 2.0 == 1.5", 1},
+    {"-1.5 < 0.0", 1},
+    {"+1.5 > 0.0", 1},
+    {"1 > 0.5", 1},
+    {"18446744073709551615U > 1.0", 1}, /* converted as an unsigned number */
+    {"-1 > 1.0", 0},
 };
 
 static void constant_expressions_have_the_values_of_c(void **state)
@@ -172,6 +188,12 @@ static void invalid_constants_are_refused(void **state)
         {"2 % 1.5", "the operator does not apply to floating-point operands"},
         {"1.5 << 2", "the operator does not apply to floating-point operands"},
         {"1.5 && 1", "the operator does not apply to floating-point operands"},
+        {"1.5 >> 2", "the operator does not apply to floating-point operands"},
+        {"1.5 | 2", "the operator does not apply to floating-point operands"},
+        {"1.5 ^ 2", "the operator does not apply to floating-point operands"},
+        {"1.5 || 1", "the operator does not apply to floating-point operands"},
+        {"2 & 1.5", "the operator does not apply to floating-point operands"},
+        {"1.5 % 2", "the operator does not apply to floating-point operands"},
         {"~1.5", "the operator does not apply to a floating-point operand"},
         {"!1.5", "the operator does not apply to a floating-point operand"},
         {"(.s64) 1.5", "a floating-point value cannot be cast to an integer"},
@@ -206,6 +228,28 @@ static void invalid_constants_are_refused(void **state)
     memmove(nested + 1, nested, 130);
     nested[0] = '(';
     check_refused(nested, "the expression is nested too deeply");
+}
+
+/* Prefix operators and casts nest at most 64 deep, too. */
+static void prefixes_nest(void **state)
+{
+    (void)state;
+    static const char pattern[] = KERNEL("mov.b64 %rd1, BODY; mov.b64 {%r1, %r2}, %rd1;");
+    char text[1024];
+    uint32_t words[64];
+    static const char *const prefixes[] = {"-", "+", "~", "!", "(.s64)", "(.u64)"};
+    for (size_t i = 0; i < FTH_COUNT(prefixes); i++)
+        for (int count = 63; count <= 64; count++) {
+            char prefixed[640] = "";
+            for (int k = 0; k < count; k++)
+                snprintf(prefixed + strlen(prefixed), sizeof prefixed - strlen(prefixed), "%s ",
+                         prefixes[i]);
+            snprintf(prefixed + strlen(prefixed), sizeof prefixed - strlen(prefixed), "1");
+            if (count == 64)
+                check_refused(prefixed, "the expression is nested too deeply");
+            else
+                run_kernel(fill_body(pattern, prefixed, text, sizeof text), 1, NULL, words);
+        }
 }
 
 /* Floating-point constants in instructions of several types. */
@@ -428,6 +472,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constant_expressions_have_the_values_of_c),
         cmocka_unit_test(invalid_constants_are_refused),
+        cmocka_unit_test(prefixes_nest),
         cmocka_unit_test(constants_have_the_type_of_the_instruction),
         cmocka_unit_test(operands_are_placed),
         cmocka_unit_test(calls_pass_parameters),

@@ -1,0 +1,223 @@
+/* Tests of the progress that is reported while a device is measured, dissected and benchmarked. The
+ * devices are recordings. */
+#include "base/base.h"
+#include "check.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { MAX_STEPS = 512 };
+
+/* The steps that were reported. */
+struct progress {
+    struct step {
+        char what[96];
+        double fraction;
+    } steps[MAX_STEPS];
+    size_t count;
+};
+
+static void add_step(void *user, const char *what, double fraction)
+{
+    struct progress *progress = user;
+    assert_true(progress->count < MAX_STEPS);
+    struct step *step = &progress->steps[progress->count++];
+    snprintf(step->what, sizeof step->what, "%s", what);
+    step->fraction = fraction;
+}
+
+static struct fth_device *open_recording(const char *name)
+{
+    struct fth_device *device = NULL;
+    struct fth_error error = NO_ERROR;
+    char id[512];
+    snprintf(id, sizeof id, "replay:%s/tests/replay/simulated/%s", FTH_SOURCE_ROOT, name);
+    if (fth_device_open(id, NULL, &device, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    return device;
+}
+
+struct expected {
+    const char *what;
+    double fraction;
+};
+
+/* Compares the steps, without repeats of the same one, with the expected ones. */
+static void assert_steps(const struct progress *progress, const struct expected *rows, size_t count)
+{
+    size_t row = 0;
+    for (size_t i = 0; i < progress->count; i++) {
+        const struct step *step = &progress->steps[i];
+        if (i > 0 && strcmp(step->what, step[-1].what) == 0)
+            continue;
+        assert_true(row < count);
+        assert_string_equal(step->what, rows[row].what);
+        if (fabs(step->fraction - rows[row].fraction) > 1e-5)
+            fail_msg("%s: %.6f, expected %.5f", step->what, step->fraction, rows[row].fraction);
+        row++;
+    }
+    assert_int_equal(row, count);
+}
+
+/* Stages begin at the fractions of their table; their steps divide the distance to the next. */
+static void a_discovery_reports_its_stages(void **state)
+{
+    (void)state;
+    static const struct expected rows[] = {
+        {"L2 latency", 0.05000},
+        {"l1", 0.10000},
+        {"texture", 0.20000},
+        {"readonly", 0.30000},
+        {"shared memory", 0.40000},
+        {"carve-out", 0.42000},
+        {"instruction caches", 0.45000},
+        {"constant caches", 0.50000},
+        {"memory latency", 0.60000},
+        {"L2", 0.70000},
+        {"TLBs", 0.80000},
+        {"bandwidth of memory", 0.85000},
+        {"bandwidth of l2", 0.87625},
+        {"bandwidth of l1", 0.90250},
+        {"bandwidth of readonly", 0.92000},
+        {"bandwidth of shared", 0.94625},
+        {"done", 1.00000},
+    };
+    static struct progress progress;
+    struct fth_device *device = open_recording("two-sms/topo.zst");
+    struct fth_gpu *gpu = NULL;
+    const struct fth_log log = {.progress = add_step, .user = &progress};
+    const struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.log = &log, .thorough = true);
+    assert_int_equal(fth_discover(device, &options, &gpu, NULL), FTH_OK);
+    assert_steps(&progress, rows, FTH_COUNT(rows));
+    for (size_t i = 1; i < progress.count; i++)
+        assert_true(progress.steps[i].fraction > progress.steps[i - 1].fraction);
+    assert_int_equal(progress.count, 24);
+    fth_gpu_destroy(gpu);
+    fth_device_close(device);
+}
+
+/* The second part of a dissection has eight steps: six caches, the L2 and the TLBs. */
+static void a_dissection_reports_its_elements(void **state)
+{
+    (void)state;
+    static const struct expected rows[] = {
+        {"L2 latency", 0.05000},
+        {"l1", 0.10000},
+        {"texture", 0.20000},
+        {"readonly", 0.30000},
+        {"instruction caches", 0.45000},
+        {"constant caches", 0.50000},
+        {"memory latency", 0.60000},
+        {"L2", 0.70000},
+        {"TLBs", 0.80000},
+        {"dissect texture", 0.25000},
+        {"dissect l2", 0.75000},
+        {"dissect TLBs", 0.87500},
+        {"done", 1.00000},
+    };
+    static struct progress progress;
+    struct fth_device *device = open_recording("gt740m/dissect.zst");
+    struct fth_gpu *gpu = NULL;
+    const struct fth_log log = {.progress = add_step, .user = &progress};
+    const struct fth_dissect_options options = FTH_DISSECT_OPTIONS(.log = &log);
+    assert_int_equal(fth_dissect(device, &options, &gpu, NULL), FTH_OK);
+    assert_steps(&progress, rows, FTH_COUNT(rows));
+    fth_gpu_destroy(gpu);
+    fth_device_close(device);
+}
+
+/* The first step of each kind. */
+static const struct expected bench_steps[] = {
+    {"bank conflicts", 0.01304},
+    {"shared memory", 0.04348},
+    {"Bandwidth of L1 in GB/s by blocks and threads, 12 KiB per SM", 0.21739},
+    {"Bandwidth of L2 in GB/s by blocks and threads, 32 KiB", 0.26087},
+    {"Bandwidth of memory in GB/s by blocks and threads, not cached", 0.30435},
+    {"L1, stride 128", 0.39325},
+    {"L1, random", 0.41561},
+    {"past L1, stride 128", 0.43602},
+    {"past L1, random", 0.45839},
+    {"shared memory against L2", 0.54783},
+    {"add fp16", 0.56522},
+    {"mul fp16", 0.57005},
+    {"fma fp16", 0.57488},
+    {"add fp16 pairs", 0.57971},
+    {"mul fp16 pairs", 0.58454},
+    {"fma fp16 pairs", 0.58937},
+    {"add bf16 pairs", 0.59420},
+    {"mul bf16 pairs", 0.59903},
+    {"fma bf16 pairs", 0.60386},
+    {"add fp32", 0.60870},
+    {"mul fp32", 0.61353},
+    {"fma fp32", 0.61836},
+    {"add fp64", 0.62319},
+    {"mul fp64", 0.62802},
+    {"fma fp64", 0.63285},
+    {"add int32", 0.63768},
+    {"mul int32", 0.64251},
+    {"mad int32", 0.64734},
+    {"add int64", 0.65217},
+    {"mul int64", 0.65700},
+    {"mad int64", 0.66184},
+    {"1/sqrt fp32, approximate", 0.66667},
+    {"sqrt fp32, approximate", 0.67150},
+    {"sin fp32, approximate", 0.67633},
+    {"cos fp32, approximate", 0.68116},
+    {"2^x fp32, approximate", 0.68599},
+    {"log2 fp32, approximate", 0.69082},
+    {"atomic add, shared memory", 0.69565},
+    {"atomic add, global memory", 0.71014},
+    {"compare and swap, global memory", 0.72464},
+    {"copies of global memory", 0.73913},
+    {"to device, pinned", 0.82609},
+    {"from device, pinned", 0.83230},
+    {"both, pinned", 0.83851},
+    {"to device, pageable", 0.84472},
+    {"from device, pageable", 0.85093},
+    {"both, pageable", 0.85714},
+    {"to GPU", 0.86335},
+    {"COPY fp32", 0.86957},
+    {"MUL fp32", 0.87609},
+    {"ADD fp32", 0.88261},
+    {"TRIAD fp32", 0.88913},
+    {"COPY fp64", 0.89565},
+    {"MUL fp64", 0.90217},
+    {"ADD fp64", 0.90870},
+    {"TRIAD fp64", 0.91522},
+    {"read", 0.92174},
+    {"write", 0.92826},
+    {"STREAM, by size", 0.93478},
+    {"done", 1.00000},
+};
+
+/* Each bench has a share of the progress, in which it advances. */
+static void benches_report_their_steps(void **state)
+{
+    (void)state;
+    static struct progress progress;
+    struct fth_device *device = open_recording("two-sms/bench.zst");
+    struct fth_bench *bench = NULL;
+    const struct fth_log log = {.progress = add_step, .user = &progress};
+    const struct fth_bench_options options = FTH_BENCH_OPTIONS(.log = &log);
+    double sum = 0;
+    assert_int_equal(fth_bench_create(device, &options, &bench, NULL), FTH_OK);
+    assert_steps(&progress, bench_steps, FTH_COUNT(bench_steps));
+    for (size_t i = 0; i < progress.count; i++) {
+        assert_true(i == 0 || progress.steps[i].fraction >= progress.steps[i - 1].fraction);
+        sum += progress.steps[i].fraction;
+    }
+    assert_int_equal(progress.count, 225);
+    assert_true(fabs(sum - 112.3653) < 1e-3);
+    fth_bench_destroy(bench);
+    fth_device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_discovery_reports_its_stages),
+        cmocka_unit_test(a_dissection_reports_its_elements),
+        cmocka_unit_test(benches_report_their_steps),
+    };
+    return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
+}

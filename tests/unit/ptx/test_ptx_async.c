@@ -1,0 +1,444 @@
+/* Tests asynchronous copies and mbarriers in the PTX engine. The expected results follow from the
+ * PTX specification; where that leaves open when a copy takes place, the engine executes it as late
+ * as possible, so that a missing wait shows. */
+#include "check.h"
+#include "ptx/async/tensor_map.h"
+#include "ptx/ptx.h"
+#include "refused.h"
+
+#include <stdio.h>
+
+#define HEAD ".version 8.6\n.target sm_90a\n.address_size 64\n"
+/* A kernel with the address of 4 KiB of input in %rd0, that of 4 KiB of output in %rd1, the
+ * thread's part of each in %rd2 and %rd3 (16 bytes per thread), and the thread's index in %r0. `s`
+ * is shared memory, `m` an mbarrier. */
+#define KERNEL(BODY)                                                                               \
+    HEAD ".visible .entry k(.param .u64 in, .param .u64 out) {\n"                                  \
+         ".shared .align 128 .b8 s[4096]; .shared .align 8 .b64 m;\n"                              \
+         ".reg .pred p<8>; .reg .b32 %r<32>; .reg .b64 %rd<32>;\n"                                 \
+         "ld.param.u64 %rd0, [in]; ld.param.u64 %rd1, [out];\n"                                    \
+         "mov.u32 %r0, %tid.x; mul.wide.u32 %rd2, %r0, 16; add.u64 %rd3, %rd1, %rd2;\n"            \
+         "add.u64 %rd2, %rd0, %rd2; shl.b32 %r1, %r0, 4; mov.u32 %r2, s; add.u32 %r1, %r1, "       \
+         "%r2;\n" BODY "\nret;\n}\n"
+/* Stores the thread's 16 bytes of shared memory to the output. */
+#define STORE                                                                                      \
+    "ld.shared.v4.u32 {%r28,%r29,%r30,%r31}, [%r1];\n"                                             \
+    "st.global.v4.u32 [%rd3], {%r28,%r29,%r30,%r31};\n"
+
+enum { WORDS = 1024 };
+
+struct job {
+    struct fth_ptx_module *module;
+    struct fth_ptx_machine *machine;
+    uint64_t buffers[2];
+    struct fth_ptx_launch launch;
+};
+
+/* Prepares a launch with a block of `threads` threads. Word i of the input is i + 1. */
+static void job_init(struct job *job, const char *text, uint32_t threads)
+{
+    struct fth_error error = NO_ERROR;
+    *job = (struct job){0};
+    if (fth_ptx_read_text("test.ptx", text, strlen(text), &job->module, &error) != FTH_OK)
+        fail_msg("%s\n%s", error.cause, error.excerpt);
+    assert_int_equal(fth_ptx_machine_create(job->module, &job->machine, NULL), FTH_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            fth_ptx_alloc(job->machine, WORDS * sizeof(uint32_t), &job->buffers[i], NULL), FTH_OK);
+    uint32_t *in = fth_ptx_host(job->machine, job->buffers[0], WORDS * sizeof *in);
+    for (uint32_t i = 0; i < WORDS; i++)
+        in[i] = i + 1;
+    job->launch = (struct fth_ptx_launch){.kernel = "k",
+                                          .block = {threads},
+                                          .arguments = job->buffers,
+                                          .argument_bytes = sizeof job->buffers,
+                                          .max_instructions = 1000000};
+}
+
+static void job_fini(struct job *job)
+{
+    fth_ptx_machine_destroy(job->machine);
+    fth_ptx_destroy(job->module);
+}
+
+static const uint32_t *run_job(struct job *job)
+{
+    struct fth_error error = NO_ERROR;
+    char text[1024];
+    if (fth_ptx_run(job->machine, &job->launch, NULL, &error) != FTH_OK)
+        fail_msg("%s", fth_error_text(&error, text, sizeof text));
+    return fth_ptx_host(job->machine, job->buffers[1], WORDS * sizeof(uint32_t));
+}
+
+/* Runs a kernel with 64 threads and checks that word i of the output is first + i for `count`
+ * words. first 0: the words are 0. */
+static void check_words(const char *text, uint32_t first, size_t count)
+{
+    struct job job;
+    job_init(&job, text, 64);
+    const uint32_t *out = run_job(&job);
+    for (size_t i = 0; i < count; i++)
+        if (out[i] != (first ? first + i : 0))
+            fail_msg("word %zu is %u in\n%s", i, out[i], text);
+    job_fini(&job);
+}
+
+static void check_fault(const char *text, const char *cause)
+{
+    struct job job;
+    struct fth_error error = NO_ERROR;
+    job_init(&job, text, 64);
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INVALID);
+    assert_contains(error.cause, cause);
+    job_fini(&job);
+}
+
+/* ---- cp.async ---- */
+
+#define COPY "cp.async.ca.shared.global [%r1], [%rd2], 16;\n"
+
+static void copies_of_threads_arrive_at_the_wait(void **state)
+{
+    (void)state;
+    check_words(KERNEL(COPY "cp.async.commit_group; cp.async.wait_group 0;\n" STORE), 1, 256);
+    check_words(KERNEL(COPY "cp.async.wait_all;\n" STORE), 1, 256);
+    check_words(KERNEL(COPY "cp.async.commit_group; cp.async.wait_group 1;\n" STORE), 0, 256);
+    /* A wait for groups does not wait for copies that are in no group. */
+    check_words(KERNEL(COPY "cp.async.wait_group 0;\n" STORE), 0, 256);
+    /* Without a wait, the old contents are seen. */
+    check_words(KERNEL(COPY "cp.async.commit_group;\n" STORE), 0, 256);
+}
+
+/* A copy into the second half of the shared memory, from word 256 of the input on. */
+#define SECOND "cp.async.cg.shared.global [%r1+1024], [%rd2+1024], 16;\n"
+
+static void groups_are_complete_in_order(void **state)
+{
+    (void)state;
+    check_words(KERNEL(COPY "cp.async.commit_group;\n" SECOND
+                            "cp.async.commit_group; cp.async.wait_group 1;\n" STORE),
+                1, 256);
+    check_words(KERNEL(COPY "cp.async.commit_group;\n" SECOND "cp.async.commit_group;\n"
+                            "cp.async.wait_group 1; add.u32 %r1, %r1, 1024;\n" STORE),
+                0, 256);
+    check_words(KERNEL(COPY "cp.async.commit_group;\n" SECOND "cp.async.commit_group;\n"
+                            "cp.async.wait_group 0; add.u32 %r1, %r1, 1024;\n" STORE),
+                257, 256);
+}
+
+static void parts_of_a_copy_become_zero(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job,
+             KERNEL("mov.u32 %r5, 7; st.shared.v4.u32 [%r1], {%r5,%r5,%r5,%r5};\n"
+                    "and.b32 %r6, %r0, 3; shl.b32 %r6, %r6, 2;\n" /* 0, 4, 8 or 12 bytes */
+                    "cp.async.cg.shared.global [%r1], [%rd2], 16, %r6; cp.async.wait_all;\n" STORE),
+             64);
+    const uint32_t *out = run_job(&job);
+    for (uint32_t i = 0; i < 256; i++)
+        assert_int_equal(out[i], i % 4 < i / 4 % 4 ? i + 1 : 0);
+    job_fini(&job);
+    /* A copy of no bytes has no source, wherever its address points. */
+    check_words(KERNEL("mov.u64 %rd5, 64; cp.async.cg.shared.global [%r1], [%rd5], 16, 0;\n"
+                       "cp.async.wait_all;\n" STORE),
+                0, 256);
+    /* The predicate says that the source is ignored. */
+    check_words(
+        KERNEL("setp.eq.u32 p1, %r0, %r0;\n"
+               "cp.async.ca.shared.global [%r1], [%rd2], 16, p1; cp.async.wait_all;\n" STORE),
+        0, 256);
+    check_words(
+        KERNEL("setp.eq.u32 p1, %r0, %r0;\n"
+               "cp.async.ca.shared.global [%r1], [%rd2], 16, !p1; cp.async.wait_all;\n" STORE),
+        1, 256);
+    check_fault(KERNEL("mov.u64 %rd5, 64; cp.async.ca.shared.global [%r1], [%rd5], 16;"),
+                "read of 16 bytes at 0x40, outside the global memory");
+    check_fault(KERNEL("cp.async.ca.shared.global [%r1], [%rd2], 12;"), "it must be 4, 8 or 16");
+}
+
+/* ---- mbarriers ---- */
+
+#define INIT(COUNT)                                                                                \
+    "setp.eq.u32 p0, %r0, 0; @p0 mbarrier.init.shared.b64 [m], " COUNT "; bar.sync 0;\n"
+#define WAIT "wait: mbarrier.try_wait.parity.shared.b64 p2, [m], 0; @!p2 bra wait;\n"
+
+static void copies_of_threads_arrive_at_an_mbarrier(void **state)
+{
+    (void)state;
+    /* With .noinc, the arrivals are among those that the mbarrier waits for. */
+    check_words(
+        KERNEL(INIT("64") COPY "cp.async.mbarrier.arrive.noinc.shared.b64 [m];\n" WAIT STORE), 1,
+        256);
+    /* Without it, the thread itself must arrive, too. */
+    check_words(KERNEL(INIT("64") COPY "cp.async.mbarrier.arrive.shared.b64 [m];\n"
+                                       "mbarrier.arrive.shared.b64 %rd10, [m];\n" WAIT STORE),
+                1, 256);
+    check_fault(KERNEL(INIT("64") COPY "cp.async.mbarrier.arrive.shared.b64 [m];\n" WAIT),
+                "waits for an mbarrier whose phase no thread and no copy completes");
+}
+
+static void phases_complete_with_all_arrivals(void **state)
+{
+    (void)state;
+    /* 64 arrivals complete the phase; the token of an arrival belongs to the phase before. */
+    check_words(
+        KERNEL(INIT("64") "mbarrier.arrive.shared.b64 %rd10, [m];\n"
+                          "wait: mbarrier.test_wait.shared.b64 p2, [m], %rd10; @!p2 bra wait;\n"
+                          "mov.u32 %r5, 1; add.u32 %r5, %r5, %r0; shl.b32 %r6, %r0, 2;\n"
+                          "cvt.u64.u32 %rd6, %r6; add.u64 %rd6, %rd1, %rd6;\n"
+                          "st.global.u32 [%rd6], %r5;"),
+        1, 64);
+    /* One thread arrives for all; the pending count of a token is that before the arrival. */
+    check_words(
+        KERNEL(
+            INIT("64") "@p0 mbarrier.arrive.shared.b64 %rd10, [m], 64;\n" WAIT
+                       "mbarrier.pending_count.b64 %r5, %rd10; @p0 st.global.u32 [%rd1], %r5;\n"),
+        64, 1);
+    /* arrive_drop: later phases wait for fewer arrivals. */
+    check_words(
+        KERNEL(INIT("2") "@p0 mbarrier.arrive.shared.b64 _, [m];\n"
+                         "@p0 mbarrier.arrive_drop.shared.b64 _, [m];\n"
+                         "@p0 mbarrier.arrive.shared.b64 %rd10, [m];\n"
+                         "wait: mbarrier.try_wait.parity.shared.b64 p2, [m], 1; @!p2 bra wait;\n"
+                         "mbarrier.pending_count.b64 %r5, %rd10; @p0 st.global.u32 [%rd1], %r5;\n"),
+        1, 1);
+}
+
+static void phases_wait_for_bytes(void **state)
+{
+    (void)state;
+    check_words(KERNEL(INIT("1") "@p0 mbarrier.arrive.expect_tx.shared.b64 %rd10, [m], 64;\n"
+                                 "@p0 mbarrier.complete_tx.shared.b64 [m], 64;\n" WAIT
+                                 "mov.u32 %r5, 1; @p0 st.global.u32 [%rd1], %r5;"),
+                1, 1);
+    check_words(KERNEL(INIT("1") "@p0 mbarrier.expect_tx.relaxed.cta.shared.b64 [m], 64;\n"
+                                 "@p0 mbarrier.arrive.shared.b64 %rd10, [m];\n"
+                                 "mbarrier.test_wait.parity.shared.b64 p2, [m], 0;\n"
+                                 "selp.u32 %r5, 1, 0, p2; @p0 st.global.u32 [%rd1], %r5;"),
+                0, 1);
+}
+
+static void wrong_uses_of_mbarriers_are_faults(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {KERNEL("mbarrier.arrive.shared.b64 %rd10, [m];"), "this is not an mbarrier"},
+        {KERNEL("mbarrier.test_wait.parity.shared.b64 p2, [m], 0;"), "this is not an mbarrier"},
+        {KERNEL("mbarrier.init.shared.b64 [m], 0;"), "must be from 1 to 1048575"},
+        {KERNEL("mbarrier.init.shared.b64 [m], 1048576;"), "must be from 1 to 1048575"},
+        {KERNEL(INIT("1") "mbarrier.inval.shared.b64 [m]; mbarrier.arrive.shared.b64 _, [m];"),
+         "this is not an mbarrier"},
+        {KERNEL(INIT("32") "mbarrier.arrive.shared.b64 _, [m], 33;"), "more arrivals than"},
+        {KERNEL(INIT("1") "@p0 mbarrier.arrive.noComplete.shared.b64 %rd10, [m], 1;"),
+         "which .noComplete excludes"},
+        {KERNEL(INIT("64") "mbarrier.expect_tx.relaxed.cta.shared.b64 [m], 0x100000;"),
+         "exceed 1048575"},
+        {KERNEL(INIT("2") WAIT), "waits for an mbarrier whose phase"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++)
+        check_fault(rows[i][0], rows[i][1]);
+}
+
+/* ---- bulk copies ---- */
+
+#define BULK_LOAD                                                                                  \
+    "@p0 mbarrier.arrive.expect_tx.shared.b64 %rd10, [m], 1024;\n"                                 \
+    "@p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd0], 1024, "    \
+    "[m];\n"
+
+static void bulk_copies_complete_at_an_mbarrier(void **state)
+{
+    (void)state;
+    check_words(KERNEL(INIT("1") BULK_LOAD WAIT STORE), 1, 256);
+    /* Without a wait, the old contents are seen. */
+    check_words(KERNEL(INIT("1") BULK_LOAD STORE), 0, 256);
+    check_fault(KERNEL(INIT("1") "@p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::"
+                                 "bytes [s+8], [%rd0], 1024, [m];"),
+                "address and size must be multiples of 16");
+    check_fault(KERNEL(INIT("1") "@p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::"
+                                 "bytes [s], [%rd0], 8192, [m];"),
+                "outside the global memory");
+    check_fault(KERNEL("setp.eq.u32 p0, %r0, 0;\n" BULK_LOAD), "this is not an mbarrier");
+}
+
+static void bulk_copies_to_global_memory_are_groups(void **state)
+{
+    (void)state;
+    static const char store[] =
+        KERNEL("ld.global.v4.u32 {%r4,%r5,%r6,%r7}, [%rd2]; st.shared.v4.u32 [%r1], "
+               "{%r4,%r5,%r6,%r7}; bar.sync 0; setp.eq.u32 p0, %r0, 0;\n"
+               "@p0 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [s], 1024;\n"
+               "@p0 cp.async.bulk.commit_group; @p0 cp.async.bulk.wait_group.read 0;\n"
+               "bar.sync 0; mov.u32 %r5, 99; st.shared.u32 [%r1], %r5;");
+    check_words(store, 1, 256);
+    /* A copy that nobody waits for is executed when the source has already changed. */
+    static const char late[] =
+        KERNEL("ld.global.v4.u32 {%r4,%r5,%r6,%r7}, [%rd2]; st.shared.v4.u32 [%r1], "
+               "{%r4,%r5,%r6,%r7}; bar.sync 0; setp.eq.u32 p0, %r0, 0;\n"
+               "@p0 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [s], 1024;\n"
+               "@p0 cp.async.bulk.commit_group;\n"
+               "bar.sync 0; mov.u32 %r5, 0; st.shared.v4.u32 [%r1], {%r5,%r5,%r5,%r5};");
+    check_words(late, 0, 256);
+}
+
+static void bulk_reductions_combine_with_the_destination(void **state)
+{
+    (void)state;
+    static const char body[] =
+        KERNEL("ld.global.v4.u32 {%r4,%r5,%r6,%r7}, [%rd2]; st.shared.v4.u32 [%r1], "
+               "{%r4,%r5,%r6,%r7}; st.global.v4.u32 [%rd3], {%r4,%r5,%r6,%r7}; bar.sync 0;\n"
+               "setp.eq.u32 p0, %r0, 0;\n"
+               "@p0 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [s], 512;\n"
+               "@p0 cp.async.bulk.commit_group; @p0 cp.async.bulk.wait_group 0;");
+    struct job job;
+    job_init(&job, body, 64);
+    const uint32_t *out = run_job(&job);
+    for (uint32_t i = 0; i < 256; i++)
+        assert_int_equal(out[i], (i < 128 ? 2 : 1) * (i + 1));
+    job_fini(&job);
+}
+
+/* ---- clusters ---- */
+
+/* Block 0 copies to both blocks of a cluster. Each block waits at its own mbarrier. */
+static void multicast_reaches_all_blocks(void **state)
+{
+    (void)state;
+    static const char body[] = KERNEL(
+        "mov.u32 %r9, %cluster_ctarank; setp.eq.u32 p0, %r0, 0;\n"
+        "@p0 mbarrier.init.shared.b64 [m], 1;\n"
+        "@p0 mbarrier.arrive.expect_tx.shared.b64 %rd10, [m], 1024;\n"
+        "barrier.cluster.arrive; barrier.cluster.wait;\n"
+        "setp.eq.and.u32 p3, %r9, 0, p0; mov.b16 h, 3;\n"
+        "@p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+        "[s], [%rd0], 1024, [m], h;\n" WAIT
+        "mul.wide.u32 %rd7, %r9, 1024; add.u64 %rd3, %rd3, %rd7;\n" STORE
+        "barrier.cluster.arrive; barrier.cluster.wait;");
+    char text[4096];
+    const char *reg = strstr(body, ".reg .pred");
+    snprintf(text, sizeof text, "%.*s.reg .b16 h; %s", (int)(reg - body), body, reg);
+    struct job job;
+    job_init(&job, text, 64);
+    job.launch.grid[0] = 2;
+    job.launch.cluster[0] = 2;
+    const uint32_t *out = run_job(&job);
+    for (uint32_t i = 0; i < 512; i++)
+        assert_int_equal(out[i], i % 256 + 1);
+    job_fini(&job);
+}
+
+/* Threads of block 1 arrive at the mbarrier of block 0. */
+static void other_blocks_arrive_at_an_mbarrier(void **state)
+{
+    (void)state;
+    static const char body[] =
+        KERNEL("mov.u32 %r9, %cluster_ctarank; setp.eq.u32 p0, %r0, 0; mov.u32 %r8, m;\n"
+               "@p0 mbarrier.init.shared.b64 [m], 128;\n"
+               "barrier.cluster.arrive; barrier.cluster.wait;\n"
+               "mapa.shared::cluster.u32 %r8, %r8, 0;\n"
+               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r8];\n"
+               "setp.ne.u32 p4, %r9, 0; @p4 bra end;\n" WAIT
+               "mov.u32 %r5, 1; @p0 st.global.u32 [%rd1], %r5;\n"
+               "end: barrier.cluster.arrive; barrier.cluster.wait;");
+    struct job job;
+    job_init(&job, body, 64);
+    job.launch.grid[0] = 2;
+    job.launch.cluster[0] = 2;
+    assert_int_equal(run_job(&job)[0], 1);
+    job_fini(&job);
+}
+
+/* ---- tensor copies ---- */
+
+#define TENSOR_KERNEL(BODY)                                                                        \
+    HEAD ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 out) {\n"                   \
+         ".shared .align 128 .b8 s[4096]; .shared .align 8 .b64 m;\n"                              \
+         ".reg .pred p<8>; .reg .b32 %r<32>; .reg .b64 %rd<32>;\n"                                 \
+         "ld.param.u64 %rd1, [out]; mov.b64 %rd0, map; cvta.param.u64 %rd0, %rd0;\n"               \
+         "mov.u32 %r0, %tid.x; mul.wide.u32 %rd2, %r0, 16; add.u64 %rd3, %rd1, %rd2;\n"            \
+         "shl.b32 %r1, %r0, 4; mov.u32 %r2, s; add.u32 %r1, %r1, %r2;\n" BODY "\nret;\n}\n"
+#define TENSOR_LOAD(BYTES, X, Y)                                                                   \
+    INIT("1")                                                                                      \
+    "@p0 mbarrier.arrive.expect_tx.shared.b64 %rd10, [m], " BYTES ";\n"                            \
+    "mov.u32 %r10, " X "; mov.u32 %r11, " Y ";\n"                                                  \
+    "@p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [s], "   \
+    "[%rd0, {%r10, %r11}], [m];\n" WAIT
+
+/* Runs a kernel with a tensor map of 32 x 32 words and a box of 8 x 4 words. */
+static void run_tensor(struct job *job, const char *text, enum fth_ptx_swizzle swizzle,
+                       const uint32_t **out)
+{
+    job_init(job, text, 64);
+    const struct fth_ptx_tensor_map map = {.type = FTH_TENSOR_U32,
+                                           .rank = 2,
+                                           .address = job->buffers[0],
+                                           .sizes = {32, 32},
+                                           .strides = {128},
+                                           .element_strides = {1, 1},
+                                           .swizzle = swizzle,
+                                           .box = {8, 4}};
+    static unsigned char arguments[136];
+    assert_int_equal(fth_ptx_tensor_map_encode(&map, arguments, NULL), FTH_OK);
+    memcpy(arguments + 128, &job->buffers[1], 8);
+    job->launch.arguments = arguments;
+    job->launch.argument_bytes = sizeof arguments;
+    *out = run_job(job);
+}
+
+static void tensors_are_copied_by_boxes(void **state)
+{
+    (void)state;
+    struct job job;
+    const uint32_t *out;
+    run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "8", "4") STORE), FTH_SWIZZLE_NONE, &out);
+    for (uint32_t y = 0; y < 4; y++)
+        for (uint32_t x = 0; x < 8; x++)
+            assert_int_equal(out[y * 8 + x], (y + 4) * 32 + x + 8 + 1);
+    job_fini(&job);
+    /* Elements outside of the tensor are zero; coordinates can be negative. */
+    run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "-2", "30") STORE), FTH_SWIZZLE_NONE, &out);
+    for (uint32_t y = 0; y < 4; y++)
+        for (uint32_t x = 0; x < 8; x++)
+            assert_int_equal(out[y * 8 + x], x < 2 || y >= 2 ? 0 : (y + 30) * 32 + x - 2 + 1);
+    job_fini(&job);
+}
+
+static void tensors_are_stored_inside_only(void **state)
+{
+    (void)state;
+    struct job job;
+    const uint32_t *out;
+    run_tensor(&job,
+               TENSOR_KERNEL(
+                   "mov.u32 %r5, 7; st.shared.v4.u32 [%r1], {%r5,%r5,%r5,%r5}; bar.sync 0;\n"
+                   "setp.eq.u32 p0, %r0, 0; mov.u32 %r10, 28; mov.u32 %r11, -1;\n"
+                   "@p0 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd0, {%r10, "
+                   "%r11}], [s]; @p0 cp.async.bulk.commit_group; @p0 cp.async.bulk.wait_group 0;"),
+               FTH_SWIZZLE_NONE, &out);
+    const uint32_t *in = fth_ptx_host(job.machine, job.buffers[0], WORDS * sizeof *in);
+    for (uint32_t i = 0; i < WORDS; i++)
+        assert_int_equal(in[i], i / 32 < 3 && i % 32 >= 28 ? 7 : i + 1);
+    job_fini(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_of_threads_arrive_at_the_wait),
+        cmocka_unit_test(groups_are_complete_in_order),
+        cmocka_unit_test(parts_of_a_copy_become_zero),
+        cmocka_unit_test(copies_of_threads_arrive_at_an_mbarrier),
+        cmocka_unit_test(phases_complete_with_all_arrivals),
+        cmocka_unit_test(phases_wait_for_bytes),
+        cmocka_unit_test(wrong_uses_of_mbarriers_are_faults),
+        cmocka_unit_test(bulk_copies_complete_at_an_mbarrier),
+        cmocka_unit_test(bulk_copies_to_global_memory_are_groups),
+        cmocka_unit_test(bulk_reductions_combine_with_the_destination),
+        cmocka_unit_test(multicast_reaches_all_blocks),
+        cmocka_unit_test(other_blocks_arrive_at_an_mbarrier),
+        cmocka_unit_test(tensors_are_copied_by_boxes),
+        cmocka_unit_test(tensors_are_stored_inside_only),
+    };
+    return cmocka_run_group_tests_name("ptx_async", tests, NULL, NULL);
+}
