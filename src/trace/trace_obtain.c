@@ -46,15 +46,23 @@ static enum fth_status open_written(const char *output, int fd, const char *name
     return fth_trace_open(output, trace, error);
 }
 
+/* True if the trace is written directly, such as to a pipe, so that it cannot be started again. */
+static bool is_direct(const char *output)
+{
+    return output && (strcmp(output, "-") == 0 ||
+                      (access(output, F_OK) == 0 && !fth_file_is_regular(output)));
+}
+
 /* Traces a launch, at first without the data that its accesses do not depend on. If that turns out
- * to be impossible, it is traced again in full. *fd is that of create_writer. */
+ * to be impossible, or if the caller wants to read the buffers, it is traced in full. *fd is that
+ * of create_writer. */
 static enum fth_status trace_launch(struct fth_launch *launch,
                                     const struct fth_trace_options *options,
                                     const struct fth_run_options *run, int *fd,
                                     struct fth_error *error)
 {
     struct fth_trace_writer *writer;
-    if (!options->output || !fth_trace_is_direct(options->output)) {
+    if (!options->traced && !is_direct(options->output)) {
         struct fth_error sliced = FTH_NO_ERROR;
         FTH_TRY(create_writer(options->output, fd, &writer, error));
         const enum fth_status status =

@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* MAX_CLUSTER_BLOCKS is the largest cluster of the PTX engine; MAX_WARPS are the warps of the
  * largest block. INSTRUCTION_CACHE_SLOTS is chosen: most kernels have fewer memory
@@ -431,11 +430,6 @@ enum fth_status fth_launch_trace_to(struct fth_launch *launch, struct fth_trace_
     return status;
 }
 
-bool fth_trace_is_direct(const char *path)
-{
-    return strcmp(path, "-") == 0 || (access(path, F_OK) == 0 && !fth_file_is_regular(path));
-}
-
 enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
                                  const struct fth_run_options *options,
                                  struct fth_launch_totals *totals, struct fth_error *error)
@@ -443,14 +437,7 @@ enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
     struct fth_run_options known;
     struct fth_trace_writer *writer;
     FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
-    if (!fth_trace_is_direct(path)) {
-        struct fth_error sliced = FTH_NO_ERROR;
-        FTH_TRY(fth_trace_writer_create(path, &writer, error));
-        const enum fth_status status =
-            fth_launch_trace_to(launch, writer, true, &known, totals, &sliced);
-        if (status != FTH_INCONCLUSIVE)
-            return status == FTH_OK ? status : fth_error_move(error, &sliced);
-    }
     FTH_TRY(fth_trace_writer_create(path, &writer, error));
+    /* The caller may read the buffers afterwards. */
     return fth_launch_trace_to(launch, writer, false, &known, totals, error);
 }

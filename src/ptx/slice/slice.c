@@ -8,6 +8,7 @@
 
 #include "ptx/async/async.h"
 #include "ptx/async/tensor_map.h"
+#include "ptx/matrix/matrix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -267,6 +268,20 @@ static void visit_access(struct fth_slice *slice, struct fth_slice_function *fun
         need_place(slice, &place);
 }
 
+/* A multiplication of matrices in shared memory, whose descriptors have their addresses. */
+static void visit_product(struct fth_slice *slice, struct fth_slice_function *function,
+                          const struct fth_ptx_inst *inst)
+{
+    int32_t rows[2];
+    const size_t count = fth_ptx_wgmma_descriptors(inst, rows);
+    for (size_t i = 0; i < count; i++)
+        need(slice, function, rows[i]);
+    if (!has_needed_result(function, inst))
+        return;
+    need_reads(slice, function, inst);
+    set(slice, &slice->shared);
+}
+
 static void visit(struct fth_slice *slice, struct fth_slice_function *function,
                   const struct fth_ptx_function *source, const struct fth_ptx_inst *inst)
 {
@@ -278,13 +293,10 @@ static void visit(struct fth_slice *slice, struct fth_slice_function *function,
         need(slice, function, inst->s[inst->target]);
     switch (class) {
     case SLICE_PURE:
-    case SLICE_PRODUCT:
-        if (!has_needed_result(function, inst))
-            break;
-        need_reads(slice, function, inst);
-        if (class == SLICE_PRODUCT)
-            set(slice, &slice->shared);
+        if (has_needed_result(function, inst))
+            need_reads(slice, function, inst);
         break;
+    case SLICE_PRODUCT: visit_product(slice, function, inst); break;
     case SLICE_CONTROL:
         if (inst->control == K_CALL || inst->control == K_CALL_INDIRECT)
             visit_call(slice, function, inst);
@@ -322,11 +334,11 @@ static void reduce(struct fth_slice *slice, const struct fth_slice_function *fun
     struct place from, to;
     switch (class) {
     case SLICE_PURE:
-    case SLICE_PRODUCT:
         if (!needed)
             inst->run = run_nothing;
         inst->skip_count = !needed && !inst->guarded;
         break;
+    case SLICE_PRODUCT: inst->slice = needed ? 0 : SLICE_SKIPS; break;
     case SLICE_LOAD:
     case SLICE_TEXTURE: inst->slice = needed ? SLICE_READS : SLICE_SKIPS; break;
     case SLICE_STORE:

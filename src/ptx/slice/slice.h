@@ -24,7 +24,7 @@
 
 enum fth_slice_class {
     SLICE_PURE,      /* its only effect is on its results */
-    SLICE_PRODUCT,   /* the same, but it reads shared memory (wgmma) */
+    SLICE_PRODUCT,   /* wgmma.mma_async: the same, but it reads shared memory */
     SLICE_ALWAYS,    /* always executed, with all its operands */
     SLICE_CONTROL,   /* the same; changes the control flow or waits */
     SLICE_LOAD,      /* the address is s[0] */

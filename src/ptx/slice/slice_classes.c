@@ -88,8 +88,8 @@ static enum fth_slice_class classify(const struct fth_ptx_inst *inst)
         return SLICE_TEXTURE;
     if (is_one_of(opcode, always, FTH_COUNT(always)))
         return SLICE_ALWAYS;
-    if (begins_with(opcode, "wgmma"))
-        return SLICE_PRODUCT;
+    if (begins_with(opcode, "wgmma")) /* the others have no effect */
+        return begins_with(opcode, "wgmma.mma_async") ? SLICE_PRODUCT : SLICE_PURE;
     if (begins_with(opcode, "tensormap"))
         return SLICE_TENSORMAP;
     return classify_copy(opcode);

@@ -312,9 +312,6 @@ FTH_MUST_USE enum fth_status fth_launch_trace_to(struct fth_launch *launch,
                                                  const struct fth_run_options *options,
                                                  struct fth_launch_totals *totals,
                                                  struct fth_error *error);
-/* Returns true if a trace with this name is written directly, such as to a pipe, so that it cannot
- * be started again. */
-bool fth_trace_is_direct(const char *path);
 
 /* ---- launch_file.c ---- */
 
