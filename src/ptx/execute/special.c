@@ -183,12 +183,18 @@ static bool is_uniform(unsigned special)
            !(special >= LANEMASK_EQ && special <= LANEMASK_GT);
 }
 
-/* %tid: counts from the first lane on, which is faster than a division per lane. */
+/* %tid: counts from the first lane on, which is faster than a division per lane. If the rows of the
+ * block consist of whole warps, only x differs between the lanes. */
 static void run_thread_index(const struct fth_ptx_warp *warp, unsigned special, uint32_t mask,
                              uint64_t *rd)
 {
     const uint32_t *size = warp->block->run->threads, first = warp->index * LANES;
     uint32_t at[3] = {first % size[0], first / size[0] % size[1], first / size[0] / size[1]};
+    if (size[0] % LANES == 0) {
+        const uint64_t value = at[special - TID_X], step = special == TID_X;
+        FOR_LANES(mask, rd[lane] = value + step * (uint64_t)lane;);
+        return;
+    }
     for (int lane = 0; lane < LANES; lane++) {
         if (mask >> lane & 1)
             rd[lane] = at[special - TID_X];
