@@ -52,15 +52,15 @@ static inline uint8_t *host_of_argument(const struct fth_ptx_warp *warp, uint64_
 static inline const struct fth_ptx_allocation *allocation_of(struct fth_ptx_warp *warp,
                                                              uint64_t address)
 {
-    const struct fth_ptx_allocation *last = warp->last_allocations[0];
-    if (last && address - last->base < last->bytes)
-        return last;
-    const struct fth_ptx_allocation *found = warp->last_allocations[1];
-    if (!found || address - found->base >= found->bytes)
-        found = fth_ptx_find_allocation(warp->block->run->machine->memory, address);
+    const struct fth_ptx_allocation **last = warp->last_allocations;
+    for (size_t i = 0; i < FTH_COUNT(warp->last_allocations) && last[i]; i++)
+        if (address - last[i]->base < last[i]->bytes)
+            return last[i];
+    const struct fth_ptx_allocation *found =
+        fth_ptx_find_allocation(warp->block->run->machine->memory, address);
     if (found) {
-        warp->last_allocations[1] = last;
-        warp->last_allocations[0] = found;
+        memmove(last + 1, last, sizeof warp->last_allocations - sizeof *last);
+        last[0] = found;
     }
     return found;
 }

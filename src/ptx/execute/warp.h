@@ -139,11 +139,11 @@ struct fth_ptx_warp {
     struct fth_ptx_fragment fragments[LANES];
     uint32_t fragment_count, current;
     uint64_t instructions, thread_instructions;
-    uint8_t *local;                                       /* [lane][local_stride] */
-    uint64_t local_bytes;                                 /* per thread, for all frames together */
-    uint64_t local_stride;                                /* at least local_bytes */
-    const struct fth_ptx_allocation *last_allocations[2]; /* those of the last accesses, the last
-                                                           * one first */
+    uint8_t *local;        /* [lane][local_stride] */
+    uint64_t local_bytes;  /* per thread, for all frames together */
+    uint64_t local_stride; /* at least local_bytes */
+    /* Allocations of earlier accesses, the newest first. Most kernels use no more than four. */
+    const struct fth_ptx_allocation *last_allocations[4];
     uint32_t copy_groups[2][LANES]; /* groups of asynchronous copies that each lane has committed:
                                      * of cp.async, and of cp.async.bulk */
     bool failed;
