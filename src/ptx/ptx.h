@@ -7,7 +7,8 @@
  * that writes every access to a file. The engine itself has no notion of time.
  *
  * engine.h has the data structures that parsing and execution share: instructions and modules.
- * types.c has the types, half.c the formats f16, bf16, e4m3 and e5m2.
+ * types.c has the types, half.c the formats f16, bf16, e4m3 and e5m2. slice/ finds what a launch
+ * that is only observed can skip.
  *
  *   parse/                                           execute/
  *   lexer.c       tokens, errors with a caret        ptx_machine.c  memory, symbols, textures
