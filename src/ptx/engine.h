@@ -343,6 +343,8 @@ bool fth_ptx_select_warp(struct fth_ptx_inst *inst, const char *base);
 int fth_ptx_special_register(const char *name, size_t size);
 /* Reads the special register with the number inst->mode. */
 fth_ptx_run_function fth_ptx_run_special;
+/* Returns true if the instruction reads the address of dynamic shared memory. */
+bool fth_ptx_reads_dynamic_shared(const struct fth_ptx_inst *inst);
 
 /* ---- calls.c ---- */
 

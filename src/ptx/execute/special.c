@@ -234,3 +234,8 @@ void fth_ptx_run_special(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
         FOR_LANES(mask, rd[lane] = lane_special(inst->mode, (unsigned)lane););
     }
 }
+
+bool fth_ptx_reads_dynamic_shared(const struct fth_ptx_inst *inst)
+{
+    return inst->run == fth_ptx_run_special && inst->mode == DYNAMIC_SHARED;
+}

@@ -108,6 +108,8 @@ static bool has_constant_store(struct fth_slice *slice, const struct fth_slice_r
  * shared memory must be exact. */
 static void need_range(struct fth_slice *slice, const struct fth_slice_range *range)
 {
+    if (slice->shared)
+        return;
     for (size_t i = 0; i < slice->range_count; i++)
         if (slice->ranges[i].start <= range->start && range->end <= slice->ranges[i].end)
             return;
@@ -116,6 +118,35 @@ static void need_range(struct fth_slice *slice, const struct fth_slice_range *ra
         slice->shared = true;
     else
         slice->ranges[slice->range_count++] = *range;
+}
+
+/* Warps that wait for work read a byte each from a table in shared memory, which other warps write
+ * at constant addresses. A load with a constant offset is taken to read what is stored at constant
+ * addresses in the NEAR_BYTES from this offset on. Returns false if nothing is. */
+enum { NEAR_BYTES = 256, MAX_TABLE_ELEMENT = 4 };
+static bool need_table(struct fth_slice *slice, const struct fth_ptx_inst *load)
+{
+    const struct fth_ptx_module *module = slice->run->module;
+    const uint64_t start = (uint64_t)load->offset;
+    const struct fth_slice_range table = {start, start + module->dynamic_shared + NEAR_BYTES};
+    bool found = false;
+    if (load->detail || load->vector || load->offset <= 0 ||
+        fth_ptx_type_bytes((enum fth_ptx_type)load->type) > MAX_TABLE_ELEMENT)
+        return false;
+    for (size_t f = 0; f < module->function_count; f++) {
+        const struct fth_ptx_function *source = &module->functions[f];
+        for (size_t pc = 0; slice->functions[f].reachable && pc < source->code_count; pc++) {
+            if (slice->functions[f].classes[pc] != SLICE_STORE)
+                continue;
+            const struct place place =
+                place_of_access(slice, &slice->functions[f], &source->code[pc]);
+            if (place.constant && overlaps(&place.range, &table)) {
+                need_range(slice, &place.range);
+                found = true;
+            }
+        }
+    }
+    return found;
 }
 
 static void set(struct fth_slice *slice, bool *flag)
@@ -142,12 +173,10 @@ static void need_place(struct fth_slice *slice, const struct place *place)
         set(slice, &slice->local);
     if (place->param)
         set(slice, &slice->param);
-    if (place->shared && !slice->shared) {
-        if (place->constant)
-            need_range(slice, &place->range);
-        else
-            set(slice, &slice->shared);
-    }
+    if (place->shared && place->constant)
+        need_range(slice, &place->range);
+    else if (place->shared)
+        set(slice, &slice->shared);
 }
 
 /* True if some of the memory must be exact. */
@@ -264,8 +293,12 @@ static void visit_access(struct fth_slice *slice, struct fth_slice_function *fun
         need(slice, function, inst->detail->reads[inst->detail->read_count - 1]); /* the stride */
     if (!has_data || is_exact(slice, &place))
         need_reads(slice, function, inst);
-    if (class != SLICE_STORE && has_needed_result(function, inst))
-        need_place(slice, &place);
+    if (class == SLICE_STORE || !has_needed_result(function, inst))
+        return;
+    if (class == SLICE_LOAD && inst->space == FTH_SPACE_SHARED && !place.constant &&
+        need_table(slice, inst))
+        return;
+    need_place(slice, &place);
 }
 
 /* A multiplication of matrices in shared memory, whose descriptors have their addresses. */

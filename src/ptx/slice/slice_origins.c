@@ -179,24 +179,41 @@ static void count_definitions(const struct fth_ptx_module *module,
             function->operands[source->arguments[i].row].definitions += 2;
 }
 
-/* Recognises a register whose only definition is a constant, or the sum of two. */
-static void find_constant(struct fth_slice *slice, struct fth_slice_function *function,
-                          const struct fth_ptx_inst *inst)
+/* Sets *value to the result of an instruction, if that is a constant or the sum of two. */
+static bool compute_constant(const struct fth_slice *slice,
+                             const struct fth_slice_function *function,
+                             const struct fth_ptx_inst *inst, uint64_t *value)
 {
-    uint64_t a, b = 0;
+    uint64_t other = 0;
+    if (fth_ptx_reads_dynamic_shared(inst)) {
+        *value = slice->run->module->dynamic_shared;
+        return true;
+    }
     const bool is_mov = strncmp(inst->opcode, "mov.", 4) == 0;
     const bool is_add =
         strncmp(inst->opcode, "add.s", 5) == 0 || strncmp(inst->opcode, "add.u", 5) == 0;
-    if ((!is_mov && !is_add) || inst->guarded || inst->result_is_predicate || inst->vector ||
-        inst->d[0] < 0 || inst->run == fth_ptx_run_special ||
-        !fth_slice_constant(slice, function, inst->s[0], &a) ||
-        (is_add && !fth_slice_constant(slice, function, inst->s[1], &b)))
+    if ((!is_mov && !is_add) || inst->run == fth_ptx_run_special ||
+        !fth_slice_constant(slice, function, inst->s[0], value) ||
+        (is_add && !fth_slice_constant(slice, function, inst->s[1], &other)))
+        return false;
+    *value += other;
+    if (fth_ptx_type_bytes((enum fth_ptx_type)inst->type) == 4)
+        *value = (uint32_t)*value;
+    return true;
+}
+
+/* Recognises a register whose only definition is a constant. */
+static void find_constant(struct fth_slice *slice, struct fth_slice_function *function,
+                          const struct fth_ptx_inst *inst)
+{
+    uint64_t value;
+    if (inst->guarded || inst->result_is_predicate || inst->vector || inst->d[0] < 0)
         return;
     struct fth_slice_operand *result = &function->operands[inst->d[0]];
-    if (result->definitions != 1 || result->constant)
+    if (result->definitions != 1 || result->constant ||
+        !compute_constant(slice, function, inst, &value))
         return;
-    const uint64_t sum = a + b;
-    result->value = fth_ptx_type_bytes((enum fth_ptx_type)inst->type) == 4 ? (uint32_t)sum : sum;
+    result->value = value;
     result->constant = slice->changed = true;
 }
 

@@ -180,6 +180,31 @@ static void constant_shared_addresses_are_told_apart(void **state)
     job_fini(&job);
 }
 
+/* The threads up to LAST read their element of a table in shared memory, which is written at
+ * constant addresses and has four elements. */
+#define TABLE(LAST)                                                                                \
+    HEAD KERNEL("k",                                                                               \
+                "ld.global.u32 %r2, [%rd1]; shl.b32 %r3, %r1, 2; mov.u32 %r4, s;\n"                \
+                "add.u32 %r5, %r4, %r3; mul.lo.u32 %r6, %r2, %r2;\n"                               \
+                "st.shared.u32 [%r5], %r6; st.shared.v2.u32 [s+256], {3, 4};\n"                    \
+                "st.shared.v2.u32 [s+264], {5, 6}; bar.sync 0;\n"                                  \
+                "setp.gt.u32 %p1, %r1, " LAST "; @%p1 bra end; ld.shared.u32 %r7, [%r5+256];\n"    \
+                "mul.wide.u32 %rd8, %r7, 4; add.u64 %rd9, %rd5, %rd8;\n"                           \
+                "st.global.u32 [%rd9], %r6;\nend:\n")
+
+static void tables_in_shared_memory_are_told_apart(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job, TABLE("3"));
+    assert_true(run(&job, "k", true, FTH_OK) == full_accesses(TABLE("3"), "k"));
+    assert_false(fth_ptx_is_exact(job.machine, job.buffers[0]));
+    job_fini(&job);
+    job_init(&job, TABLE("4")); /* the last thread reads past the table */
+    run(&job, "k", true, FTH_INCONCLUSIVE);
+    job_fini(&job);
+}
+
 /* An address that leaves its buffer: the store goes to a, whose contents are needed. */
 static void stores_to_other_buffers_are_found(void **state)
 {
@@ -297,6 +322,7 @@ int main(void)
         cmocka_unit_test(branches_are_followed),
         cmocka_unit_test(chains_in_shared_memory_are_followed),
         cmocka_unit_test(constant_shared_addresses_are_told_apart),
+        cmocka_unit_test(tables_in_shared_memory_are_told_apart),
         cmocka_unit_test(stores_to_other_buffers_are_found),
         cmocka_unit_test(loads_from_other_buffers_are_found),
         cmocka_unit_test(plans_include_later_launches),
