@@ -15,7 +15,8 @@ static const struct cli_option option_verify = {
 
 static const struct cli_option option_save = {
     "save", 0, "FOLDER", CLI_WORD_FILE,
-    "write the final contents of each buffer to FOLDER/BUFFER.bin; create FOLDER if it does not exist"};
+    "write the final contents of each buffer to FOLDER/BUFFER.bin; create FOLDER if it does not "
+    "exist"};
 
 static const struct cli_option option_max_seconds = {
     "max-seconds", 0, "S", CLI_WORD_NONE,
@@ -182,6 +183,13 @@ static bool parse_max_seconds(const struct cli_arguments *arguments, double *sec
     return false;
 }
 
+/* Prints the output of kernels, before the table, which is not written through the stream. */
+static void print(void *stream, const char *text, size_t size)
+{
+    fwrite(text, 1, size, stream);
+    fflush(stream);
+}
+
 static int run(const struct cli_arguments *arguments)
 {
     uint64_t max_values = 8;
@@ -202,7 +210,11 @@ static int run(const struct cli_arguments *arguments)
         return cli_fail(&error);
     const char *device = cli_value(arguments, &option_on);
     const char *folder = cli_value(arguments, &option_save);
-    struct fth_run_options options = FTH_RUN_OPTIONS(.log = &cli_log, .device = device);
+    /* The output of kernels precedes the table; it must not be in the middle of JSON. */
+    const bool is_text = strcmp(cli_format(arguments), "text") == 0;
+    struct fth_run_options options =
+        FTH_RUN_OPTIONS(.log = &cli_log, .device = device, .print = print,
+                        .print_user = is_text ? stdout : stderr);
     if (!cli_parse_max_instructions(arguments, &options.max_instructions) ||
         !parse_max_seconds(arguments, &options.max_seconds))
         result = CLI_USAGE;
@@ -289,7 +301,8 @@ const struct cli_command cli_run = {
     "\n"
     "The PTX engine reports accesses outside the buffers, misaligned accesses,\n"
     "barriers that cannot complete and unsupported instructions, with line, block and\n"
-    "thread.",
+    "thread. It prints the output of printf before the buffers, in the order of the\n"
+    "blocks; if the output is not text, on stderr.",
     options,
     examples,
     CLI_WORD_FILE,

@@ -114,6 +114,11 @@ struct fth_run_options {
     uint64_t max_instructions;
     /* Time after which a real GPU counts as hung, in seconds per launch; 0: 3 s. */
     double max_seconds;
+    /* Receives the output of printf of the kernels that the PTX engine runs, in the order of the
+     * blocks. It is never called by two threads at the same time. The text is not terminated. NULL:
+     * the output is dropped, and the log says so. */
+    void (*print)(void *user, const char *text, size_t size);
+    void *print_user; /* passed to `print` */
 };
 /* Initialises a struct fth_run_options; the arguments are designated initialisers. */
 #define FTH_RUN_OPTIONS(...) FTH_OPTIONS(struct fth_run_options, __VA_ARGS__)

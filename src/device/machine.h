@@ -39,8 +39,12 @@ struct fth_machine_launch {
                                     GPUs support only if the launch asks for it */
     uint64_t shared_bytes;       /* dynamic shared memory per block */
     int carveout_percent;        /* -1: the driver's choice */
-    const void *arguments;       /* with the layout of the kernel's parameters */
+    const void *arguments;       /* with the layout of the kernel's parameters in the PTX */
     size_t argument_bytes;
+    /* The parameters, which the driver needs if one of them is aligned to more than 16 bytes: the
+     * layout in the machine code then differs from that in the PTX. NULL: none of them is. */
+    const struct fth_ptx_parameter *parameters;
+    size_t parameter_count;
 };
 
 struct fth_machine_ops {

@@ -280,7 +280,14 @@ struct fth_ptx_branch_table {
 };
 
 /* Functions of the CUDA runtime that a kernel can call although the module does not define them. */
-enum fth_ptx_builtin { BUILTIN_NONE, BUILTIN_PRINTF, BUILTIN_ASSERT };
+enum fth_ptx_builtin {
+    BUILTIN_NONE,
+    BUILTIN_PRINTF,
+    BUILTIN_ASSERT,
+    BUILTIN_MALLOC,
+    BUILTIN_ALIGNED_MALLOC,
+    BUILTIN_FREE
+};
 
 struct fth_ptx_function {
     const char *name;
@@ -352,6 +359,11 @@ bool fth_ptx_reads_dynamic_shared(const struct fth_ptx_inst *inst);
  * number, each in a register on both sides, or in parameter memory with the same size. */
 bool fth_ptx_slots_match(const struct fth_ptx_slot *a, size_t a_count, const struct fth_ptx_slot *b,
                          size_t b_count);
+
+/* ---- runtime/builtin.c ---- */
+
+/* Returns which function of the CUDA runtime this declaration stands for, if any. */
+enum fth_ptx_builtin fth_ptx_find_builtin(const struct fth_ptx_function *function);
 
 /* ---- half.c ---- */
 

@@ -11,7 +11,7 @@
  * that is only observed can skip.
  *
  *   parse/                                           execute/
- *   lexer.c       tokens, errors with a caret        ptx_machine.c  memory, symbols, textures
+ *   lexer.c       tokens, errors with a caret        ptx_machine.c  memory, symbols
  *   module.c      directives and functions           ptx_launch.c   checks, blocks, host threads
  *   names.c       scopes, symbols, labels            divergence.c   fragments of a warp
  *   data.c        variables, registers               calls.c        frames, calls and returns
@@ -23,7 +23,12 @@
  *   position.c    positions in the source
  *   binary.c      files that are not PTX
  *   constant_expression.c  constant expressions
- */
+ *   statement.c   families of instructions with a syntax of their own
+ *
+ * Families: matrix/ has the instructions of the tensor cores, async/ asynchronous copies and the
+ * barriers that count them, texture/ textures and surfaces, video/ the video instructions, narrow.c
+ * conversions to small formats, wide.c registers of 128 bits and atomic operations on vectors.
+ * runtime/ has printf, assert, malloc and free. */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H
 
@@ -111,6 +116,11 @@ void fth_ptx_machine_destroy(struct fth_ptx_machine *machine);
  * can be placed. */
 uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine);
 
+/* Size in bytes of the memory for malloc of kernels, which a machine has if its module calls
+ * malloc. It keeps its contents from one launch to the next. malloc returns NULL when it is full.
+ * This is the default of a CUDA device (cudaLimitMallocHeapSize). */
+#define FTH_PTX_HEAP_BYTES ((uint64_t)8 << 20)
+
 /* Allocates zeroed device memory. The address is aligned to 2 MiB if `bytes` is at least 2 MiB, and
  * to 256 bytes otherwise; it can be passed to kernels. A large allocation takes host memory only
  * for the pages that are written. */
@@ -128,14 +138,80 @@ bool fth_ptx_fill(struct fth_ptx_machine *machine, uint64_t address, unsigned ch
  * name. */
 bool fth_ptx_symbol(const struct fth_ptx_machine *machine, const char *name, uint64_t *address,
                     uint64_t *bytes);
-/* Creates a linear (1D) texture on device memory. Kernels take the handle as a 64-bit argument. */
-enum fth_ptx_texel { FTH_TEXEL_U32, FTH_TEXEL_S32, FTH_TEXEL_F32 };
+/* ---- textures and surfaces ---- */
+
+/* The format of a channel of a texel. */
+enum fth_ptx_texel {
+    FTH_TEXEL_U32,
+    FTH_TEXEL_S32,
+    FTH_TEXEL_F32,
+    FTH_TEXEL_U8,
+    FTH_TEXEL_S8,
+    FTH_TEXEL_U16,
+    FTH_TEXEL_S16,
+    FTH_TEXEL_F16
+};
+
+/* The dimensions of a texture or surface, named as in PTX. A layer of A1D is a row, a layer of A2D
+ * an image. A cube consists of six layers: the faces +x, -x, +y, -y, +z and -z. */
+enum fth_ptx_geometry {
+    FTH_GEOMETRY_1D,
+    FTH_GEOMETRY_2D,
+    FTH_GEOMETRY_3D,
+    FTH_GEOMETRY_A1D,
+    FTH_GEOMETRY_A2D,
+    FTH_GEOMETRY_CUBE,
+    FTH_GEOMETRY_ACUBE
+};
+
+/* Texels in device memory: rows one after the other, images (or layers) one after the other. */
+struct fth_ptx_image {
+    uint64_t address;
+    enum fth_ptx_geometry geometry;
+    enum fth_ptx_texel format;
+    unsigned channels;      /* 1, 2 or 4 */
+    uint64_t width, height; /* in texels; a height of 0 counts as 1 */
+    uint64_t depth;         /* images of 3D; layers of the others, 6 for each cube; 0: 1 */
+    uint64_t pitch_bytes;   /* from one row to the next; 0: the size of a row */
+};
+
+/* What a coordinate outside of the texture stands for. WRAP and MIRROR count as CLAMP for
+ * coordinates that are not normalised, as with CUDA. */
+enum fth_ptx_address_mode {
+    FTH_ADDRESS_WRAP,
+    FTH_ADDRESS_CLAMP,
+    FTH_ADDRESS_MIRROR,
+    FTH_ADDRESS_BORDER
+};
+
+struct fth_ptx_sampling {
+    enum fth_ptx_address_mode address_modes[3]; /* of x, y and z */
+    bool is_linear;       /* interpolates between texels; otherwise, takes the nearest one */
+    bool is_normalized;   /* coordinates from 0 to 1 stand for the whole texture */
+    bool reads_as_floats; /* integers of 8 and 16 bits become floats from 0 or -1 to 1 */
+    float border[4];      /* the color outside, with FTH_ADDRESS_BORDER */
+};
+
+/* Create a texture and a surface on device memory, which must contain all texels and outlive them.
+ * Kernels take the handle as a 64-bit argument. */
+FTH_MUST_USE enum fth_status fth_ptx_texture_create(struct fth_ptx_machine *machine,
+                                                    const struct fth_ptx_image *image,
+                                                    const struct fth_ptx_sampling *sampling,
+                                                    uint64_t *handle, struct fth_error *error);
+FTH_MUST_USE enum fth_status fth_ptx_surface_create(struct fth_ptx_machine *machine,
+                                                    const struct fth_ptx_image *image,
+                                                    uint64_t *handle, struct fth_error *error);
+/* Creates a one-dimensional texture for integer coordinates. */
 FTH_MUST_USE enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t address,
                                              uint64_t texels, enum fth_ptx_texel texel_format,
                                              unsigned channels, uint64_t *handle,
                                              struct fth_error *error);
-/* Frees a texture. fth_ptx_texture can return the same handle again. */
+/* Frees a texture or surface. A later one can get the same handle. */
 void fth_ptx_texture_free(struct fth_ptx_machine *machine, uint64_t handle);
+/* Binds a .texref, .surfref or .samplerref variable of the module to a texture or surface. A
+ * .samplerref takes the sampling of the texture that it is bound to. */
+FTH_MUST_USE enum fth_status fth_ptx_bind(struct fth_ptx_machine *machine, const char *variable,
+                                          uint64_t handle, struct fth_error *error);
 
 /* ---- observers ---- */
 
@@ -279,6 +355,12 @@ struct fth_ptx_launch {
     /* Receives the progress once a second; its `interrupted` is called every few thousand
      * instructions of a host thread. May be NULL. */
     const struct fth_log *log;
+    /* Receives the output of printf, in the order of the blocks; the output of a block comes in the
+     * order in which the block executes its calls. It can be called by any host thread, but never
+     * by two at the same time. The text is not terminated. NULL: the output is dropped, and the log
+     * says so. */
+    void (*print)(void *user, const char *text, size_t size);
+    void *print_user;
 };
 
 /* Instructions issued. A warp instruction counts one thread instruction per active lane. */

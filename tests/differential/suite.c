@@ -455,6 +455,7 @@ enum fth_status diff_suite_create(struct diff_suite **out, struct fth_error *err
     diff_add_warp(&builder);
     diff_add_flow(&builder);
     diff_add_matrix(&builder);
+    diff_add_video(&builder);
     end_family(&builder);
     check_names(&builder);
     fth_buffer_fini(&builder.module);

@@ -224,5 +224,6 @@ void diff_add_atomics(struct diff_builder *builder);
 void diff_add_warp(struct diff_builder *builder);
 void diff_add_flow(struct diff_builder *builder);
 void diff_add_matrix(struct diff_builder *builder);
+void diff_add_video(struct diff_builder *builder);
 
 #endif

@@ -72,6 +72,34 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
 
 /* ---- runs ---- */
 
+/* Creates the textures 2, 3 and 4 and the surface 5 on a buffer. Instructions can name them by
+ * their numbers. */
+static void make_objects(struct fth_ptx_machine *machine, uint64_t buffer)
+{
+    static const struct fth_ptx_sampling sampling = {
+        .address_modes = {FTH_ADDRESS_BORDER, FTH_ADDRESS_MIRROR},
+        .is_linear = true,
+        .is_normalized = true};
+    static const struct fth_ptx_image images[] = {
+        {.geometry = FTH_GEOMETRY_2D, .format = FTH_TEXEL_F16, .width = 4, .height = 3},
+        {.geometry = FTH_GEOMETRY_3D, .format = FTH_TEXEL_F32, .width = 2, .height = 2, .depth = 2},
+        {.geometry = FTH_GEOMETRY_ACUBE,
+         .format = FTH_TEXEL_F32,
+         .width = 2,
+         .height = 2,
+         .depth = 6}};
+    uint64_t handle;
+    for (size_t i = 0; i <= FTH_COUNT(images); i++) {
+        struct fth_ptx_image image = images[i % FTH_COUNT(images)];
+        image.address = buffer;
+        image.channels = 1;
+        if ((i < FTH_COUNT(images)
+                 ? fth_ptx_texture_create(machine, &image, &sampling, &handle, NULL)
+                 : fth_ptx_surface_create(machine, &image, &handle, NULL)) != FTH_OK)
+            abort();
+    }
+}
+
 /* Creates the buffers and a texture on the first one. They are the first arguments of the kernel;
  * all others are 7. */
 static void make_arguments(struct fth_ptx_machine *machine, uint64_t *buffers, uint64_t *arguments)
@@ -85,6 +113,14 @@ static void make_arguments(struct fth_ptx_machine *machine, uint64_t *buffers, u
     }
     if (fth_ptx_texture(machine, buffers[0], 64, FTH_TEXEL_F32, 2, &arguments[BUFFERS], NULL) !=
         FTH_OK)
+        abort();
+    make_objects(machine, buffers[1]);
+}
+
+static void ignore_output(void *user, const char *text, size_t size)
+{
+    (void)user;
+    if (!text || !size)
         abort();
 }
 
@@ -109,6 +145,7 @@ static void run(const struct fth_ptx_module *module, const struct fth_ptx_kernel
                                           .threads = 1,
                                           .sms = 2,
                                           .max_instructions = MAX_INSTRUCTIONS,
+                                          .print = ignore_output,
                                           .observer = observed ? &observer : NULL};
     outcome->status = fth_ptx_run(machine, &launch, &outcome->totals, &error);
     if (outcome->status != FTH_OK && (!error.cause[0] || strchr(error.cause, '\n')))

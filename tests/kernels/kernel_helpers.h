@@ -120,6 +120,16 @@ void check_near(const char *what, size_t index, double got, double want, double 
     TEST(pixels)                                                                                   \
     TEST(generic)                                                                                  \
     TEST(async_copy)                                                                               \
+    /* textures.c */                                                                               \
+    TEST(sample_bilinear)                                                                          \
+    TEST(sample_volume)                                                                            \
+    TEST(sample_layers)                                                                            \
+    TEST(gather)                                                                                   \
+    TEST(add_neighbours)                                                                           \
+    /* runtime.c */                                                                                \
+    TEST(linked_lists)                                                                             \
+    TEST(prints)                                                                                   \
+    TEST(asserts)                                                                                  \
     /* warps.c */                                                                                  \
     TEST(dot)                                                                                      \
     TEST(dot_xor)                                                                                  \

@@ -323,29 +323,47 @@ int cuFuncSetAttribute(struct function *function, int attribute, int value)
     return SUCCESS;
 }
 
-/* The arguments of a launch, passed as one buffer: extra = {1, address, 2, address of its size, 0}.
- * NULL: they are passed differently, or their size is not that of the kernel's parameters. */
-static const void *arguments_of(const struct fth_ptx_kernel *kernel, void **extra)
+/* The largest parameter block of a kernel in bytes (CUDA C++ Programming Guide). */
+enum { MAX_ARGUMENT_BYTES = 32764 };
+
+/* Copies the arguments of a launch, which are passed as pointers to each of them, or as one buffer:
+ * extra = {1, address, 2, address of its size, 0}. Returns false if they are passed differently, or
+ * if their size is not that of the kernel's parameters. */
+static bool copy_arguments(const struct fth_ptx_kernel *kernel, void **each, void **extra,
+                           unsigned char bytes[MAX_ARGUMENT_BYTES])
 {
+    if (kernel->parameter_bytes > MAX_ARGUMENT_BYTES || (each && extra))
+        return false;
     if (!kernel->parameter_bytes)
-        return extra ? NULL : "";
+        return !each && !extra;
+    if (each) {
+        for (size_t i = 0; i < kernel->parameter_count; i++)
+            memcpy(bytes + kernel->parameters[i].offset, each[i], kernel->parameters[i].bytes);
+        return true;
+    }
+    /* A buffer must have the layout of the machine code, which differs from that of the PTX if
+     * there is a tensor map. */
+    for (size_t i = 0; i < kernel->parameter_count; i++)
+        if (kernel->parameters[i].bytes == 128)
+            return false;
     if (!extra || (uintptr_t)extra[0] != 1 || (uintptr_t)extra[2] != 2 || extra[4] ||
         *(const size_t *)extra[3] != kernel->parameter_bytes)
-        return NULL;
-    return extra[1];
+        return false;
+    memcpy(bytes, extra[1], kernel->parameter_bytes);
+    return true;
 }
 
 static int launch(struct function *function, const unsigned grid[3], const unsigned block[3],
-                  const unsigned cluster[3], unsigned shared_bytes, void **extra)
+                  const unsigned cluster[3], unsigned shared_bytes, void **each, void **extra)
 {
     unsigned long long faulty_launch = 3;
     int result = check();
     if (result != SUCCESS)
         return result;
     const struct fth_ptx_kernel *kernel = function->kernel;
-    const void *arguments = arguments_of(kernel, extra);
-    if (shared_bytes > function->allowed_shared_bytes || !arguments ||
-        function->module->context != current)
+    unsigned char arguments[MAX_ARGUMENT_BYTES];
+    if (shared_bytes > function->allowed_shared_bytes ||
+        !copy_arguments(kernel, each, extra, arguments) || function->module->context != current)
         return INVALID_VALUE;
     for (int i = 0; i < 3; i++)
         if (grid[i] == 0 || block[i] == 0 || grid[i] > standin_attribute(5 + i) ||
@@ -402,11 +420,11 @@ int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y, 
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                    void *stream, void **arguments, void **extra)
 {
-    if (stream || arguments)
+    if (stream)
         return INVALID_VALUE;
     return launch(function, (unsigned[]){grid_x, grid_y, grid_z},
                   (unsigned[]){block_x, block_y, block_z}, (unsigned[]){0, 0, 0}, shared_bytes,
-                  extra);
+                  arguments, extra);
 }
 
 /* ---- fields of the driver's structures: read at the offsets that the driver's documentation
@@ -428,7 +446,7 @@ int cuLaunchKernelEx(const void *config, struct function *function, void **argum
     memcpy(shape, config, sizeof shape);
     const unsigned char *attribute;
     memcpy(&attribute, (const char *)config + 40, sizeof attribute);
-    if (arguments || field(config, 32, 8) != 0 || field(config, 48, 4) != 1 ||
+    if (field(config, 32, 8) != 0 || field(config, 48, 4) != 1 ||
         field(attribute, 0, 4) != CLUSTER_DIMENSION)
         return INVALID_VALUE;
     unsigned cluster[3];
@@ -439,7 +457,8 @@ int cuLaunchKernelEx(const void *config, struct function *function, void **argum
     const unsigned blocks = cluster[0] * cluster[1] * cluster[2];
     if (standin_attribute(75) < 9 || blocks > 16 || (blocks > 8 && !function->any_cluster))
         return INVALID_CLUSTER_SIZE;
-    return launch(function, shape, shape + 3, cluster, (unsigned)field(config, 24, 4), extra);
+    return launch(function, shape, shape + 3, cluster, (unsigned)field(config, 24, 4), arguments,
+                  extra);
 }
 
 /* ---- memory ---- */

@@ -358,8 +358,10 @@ struct fth_cuda_launch {
     unsigned cluster[3];         /* blocks per cluster; 0 counts as 1; one block: no clusters */
     bool requires_large_cluster; /* the kernel requires clusters of more than 8 blocks */
     unsigned dynamic_shared_bytes;
-    const void *arguments; /* in the layout of the kernel's parameters */
+    const void *arguments; /* in the layout of the kernel's parameters in the PTX */
     size_t argument_bytes;
+    const struct fth_ptx_parameter *parameters; /* see struct fth_machine_launch */
+    size_t parameter_count;
 };
 
 /* Starts a kernel. An error that occurs while it runs is reported by a later wait. */

@@ -346,6 +346,8 @@ static enum fth_status launch_kernel(struct machine *machine,
         .dynamic_shared_bytes = (unsigned)launch->shared_bytes,
         .arguments = launch->arguments,
         .argument_bytes = launch->argument_bytes,
+        .parameters = launch->parameters,
+        .parameter_count = launch->parameter_count,
     };
     FTH_TRY(fth_cuda_launch(&machine->cuda, kernel->function, &shape, error));
     machine->queued = true;

@@ -1,8 +1,10 @@
 /* Running kernels with the CUDA driver: contexts, modules that the driver compiles from PTX, device
  * memory, textures and launches. */
 #include "device/cuda/cuda.h"
+#include "ptx/ptx.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* CUjit_option and CUfunction_attribute values, from the driver's documentation. */
@@ -215,24 +217,38 @@ void fth_cuda_texture_destroy(const struct fth_cuda *cuda, uint64_t texture)
         cuda->texture_destroy(texture);
 }
 
-/* All arguments in one buffer, in the form that the `extra` parameter of a launch expects
- * (CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END). */
-struct extra {
+/* The arguments of a launch in the two forms that the driver takes: a pointer to each argument, or
+ * all of them in one buffer (CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE,
+ * CU_LAUNCH_PARAM_END). The buffer has the layout of the parameters in the machine code. This is
+ * the one in the PTX, unless a parameter is aligned to more than 16 bytes, as a tensor map is: on
+ * an H200, it begins at an offset of 48 bytes then. */
+struct packed_arguments {
+    void **each;  /* NULL: `extra` has them */
+    void **extra; /* points to `words`, or NULL */
     size_t bytes;
     void *words[5];
 };
 
-static void **make_extra(const struct fth_cuda_launch *launch, struct extra *extra)
+/* The caller frees packed->each. */
+static enum fth_status pack_arguments(const struct fth_cuda_launch *launch,
+                                      struct packed_arguments *packed, struct fth_error *error)
 {
     static const uintptr_t pointer = 1, size = 2;
-    if (!launch->argument_bytes)
-        return NULL;
-    *extra = (struct extra){.bytes = launch->argument_bytes};
-    memcpy(&extra->words[0], &pointer, sizeof pointer);
-    memcpy(&extra->words[1], &launch->arguments, sizeof launch->arguments);
-    memcpy(&extra->words[2], &size, sizeof size);
-    extra->words[3] = &extra->bytes;
-    return extra->words;
+    *packed = (struct packed_arguments){.bytes = launch->argument_bytes};
+    if (launch->parameters && launch->parameter_count) {
+        packed->each = calloc(launch->parameter_count, sizeof *packed->each);
+        if (!packed->each)
+            return fth_no_memory(error, "launch kernel", NULL);
+        for (size_t i = 0; i < launch->parameter_count; i++)
+            packed->each[i] = (char *)launch->arguments + launch->parameters[i].offset;
+    } else if (launch->argument_bytes) {
+        memcpy(&packed->words[0], &pointer, sizeof pointer);
+        memcpy(&packed->words[1], &launch->arguments, sizeof launch->arguments);
+        memcpy(&packed->words[2], &size, sizeof size);
+        packed->words[3] = &packed->bytes;
+        packed->extra = packed->words;
+    }
+    return FTH_OK;
 }
 
 /* `shape` has the dimensions of the grid, of a block and of a cluster. */
@@ -254,9 +270,11 @@ static enum fth_status launch_clusters(const struct fth_cuda *cuda, fth_cu_funct
                                                 .shared_bytes = launch->dynamic_shared_bytes,
                                                 .attributes = &attribute,
                                                 .attribute_count = 1};
-    struct extra extra;
-    return check(cuda, cuda->launch_ex(&config, function, NULL, make_extra(launch, &extra)),
-                 "cuLaunchKernelEx", error);
+    struct packed_arguments packed;
+    FTH_TRY(pack_arguments(launch, &packed, error));
+    const fth_cu_result result = cuda->launch_ex(&config, function, packed.each, packed.extra);
+    free(packed.each);
+    return check(cuda, result, "cuLaunchKernelEx", error);
 }
 
 enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function function,
@@ -287,11 +305,13 @@ enum fth_status fth_cuda_launch(const struct fth_cuda *cuda, fth_cu_function fun
     }
     if (blocks > 1)
         return launch_clusters(cuda, function, launch, shape, error);
-    struct extra extra;
-    return check(cuda,
-                 cuda->launch(function, shape[0], shape[1], shape[2], shape[3], shape[4], shape[5],
-                              launch->dynamic_shared_bytes, NULL, NULL, make_extra(launch, &extra)),
-                 "cuLaunchKernel", error);
+    struct packed_arguments packed;
+    FTH_TRY(pack_arguments(launch, &packed, error));
+    const fth_cu_result result =
+        cuda->launch(function, shape[0], shape[1], shape[2], shape[3], shape[4], shape[5],
+                     launch->dynamic_shared_bytes, NULL, packed.each, packed.extra);
+    free(packed.each);
+    return check(cuda, result, "cuLaunchKernel", error);
 }
 
 enum fth_status fth_cuda_synchronize(const struct fth_cuda *cuda, struct fth_error *error)

@@ -6,6 +6,7 @@
  * executed copy_thread.c  cp.async: each thread copies up to 16 bytes from global to shared memory
  *   reduce.c       combines bytes with a destination, for cp.reduce.async.bulk
  *   copy_bulk.c    cp.async.bulk, cp.reduce.async.bulk: one thread copies a range of bytes
+ *   store_async.c  st.async, red.async: stores in the shared memory of other blocks
  *   copy_tensor.c  cp.async.bulk.tensor: one thread copies a box of a tensor
  *   tensor_map.c   tensor maps, which describe tensors; tensor_map.h is their interface
  *   tensor_replace.c  instructions that change tensor maps
@@ -75,6 +76,9 @@ bool fth_ptx_take_reduction(struct fth_ptx_statement *statement,
 /* Parses only ".add" and the like, for tensors, whose map has the type. */
 bool fth_ptx_take_reduction_op(struct fth_ptx_statement *statement,
                                struct fth_ptx_reduction *reduction);
+/* Parses only ".u32" and the like. */
+bool fth_ptx_take_reduction_type(struct fth_ptx_statement *statement,
+                                 struct fth_ptx_reduction *reduction);
 /* Combines `bytes` bytes of the source with the destination. */
 void fth_ptx_reduce(const struct fth_ptx_reduction *reduction, uint8_t *to, const uint8_t *from,
                     uint64_t bytes);
@@ -125,6 +129,12 @@ uint8_t *fth_ptx_resolve_mbarrier(struct fth_ptx_warp *warp, const struct fth_pt
 /* Parses the instruction after "cp.async.bulk.tensor" or "cp.reduce.async.bulk.tensor". */
 bool fth_ptx_parse_tensor_copy(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
                                bool reduces, struct fth_ptx_inst *inst);
+
+/* ---- store_async.c ---- */
+
+/* Returns true for st.async and red.async. */
+bool fth_ptx_is_store_async(const struct fth_ptx_statement *statement);
+fth_ptx_family fth_ptx_family_store_async;
 
 /* ---- tensor_replace.c ---- */
 

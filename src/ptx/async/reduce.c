@@ -17,22 +17,28 @@ bool fth_ptx_take_reduction_op(struct fth_ptx_statement *statement,
     return reduction->op != A_NONE;
 }
 
-bool fth_ptx_take_reduction(struct fth_ptx_statement *statement,
-                            struct fth_ptx_reduction *reduction)
+bool fth_ptx_take_reduction_type(struct fth_ptx_statement *statement,
+                                 struct fth_ptx_reduction *reduction)
 {
     static const struct {
         const char *word;
         enum fth_ptx_type type;
     } types[] = {{"f16", T_F16}, {"bf16", T_BF16}, {"b32", T_B32}, {"u32", T_U32}, {"s32", T_S32},
                  {"b64", T_B64}, {"u64", T_U64},   {"s64", T_S64}, {"f32", T_F32}, {"f64", T_F64}};
-    if (!fth_ptx_take_reduction_op(statement, reduction))
-        return false;
     reduction->type = T_NONE;
-    (void)fth_ptx_take_word(statement, "noftz");
     for (size_t i = 0; i < FTH_COUNT(types) && reduction->type == T_NONE; i++)
         if (fth_ptx_take_word(statement, types[i].word))
             reduction->type = types[i].type;
     return reduction->type != T_NONE;
+}
+
+bool fth_ptx_take_reduction(struct fth_ptx_statement *statement,
+                            struct fth_ptx_reduction *reduction)
+{
+    if (!fth_ptx_take_reduction_op(statement, reduction))
+        return false;
+    (void)fth_ptx_take_word(statement, "noftz");
+    return fth_ptx_take_reduction_type(statement, reduction);
 }
 
 void fth_ptx_reduce(const struct fth_ptx_reduction *reduction, uint8_t *to, const uint8_t *from,

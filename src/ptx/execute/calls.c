@@ -106,10 +106,8 @@ bool fth_ptx_reserve_local(struct fth_ptx_warp *warp, const struct fth_ptx_frame
     return true;
 }
 
-/* Returns the host address of a lane's argument or result: in parameter memory, in the pool of
- * immediates, or in a register. */
-static uint8_t *slot_place(const struct fth_ptx_warp *warp, const struct fth_ptx_frame *frame,
-                           const struct fth_ptx_slot *slot, uint64_t lane)
+uint8_t *fth_ptx_slot_place(const struct fth_ptx_warp *warp, const struct fth_ptx_frame *frame,
+                            const struct fth_ptx_slot *slot, uint64_t lane)
 {
     if (slot->row == NO_REGISTER)
         return frame->params + lane * frame->function->param_bytes + slot->offset;
@@ -128,7 +126,7 @@ static void copy_slots(const struct fth_ptx_warp *warp, const struct fth_ptx_fra
             /* fth_ptx_slots_match() has checked that neither is in parameter memory, or that both
              * are and have the same size. */
             const struct fth_ptx_slot *a = &from_slots[i], *b = &to_slots[i];
-            memcpy(slot_place(warp, to, b, lane), slot_place(warp, from, a, lane),
+            memcpy(fth_ptx_slot_place(warp, to, b, lane), fth_ptx_slot_place(warp, from, a, lane),
                    a->row != NO_REGISTER ? sizeof(uint64_t) : b->bytes);
         }
     }
@@ -192,12 +190,8 @@ void fth_ptx_run_call(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fragme
     const struct fth_ptx_call_site *site = &module->calls[inst->target];
     const struct fth_ptx_function *function = &module->functions[function_index];
     struct fth_ptx_frame *caller = fragment->frame;
-    if (function->builtin == BUILTIN_ASSERT) {
-        fth_ptx_warp_fault(warp, inst, first_lane(lanes), "assertion failed");
-        return;
-    }
-    if (function->builtin == BUILTIN_PRINTF) { /* prints nothing and sets no result */
-        __atomic_store_n(&warp->block->run->called_printf, true, __ATOMIC_RELAXED);
+    if (function->builtin != BUILTIN_NONE) {
+        fth_ptx_run_builtin(warp, inst, function->builtin, lanes);
         fragment->pc++;
         return;
     }

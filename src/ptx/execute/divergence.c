@@ -12,6 +12,8 @@
  * fragment executes. The one that executes is the current fragment. */
 #include "ptx/execute/warp.h"
 
+#include <string.h>
+
 /* Maximum number of instructions that a fragment runs while other fragments of its warp could run.
  * Chosen, not derived: long enough to cost little, short enough that spinning lanes wait little. */
 #define FRAGMENT_TURN 5000u
@@ -261,7 +263,10 @@ static void run_control(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
     case K_BARRIER: fth_ptx_run_barrier(warp, fragment, inst, lanes); break;
     case K_CLUSTER_BARRIER: fth_ptx_run_cluster_barrier(warp, fragment, inst, lanes); break;
     case K_WARP_SYNC: do_warp_sync(warp, fragment, inst, lanes); break;
-    case K_TRAP: fth_ptx_warp_fault(warp, inst, first_lane(lanes), "trap"); break;
+    case K_TRAP: /* trap and brkpt; without a debugger, both end the launch */
+        fth_ptx_warp_fault(warp, inst, first_lane(lanes), "%s",
+                           strcmp(inst->opcode, "brkpt") == 0 ? "breakpoint" : "trap");
+        break;
     default: break;
     }
 }

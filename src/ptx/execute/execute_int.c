@@ -217,21 +217,6 @@ static inline uint32_t dot(const struct fth_ptx_inst *inst, uint32_t a, uint32_t
 }
 TERNARY(run_dot, uint32_t, dot(inst, a, b, c))
 
-/* The absolute differences of four bytes. Each is stored in its byte of the result or, with .add
- * (`sum`), added to c. */
-static inline uint32_t absolute_differences(uint32_t a, uint32_t b, uint32_t c, bool sum)
-{
-    uint32_t result = sum ? c : 0;
-    for (unsigned i = 0; i < 4; i++) {
-        int32_t x = (int32_t)(a >> (8 * i) & 0xff), y = (int32_t)(b >> (8 * i) & 0xff);
-        uint32_t difference = (uint32_t)(x > y ? x - y : y - x);
-        result = sum ? result + difference : result | difference << (8 * i);
-    }
-    return result;
-}
-/* The parser stores the modifier .add in `atomic`. */
-TERNARY(run_vabsdiff4, uint32_t, absolute_differences(a, b, c, inst->atomic == A_ADD))
-
 /* ---- pairs of 16-bit integers ---- */
 
 enum pair_operation { PAIR_ADD, PAIR_MIN, PAIR_MAX };
@@ -329,9 +314,5 @@ bool fth_ptx_select_integer(struct fth_ptx_inst *inst, const char *base)
     }
     if (inst->type == T_U16X2 || inst->type == T_S16X2)
         return select_pairs(inst, base);
-    if (strcmp(base, "vabsdiff4") == 0) {
-        inst->run = run_vabsdiff4;
-        return has_operands(inst, 3) && inst->type == T_U32 && inst->type2 == T_U32;
-    }
     return select_handler(inst, base, handlers, FTH_COUNT(handlers)) || select_carry(inst, base);
 }

@@ -1,4 +1,4 @@
-/* Loads, stores, asynchronous copies and texture fetches. */
+/* Loads and stores. */
 #include "ptx/execute/address.h"
 
 /* ---- loads and stores ---- */
@@ -108,62 +108,12 @@ static void run_ld_argument(struct fth_ptx_warp *warp, const struct fth_ptx_inst
     }
 }
 
-/* ---- textures ---- */
-
-/* Fetches from one-dimensional textures with integer coordinates. A texel has up to four channels.
- * Each channel has four bytes. Channels that the texture lacks are 0, except the fourth, which is
- * 1, also outside of the texture. The channels that the texture has are 0 outside of it. The
- * observer sees a fetch outside of the texture as a read of the first texel, and gets one texel
- * size for all lanes: that of the last active lane's texture. */
-static void run_tex(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
-{
-    const struct fth_ptx_memory *memory = warp->block->run->machine->memory;
-    const uint64_t *handles = row(warp, inst->s[0]), *coordinates = row(warp, inst->s[1]);
-    struct fth_ptx_lane_group group = {.space = FTH_SPACE_TEXTURE, .mask = mask};
-    uint64_t fetched[4][LANES]; /* by channel */
-    unsigned bytes = 0;
-    for (uint32_t left = mask; left; left &= left - 1) {
-        int lane = first_lane(left);
-        uint64_t handle = handles[lane];
-        if (handle == 0 || handle > memory->texture_count ||
-            memory->textures[handle - 1].texels == 0 /* freed */) {
-            fth_ptx_warp_fault(warp, inst, lane, "0x%llx is not a texture",
-                               (unsigned long long)handle);
-            return;
-        }
-        const struct fth_ptx_texture *texture = &memory->textures[handle - 1];
-        int64_t x = (int32_t)coordinates[lane];
-        bytes = 4 * texture->channels;
-        uint64_t values[4] = {0, 0, 0,
-                              texture->texel_format == FTH_TEXEL_F32 ? 0x3f800000u /* 1.0 */ : 1};
-        bool inside = x >= 0 && (uint64_t)x < texture->texels;
-        group.addresses[lane] = texture->address + (inside ? (uint64_t)x * bytes : 0);
-        const uint8_t *host = NULL;
-        if (inside) {
-            host = fth_ptx_resolve_global(warp, inst, lane, group.addresses[lane], bytes);
-            if (!host)
-                return;
-        }
-        for (unsigned c = 0; c < texture->channels; c++)
-            values[c] = inside ? load_value(host + (size_t)4 * c, T_U32) : 0;
-        for (unsigned c = 0; c < 4; c++)
-            fetched[c][lane] = values[c];
-    }
-    if (!fth_ptx_notify_access(warp, inst, &group, bytes, FTH_ACCESS_READ))
-        return;
-    for (unsigned c = 0; c < 4; c++)
-        if (inst->d[c] >= 0) { /* not "_" */
-            uint64_t *rd = out_row(warp, inst->d[c]);
-            FOR_LANES(mask, rd[lane] = fetched[c][lane];);
-        }
-}
-
 /* ---- no effect ---- */
 
 /* Fences have nothing to do, because each warp executes its accesses in program order. (Between
  * blocks that run on different host threads, the memory order is that of the host.) Prefetches and
  * cache hints have no effect on the contents of memory. PTX allows discard to leave the contents
- * unchanged, and nanosleep to take no time. */
+ * unchanged, and nanosleep to take no time. pmevent triggers counters of a profiler. */
 static void run_no_op(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     (void)warp;
@@ -200,13 +150,8 @@ bool fth_ptx_select_memory(struct fth_ptx_inst *inst, const char *base)
         return select_load_store(inst, false);
     if (strcmp(base, "st") == 0)
         return select_load_store(inst, true);
-    if (strcmp(base, "tex") == 0) {
-        inst->run = run_tex;
-        return inst->mode == 1 /* .1d */ && inst->vector == 4 && inst->type2 == T_S32 &&
-               !inst->result_is_predicate && has_sources(inst, 2);
-    }
-    static const char *const no_ops[] = {"prefetch", "prefetchu", "discard", "applypriority",
-                                         "nanosleep"};
+    static const char *const no_ops[] = {"prefetch",      "prefetchu", "discard",
+                                         "applypriority", "nanosleep", "pmevent"};
     for (size_t i = 0; i < FTH_COUNT(no_ops); i++)
         if (strcmp(base, no_ops[i]) == 0) {
             inst->run = run_no_op;

@@ -21,7 +21,7 @@ void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
                         const char *cause, ...)
 {
     struct fth_ptx_run *run = warp->block->run;
-    char text[256];
+    char text[400];
     va_list arguments;
     va_start(arguments, cause);
     vsnprintf(text, sizeof text, cause, arguments);
@@ -347,6 +347,7 @@ static void run_cluster(struct fth_ptx_worker *worker, uint64_t index)
     while (!stopped(run) && fth_ptx_copies_run(&cluster)) /* copies outlive their threads */
         continue;
     fth_ptx_copies_free(&cluster);
+    fth_ptx_print_cluster(&cluster, index);
     uint64_t warp_instructions = 0, thread_instructions = 0;
     for (uint32_t rank = 0; rank < cluster.count; rank++) {
         struct fth_ptx_block *block = &cluster.blocks[rank];
@@ -487,9 +488,10 @@ static enum fth_status check_launch(struct fth_ptx_run *run, struct fth_error *e
     return check_clusters(run, error);
 }
 
-/* Says that the output of printf is missing, once per kernel. */
-static void warn_of_printf(struct fth_ptx_machine *machine, const struct fth_ptx_function *kernel,
-                           const struct fth_log *log)
+/* Says that output of printf is missing, once per kernel. */
+static void warn_of_dropped_output(struct fth_ptx_machine *machine,
+                                   const struct fth_ptx_function *kernel, bool prints,
+                                   const struct fth_log *log)
 {
     const size_t index = (size_t)(kernel - machine->module->functions);
     if (!machine->warned)
@@ -499,7 +501,9 @@ static void warn_of_printf(struct fth_ptx_machine *machine, const struct fth_ptx
     if (machine->warned)
         machine->warned[index] = true;
     fth_log_message(log, FTH_LOG_WARNING,
-                    "kernel '%s' calls printf; the PTX engine does not print its output",
+                    prints ? "kernel '%s' prints more than 1 MiB per block; the rest is dropped"
+                           : "kernel '%s' calls printf; its output is dropped; 'fathom run' "
+                             "prints it",
                     kernel->name);
 }
 
@@ -524,6 +528,7 @@ static enum fth_status prepare(struct fth_ptx_machine *machine, const struct fth
         if (function->is_kernel && function->has_body &&
             strcmp(function->name, launch->kernel) == 0)
             run->kernel = function;
+        run->can_print = run->can_print || function->builtin == BUILTIN_PRINTF;
     }
     if (!run->kernel)
         return fth_fail(error, FTH_NOT_FOUND, "launch kernel", launch->kernel,
@@ -579,8 +584,9 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     fth_slice_destroy(run.slice);
     pthread_mutex_destroy(&lock);
     fth_log_progress(launch->log, run.kernel->name, 1);
-    if (run.called_printf)
-        warn_of_printf(machine, run.kernel, launch->log);
+    fth_ptx_print_rest(&run);
+    if (run.dropped_output)
+        warn_of_dropped_output(machine, run.kernel, launch->print != NULL, launch->log);
     if (totals)
         *totals = (struct fth_ptx_totals){run.warp_instructions, run.thread_instructions};
     if (run.status == FTH_OK && run.stop && fth_log_interrupted(launch->log))

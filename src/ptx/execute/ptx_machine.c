@@ -1,4 +1,4 @@
-/* Machines: device memory, the variables of a module, and linear textures. Each allocation and each
+/* Machines: device memory and the variables of a module. Each allocation and each
  * variable is backed by separate host memory. As on a GPU, device addresses are far from zero. At
  * least 256 bytes between two allocations belong to neither, so an access just beyond the end of an
  * allocation is a fault. Several machines can share one memory. */
@@ -92,6 +92,23 @@ static enum fth_status add_allocation(struct fth_ptx_memory *memory,
     return FTH_OK;
 }
 
+static bool calls_malloc(const struct fth_ptx_module *module)
+{
+    for (size_t i = 0; module && i < module->function_count; i++)
+        if (module->functions[i].builtin >= BUILTIN_MALLOC) /* or free */
+            return true;
+    return false;
+}
+
+/* Adds the memory for malloc of kernels. */
+static enum fth_status add_heap(struct fth_ptx_machine *machine, struct fth_error *error)
+{
+    struct fth_ptx_memory *memory = machine->memory;
+    FTH_TRY(fth_ptx_alloc(machine, FTH_PTX_HEAP_BYTES, &memory->heap_address, error));
+    memory->heap = fth_ptx_heap_create(memory->heap_address, FTH_PTX_HEAP_BYTES);
+    return memory->heap ? FTH_OK : fth_no_memory(error, operation, NULL);
+}
+
 enum fth_status fth_ptx_machine_create(const struct fth_ptx_module *module,
                                        struct fth_ptx_machine **out, struct fth_error *error)
 {
@@ -132,6 +149,8 @@ enum fth_status fth_ptx_machine_create_shared(struct fth_ptx_machine *other,
             memcpy(fth_ptx_host(machine, variable->address, variable->bytes), variable->data,
                    variable->bytes);
     }
+    if (status == FTH_OK && !memory->heap && calls_malloc(module))
+        status = add_heap(machine, error);
     if (status != FTH_OK) {
         fth_ptx_machine_destroy(machine);
         return status;
@@ -165,6 +184,7 @@ void fth_ptx_machine_destroy(struct fth_ptx_machine *machine)
             free_host_memory(&memory->allocations[i]);
         free(memory->allocations);
         free(memory->textures);
+        fth_ptx_heap_destroy(memory->heap);
         free(memory);
     }
     free(machine);
@@ -208,7 +228,7 @@ enum fth_status fth_ptx_free(struct fth_ptx_machine *machine, uint64_t address,
     struct fth_ptx_memory *memory = machine->memory;
     size_t next = upper_bound(memory, address);
     if (next == 0 || memory->allocations[next - 1].base != address ||
-        memory->allocations[next - 1].owner)
+        memory->allocations[next - 1].owner || (memory->heap && address == memory->heap_address))
         return fth_fail(error, FTH_INVALID, "free device memory", NULL,
                         "0x%llx is not the address of an allocation", (unsigned long long)address);
     remove_allocation(memory, next - 1);
@@ -256,37 +276,4 @@ bool fth_ptx_symbol(const struct fth_ptx_machine *machine, const char *name, uin
             return true;
         }
     return false;
-}
-
-enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t address, uint64_t texels,
-                                enum fth_ptx_texel texel_format, unsigned channels,
-                                uint64_t *handle, struct fth_error *error)
-{
-    struct fth_ptx_memory *memory = machine->memory;
-    *handle = 0;
-    bool sane = (channels == 1 || channels == 2 || channels == 4) && texels > 0 &&
-                texels <= UINT64_MAX / 16;
-    if (!sane || !fth_ptx_host(machine, address, texels * channels * 4))
-        return fth_fail(error, FTH_INVALID, "make texture", NULL,
-                        "a texture needs 1, 2 or 4 channels, and allocated memory for all texels");
-    size_t index = 0;
-    while (index < memory->texture_count && memory->textures[index].texels)
-        index++;
-    if (index == memory->texture_count) {
-        void *textures = memory->textures;
-        if (!fth_grow(&textures, memory->texture_count, &memory->texture_capacity,
-                      sizeof *memory->textures))
-            return fth_no_memory(error, "make texture", NULL);
-        memory->textures = textures;
-        memory->texture_count++;
-    }
-    memory->textures[index] = (struct fth_ptx_texture){address, texels, texel_format, channels};
-    *handle = index + 1;
-    return FTH_OK;
-}
-
-void fth_ptx_texture_free(struct fth_ptx_machine *machine, uint64_t handle)
-{
-    if (handle && handle <= machine->memory->texture_count)
-        machine->memory->textures[handle - 1].texels = 0;
 }

@@ -17,25 +17,21 @@ struct fth_ptx_allocation {
     const struct fth_ptx_machine *owner; /* of a variable; NULL for fth_ptx_alloc */
 };
 
-struct fth_ptx_texture {
-    uint64_t address, texels; /* 0 texels: freed */
-    enum fth_ptx_texel texel_format;
-    unsigned channels;
-};
-
 struct fth_ptx_memory {
     size_t users;                           /* number of machines */
     struct fth_ptx_allocation *allocations; /* sorted by base */
     size_t allocation_count, allocation_capacity;
-    struct fth_ptx_texture *textures;
+    struct fth_ptx_texture *textures; /* and surfaces (texture/) */
     size_t texture_count, texture_capacity;
+    uint64_t heap_address;     /* of the memory for malloc of kernels, */
+    struct fth_ptx_heap *heap; /* and its blocks; NULL: no module calls malloc */
 };
 
 struct fth_ptx_machine {
     const struct fth_ptx_module *module; /* NULL: only memory */
     struct fth_ptx_memory *memory;
-    bool *
-        warned; /* by index of the function: a message said that printf has no effect; NULL: none */
+    bool *warned; /* by index of the function: a message said that the output of printf is dropped;
+                   * NULL: none */
     uint8_t **slice_classes; /* by index of the function: what its instructions do (slice/); NULL:
                               * not known yet */
 };
@@ -120,6 +116,7 @@ struct fth_ptx_block {
     uint64_t clock; /* number of instructions issued; the value of %clock if the observer has no
                      * `clock` callback */
     uint64_t arrived[MAX_BARRIERS]; /* threads that bar.arrive has counted, per barrier */
+    struct fth_buffer printed;      /* the output of printf */
     uint32_t active_barriers;       /* bit mask of the barriers with waiting or arrived threads */
 };
 
@@ -175,9 +172,14 @@ struct fth_ptx_run {
     uint64_t next_cluster;
     bool stop;
     uint64_t checked_instructions; /* those of all workers that are no longer `unchecked` */
-    bool called_printf;
+    bool dropped_output;           /* of printf */
     uint64_t warp_instructions, thread_instructions;
-    void *lock; /* pthread_mutex_t */
+    /* The output of printf of clusters that wait for clusters before them (print_order.c). */
+    bool can_print; /* the module calls printf */
+    struct fth_ptx_output *outputs;
+    size_t output_count, output_capacity;
+    uint64_t next_output; /* the first cluster whose output is missing */
+    void *lock;           /* pthread_mutex_t */
     struct fth_error *error;
     enum fth_status status;
 };
@@ -219,6 +221,10 @@ void fth_ptx_frames_free(struct fth_ptx_worker *worker);
 /* Enlarges the warp's local memory so that it includes that of the frame. The contents are kept.
  * Returns false, and stops the launch, when out of memory. */
 bool fth_ptx_reserve_local(struct fth_ptx_warp *warp, const struct fth_ptx_frame *frame);
+/* Returns the host address of a lane's argument or result: in parameter memory, in the pool of
+ * immediates, or in a register. */
+uint8_t *fth_ptx_slot_place(const struct fth_ptx_warp *warp, const struct fth_ptx_frame *frame,
+                            const struct fth_ptx_slot *slot, uint64_t lane);
 /* The functions below execute an instruction for `lanes` of `fragment`, which must be the current
  * fragment of the warp. They can add, remove and move fragments. */
 /* Ends lanes. Frees frames without lanes, and removes an empty fragment. */
@@ -298,6 +304,20 @@ bool fth_slice_has_exact_shared(const struct fth_slice *slice);
  * block. */
 bool fth_slice_allows(const struct fth_slice *slice, const struct fth_ptx_inst *inst,
                       unsigned space, uint64_t address, uint64_t bytes, bool write);
+
+/* ---- runtime/: the functions of the CUDA runtime ---- */
+
+/* Executes a call of a function for `lanes` of the current fragment. */
+void fth_ptx_run_builtin(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                         enum fth_ptx_builtin builtin, uint32_t lanes);
+/* Passes on the output of the blocks of a cluster that has ended, as soon as all clusters before it
+ * have ended. */
+void fth_ptx_print_cluster(const struct fth_ptx_cluster *cluster, uint64_t index);
+/* Passes on all output that still waits, at the end of the launch. */
+void fth_ptx_print_rest(struct fth_ptx_run *run);
+/* Creates the description of a heap at this address. Returns NULL when out of memory. */
+struct fth_ptx_heap *fth_ptx_heap_create(uint64_t address, uint64_t bytes);
+void fth_ptx_heap_destroy(struct fth_ptx_heap *heap);
 
 /* ---- ptx_launch.c ---- */
 

@@ -3,6 +3,8 @@
  * executes it, or reject the combination. */
 #include "ptx/parse/operand.h"
 
+#include "ptx/video/video.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -114,8 +116,8 @@ static enum fth_ptx_control flow_control(const char *base)
     static const struct {
         const char *base;
         enum fth_ptx_control control;
-    } list[] = {{"bra", K_BRANCH}, {"brx", K_BRANCH_TABLE}, {"call", K_CALL},
-                {"ret", K_RETURN}, {"exit", K_EXIT},        {"trap", K_TRAP}};
+    } list[] = {{"bra", K_BRANCH}, {"brx", K_BRANCH_TABLE}, {"call", K_CALL}, {"ret", K_RETURN},
+                {"exit", K_EXIT},  {"trap", K_TRAP},        {"brkpt", K_TRAP}};
     for (size_t i = 0; i < FTH_COUNT(list); i++)
         if (strcmp(list[i].base, base) == 0)
             return list[i].control;
@@ -128,6 +130,7 @@ static bool parse_operands(struct fth_ptx_parser *parser, struct fth_ptx_stateme
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
     const char *base = statement->base;
+    const bool video = fth_ptx_is_video(base);
     if (fth_ptx_token_is(&lexer->token, ";"))
         return true;
     do {
@@ -139,7 +142,9 @@ static bool parse_operands(struct fth_ptx_parser *parser, struct fth_ptx_stateme
         bool second = strcmp(base, "cvt") == 0 || fth_ptx_compares(base) ||
                       (strcmp(base, "slct") == 0 && index == 3);
         unsigned type = second && typed->type2 ? typed->type2 : typed->type;
-        if (!fth_ptx_parse_operand(parser, (enum fth_ptx_type)type, &statement->operands[index]))
+        struct fth_ptx_operand *operand = &statement->operands[index];
+        if (!(video ? fth_ptx_parse_video_operand(parser, operand)
+                    : fth_ptx_parse_operand(parser, (enum fth_ptx_type)type, operand)))
             return false;
         statement->operand_count++;
     } while (fth_ptx_lexer_accept(lexer, ","));

@@ -98,6 +98,9 @@ bool fth_ptx_parse_declaration(struct fth_ptx_parser *parser, struct fth_ptx_dec
                 fth_ptx_lexer_next(lexer);
         } else if (type != T_NONE) {
             out->type = type;
+        } else if (fth_ptx_token_is(&token, ".texref") || fth_ptx_token_is(&token, ".surfref") ||
+                   fth_ptx_token_is(&token, ".samplerref")) {
+            out->type = T_B64; /* the handle of a texture or surface (fth_ptx_bind) */
         } else if (!fth_ptx_token_is(&token, ".ptr") && !fth_ptx_token_is(&token, ".global") &&
                    !fth_ptx_token_is(&token, ".const") && !fth_ptx_token_is(&token, ".shared") &&
                    !fth_ptx_token_is(&token, ".local")) {

@@ -46,8 +46,8 @@ static bool drains(const struct fth_ptx_inst *inst)
  * asynchronous copies, only the copy itself accesses memory; `mode` is set for the others. */
 static bool accesses(const struct fth_ptx_inst *inst)
 {
-    static const char *const starts[] = {"ld.",  "ldu.", "st.",      "atom.",
-                                         "red.", "tex.", "cp.async."};
+    static const char *const starts[] = {"ld.",   "ldu.",  "st.",   "atom.",  "red.",     "tex.",
+                                         "tld4.", "suld.", "sust.", "sured.", "cp.async."};
     if (inst->control != K_NONE || inst->space == SPACE_ARGUMENT || drains(inst))
         return false;
     for (size_t i = 0; i < FTH_COUNT(starts); i++)

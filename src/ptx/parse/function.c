@@ -318,19 +318,12 @@ static struct fth_ptx_function *find_or_add_function(struct fth_ptx_parser *pars
     return &module->functions[module->function_count++];
 }
 
-enum fth_ptx_builtin fth_ptx_find_builtin(const char *name)
-{
-    return strcmp(name, "vprintf") == 0        ? BUILTIN_PRINTF
-           : strcmp(name, "__assertfail") == 0 ? BUILTIN_ASSERT
-                                               : BUILTIN_NONE;
-}
-
 /* Returns true if the file has declared functions that it can still define. */
 static bool lacks_definitions(const struct fth_ptx_module *module)
 {
     for (size_t i = 0; i < module->function_count; i++)
         if (!module->functions[i].has_body &&
-            fth_ptx_find_builtin(module->functions[i].name) == BUILTIN_NONE)
+            fth_ptx_find_builtin(&module->functions[i]) == BUILTIN_NONE)
             return true;
     return false;
 }

@@ -131,7 +131,6 @@ static const struct {
     {"notanumber", SET_MODE, 4},
     {"normal", SET_MODE, 5},
     {"subnormal", SET_MODE, 6},
-    {"1d", SET_MODE, 1},
     {"warp", SET_MODE, 1},
     {"cta", SET_NOTHING, 0},
 
@@ -189,8 +188,6 @@ bool fth_ptx_apply_modifier(struct fth_ptx_inst *inst, const char *base, const c
             inst->type = (uint8_t)type;
         else if (inst->type2 == T_NONE)
             inst->type2 = (uint8_t)type;
-        else if (strcmp(base, "tex") == 0 || strncmp(base, "vabs", 4) == 0)
-            return true;
         else
             return false;
         return true;

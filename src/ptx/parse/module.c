@@ -60,6 +60,21 @@ static bool parse_head(struct fth_ptx_parser *parser)
     return true;
 }
 
+/* Reports that a function is called which the file does not define. The runtime's functions that
+ * launch kernels from kernels have names of their own. */
+static void report_undefined(struct fth_ptx_parser *parser, const struct fth_ptx_token *token,
+                             const char *name)
+{
+    static const char *const launches[] = {"cudaLaunchDevice", "cudaGetParameterBuffer",
+                                           "__cudaCDP2"};
+    const char *text = "'%s' is called, but this file does not define it";
+    for (size_t i = 0; i < FTH_COUNT(launches); i++)
+        if (strncmp(name, launches[i], strlen(launches[i])) == 0)
+            text = "'%s' is called: kernels that launch kernels (dynamic parallelism) are not "
+                   "supported";
+    fth_ptx_lexer_report(&parser->lexer, FTH_UNSUPPORTED, token, text, name);
+}
+
 /* Checks the calls of a function against the functions of the whole module. A function that was
  * declared before the call can be defined after it, with other arguments or as a kernel, or not at
  * all. */
@@ -74,8 +89,7 @@ static bool check_calls(struct fth_ptx_parser *parser, struct fth_ptx_function *
         const struct fth_ptx_function *callee = &module->functions[site->function];
         struct fth_ptx_token token = {.start = site->text, .line = site->line};
         if (!callee->has_body && callee->builtin == BUILTIN_NONE) {
-            fth_ptx_lexer_report(&parser->lexer, FTH_UNSUPPORTED, &token,
-                                 "'%s' is called, but this file does not define it", callee->name);
+            report_undefined(parser, &token, callee->name);
             if (!fth_ptx_keep_unsupported(parser, function))
                 return false;
         } else if (!fth_ptx_call_fits(module, site)) {
@@ -127,7 +141,7 @@ static bool finish(struct fth_ptx_parser *parser)
         struct fth_ptx_function *function = &module->functions[i];
         end = function->shared_end > end ? function->shared_end : end;
         if (!function->has_body)
-            function->builtin = fth_ptx_find_builtin(function->name);
+            function->builtin = fth_ptx_find_builtin(function);
     }
     /* Dynamic shared memory is aligned to 128 bytes, or more if a declaration says so. Chosen, not
      * derived: this is more than any PTX type needs. */

@@ -164,6 +164,41 @@ static bool parse_vector(struct fth_ptx_parser *parser, enum fth_ptx_type type,
     return fth_ptx_lexer_expect(lexer, "}");
 }
 
+/* Parses the coordinates of a texture access after the comma: "{%f1, %f2}", a single one without
+ * braces, or "sampler, {%f1, %f2}". */
+static bool parse_coordinates(struct fth_ptx_parser *parser, struct fth_ptx_operand *operand)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    struct fth_ptx_operand coordinates = {.kind = OPERAND_VECTOR};
+    bool in_braces = fth_ptx_lexer_accept(lexer, "{");
+    if (!in_braces) {
+        struct fth_ptx_operand single = {.kind = OPERAND_ROW};
+        if (!fth_ptx_parse_simple_operand(parser, T_S32, &single))
+            return false;
+        if (single.kind != OPERAND_ROW)
+            return fth_ptx_lexer_fail(lexer, &single.token, "expected a register");
+        operand->has_sampler = fth_ptx_lexer_accept(lexer, ",");
+        operand->sampler = single.row;
+        in_braces = operand->has_sampler && fth_ptx_lexer_accept(lexer, "{");
+        if (!operand->has_sampler) {
+            int32_t *row = fth_arena_array(&parser->module->arena, 1, sizeof *row);
+            if (!row)
+                return fth_ptx_lexer_no_memory(lexer);
+            *row = single.row;
+            operand->elements = row;
+            operand->element_count = 1;
+            return true;
+        }
+    }
+    if (!in_braces)
+        return fth_ptx_lexer_expect(lexer, "{");
+    if (!parse_vector(parser, T_S32, &coordinates))
+        return false;
+    operand->element_count = coordinates.element_count;
+    operand->elements = coordinates.elements;
+    return true;
+}
+
 /* Parses "[%rd1+8]", "[name]" or "[%rd1, {%r1}]" after the bracket. The vector holds the
  * coordinates of a texture access. */
 static bool parse_address(struct fth_ptx_parser *parser, struct fth_ptx_operand *operand)
@@ -187,16 +222,25 @@ static bool parse_address(struct fth_ptx_parser *parser, struct fth_ptx_operand 
         operand->offset = (int64_t)((uint64_t)operand->offset + offset);
         fth_ptx_lexer_next(lexer);
     }
-    if (fth_ptx_lexer_accept(lexer, ",")) {
-        if (!fth_ptx_lexer_expect(lexer, "{"))
-            return false;
-        struct fth_ptx_operand coordinates = {.kind = OPERAND_VECTOR};
-        if (!parse_vector(parser, T_S32, &coordinates))
-            return false;
-        operand->element_count = coordinates.element_count;
-        operand->elements = coordinates.elements;
-    }
-    return fth_ptx_lexer_expect(lexer, "]");
+    return (!fth_ptx_lexer_accept(lexer, ",") || parse_coordinates(parser, operand)) &&
+           fth_ptx_lexer_expect(lexer, "]");
+}
+
+/* Parses "|q", the second of two destinations, if there is one. */
+static bool parse_second(struct fth_ptx_parser *parser, enum fth_ptx_type type,
+                         struct fth_ptx_operand *operand)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    struct fth_ptx_operand second = {.kind = OPERAND_ROW};
+    if (!fth_ptx_lexer_accept(lexer, "|"))
+        return true;
+    if (!fth_ptx_parse_simple_operand(parser, type, &second))
+        return false;
+    if (second.kind == OPERAND_PREDICATE)
+        operand->predicate2 = second.predicate;
+    else if (second.kind != OPERAND_SINK)
+        return fth_ptx_lexer_fail(lexer, &second.token, "expected a predicate register after '|'");
+    return true;
 }
 
 bool fth_ptx_parse_operand(struct fth_ptx_parser *parser, enum fth_ptx_type type,
@@ -205,7 +249,7 @@ bool fth_ptx_parse_operand(struct fth_ptx_parser *parser, enum fth_ptx_type type
     struct fth_ptx_lexer *lexer = &parser->lexer;
     *operand = (struct fth_ptx_operand){.token = lexer->token, .predicate2 = UINT32_MAX};
     if (fth_ptx_lexer_accept(lexer, "{"))
-        return parse_vector(parser, type, operand);
+        return parse_vector(parser, type, operand) && parse_second(parser, type, operand);
     if (fth_ptx_lexer_accept(lexer, "["))
         return parse_address(parser, operand);
     bool negated = false;
@@ -221,15 +265,44 @@ bool fth_ptx_parse_operand(struct fth_ptx_parser *parser, enum fth_ptx_type type
     if (negated && operand->kind != OPERAND_PREDICATE)
         return fth_ptx_lexer_fail(lexer, &operand->token,
                                   "'!' can only be applied to a predicate or a number");
-    if (fth_ptx_lexer_accept(lexer, "|")) { /* p|q: two destinations */
-        struct fth_ptx_operand second = {.kind = OPERAND_ROW};
-        if (!fth_ptx_parse_simple_operand(parser, type, &second))
-            return false;
-        if (second.kind == OPERAND_PREDICATE)
-            operand->predicate2 = second.predicate;
-        else if (second.kind != OPERAND_SINK)
-            return fth_ptx_lexer_fail(lexer, &second.token,
-                                      "expected a predicate register after '|'");
-    }
+    return parse_second(parser, type, operand);
+}
+
+/* Finds the register of a token such as "%r1.b0", which selects a part of the register, and stores
+ * the part. Returns false, without an error, if it is none. */
+static bool find_part(struct fth_ptx_parser *parser, const struct fth_ptx_token *token,
+                      struct fth_ptx_operand *operand)
+{
+    const char *dot = token->kind == TOKEN_WORD ? memchr(token->start, '.', token->size) : NULL;
+    if (!dot)
+        return false;
+    struct fth_ptx_token name = *token;
+    struct fth_ptx_symbol *symbol = NULL;
+    uint32_t index;
+    name.size = (size_t)(dot - token->start);
+    if (!fth_ptx_parser_find_register(parser, &name, &symbol, &index) ||
+        symbol->kind != SYMBOL_REGISTER)
+        return false;
+    *operand = (struct fth_ptx_operand){.kind = OPERAND_ROW,
+                                        .token = *token,
+                                        .row = (int32_t)index,
+                                        .part = dot + 1,
+                                        .part_size = token->size - name.size - 1};
+    return true;
+}
+
+bool fth_ptx_parse_video_operand(struct fth_ptx_parser *parser, struct fth_ptx_operand *operand)
+{
+    struct fth_ptx_lexer *lexer = &parser->lexer;
+    /* Before a number, '-' is part of a constant expression. */
+    const bool minus =
+        fth_ptx_token_is(&lexer->token, "-") && fth_ptx_lexer_ahead(lexer).token.kind == TOKEN_WORD;
+    if (minus)
+        fth_ptx_lexer_next(lexer);
+    if (find_part(parser, &lexer->token, operand))
+        fth_ptx_lexer_next(lexer);
+    else if (!fth_ptx_parse_operand(parser, T_B32, operand))
+        return false;
+    operand->minus = minus;
     return true;
 }

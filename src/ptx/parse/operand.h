@@ -26,9 +26,14 @@ struct fth_ptx_operand {
     uint32_t predicate;      /* OPERAND_PREDICATE: its index */
     uint32_t predicate2;     /* the second predicate of p|q; UINT32_MAX: none */
     bool negated;            /* !p */
+    bool minus;              /* -%r1, an operand of a video instruction */
+    const char *part;        /* "b0" of %r1.b0, an operand of a video instruction; in the text */
+    size_t part_size;        /* 0: no part */
     const int32_t *elements; /* rows: OPERAND_VECTOR, and the coordinates of a texture; in the arena
                               * of the module */
     size_t element_count;
+    int32_t sampler; /* row of the sampler of a texture, [texture, sampler, {…}] */
+    bool has_sampler;
     int64_t offset; /* added to an address */
     bool has_space; /* the operand is a variable, and `space` is its state space */
     uint8_t space;
@@ -120,6 +125,8 @@ bool fth_ptx_parse_simple_operand(struct fth_ptx_parser *parser, enum fth_ptx_ty
 /* Parses any operand: also vectors, addresses, negated predicates, and pairs of destinations. */
 bool fth_ptx_parse_operand(struct fth_ptx_parser *parser, enum fth_ptx_type type,
                            struct fth_ptx_operand *operand);
+/* Parses an operand of a video instruction: also parts of registers (%r1.b0), and -%r1. */
+bool fth_ptx_parse_video_operand(struct fth_ptx_parser *parser, struct fth_ptx_operand *operand);
 
 /* ---- placement.c ---- */
 

@@ -136,8 +136,6 @@ bool fth_ptx_skip_statement(struct fth_ptx_parser *parser);
 /* Skips a directive with a body in braces that the engine does not use, such as
  * ".section .debug_abbrev { … }". */
 bool fth_ptx_skip_braces(struct fth_ptx_parser *parser);
-/* Returns which of the functions that nvcc calls for printf and assert this is, if any. */
-enum fth_ptx_builtin fth_ptx_find_builtin(const char *name);
 
 /* ---- position.c ---- */
 

@@ -14,9 +14,9 @@ static bool has_no_result(const char *base, const struct fth_ptx_inst *inst)
 {
     if (inst->flags & F_RED)
         return false; /* bar.red has a result, unlike red, bar.sync and bar.arrive */
-    static const char *const list[] = {"st",        "red",      "bar",
-                                       "barrier",   "prefetch", "prefetchu",
-                                       "nanosleep", "discard",  "applypriority"};
+    static const char *const list[] = {
+        "st",        "red",       "bar",     "barrier",       "prefetch",
+        "prefetchu", "nanosleep", "discard", "applypriority", "pmevent"};
     for (size_t i = 0; i < FTH_COUNT(list); i++)
         if (strcmp(base, list[i]) == 0)
             return true;
@@ -160,8 +160,7 @@ bool fth_ptx_check_addresses(struct fth_ptx_parser *parser, const char *base,
         unsigned addresses;
     } list[] = {{"st", 1},        {"red", 1},     {"prefetch", 1},
                 {"prefetchu", 1}, {"discard", 1}, {"applypriority", 1},
-                {"ld", 2},        {"ldu", 2},     {"atom", 2},
-                {"tex", 2}};
+                {"ld", 2},        {"ldu", 2},     {"atom", 2}};
     unsigned addresses = 0;
     for (size_t i = 0; i < FTH_COUNT(list); i++)
         if (strcmp(base, list[i].base) == 0)

@@ -6,9 +6,21 @@
 
 #include "ptx/async/async.h"
 #include "ptx/matrix/matrix.h"
+#include "ptx/texture/texture.h"
+#include "ptx/video/video.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* clusterlaunchcontrol; the name is longer than `base` of struct fth_ptx_statement. */
+static bool refuse_cluster_launch(struct fth_ptx_parser *parser,
+                                  struct fth_ptx_statement *statement, struct fth_ptx_inst *inst)
+{
+    (void)inst;
+    return fth_ptx_lexer_unsupported(&parser->lexer, &statement->opcode,
+                                     "'clusterlaunchcontrol' is not supported: it exists from "
+                                     "sm_100 on, and the engine executes up to sm_90");
+}
 
 fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
 {
@@ -28,13 +40,24 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
                     {"membar", fth_ptx_family_fence},
                     {"griddepcontrol", fth_ptx_family_resources},
                     {"setmaxnreg", fth_ptx_family_resources},
-                    {"createpolicy", fth_ptx_family_policy}};
+                    {"createpolicy", fth_ptx_family_policy},
+                    {"tex", fth_ptx_family_tex},
+                    {"tld4", fth_ptx_family_tld4},
+                    {"txq", fth_ptx_family_query},
+                    {"suq", fth_ptx_family_query},
+                    {"istypep", fth_ptx_family_istypep},
+                    {"suld", fth_ptx_family_surface},
+                    {"sust", fth_ptx_family_surface},
+                    {"sured", fth_ptx_family_surface},
+                    {"clusterlaunchco", refuse_cluster_launch}};
     for (size_t i = 0; i < FTH_COUNT(families); i++)
         if (strcmp(statement->base, families[i].base) == 0)
             return families[i].family;
-    return fth_ptx_is_narrow(statement) ? fth_ptx_family_narrow
-           : fth_ptx_is_wide(statement) ? fth_ptx_family_wide
-                                        : NULL;
+    return fth_ptx_is_video(statement->base)   ? fth_ptx_family_video
+           : fth_ptx_is_narrow(statement)      ? fth_ptx_family_narrow
+           : fth_ptx_is_wide(statement)        ? fth_ptx_family_wide
+           : fth_ptx_is_store_async(statement) ? fth_ptx_family_store_async
+                                               : NULL;
 }
 
 bool fth_ptx_has_word(const struct fth_ptx_statement *statement, const char *word)

@@ -117,7 +117,9 @@ static enum fth_status device_run(void *context, const struct fth_launch_step *s
                                               .shared_bytes = step->shared_bytes,
                                               .carveout_percent = -1,
                                               .arguments = arguments,
-                                              .argument_bytes = argument_bytes};
+                                              .argument_bytes = argument_bytes,
+                                              .parameters = step->kernel->parameters,
+                                              .parameter_count = step->kernel->parameter_count};
     enum fth_status status = launch_timed(
         device, &launch, options->max_seconds > 0 ? options->max_seconds : MAX_LAUNCH_S, error);
     if (status != FTH_OK)

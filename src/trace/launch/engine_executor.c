@@ -103,6 +103,8 @@ static enum fth_status engine_run(void *context, const struct fth_launch_step *s
     launch.threads = options->threads;
     launch.max_instructions = options->max_instructions;
     launch.log = options->log;
+    launch.print = options->print;
+    launch.print_user = options->print_user;
     enum fth_status status = fth_ptx_run(engine->machine, &launch, &counted, error);
     totals->warp_instructions += counted.warp_instructions;
     totals->thread_instructions += counted.thread_instructions;

@@ -35,7 +35,15 @@ static const char *const instructions[] = {
     "{mad/madc}.{lo/hi}{/.cc}.{u32/s32/u64} $d, $s, $s, $s",
     "{abs/neg}.{s16/s32/s64/f32/ftz.f32/f64/f16/bf16/f16x2} $d, $s",
     "{dp4a/dp2a.lo/dp2a.hi}.{u32/s32}.{u32/s32} $d, $s, $s, $s",
-    "vabsdiff4.u32.u32.u32{/.add} $d, $s, $s, $s",
+    "{vadd/vsub/vabsdiff/vmin/vmax}.{u32/s32}.{u32/s32}.{u32/s32}{/.sat} $d, $e{/.b3/.h0}, $s",
+    "{vadd/vsub/vabsdiff/vmin/vmax}.{u32/s32}.u32.s32{/.sat}.{add/min/max} $d, $e, $e.b1, $s",
+    "{vadd/vsub/vmin}.{u32/s32}.u32.s32{/.sat} $d{.b0/.b3/.h1}, $e{/.h0}, $e, $s",
+    "{vshl/vshr}.{u32/s32}.{u32/s32}.u32{/.sat}.{clamp/wrap}{/.add} $d, $e, $e{/, $s}",
+    "vmad.{u32/s32}.{u32/s32}.{u32/s32}{/.po}{/.sat}{/.shr7/.shr15} $d, {/-}$e, $e{/.h1}, {/-}$e",
+    "vset.{u32/s32}.{u32/s32}.{eq/lt/ge}{/.add/.min} $d{/.b2}, $e, $e{/, $s}",
+    "{vadd/vsub/vabsdiff/vmin/vmax/vavrg}{2/4}.{u32/s32}.{u32/s32}.u32{/.sat/.add} $d, $e, $e, $e",
+    "{vadd2/vavrg2}.u32.u32.u32 $d{/.h1}, $e{/.h31}, $e{/.h02}, $e",
+    "{vsub4/vset4}.{u32/s32}.u32.{u32/ne} $d{/.b310}, $e{/.b7310}, $e, $e",
     "{add/min/max}{/.relu}.{u16x2/s16x2} $d, $s, $s",
     "{and/or/xor}.{b16/b32/b64} $d, $s, $s",
     "{not/cnot}.{b16/b32/b64} $d, $s",
@@ -107,7 +115,18 @@ static const char *const instructions[] = {
     "cp.async.wait_group $n",
     "{membar.gl/membar.sys/fence.sc.gpu/fence.acq_rel.cta}",
     "{prefetch.global.L1/prefetch.global.L2/prefetchu.L1} $g",
-    "tex.1d.v4.{u32/s32/f32}.s32 <$d, $d, _, $d>, [$e, <$s>]",
+    "tex.1d.v4.{u32/s32/f32}.{s32/f32} <$d, $d, _, $d>, [{$e/1}, <$s>]",
+    "tex{/.base/.level}.2d.v4.f32.f32 <$d, $d, _, $d>{/|$p}, [2, <$s, $s>]{/, $s}{/, <$s, $s>}",
+    "tex.grad.2d.v4.f32.{s32/f32} <$d, $d, _, $d>, [2, <$s, $s>], <$s, $s>, <$s, $s>",
+    "tex.3d.v4.f32.{s32/f32} <$d, $d, _, $d>, [3, <$s, $s, $s, $s>]",
+    "tex.{acube/a2d}.v4.f32.f32 <$d, $d, _, $d>, [{4/$e}, {/3, }<$s, $s, $s, $s>]",
+    "tld4.{r/a}.2d.v4.f32.f32 <$d, $d, _, $d>, [2, <$s, $s>]",
+    "{txq/suq}.{width/height/depth/array_size/channel_order} $d, [{1/2/3/4/5/$e}]",
+    "istypep.{texref/samplerref/surfref} $p, {$e/1/5}",
+    "suld.b.2d{/.cg}.{b8/b32/b64}.{trap/clamp/zero} $d, [5, <{$s/8}, {$s/1}>]",
+    "suld.b.2d.{v2.b64/v2.b32/v2.b16}.{trap/clamp/zero} <$d, $d>, [5, <{$s/16}, {$s/1}>]",
+    "sust.b.2d.{b8/b32/b64}.{trap/clamp/zero} [5, <{$s/8}, {$s/1}>], $s",
+    "sured.b.{add/min/max/and/or}.2d.{u32/s32/u64}.{trap/clamp/zero} [5, <{$s/8}, {$s/1}>], $s",
     "cvta{/.to}.{global/shared/local/const/param}.u64 $d, $s",
     "isspacep.{global/shared/shared::cluster/local/const/param} $p, $s",
     "mapa{/.shared::cluster}.{u32/u64} $d, $s, $s",
@@ -137,7 +156,9 @@ static const char *const instructions[] = {
     "<.reg .b64 %f; mov.u64 %f, {f0/%a0/$e}; call ($d), %f, ($e), P0;>",
     "<.param .b64 v0; .param .b64 v1; .param .b32 v2; st.param.b64 [v0], {$e/%a0}; st.param.b64 "
     "[v1], {$e/%a1}; call (v2), vprintf, (v0, v1);>",
-    "{ret/exit/trap}",
+    "<.param .b64 v0; .param .b64 v1; st.param.b64 [v0], {$n/$e/4194304}; call (v1), malloc, (v0); "
+    "ld.param.b64 $d, [v1]; st.param.b64 [v0], {$e/$e/0}; call free, (v0);>",
+    "{ret/exit/trap/brkpt}",
     "{ret/exit}",
 };
 
@@ -213,6 +234,8 @@ static const char skeleton[] =
     ".shared .align 16 .b8 h0[256];\n"
     ".extern .shared .align 16 .b8 dyn[];\n"
     ".extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n"
+    ".extern .func (.param .b64 r) malloc (.param .b64 a);\n"
+    ".extern .func free (.param .b64 a);\n"
     ".func (.reg .b32 y) f0 (.reg .b32 x)\n"
     "{\n"
     ".reg .pred %p<8>;\n"

@@ -669,21 +669,6 @@ static void a_driver_that_cannot_run_kernels_lists_gpus(void **state)
     fth_cuda_close(&cuda);
 }
 
-static void drivers_without_tensor_maps_are_unsupported(void **state)
-{
-    (void)state;
-    const struct fth_cuda cuda = {.handle = NULL};
-    struct fth_ptx_tensor_map map = {.rank = 1};
-    unsigned char bytes[FTH_TENSOR_MAP_BYTES];
-    struct fth_error error = NO_ERROR;
-    assert_int_equal(fth_cuda_tensor_map(&cuda, &map, bytes, &error), FTH_UNSUPPORTED);
-    assert_string_equal(error.argument, "cuTensorMapEncodeTiled");
-    map.is_im2col = true;
-    error = NO_ERROR;
-    assert_int_equal(fth_cuda_tensor_map(&cuda, &map, bytes, &error), FTH_UNSUPPORTED);
-    assert_string_equal(error.argument, "cuTensorMapEncodeIm2col");
-}
-
 int main(int count, char **arguments)
 {
     const struct CMUnitTest bare[] = {
@@ -701,7 +686,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(keeps_measured_attributes),
         cmocka_unit_test(works_without_nvml),
         cmocka_unit_test(lists_and_opens_mig_slices),
-        cmocka_unit_test(drivers_without_tensor_maps_are_unsupported),
         cmocka_unit_test(a_whole_gpu_is_not_opened_as_a_slice),
         cmocka_unit_test(nvml_reports_figures),
     };

@@ -628,9 +628,25 @@ static void a_hanging_kernel_is_abandoned(void **state)
     ops->close(machine);
 }
 
+static void drivers_without_tensor_maps_are_unsupported(void **state)
+{
+    (void)state;
+    const struct fth_cuda cuda = {.handle = NULL};
+    struct fth_ptx_tensor_map map = {.rank = 1};
+    unsigned char bytes[FTH_TENSOR_MAP_BYTES];
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_cuda_tensor_map(&cuda, &map, bytes, &error), FTH_UNSUPPORTED);
+    assert_string_equal(error.argument, "cuTensorMapEncodeTiled");
+    map.is_im2col = true;
+    error = NO_ERROR;
+    assert_int_equal(fth_cuda_tensor_map(&cuda, &map, bytes, &error), FTH_UNSUPPORTED);
+    assert_string_equal(error.argument, "cuTensorMapEncodeIm2col");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(drivers_without_tensor_maps_are_unsupported),
         cmocka_unit_test(a_failed_allocation_reports_requested_and_free_memory),
         cmocka_unit_test(compilation_errors_include_the_log),
         cmocka_unit_test(reports_missing_symbols_and_invalid_launches),

@@ -72,10 +72,14 @@ static const struct {
      "a result must be a register or a .param variable", "call (%tid.x), f, ();"},
     {KERNEL("mov.u32 %r1, 12ab;"), "invalid number", "^"},
     {KERNEL("add.s32 %r1, %r2, 1"), "expected ';'", "^"},
-    {HEAD ".extern .func (.param .b64 r) malloc(.param .b64 a);\n"
-          ".entry k() { .param .b64 a; .param .b64 r; call (r), malloc, (a); ret; }",
-     "line 5: 'malloc' is called, but this file does not define it",
-     "call (r), malloc, (a); ret; }\n                                                       ^"},
+    {HEAD ".extern .func (.param .b64 r) memcpy(.param .b64 a);\n"
+          ".entry k() { .param .b64 a; .param .b64 r; call (r), memcpy, (a); ret; }",
+     "line 5: 'memcpy' is called, but this file does not define it",
+     "call (r), memcpy, (a); ret; }\n                                                       ^"},
+    /* malloc of the CUDA runtime has an argument of 64 bits. */
+    {HEAD ".extern .func (.param .b64 r) malloc(.param .b32 a);\n"
+          ".entry k() { .param .b32 a; .param .b64 r; call (r), malloc, (a); ret; }",
+     "line 5: 'malloc' is called, but this file does not define it", "^"},
     {HEAD ".func f(.reg .b32 a);\n.entry k() { call f, (1); ret; }\n.func f() { ret; }",
      "line 5: 'f' is defined below with other arguments and results", "call f, (1);"},
     {HEAD ".func f();\n.entry k() { call f, (); ret; }\n.entry f() { ret; }",
@@ -195,9 +199,7 @@ static void faults_name_line_block_and_thread(void **state)
          "issued more than 1000000 instructions, the limit of a warp; if it is not in an endless "
          "loop, raise the limit with --max-instructions"},
         {KERNEL("bar.sync 99;"), "barrier 99"},
-        {HEAD ".extern .func __assertfail(.param .b64 m);\n.entry k(.param .u64 p, .param .u32 n) "
-              "{ .param .b64 m; call __assertfail, (m); ret; }",
-         "assertion failed"},
+        {KERNEL("brkpt;"), "breakpoint"},
         {HEAD ".const .u32 c = 5;\n.entry k(.param .u64 p, .param .u32 n) { .reg .b64 %a;"
               " mov.u64 %a, c; .reg .b32 %x; st.global.u32 [%a+4], %x; ret; }",
          "outside the global memory"},

@@ -149,7 +149,7 @@ static const struct {
     {"ldu.global.u32 %r1, [%rd1]", 0},
     {"st.global.u32 [%rd1], %r1", 0},
     {"st.shared.v4.f32 [s], {%f1, %f2, %f3, %f4}", 0},
-    {"tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%rd1, {%r1}]", 0},
+    {"tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%rd1, {%r1}]", MORE},
     {"cp.async.ca.shared.global [%r1], [%rd1], 16", MORE},
     {"cp.async.cg.shared.global [%r1], [%rd1], 16, %r2", LESS},
     {"cp.async.wait_group 0", 0},
@@ -184,6 +184,7 @@ static const struct {
     {"membar.gl", 0},
     {"fence.sc.gpu", 0},
     {"nanosleep.u32 20", MORE | LESS | PREDICATE},
+    {"pmevent 3", MORE | LESS | PREDICATE},
 };
 
 static void operands_are_counted(void **state)
@@ -237,7 +238,7 @@ static const char *const pairs[][2] = {
     {"min.s16x2 %r1, %r2, %r3;", "sub.s16x2 %r1, %r2, %r3;"},
     {"min.relu.s16x2 %r1, %r2, %r3;", "min.relu.u16x2 %r1, %r2, %r3;"},
     {"add.s16x2 %r1, %r2, %r3;", "add.relu.s16x2 %r1, %r2, %r3;"},
-    {"vabsdiff4.u32.u32.u32 %r1, %r2, %r3, %r4;", "vabsdiff4.s32.u32.u32 %r1, %r2, %r3, %r4;"},
+    {"vabsdiff4.u32.u32.u32 %r1, %r2, %r3, %r4;", "vabsdiff4.f32.u32.u32 %r1, %r2, %r3, %r4;"},
     {"add.cc.u32 %r1, %r2, %r3;", "add.cc.u16 %h1, %h2, %h3;"},
     {"mad.lo.cc.u32 %r1, %r2, %r3, %r4;", "mad.cc.u32 %r1, %r2, %r3, %r4;"},
     {"mad.hi.cc.u32 %r1, %r2, %r3, %r4;", "mad.wide.cc.u32 %r1, %r2, %r3, %r4;"},
@@ -278,7 +279,7 @@ static const char *const pairs[][2] = {
     {"st.global.u32 [%rd1], %r1;", "st.const.u32 [%rd1], %r1;"},
     {"ld.param.u64 %rd1, [p];", "st.param.u64 [p], %rd1;"},
     {"tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%rd1, {%r1}];",
-     "tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%rd1, {%f1}];"},
+     "tex.1d.v4.f64.s32 {%f0, %f1, %f2, %f3}, [%rd1, {%f1}];"},
     {"tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%rd1, {%r1}];",
      "tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%rd1];"},
     {"tex.1d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [%rd1, {%r1}];",

@@ -520,7 +520,7 @@ static void printf_is_reported_once(void **state)
     (void)run_job(&job);
     assert_int_equal(messages.count, 1);
     assert_string_equal(messages.text,
-                        "kernel 'k' calls printf; the PTX engine does not print its output");
+                        "kernel 'k' calls printf; its output is dropped; 'fathom run' prints it");
     job.launch.kernel = "other";
     (void)run_job(&job);
     (void)run_job(&job);

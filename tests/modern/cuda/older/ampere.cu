@@ -38,7 +38,7 @@ extern "C" __global__ void bf16_ampere(const __nv_bfloat16 *a, const __nv_bfloat
         wmma::load_matrix_sync(tile_b, b + k, 48);
         wmma::mma_sync(sums, tile_a, tile_b, sums);
     }
-    wmma::store_matrix_sync(c, sums, 8, wmma::mem_col_major);
+    wmma::store_matrix_sync(c, sums, 32, wmma::mem_col_major);
 }
 
 extern "C" __global__ void f64_ampere(const double *a, const double *b, double *c)

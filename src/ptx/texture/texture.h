@@ -1,0 +1,77 @@
+/* ptx/texture/: textures and surfaces.
+ *
+ *   texture_object.c  creates textures and surfaces, and finds those of an instruction
+ *   sampling.c        the texels that a coordinate stands for, and their values
+ *   texture_fetch.c   tex and tld4
+ *   surface.c         suld, sust and sured
+ *   texture_query.c   txq, suq and istypep */
+#ifndef FTH_PTX_TEXTURE_H
+#define FTH_PTX_TEXTURE_H
+
+#include "ptx/execute/address.h"
+#include "ptx/parse/operand.h"
+
+struct fth_ptx_texture {
+    bool is_used, is_surface;
+    struct fth_ptx_image image; /* with the default values filled in */
+    struct fth_ptx_sampling sampling;
+};
+
+/* ---- texture_object.c ---- */
+
+unsigned fth_ptx_texel_bytes(const struct fth_ptx_image *image);
+/* Returns the texture or surface of a handle, which is the one that the API returned or the address
+ * of a variable that contains it (.texref). Returns NULL if it is none. */
+const struct fth_ptx_texture *fth_ptx_look_up_texture(const struct fth_ptx_machine *machine,
+                                                      uint64_t handle, bool is_surface);
+/* The same; reports a fault if it is none. */
+const struct fth_ptx_texture *fth_ptx_find_texture(struct fth_ptx_warp *warp,
+                                                   const struct fth_ptx_inst *inst, int lane,
+                                                   uint64_t handle, bool is_surface);
+/* Parses a geometry such as "2d" of an opcode. */
+bool fth_ptx_take_geometry(struct fth_ptx_statement *statement, enum fth_ptx_geometry *geometry);
+/* Returns the row of the handle in operand `index`: a register, or the address of a variable. */
+bool fth_ptx_take_handle(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
+                         size_t index, size_t coordinates, int32_t *row);
+
+/* ---- sampling.c ---- */
+
+/* The texels of a coordinate: 1, 2, 4 or 8, each with its weight. */
+enum { MAX_TAPS = 8 };
+struct fth_ptx_taps {
+    size_t count;
+    uint64_t addresses[MAX_TAPS];
+    bool inside[MAX_TAPS]; /* otherwise, the texel has the color of the border */
+    double weights[MAX_TAPS];
+};
+
+/* The coordinates of one fetch. */
+struct fth_ptx_position {
+    unsigned axes;     /* 1 to 3 */
+    bool is_integer;   /* the coordinates are indices of texels */
+    double at[3];      /* x, y, z */
+    int32_t offset[3]; /* in texels, added to the index */
+    uint64_t layer;
+};
+
+/* Converts the coordinates of a cube to a face and coordinates in it, from 0 to 1. */
+void fth_ptx_select_face(struct fth_ptx_position *position);
+/* Finds the texels of a position. `all`: the four texels of an interpolation in two dimensions,
+ * whatever the filter (tld4). */
+void fth_ptx_find_taps(const struct fth_ptx_image *image, const struct fth_ptx_sampling *sampling,
+                       const struct fth_ptx_position *position, bool all,
+                       struct fth_ptx_taps *taps);
+/* Reads a texel: four channels with 32 bits each. `host` is NULL outside of the texture. `border`:
+ * the color outside is that of the border, otherwise 0. */
+void fth_ptx_read_texel(const struct fth_ptx_image *image, const struct fth_ptx_sampling *sampling,
+                        const uint8_t *host, bool border, uint32_t channels[4]);
+/* True if fetches return floats. */
+bool fth_ptx_returns_floats(const struct fth_ptx_image *image,
+                            const struct fth_ptx_sampling *sampling);
+
+/* ---- families of instructions ---- */
+
+fth_ptx_family fth_ptx_family_tex, fth_ptx_family_tld4, fth_ptx_family_query,
+    fth_ptx_family_istypep, fth_ptx_family_surface;
+
+#endif

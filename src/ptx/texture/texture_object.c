@@ -1,0 +1,177 @@
+/* Textures and surfaces: the objects that the API creates. The handle of an object is its index in
+ * the memory of the machine plus 1. A .texref, .samplerref or .surfref variable contains a handle,
+ * and instructions can name the variable or use its address. */
+#include "ptx/texture/texture.h"
+
+static const char operation[] = "make texture";
+
+unsigned fth_ptx_texel_bytes(const struct fth_ptx_image *image)
+{
+    static const uint8_t sizes[] = {4, 4, 4, 1, 1, 2, 2, 2}; /* by enum fth_ptx_texel */
+    return image->channels * sizes[image->format];
+}
+
+/* Fills in the default values, and checks that one allocation contains all texels. */
+static enum fth_status check_image(const struct fth_ptx_machine *machine,
+                                   struct fth_ptx_image *image, struct fth_error *error)
+{
+    const unsigned channels = image->channels;
+    bool valid = (channels == 1 || channels == 2 || channels == 4) && image->width > 0;
+    uint64_t row = 0, image_bytes = 0, all = 0;
+    image->height = image->height ? image->height : 1;
+    image->depth = image->depth ? image->depth : 1;
+    valid = valid && !__builtin_mul_overflow(image->width, fth_ptx_texel_bytes(image), &row);
+    image->pitch_bytes = image->pitch_bytes ? image->pitch_bytes : row;
+    valid = valid && image->pitch_bytes >= row &&
+            !__builtin_mul_overflow(image->pitch_bytes, image->height, &image_bytes) &&
+            !__builtin_mul_overflow(image_bytes, image->depth, &all);
+    /* The last row need not have a whole pitch. */
+    if (!valid || !fth_ptx_host(machine, image->address, all - image->pitch_bytes + row))
+        return fth_fail(error, FTH_INVALID, operation, NULL,
+                        "a texture needs 1, 2 or 4 channels, and allocated memory for all texels");
+    const bool one_row = image->geometry == FTH_GEOMETRY_1D || image->geometry == FTH_GEOMETRY_A1D;
+    const bool one_image = image->geometry == FTH_GEOMETRY_1D || image->geometry == FTH_GEOMETRY_2D;
+    const bool cube = image->geometry == FTH_GEOMETRY_CUBE || image->geometry == FTH_GEOMETRY_ACUBE;
+    if ((one_row && image->height > 1) || (one_image && image->depth > 1) ||
+        (cube && (image->width != image->height || image->depth % 6)) ||
+        (image->geometry == FTH_GEOMETRY_CUBE && image->depth != 6))
+        return fth_fail(error, FTH_INVALID, operation, NULL,
+                        "width, height and depth do not fit the geometry of the texture");
+    const unsigned channel_bytes = fth_ptx_texel_bytes(image) / channels;
+    if (image->address % channel_bytes || image->pitch_bytes % channel_bytes)
+        return fth_fail(error, FTH_INVALID, operation, NULL,
+                        "the address and the pitch must be multiples of the size of a channel");
+    return FTH_OK;
+}
+
+static enum fth_status add_object(struct fth_ptx_machine *machine, struct fth_ptx_texture object,
+                                  uint64_t *handle, struct fth_error *error)
+{
+    struct fth_ptx_memory *memory = machine->memory;
+    *handle = 0;
+    FTH_TRY(check_image(machine, &object.image, error));
+    size_t index = 0;
+    while (index < memory->texture_count && memory->textures[index].is_used)
+        index++;
+    if (index == memory->texture_count) {
+        void *textures = memory->textures;
+        if (!fth_grow(&textures, memory->texture_count, &memory->texture_capacity,
+                      sizeof *memory->textures))
+            return fth_no_memory(error, operation, NULL);
+        memory->textures = textures;
+        memory->texture_count++;
+    }
+    object.is_used = true;
+    memory->textures[index] = object;
+    *handle = index + 1;
+    return FTH_OK;
+}
+
+enum fth_status fth_ptx_texture_create(struct fth_ptx_machine *machine,
+                                       const struct fth_ptx_image *image,
+                                       const struct fth_ptx_sampling *sampling, uint64_t *handle,
+                                       struct fth_error *error)
+{
+    const bool narrow = image->format >= FTH_TEXEL_U8 && image->format <= FTH_TEXEL_S16;
+    if (sampling->reads_as_floats && !narrow)
+        return fth_fail(error, FTH_INVALID, operation, NULL,
+                        "only integers of 8 and 16 bits can be read as floats");
+    if (sampling->is_linear && !fth_ptx_returns_floats(image, sampling))
+        return fth_fail(error, FTH_INVALID, operation, NULL,
+                        "a texture of integers can only be interpolated if it is read as floats");
+    return add_object(machine, (struct fth_ptx_texture){.image = *image, .sampling = *sampling},
+                      handle, error);
+}
+
+enum fth_status fth_ptx_surface_create(struct fth_ptx_machine *machine,
+                                       const struct fth_ptx_image *image, uint64_t *handle,
+                                       struct fth_error *error)
+{
+    return add_object(machine, (struct fth_ptx_texture){.is_surface = true, .image = *image},
+                      handle, error);
+}
+
+enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t address, uint64_t texels,
+                                enum fth_ptx_texel texel_format, unsigned channels,
+                                uint64_t *handle, struct fth_error *error)
+{
+    const struct fth_ptx_image image = {.address = address,
+                                        .geometry = FTH_GEOMETRY_1D,
+                                        .format = texel_format,
+                                        .channels = channels,
+                                        .width = texels};
+    return fth_ptx_texture_create(machine, &image, &(struct fth_ptx_sampling){.is_linear = false},
+                                  handle, error);
+}
+
+void fth_ptx_texture_free(struct fth_ptx_machine *machine, uint64_t handle)
+{
+    if (handle && handle <= machine->memory->texture_count)
+        machine->memory->textures[handle - 1].is_used = false;
+}
+
+enum fth_status fth_ptx_bind(struct fth_ptx_machine *machine, const char *variable, uint64_t handle,
+                             struct fth_error *error)
+{
+    uint64_t address, bytes;
+    if (!fth_ptx_symbol(machine, variable, &address, &bytes) || bytes != sizeof handle)
+        return fth_fail(error, FTH_NOT_FOUND, "bind texture", variable,
+                        "the module has no .texref, .samplerref or .surfref variable of this name");
+    memcpy(fth_ptx_host(machine, address, bytes), &handle, sizeof handle);
+    return FTH_OK;
+}
+
+/* ---- instructions ---- */
+
+const struct fth_ptx_texture *fth_ptx_look_up_texture(const struct fth_ptx_machine *machine,
+                                                      uint64_t handle, bool is_surface)
+{
+    const struct fth_ptx_memory *memory = machine->memory;
+    if (handle >= GLOBAL_BASE) {
+        const void *host = fth_ptx_host(machine, handle, sizeof handle);
+        if (!host)
+            return NULL;
+        memcpy(&handle, host, sizeof handle);
+    }
+    const struct fth_ptx_texture *found =
+        handle && handle <= memory->texture_count ? &memory->textures[handle - 1] : NULL;
+    return found && found->is_used && found->is_surface == is_surface ? found : NULL;
+}
+
+const struct fth_ptx_texture *fth_ptx_find_texture(struct fth_ptx_warp *warp,
+                                                   const struct fth_ptx_inst *inst, int lane,
+                                                   uint64_t handle, bool is_surface)
+{
+    const struct fth_ptx_texture *found =
+        fth_ptx_look_up_texture(warp->block->run->machine, handle, is_surface);
+    if (!found)
+        fth_ptx_warp_fault(warp, inst, lane,
+                           handle >= GLOBAL_BASE ? "the reference at 0x%llx is not bound to a %s"
+                                                 : "0x%llx is not a %s",
+                           (unsigned long long)handle, is_surface ? "surface" : "texture");
+    return found;
+}
+
+bool fth_ptx_take_geometry(struct fth_ptx_statement *statement, enum fth_ptx_geometry *geometry)
+{
+    static const char *const words[] = {"1d", "2d", "3d", "a1d", "a2d", "cube", "acube"};
+    const int index = fth_ptx_take_one_of(statement, words, FTH_COUNT(words));
+    *geometry = index < 0 ? FTH_GEOMETRY_1D : (enum fth_ptx_geometry)index;
+    return index >= 0;
+}
+
+bool fth_ptx_take_handle(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
+                         size_t index, size_t coordinates, int32_t *row)
+{
+    const struct fth_ptx_operand *operand = &statement->operands[index];
+    /* A vector of three coordinates has a fourth element, which is not used. */
+    const bool exists = index < statement->operand_count;
+    const bool padded = exists && coordinates == 3 && operand->element_count == 4;
+    if (!exists || operand->kind != OPERAND_ADDRESS || operand->offset ||
+        (operand->has_space && operand->space != FTH_SPACE_GLOBAL) ||
+        (operand->element_count != coordinates && !padded))
+        return fth_ptx_refuse_operand(parser, statement, index,
+                                      "a texture or surface and its coordinates, in brackets");
+    *row = operand->row;
+    return true;
+}
