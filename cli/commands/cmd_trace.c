@@ -267,8 +267,11 @@ static int run_trace(const struct cli_arguments *arguments)
         return CLI_USAGE;
     }
     cli_catch_interrupts(); /* so that an incomplete file is removed */
-    int result = cli_obtain_trace(arguments, &cli_option_set, output, &launch, &trace);
-    if (result == CLI_DONE && launch && cli_value(arguments, &option_verify))
+    /* Only a trace that keeps its launch computes the contents of the buffers. */
+    const bool verifies = cli_value(arguments, &option_verify) != NULL;
+    int result =
+        cli_obtain_trace(arguments, &cli_option_set, output, verifies ? &launch : NULL, &trace);
+    if (result == CLI_DONE && launch)
         result = verify(launch);
     if (result == CLI_DONE && output && trace)
         report_size(output, trace);

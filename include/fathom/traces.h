@@ -179,7 +179,8 @@ struct fth_trace_options {
     unsigned threads;          /* host threads of the PTX engine; 0: one per core */
     const struct fth_log *log; /* `interrupted` is called while a trace is made */
     /* If not NULL: gets the launch that was run, whose buffers can be read, or NULL if none was.
-     * The caller destroys it. */
+     * The caller destroys it. If NULL, fathom only computes what the accesses depend on, which is
+     * faster and gives the same trace. */
     struct fth_launch **traced;
     uint64_t max_instructions; /* as in struct fth_run_options */
 };

@@ -224,8 +224,18 @@ struct fth_ptx_inst {
     uint32_t source_file; /* number of the source file; 0: unknown */
     const struct fth_source_position *source; /* from .loc; NULL: unknown */
     const struct fth_ptx_operands *operands;  /* what it reads and writes, for observers */
+    /* Only in the code of a sliced launch (slice/): */
+    uint8_t slice;       /* enum fth_ptx_slice_flag */
+    uint32_t skip_count; /* this many instructions from here on have no effect and no guard */
     const struct fth_ptx_detail
         *detail; /* what does not fit into the fields above; NULL: nothing */
+};
+
+/* How an instruction of a sliced launch accesses memory. */
+enum fth_ptx_slice_flag {
+    SLICE_SKIPS = 1,    /* it moves no data */
+    SLICE_READS = 2,    /* the values that it reads are needed */
+    SLICE_READS_MAP = 4 /* it reads a tensor map */
 };
 
 /* The operands of an instruction with more registers than d[] and s[] have space for, such as a
@@ -340,6 +350,8 @@ bool fth_ptx_select_warp(struct fth_ptx_inst *inst, const char *base);
 int fth_ptx_special_register(const char *name, size_t size);
 /* Reads the special register with the number inst->mode. */
 fth_ptx_run_function fth_ptx_run_special;
+/* Returns true if the instruction reads the address of dynamic shared memory. */
+bool fth_ptx_reads_dynamic_shared(const struct fth_ptx_inst *inst);
 
 /* ---- calls.c ---- */
 

@@ -7,7 +7,8 @@
  * that writes every access to a file. The engine itself has no notion of time.
  *
  * engine.h has the data structures that parsing and execution share: instructions and modules.
- * types.c has the types, half.c the formats f16, bf16, e4m3 and e5m2.
+ * types.c has the types, half.c the formats f16, bf16, e4m3 and e5m2. slice/ finds what a launch
+ * that is only observed can skip.
  *
  *   parse/                                           execute/
  *   lexer.c       tokens, errors with a caret        ptx_machine.c  memory, symbols
@@ -346,6 +347,10 @@ struct fth_ptx_launch {
     unsigned threads;          /* host threads; 0: one per core */
     uint32_t sms;              /* for %smid: block i runs on SM i % sms; 0 counts as 1 */
     uint64_t max_instructions; /* per warp; 0: FTH_PTX_MAX_INSTRUCTIONS */
+    /* Executes only what the accesses, the control flow and the instruction counts depend on, and
+     * skips all other arithmetic and data. The observer sees the same as in a full execution, but
+     * memory afterwards only has the right contents where fth_ptx_is_exact returns true. */
+    bool skip_data;
     const struct fth_ptx_observer *observer; /* may be NULL */
     /* Receives the progress once a second; its `interrupted` is called every few thousand
      * instructions of a host thread. May be NULL. */
@@ -367,10 +372,25 @@ struct fth_ptx_totals {
 /* Runs a kernel to its end. It fails if the kernel accesses memory outside the allocations or at a
  * misaligned address, executes a trap, fails an assertion, waits at a barrier that cannot complete,
  * or issues more instructions than allowed. The error names the kernel, PTX line, block and thread.
+ * FTH_INCONCLUSIVE: only with `skip_data`; the launch must be run without it, from the same initial
+ * memory.
  * FTH_INTERRUPTED: the log or the observer stopped the launch. `totals` may be NULL. */
 FTH_MUST_USE enum fth_status fth_ptx_run(struct fth_ptx_machine *machine,
                                          const struct fth_ptx_launch *launch,
                                          struct fth_ptx_totals *totals, struct fth_error *error);
+
+/* Prepares a sequence of launches with `skip_data`: finds the allocations whose contents this
+ * launch depends on, so that earlier launches compute them. Sets *changed if there are new ones.
+ * Call it for all launches until it finds no new ones. */
+FTH_MUST_USE enum fth_status fth_ptx_plan(struct fth_ptx_machine *machine,
+                                          const struct fth_ptx_launch *launch, bool *changed,
+                                          struct fth_error *error);
+/* Returns true if no launch that was planned depends on the contents of the allocation at this
+ * address, so that they need not be written. The contents are unknown from then on. */
+bool fth_ptx_omit(struct fth_ptx_machine *machine, uint64_t address);
+/* Returns true unless a launch with `skip_data` may have skipped data at this address, or
+ * fth_ptx_omit has returned true for it. */
+bool fth_ptx_is_exact(const struct fth_ptx_machine *machine, uint64_t address);
 
 /* ---- half.c ---- */
 

@@ -46,6 +46,36 @@ static enum fth_status open_written(const char *output, int fd, const char *name
     return fth_trace_open(output, trace, error);
 }
 
+/* True if the trace is written directly, such as to a pipe, so that it cannot be started again. */
+static bool is_direct(const char *output)
+{
+    return output && (strcmp(output, "-") == 0 ||
+                      (access(output, F_OK) == 0 && !fth_file_is_regular(output)));
+}
+
+/* Traces a launch, at first without the data that its accesses do not depend on. If that turns out
+ * to be impossible, or if the caller wants to read the buffers, it is traced in full. *fd is that
+ * of create_writer. */
+static enum fth_status trace_launch(struct fth_launch *launch,
+                                    const struct fth_trace_options *options,
+                                    const struct fth_run_options *run, int *fd,
+                                    struct fth_error *error)
+{
+    struct fth_trace_writer *writer;
+    if (!options->traced && !is_direct(options->output)) {
+        struct fth_error sliced = FTH_NO_ERROR;
+        FTH_TRY(create_writer(options->output, fd, &writer, error));
+        const enum fth_status status =
+            fth_launch_trace_to(launch, writer, true, run, NULL, &sliced);
+        if (status != FTH_INCONCLUSIVE)
+            return status == FTH_OK ? status : fth_error_move(error, &sliced);
+        if (*fd >= 0)
+            close(*fd);
+    }
+    FTH_TRY(create_writer(options->output, fd, &writer, error));
+    return fth_launch_trace_to(launch, writer, false, run, NULL, error);
+}
+
 /* Writes a trace. *launch is the launch that was run, if there was one; the caller destroys it,
  * also after a failure. */
 static enum fth_status write_trace(const struct fth_trace_input *input,
@@ -62,10 +92,10 @@ static enum fth_status write_trace(const struct fth_trace_input *input,
     /* The launch is read before the file is created, so that a mistake in it leaves no file. */
     if (is_launch)
         FTH_TRY(fth_launch_open_input(input, options->launch, launch, error));
-    enum fth_status status = create_writer(options->output, &fd, &writer, error);
-    if (status == FTH_OK)
-        status = is_launch ? fth_launch_trace_to(*launch, writer, &run, NULL, error)
-                           : import(input, writer, options->log, error);
+    enum fth_status status = is_launch ? trace_launch(*launch, options, &run, &fd, error)
+                                       : create_writer(options->output, &fd, &writer, error);
+    if (status == FTH_OK && !is_launch)
+        status = import(input, writer, options->log, error);
     if (status == FTH_OK)
         status = open_written(options->output, fd, input->name, trace, error);
     if (fd >= 0)

@@ -175,10 +175,14 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
         return true;
     struct block *block = worker ? find_block(worker, access->who.block) : NULL;
     size_t instruction = block ? instruction_of(recorder, worker, access) : SIZE_MAX;
-    uint64_t addresses[32];
-    size_t count = 0;
-    for (uint32_t left = access->mask; left; left &= left - 1)
-        addresses[count++] = access->addresses[__builtin_ctz(left)];
+    uint64_t active[32];
+    const uint64_t *addresses = access->addresses;
+    if (access->mask != UINT32_MAX) {
+        size_t count = 0;
+        for (uint32_t left = access->mask; left; left &= left - 1)
+            active[count++] = access->addresses[__builtin_ctz(left)];
+        addresses = active;
+    }
     bool ok = instruction != SIZE_MAX;
     if (ok) {
         const struct fth_record record = {.number = block->next_numbers[access->who.warp]++,
@@ -362,9 +366,24 @@ static void traced_close(void *context)
     free(tracing);
 }
 
+static enum fth_status traced_plan(void *context, const struct fth_launch_step *step,
+                                   const void *arguments, size_t argument_bytes, bool *changed,
+                                   struct fth_error *error)
+{
+    struct tracing *tracing = context;
+    return tracing->engine.plan(tracing->engine.context, step, arguments, argument_bytes, changed,
+                                error);
+}
+
+static bool traced_omits(void *context, uint64_t address)
+{
+    struct tracing *tracing = context;
+    return tracing->engine.omits(tracing->engine.context, address);
+}
+
 static enum fth_status open_tracing(const struct fth_launch *launch,
-                                    struct fth_trace_writer *writer, struct fth_executor *executor,
-                                    struct fth_error *error)
+                                    struct fth_trace_writer *writer, bool skip_data,
+                                    struct fth_executor *executor, struct fth_error *error)
 {
     struct tracing *tracing = calloc(1, sizeof *tracing);
     if (!tracing || pthread_key_create(&tracing->recorder.key, NULL) != 0) {
@@ -376,7 +395,7 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
     tracing->observer = (struct fth_ptx_observer){
         .user = &tracing->recorder, .parallel = true, .access = on_access, .done = on_done};
     enum fth_status status =
-        fth_engine_open(launch->module, &tracing->observer, &tracing->engine, error);
+        fth_engine_open(launch->module, &tracing->observer, skip_data, &tracing->engine, error);
     if (status != FTH_OK) {
         pthread_mutex_destroy(&tracing->recorder.lock);
         pthread_key_delete(tracing->recorder.key);
@@ -389,6 +408,8 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
         .write = traced_write,
         .read = traced_read,
         .run = traced_run,
+        .plan = tracing->engine.plan ? traced_plan : NULL,
+        .omits = tracing->engine.omits ? traced_omits : NULL,
         .tensor_map = traced_tensor_map,
         .close = traced_close,
     };
@@ -396,11 +417,11 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
 }
 
 enum fth_status fth_launch_trace_to(struct fth_launch *launch, struct fth_trace_writer *writer,
-                                    const struct fth_run_options *options,
+                                    bool skip_data, const struct fth_run_options *options,
                                     struct fth_launch_totals *totals, struct fth_error *error)
 {
     struct fth_executor executor;
-    enum fth_status status = open_tracing(launch, writer, &executor, error);
+    enum fth_status status = open_tracing(launch, writer, skip_data, &executor, error);
     if (status == FTH_OK)
         status = fth_launch_run_on(launch, &executor, options, totals, error);
     if (status == FTH_OK)
@@ -417,5 +438,6 @@ enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
     struct fth_trace_writer *writer;
     FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
     FTH_TRY(fth_trace_writer_create(path, &writer, error));
-    return fth_launch_trace_to(launch, writer, &known, totals, error);
+    /* The caller may read the buffers afterwards. */
+    return fth_launch_trace_to(launch, writer, false, &known, totals, error);
 }

@@ -4,7 +4,7 @@
  *   1. The launches run in the PTX engine with a limited number of instructions. Launches that need
  *      more memory than a limit are left out.
  *   2. They are traced. Status, number of instructions and contents of the buffers must be those of
- *      the first run.
+ *      the first run. A trace without data must be the same.
  *   3. The trace is modelled with small caches. There must not be more hits than sectors.
  *
  * The mutator changes the PTX by its grammar (support/ptx_mutator.c), and numbers and bytes of the
@@ -130,20 +130,63 @@ static void model(const struct fth_trace *trace)
     fth_model_params_destroy(params);
 }
 
+/* Traces the launches into a file in memory, and returns the file. */
+static int trace_to_file(struct fth_launch *launch, bool skip_data,
+                         struct fth_launch_totals *totals, enum fth_status *status)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_trace_writer *writer;
+    const int file = memfd_create("trace", 0);
+    if (file < 0 || fth_trace_writer_attach(file, "trace", &writer, NULL) != FTH_OK)
+        abort();
+    *status = fth_launch_trace_to(launch, writer, skip_data, &options, totals, &error);
+    check_message(*status, &error);
+    return file;
+}
+
+/* Aborts unless both files have the same contents. */
+static void compare_files(int a, int b)
+{
+    const off_t size = lseek(a, 0, SEEK_END);
+    if (size != lseek(b, 0, SEEK_END))
+        abort();
+    for (off_t at = 0; at < size;) {
+        char parts[2][4096];
+        const ssize_t got = pread(a, parts[0], sizeof parts[0], at);
+        if (got <= 0 || pread(b, parts[1], (size_t)got, at) != got ||
+            memcmp(parts[0], parts[1], (size_t)got) != 0)
+            abort();
+        at += got;
+    }
+}
+
+/* Traces the launches without data, which must give the same trace, or be refused. */
+static void trace_without_data(struct fth_launch *launch, int expected,
+                               const struct fth_launch_totals *expected_totals)
+{
+    struct fth_launch_totals totals;
+    enum fth_status status;
+    const int file = trace_to_file(launch, true, &totals, &status);
+    if (status == FTH_OK)
+        compare_files(expected, file);
+    if (status != FTH_INCONCLUSIVE &&
+        (status != FTH_OK || totals.warp_instructions != expected_totals->warp_instructions ||
+         totals.thread_instructions != expected_totals->thread_instructions))
+        abort();
+    close(file);
+}
+
 /* Traces the launches and models the trace. */
 static enum fth_status trace_and_model(struct fth_launch *launch, struct fth_launch_totals *totals,
                                        struct fth_buffer *contents)
 {
     struct fth_error error = FTH_NO_ERROR;
-    struct fth_trace_writer *writer;
     struct fth_trace *trace;
-    const int file = memfd_create("trace", 0);
-    if (file < 0 || fth_trace_writer_attach(file, "trace", &writer, NULL) != FTH_OK)
-        abort();
-    const enum fth_status status = fth_launch_trace_to(launch, writer, &options, totals, &error);
-    check_message(status, &error);
+    enum fth_status status;
+    const int file = trace_to_file(launch, false, totals, &status);
     if (status == FTH_OK) {
         put_contents(launch, contents);
+        trace_without_data(launch, file, totals);
         if (fth_trace_attach(file, "trace", &trace, &error) != FTH_OK)
             abort();
         model(trace);

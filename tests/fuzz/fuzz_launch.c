@@ -22,7 +22,7 @@ static void write_arguments(struct fth_launch *launch)
 {
     enum { MAX_WRITTEN = 16 };
     struct fth_error error = FTH_NO_ERROR;
-    if (fth_engine_open(launch->module, NULL, &launch->executor, &error) != FTH_OK)
+    if (fth_engine_open(launch->module, NULL, false, &launch->executor, &error) != FTH_OK)
         abort();
     for (size_t i = 0; i < launch->step_count && i < MAX_WRITTEN; i++) {
         const struct fth_launch_step *step = &launch->steps[i];

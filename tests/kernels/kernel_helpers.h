@@ -5,6 +5,7 @@
  *                      (make-ptx)
  *   test_kernels.c     runs all tests
  *   kernel_helpers.c   helper functions for the tests, declared here
+ *   kernel_slice.c     checks launches that skip data
  *   kernels_*.c        the tests by subject; most test one kernel and have its name
  *
  * A test loads the PTX, adds the arguments of the kernel in order, launches it and compares the
@@ -27,6 +28,7 @@ struct kernel {
     const struct fth_ptx_kernel *info;
     unsigned char arguments[1024];
     size_t argument_count; /* arguments added so far */
+    size_t inconclusive;   /* launches that could not be executed without data */
     struct fth_rng rng;
     struct fth_arena arena;
 };
@@ -51,6 +53,10 @@ void *module_variable(struct kernel *k, const char *name, size_t bytes);
 void launch(struct kernel *k, uint32_t grid, uint32_t block);
 /* `shared` is the size of dynamic shared memory in bytes. */
 void launch_3d(struct kernel *k, const uint32_t grid[3], const uint32_t block[3], size_t shared);
+
+/* Executes a launch with and without data, and compares what an observer sees. The memory is the
+ * same afterwards. launch and launch_3d call it. */
+void check_slice(struct kernel *k, const struct fth_ptx_launch *launch);
 
 /* Host memory that is freed after the test. alloc_host zeroes it; copy_to_host copies `from`. */
 void *alloc_host(struct kernel *k, size_t bytes);

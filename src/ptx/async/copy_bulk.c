@@ -19,7 +19,9 @@ static bool execute_bulk(struct fth_ptx_copy *copy, uint32_t lanes)
 {
     const struct bulk_copy *bulk = (const struct bulk_copy *)copy;
     (void)lanes; /* a copy belongs to one lane */
-    if (bulk->reduction) {
+    if (copy->inst->slice & SLICE_SKIPS) {
+        /* Only the completion matters. */
+    } else if (bulk->reduction) {
         fth_ptx_reduce(bulk->reduction, bulk->to, bulk->from, bulk->bytes);
     } else if (bulk->mask == UINT16_MAX) {
         memmove(bulk->to, bulk->from, bulk->bytes);

@@ -178,6 +178,8 @@ static bool copy_row(const struct tensor_copy *copy, const struct box_row *box_r
             }
             host = allocation->host + (address - allocation->base);
         }
+        if (copy->copy.inst->slice & SLICE_SKIPS)
+            continue;
         const uint64_t shared = swizzled(map, copy->address + (box_row->index * count + i) * bytes);
         copy_element(copy, copy->block->shared + shared, host, bytes);
     }
@@ -238,11 +240,14 @@ static bool read_map(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                      uint64_t address, struct fth_ptx_tensor_map *map)
 {
     struct fth_error error = FTH_NO_ERROR;
+    struct fth_ptx_inst load = *inst;
+    if (inst->slice & SLICE_READS_MAP)
+        load.slice = SLICE_READS;
     const uint8_t *host =
         space_of(address) == FTH_SPACE_PARAM
             ? fth_ptx_resolve_argument(warp, inst, lane, address - PARAM_WINDOW,
                                        FTH_TENSOR_MAP_BYTES)
-            : fth_ptx_resolve_global(warp, inst, lane, address, FTH_TENSOR_MAP_BYTES);
+            : fth_ptx_resolve_global(warp, &load, lane, address, FTH_TENSOR_MAP_BYTES);
     if (!host)
         return false;
     if (fth_ptx_tensor_map_decode(host, map, &error) != FTH_OK) {

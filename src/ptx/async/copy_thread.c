@@ -18,6 +18,8 @@ struct thread_copy {
 static bool execute_copy(struct fth_ptx_copy *copy, uint32_t lanes)
 {
     const struct thread_copy *thread = (const struct thread_copy *)copy;
+    if (copy->inst->slice & SLICE_SKIPS)
+        return true;
     FOR_LANES(lanes, {
         memset(thread->to[lane], 0, thread->bytes);
         if (thread->sizes[lane])

@@ -52,12 +52,16 @@ static inline uint8_t *host_of_argument(const struct fth_ptx_warp *warp, uint64_
 static inline const struct fth_ptx_allocation *allocation_of(struct fth_ptx_warp *warp,
                                                              uint64_t address)
 {
-    const struct fth_ptx_allocation *found = warp->last_allocation;
-    if (found && address - found->base < found->bytes)
-        return found;
-    found = fth_ptx_find_allocation(warp->block->run->machine->memory, address);
-    if (found)
-        warp->last_allocation = found;
+    const struct fth_ptx_allocation **last = warp->last_allocations;
+    for (size_t i = 0; i < FTH_COUNT(warp->last_allocations) && last[i]; i++)
+        if (address - last[i]->base < last[i]->bytes)
+            return last[i];
+    const struct fth_ptx_allocation *found =
+        fth_ptx_find_allocation(warp->block->run->machine->memory, address);
+    if (found) {
+        memmove(last + 1, last, sizeof warp->last_allocations - sizeof *last);
+        last[0] = found;
+    }
     return found;
 }
 
@@ -112,6 +116,11 @@ const uint8_t *fth_ptx_resolve_global(struct fth_ptx_warp *warp, const struct ft
     const uint8_t *host = host_of_global(warp, address, bytes);
     if (!host)
         report_outside(warp, inst, lane, address, bytes, FTH_SPACE_GLOBAL, false);
+    if (host && inst->slice &&
+        !fth_slice_allows(warp->block->run->slice, inst, FTH_SPACE_GLOBAL, address, bytes, false)) {
+        fth_ptx_run_inconclusive(warp);
+        return NULL;
+    }
     return host;
 }
 
@@ -156,6 +165,11 @@ uint8_t *fth_ptx_resolve_range(struct fth_ptx_warp *warp, const struct fth_ptx_i
     else if (!host)
         report_outside(warp, inst, lane, *address, (unsigned)bytes,
                        space == SPACE_CLUSTER ? FTH_SPACE_SHARED : space, write);
+    if (aligned && host && inst->slice &&
+        !fth_slice_allows(warp->block->run->slice, inst, space, *address, bytes, write)) {
+        fth_ptx_run_inconclusive(warp);
+        return NULL;
+    }
     return aligned ? host : NULL;
 }
 
@@ -277,11 +291,71 @@ static bool find_hosts(struct fth_ptx_warp *warp, const struct fth_ptx_inst *ins
     return true;
 }
 
+/* Checks an access of a sliced launch. */
+static bool is_allowed(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, unsigned bytes,
+                       bool write, const struct fth_ptx_lane_group *group)
+{
+    const struct fth_slice *slice = warp->block->run->slice;
+    const struct fth_ptx_allocation *allocation = NULL;
+    if (inst->slice == SLICE_SKIPS && !write)
+        return true;
+    for (uint32_t left = group->mask; left; left &= left - 1) {
+        const uint64_t address = group->addresses[first_lane(left)];
+        /* The lanes of one allocation have the same answer. */
+        if (allocation && address - allocation->base < allocation->bytes)
+            continue;
+        if (group->space == FTH_SPACE_GLOBAL)
+            allocation = allocation_of(warp, address);
+        if (!fth_slice_allows(slice, inst, group->space, address, bytes, write)) {
+            fth_ptx_run_inconclusive(warp);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool fth_ptx_resolve_group(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            uint32_t *mask, unsigned bytes, bool write,
                            struct fth_ptx_lane_group *group)
 {
     return fth_ptx_resolve_addresses(warp, inst, row(warp, inst->s[0]), mask, bytes, write, group);
+}
+
+/* Sets the addresses of the group. Returns true if all accesses are aligned and inside of the
+ * `size` bytes from address `start` on. `shared`: they are addresses in shared memory. */
+static inline bool are_inside(const uint64_t *base, uint64_t offset, bool shared, uint64_t start,
+                              uint64_t size, unsigned bytes, struct fth_ptx_lane_group *group)
+{
+    uint64_t invalid = 0;
+    if (size < bytes)
+        return false;
+    FOR_LANES(group->mask, {
+        const uint64_t given = base[lane] + offset;
+        const uint64_t address = shared ? shared_offset(given) : given;
+        invalid |= (uint64_t)(address - start > size - bytes) | (address & (bytes - 1));
+        group->addresses[lane] = address;
+    });
+    return invalid == 0;
+}
+
+/* Resolves an access to one allocation of global memory, or to the shared memory of the block, by
+ * an instruction that moves no data, so that the host addresses are not needed. Returns false if it
+ * is another access, or one that must be checked lane by lane. */
+static bool resolve_skipped(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                            const uint64_t *base, unsigned bytes, bool write,
+                            struct fth_ptx_lane_group *group)
+{
+    const uint64_t offset = (uint64_t)inst->offset;
+    group->space = inst->space;
+    if (inst->space == FTH_SPACE_SHARED)
+        return !(write && fth_slice_has_exact_shared(warp->block->run->slice)) &&
+               are_inside(base, offset, true, 0, warp->block->shared_bytes, bytes, group);
+    if (inst->space != FTH_SPACE_GLOBAL)
+        return false;
+    const struct fth_ptx_allocation *found =
+        allocation_of(warp, base[first_lane(group->mask)] + offset);
+    return found && !(write && (found->exact || found->is_constant)) &&
+           are_inside(base, offset, false, found->base, found->bytes, bytes, group);
 }
 
 bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
@@ -291,6 +365,10 @@ bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_i
     uint64_t offset = (uint64_t)inst->offset;
     group->mask = *mask;
     group->block = warp->block;
+    if (inst->slice == SLICE_SKIPS && resolve_skipped(warp, inst, base, bytes, write, group)) {
+        *mask = 0;
+        return true;
+    }
     switch (inst->space) {
     case FTH_SPACE_GENERIC: group_generic(warp, base, offset, group); break;
     case FTH_SPACE_SHARED: /* only the shared memory of the warp's own block */
@@ -307,6 +385,8 @@ bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_i
     }
     *mask &= ~group->mask;
     if (!find_hosts(warp, inst, bytes, write, group))
+        return false;
+    if (inst->slice && !is_allowed(warp, inst, bytes, write, group))
         return false;
     if (write && group->space == FTH_SPACE_CONST) {
         fth_ptx_warp_fault(warp, inst, first_lane(group->mask), "write to constant memory");

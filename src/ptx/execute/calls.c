@@ -11,47 +11,72 @@ enum { MAX_CALL_DEPTH = 1000 };
 
 /* ---- frames ---- */
 
+/* Takes a spare frame of the function, or allocates one. A frame is one piece of memory: the
+ * struct, the registers, the predicates and the parameters, all zero. */
+static struct fth_ptx_frame *allocate_frame(struct fth_ptx_worker *worker,
+                                            const struct fth_ptx_function *function)
+{
+    const size_t rows = (size_t)function->register_count * LANES * sizeof(uint64_t);
+    const size_t predicates = function->predicate_count * sizeof(uint32_t);
+    const size_t bytes =
+        sizeof(struct fth_ptx_frame) + rows + predicates + LANES * function->param_bytes;
+    struct fth_ptx_frame *frame = worker->spare_frames;
+    if (frame && frame->function == function) {
+        worker->spare_frames = frame->caller;
+        memset(frame, 0, bytes);
+    } else {
+        frame = calloc(1, bytes);
+    }
+    if (!frame)
+        return NULL;
+    frame->function = function;
+    frame->rows = (uint64_t *)(frame + 1);
+    frame->predicates = (uint32_t *)((uint8_t *)frame->rows + rows);
+    frame->params = (uint8_t *)frame->predicates + predicates;
+    return frame;
+}
+
 struct fth_ptx_frame *fth_ptx_frame_create(struct fth_ptx_warp *warp,
                                            const struct fth_ptx_function *function,
                                            struct fth_ptx_frame *caller)
 {
-    /* All sizes are at least 1 (the + 1), because calloc may return NULL for 0 bytes. */
-    size_t values = ((size_t)function->register_count + 1) * LANES;
-    struct fth_ptx_frame *frame = calloc(1, sizeof *frame);
-    if (frame) {
-        frame->function = function;
-        frame->caller = caller;
-        frame->depth = caller ? caller->depth + 1 : 0;
-        /* For observers, the registers and predicates of all frames are numbered one frame after
-         * the other (struct fth_ptx_issue). */
-        frame->operand_base = caller ? caller->operand_base + caller->function->operand_count : 0;
-        /* Local memory of a frame begins at a multiple of 16 bytes, the alignment of a vector such
-         * as .v4.f32. A larger .align of a local variable has no effect here. */
-        frame->local_base =
-            caller ? (caller->local_base + caller->function->local_bytes + 15) / 16 * 16 : 0;
-        frame->rows = calloc(values, sizeof *frame->rows);
-        frame->predicates = calloc(function->predicate_count + 1, sizeof *frame->predicates);
-        frame->params = calloc(LANES, function->param_bytes + 1);
+    struct fth_ptx_frame *frame = allocate_frame(warp->block->cluster->worker, function);
+    if (!frame) {
+        fth_ptx_run_no_memory(warp->block->run);
+        warp->failed = true;
+        return NULL;
     }
-    if (frame && frame->rows && frame->predicates && frame->params)
-        return frame;
-    if (frame) {
-        free(frame->rows);
-        free(frame->predicates);
-        free(frame->params);
-    }
-    free(frame);
-    fth_ptx_run_no_memory(warp->block->run);
-    warp->failed = true;
-    return NULL;
+    frame->caller = caller;
+    frame->depth = caller ? caller->depth + 1 : 0;
+    /* For observers, the registers and predicates of all frames are numbered one frame after the
+     * other (struct fth_ptx_issue). */
+    frame->operand_base = caller ? caller->operand_base + caller->function->operand_count : 0;
+    /* Local memory of a frame begins at a multiple of 16 bytes, the alignment of a vector such as
+     * .v4.f32. A larger .align of a local variable has no effect here. */
+    frame->local_base =
+        caller ? (caller->local_base + caller->function->local_bytes + 15) / 16 * 16 : 0;
+    return frame;
 }
 
-static void frame_destroy(struct fth_ptx_frame *frame)
+/* Frames of the kernel are kept for the next block. */
+static void frame_destroy(struct fth_ptx_warp *warp, struct fth_ptx_frame *frame)
 {
-    free(frame->rows);
-    free(frame->predicates);
-    free(frame->params);
-    free(frame);
+    struct fth_ptx_worker *worker = warp->block->cluster->worker;
+    if (frame->caller) {
+        free(frame);
+        return;
+    }
+    frame->caller = worker->spare_frames;
+    worker->spare_frames = frame;
+}
+
+void fth_ptx_frames_free(struct fth_ptx_worker *worker)
+{
+    while (worker->spare_frames) {
+        struct fth_ptx_frame *frame = worker->spare_frames;
+        worker->spare_frames = frame->caller;
+        free(frame);
+    }
 }
 
 bool fth_ptx_reserve_local(struct fth_ptx_warp *warp, const struct fth_ptx_frame *frame)
@@ -129,7 +154,7 @@ void fth_ptx_run_exit(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fragme
         struct fth_ptx_frame *caller = frame->caller;
         frame->live &= ~lanes;
         if (frame->live == 0)
-            frame_destroy(frame);
+            frame_destroy(warp, frame);
         frame = caller;
     }
     if (fragment->mask == 0)
@@ -154,7 +179,7 @@ void fth_ptx_run_return(struct fth_ptx_warp *warp, struct fth_ptx_fragment *frag
     if (fragment->mask == 0)
         fth_ptx_remove_fragment(warp, warp->current);
     if (frame->live == 0)
-        frame_destroy(frame);
+        frame_destroy(warp, frame);
     fth_ptx_add_fragment(warp, caller, return_pc, lanes);
 }
 
@@ -181,7 +206,7 @@ void fth_ptx_run_call(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fragme
     frame->call = inst->target;
     frame->live = lanes;
     if (!fth_ptx_reserve_local(warp, frame)) {
-        frame_destroy(frame);
+        frame_destroy(warp, frame);
         return;
     }
     frame->return_pc = inst->index + 1;

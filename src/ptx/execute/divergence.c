@@ -317,6 +317,32 @@ static bool notify_issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
     return false;
 }
 
+/* Issues the instructions without effect that begin with this one, at most `limit`, and returns
+ * their number. The warp must have one fragment, so that no .sync instruction among them waits. */
+static inline uint64_t skip_instructions(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                                         uint64_t limit)
+{
+    const uint64_t count = inst->skip_count < limit ? inst->skip_count : limit;
+    warp->block->clock += count;
+    warp->pc += (uint32_t)count;
+    return count;
+}
+
+/* True if the observer is notified of each instruction. */
+static bool is_observed(const struct fth_ptx_warp *warp)
+{
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    return observer && observer->issue;
+}
+
+/* Returns the code of the current fragment's function that is executed. */
+static const struct fth_ptx_inst *code_of(const struct fth_ptx_warp *warp)
+{
+    const struct fth_slice *slice = warp->block->run->slice;
+    const struct fth_ptx_function *function = warp->frame->function;
+    return slice ? fth_slice_code(slice, function) : function->code;
+}
+
 /* Runs the current fragment until one of these happens: it has issued `limit` instructions, it
  * reaches another fragment, it waits at a .sync instruction, the launch ends, or it has executed an
  * instruction that run_control() handles, such as a call, a return or a barrier. A branch that all
@@ -324,13 +350,18 @@ static bool notify_issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
 static void run_fragment(struct fth_ptx_warp *warp, uint64_t limit)
 {
     load_state(warp);
-    const struct fth_ptx_inst *code = warp->frame->function->code;
-    const struct fth_ptx_observer *observer = warp->block->run->observer;
-    bool observed = observer && observer->issue;
+    const struct fth_ptx_inst *code = code_of(warp);
+    const bool observed = is_observed(warp);
     uint32_t meet = next_merge_point(warp);
     uint64_t executed = 0, thread_instructions = 0;
     while (executed < limit) {
         const struct fth_ptx_inst *inst = &code[warp->pc];
+        if (inst->skip_count && warp->fragment_count == 1 && !observed) {
+            const uint64_t count = skip_instructions(warp, inst, limit - executed);
+            executed += count;
+            thread_instructions += count * (uint64_t)__builtin_popcount(warp->mask);
+            continue;
+        }
         if (inst->control == K_CONVERGE && warp->fragment_count > 1)
             merge_waiting(warp);
         uint32_t lanes = warp->mask;

@@ -148,11 +148,14 @@ static void run_atomic(struct fth_ptx_warp *warp, const struct fth_ptx_inst *ins
         if (!fth_ptx_resolve_group(warp, inst, &mask, bytes, true, &group) ||
             !fth_ptx_notify_access(warp, inst, &group, bytes, FTH_ACCESS_ATOMIC))
             return;
+        if (inst->slice & SLICE_SKIPS)
+            continue;
         bool global = group.space == FTH_SPACE_GLOBAL;
         FOR_LANES(group.mask, old[lane] = fth_ptx_update(type, op, group.host[lane], rb[lane],
                                                          rc[lane], global););
     }
-    if (inst->d[0] >= 0) { /* red has no result; that of atom can be "_" */
+    if (inst->d[0] >= 0 && !(inst->slice & SLICE_SKIPS)) { /* red has no result; that of atom can
+                                                            * be "_" */
         uint64_t *rd = out_row(warp, inst->d[0]);
         FOR_LANES(all, rd[lane] = old[lane];);
     }

@@ -53,6 +53,8 @@ static void run_ld(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         if (!fth_ptx_resolve_group(warp, inst, &mask, size * count, false, &group) ||
             !fth_ptx_notify_access(warp, inst, &group, size * count, FTH_ACCESS_READ))
             return;
+        if (inst->slice & SLICE_SKIPS)
+            continue;
         for (unsigned e = 0; e < count; e++) {
             if (inst->d[e] < 0)
                 continue; /* "_": the element is discarded */
@@ -76,6 +78,8 @@ static void run_st(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         if (!fth_ptx_resolve_group(warp, inst, &mask, size * count, true, &group) ||
             !fth_ptx_notify_access(warp, inst, &group, size * count, FTH_ACCESS_WRITE))
             return;
+        if (inst->slice & SLICE_SKIPS)
+            continue;
         for (unsigned e = 0; e < count; e++) {
             const uint64_t *ra = row(warp, inst->s[1 + e]);
             /* The host and the GPU are both little-endian: the low bytes come first. */

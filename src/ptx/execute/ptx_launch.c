@@ -48,6 +48,18 @@ void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
     fth_ptx_run_stop(run);
 }
 
+void fth_ptx_run_inconclusive(struct fth_ptx_warp *warp)
+{
+    struct fth_ptx_run *run = warp->block->run;
+    pthread_mutex_lock(run->lock);
+    if (run->status == FTH_OK)
+        run->status = fth_fail(run->error, FTH_INCONCLUSIVE, "run kernel", run->kernel->name,
+                               "the accesses depend on data that was not computed");
+    pthread_mutex_unlock(run->lock);
+    warp->failed = true;
+    fth_ptx_run_stop(run);
+}
+
 void fth_ptx_run_no_memory(struct fth_ptx_run *run)
 {
     pthread_mutex_lock(run->lock);
@@ -362,13 +374,14 @@ static void run_clusters(struct fth_ptx_run *run, const struct fth_log *log)
     for (;;) {
         uint64_t index = __atomic_fetch_add(&run->next_cluster, 1, __ATOMIC_RELAXED);
         if (index >= count || __atomic_load_n(&run->stop, __ATOMIC_RELAXED))
-            return;
+            break;
         run_cluster(&worker, index);
         time_t now = log ? time(NULL) : 0;
         if (now != last) /* at most once per second */
             fth_log_progress(log, run->kernel->name, (double)index / (double)count);
         last = now;
     }
+    fth_ptx_frames_free(&worker);
 }
 
 static void *run_clusters_unlogged(void *argument)
@@ -494,46 +507,81 @@ static void warn_of_dropped_output(struct fth_ptx_machine *machine,
                     kernel->name);
 }
 
-enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_ptx_launch *launch,
-                            struct fth_ptx_totals *totals, struct fth_error *error)
+/* Fills in a run and checks the launch. */
+static enum fth_status prepare(struct fth_ptx_machine *machine, const struct fth_ptx_launch *launch,
+                               struct fth_ptx_run *run, struct fth_error *error)
 {
-    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    if (totals)
-        *totals = (struct fth_ptx_totals){0, 0};
     const uint64_t limit =
         launch->max_instructions ? launch->max_instructions : FTH_PTX_MAX_INSTRUCTIONS;
-    struct fth_ptx_run run = {.machine = machine,
-                              .module = machine->module,
-                              .launch = launch,
-                              .observer = launch->observer,
-                              .arguments = launch->arguments,
-                              .max_warp_instructions = limit,
-                              .max_instructions = limit > UINT64_MAX / FTH_PTX_LAUNCH_FACTOR
-                                                      ? UINT64_MAX
-                                                      : limit * FTH_PTX_LAUNCH_FACTOR,
-                              .lock = &lock,
-                              .error = error};
+    *run = (struct fth_ptx_run){.machine = machine,
+                                .module = machine->module,
+                                .launch = launch,
+                                .observer = launch->observer,
+                                .arguments = launch->arguments,
+                                .max_warp_instructions = limit,
+                                .max_instructions = limit > UINT64_MAX / FTH_PTX_LAUNCH_FACTOR
+                                                        ? UINT64_MAX
+                                                        : limit * FTH_PTX_LAUNCH_FACTOR,
+                                .error = error};
     for (size_t i = 0; i < machine->module->function_count; i++) {
         const struct fth_ptx_function *function = &machine->module->functions[i];
         if (function->is_kernel && function->has_body &&
             strcmp(function->name, launch->kernel) == 0)
-            run.kernel = function;
-        run.can_print = run.can_print || function->builtin == BUILTIN_PRINTF;
+            run->kernel = function;
+        run->can_print = run->can_print || function->builtin == BUILTIN_PRINTF;
     }
-    if (!run.kernel)
+    if (!run->kernel)
         return fth_fail(error, FTH_NOT_FOUND, "launch kernel", launch->kernel,
                         "'%s' has no kernel of this name", machine->module->name);
-    if (run.kernel->unsupported)
-        return fth_error_move(error, run.kernel->unsupported);
-    FTH_TRY(check_launch(&run, error));
-    unsigned threads = host_threads(&run), started = 0;
+    if (run->kernel->unsupported)
+        return fth_error_move(error, run->kernel->unsupported);
+    return check_launch(run, error);
+}
+
+/* Starts the host threads and waits for the end of the launch. */
+static void run_launch(struct fth_ptx_run *run)
+{
+    unsigned threads = host_threads(run), started = 0;
     pthread_t workers[256];
     while (started + 1 < threads &&
-           pthread_create(&workers[started], NULL, run_clusters_unlogged, &run) == 0)
+           pthread_create(&workers[started], NULL, run_clusters_unlogged, run) == 0)
         started++;
-    run_clusters(&run, launch->log);
+    run_clusters(run, run->launch->log);
     for (unsigned i = 0; i < started; i++)
         pthread_join(workers[i], NULL);
+}
+
+/* Makes the slice of a launch, if it has `skip_data`. */
+static enum fth_status prepare_slice(struct fth_ptx_run *run, struct fth_error *error)
+{
+    struct fth_ptx_memory *memory = run->machine->memory;
+    if (!run->launch->skip_data)
+        return FTH_OK;
+    FTH_TRY(fth_slice_create(run, &run->slice, error));
+    for (size_t i = 0; i < memory->allocation_count; i++)
+        if (memory->allocations[i].exact && memory->allocations[i].stale) {
+            fth_slice_destroy(run->slice);
+            return fth_fail(error, FTH_INCONCLUSIVE, "run kernel", run->kernel->name,
+                            "the accesses depend on data that an earlier launch did not compute");
+        }
+    for (size_t i = 0; i < memory->allocation_count && run->slice; i++)
+        memory->allocations[i].stale =
+            !memory->allocations[i].exact && !memory->allocations[i].is_constant;
+    return FTH_OK;
+}
+
+enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_ptx_launch *launch,
+                            struct fth_ptx_totals *totals, struct fth_error *error)
+{
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    struct fth_ptx_run run;
+    if (totals)
+        *totals = (struct fth_ptx_totals){0, 0};
+    FTH_TRY(prepare(machine, launch, &run, error));
+    FTH_TRY(prepare_slice(&run, error));
+    run.lock = &lock;
+    run_launch(&run);
+    fth_slice_destroy(run.slice);
     pthread_mutex_destroy(&lock);
     fth_log_progress(launch->log, run.kernel->name, 1);
     fth_ptx_print_rest(&run);
@@ -547,4 +595,41 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
         return fth_fail(error, FTH_INTERRUPTED, "run kernel", run.kernel->name,
                         "stopped by the observer");
     return run.status;
+}
+
+/* ---- slices ---- */
+
+static size_t count_exact(const struct fth_ptx_memory *memory)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < memory->allocation_count; i++)
+        count += memory->allocations[i].exact;
+    return count;
+}
+
+enum fth_status fth_ptx_plan(struct fth_ptx_machine *machine, const struct fth_ptx_launch *launch,
+                             bool *changed, struct fth_error *error)
+{
+    struct fth_ptx_run run;
+    const size_t before = count_exact(machine->memory);
+    FTH_TRY(prepare(machine, launch, &run, error));
+    FTH_TRY(fth_slice_create(&run, &run.slice, error));
+    fth_slice_destroy(run.slice);
+    *changed = *changed || count_exact(machine->memory) != before;
+    return FTH_OK;
+}
+
+bool fth_ptx_omit(struct fth_ptx_machine *machine, uint64_t address)
+{
+    const struct fth_ptx_allocation *found = fth_ptx_find_allocation(machine->memory, address);
+    if (!found || found->exact)
+        return false;
+    machine->memory->allocations[found - machine->memory->allocations].stale = true;
+    return true;
+}
+
+bool fth_ptx_is_exact(const struct fth_ptx_machine *machine, uint64_t address)
+{
+    const struct fth_ptx_allocation *found = fth_ptx_find_allocation(machine->memory, address);
+    return !found || !found->stale;
 }

@@ -173,6 +173,9 @@ void fth_ptx_machine_destroy(struct fth_ptx_machine *machine)
         return;
     struct fth_ptx_memory *memory = machine->memory;
     free(machine->warned);
+    for (size_t i = 0; machine->slice_classes && i < machine->module->function_count; i++)
+        free(machine->slice_classes[i]);
+    free(machine->slice_classes);
     for (size_t i = memory->allocation_count; i-- > 0;)
         if (memory->allocations[i].owner == machine) /* a variable of its module */
             remove_allocation(memory, i);

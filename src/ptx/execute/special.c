@@ -183,16 +183,36 @@ static bool is_uniform(unsigned special)
            !(special >= LANEMASK_EQ && special <= LANEMASK_GT);
 }
 
-/* The value of a special register that differs between lanes. */
-static uint64_t lane_special(const struct fth_ptx_warp *warp, unsigned special, unsigned lane)
+/* %tid: counts from the first lane on, which is faster than a division per lane. If the rows of the
+ * block consist of whole warps, only x differs between the lanes. */
+static void run_thread_index(const struct fth_ptx_warp *warp, unsigned special, uint32_t mask,
+                             uint64_t *rd)
 {
-    const struct fth_ptx_run *run = warp->block->run;
-    const uint64_t thread = (uint64_t)warp->index * LANES + lane;
+    const uint32_t *size = warp->block->run->threads, first = warp->index * LANES;
+    uint32_t at[3] = {first % size[0], first / size[0] % size[1], first / size[0] / size[1]};
+    if (size[0] % LANES == 0) {
+        const uint64_t value = at[special - TID_X], step = special == TID_X;
+        FOR_LANES(mask, rd[lane] = value + step * (uint64_t)lane;);
+        return;
+    }
+    for (int lane = 0; lane < LANES; lane++) {
+        if (mask >> lane & 1)
+            rd[lane] = at[special - TID_X];
+        if (++at[0] < size[0])
+            continue;
+        at[0] = 0;
+        if (++at[1] < size[1])
+            continue;
+        at[1] = 0;
+        at[2]++;
+    }
+}
+
+/* The value of a special register that differs between lanes. */
+static uint64_t lane_special(unsigned special, unsigned lane)
+{
     const uint64_t below = ((uint64_t)1 << lane) - 1, self = (uint64_t)1 << lane;
     switch (special) {
-    case TID_X: return thread % run->threads[0];
-    case TID_Y: return thread / run->threads[0] % run->threads[1];
-    case TID_Z: return thread / run->threads[0] / run->threads[1];
     case LANEMASK_EQ: return self;
     case LANEMASK_LT: return below;
     case LANEMASK_LE: return below | self;
@@ -208,7 +228,14 @@ void fth_ptx_run_special(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
     if (is_uniform(inst->mode)) {
         const uint64_t value = uniform_special(warp, inst->mode);
         FOR_LANES(mask, rd[lane] = value;);
+    } else if (inst->mode <= TID_Z) {
+        run_thread_index(warp, inst->mode, mask, rd);
     } else {
-        FOR_LANES(mask, rd[lane] = lane_special(warp, inst->mode, (unsigned)lane););
+        FOR_LANES(mask, rd[lane] = lane_special(inst->mode, (unsigned)lane););
     }
+}
+
+bool fth_ptx_reads_dynamic_shared(const struct fth_ptx_inst *inst)
+{
+    return inst->run == fth_ptx_run_special && inst->mode == DYNAMIC_SHARED;
 }

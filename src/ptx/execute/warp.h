@@ -12,6 +12,8 @@ struct fth_ptx_allocation {
     uint8_t *host;
     size_t mapped_bytes; /* size of the mmap'ed host memory; 0: from calloc */
     bool is_constant;
+    bool exact; /* sliced launches must keep its contents as a full execution would */
+    bool stale; /* a sliced launch may not have written what a full execution would */
     const struct fth_ptx_machine *owner; /* of a variable; NULL for fth_ptx_alloc */
 };
 
@@ -30,6 +32,8 @@ struct fth_ptx_machine {
     struct fth_ptx_memory *memory;
     bool *warned; /* by index of the function: a message said that the output of printf is dropped;
                    * NULL: none */
+    uint8_t **slice_classes; /* by index of the function: what its instructions do (slice/); NULL:
+                              * not known yet */
 };
 
 /* Returns the allocation that contains the address, or NULL. */
@@ -78,6 +82,7 @@ struct fth_ptx_worker {
     /* Instructions that its warps have issued since it last checked the limit of the launch and
      * whether the launch is interrupted. */
     uint64_t unchecked;
+    struct fth_ptx_frame *spare_frames; /* of the kernel; the next one is `caller` */
 };
 
 /* Blocks that run at the same time. Without clusters, each block is a cluster of its own. */
@@ -131,10 +136,11 @@ struct fth_ptx_warp {
     struct fth_ptx_fragment fragments[LANES];
     uint32_t fragment_count, current;
     uint64_t instructions, thread_instructions;
-    uint8_t *local;                                   /* [lane][local_stride] */
-    uint64_t local_bytes;                             /* per thread, for all frames together */
-    uint64_t local_stride;                            /* at least local_bytes */
-    const struct fth_ptx_allocation *last_allocation; /* the allocation of the last access */
+    uint8_t *local;        /* [lane][local_stride] */
+    uint64_t local_bytes;  /* per thread, for all frames together */
+    uint64_t local_stride; /* at least local_bytes */
+    /* Allocations of earlier accesses, the newest first. Most kernels use no more than four. */
+    const struct fth_ptx_allocation *last_allocations[4];
     uint32_t copy_groups[2][LANES]; /* groups of asynchronous copies that each lane has committed:
                                      * of cp.async, and of cp.async.bulk */
     bool failed;
@@ -161,6 +167,7 @@ struct fth_ptx_run {
     const uint8_t *arguments;
     uint64_t shared_bytes;
     uint64_t max_warp_instructions, max_instructions; /* of one warp; of the launch */
+    struct fth_slice *slice;                          /* NULL: everything is executed */
     /* Shared by the host threads. */
     uint64_t next_cluster;
     bool stop;
@@ -209,6 +216,8 @@ void fth_ptx_run_stop(struct fth_ptx_run *run);
 struct fth_ptx_frame *fth_ptx_frame_create(struct fth_ptx_warp *warp,
                                            const struct fth_ptx_function *function,
                                            struct fth_ptx_frame *caller);
+/* Frees the spare frames of a host thread. */
+void fth_ptx_frames_free(struct fth_ptx_worker *worker);
 /* Enlarges the warp's local memory so that it includes that of the frame. The contents are kept.
  * Returns false, and stops the launch, when out of memory. */
 bool fth_ptx_reserve_local(struct fth_ptx_warp *warp, const struct fth_ptx_frame *frame);
@@ -277,6 +286,25 @@ bool fth_ptx_copies_run(struct fth_ptx_cluster *cluster);
 /* Frees copies that have not been executed. */
 void fth_ptx_copies_free(struct fth_ptx_cluster *cluster);
 
+/* ---- slice/ ---- */
+
+/* Analyses a launch. Sets the flag `exact` of the allocations whose contents its accesses depend
+ * on. *out has the code to execute. If the kernel cannot be sliced, *out is NULL, and all
+ * allocations become exact. */
+FTH_MUST_USE enum fth_status fth_slice_create(struct fth_ptx_run *run, struct fth_slice **out,
+                                              struct fth_error *error);
+void fth_slice_destroy(struct fth_slice *slice);
+/* Returns the code of a function in a sliced launch. */
+const struct fth_ptx_inst *fth_slice_code(const struct fth_slice *slice,
+                                          const struct fth_ptx_function *function);
+/* Returns true if some shared memory must be exact. */
+bool fth_slice_has_exact_shared(const struct fth_slice *slice);
+/* Returns true if a sliced launch may make this access: if it neither needs values that are not
+ * exact nor skips a write to exact memory. Shared addresses are offsets into the memory of their
+ * block. */
+bool fth_slice_allows(const struct fth_slice *slice, const struct fth_ptx_inst *inst,
+                      unsigned space, uint64_t address, uint64_t bytes, bool write);
+
 /* ---- runtime/: the functions of the CUDA runtime ---- */
 
 /* Executes a call of a function for `lanes` of the current fragment. */
@@ -292,6 +320,10 @@ struct fth_ptx_heap *fth_ptx_heap_create(uint64_t address, uint64_t bytes);
 void fth_ptx_heap_destroy(struct fth_ptx_heap *heap);
 
 /* ---- ptx_launch.c ---- */
+
+/* Stops a sliced launch with FTH_INCONCLUSIVE, unless it already has an error, because it made an
+ * access that fth_slice_allows() refuses. */
+void fth_ptx_run_inconclusive(struct fth_ptx_warp *warp);
 
 /* Counts instructions that warps of the host thread have issued. Once in WARP_TURN instructions,
  * stops the launch if it has issued too many or if the user has interrupted it. */

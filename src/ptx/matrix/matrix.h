@@ -143,5 +143,7 @@ fth_ptx_family fth_ptx_family_wmma;
 /* ---- wgmma.c ---- */
 
 fth_ptx_family fth_ptx_family_wgmma;
+/* Returns the number of rows with descriptors of matrices in shared memory, and these rows. */
+size_t fth_ptx_wgmma_descriptors(const struct fth_ptx_inst *inst, int32_t rows[2]);
 
 #endif

@@ -50,7 +50,7 @@ static void run_ldmatrix(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
     const struct fth_ptx_matrix_move *move = (const struct fth_ptx_matrix_move *)inst->detail;
     uint8_t *hosts[LANES];
     (void)mask; /* all lanes take part */
-    if (!find_rows(warp, inst, move->count, false, hosts))
+    if (!find_rows(warp, inst, move->count, false, hosts) || inst->slice & SLICE_SKIPS)
         return;
     uint64_t loaded[4][LANES];
     for (unsigned m = 0; m < move->count; m++)
@@ -70,7 +70,7 @@ static void run_stmatrix(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
     const struct fth_ptx_matrix_move *move = (const struct fth_ptx_matrix_move *)inst->detail;
     uint8_t *hosts[LANES];
     (void)mask; /* all lanes take part */
-    if (!find_rows(warp, inst, move->count, true, hosts))
+    if (!find_rows(warp, inst, move->count, true, hosts) || inst->slice & SLICE_SKIPS)
         return;
     for (unsigned m = 0; m < move->count; m++) {
         const uint64_t *values = row(warp, move->rows[m]);

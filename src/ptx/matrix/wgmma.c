@@ -79,9 +79,28 @@ static uint64_t place(const struct layout *layout, bool transposed, uint64_t r, 
 /* The unit in which a matrix is read, in bytes; a swizzle moves it as a whole. */
 enum { UNIT = 16 };
 
-/* Reports the accesses to a matrix in shared memory to the observer, in units: `count` rows or
- * columns from `first` on with `depth` elements of `bytes` bytes. Returns false if the observer
- * ends the launch. */
+/* The address of a unit of a matrix: `count` rows or columns from `first` on with `depth` elements
+ * of `bytes` bytes. */
+static uint64_t place_of_unit(const struct layout *layout, bool transposed, unsigned first,
+                              unsigned count, unsigned depth, unsigned bytes, unsigned unit)
+{
+    const unsigned per_row = depth * bytes / UNIT, per_column = count / 8;
+    return transposed ? place(layout, true, first + unit % per_column * 8, unit / per_column)
+                      : place(layout, false, first + unit / per_row, unit % per_row * UNIT);
+}
+
+/* True if a matrix is entirely inside of `size` bytes of shared memory. */
+static bool is_inside(const struct layout *layout, bool transposed, unsigned first, unsigned count,
+                      unsigned depth, unsigned bytes, uint64_t size)
+{
+    for (unsigned unit = 0; unit < count * depth * bytes / UNIT; unit++)
+        if (place_of_unit(layout, transposed, first, count, depth, bytes, unit) + UNIT > size)
+            return false;
+    return true;
+}
+
+/* Reports the accesses to a matrix in shared memory to the observer, in units. Returns false if the
+ * observer ends the launch. */
 static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                    const struct layout *layout, bool transposed, unsigned first, unsigned count,
                    unsigned depth, unsigned bytes)
@@ -90,15 +109,12 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
     if (!observer || !observer->access)
         return true;
     const unsigned units = count * depth * bytes / UNIT;
-    const unsigned per_row = depth * bytes / UNIT, per_column = count / 8;
     struct fth_ptx_lane_group group = {.space = FTH_SPACE_SHARED, .block = warp->block};
     for (unsigned i = 0; i < units; i += LANES) {
         group.mask = 0;
         for (unsigned lane = 0; lane < LANES && i + lane < units; lane++) {
-            const unsigned unit = i + lane;
             group.addresses[lane] =
-                transposed ? place(layout, true, first + unit % per_column * 8, unit / per_column)
-                           : place(layout, false, first + unit / per_row, unit % per_row * UNIT);
+                place_of_unit(layout, transposed, first, count, depth, bytes, i + lane);
             group.mask |= 1u << lane;
         }
         if (!fth_ptx_notify_access(warp, inst, &group, UNIT, FTH_ACCESS_READ))
@@ -108,7 +124,7 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
 }
 
 /* Copies a matrix from shared memory to out[index * depth + k]: the warp's rows of A, or the
- * columns of B. Returns false after a fault. */
+ * columns of B. A skipped instruction copies nothing. Returns false after a fault. */
 static bool load_shared(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                         uint64_t descriptor, bool transposed, bool is_a, unsigned count,
                         unsigned width, unsigned depth, uint64_t *out)
@@ -117,7 +133,9 @@ static bool load_shared(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
     const unsigned first = is_a ? warp->index % 4 * ROWS : 0;
     const uint8_t *shared = warp->block->shared;
     const uint64_t size = warp->block->shared_bytes;
-    for (unsigned i = 0; i < count; i++)
+    const bool skips = inst->slice & SLICE_SKIPS &&
+                       is_inside(&layout, transposed, first, count, depth, width / 8, size);
+    for (unsigned i = 0; i < count && !skips; i++)
         for (unsigned k = 0; k < depth; k++) {
             const unsigned bytes = width / 8;
             const uint64_t at =
@@ -211,13 +229,15 @@ static void run_wgmma(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst
     uint64_t b[MATRIX_MAX_COLUMNS * MATRIX_MAX_DEPTH];
     if (!warp->block->shared && !fth_ptx_reserve_shared(warp->block))
         return;
-    if (wgmma->a_count == A_REGISTERS)
+    if (wgmma->a_count == A_REGISTERS && !(inst->slice & SLICE_SKIPS))
         load_registers(warp, wgmma, width, stored, a);
-    else if (!load_shared(warp, inst, row(warp, wgmma->a_rows[0])[0], wgmma->transpose_a, true,
-                          ROWS, width, stored, a))
+    if (wgmma->a_count != A_REGISTERS &&
+        !load_shared(warp, inst, row(warp, wgmma->a_rows[0])[0], wgmma->transpose_a, true, ROWS,
+                     width, stored, a))
         return;
     if (!load_shared(warp, inst, row(warp, *wgmma->b_row)[0], wgmma->transpose_b, false,
-                     product->columns, width, depth, b))
+                     product->columns, width, depth, b) ||
+        inst->slice & SLICE_SKIPS)
         return;
     if (wgmma->negate_a)
         negate(a, (size_t)ROWS * stored, product->a);
@@ -231,6 +251,14 @@ static void run_wgmma(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst
         load_d(warp, wgmma, d);
     fth_ptx_multiply_add(product, a, b, d);
     store_d(warp, wgmma, d);
+}
+
+size_t fth_ptx_wgmma_descriptors(const struct fth_ptx_inst *inst, int32_t rows[2])
+{
+    const struct fth_ptx_wgmma *wgmma = (const struct fth_ptx_wgmma *)inst->detail;
+    rows[0] = *wgmma->b_row;
+    rows[1] = wgmma->a_rows[0];
+    return wgmma->a_count == A_REGISTERS ? 1 : 2;
 }
 
 /* ---- parsing ---- */

@@ -142,6 +142,8 @@ static bool move_part(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst
             !fth_ptx_notify_access(warp, inst, &group, bytes,
                                    store ? FTH_ACCESS_WRITE : FTH_ACCESS_READ))
             return false;
+        if (inst->slice & SLICE_SKIPS)
+            continue;
         FOR_LANES(group.mask, {
             uint64_t value = values[lane] >> shift;
             if (store) {

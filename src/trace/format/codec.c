@@ -76,9 +76,10 @@ bool fth_records_add(struct fth_records *records, const struct fth_record *recor
     *item = *record;
     item->first = addresses[0];
     item->step = count > 1 ? addresses[1] - addresses[0] : 0;
-    item->affine = true;
-    for (unsigned i = 1; i < count && item->affine; i++)
-        item->affine = addresses[i] - addresses[i - 1] == item->step;
+    uint64_t unequal = 0; /* without a branch, so that the compiler can vectorise the loop */
+    for (unsigned i = 1; i < count; i++)
+        unequal |= (addresses[i] - addresses[i - 1]) ^ item->step;
+    item->affine = unequal == 0;
     if (!item->affine) {
         if (!pool_reserve(records, count - 1))
             return false;

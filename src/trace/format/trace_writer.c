@@ -222,6 +222,18 @@ static void merge_pass(const struct fth_records *run, enum key key, uint32_t *fr
     memcpy(to, from, count * sizeof *to);
 }
 
+/* True if the run is already sorted by block and warp. It usually is, unless the warps of a block
+ * wait for each other. */
+static bool is_in_order(const struct fth_records *run)
+{
+    for (size_t i = 1; i < run->count; i++) {
+        const struct fth_record *a = &run->items[i - 1], *b = &run->items[i];
+        if (a->block > b->block || (a->block == b->block && a->warp > b->warp))
+            return false;
+    }
+    return true;
+}
+
 /* Sorts the run by number, block and warp, the least significant key first (radix sort), and leaves
  * the order in writer->order. */
 static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_error *error)
@@ -245,7 +257,7 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
     }
     for (size_t i = 0; i < run->count; i++)
         writer->order[i] = (uint32_t)i;
-    for (size_t k = 0; k < FTH_COUNT(keys); k++) {
+    for (size_t k = is_in_order(run) ? FTH_COUNT(keys) - 1 : 0; k < FTH_COUNT(keys); k++) {
         uint64_t low = UINT64_MAX, high = 0;
         for (size_t i = 0; i < run->count; i++) {
             uint64_t value = key_of(&run->items[i], keys[k]);

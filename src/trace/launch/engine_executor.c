@@ -7,6 +7,7 @@
 struct engine {
     struct fth_ptx_machine *machine;
     const struct fth_ptx_observer *observer;
+    bool skip_data;
 };
 
 static enum fth_status engine_alloc(void *context, uint64_t bytes, uint64_t *address,
@@ -41,9 +42,13 @@ static enum fth_status engine_write(void *context, uint64_t address, const void 
 static enum fth_status engine_read(void *context, uint64_t address, void *data, uint64_t bytes,
                                    struct fth_error *error)
 {
-    const void *memory = host(context, address, bytes, error);
+    const struct engine *engine = context;
+    const void *memory = host(engine, address, bytes, error);
     if (!memory)
         return FTH_INVALID;
+    if (!fth_ptx_is_exact(engine->machine, address))
+        return fth_fail(error, FTH_UNAVAILABLE, "read buffer", NULL,
+                        "a trace does not compute the contents of buffers; run the launch");
     memcpy(data, memory, bytes);
     return FTH_OK;
 }
@@ -56,14 +61,11 @@ static enum fth_status engine_tensor_map(void *context, const struct fth_ptx_ten
     return fth_ptx_tensor_map_encode(map, bytes, error);
 }
 
-static enum fth_status engine_run(void *context, const struct fth_launch_step *step,
-                                  const void *arguments, size_t argument_bytes,
-                                  const struct fth_run_options *options,
-                                  struct fth_launch_totals *totals, struct fth_error *error)
+static struct fth_ptx_launch launch_of(const struct engine *engine,
+                                       const struct fth_launch_step *step, const void *arguments,
+                                       size_t argument_bytes)
 {
-    struct engine *engine = context;
-    struct fth_ptx_totals counted = {0, 0};
-    const struct fth_ptx_launch launch = {
+    return (struct fth_ptx_launch){
         .kernel = step->kernel->name,
         .grid = {step->grid[0], step->grid[1], step->grid[2]},
         .block = {step->block[0], step->block[1], step->block[2]},
@@ -71,12 +73,38 @@ static enum fth_status engine_run(void *context, const struct fth_launch_step *s
         .dynamic_shared_bytes = step->shared_bytes,
         .arguments = arguments,
         .argument_bytes = argument_bytes,
-        .threads = options->threads,
-        .max_instructions = options->max_instructions,
-        .observer = engine->observer,
-        .log = options->log,
-        .print = options->print,
-        .print_user = options->print_user};
+        .skip_data = engine->skip_data,
+        .observer = engine->observer};
+}
+
+static enum fth_status engine_plan(void *context, const struct fth_launch_step *step,
+                                   const void *arguments, size_t argument_bytes, bool *changed,
+                                   struct fth_error *error)
+{
+    const struct engine *engine = context;
+    const struct fth_ptx_launch launch = launch_of(engine, step, arguments, argument_bytes);
+    return fth_ptx_plan(engine->machine, &launch, changed, error);
+}
+
+static bool engine_omits(void *context, uint64_t address)
+{
+    const struct engine *engine = context;
+    return fth_ptx_omit(engine->machine, address);
+}
+
+static enum fth_status engine_run(void *context, const struct fth_launch_step *step,
+                                  const void *arguments, size_t argument_bytes,
+                                  const struct fth_run_options *options,
+                                  struct fth_launch_totals *totals, struct fth_error *error)
+{
+    struct engine *engine = context;
+    struct fth_ptx_totals counted = {0, 0};
+    struct fth_ptx_launch launch = launch_of(engine, step, arguments, argument_bytes);
+    launch.threads = options->threads;
+    launch.max_instructions = options->max_instructions;
+    launch.log = options->log;
+    launch.print = options->print;
+    launch.print_user = options->print_user;
     enum fth_status status = fth_ptx_run(engine->machine, &launch, &counted, error);
     totals->warp_instructions += counted.warp_instructions;
     totals->thread_instructions += counted.thread_instructions;
@@ -91,13 +119,14 @@ static void engine_close(void *context)
 }
 
 enum fth_status fth_engine_open(const struct fth_ptx_module *module,
-                                const struct fth_ptx_observer *observer,
+                                const struct fth_ptx_observer *observer, bool skip_data,
                                 struct fth_executor *executor, struct fth_error *error)
 {
     struct engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return fth_no_memory(error, "load module", NULL);
     engine->observer = observer;
+    engine->skip_data = skip_data;
     enum fth_status status = fth_ptx_machine_create(module, &engine->machine, error);
     if (status != FTH_OK) {
         free(engine);
@@ -109,6 +138,8 @@ enum fth_status fth_engine_open(const struct fth_ptx_module *module,
         .write = engine_write,
         .read = engine_read,
         .run = engine_run,
+        .plan = skip_data ? engine_plan : NULL,
+        .omits = skip_data ? engine_omits : NULL,
         .tensor_map = engine_tensor_map,
         .close = engine_close,
     };

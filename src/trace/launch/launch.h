@@ -117,6 +117,14 @@ struct fth_executor {
     enum fth_status (*run)(void *context, const struct fth_launch_step *step, const void *arguments,
                            size_t argument_bytes, const struct fth_run_options *options,
                            struct fth_launch_totals *totals, struct fth_error *error);
+    /* Prepares a run of this kernel. It is called for all steps of a launch, with the arguments
+     * that they will get, until no call sets *changed. NULL: the executor needs no preparation. */
+    enum fth_status (*plan)(void *context, const struct fth_launch_step *step,
+                            const void *arguments, size_t argument_bytes, bool *changed,
+                            struct fth_error *error);
+    /* Returns true if the contents of the memory at this address do not matter to the steps that
+     * were planned, so that they need not be written. NULL: they always matter. */
+    bool (*omits)(void *context, uint64_t address);
     /* Encodes a tensor map as the kernels of this executor expect it. */
     enum fth_status (*tensor_map)(void *context, const struct fth_ptx_tensor_map *map,
                                   unsigned char bytes[FTH_TENSOR_MAP_BYTES],
@@ -130,10 +138,11 @@ struct fth_executor {
 /* ---- engine_executor.c ---- */
 
 /* Opens the PTX engine as an executor. The module and the observer are borrowed. The observer is
- * notified of all kernels that run; it may be NULL. */
+ * notified of all kernels that run; it may be NULL. `skip_data` is that of struct fth_ptx_launch:
+ * the contents of buffers that the kernels did not need cannot be read afterwards. */
 FTH_MUST_USE enum fth_status fth_engine_open(const struct fth_ptx_module *module,
                                              const struct fth_ptx_observer *observer,
-                                             struct fth_executor *executor,
+                                             bool skip_data, struct fth_executor *executor,
                                              struct fth_error *error);
 
 /* ---- device_executor.c ---- */
@@ -295,9 +304,11 @@ FTH_MUST_USE enum fth_status fth_launch_open_input(const struct fth_trace_input 
 /* ---- trace_recorder.c ---- */
 
 struct fth_trace_writer;
-/* Runs a launch and writes its accesses. Commits the writer, or discards it after a failure. */
+/* Runs a launch and writes its accesses. Commits the writer, or discards it after a failure. With
+ * `skip_data`, only what the accesses depend on is computed. The trace is the same, but the buffers
+ * cannot be read afterwards. FTH_INCONCLUSIVE: this launch must be traced without `skip_data`. */
 FTH_MUST_USE enum fth_status fth_launch_trace_to(struct fth_launch *launch,
-                                                 struct fth_trace_writer *writer,
+                                                 struct fth_trace_writer *writer, bool skip_data,
                                                  const struct fth_run_options *options,
                                                  struct fth_launch_totals *totals,
                                                  struct fth_error *error);

@@ -25,32 +25,43 @@ static enum fth_status initial_contents(struct fth_launch *launch, size_t index,
     return status;
 }
 
-/* Allocates a buffer on the executor and writes its initial contents. */
-static enum fth_status allocate_and_fill(struct fth_launch *launch, size_t index,
-                                         struct fth_error *error)
+/* Allocates a buffer on the executor. */
+static enum fth_status allocate(struct fth_launch *launch, struct fth_launch_buffer *buffer,
+                                struct fth_error *error)
 {
     const struct fth_executor *executor = &launch->executor;
-    struct fth_launch_buffer *buffer = &launch->buffers[index];
-    uint64_t bytes = buffer_bytes(buffer);
-    void *data = NULL;
-    enum fth_status status = executor->alloc(executor->context, bytes, &buffer->address, error);
+    enum fth_status status =
+        executor->alloc(executor->context, buffer_bytes(buffer), &buffer->address, error);
     if (status != FTH_OK && buffer->name)
         fth_error_context(error, "buffer '%s'", buffer->name);
-    if (status != FTH_OK || buffer->fill == FTH_FILL_ZERO)
-        return status;
-    status = initial_contents(launch, index, &data, error);
+    return status;
+}
+
+/* Writes the initial contents of a buffer, unless they do not matter. Files are always read, so
+ * that a file that is too short is reported. */
+static enum fth_status fill(struct fth_launch *launch, size_t index, struct fth_error *error)
+{
+    const struct fth_executor *executor = &launch->executor;
+    const struct fth_launch_buffer *buffer = &launch->buffers[index];
+    void *data = NULL;
+    if (buffer->fill == FTH_FILL_ZERO || (buffer->fill != FTH_FILL_FILE && executor->omits &&
+                                          executor->omits(executor->context, buffer->address)))
+        return FTH_OK;
+    enum fth_status status = initial_contents(launch, index, &data, error);
     if (status == FTH_OK)
-        status = executor->write(executor->context, buffer->address, data, bytes, error);
+        status =
+            executor->write(executor->context, buffer->address, data, buffer_bytes(buffer), error);
     free(data);
     return status;
 }
 
-/* Builds the parameter block of the kernel and runs it. */
-static enum fth_status run_step(struct fth_launch *launch, const struct fth_launch_step *step,
-                                const struct fth_run_options *options,
-                                struct fth_launch_totals *totals, struct fth_error *error)
+/* Builds the parameter block of a kernel; the caller frees *out. */
+static enum fth_status pack_arguments(const struct fth_launch *launch,
+                                      const struct fth_launch_step *step, uint8_t **out,
+                                      struct fth_error *error)
 {
     const struct fth_ptx_kernel *kernel = step->kernel;
+    *out = NULL;
     FTH_TRY(fth_step_check(step, error));
     uint8_t *packed = calloc(1, kernel->parameter_bytes + 1);
     if (!packed)
@@ -59,10 +70,43 @@ static enum fth_status run_step(struct fth_launch *launch, const struct fth_laun
     for (size_t i = 0; i < step->argument_count && status == FTH_OK; i++)
         status = fth_argument_pack(launch, &step->arguments[i], kernel->parameters[i].bytes,
                                    packed + kernel->parameters[i].offset, error);
+    *out = packed;
+    return status;
+}
+
+static enum fth_status run_step(struct fth_launch *launch, const struct fth_launch_step *step,
+                                const struct fth_run_options *options,
+                                struct fth_launch_totals *totals, struct fth_error *error)
+{
+    uint8_t *packed;
+    enum fth_status status = pack_arguments(launch, step, &packed, error);
     if (status == FTH_OK)
         status = launch->executor.run(launch->executor.context, step, packed,
-                                      kernel->parameter_bytes, options, totals, error);
+                                      step->kernel->parameter_bytes, options, totals, error);
     free(packed);
+    return status;
+}
+
+/* Lets the executor prepare all steps. */
+static enum fth_status plan_steps(const struct fth_launch *launch, struct fth_error *error)
+{
+    const struct fth_executor *executor = &launch->executor;
+    bool changed = executor->plan != NULL;
+    enum fth_status status = FTH_OK;
+    while (changed && status == FTH_OK) {
+        changed = false;
+        for (size_t i = launch->step_count; i-- > 0 && status == FTH_OK;) {
+            const struct fth_launch_step *step = &launch->steps[i];
+            uint8_t *packed;
+            status = pack_arguments(launch, step, &packed, error);
+            if (status == FTH_OK)
+                status = executor->plan(executor->context, step, packed,
+                                        step->kernel->parameter_bytes, &changed, error);
+            free(packed);
+            if (status != FTH_OK && launch->step_count > 1)
+                fth_error_context(error, "launch %zu of %zu", i + 1, launch->step_count);
+        }
+    }
     return status;
 }
 
@@ -82,7 +126,11 @@ enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_ex
     close_executor(launch);
     launch->executor = *executor;
     for (size_t i = 0; i < launch->buffer_count && status == FTH_OK; i++)
-        status = allocate_and_fill(launch, i, error);
+        status = allocate(launch, &launch->buffers[i], error);
+    if (status == FTH_OK)
+        status = plan_steps(launch, error);
+    for (size_t i = 0; i < launch->buffer_count && status == FTH_OK; i++)
+        status = fill(launch, i, error);
     for (size_t i = 0; i < launch->step_count && status == FTH_OK; i++) {
         status = fth_log_interrupted(options->log)
                      ? fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted")
@@ -106,7 +154,7 @@ enum fth_status fth_launch_run(struct fth_launch *launch, const struct fth_run_o
     FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
     FTH_TRY(known.device
                 ? fth_device_executor_open(&known, launch->ptx_path, &launch->ptx, &executor, error)
-                : fth_engine_open(launch->module, NULL, &executor, error));
+                : fth_engine_open(launch->module, NULL, false, &executor, error));
     return fth_launch_run_on(launch, &executor, &known, totals, error);
 }
 

@@ -3,6 +3,7 @@
 #include "../suite.h"
 
 static const char *const types[] = {"u32", "s32"};
+static const char *const comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
 
 /* Operands per case: a sample of the edge values, and random values. */
 enum { THREADS = 512 };
