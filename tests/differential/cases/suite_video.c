@@ -25,8 +25,6 @@ static void add(struct diff_builder *b, const char *opcode, const char *const pa
 
 static const char *const whole[3] = {"", "", ""}, *const positive[3] = {"", "", ""};
 
-static const char *const comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
-
 static void add_set(struct diff_builder *b)
 {
     static const char *const seconds[] = {"add", "min", "max"};
