@@ -213,12 +213,13 @@ enum fth_status fth_decide_period(const uint32_t *cycles, size_t count, double t
                                   struct fth_decision *period, struct fth_error *error)
 {
     struct fth_decision verdict = {0};
-    unsigned *counts = calloc(2 * count + 1, sizeof *counts), *drawn = counts + count;
+    unsigned *counts = calloc(2 * count + 1, sizeof *counts);
     unsigned *distances = calloc(count + 1, sizeof *distances);
     enum fth_status status =
         counts && distances ? FTH_OK : fth_no_memory(error, "find the fill of the L2", NULL);
     if (status != FTH_OK || count == 0)
         goto out;
+    unsigned *drawn = counts + count;
     const struct fth_samples walk = {.cycles = (uint32_t *)cycles, .count = count};
     fth_count_distances(&walk, threshold, counts);
     verdict.value = fth_majority(counts, (unsigned)count);

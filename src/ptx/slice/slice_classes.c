@@ -76,6 +76,10 @@ static enum fth_slice_class classify(const struct fth_ptx_inst *inst)
         return SLICE_CONTROL;
     if (inst->flags & F_CC && !begins_with(opcode, "mbarrier"))
         return SLICE_ALWAYS;
+    /* st.async, red.async, and atomics on vectors and 128 bits: their operands are in `detail`. */
+    if (inst->detail &&
+        (begins_with(opcode, "st.") || begins_with(opcode, "atom.") || begins_with(opcode, "red.")))
+        return SLICE_UNKNOWN;
     if (is_pure(inst))
         return SLICE_PURE;
     if (is_one_of(opcode, loads, FTH_COUNT(loads)) || begins_with(opcode, "wmma.load"))
