@@ -70,7 +70,7 @@ static void run_atomic(struct fth_ptx_warp *warp, const struct fth_ptx_inst *ins
 {
     const struct fth_ptx_wide *wide = (const struct fth_ptx_wide *)inst->detail;
     const unsigned bytes = wide->type == T_B128 ? 16 : wide->count * fth_ptx_type_bytes(wide->type);
-    uint64_t old[LANES][MAX_VECTOR];
+    uint64_t old[LANES][MAX_VECTOR] = {{0}};
     const uint32_t all = mask;
     while (mask) {
         struct fth_ptx_lane_group group;

@@ -72,9 +72,9 @@ static uint64_t box_bytes(const struct fth_ptx_tensor_map *map)
 
 static void first_row(const struct tensor_copy *copy, struct box_row *box_row)
 {
-    box_row->index = 0;
-    for (unsigned d = 0; d < copy->map.rank; d++)
-        box_row->at[d] = copy->at[d];
+    *box_row = (struct box_row){.index = 0};
+    for (unsigned d = 0; d < FTH_TENSOR_MAX_RANK; d++)
+        box_row->at[d] = copy->at[d]; /* 0 for dimensions that the tensor does not have */
 }
 
 /* Advances to the next row. In im2col mode, the pixels of an image are those between two corners.

@@ -48,7 +48,7 @@ static uint8_t *element_at(const struct fth_ptx_matrix_move *move, uint8_t *cons
 static void run_ldmatrix(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     const struct fth_ptx_matrix_move *move = (const struct fth_ptx_matrix_move *)inst->detail;
-    uint8_t *hosts[LANES];
+    uint8_t *hosts[LANES] = {NULL};
     (void)mask; /* all lanes take part */
     if (!find_rows(warp, inst, move->count, false, hosts) || inst->slice & SLICE_SKIPS)
         return;
@@ -68,7 +68,7 @@ static void run_ldmatrix(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
 static void run_stmatrix(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     const struct fth_ptx_matrix_move *move = (const struct fth_ptx_matrix_move *)inst->detail;
-    uint8_t *hosts[LANES];
+    uint8_t *hosts[LANES] = {NULL};
     (void)mask; /* all lanes take part */
     if (!find_rows(warp, inst, move->count, true, hosts) || inst->slice & SLICE_SKIPS)
         return;
@@ -93,8 +93,8 @@ static void run_movmatrix(struct fth_ptx_warp *warp, const struct fth_ptx_inst *
             elements[lane / 4][lane % 4 * 2 + e] = (uint16_t)(from[lane] >> (16 * e));
     uint64_t *to = out_row(warp, inst->d[0]);
     for (unsigned lane = 0; lane < LANES; lane++)
-        to[lane] = elements[lane % 4 * 2][lane / 4] | (uint64_t)elements[lane % 4 * 2 + 1][lane / 4]
-                                                          << 16;
+        to[lane] = elements[(size_t)2 * (lane % 4)][lane / 4] |
+                   (uint64_t)elements[(size_t)2 * (lane % 4) + 1][lane / 4] << 16;
 }
 
 /* ---- parsing ---- */

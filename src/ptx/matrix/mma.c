@@ -55,12 +55,12 @@ static void gather_c(struct fth_ptx_warp *warp, const struct fth_ptx_mma *mma, u
     for (unsigned i = 0; i < mma->c_count; i++) {
         const uint64_t *values = row(warp, mma->c_rows[i]);
         for (unsigned lane = 0; lane < LANES; lane++) {
-            uint64_t *at = out + (size_t)(lane / 4) * COLUMNS + lane % 4 * 2;
+            uint64_t *at = out + (size_t)(lane / 4) * COLUMNS + (size_t)2 * (lane % 4);
             if (mma->product.c == ELEMENT_F16) {
-                at[8 * i * COLUMNS] = values[lane] & 0xffff;
-                at[8 * i * COLUMNS + 1] = values[lane] >> 16 & 0xffff;
+                at[(size_t)8 * i * COLUMNS] = values[lane] & 0xffff;
+                at[(size_t)8 * i * COLUMNS + 1] = values[lane] >> 16 & 0xffff;
             } else {
-                at[8 * (i / 2) * COLUMNS + i % 2] = values[lane];
+                at[(size_t)8 * (i / 2) * COLUMNS + i % 2] = values[lane];
             }
         }
     }
@@ -73,10 +73,10 @@ static void scatter_d(struct fth_ptx_warp *warp, const struct fth_ptx_mma *mma, 
             continue;
         uint64_t *values = out_row(warp, mma->d_rows[i]);
         for (unsigned lane = 0; lane < LANES; lane++) {
-            const uint64_t *at = in + (size_t)(lane / 4) * COLUMNS + lane % 4 * 2;
+            const uint64_t *at = in + (size_t)(lane / 4) * COLUMNS + (size_t)2 * (lane % 4);
             values[lane] = mma->product.c == ELEMENT_F16
-                               ? at[8 * i * COLUMNS] | at[8 * i * COLUMNS + 1] << 16
-                               : at[8 * (i / 2) * COLUMNS + i % 2];
+                               ? at[(size_t)8 * i * COLUMNS] | at[(size_t)8 * i * COLUMNS + 1] << 16
+                               : at[(size_t)8 * (i / 2) * COLUMNS + i % 2];
         }
     }
 }

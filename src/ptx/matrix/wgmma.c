@@ -85,8 +85,9 @@ static uint64_t place_of_unit(const struct layout *layout, bool transposed, unsi
                               unsigned count, unsigned depth, unsigned bytes, unsigned unit)
 {
     const unsigned per_row = depth * bytes / UNIT, per_column = count / 8;
-    return transposed ? place(layout, true, first + unit % per_column * 8, unit / per_column)
-                      : place(layout, false, first + unit / per_row, unit % per_row * UNIT);
+    return transposed
+               ? place(layout, true, first + (uint64_t)8 * (unit % per_column), unit / per_column)
+               : place(layout, false, first + unit / per_row, (uint64_t)UNIT * (unit % per_row));
 }
 
 /* True if a matrix is entirely inside of `size` bytes of shared memory. */
@@ -166,8 +167,9 @@ static void load_registers(struct fth_ptx_warp *warp, const struct fth_ptx_wgmma
         const uint64_t *values = row(warp, wgmma->a_rows[r]);
         for (unsigned lane = 0; lane < LANES; lane++)
             for (unsigned e = 0; e < each; e++)
-                out[(size_t)(lane / 4 + 8 * (r % 2)) * depth + (lane % 4 + 4 * (r / 2)) * each +
-                    e] = values[lane] >> (e * width) & mask;
+                out[(size_t)(lane / 4 + 8 * (r % 2)) * depth +
+                    (size_t)(lane % 4 + 4 * (r / 2)) * each + e] =
+                    values[lane] >> (e * width) & mask;
     }
 }
 
@@ -178,13 +180,13 @@ static void load_d(struct fth_ptx_warp *warp, const struct fth_ptx_wgmma *wgmma,
         const uint64_t *values = row(warp, wgmma->d_rows[r]);
         for (unsigned lane = 0; lane < LANES; lane++)
             if (wgmma->product.c == ELEMENT_F16) {
-                uint64_t *at =
-                    d + (size_t)(lane / 4 + 8 * (r % 2)) * columns + r / 2 * 8 + lane % 4 * 2;
+                uint64_t *at = d + (size_t)(lane / 4 + 8 * (r % 2)) * columns +
+                               (size_t)8 * (r / 2) + (size_t)2 * (lane % 4);
                 at[0] = values[lane] & 0xffff;
                 at[1] = values[lane] >> 16 & 0xffff;
             } else {
-                d[(size_t)(lane / 4 + 8 * (r / 2 % 2)) * columns + r / 4 * 8 + lane % 4 * 2 +
-                  r % 2] = (uint32_t)values[lane];
+                d[(size_t)(lane / 4 + 8 * (r / 2 % 2)) * columns + (size_t)8 * (r / 4) +
+                  (size_t)2 * (lane % 4) + r % 2] = (uint32_t)values[lane];
             }
     }
 }
@@ -198,12 +200,12 @@ static void store_d(struct fth_ptx_warp *warp, const struct fth_ptx_wgmma *wgmma
         uint64_t *values = out_row(warp, wgmma->d_rows[r]);
         for (unsigned lane = 0; lane < LANES; lane++)
             if (wgmma->product.c == ELEMENT_F16) {
-                const uint64_t *at =
-                    d + (size_t)(lane / 4 + 8 * (r % 2)) * columns + r / 2 * 8 + lane % 4 * 2;
+                const uint64_t *at = d + (size_t)(lane / 4 + 8 * (r % 2)) * columns +
+                                     (size_t)8 * (r / 2) + (size_t)2 * (lane % 4);
                 values[lane] = at[0] | at[1] << 16;
             } else {
-                values[lane] = d[(size_t)(lane / 4 + 8 * (r / 2 % 2)) * columns + r / 4 * 8 +
-                                 lane % 4 * 2 + r % 2];
+                values[lane] = d[(size_t)(lane / 4 + 8 * (r / 2 % 2)) * columns +
+                                 (size_t)8 * (r / 4) + (size_t)2 * (lane % 4) + r % 2];
             }
     }
 }
@@ -213,6 +215,7 @@ static void negate(uint64_t *elements, size_t count, enum fth_ptx_element elemen
 {
     const uint64_t sign = (uint64_t)1 << (fth_ptx_element_bits(element) - 1);
     for (size_t i = 0; i < count; i++)
+        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the caller has loaded them. */
         elements[i] ^= sign;
 }
 

@@ -197,9 +197,11 @@ static void run_load(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
     for (unsigned r = 0; r < distinct; r++)
         if (!move_register(warp, inst, false, r, values[r]))
             return;
+    /* The registers that follow repeat the first ones: 1, 2, 4 or 8. */
     for (unsigned r = 0; r < move->fragment.count; r++)
         if (move->fragment.rows[r] >= 0) /* not "_" */
-            memcpy(out_row(warp, move->fragment.rows[r]), values[r % distinct], sizeof values[0]);
+            memcpy(out_row(warp, move->fragment.rows[r]), values[r & (distinct - 1)],
+                   sizeof values[0]);
 }
 
 static void run_store(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
@@ -278,7 +280,7 @@ static void run_wmma(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
     const struct fth_ptx_product *product = &wmma->product;
     const unsigned depth = product->a == ELEMENT_B1 ? product->depth / 32 : product->depth;
     const size_t count = (size_t)product->rows * product->columns;
-    uint64_t a[32 * 32], b[32 * 32], d[32 * 16];
+    uint64_t a[32 * 32], b[32 * 32], d[32 * 16] = {0};
     (void)mask; /* all lanes take part */
     gather(warp, &wmma->a, depth, a);
     gather(warp, &wmma->b, depth, b);

@@ -285,8 +285,9 @@ static void visit_tensormap(struct fth_slice *slice, struct fth_slice_function *
 static void visit_access(struct fth_slice *slice, struct fth_slice_function *function,
                          const struct fth_ptx_inst *inst, unsigned class)
 {
-    const struct place place = class == SLICE_TEXTURE ? (struct place){.global = true}
-                                                      : place_of_access(slice, function, inst);
+    struct place place = {.global = true};
+    if (class != SLICE_TEXTURE)
+        place = place_of_access(slice, function, inst);
     const bool has_data = class == SLICE_STORE || class == SLICE_ATOMIC;
     need(slice, function, inst->s[0]);
     if (has_data && strncmp(inst->opcode, "wmma", 4) == 0 && inst->detail->read_count)

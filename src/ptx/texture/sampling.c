@@ -152,7 +152,7 @@ static uint32_t read_channel(const struct fth_ptx_image *image, bool as_floats, 
         max = UINT8_MAX;
         break;
     case FTH_TEXEL_S8:
-        value = (int8_t)*host;
+        value = *host < 0x80 ? *host : *host - 0x100; /* signed */
         max = INT8_MAX;
         break;
     case FTH_TEXEL_U16:

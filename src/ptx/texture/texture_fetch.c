@@ -88,9 +88,10 @@ static uint64_t convert(const struct fetch *fetch, const uint32_t values[4], uns
         return fth_ptx_half_from_double((double)as_float(values[c]), R_RN);
     if (fetch->type != T_F16X2)
         return values[c];
-    const uint32_t low = fth_ptx_half_from_double((double)as_float(values[2 * c]), R_RN);
-    return low | (uint32_t)fth_ptx_half_from_double((double)as_float(values[2 * c + 1]), R_RN)
-                     << 16;
+    const uint32_t low = fth_ptx_half_from_double((double)as_float(values[(size_t)2 * c]), R_RN);
+    return low |
+           (uint32_t)fth_ptx_half_from_double((double)as_float(values[(size_t)2 * c + 1]), R_RN)
+               << 16;
 }
 
 static bool notify_taps(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask,

@@ -261,7 +261,7 @@ static bool parse_part(const struct fth_ptx_operand *operand, struct part *part)
 static bool parse_selection(const struct fth_ptx_operand *operand, unsigned elements,
                             unsigned first, uint8_t from[4])
 {
-    for (unsigned i = 0; i < elements; i++)
+    for (unsigned i = 0; i < elements && i < 4; i++)
         from[i] = (uint8_t)(first + i);
     if (!operand->part_size)
         return true;
@@ -329,13 +329,13 @@ bool fth_ptx_family_video(struct fth_ptx_parser *parser, struct fth_ptx_statemen
     const bool needs_c = video->elements > 1 || video->operation == V_MAD || video->secondary ||
                          (statement->operand_count && statement->operands[0].part_size);
     video->has_c = needs_c;
-    const int32_t *rows[4];
+    const int32_t *rows[4] = {NULL};
     if (!fth_ptx_check_operand_count(parser, statement, needs_c ? 4 : 3))
         return false;
-    for (size_t i = 0; i < statement->operand_count; i++)
+    for (size_t i = 0; i < (needs_c ? 4 : 3); i++)
         if (!fth_ptx_take_registers(parser, statement, i, 1, i == 0, &rows[i]))
             return false;
-    if (*rows[0] < 0)
+    if (!rows[0] || *rows[0] < 0)
         return fth_ptx_refuse_operand(parser, statement, 0, "a register");
     if (!parse_parts(parser, statement, video) || (video->merges && video->secondary))
         return parser->lexer.status == FTH_OK ? fth_ptx_refuse(parser, statement) : false;

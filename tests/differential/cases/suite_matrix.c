@@ -150,7 +150,7 @@ static void fill_registers(const void *user, struct fth_rng *rng, size_t thread,
     const unsigned position = (unsigned)(lane % 4) * each;
     for (unsigned i = 0; i < form->a_count; i++)
         *values++ = diff_random_register(rng, form->a, distribution,
-                                         (warp * 16 + lane / 4 + i % 2 * 8) * 7919,
+                                         (warp * 16 + lane / 4 + (size_t)8 * (i % 2)) * 7919,
                                          position + i / 2 * 4u * each);
     for (unsigned i = 0; i < form->b_count; i++)
         *values++ = diff_random_register(

@@ -48,9 +48,9 @@ static void fill(const void *user, struct fth_rng *rng, size_t thread, uint64_t 
     for (unsigned i = 0; i < accumulator_count(form); i++)
         *values++ = diff_random_accumulator(rng, form->c, block / DISTRIBUTIONS);
     for (unsigned i = 0; i < 4; i++)
-        *values++ =
-            diff_random_register(rng, form->a, distribution, (thread / 4 + i % 2 * 8) * 7919,
-                                 (unsigned)(thread % 4 + i / 2 * 4) * each);
+        *values++ = diff_random_register(rng, form->a, distribution,
+                                         (thread / 4 + (size_t)8 * (i % 2)) * 7919,
+                                         ((unsigned)(thread % 4) + i / 2 * 4) * each);
     *values++ = diff_random_metadata(rng, form->a);
 }
 

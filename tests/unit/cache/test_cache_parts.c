@@ -81,7 +81,7 @@ static void locations_follow_their_line(void **state)
     assert_int_equal(fth_cache_missing(cache, &location, 1, &inside, 1), 0);
     assert_int_equal(fth_cache_missing(cache, &location, 1, &beyond, 1), 1);
     /* A write of another line takes the other way. */
-    struct fth_cache_location other = fth_cache_locate(cache, 5 * 128);
+    struct fth_cache_location other = fth_cache_locate(cache, 640);
     assert_int_equal(
         fth_cache_write(cache, &other, (struct fth_cache_run){.from = 0, .bytes = 32}, &result),
         FTH_CACHE_LINE_MISS);
@@ -89,7 +89,7 @@ static void locations_follow_their_line(void **state)
     assert_int_equal(result.way, 1);
     assert_int_equal(fth_cache_held(cache, &other, 15), 1);
     /* A third line replaces the first one; its location is found again, or not. */
-    struct fth_cache_location third = fth_cache_locate(cache, 7 * 128);
+    struct fth_cache_location third = fth_cache_locate(cache, 896);
     (void)fth_cache_fill(cache, &third, 1, &result);
     assert_true(result.evicted);
     assert_int_equal(result.evicted_line, 3 * 128);
@@ -98,7 +98,7 @@ static void locations_follow_their_line(void **state)
     assert_true(location.slot == FTH_NO_SLOT);
     fth_cache_drop(cache, &other);
     assert_true(other.slot == FTH_NO_SLOT);
-    assert_int_equal(fth_cache_probe(cache, 5 * 128, 1), FTH_CACHE_LINE_MISS);
+    assert_int_equal(fth_cache_probe(cache, 640, 1), FTH_CACHE_LINE_MISS);
     (void)fth_cache_fill(cache, &location, 1, &result);
     assert_int_equal(location.slot, 3);
     const uint64_t lines[] = {7, 5, 3, 4};

@@ -272,7 +272,7 @@ struct made_walk {
 
 static void make_walk(struct made_walk *made, double excess)
 {
-    for (size_t i = 0; i < PASSES * LOADS; i++)
+    for (size_t i = 0; i < (size_t)PASSES * LOADS; i++)
         made->excess[i] = made->mean[i % LOADS] = excess;
     made->walk = (struct fth_page_walk){
         .count = LOADS, .passes = PASSES, .excess = made->excess, .mean = made->mean};

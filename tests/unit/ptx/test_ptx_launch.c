@@ -249,7 +249,8 @@ static void the_instructions_of_a_warp_are_limited(void **state)
 static uint64_t tell_time(void *user, const struct fth_ptx_warp_id *who, bool global)
 {
     (void)user;
-    return (global ? UINT64_C(0x900000000) : UINT64_C(0x500000000)) + 16 * who->warp + who->rank;
+    return (global ? UINT64_C(0x900000000) : UINT64_C(0x500000000)) + UINT64_C(16) * who->warp +
+           who->rank;
 }
 
 /* Block (1,2,1) of a grid of 2x3x2 blocks is block 11. Thread 37 of its 5x3x3 threads is

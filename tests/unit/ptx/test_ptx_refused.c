@@ -233,7 +233,7 @@ static void braces_nest(void **state)
         struct fth_error error = NO_ERROR;
         const size_t start = strlen(text);
         memset(text + start, '{', depth);
-        memcpy(text + start + depth, "ret;", 4);
+        snprintf(text + start + depth, sizeof text - start - depth, "ret;");
         memset(text + start + depth + 4, '}', depth + 1);
         if (fth_ptx_read_text("test.ptx", text, strlen(text), &module, &error) == FTH_OK)
             deepest = depth;

@@ -233,7 +233,7 @@ static void malloc_returns_separate_blocks(void **state)
     job.launch.block[0] = THREADS;
     if (job_run(&job, &error) != FTH_OK)
         fail_msg("%s", error.cause);
-    const uint64_t *addresses = fth_ptx_host(job.machine, job.buffer, 8 * THREADS);
+    const uint64_t *addresses = fth_ptx_host(job.machine, job.buffer, (uint64_t)8 * THREADS);
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(addresses[i] % 16, 0);
         for (int k = 0; k < i; k++)
