@@ -160,13 +160,6 @@ static void run_wait(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
     fth_ptx_copies_wait(warp, COPY_BULK, mask, pending, false);
 }
 
-static void run_nothing(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
-{
-    (void)warp;
-    (void)inst;
-    (void)mask;
-}
-
 /* ---- parsing ---- */
 
 /* What the words of a bulk copy say. */
@@ -265,7 +258,7 @@ bool fth_ptx_family_bulk(struct fth_ptx_parser *parser, struct fth_ptx_statement
                fth_ptx_take_row(parser, statement, 0, &inst->s[0]);
     }
     if (fth_ptx_take_word(statement, "prefetch")) {
-        inst->run = run_nothing;
+        inst->run = fth_ptx_run_nothing;
         return true;
     }
     if (fth_ptx_take_word(statement, "tensor"))

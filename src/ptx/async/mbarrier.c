@@ -237,19 +237,6 @@ static bool parse_words(struct fth_ptx_statement *statement, struct fth_ptx_inst
            statement->next_word == statement->word_count;
 }
 
-/* Takes a source operand that is a register or a number, if the statement has it. */
-static bool take_source(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
-                        size_t index, int32_t *source)
-{
-    const int32_t *rows;
-    if (index >= statement->operand_count)
-        return true;
-    if (!fth_ptx_take_registers(parser, statement, index, 1, false, &rows))
-        return false;
-    *source = *rows;
-    return true;
-}
-
 /* Takes the result: a predicate of a wait, or a register or '_'. */
 static bool take_result(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
                         bool predicate, struct fth_ptx_inst *inst)
@@ -292,9 +279,11 @@ bool fth_ptx_family_mbarrier(struct fth_ptx_parser *parser, struct fth_ptx_state
     if (mode == PENDING) {
         inst->run = run_pending;
         return (inst->d[0] >= 0 || fth_ptx_refuse_operand(parser, statement, 0, "a register")) &&
-               take_source(parser, statement, 1, &inst->s[0]);
+               fth_ptx_take_row(parser, statement, 1, &inst->s[0]);
     }
     inst->run = waits ? run_wait : run_change;
+    const size_t last = has_result ? 2 : 1; /* some forms have no operand after the address */
     return fth_ptx_take_address(parser, statement, has_result ? 1 : 0, inst) &&
-           take_source(parser, statement, has_result ? 2 : 1, &inst->s[1]);
+           (last >= statement->operand_count ||
+            fth_ptx_take_row(parser, statement, last, &inst->s[1]));
 }

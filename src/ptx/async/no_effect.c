@@ -5,13 +5,6 @@
  * declares. Cache policies are not modelled; their results are never looked at. */
 #include "ptx/async/async.h"
 
-static void run_nothing(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
-{
-    (void)warp;
-    (void)inst;
-    (void)mask;
-}
-
 /* Skips all words that are in the list. Returns false at one that is not. */
 static bool take_all(struct fth_ptx_statement *statement, const char *const *words, size_t count)
 {
@@ -44,7 +37,7 @@ bool fth_ptx_family_fence(struct fth_ptx_parser *parser, struct fth_ptx_statemen
                                         "mbarrier_init",
                                         "sync_restrict::shared::cta",
                                         "sync_restrict::shared::cluster"};
-    inst->run = run_nothing;
+    inst->run = fth_ptx_run_nothing;
     return take_all(statement, words, FTH_COUNT(words)) || fth_ptx_refuse(parser, statement);
 }
 
@@ -54,7 +47,7 @@ bool fth_ptx_family_resources(struct fth_ptx_parser *parser, struct fth_ptx_stat
 {
     static const char *const words[] = {"wait", "launch_dependents", "inc", "dec",
                                         "sync", "aligned",           "u32"};
-    inst->run = run_nothing;
+    inst->run = fth_ptx_run_nothing;
     return take_all(statement, words, FTH_COUNT(words)) || fth_ptx_refuse(parser, statement);
 }
 

@@ -96,6 +96,11 @@ static inline bool select_handler(struct fth_ptx_inst *inst, const char *base,
 uint64_t fth_ptx_update(enum fth_ptx_type type, enum fth_ptx_atomic_op op, uint8_t *host,
                         uint64_t b, uint64_t c, bool global);
 
+/* Returns the minimum or maximum of two f16 or bf16 numbers, or of each half of two pairs. A number
+ * is preferred to a NaN; two NaNs give a NaN. -0 is less than +0. */
+uint64_t fth_ptx_half_min_max(enum fth_ptx_type type, uint64_t a, uint64_t b, bool maximum);
+/* Executes an instruction that has no effect in the engine. */
+fth_ptx_run_function fth_ptx_run_nothing;
 /* Calls inst->inner with the rounding mode of the instruction. */
 fth_ptx_run_function fth_ptx_run_rounded;
 

@@ -35,26 +35,6 @@ static uint64_t add_f64(uint64_t old, uint64_t b, bool global)
     return global ? nan : nan | F64_QUIET;
 }
 
-/* The smaller or the greater one of two 16-bit floating-point numbers, or of each of two pairs. A
- * number is preferred to a NaN. */
-static uint64_t least_or_greatest(enum fth_ptx_type type, uint64_t old, uint64_t b, bool greatest)
-{
-    const bool pair = type == T_F16X2 || type == T_BF16X2, half = type == T_F16 || type == T_F16X2;
-    uint64_t result = 0;
-    for (int shift = 0; shift < (pair ? 32 : 16); shift += 16) {
-        const uint16_t x = (uint16_t)(old >> shift), y = (uint16_t)(b >> shift);
-        const double v = half ? fth_ptx_half_to_double(x) : fth_ptx_bfloat_to_double(x);
-        const double w = half ? fth_ptx_half_to_double(y) : fth_ptx_bfloat_to_double(y);
-        uint16_t chosen = w != w || (greatest ? v > w : v < w) ? x : y;
-        if (v == w) /* -0 is less than +0 */
-            chosen = greatest ? x & y : x | y;
-        if (v != v)
-            chosen = w != w ? 0x7fff : y;
-        result |= (uint64_t)chosen << shift;
-    }
-    return result;
-}
-
 /* The new value of a word in memory. `old` is its present value; b and c are the operands. */
 static uint64_t atomic_result(enum fth_ptx_type type, enum fth_ptx_atomic_op op, uint64_t old,
                               uint64_t b, uint64_t c, bool global)
@@ -90,14 +70,14 @@ static uint64_t atomic_result(enum fth_ptx_type type, enum fth_ptx_atomic_op op,
         return old + b;
     case A_MIN:
         if (fth_ptx_type_is_float(type))
-            return least_or_greatest(type, old, b, false);
+            return fth_ptx_half_min_max(type, old, b, false);
         if (fth_ptx_type_is_signed(type))
             return wide ? ((int64_t)old < (int64_t)b ? old : b)
                         : ((int32_t)old < (int32_t)b ? old : b);
         return old < b ? old : b;
     case A_MAX:
         if (fth_ptx_type_is_float(type))
-            return least_or_greatest(type, old, b, true);
+            return fth_ptx_half_min_max(type, old, b, true);
         if (fth_ptx_type_is_signed(type))
             return wide ? ((int64_t)old > (int64_t)b ? old : b)
                         : ((int32_t)old > (int32_t)b ? old : b);

@@ -94,6 +94,17 @@ static uint16_t compute(enum half_operation operation, const struct half_kind *k
     return flush(result, kind, flags);
 }
 
+uint64_t fth_ptx_half_min_max(enum fth_ptx_type type, uint64_t a, uint64_t b, bool maximum)
+{
+    const bool pair = type == T_F16X2 || type == T_BF16X2;
+    const struct half_kind *kind = type == T_F16 || type == T_F16X2 ? &halves : &bfloats;
+    uint64_t result = min_or_max((uint16_t)a, (uint16_t)b, kind, 0, maximum);
+    if (pair)
+        result |= (uint64_t)min_or_max((uint16_t)(a >> 16), (uint16_t)(b >> 16), kind, 0, maximum)
+                  << 16;
+    return result;
+}
+
 static void run_half(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     const uint64_t *ra = row(warp, inst->s[0]);

@@ -114,7 +114,7 @@ static void run_ld_argument(struct fth_ptx_warp *warp, const struct fth_ptx_inst
  * blocks that run on different host threads, the memory order is that of the host.) Prefetches and
  * cache hints have no effect on the contents of memory. PTX allows discard to leave the contents
  * unchanged, and nanosleep to take no time. pmevent triggers counters of a profiler. */
-static void run_no_op(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+void fth_ptx_run_nothing(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     (void)warp;
     (void)inst;
@@ -154,7 +154,7 @@ bool fth_ptx_select_memory(struct fth_ptx_inst *inst, const char *base)
                                          "applypriority", "nanosleep", "pmevent"};
     for (size_t i = 0; i < FTH_COUNT(no_ops); i++)
         if (strcmp(base, no_ops[i]) == 0) {
-            inst->run = run_no_op;
+            inst->run = fth_ptx_run_nothing;
             return true;
         }
     return false;

@@ -1,9 +1,9 @@
 /* wgmma: the four warps of a warpgroup multiply a matrix A of 64 rows with a matrix B in shared
  * memory (PTX ISA, "Asynchronous warpgroup level matrix multiply-accumulate operation").
  *
- * Warp w of the group computes the rows 16 * w to 16 * w + 15 of D. Its lanes hold them, and those
- * of A if A is in registers, as for mma (mma.c): register r of D has the elements of row lane / 4 +
- * 8 * (r / 2 % 2) and column r / 4 * 8 + lane % 4 * 2 + r % 2.
+ * Warp w of the group computes the rows 16 * w to 16 * w + 15 of D. The layout of the registers is
+ * that of mma (mma.c), for D and for an A in registers. Register r of D has one element: row
+ * lane / 4 + 8 * (r / 2 % 2), column r / 4 * 8 + lane % 4 * 2 + r % 2. With f16, it has two.
  *
  * A descriptor says where a matrix is in shared memory:
  *
@@ -389,24 +389,17 @@ static bool parse_mma_async(struct fth_ptx_parser *parser, struct fth_ptx_statem
            fth_ptx_converge(parser, run_wgmma, inst);
 }
 
-/* The engine executes the multiplications at once, so fences and waits have nothing to do. */
-static void run_nothing(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
-{
-    (void)warp;
-    (void)inst;
-    (void)mask;
-}
-
 bool fth_ptx_family_wgmma(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
                           struct fth_ptx_inst *inst)
 {
     static const char *const others[] = {"fence", "commit_group", "wait_group"};
     if (fth_ptx_take_word(statement, "mma_async"))
         return parse_mma_async(parser, statement, inst);
+    /* The engine executes the multiplications at once, so fences and waits have nothing to do. */
     const int other = fth_ptx_take_one_of(statement, others, FTH_COUNT(others));
     if (other < 0 || !fth_ptx_take_word(statement, "sync") ||
         !fth_ptx_take_word(statement, "aligned"))
         return fth_ptx_refuse(parser, statement);
     return fth_ptx_check_operand_count(parser, statement, other == 2 ? 1 : 0) &&
-           fth_ptx_converge(parser, run_nothing, inst);
+           fth_ptx_converge(parser, fth_ptx_run_nothing, inst);
 }

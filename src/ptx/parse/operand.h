@@ -22,15 +22,15 @@ enum { MAX_OPERANDS = 12, MAX_ELEMENTS = 128 };
 struct fth_ptx_operand {
     enum fth_ptx_operand_kind kind;
     struct fth_ptx_token token;
-    int32_t row;             /* index of the row: OPERAND_ROW, and the base of an address */
-    uint32_t predicate;      /* OPERAND_PREDICATE: its index */
-    uint32_t predicate2;     /* the second predicate of p|q; UINT32_MAX: none */
-    bool negated;            /* !p */
-    bool minus;              /* -%r1, an operand of a video instruction */
-    const char *part;        /* "b0" of %r1.b0, an operand of a video instruction; in the text */
-    size_t part_size;        /* 0: no part */
-    const int32_t *elements; /* rows: OPERAND_VECTOR, and the coordinates of a texture; in the arena
-                              * of the module */
+    int32_t row;         /* index of the row: OPERAND_ROW, and the base of an address */
+    uint32_t predicate;  /* OPERAND_PREDICATE: its index */
+    uint32_t predicate2; /* the second predicate of p|q; UINT32_MAX: none */
+    bool negated;        /* !p */
+    bool minus;          /* -%r1, an operand of a video instruction */
+    const char *part;    /* "b0" of %r1.b0, an operand of a video instruction; in the text */
+    size_t part_size;    /* 0: no part */
+    /* Rows of an OPERAND_VECTOR, and coordinates of a texture. The module's arena owns them. */
+    const int32_t *elements;
     size_t element_count;
     int32_t sampler; /* row of the sampler of a texture, [texture, sampler, {…}] */
     bool has_sampler;

@@ -1,6 +1,6 @@
-/* Calls of the functions of the CUDA runtime. Each lane executes its call by itself, in the order
- * of the lanes. A function that the file declares with other arguments or results than these is not
- * one of them. */
+/* Calls of the functions of the CUDA runtime. The lanes execute their calls one after the other,
+ * from lane 0 on. A function with one of these names counts only if the file declares it with the
+ * arguments and results that the runtime's function has. */
 #include "ptx/runtime/runtime.h"
 
 enum { MAX_ARGUMENTS = 5 };

@@ -351,14 +351,6 @@ static void visit(struct fth_slice *slice, struct fth_slice_function *function,
 
 /* ---- the code that is executed ---- */
 
-/* Executes an instruction whose results are not needed. */
-static void run_nothing(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
-{
-    (void)warp;
-    (void)inst;
-    (void)mask;
-}
-
 /* Decides how an instruction is executed. */
 static void reduce(struct fth_slice *slice, const struct fth_slice_function *function,
                    struct fth_ptx_inst *inst)
@@ -369,7 +361,7 @@ static void reduce(struct fth_slice *slice, const struct fth_slice_function *fun
     switch (class) {
     case SLICE_PURE:
         if (!needed)
-            inst->run = run_nothing;
+            inst->run = fth_ptx_run_nothing;
         inst->skip_count = !needed && !inst->guarded;
         break;
     case SLICE_PRODUCT: inst->slice = needed ? 0 : SLICE_SKIPS; break;

@@ -2,8 +2,8 @@
  * with CUDA (".b"). Outside of the surface, .trap is a fault, .clamp accesses the nearest element,
  * and .zero loads zeros and stores nothing.
  *
- * The observer sees accesses to the global memory that holds the surface. It sees an access outside
- * of the surface, with .zero, as one of the first element. */
+ * The observer sees accesses to the global memory that holds the surface. With .zero, it sees
+ * an access outside the surface as an access to the first element. */
 #include "ptx/texture/texture.h"
 
 enum kind { LOAD, STORE, REDUCE };

@@ -20,8 +20,8 @@ struct fth_ptx_texture {
 /* ---- texture_object.c ---- */
 
 unsigned fth_ptx_texel_bytes(const struct fth_ptx_image *image);
-/* Returns the texture or surface of a handle, which is the one that the API returned or the address
- * of a variable that contains it (.texref). Returns NULL if it is none. */
+/* Returns the texture or surface of a handle. The handle is the one that the API returned, or the
+ * address of a .texref variable that contains it. NULL: the handle is neither. */
 const struct fth_ptx_texture *fth_ptx_look_up_texture(const struct fth_ptx_machine *machine,
                                                       uint64_t handle, bool is_surface);
 /* The same; reports a fault if it is none. */
