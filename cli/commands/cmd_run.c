@@ -1,6 +1,7 @@
 /* fathom run: executes kernels in the PTX engine or on a GPU, and prints their buffers. */
 #include "cli.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,16 @@ static const struct cli_option option_max_seconds = {
 static const struct cli_option option_on = {"on", 0, "DEVICE", CLI_WORD_DEVICE,
                                             "execute and time the kernels on a device such as "
                                             "cuda:0 (default: the PTX engine, without a GPU)"};
+
+static const struct cli_option option_check_async = {
+    "check-async", 0, NULL, CLI_WORD_NONE,
+    "report accesses that race with an asynchronous copy or wgmma in flight, because a wait, a "
+    "barrier or a fence is missing; the exit code is 2 if there are any"};
+
+static const struct cli_option option_copy_order = {
+    "copy-order", 0, "ORDER", CLI_WORD_NONE,
+    "when asynchronous copies take place in the PTX engine: early (at once), late (when a thread "
+    "waits; the default), or random[:SEED] (at random points, the same for each run)"};
 
 /* The first column identifies a buffer: by its name in a launch file, or by its position among the
  * kernel arguments. */
@@ -183,6 +194,40 @@ static bool parse_max_seconds(const struct cli_arguments *arguments, double *sec
     return false;
 }
 
+/* Parses --copy-order and --check-async. */
+static bool parse_async_options(const struct cli_arguments *arguments,
+                                struct fth_run_options *options)
+{
+    static const char random_order[] = "random";
+    const size_t length = sizeof random_order - 1;
+    const char *order = cli_value(arguments, &option_copy_order);
+    options->check_async = cli_value(arguments, &option_check_async) != NULL;
+    if (options->device && (order || options->check_async)) {
+        cli_message("--%s needs the PTX engine; it cannot be combined with --on",
+                    order ? option_copy_order.name : option_check_async.name);
+        return false;
+    }
+    if (!order || strcmp(order, "late") == 0)
+        return true;
+    options->copy_order = FTH_COPY_EARLY;
+    if (strcmp(order, "early") == 0)
+        return true;
+    options->copy_order = FTH_COPY_RANDOM;
+    options->copy_seed = 1;
+    if (strcmp(order, random_order) == 0)
+        return true;
+    char *end = NULL;
+    errno = 0;
+    if (strncmp(order, random_order, length) == 0 && order[length] == ':' &&
+        order[length + 1] >= '0' && order[length + 1] <= '9')
+        options->copy_seed = strtoull(order + length + 1, &end, 10);
+    if (end && !*end && !errno)
+        return true;
+    cli_message("--copy-order is early, late, random or random:SEED, such as random:7, not '%s'",
+                order);
+    return false;
+}
+
 /* Prints the output of kernels, before the table, which is not written through the stream. */
 static void print(void *stream, const char *text, size_t size)
 {
@@ -216,7 +261,8 @@ static int run(const struct cli_arguments *arguments)
         FTH_RUN_OPTIONS(.log = &cli_log, .device = device, .print = print,
                         .print_user = is_text ? stdout : stderr);
     if (!cli_parse_max_instructions(arguments, &options.max_instructions) ||
-        !parse_max_seconds(arguments, &options.max_seconds))
+        !parse_max_seconds(arguments, &options.max_seconds) ||
+        !parse_async_options(arguments, &options))
         result = CLI_USAGE;
     else if (device && cli_prepare_device(device) != CLI_DONE)
         result = CLI_FAILED;
@@ -241,6 +287,8 @@ static const struct cli_option *const options[] = {
     &cli_option_set,
     &cli_option_allow_files,
     &cli_option_max_instructions,
+    &option_check_async,
+    &option_copy_order,
     &option_on,
     &option_max_seconds,
     &option_show,
@@ -261,6 +309,10 @@ static const struct cli_example examples[] = {
      "run one of several kernels and print all values as JSON"},
     {"fathom run examples/workloads/2mm.json --verify", "run a launch file and check its results"},
     {"fathom run examples/workloads/2mm.json --set N=64", "run it with a smaller problem size"},
+    {"fathom run gemm.json --check-async",
+     "report copies and matrix products that the kernels do not wait for"},
+    {"fathom run gemm.json --copy-order random:7 --verify",
+     "check that the results do not depend on when asynchronous copies take place"},
     {"fathom run examples/workloads/2mm.json --on cuda:0 --verify",
      "run it on a GPU, check the results, and time each kernel"},
     {"fathom run examples/workloads/2mm.json --on cuda:0 --save results",
@@ -302,7 +354,8 @@ const struct cli_command cli_run = {
     "The PTX engine reports accesses outside the buffers, misaligned accesses,\n"
     "barriers that cannot complete and unsupported instructions, with line, block and\n"
     "thread. It prints the output of printf before the buffers, in the order of the\n"
-    "blocks; if the output is not text, on stderr.",
+    "blocks; if the output is not text, on stderr. With --check-async, it also reports\n"
+    "accesses that race with an asynchronous operation (see docs/ptx.md).",
     options,
     examples,
     CLI_WORD_FILE,

@@ -101,6 +101,14 @@ FTH_API const char *fth_launch_kernel(const struct fth_launch *launch, size_t st
 /* Returns the value of a size (see fth_launch_read); 0 if there is none with this name. */
 FTH_API double fth_launch_size(const struct fth_launch *launch, const char *name);
 
+/* When the PTX engine executes the asynchronous copies of a kernel. A kernel that waits for its
+ * copies gives the same results with all of them. */
+enum fth_copy_order {
+    FTH_COPY_LATE,  /* as late as the program allows: when a thread waits */
+    FTH_COPY_EARLY, /* when the instruction is executed */
+    FTH_COPY_RANDOM /* at a random point in between */
+};
+
 /* How fth_launch_run and fth_launch_trace run a launch. Initialise it with FTH_RUN_OPTIONS. */
 struct fth_run_options {
     size_t size;               /* of this struct in bytes */
@@ -119,6 +127,13 @@ struct fth_run_options {
      * the output is dropped, and the log says so. */
     void (*print)(void *user, const char *text, size_t size);
     void *print_user; /* passed to `print` */
+    /* For the PTX engine. fth_launch_trace ignores them; with a device, they must be 0. */
+    enum fth_copy_order copy_order;
+    uint64_t copy_seed; /* for FTH_COPY_RANDOM; the results do not depend on `threads` */
+    /* Look for accesses that race with an asynchronous operation in flight, because a wait, a
+     * barrier or a fence is missing. If there are any, the log receives them as warnings, and
+     * fth_launch_run fails with FTH_INVALID. */
+    bool check_async;
 };
 /* Initialises a struct fth_run_options; the arguments are designated initialisers. */
 #define FTH_RUN_OPTIONS(...) FTH_OPTIONS(struct fth_run_options, __VA_ARGS__)

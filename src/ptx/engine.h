@@ -203,6 +203,7 @@ struct fth_ptx_inst {
     uint8_t vector; /* number of elements of a vector operand; 0: none */
     uint8_t mode;   /* the variant of the instruction; the meaning depends on the opcode (for shfl:
                      * up, down, bfly or idx; when a special register is read: which one) */
+    uint8_t async;  /* enum fth_ptx_async */
     bool guarded, guard_negated;
     bool negated;                   /* `predicate` is negated */
     bool result_is_predicate;       /* d[0] and d[1] are predicates */
@@ -230,6 +231,20 @@ struct fth_ptx_inst {
     const struct fth_ptx_detail
         *detail; /* what does not fit into the fields above; NULL: nothing */
 };
+
+/* Instructions whose accesses to memory take place later than the instruction, by what a thread
+ * must wait for. The accesses of ASYNC_THREAD belong to the generic proxy, as those of ordinary
+ * instructions do; all others belong to the async proxy. */
+enum fth_ptx_async {
+    ASYNC_NONE,
+    ASYNC_THREAD,  /* cp.async: a group of the thread, or an mbarrier */
+    ASYNC_COUNTED, /* copies and stores that an mbarrier counts */
+    ASYNC_BULK,    /* copies to global memory: a bulk group of the thread */
+    ASYNC_MATRIX   /* wgmma.mma_async: a group of the warpgroup */
+};
+
+/* The instructions of wgmma other than wgmma.mma_async, in the field `mode`. */
+enum { WGMMA_FENCE = 1, WGMMA_COMMIT, WGMMA_WAIT };
 
 /* How an instruction of a sliced launch accesses memory. */
 enum fth_ptx_slice_flag {

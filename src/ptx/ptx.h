@@ -28,7 +28,7 @@
  * Families: matrix/ has the instructions of the tensor cores, async/ asynchronous copies and the
  * barriers that count them, texture/ textures and surfaces, video/ the video instructions, narrow.c
  * conversions to small formats, wide.c registers of 128 bits and atomic operations on vectors.
- * runtime/ has printf, assert, malloc and free. */
+ * runtime/ has printf, assert, malloc and free, hazard/ the search for missing waits. */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H
 
@@ -361,6 +361,13 @@ struct fth_ptx_launch {
      * says so. */
     void (*print)(void *user, const char *text, size_t size);
     void *print_user;
+    /* When asynchronous copies take place. Observers with a `time` callback see them early. */
+    enum fth_copy_order copy_order;
+    uint64_t copy_seed; /* for FTH_COPY_RANDOM; the result does not depend on `threads` */
+    /* Looks for accesses that race with an asynchronous operation in flight (hazard/). The log
+     * receives each of them, up to a limit, as a warning; fth_ptx_run then fails with FTH_INVALID.
+     * Cannot be combined with `skip_data` and with observers that have a `time` callback. */
+    bool check_async;
 };
 
 /* Instructions issued. A warp instruction counts one thread instruction per active lane. */

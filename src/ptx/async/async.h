@@ -2,8 +2,8 @@
  * barriers in shared memory (mbarrier) that count their completion.
  *
  *   mbarrier.c     the objects in shared memory and the instructions mbarrier.*
- *   async_queue.c  the copies that have been issued and are not complete, and when they are
- * executed copy_thread.c  cp.async: each thread copies up to 16 bytes from global to shared memory
+ *   async_queue.c  the copies that have been issued and are not complete, and when they take place
+ *   copy_thread.c  cp.async: each thread copies up to 16 bytes from global to shared memory
  *   reduce.c       combines bytes with a destination, for cp.reduce.async.bulk
  *   copy_bulk.c    cp.async.bulk, cp.reduce.async.bulk: one thread copies a range of bytes
  *   store_async.c  st.async, red.async: stores in the shared memory of other blocks
@@ -44,6 +44,10 @@ struct fth_ptx_copy {
     uint32_t lanes;         /* that are not complete */
     uint32_t groups[LANES]; /* of each lane: how many groups it had committed before */
     bool last;              /* it is executed only after all earlier copies of its lanes */
+    bool signals;           /* it changes an mbarrier, for which warps can wait */
+    uint32_t executed;      /* lanes that have been executed, but are not complete */
+    struct fth_hazard_operation *operation; /* what the search for missing waits knows of it; NULL:
+                                             * nothing */
     /* Executes the copy for these lanes. Returns false after a fault. */
     bool (*execute)(struct fth_ptx_copy *copy, uint32_t lanes);
 };
@@ -57,10 +61,17 @@ void *fth_ptx_copy_create(struct fth_ptx_warp *warp, const struct fth_ptx_inst *
 void fth_ptx_copy_issue(struct fth_ptx_copy *copy);
 /* The lanes commit the copies since their last commit as a group. */
 void fth_ptx_copies_commit(struct fth_ptx_warp *warp, enum fth_ptx_copy_kind kind, uint32_t lanes);
-/* Executes the copies of each lane that are in other groups than the last `pending` ones; if
- * `uncommitted`, all of them. */
-void fth_ptx_copies_wait(struct fth_ptx_warp *warp, enum fth_ptx_copy_kind kind, uint32_t lanes,
-                         uint64_t pending, bool uncommitted);
+/* How a thread waits for copies. */
+struct fth_ptx_wait {
+    enum fth_ptx_copy_kind kind;
+    uint64_t pending; /* not for the last groups, of this number */
+    bool uncommitted; /* for all copies, also those that are in no group */
+    bool reads;       /* only until the sources are read */
+};
+
+/* Executes the copies of each lane that the lane waits for. */
+void fth_ptx_copies_wait(struct fth_ptx_warp *warp, uint32_t lanes,
+                         const struct fth_ptx_wait *wait);
 
 /* ---- reduce.c ---- */
 

@@ -1,8 +1,12 @@
 /* Asynchronous copies between their issue and their completion.
  *
- * A copy is executed as late as the program allows: when a thread waits for its group, or when no
- * warp of the cluster can go on. A thread that reads the destination without waiting therefore sees
- * the old contents, as it can on a GPU. */
+ * By default, a copy is executed as late as the program allows: when a thread waits for its group,
+ * or when no warp of the cluster can go on. A thread that reads the destination without waiting
+ * therefore sees the old contents, as it can on a GPU. A launch can also choose that copies are
+ * executed at once, or at random points in between (enum fth_copy_order).
+ *
+ * When the launch looks for missing waits (hazard/), a copy can be executed before it is complete:
+ * it is complete when a thread has waited for it, or when it has changed an mbarrier. */
 #include "ptx/async/async.h"
 
 #include <stdlib.h>
@@ -28,13 +32,25 @@ void *fth_ptx_copy_create(struct fth_ptx_warp *warp, const struct fth_ptx_inst *
     return copy;
 }
 
-/* Executes a copy for some of its lanes. */
+/* Executes a copy for those of the lanes for which this has not been done. */
 static void execute(struct fth_ptx_cluster *cluster, struct fth_ptx_copy *copy, uint32_t lanes)
 {
-    copy->lanes &= ~lanes;
+    lanes &= ~copy->executed;
+    copy->executed |= lanes;
     cluster->changed = true;
-    if (!copy->execute(copy, lanes))
+    if (lanes && !copy->execute(copy, lanes))
         fth_ptx_run_stop(copy->warp->block->run);
+}
+
+/* Executes a copy for some of its lanes, which are complete then. `waited`: their threads have
+ * waited for it. */
+static void complete(struct fth_ptx_cluster *cluster, struct fth_ptx_copy *copy, uint32_t lanes,
+                     bool waited)
+{
+    execute(cluster, copy, lanes);
+    copy->lanes &= ~lanes;
+    if (cluster->hazards)
+        fth_hazard_complete(copy, lanes, waited);
 }
 
 /* Removes the copies that are complete. */
@@ -55,6 +71,26 @@ static void remove_complete(struct fth_ptx_cluster *cluster)
     }
 }
 
+static enum fth_copy_order order_of(const struct fth_ptx_cluster *cluster)
+{
+    return cluster->worker->run->launch->copy_order;
+}
+
+/* Executes a copy, which is complete then if it changes an mbarrier, or if nobody looks for missing
+ * waits. Before it, executes what it must come after. */
+static void run_one(struct fth_ptx_cluster *cluster, struct fth_ptx_copy *chosen)
+{
+    for (struct fth_ptx_copy *copy = cluster->copies; copy != chosen; copy = copy->next)
+        if (chosen->last && copy->warp == chosen->warp && copy->kind == COPY_THREAD &&
+            copy->lanes & chosen->lanes)
+            complete(cluster, copy, copy->lanes & chosen->lanes, false);
+    if (chosen->signals || !cluster->hazards)
+        complete(cluster, chosen, chosen->lanes, false);
+    else
+        execute(cluster, chosen, chosen->lanes);
+    remove_complete(cluster);
+}
+
 void fth_ptx_copy_issue(struct fth_ptx_copy *copy)
 {
     struct fth_ptx_cluster *cluster = copy->warp->block->cluster;
@@ -63,8 +99,12 @@ void fth_ptx_copy_issue(struct fth_ptx_copy *copy)
     else
         cluster->copies = copy;
     cluster->last_copy = copy;
+    if (cluster->hazards)
+        fth_hazard_issue(copy);
     if (++cluster->copy_count > MAX_COPIES)
         (void)fth_ptx_copies_run(cluster);
+    else if (order_of(cluster) == FTH_COPY_EARLY)
+        run_one(cluster, copy);
 }
 
 bool fth_ptx_copies_run(struct fth_ptx_cluster *cluster)
@@ -73,7 +113,7 @@ bool fth_ptx_copies_run(struct fth_ptx_cluster *cluster)
         return false;
     for (struct fth_ptx_copy *copy = cluster->copies; copy; copy = copy->next)
         if (copy->lanes)
-            execute(cluster, copy, copy->lanes);
+            complete(cluster, copy, copy->lanes, false);
     remove_complete(cluster);
     return true;
 }
@@ -83,6 +123,43 @@ void fth_ptx_copies_free(struct fth_ptx_cluster *cluster)
     for (struct fth_ptx_copy *copy = cluster->copies; copy; copy = copy->next)
         copy->lanes = 0;
     remove_complete(cluster);
+}
+
+/* True if the execution of a copy has an effect. */
+static bool is_waiting(const struct fth_ptx_copy *copy, bool only_signals)
+{
+    return copy->lanes & ~copy->executed && (copy->signals || !only_signals);
+}
+
+/* Runs one of the copies that wait: the first one or, with FTH_COPY_RANDOM, any. Returns false if
+ * there is none. `only_signals`: only copies that change an mbarrier. */
+static bool run_any(struct fth_ptx_cluster *cluster, bool only_signals)
+{
+    uint64_t count = 0;
+    for (const struct fth_ptx_copy *copy = cluster->copies; copy; copy = copy->next)
+        count += is_waiting(copy, only_signals);
+    if (count == 0)
+        return false;
+    uint64_t index =
+        order_of(cluster) == FTH_COPY_RANDOM ? fth_rng_below(&cluster->rng, count) : 0;
+    struct fth_ptx_copy *copy = cluster->copies;
+    while (!is_waiting(copy, only_signals) || index-- > 0)
+        copy = copy->next;
+    run_one(cluster, copy);
+    return true;
+}
+
+bool fth_ptx_copies_release(struct fth_ptx_cluster *cluster)
+{
+    if (cluster->hazards || order_of(cluster) == FTH_COPY_RANDOM)
+        return run_any(cluster, true);
+    return fth_ptx_copies_run(cluster);
+}
+
+void fth_ptx_copies_run_random(struct fth_ptx_cluster *cluster)
+{
+    if (cluster->copies && fth_rng_below(&cluster->rng, 2))
+        (void)run_any(cluster, false);
 }
 
 void fth_ptx_copies_commit(struct fth_ptx_warp *warp, enum fth_ptx_copy_kind kind, uint32_t lanes)
@@ -99,29 +176,41 @@ static void run_last(struct fth_ptx_cluster *cluster, const struct fth_ptx_warp 
         if (copy->warp != warp || copy->kind != COPY_THREAD)
             continue;
         if (copy->last && copy->lanes & ~busy)
-            execute(cluster, copy, copy->lanes & ~busy);
+            complete(cluster, copy, copy->lanes & ~busy, false);
         busy |= copy->lanes;
     }
 }
 
-void fth_ptx_copies_wait(struct fth_ptx_warp *warp, enum fth_ptx_copy_kind kind, uint32_t lanes,
-                         uint64_t pending, bool uncommitted)
+/* The lanes of a copy, among `lanes`, for which the wait is not over before the copy is executed.
+ */
+static uint32_t awaited_lanes(const struct fth_ptx_copy *copy, uint32_t lanes,
+                              const struct fth_ptx_wait *wait)
+{
+    uint32_t awaited = 0;
+    if (copy->kind != wait->kind || copy->last)
+        return 0;
+    for (uint32_t left = copy->lanes & lanes; left; left &= left - 1) {
+        const int lane = first_lane(left);
+        const uint32_t committed = copy->warp->copy_groups[wait->kind][lane];
+        if (wait->uncommitted || (uint64_t)copy->groups[lane] + wait->pending < committed)
+            awaited |= 1u << lane;
+    }
+    return awaited;
+}
+
+void fth_ptx_copies_wait(struct fth_ptx_warp *warp, uint32_t lanes, const struct fth_ptx_wait *wait)
 {
     struct fth_ptx_cluster *cluster = warp->block->cluster;
     bool found = false;
     for (struct fth_ptx_copy *copy = cluster->copies; copy; copy = copy->next) {
-        if (copy->warp != warp || copy->kind != kind || copy->last)
-            continue;
-        uint32_t now = 0;
-        for (uint32_t left = copy->lanes & lanes; left; left &= left - 1) {
-            const int lane = first_lane(left);
-            const uint32_t committed = warp->copy_groups[kind][lane];
-            if (uncommitted || (uint64_t)copy->groups[lane] + pending < committed)
-                now |= 1u << lane;
-        }
-        if (now)
+        const uint32_t now = copy->warp == warp ? awaited_lanes(copy, lanes, wait) : 0;
+        if (now && wait->reads && cluster->hazards) {
             execute(cluster, copy, now);
-        found = found || now;
+            fth_hazard_read(copy, now); /* the destination is not complete */
+        } else if (now) {
+            complete(cluster, copy, now, true);
+            found = true;
+        }
     }
     if (found) {
         run_last(cluster, warp);

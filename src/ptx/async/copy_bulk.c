@@ -94,9 +94,11 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
         if (!mbarrier)
             return false;
     }
-    if (!fth_ptx_notify_range(warp, inst, from_block, from, bytes, FTH_ACCESS_READ) ||
-        !fth_ptx_notify_range(warp, inst, to_block, to, bytes,
-                              operands->reduces ? FTH_ACCESS_ATOMIC : FTH_ACCESS_WRITE))
+    const enum fth_ptx_access_kind kind = operands->reduces ? FTH_ACCESS_ATOMIC : FTH_ACCESS_WRITE;
+    const bool masked = operands->mask != NO_REGISTER; /* parts of the destination are kept */
+    if (!fth_ptx_notify_range(warp, inst, lane, from_block, from, bytes, FTH_ACCESS_READ) ||
+        !(masked ? fth_ptx_observe_range(warp, inst, to_block, to, bytes, kind)
+                 : fth_ptx_notify_range(warp, inst, lane, to_block, to, bytes, kind)))
         return false;
     struct bulk_copy *copy = fth_ptx_copy_create(warp, inst, COPY_BULK, 1u << lane, sizeof *copy);
     if (!copy)
@@ -106,9 +108,9 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
     copy->from = source;
     copy->bytes = (uint32_t)bytes;
     copy->mbarrier = mbarrier;
+    copy->copy.signals = mbarrier != NULL;
     copy->reduction = operands->reduces ? &operands->reduction : NULL;
-    copy->mask =
-        operands->mask != NO_REGISTER ? (uint16_t)row(warp, operands->mask)[lane] : UINT16_MAX;
+    copy->mask = masked ? (uint16_t)row(warp, operands->mask)[lane] : UINT16_MAX;
     fth_ptx_copy_issue(&copy->copy);
     return true;
 }
@@ -153,11 +155,13 @@ static void run_commit(struct fth_ptx_warp *warp, const struct fth_ptx_inst *ins
     fth_ptx_copies_commit(warp, COPY_BULK, mask);
 }
 
-/* A wait for the sources to be read (.read) also executes the copies. */
+/* A wait for the sources to be read (.read, inst->mode) also executes the copies. */
 static void run_wait(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     const uint64_t pending = (uint32_t)row(warp, inst->s[0])[first_lane(mask)];
-    fth_ptx_copies_wait(warp, COPY_BULK, mask, pending, false);
+    fth_ptx_copies_wait(
+        warp, mask,
+        &(struct fth_ptx_wait){.kind = COPY_BULK, .pending = pending, .reads = inst->mode});
 }
 
 /* ---- parsing ---- */
@@ -238,6 +242,7 @@ static bool parse_copy(struct fth_ptx_parser *parser, struct fth_ptx_statement *
     if (words.masked && !fth_ptx_take_row(parser, statement, next++, &bulk->mask))
         return false;
     inst->run = run_bulk;
+    inst->async = words.to_shared ? ASYNC_COUNTED : ASYNC_BULK;
     /* Copies pass the L1. */
     inst->cache_op = FTH_CACHE_CG;
     return fth_ptx_check_operand_count(parser, statement, next) &&
@@ -252,7 +257,7 @@ bool fth_ptx_family_bulk(struct fth_ptx_parser *parser, struct fth_ptx_statement
         return fth_ptx_check_operand_count(parser, statement, 0);
     }
     if (fth_ptx_take_word(statement, "wait_group")) {
-        (void)fth_ptx_take_word(statement, "read");
+        inst->mode = fth_ptx_take_word(statement, "read");
         inst->run = run_wait;
         return fth_ptx_check_operand_count(parser, statement, 1) &&
                fth_ptx_take_row(parser, statement, 0, &inst->s[0]);

@@ -203,14 +203,15 @@ static bool execute_tensor(struct fth_ptx_copy *waiting, uint32_t lanes)
 
 /* ---- issue ---- */
 
-/* Reports the accesses of a copy to the observer. */
+/* Reports the accesses of a copy to the observer and to the search for missing waits. */
 static bool notify(const struct tensor_copy *copy)
 {
     struct fth_ptx_warp *warp = copy->copy.warp;
-    const struct fth_ptx_observer *observer = warp->block->run->observer;
-    if (!observer || !observer->access)
+    const struct fth_ptx_run *run = warp->block->run;
+    if ((!run->observer || !run->observer->access) && !run->check_async)
         return true;
     const struct fth_ptx_tensor_map *map = &copy->map;
+    const int lane = first_lane(copy->copy.lanes);
     const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
     const enum fth_ptx_access_kind global = copy->loads                    ? FTH_ACCESS_READ
                                             : copy->reduction.op != A_NONE ? FTH_ACCESS_ATOMIC
@@ -226,13 +227,16 @@ static bool notify(const struct tensor_copy *copy)
         end = end < (int64_t)map->sizes[0] ? end : (int64_t)map->sizes[0];
         if (!inside || first >= end)
             continue;
-        const uint64_t from = (base + (uint64_t)first * bytes) / UNIT * UNIT;
-        const uint64_t to = (base + (uint64_t)end * bytes + UNIT - 1) / UNIT * UNIT;
-        if (!fth_ptx_notify_range(warp, copy->copy.inst, NULL, from, to - from, global))
+        uint64_t from = base + (uint64_t)first * bytes, to = base + (uint64_t)end * bytes;
+        if (run->check_async && step == 1) /* otherwise, elements in between are not accessed */
+            fth_hazard_access_range(warp, copy->copy.inst, lane, NULL, from, to - from, global);
+        from = from / UNIT * UNIT;
+        to = (to + UNIT - 1) / UNIT * UNIT;
+        if (!fth_ptx_observe_range(warp, copy->copy.inst, NULL, from, to - from, global))
             return false;
     }
-    return fth_ptx_notify_range(warp, copy->copy.inst, copy->block, copy->address, box_bytes(map),
-                                copy->loads ? FTH_ACCESS_WRITE : FTH_ACCESS_READ);
+    return fth_ptx_notify_range(warp, copy->copy.inst, lane, copy->block, copy->address,
+                                box_bytes(map), copy->loads ? FTH_ACCESS_WRITE : FTH_ACCESS_READ);
 }
 
 /* Reads the tensor map of a lane. Returns false after a fault. */
@@ -332,7 +336,7 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
         if (target >= 0)
             at = fth_ptx_address_in_block(warp, at, (unsigned)target);
         copy->mbarrier = fth_ptx_resolve_mbarrier(warp, inst, lane, at);
-        ok = copy->mbarrier != NULL;
+        ok = copy->copy.signals = copy->mbarrier != NULL;
     }
     if (ok && bulk->reduces)
         copy->reduction =
@@ -427,6 +431,7 @@ bool fth_ptx_parse_tensor_copy(struct fth_ptx_parser *parser, struct fth_ptx_sta
         return false;
     next += hint; /* the cache policy has no effect */
     inst->run = run_tensor;
+    inst->async = tensor->loads ? ASYNC_COUNTED : ASYNC_BULK;
     inst->cache_op = FTH_CACHE_CG; /* copies pass the L1 */
     return fth_ptx_check_operand_count(parser, statement, next) &&
            fth_ptx_set_detail(parser, statement, 0, &bulk->detail, inst);

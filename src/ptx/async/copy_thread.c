@@ -110,7 +110,9 @@ static void run_group(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst
     }
     const bool all = inst->mode == WAIT_ALL;
     const uint64_t pending = all ? 0 : (uint32_t)row(warp, inst->s[0])[first_lane(mask)];
-    fth_ptx_copies_wait(warp, COPY_THREAD, mask, pending, all);
+    fth_ptx_copies_wait(
+        warp, mask,
+        &(struct fth_ptx_wait){.kind = COPY_THREAD, .pending = pending, .uncommitted = all});
 }
 
 /* ---- arrivals at an mbarrier when the copies before are complete ---- */
@@ -138,7 +140,7 @@ static void run_arrival(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
     if (!arrival)
         return;
     arrival->copy.execute = execute_arrival;
-    arrival->copy.last = true;
+    arrival->copy.last = arrival->copy.signals = true;
     while (mask) {
         struct fth_ptx_lane_group group;
         if (!fth_ptx_resolve_group(warp, inst, &mask, sizeof(uint64_t), true, &group) ||
@@ -240,6 +242,7 @@ bool fth_ptx_family_cp(struct fth_ptx_parser *parser, struct fth_ptx_statement *
     const int group = fth_ptx_take_one_of(statement, groups, FTH_COUNT(groups));
     if (group < 0) {
         inst->mode = COPY;
+        inst->async = ASYNC_THREAD;
         inst->run = run_copy;
         if (!parse_copy_words(statement, inst) || statement->next_word != statement->word_count)
             return fth_ptx_refuse(parser, statement);

@@ -47,6 +47,7 @@ static void run_store(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst
     if (!store)
         return;
     store->copy.execute = execute;
+    store->copy.signals = true;
     store->bytes = size * operands->count;
     bool ok = true;
     while (mask && ok) {
@@ -118,6 +119,7 @@ bool fth_ptx_family_store_async(struct fth_ptx_parser *parser, struct fth_ptx_st
     if (!parse_words(statement, store, &inst->space))
         return fth_ptx_refuse(parser, statement);
     inst->run = run_store;
+    inst->async = ASYNC_COUNTED;
     return fth_ptx_check_operand_count(parser, statement, 3) &&
            fth_ptx_take_address(parser, statement, 0, inst) &&
            fth_ptx_take_registers(parser, statement, 1, store->count, false, &store->values) &&

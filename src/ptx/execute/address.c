@@ -397,13 +397,12 @@ bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_i
 
 /* ---- observers ---- */
 
-bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
-                           const struct fth_ptx_lane_group *group, unsigned bytes,
-                           enum fth_ptx_access_kind kind)
+/* Reports the access of a group to the observer, which must have an `access` callback. */
+static bool observe(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                    const struct fth_ptx_lane_group *group, unsigned bytes,
+                    enum fth_ptx_access_kind kind)
 {
     const struct fth_ptx_observer *observer = warp->block->run->observer;
-    if (!observer || !observer->access)
-        return true;
     const struct fth_ptx_access access = {
         .who = warp->issue.who,
         .instruction = inst->index,
@@ -426,9 +425,28 @@ bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
     return false;
 }
 
-bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           const struct fth_ptx_lane_group *group, unsigned bytes,
+                           enum fth_ptx_access_kind kind)
+{
+    const struct fth_ptx_run *run = warp->block->run;
+    if (run->check_async)
+        fth_hazard_access(warp, inst, group, bytes, kind);
+    return !run->observer || !run->observer->access || observe(warp, inst, group, bytes, kind);
+}
+
+bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
                           struct fth_ptx_block *block, uint64_t address, uint64_t bytes,
                           enum fth_ptx_access_kind kind)
+{
+    if (warp->block->run->check_async)
+        fth_hazard_access_range(warp, inst, lane, block, address, bytes, kind);
+    return fth_ptx_observe_range(warp, inst, block, address, bytes, kind);
+}
+
+bool fth_ptx_observe_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           struct fth_ptx_block *block, uint64_t address, uint64_t bytes,
+                           enum fth_ptx_access_kind kind)
 {
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     if (!observer || !observer->access)
@@ -441,7 +459,7 @@ bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *
             group.addresses[lane] = address + at;
             group.mask |= 1u << lane;
         }
-        if (!fth_ptx_notify_access(warp, inst, &group, COPY_UNIT, kind))
+        if (!observe(warp, inst, &group, COPY_UNIT, kind))
             return false;
     }
     return true;

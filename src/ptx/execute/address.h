@@ -89,12 +89,18 @@ const uint8_t *fth_ptx_resolve_argument(struct fth_ptx_warp *warp, const struct 
 uint8_t *fth_ptx_resolve_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
                                unsigned space, uint64_t *address, uint64_t bytes, bool write,
                                struct fth_ptx_block **block);
-/* Reports a copied range to the observer, as accesses of 16 bytes each. `block` is the owner of
- * shared memory, or NULL for global memory. Returns false if the observer ends the launch. */
-bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+/* Reports a range that one lane copies to the observer, as accesses of 16 bytes each, and to the
+ * search for missing waits. `block` is the owner of shared memory, or NULL for global memory.
+ * Returns false if the observer ends the launch. */
+bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
                           struct fth_ptx_block *block, uint64_t address, uint64_t bytes,
                           enum fth_ptx_access_kind kind);
-/* Reports the access of a group to the observer. Returns false if the observer ends the launch. */
+/* Reports the range only to the observer. */
+bool fth_ptx_observe_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           struct fth_ptx_block *block, uint64_t address, uint64_t bytes,
+                           enum fth_ptx_access_kind kind);
+/* Reports the access of a group to the observer and to the search for missing waits. Returns false
+ * if the observer ends the launch. */
 bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            const struct fth_ptx_lane_group *group, unsigned bytes,
                            enum fth_ptx_access_kind kind);

@@ -305,6 +305,10 @@ static bool notify_issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
 {
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     struct fth_ptx_issue *issue = &warp->issue;
+    if (warp->block->run->check_async)
+        fth_hazard_instruction(warp, inst, lanes);
+    if (!observer || !observer->issue)
+        return true;
     issue->instruction = inst->index;
     issue->line = inst->line;
     issue->mask = lanes;
@@ -328,11 +332,11 @@ static inline uint64_t skip_instructions(struct fth_ptx_warp *warp, const struct
     return count;
 }
 
-/* True if the observer is notified of each instruction. */
+/* True if the observer, or the search for missing waits, is notified of each instruction. */
 static bool is_observed(const struct fth_ptx_warp *warp)
 {
-    const struct fth_ptx_observer *observer = warp->block->run->observer;
-    return observer && observer->issue;
+    const struct fth_ptx_run *run = warp->block->run;
+    return (run->observer && run->observer->issue) || run->check_async;
 }
 
 /* Returns the code of the current fragment's function that is executed. */

@@ -17,15 +17,9 @@ void fth_ptx_run_stop(struct fth_ptx_run *run)
     __atomic_store_n(&run->stop, true, __ATOMIC_RELAXED);
 }
 
-void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
-                        const char *cause, ...)
+void fth_ptx_warp_place(const struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                        char *text, size_t size)
 {
-    struct fth_ptx_run *run = warp->block->run;
-    char text[400];
-    va_list arguments;
-    va_start(arguments, cause);
-    vsnprintf(text, sizeof text, cause, arguments);
-    va_end(arguments);
     char source[160] = "";
     if (inst->source) {
         const char *start = ", source ";
@@ -33,15 +27,27 @@ void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
         fth_source_text(inst->source, source + strlen(start), sizeof source - strlen(start));
     }
     uint64_t thread = (uint64_t)warp->index * LANES + (uint64_t)lane;
-    const uint32_t *size = run->threads, *xyz = warp->block->xyz;
+    const uint32_t *threads = warp->block->run->threads, *xyz = warp->block->xyz;
+    snprintf(text, size, "line %u (%s)%s, block (%u,%u,%u), thread (%u,%u,%u)", inst->line,
+             inst->opcode, source, xyz[0], xyz[1], xyz[2], (unsigned)(thread % threads[0]),
+             (unsigned)(thread / threads[0] % threads[1]),
+             (unsigned)(thread / threads[0] / threads[1]));
+}
+
+void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                        const char *cause, ...)
+{
+    struct fth_ptx_run *run = warp->block->run;
+    char text[400], place[400];
+    va_list arguments;
+    va_start(arguments, cause);
+    vsnprintf(text, sizeof text, cause, arguments);
+    va_end(arguments);
+    fth_ptx_warp_place(warp, inst, lane, place, sizeof place);
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK) {
         run->status = FTH_INVALID;
-        fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->name,
-                 "line %u (%s)%s, block (%u,%u,%u), thread (%u,%u,%u): %s", inst->line,
-                 inst->opcode, source, xyz[0], xyz[1], xyz[2], (unsigned)(thread % size[0]),
-                 (unsigned)(thread / size[0] % size[1]), (unsigned)(thread / size[0] / size[1]),
-                 text);
+        fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->name, "%s: %s", place, text);
     }
     pthread_mutex_unlock(run->lock);
     warp->failed = true;
@@ -194,6 +200,28 @@ static bool stopped(const struct fth_ptx_run *run)
     return __atomic_load_n(&run->stop, __ATOMIC_RELAXED);
 }
 
+/* Instructions that a warp issues at most between two points at which copies can take place, with
+ * FTH_COPY_RANDOM. Chosen, not derived: a few instructions of a pipeline. */
+enum { RANDOM_TURN = 64 };
+
+/* Gives a warp a turn. The random points at which copies take place do not change the order in
+ * which the warps run. Returns true if the warp issued instructions and does not wait in a loop. */
+static bool run_turn(struct fth_ptx_warp *warp)
+{
+    struct fth_ptx_cluster *cluster = warp->block->cluster;
+    if (warp->block->run->launch->copy_order != FTH_COPY_RANDOM)
+        return fth_ptx_warp_run(warp, WARP_TURN);
+    const uint64_t start = warp->instructions;
+    bool progress = false, runs = true;
+    while (runs && warp->instructions - start < WARP_TURN && !stopped(warp->block->run)) {
+        runs = fth_ptx_warp_run(warp, 1 + fth_rng_below(&cluster->rng, RANDOM_TURN));
+        progress = progress || runs;
+        runs = runs && warp->fragment_count && !warp->blocked && !warp->failed;
+        fth_ptx_copies_run_random(cluster);
+    }
+    return progress;
+}
+
 /* Gives each warp of the block a turn. Returns true if any warp has not ended. Sets *progress if a
  * warp issued instructions or a barrier completed. */
 static bool run_round(struct fth_ptx_block *block, bool *progress)
@@ -203,7 +231,7 @@ static bool run_round(struct fth_ptx_block *block, bool *progress)
     for (uint32_t w = 0; w < block->warp_count && !stopped(run); w++) {
         if (block->warps[w].fragment_count == 0)
             continue;
-        *progress = fth_ptx_warp_run(&block->warps[w], WARP_TURN) || *progress;
+        *progress = run_turn(&block->warps[w]) || *progress;
         left = left || block->warps[w].fragment_count > 0;
         if (block->warps[w].failed)
             fth_ptx_run_stop(run);
@@ -240,8 +268,8 @@ static void run_in_rounds(struct fth_ptx_run *run, struct fth_ptx_cluster *clust
             idle = 0;
             continue;
         }
-        /* Copies are executed as late as possible: when all warps wait. */
-        if (fth_ptx_copies_run(cluster))
+        /* Unless they were executed earlier, copies are executed when all warps wait. */
+        if (fth_ptx_copies_release(cluster))
             continue;
         if (++idle > MAX_IDLE_ROUNDS || !waits_in_loop(cluster))
             fth_ptx_report_deadlock(cluster);
@@ -333,9 +361,14 @@ static void run_cluster(struct fth_ptx_worker *worker, uint64_t index)
     struct fth_ptx_cluster cluster = {.blocks = &only, .worker = worker};
     if (run->cluster_blocks > 1)
         cluster.blocks = calloc(run->cluster_blocks, sizeof *cluster.blocks);
-    bool ok = cluster.blocks != NULL;
+    if (run->check_async)
+        cluster.hazards = fth_hazards_create(&cluster, index);
+    bool ok = cluster.blocks && (cluster.hazards || !run->check_async);
     if (!ok)
         fth_ptx_run_no_memory(run);
+    /* Each cluster has random numbers of its own, so that they do not depend on which host thread
+     * runs it. */
+    fth_rng_init(&cluster.rng, run->launch->copy_seed * 0x9e3779b97f4a7c15u + index);
     for (uint32_t rank = 0; rank < run->cluster_blocks && ok; rank++) {
         ok = block_init(&cluster.blocks[rank], run, &cluster, index, rank);
         cluster.count++;
@@ -344,9 +377,12 @@ static void run_cluster(struct fth_ptx_worker *worker, uint64_t index)
         run_by_time(run, &cluster);
     else if (ok)
         run_in_rounds(run, &cluster);
+    if (cluster.hazards && !stopped(run))
+        fth_hazards_end(cluster.hazards);
     while (!stopped(run) && fth_ptx_copies_run(&cluster)) /* copies outlive their threads */
         continue;
     fth_ptx_copies_free(&cluster);
+    fth_hazards_destroy(cluster.hazards);
     fth_ptx_print_cluster(&cluster, index);
     uint64_t warp_instructions = 0, thread_instructions = 0;
     for (uint32_t rank = 0; rank < cluster.count; rank++) {
@@ -518,6 +554,7 @@ static enum fth_status prepare(struct fth_ptx_machine *machine, const struct fth
                                 .launch = launch,
                                 .observer = launch->observer,
                                 .arguments = launch->arguments,
+                                .check_async = launch->check_async && !launch->skip_data,
                                 .max_warp_instructions = limit,
                                 .max_instructions = limit > UINT64_MAX / FTH_PTX_LAUNCH_FACTOR
                                                         ? UINT64_MAX
@@ -585,6 +622,7 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     pthread_mutex_destroy(&lock);
     fth_log_progress(launch->log, run.kernel->name, 1);
     fth_ptx_print_rest(&run);
+    const size_t findings = fth_hazards_log(&run);
     if (run.dropped_output)
         warn_of_dropped_output(machine, run.kernel, launch->print != NULL, launch->log);
     if (totals)
@@ -594,6 +632,11 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     if (run.status == FTH_OK && run.stop)
         return fth_fail(error, FTH_INTERRUPTED, "run kernel", run.kernel->name,
                         "stopped by the observer");
+    if (run.status == FTH_OK && findings)
+        return fth_fail(error, FTH_INVALID, "run kernel", run.kernel->name,
+                        "%zu pair%s of instructions race with an asynchronous operation in flight; "
+                        "add the waits and fences that are missing",
+                        findings, findings == 1 ? "" : "s");
     return run.status;
 }
 

@@ -98,6 +98,8 @@ struct fth_ptx_cluster {
                                               * order of their issue */
     size_t copy_count;
     bool changed; /* an mbarrier has changed, or a copy has been executed, since this was cleared */
+    struct fth_rng rng; /* for FTH_COPY_RANDOM */
+    struct fth_hazards *hazards; /* NULL: the launch does not look for missing waits */
 };
 
 enum { MAX_BARRIERS = 16 }; /* per block, as in PTX */
@@ -168,6 +170,7 @@ struct fth_ptx_run {
     uint64_t shared_bytes;
     uint64_t max_warp_instructions, max_instructions; /* of one warp; of the launch */
     struct fth_slice *slice;                          /* NULL: everything is executed */
+    bool check_async;                                 /* clusters have `hazards` */
     /* Shared by the host threads. */
     uint64_t next_cluster;
     bool stop;
@@ -179,7 +182,8 @@ struct fth_ptx_run {
     struct fth_ptx_output *outputs;
     size_t output_count, output_capacity;
     uint64_t next_output; /* the first cluster whose output is missing */
-    void *lock;           /* pthread_mutex_t */
+    struct fth_findings *findings; /* of clusters that have ended; NULL: none */
+    void *lock;                    /* pthread_mutex_t */
     struct fth_error *error;
     enum fth_status status;
 };
@@ -205,6 +209,9 @@ static inline int first_lane(uint32_t mask)
 FTH_PRINTF(4, 5)
 void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
                         const char *cause, ...);
+/* Writes "line N (OPCODE), source FILE:LINE, block (x,y,z), thread (x,y,z)". */
+void fth_ptx_warp_place(const struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                        char *text, size_t size);
 /* Stops the launch with FTH_NO_MEMORY, unless it already has an error. */
 void fth_ptx_run_no_memory(struct fth_ptx_run *run);
 /* Makes all host threads stop the execution of the launch. */
@@ -283,6 +290,12 @@ void fth_ptx_report_deadlock(struct fth_ptx_cluster *cluster);
 /* Executes the asynchronous copies of the cluster that have been issued. Returns true if there was
  * one. */
 bool fth_ptx_copies_run(struct fth_ptx_cluster *cluster);
+/* Executes copies because no warp of the cluster can go on: all, or, with FTH_COPY_RANDOM and when
+ * looking for missing waits, only one of those that can release a warp. Returns false if there was
+ * none. */
+bool fth_ptx_copies_release(struct fth_ptx_cluster *cluster);
+/* With FTH_COPY_RANDOM: executes a copy, or none. */
+void fth_ptx_copies_run_random(struct fth_ptx_cluster *cluster);
 /* Frees copies that have not been executed. */
 void fth_ptx_copies_free(struct fth_ptx_cluster *cluster);
 
@@ -304,6 +317,45 @@ bool fth_slice_has_exact_shared(const struct fth_slice *slice);
  * block. */
 bool fth_slice_allows(const struct fth_slice *slice, const struct fth_ptx_inst *inst,
                       unsigned space, uint64_t address, uint64_t bytes, bool write);
+
+/* ---- hazard/: accesses that race with asynchronous operations ---- */
+
+struct fth_ptx_copy;
+struct fth_ptx_lane_group;
+
+/* Creates the state of a cluster. Returns NULL when out of memory. */
+struct fth_hazards *fth_hazards_create(struct fth_ptx_cluster *cluster, uint64_t index);
+/* Reports copies that are not complete at the end of the cluster. */
+void fth_hazards_end(struct fth_hazards *hazards);
+/* Adds the findings of a cluster to those of the launch, and frees the state. */
+void fth_hazards_destroy(struct fth_hazards *hazards);
+/* Logs the findings of the launch, frees them, and returns their number. */
+size_t fth_hazards_log(struct fth_ptx_run *run);
+
+/* The warp issues an instruction for these lanes. */
+void fth_hazard_instruction(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                            uint32_t lanes);
+/* The lanes of a group access memory. An asynchronous instruction does so later: the access belongs
+ * to the operation that is issued next. */
+void fth_hazard_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                       const struct fth_ptx_lane_group *group, unsigned bytes,
+                       enum fth_ptx_access_kind kind);
+/* The same for a range of one lane. `block` is the owner of shared memory, NULL for global memory.
+ */
+void fth_hazard_access_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                             const struct fth_ptx_block *block, uint64_t address, uint64_t bytes,
+                             enum fth_ptx_access_kind kind);
+/* A copy is issued with the accesses that have been reported for it. */
+void fth_hazard_issue(struct fth_ptx_copy *copy);
+/* Lanes of a copy are complete. `waited`: their threads have waited for them. */
+void fth_hazard_complete(const struct fth_ptx_copy *copy, uint32_t lanes, bool waited);
+/* The threads of these lanes have waited until the sources were read. */
+void fth_hazard_read(const struct fth_ptx_copy *copy, uint32_t lanes);
+/* wgmma.mma_async is issued with the accesses that have been reported for it. D and, if `a_count`
+ * is not 0, A are in these registers; `adds`: D is read, too. */
+void fth_hazard_matrix(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                       const int32_t *d_rows, size_t d_count, const int32_t *a_rows, size_t a_count,
+                       bool adds);
 
 /* ---- runtime/: the functions of the CUDA runtime ---- */
 

@@ -100,14 +100,14 @@ static bool is_inside(const struct layout *layout, bool transposed, unsigned fir
     return true;
 }
 
-/* Reports the accesses to a matrix in shared memory to the observer, in units. Returns false if the
- * observer ends the launch. */
+/* Reports the accesses to a matrix in shared memory to the observer and to the search for missing
+ * waits, in units. Returns false if the observer ends the launch. */
 static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                    const struct layout *layout, bool transposed, unsigned first, unsigned count,
                    unsigned depth, unsigned bytes)
 {
-    const struct fth_ptx_observer *observer = warp->block->run->observer;
-    if (!observer || !observer->access)
+    const struct fth_ptx_run *run = warp->block->run;
+    if ((!run->observer || !run->observer->access) && !run->check_async)
         return true;
     const unsigned units = count * depth * bytes / UNIT;
     struct fth_ptx_lane_group group = {.space = FTH_SPACE_SHARED, .block = warp->block};
@@ -250,6 +250,9 @@ static void run_wgmma(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst
         negate(b, (size_t)product->columns * depth, product->b);
     const bool adds = wgmma->scale == NO_REGISTER ? source_predicate(warp, inst) & 1
                                                   : row(warp, wgmma->scale)[0] != 0;
+    if (warp->block->run->check_async)
+        fth_hazard_matrix(warp, inst, wgmma->d_rows, wgmma->d_count, wgmma->a_rows,
+                          wgmma->a_count == A_REGISTERS ? A_REGISTERS : 0, adds);
     if (adds)
         load_d(warp, wgmma, d);
     fth_ptx_multiply_add(product, a, b, d);
@@ -384,6 +387,7 @@ static bool parse_mma_async(struct fth_ptx_parser *parser, struct fth_ptx_statem
         return false;
     if (halves && !take_choice(parser, statement, next++, 0, 1, &wgmma->transpose_b))
         return false;
+    inst->async = ASYNC_MATRIX;
     return fth_ptx_check_operand_count(parser, statement, next) &&
            fth_ptx_set_detail(parser, statement, 1, &wgmma->detail, inst) &&
            fth_ptx_converge(parser, run_wgmma, inst);
@@ -395,11 +399,20 @@ bool fth_ptx_family_wgmma(struct fth_ptx_parser *parser, struct fth_ptx_statemen
     static const char *const others[] = {"fence", "commit_group", "wait_group"};
     if (fth_ptx_take_word(statement, "mma_async"))
         return parse_mma_async(parser, statement, inst);
-    /* The engine executes the multiplications at once, so fences and waits have nothing to do. */
+    /* The engine executes the multiplications at once, so fences and waits have nothing to do; only
+     * the search for missing waits looks at them. */
     const int other = fth_ptx_take_one_of(statement, others, FTH_COUNT(others));
     if (other < 0 || !fth_ptx_take_word(statement, "sync") ||
         !fth_ptx_take_word(statement, "aligned"))
         return fth_ptx_refuse(parser, statement);
+    inst->mode = (uint8_t)(WGMMA_FENCE + other);
+    if (other == 2) {
+        const int32_t *groups; /* an immediate: how many groups need not be complete */
+        if (!fth_ptx_check_operand_count(parser, statement, 1) ||
+            !fth_ptx_take_registers(parser, statement, 0, 1, false, &groups))
+            return false;
+        inst->s[0] = *groups;
+    }
     return fth_ptx_check_operand_count(parser, statement, other == 2 ? 1 : 0) &&
            fth_ptx_converge(parser, fth_ptx_run_nothing, inst);
 }

@@ -105,6 +105,11 @@ static enum fth_status engine_run(void *context, const struct fth_launch_step *s
     launch.log = options->log;
     launch.print = options->print;
     launch.print_user = options->print_user;
+    if (!engine->observer) { /* traces ignore them */
+        launch.copy_order = options->copy_order;
+        launch.copy_seed = options->copy_seed;
+        launch.check_async = options->check_async;
+    }
     enum fth_status status = fth_ptx_run(engine->machine, &launch, &counted, error);
     totals->warp_instructions += counted.warp_instructions;
     totals->thread_instructions += counted.thread_instructions;

@@ -1,0 +1,152 @@
+/* The findings of a launch. A loop that many threads execute makes the same mistake many times, so
+ * a finding stands for all races of the same kind between the same two instructions. It describes
+ * the first one: in the cluster with the lowest index, the first in time. The findings thus do not
+ * depend on the number of host threads. */
+#include "ptx/hazard/hazard.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Findings that are logged per launch; of more, only the number is. Chosen, not derived. */
+enum { MAX_LOGGED = 20 };
+
+static struct fth_finding *find(struct fth_findings *findings, enum fth_hazard_kind kind,
+                                const struct fth_ptx_inst *inst, const struct fth_ptx_inst *other)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        struct fth_finding *finding = &findings->at[i];
+        if (finding->kind == kind && finding->inst == inst && finding->other == other)
+            return finding;
+    }
+    return NULL;
+}
+
+/* Appends a finding. Returns NULL when out of memory. */
+static struct fth_finding *append(struct fth_findings *findings)
+{
+    if (findings->count == findings->capacity) {
+        const size_t capacity = findings->capacity ? 2 * findings->capacity : 8;
+        struct fth_finding *grown = realloc(findings->at, capacity * sizeof *grown);
+        if (!grown)
+            return NULL;
+        findings->at = grown;
+        findings->capacity = capacity;
+    }
+    return &findings->at[findings->count++];
+}
+
+void fth_hazard_report(struct fth_hazards *hazards, enum fth_hazard_kind kind,
+                       const struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                       const struct fth_ptx_inst *other, const char *text, ...)
+{
+    struct fth_finding *finding = find(&hazards->findings, kind, inst, other);
+    if (finding) {
+        finding->count++;
+        return;
+    }
+    const size_t order = hazards->findings.count;
+    finding = append(&hazards->findings);
+    if (!finding) {
+        fth_hazards_fail(hazards);
+        return;
+    }
+    *finding = (struct fth_finding){.kind = kind,
+                                    .inst = inst,
+                                    .other = other,
+                                    .cluster = hazards->index,
+                                    .order = order,
+                                    .count = 1};
+    fth_ptx_warp_place(warp, inst, lane, finding->text, sizeof finding->text);
+    const size_t used = strlen(finding->text);
+    const int size = snprintf(finding->text + used, sizeof finding->text - used, ": ");
+    va_list arguments;
+    va_start(arguments, text);
+    vsnprintf(finding->text + used + size, sizeof finding->text - used - (size_t)size, text,
+              arguments);
+    va_end(arguments);
+}
+
+/* Adds the findings of a cluster to those of the launch. Returns false when out of memory. */
+static bool merge(struct fth_findings *all, const struct fth_findings *findings)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct fth_finding *finding = &findings->at[i];
+        struct fth_finding *same = find(all, finding->kind, finding->inst, finding->other);
+        if (!same) {
+            same = append(all);
+            if (!same)
+                return false;
+            *same = *finding;
+            continue;
+        }
+        const uint64_t count = same->count + finding->count;
+        if (finding->cluster < same->cluster)
+            *same = *finding;
+        same->count = count;
+    }
+    return true;
+}
+
+void fth_hazards_destroy(struct fth_hazards *hazards)
+{
+    if (!hazards)
+        return;
+    struct fth_ptx_run *run = hazards->run;
+    if (hazards->findings.count) {
+        pthread_mutex_lock(run->lock);
+        if (!run->findings)
+            run->findings = calloc(1, sizeof *run->findings);
+        const bool ok = run->findings && merge(run->findings, &hazards->findings);
+        pthread_mutex_unlock(run->lock);
+        if (!ok)
+            fth_ptx_run_no_memory(run);
+    }
+    for (struct fth_hazard_operation *at = hazards->operations, *next; at; at = next) {
+        next = at->next;
+        free(at);
+    }
+    for (uint32_t i = 0; i < run->cluster_blocks * hazards->warps_per_block && hazards->warps; i++)
+        free(hazards->warps[i].registers);
+    for (uint32_t rank = 0; rank < run->cluster_blocks && hazards->writes; rank++)
+        free(hazards->writes[rank]);
+    free(hazards->findings.at);
+    free(hazards->fresh);
+    free(hazards->buckets);
+    free(hazards->nodes);
+    free(hazards->warps);
+    free(hazards->writes);
+    free(hazards);
+}
+
+static int by_occurrence(const void *a, const void *b)
+{
+    const struct fth_finding *left = a, *right = b;
+    if (left->cluster != right->cluster)
+        return left->cluster < right->cluster ? -1 : 1;
+    return (left->order > right->order) - (left->order < right->order);
+}
+
+size_t fth_hazards_log(struct fth_ptx_run *run)
+{
+    struct fth_findings *findings = run->findings;
+    if (!findings)
+        return 0;
+    const size_t count = findings->count;
+    qsort(findings->at, count, sizeof *findings->at, by_occurrence);
+    for (size_t i = 0; i < count && i < MAX_LOGGED; i++) {
+        const struct fth_finding *finding = &findings->at[i];
+        char times[48] = "";
+        if (finding->count > 1)
+            snprintf(times, sizeof times, " (%llu times)", (unsigned long long)finding->count);
+        fth_log_message(run->launch->log, FTH_LOG_WARNING, "kernel '%s': %s%s", run->kernel->name,
+                        finding->text, times);
+    }
+    if (count > MAX_LOGGED)
+        fth_log_message(run->launch->log, FTH_LOG_WARNING, "kernel '%s': %zu more findings",
+                        run->kernel->name, count - MAX_LOGGED);
+    free(findings->at);
+    free(findings);
+    run->findings = NULL;
+    return count;
+}

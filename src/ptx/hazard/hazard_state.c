@@ -1,0 +1,144 @@
+/* The state of the search for missing waits in a cluster, and how the instructions of its warps
+ * change it. */
+#include "ptx/hazard/hazard.h"
+
+#include <stdlib.h>
+
+void fth_hazards_fail(struct fth_hazards *hazards)
+{
+    hazards->has_failed = true;
+    fth_ptx_run_no_memory(hazards->run);
+}
+
+struct fth_hazards *fth_hazards_create(struct fth_ptx_cluster *cluster, uint64_t index)
+{
+    struct fth_ptx_run *run = cluster->worker->run;
+    struct fth_hazards *hazards = calloc(1, sizeof *hazards);
+    if (!hazards)
+        return NULL;
+    hazards->cluster = cluster;
+    hazards->run = run;
+    hazards->index = index;
+    hazards->time = 1;
+    hazards->warps_per_block = (uint32_t)((run->threads_per_block + LANES - 1) / LANES);
+    const size_t warps = (size_t)hazards->warps_per_block * run->cluster_blocks;
+    hazards->warps = calloc(warps, sizeof *hazards->warps);
+    hazards->writes = calloc(run->cluster_blocks, sizeof *hazards->writes);
+    bool ok = hazards->warps && hazards->writes;
+    for (size_t i = 0; i < run->kernel->code_count && !hazards->has_matrix; i++)
+        hazards->has_matrix = run->kernel->code[i].async == ASYNC_MATRIX;
+    for (size_t i = 0; i < warps && ok && hazards->has_matrix; i++) {
+        hazards->warps[i].registers =
+            calloc(run->kernel->register_count + 1, sizeof *hazards->warps[i].registers);
+        ok = hazards->warps[i].registers;
+    }
+    if (ok)
+        return hazards;
+    fth_hazards_destroy(hazards);
+    return NULL;
+}
+
+/* ---- instructions ---- */
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* True if other threads can know, after this instruction, what the warp has done before. */
+static bool informs(const struct fth_ptx_inst *inst)
+{
+    static const char *const starts[] = {
+        "mbarrier.arrive", "mbarrier.complete_tx", "cp.async.mbarrier", "atom",
+        "red",             "fence",                "membar",            "st.release",
+        "st.relaxed",      "st.volatile",          "st.mmio",           "st.async"};
+    if (inst->control != K_NONE)
+        return inst->control == K_BARRIER || inst->control == K_CLUSTER_BARRIER ||
+               inst->control == K_EXIT || inst->control == K_RETURN;
+    for (size_t i = 0; i < FTH_COUNT(starts); i++)
+        if (inst->opcode[0] == starts[i][0] && begins_with(inst->opcode, starts[i]))
+            return true;
+    return false;
+}
+
+/* fence.proxy.async: the async proxy sees all writes that the warp knows of. Those of other warps
+ * are known if the other warp has informed anyone after them. */
+static void fence_proxies(struct fth_hazards *hazards, const struct fth_ptx_warp *warp)
+{
+    const size_t warps = (size_t)hazards->warps_per_block * hazards->run->cluster_blocks;
+    for (size_t i = 0; i < warps; i++)
+        if (hazards->warps[i].released > hazards->warps[i].fenced)
+            hazards->warps[i].fenced = hazards->warps[i].released;
+    hazard_warp(hazards, warp)->fenced = ++hazards->time;
+}
+
+void fth_hazard_instruction(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                            uint32_t lanes)
+{
+    struct fth_hazards *hazards = warp->block->cluster->hazards;
+    if (!lanes || hazards->has_failed)
+        return;
+    hazards->fresh_count = 0; /* accesses of an instruction that did not issue an operation */
+    if (informs(inst)) {
+        hazard_warp(hazards, warp)->released = ++hazards->time;
+        fth_hazard_end_local(hazards, warp);
+        if (begins_with(inst->opcode, "fence.proxy.async") &&
+            !begins_with(inst->opcode, "fence.proxy.async.global"))
+            fence_proxies(hazards, warp);
+    }
+    if (hazards->has_matrix && warp->frame->depth == 0)
+        fth_hazard_registers(hazards, warp, inst);
+}
+
+/* ---- copies ---- */
+
+void fth_hazard_issue(struct fth_ptx_copy *copy)
+{
+    struct fth_hazards *hazards = copy->warp->block->cluster->hazards;
+    if (!copy->lanes) {
+        hazards->fresh_count = 0; /* a fault: the copy does not take place */
+        return;
+    }
+    copy->operation = fth_hazard_create(hazards, copy->warp, copy->inst, 0);
+    if (copy->operation)
+        copy->operation->copy = copy;
+}
+
+void fth_hazard_complete(const struct fth_ptx_copy *copy, uint32_t lanes, bool waited)
+{
+    struct fth_hazard_operation *operation = copy->operation;
+    if (!operation)
+        return;
+    if (!copy->lanes)
+        operation->copy = NULL; /* the copy is freed */
+    fth_hazard_advance(copy->warp->block->cluster->hazards, operation, lanes, false,
+                       waited ? HAZARD_LOCAL : HAZARD_GONE);
+}
+
+void fth_hazard_read(const struct fth_ptx_copy *copy, uint32_t lanes)
+{
+    if (copy->operation)
+        fth_hazard_advance(copy->warp->block->cluster->hazards, copy->operation, lanes, true,
+                           HAZARD_LOCAL);
+}
+
+/* ---- the end ---- */
+
+void fth_hazards_end(struct fth_hazards *hazards)
+{
+    for (struct fth_hazard_operation *at = hazards->operations; at; at = at->next) {
+        const unsigned async = at->inst->async;
+        if (async != ASYNC_COUNTED && async != ASYNC_BULK)
+            continue;
+        /* Shared memory ends with its block. */
+        for (size_t i = 0; i < at->range_count; i++)
+            if (at->ranges[i].state == HAZARD_IN_FLIGHT && at->ranges[i].start < GLOBAL_BASE) {
+                fth_hazard_report(hazards, HAZARD_EXIT, at->warp, at->inst, at->ranges[i].lane,
+                                  NULL,
+                                  "the block ends, and with it its shared memory, while the copy "
+                                  "is in flight; missing in between: %s",
+                                  fth_hazard_missing(at, &at->ranges[i]));
+                break;
+            }
+    }
+}
