@@ -11,8 +11,8 @@
  * engine is one that a GPU can have, and in it, the operation can take place anywhere in between.
  * An access to the same bytes in this time is therefore a race, whatever the GPU does. After a wait
  * for a group, only the thread that waited may access the bytes until it reaches a barrier or
- * another instruction that can inform other threads ("local" below). The threads of a warp count as
- * one thread, and so do the warps of a warpgroup for the operands of wgmma.
+ * another instruction that can inform other threads ("local" below); not so for wgmma, which four
+ * warps execute together. The threads of a warp count as one thread.
  *
  * Where the order of events is not known, the check assumes the order without a race: it may miss
  * races, but what it reports is one. */

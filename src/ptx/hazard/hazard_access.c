@@ -25,20 +25,20 @@ const char *fth_hazard_missing(const struct fth_hazard_operation *operation,
     }
 }
 
-/* True if the accesses must not be in any order: unless both read, or both are atomic. */
-static bool conflicts(unsigned a, unsigned b)
+/* True if an access of the warp must not be in any order with the range: unless both read, or both
+ * are atomic. Copies of different warps to the same global memory are no race: compilers let several
+ * warpgroups store the same result. */
+static bool conflicts(const struct fth_hazard_operation *operation,
+                      const struct fth_hazard_range *range, const struct fth_ptx_warp *warp,
+                      const struct fth_ptx_inst *inst, const struct fth_hazard_range *access)
 {
-    return a != b || a == FTH_ACCESS_WRITE;
-}
-
-/* True if the warp has waited for the local range itself. The warps of a warpgroup count as one for
- * wgmma. */
-static bool has_waited(const struct fth_hazard_operation *operation,
-                       const struct fth_ptx_warp *warp)
-{
-    const struct fth_ptx_warp *owner = operation->warp;
-    return owner == warp || (operation->serial && owner->block == warp->block &&
-                             owner->index / 4 == warp->index / 4);
+    if (range->start >= access->end || access->start >= range->end ||
+        (range->kind == access->kind && range->kind != FTH_ACCESS_WRITE))
+        return false;
+    const bool own = operation->warp == warp;
+    if (inst->async && range->kind == access->kind && access->start >= GLOBAL_BASE && !own)
+        return false;
+    return range->state != HAZARD_LOCAL || !own;
 }
 
 /* Returns the instruction in the code of the function, which outlives the copies that handlers make
@@ -78,11 +78,8 @@ static void check_operations(struct fth_hazards *hazards, const struct fth_ptx_w
     const struct fth_hazard_node *node = NULL;
     for (uint64_t unit = access->start / HAZARD_UNIT; unit * HAZARD_UNIT < access->end; unit++)
         while ((node = fth_hazard_find(hazards, unit, node))) {
-            const struct fth_hazard_range *range = node->range;
-            if (range->start < access->end && access->start < range->end &&
-                conflicts(range->kind, access->kind) &&
-                !(range->state == HAZARD_LOCAL && has_waited(node->operation, warp)))
-                report_access(hazards, warp, inst, access, node->operation, range);
+            if (conflicts(node->operation, node->range, warp, inst, access))
+                report_access(hazards, warp, inst, access, node->operation, node->range);
         }
 }
 

@@ -90,7 +90,7 @@ static void synchronise(struct fth_hazards *hazards, struct fth_ptx_warp *warp,
         for (struct fth_hazard_operation *at = hazards->operations; at; at = next) {
             next = at->next;
             if (at->warp == warp && at->serial && !in_flight(state, at->serial))
-                fth_hazard_advance(hazards, at, FULL_MASK, false, HAZARD_LOCAL);
+                fth_hazard_advance(hazards, at, FULL_MASK, false, HAZARD_GONE);
         }
     }
 }

@@ -166,25 +166,14 @@ void fth_hazard_advance(struct fth_hazards *hazards, struct fth_hazard_operation
         remove_operation(hazards, operation);
 }
 
-/* True if what the warp does informs others of the end of the operation. The warps of a warpgroup
- * execute wgmma together. */
-static bool belongs(const struct fth_hazard_operation *operation, const struct fth_ptx_warp *warp)
-{
-    return operation->warp == warp ||
-           (operation->serial && operation->warp->block == warp->block &&
-            operation->warp->index / 4 == warp->index / 4);
-}
-
 void fth_hazard_end_local(struct fth_hazards *hazards, const struct fth_ptx_warp *warp)
 {
-    size_t local = 0;
-    for (uint32_t w = warp->index / 4 * 4; w < warp->index / 4 * 4 + 4; w++)
-        if (w < warp->block->warp_count)
-            local += hazard_warp(hazards, &warp->block->warps[w])->local;
     struct fth_hazard_operation *next;
-    for (struct fth_hazard_operation *at = local ? hazards->operations : NULL; at; at = next) {
+    if (!hazard_warp(hazards, warp)->local)
+        return;
+    for (struct fth_hazard_operation *at = hazards->operations; at; at = next) {
         next = at->next;
-        if (!belongs(at, warp))
+        if (at->warp != warp)
             continue;
         for (size_t i = 0; i < at->range_count; i++)
             if (at->ranges[i].state == HAZARD_LOCAL)
