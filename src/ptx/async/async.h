@@ -124,9 +124,9 @@ bool fth_ptx_take_place(struct fth_ptx_parser *parser, const struct fth_ptx_stat
                         size_t index, int32_t *row, int64_t *offset);
 bool fth_ptx_take_row(struct fth_ptx_parser *parser, const struct fth_ptx_statement *statement,
                       size_t index, int32_t *row);
-/* Counts the bytes of a complete copy at its mbarrier, unless that is NULL. Returns false after a
- * fault. */
-bool fth_ptx_copy_arrived(struct fth_ptx_copy *copy, uint8_t *mbarrier, uint64_t bytes);
+/* Counts the bytes that a lane has copied at its mbarrier, unless that is NULL. Returns false after
+ * a fault. */
+bool fth_ptx_copy_arrived(struct fth_ptx_copy *copy, int lane, uint8_t *mbarrier, uint64_t bytes);
 /* Returns the address in the shared memory of the block with this rank that corresponds to a shared
  * address of any block. */
 uint64_t fth_ptx_address_in_block(const struct fth_ptx_warp *warp, uint64_t address, unsigned rank);

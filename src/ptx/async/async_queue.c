@@ -42,15 +42,14 @@ static void execute(struct fth_ptx_cluster *cluster, struct fth_ptx_copy *copy, 
         fth_ptx_run_stop(copy->warp->block->run);
 }
 
-/* Executes a copy for some of its lanes, which are complete then. `waited`: their threads have
- * waited for it. */
+/* Executes a copy for some of its lanes, which are complete then. */
 static void complete(struct fth_ptx_cluster *cluster, struct fth_ptx_copy *copy, uint32_t lanes,
-                     bool waited)
+                     enum fth_ptx_completion completion)
 {
     execute(cluster, copy, lanes);
     copy->lanes &= ~lanes;
     if (cluster->hazards)
-        fth_hazard_complete(copy, lanes, waited);
+        fth_hazard_complete(copy, lanes, completion);
 }
 
 /* Removes the copies that are complete. */
@@ -83,9 +82,9 @@ static void run_one(struct fth_ptx_cluster *cluster, struct fth_ptx_copy *chosen
     for (struct fth_ptx_copy *copy = cluster->copies; copy != chosen; copy = copy->next)
         if (chosen->last && copy->warp == chosen->warp && copy->kind == COPY_THREAD &&
             copy->lanes & chosen->lanes)
-            complete(cluster, copy, copy->lanes & chosen->lanes, false);
+            complete(cluster, copy, copy->lanes & chosen->lanes, COMPLETION_COUNTED);
     if (chosen->signals || !cluster->hazards)
-        complete(cluster, chosen, chosen->lanes, false);
+        complete(cluster, chosen, chosen->lanes, COMPLETION_COUNTED);
     else
         execute(cluster, chosen, chosen->lanes);
     remove_complete(cluster);
@@ -113,7 +112,7 @@ bool fth_ptx_copies_run(struct fth_ptx_cluster *cluster)
         return false;
     for (struct fth_ptx_copy *copy = cluster->copies; copy; copy = copy->next)
         if (copy->lanes)
-            complete(cluster, copy, copy->lanes, false);
+            complete(cluster, copy, copy->lanes, COMPLETION_FORCED);
     remove_complete(cluster);
     return true;
 }
@@ -176,7 +175,7 @@ static void run_last(struct fth_ptx_cluster *cluster, const struct fth_ptx_warp 
         if (copy->warp != warp || copy->kind != COPY_THREAD)
             continue;
         if (copy->last && copy->lanes & ~busy)
-            complete(cluster, copy, copy->lanes & ~busy, false);
+            complete(cluster, copy, copy->lanes & ~busy, COMPLETION_COUNTED);
         busy |= copy->lanes;
     }
 }
@@ -208,7 +207,7 @@ void fth_ptx_copies_wait(struct fth_ptx_warp *warp, uint32_t lanes, const struct
             execute(cluster, copy, now);
             fth_hazard_read(copy, now); /* the destination is not complete */
         } else if (now) {
-            complete(cluster, copy, now, true);
+            complete(cluster, copy, now, COMPLETION_WAITED);
             found = true;
         }
     }

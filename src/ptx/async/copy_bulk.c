@@ -18,7 +18,6 @@ struct bulk_copy {
 static bool execute_bulk(struct fth_ptx_copy *copy, uint32_t lanes)
 {
     const struct bulk_copy *bulk = (const struct bulk_copy *)copy;
-    (void)lanes; /* a copy belongs to one lane */
     if (copy->inst->slice & SLICE_SKIPS) {
         /* Only the completion matters. */
     } else if (bulk->reduction) {
@@ -30,14 +29,16 @@ static bool execute_bulk(struct fth_ptx_copy *copy, uint32_t lanes)
             if (bulk->mask >> (i % 16) & 1)
                 bulk->to[i] = bulk->from[i];
     }
-    return fth_ptx_copy_arrived(copy, bulk->mbarrier, bulk->bytes);
+    return fth_ptx_copy_arrived(copy, first_lane(lanes), bulk->mbarrier, bulk->bytes);
 }
 
-bool fth_ptx_copy_arrived(struct fth_ptx_copy *copy, uint8_t *mbarrier, uint64_t bytes)
+bool fth_ptx_copy_arrived(struct fth_ptx_copy *copy, int lane, uint8_t *mbarrier, uint64_t bytes)
 {
+    if (mbarrier && copy->operation)
+        fth_hazard_count(copy, lane, mbarrier);
     if (!mbarrier || fth_ptx_mbarrier_add_bytes(mbarrier, -(int64_t)bytes))
         return true;
-    fth_ptx_warp_fault(copy->warp, copy->inst, first_lane(copy->lanes ? copy->lanes : 1),
+    fth_ptx_warp_fault(copy->warp, copy->inst, lane,
                        "the copy is complete, but its mbarrier is not initialised");
     return false;
 }

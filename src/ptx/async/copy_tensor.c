@@ -191,14 +191,13 @@ static bool execute_tensor(struct fth_ptx_copy *waiting, uint32_t lanes)
     struct tensor_copy *copy = (struct tensor_copy *)waiting;
     struct box_row box_row;
     const uint64_t rows = row_count(&copy->map);
-    (void)lanes; /* a copy belongs to one lane */
     first_row(copy, &box_row);
     for (uint64_t i = 0; i < rows; i++) {
         if (!copy_row(copy, &box_row))
             return false;
         next_row(copy, &box_row);
     }
-    return fth_ptx_copy_arrived(waiting, copy->mbarrier, box_bytes(&copy->map));
+    return fth_ptx_copy_arrived(waiting, first_lane(lanes), copy->mbarrier, box_bytes(&copy->map));
 }
 
 /* ---- issue ---- */

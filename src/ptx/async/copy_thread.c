@@ -125,12 +125,16 @@ struct arrival {
 static bool execute_arrival(struct fth_ptx_copy *copy, uint32_t lanes)
 {
     const struct arrival *arrival = (const struct arrival *)copy;
-    for (uint32_t left = lanes; left; left &= left - 1)
-        if (!fth_ptx_mbarrier_arrive(arrival->mbarriers[first_lane(left)], 1)) {
-            fth_ptx_warp_fault(copy->warp, copy->inst, first_lane(left),
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        const int lane = first_lane(left);
+        if (!fth_ptx_mbarrier_arrive(arrival->mbarriers[lane], 1)) {
+            fth_ptx_warp_fault(copy->warp, copy->inst, lane,
                                "arrives at an mbarrier that expects no more arrivals");
             return false;
         }
+        if (copy->warp->block->run->check_async)
+            fth_hazard_count(copy, lane, arrival->mbarriers[lane]);
+    }
     return true;
 }
 

@@ -194,6 +194,8 @@ static void run_wait(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                 return;
             }
             complete |= (uint32_t)(now.parity != then.parity) << lane;
+            if (now.parity != then.parity && warp->block->run->check_async)
+                fth_hazard_wait(warp, group.host[lane]);
         }
     }
     set_predicate(warp, inst->d[0], all, complete);

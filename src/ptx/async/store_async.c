@@ -32,7 +32,7 @@ static bool execute(struct fth_ptx_copy *copy, uint32_t lanes)
             fth_ptx_reduce(&operands->reduction, store->to[lane], store->data[lane], store->bytes);
         else
             memcpy(store->to[lane], store->data[lane], store->bytes);
-        if (!fth_ptx_copy_arrived(copy, store->mbarriers[lane], store->bytes))
+        if (!fth_ptx_copy_arrived(copy, lane, store->mbarriers[lane], store->bytes))
             return false;
     }
     return true;

@@ -347,8 +347,20 @@ void fth_hazard_access_range(struct fth_ptx_warp *warp, const struct fth_ptx_ins
                              enum fth_ptx_access_kind kind);
 /* A copy is issued with the accesses that have been reported for it. */
 void fth_hazard_issue(struct fth_ptx_copy *copy);
-/* Lanes of a copy are complete. `waited`: their threads have waited for them. */
-void fth_hazard_complete(const struct fth_ptx_copy *copy, uint32_t lanes, bool waited);
+/* How a copy became complete. */
+enum fth_ptx_completion {
+    COMPLETION_FORCED,  /* nobody has waited for it */
+    COMPLETION_COUNTED, /* an mbarrier has counted it */
+    COMPLETION_WAITED   /* its thread has waited for it */
+};
+/* Lanes of a copy are complete. */
+void fth_hazard_complete(const struct fth_ptx_copy *copy, uint32_t lanes,
+                         enum fth_ptx_completion completion);
+/* The mbarrier at a host address counts the copy of one lane or, for cp.async.mbarrier.arrive, the
+ * copies that the lane has issued before. */
+void fth_hazard_count(const struct fth_ptx_copy *copy, int lane, const uint8_t *mbarrier);
+/* A thread has waited for the mbarrier at a host address. */
+void fth_hazard_wait(const struct fth_ptx_warp *warp, const uint8_t *mbarrier);
 /* The threads of these lanes have waited until the sources were read. */
 void fth_hazard_read(const struct fth_ptx_copy *copy, uint32_t lanes);
 /* wgmma.mma_async is issued with the accesses that have been reported for it. D and, if `a_count`

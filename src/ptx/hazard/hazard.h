@@ -7,7 +7,8 @@
  *   hazard_registers.c  checks the registers of wgmma
  *   hazard_findings.c   collects the findings of a launch
  *
- * An operation is in flight from its issue until a thread has waited for it. The schedule of the
+ * An operation is in flight from its issue until a thread has waited for it: for its group, or for
+ * the mbarrier that counts it. The schedule of the
  * engine is one that a GPU can have, and in it, the operation can take place anywhere in between.
  * An access to the same bytes in this time is therefore a race, whatever the GPU does. After a wait
  * for a group, only the thread that waited may access the bytes until it reaches a barrier or
@@ -23,15 +24,21 @@
 
 /* ---- operations ---- */
 
-enum fth_hazard_state { HAZARD_IN_FLIGHT, HAZARD_LOCAL, HAZARD_GONE };
+enum fth_hazard_state {
+    HAZARD_IN_FLIGHT,
+    HAZARD_COUNTED, /* an mbarrier has counted it, but no thread has waited for the mbarrier */
+    HAZARD_LOCAL,   /* only its warp has waited for it */
+    HAZARD_GONE
+};
 
 /* Bytes that an operation accesses. Shared memory is at address rank << 32 + offset, which is below
  * all global addresses. */
 struct fth_hazard_range {
     uint64_t start, end;
-    uint8_t kind;  /* enum fth_ptx_access_kind */
-    uint8_t lane;  /* that issued it */
-    uint8_t state; /* enum fth_hazard_state */
+    const uint8_t *mbarrier; /* HAZARD_COUNTED: the host address of the mbarrier */
+    uint8_t kind;            /* enum fth_ptx_access_kind */
+    uint8_t lane;            /* that issued it */
+    uint8_t state;           /* enum fth_hazard_state */
 };
 
 struct fth_hazard_operation {
@@ -120,6 +127,7 @@ struct fth_hazards {
     bool has_failed; /* out of memory; nothing is checked any more */
     struct fth_hazard_operation *operations, *last_operation;
     size_t operation_count;
+    size_t counted_count; /* ranges in the state HAZARD_COUNTED */
     /* The accesses of the asynchronous instruction that is being issued. */
     struct fth_hazard_range *fresh;
     size_t fresh_count, fresh_capacity;
@@ -153,10 +161,11 @@ void fth_hazard_add_fresh(struct fth_hazards *hazards, const struct fth_hazard_r
 struct fth_hazard_operation *fth_hazard_create(struct fth_hazards *hazards,
                                                struct fth_ptx_warp *warp,
                                                const struct fth_ptx_inst *inst, uint32_t serial);
-/* Advances the ranges of these lanes, or only those that are read, from the state before to
- * HAZARD_LOCAL or HAZARD_GONE. Frees the operation when all its ranges are gone. */
+/* Advances the ranges of these lanes, or only those that are read, to a later state. Frees the operation when all its ranges are gone. */
 void fth_hazard_advance(struct fth_hazards *hazards, struct fth_hazard_operation *operation,
                         uint32_t lanes, bool only_reads, enum fth_hazard_state state);
+/* Ends the ranges that the mbarrier has counted, because a thread has waited for it. */
+void fth_hazard_end_counted(struct fth_hazards *hazards, const uint8_t *mbarrier);
 /* Ends the local ranges of the warp, because others can know of its waits. */
 void fth_hazard_end_local(struct fth_hazards *hazards, const struct fth_ptx_warp *warp);
 /* Returns the first entry of the unit of 16 bytes, or of what follows `node` in the same unit; NULL:

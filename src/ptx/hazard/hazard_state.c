@@ -104,15 +104,38 @@ void fth_hazard_issue(struct fth_ptx_copy *copy)
         copy->operation->copy = copy;
 }
 
-void fth_hazard_complete(const struct fth_ptx_copy *copy, uint32_t lanes, bool waited)
+void fth_hazard_complete(const struct fth_ptx_copy *copy, uint32_t lanes,
+                         enum fth_ptx_completion completion)
 {
+    static const enum fth_hazard_state states[] = {[COMPLETION_FORCED] = HAZARD_GONE,
+                                                   [COMPLETION_COUNTED] = HAZARD_COUNTED,
+                                                   [COMPLETION_WAITED] = HAZARD_LOCAL};
     struct fth_hazard_operation *operation = copy->operation;
     if (!operation)
         return;
     if (!copy->lanes)
         operation->copy = NULL; /* the copy is freed */
     fth_hazard_advance(copy->warp->block->cluster->hazards, operation, lanes, false,
-                       waited ? HAZARD_LOCAL : HAZARD_GONE);
+                       states[completion]);
+}
+
+void fth_hazard_count(const struct fth_ptx_copy *copy, int lane, const uint8_t *mbarrier)
+{
+    struct fth_hazards *hazards = copy->warp->block->cluster->hazards;
+    for (struct fth_hazard_operation *at = hazards->operations; at; at = at->next) {
+        const bool own = at == copy->operation;
+        const bool before = copy->last && at->warp == copy->warp && at->inst->async == ASYNC_THREAD;
+        for (size_t i = 0; i < at->range_count && (own || before); i++) {
+            struct fth_hazard_range *range = &at->ranges[i];
+            if (range->lane == lane && !range->mbarrier && (own || range->state == HAZARD_COUNTED))
+                range->mbarrier = mbarrier;
+        }
+    }
+}
+
+void fth_hazard_wait(const struct fth_ptx_warp *warp, const uint8_t *mbarrier)
+{
+    fth_hazard_end_counted(warp->block->cluster->hazards, mbarrier);
 }
 
 void fth_hazard_read(const struct fth_ptx_copy *copy, uint32_t lanes)
@@ -132,7 +155,7 @@ void fth_hazards_end(struct fth_hazards *hazards)
             continue;
         /* Shared memory ends with its block. */
         for (size_t i = 0; i < at->range_count; i++)
-            if (at->ranges[i].state == HAZARD_IN_FLIGHT && at->ranges[i].start < GLOBAL_BASE) {
+            if (at->ranges[i].state <= HAZARD_COUNTED && at->ranges[i].start < GLOBAL_BASE) {
                 fth_hazard_report(hazards, HAZARD_EXIT, at->warp, at->inst, at->ranges[i].lane,
                                   NULL,
                                   "the block ends, and with it its shared memory, while the copy "

@@ -130,6 +130,8 @@ static void end_range(struct fth_hazards *hazards, struct fth_hazard_operation *
 {
     if (range->state == HAZARD_LOCAL)
         hazard_warp(hazards, operation->warp)->local--;
+    else if (range->state == HAZARD_COUNTED)
+        hazards->counted_count--;
     range->state = HAZARD_GONE;
     operation->left--;
     erase(hazards, range);
@@ -157,10 +159,25 @@ void fth_hazard_advance(struct fth_hazards *hazards, struct fth_hazard_operation
             continue;
         if (state == HAZARD_GONE) {
             end_range(hazards, operation, range);
-        } else {
-            range->state = HAZARD_LOCAL;
-            hazard_warp(hazards, operation->warp)->local++;
+            continue;
         }
+        hazards->counted_count += state == HAZARD_COUNTED;
+        hazards->counted_count -= range->state == HAZARD_COUNTED;
+        hazard_warp(hazards, operation->warp)->local += state == HAZARD_LOCAL;
+        range->state = (uint8_t)state;
+    }
+    if (operation->left == 0)
+        remove_operation(hazards, operation);
+}
+
+/* Ends the ranges of an operation in this state; of all mbarriers, if `mbarrier` is NULL. */
+static void end_ranges(struct fth_hazards *hazards, struct fth_hazard_operation *operation,
+                       enum fth_hazard_state state, const uint8_t *mbarrier)
+{
+    for (size_t i = 0; i < operation->range_count; i++) {
+        struct fth_hazard_range *range = &operation->ranges[i];
+        if (range->state == state && (!mbarrier || range->mbarrier == mbarrier))
+            end_range(hazards, operation, range);
     }
     if (operation->left == 0)
         remove_operation(hazards, operation);
@@ -173,13 +190,19 @@ void fth_hazard_end_local(struct fth_hazards *hazards, const struct fth_ptx_warp
         return;
     for (struct fth_hazard_operation *at = hazards->operations; at; at = next) {
         next = at->next;
-        if (at->warp != warp)
-            continue;
-        for (size_t i = 0; i < at->range_count; i++)
-            if (at->ranges[i].state == HAZARD_LOCAL)
-                end_range(hazards, at, &at->ranges[i]);
-        if (at->left == 0)
-            remove_operation(hazards, at);
+        if (at->warp == warp)
+            end_ranges(hazards, at, HAZARD_LOCAL, NULL);
+    }
+}
+
+void fth_hazard_end_counted(struct fth_hazards *hazards, const uint8_t *mbarrier)
+{
+    struct fth_hazard_operation *next;
+    if (!hazards->counted_count)
+        return;
+    for (struct fth_hazard_operation *at = hazards->operations; at; at = next) {
+        next = at->next;
+        end_ranges(hazards, at, HAZARD_COUNTED, mbarrier);
     }
 }
 
