@@ -53,8 +53,7 @@ static bool informs(const struct fth_ptx_inst *inst)
         "red",             "fence",                "membar",            "st.release",
         "st.relaxed",      "st.volatile",          "st.mmio",           "st.async"};
     if (inst->control != K_NONE)
-        return inst->control == K_BARRIER || inst->control == K_CLUSTER_BARRIER ||
-               inst->control == K_EXIT || inst->control == K_RETURN;
+        return inst->control == K_BARRIER || inst->control == K_CLUSTER_BARRIER;
     for (size_t i = 0; i < FTH_COUNT(starts); i++)
         if (inst->opcode[0] == starts[i][0] && begins_with(inst->opcode, starts[i]))
             return true;
