@@ -203,7 +203,6 @@ struct fth_ptx_inst {
     uint8_t vector; /* number of elements of a vector operand; 0: none */
     uint8_t mode;   /* the variant of the instruction; the meaning depends on the opcode (for shfl:
                      * up, down, bfly or idx; when a special register is read: which one) */
-    uint8_t async;  /* enum fth_ptx_async */
     bool guarded, guard_negated;
     bool negated;                   /* `predicate` is negated */
     bool result_is_predicate;       /* d[0] and d[1] are predicates */
@@ -225,6 +224,7 @@ struct fth_ptx_inst {
     uint32_t source_file; /* number of the source file; 0: unknown */
     const struct fth_source_position *source; /* from .loc; NULL: unknown */
     const struct fth_ptx_operands *operands;  /* what it reads and writes, for observers */
+    uint8_t async;                            /* enum fth_ptx_async */
     /* Only in the code of a sliced launch (slice/): */
     uint8_t slice;       /* enum fth_ptx_slice_flag */
     uint32_t skip_count; /* this many instructions from here on have no effect and no guard */

@@ -207,7 +207,7 @@ static bool notify(const struct tensor_copy *copy)
 {
     struct fth_ptx_warp *warp = copy->copy.warp;
     const struct fth_ptx_run *run = warp->block->run;
-    if ((!run->observer || !run->observer->access) && !run->check_async)
+    if (!run->sees_accesses)
         return true;
     const struct fth_ptx_tensor_map *map = &copy->map;
     const int lane = first_lane(copy->copy.lanes);

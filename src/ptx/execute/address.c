@@ -430,6 +430,8 @@ bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
                            enum fth_ptx_access_kind kind)
 {
     const struct fth_ptx_run *run = warp->block->run;
+    if (!run->sees_accesses)
+        return true;
     if (run->check_async)
         fth_hazard_access(warp, inst, group, bytes, kind);
     return !run->observer || !run->observer->access || observe(warp, inst, group, bytes, kind);

@@ -554,7 +554,6 @@ static enum fth_status prepare(struct fth_ptx_machine *machine, const struct fth
                                 .launch = launch,
                                 .observer = launch->observer,
                                 .arguments = launch->arguments,
-                                .check_async = launch->check_async && !launch->skip_data,
                                 .max_warp_instructions = limit,
                                 .max_instructions = limit > UINT64_MAX / FTH_PTX_LAUNCH_FACTOR
                                                         ? UINT64_MAX
@@ -572,6 +571,8 @@ static enum fth_status prepare(struct fth_ptx_machine *machine, const struct fth
                         "'%s' has no kernel of this name", machine->module->name);
     if (run->kernel->unsupported)
         return fth_error_move(error, run->kernel->unsupported);
+    fth_hazards_prepare(run);
+    run->sees_accesses = run->check_async || (run->observer && run->observer->access);
     return check_launch(run, error);
 }
 

@@ -170,7 +170,9 @@ struct fth_ptx_run {
     uint64_t shared_bytes;
     uint64_t max_warp_instructions, max_instructions; /* of one warp; of the launch */
     struct fth_slice *slice;                          /* NULL: everything is executed */
-    bool check_async;                                 /* clusters have `hazards` */
+    bool check_async;   /* clusters have `hazards`: the module has asynchronous instructions */
+    bool has_matrix;    /* one of them, in the kernel, is wgmma.mma_async */
+    bool sees_accesses; /* someone is notified of accesses */
     /* Shared by the host threads. */
     uint64_t next_cluster;
     bool stop;
@@ -323,6 +325,8 @@ bool fth_slice_allows(const struct fth_slice *slice, const struct fth_ptx_inst *
 struct fth_ptx_copy;
 struct fth_ptx_lane_group;
 
+/* Finds out whether the launch looks for missing waits: sets run->check_async and run->has_matrix. */
+void fth_hazards_prepare(struct fth_ptx_run *run);
 /* Creates the state of a cluster. Returns NULL when out of memory. */
 struct fth_hazards *fth_hazards_create(struct fth_ptx_cluster *cluster, uint64_t index);
 /* Reports copies that are not complete at the end of the cluster. */

@@ -123,7 +123,6 @@ struct fth_hazards {
     struct fth_ptx_run *run;
     uint64_t index;
     uint64_t time; /* advances with each instruction that can inform other threads */
-    bool has_matrix;
     bool has_failed; /* out of memory; nothing is checked any more */
     struct fth_hazard_operation *operations, *last_operation;
     size_t operation_count;

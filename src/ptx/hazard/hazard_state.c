@@ -10,6 +10,20 @@ void fth_hazards_fail(struct fth_hazards *hazards)
     fth_ptx_run_no_memory(hazards->run);
 }
 
+void fth_hazards_prepare(struct fth_ptx_run *run)
+{
+    if (!run->launch->check_async || run->launch->skip_data)
+        return;
+    for (size_t f = 0; f < run->module->function_count; f++) {
+        const struct fth_ptx_function *function = &run->module->functions[f];
+        for (size_t i = 0; i < function->code_count; i++) {
+            run->check_async = run->check_async || function->code[i].async;
+            run->has_matrix = run->has_matrix || (function == run->kernel &&
+                                                  function->code[i].async == ASYNC_MATRIX);
+        }
+    }
+}
+
 struct fth_hazards *fth_hazards_create(struct fth_ptx_cluster *cluster, uint64_t index)
 {
     struct fth_ptx_run *run = cluster->worker->run;
@@ -25,9 +39,7 @@ struct fth_hazards *fth_hazards_create(struct fth_ptx_cluster *cluster, uint64_t
     hazards->warps = calloc(warps, sizeof *hazards->warps);
     hazards->writes = calloc(run->cluster_blocks, sizeof *hazards->writes);
     bool ok = hazards->warps && hazards->writes;
-    for (size_t i = 0; i < run->kernel->code_count && !hazards->has_matrix; i++)
-        hazards->has_matrix = run->kernel->code[i].async == ASYNC_MATRIX;
-    for (size_t i = 0; i < warps && ok && hazards->has_matrix; i++) {
+    for (size_t i = 0; i < warps && ok && run->has_matrix; i++) {
         hazards->warps[i].registers =
             calloc(run->kernel->register_count + 1, sizeof *hazards->warps[i].registers);
         ok = hazards->warps[i].registers;
@@ -85,7 +97,7 @@ void fth_hazard_instruction(struct fth_ptx_warp *warp, const struct fth_ptx_inst
             !begins_with(inst->opcode, "fence.proxy.async.global"))
             fence_proxies(hazards, warp);
     }
-    if (hazards->has_matrix && warp->frame->depth == 0)
+    if (hazards->run->has_matrix && warp->frame->depth == 0)
         fth_hazard_registers(hazards, warp, inst);
 }
 

@@ -106,8 +106,7 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                    const struct layout *layout, bool transposed, unsigned first, unsigned count,
                    unsigned depth, unsigned bytes)
 {
-    const struct fth_ptx_run *run = warp->block->run;
-    if ((!run->observer || !run->observer->access) && !run->check_async)
+    if (!warp->block->run->sees_accesses)
         return true;
     const unsigned units = count * depth * bytes / UNIT;
     struct fth_ptx_lane_group group = {.space = FTH_SPACE_SHARED, .block = warp->block};
