@@ -111,6 +111,7 @@ void launch_3d(struct kernel *k, const uint32_t grid[3], const uint32_t block[3]
                                     .arguments = k->arguments,
                                     .argument_bytes = k->info->parameter_bytes,
                                     .sms = 3,
+                                    .check_async = true, /* they lack no waits */
                                     .max_instructions = MAX_INSTRUCTIONS};
     assert_int_equal(k->argument_count, k->info->parameter_count);
     memcpy(launch.grid, grid, sizeof launch.grid);
