@@ -422,6 +422,81 @@ static void tensors_are_stored_inside_only(void **state)
     job_fini(&job);
 }
 
+/* ---- orders ---- */
+
+/* Copies with and without a wait. Word i of the output is i + 1 if the copy has taken place. */
+static void copies_are_executed_early_or_late(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool waits;
+    } rows[] = {
+        {KERNEL(COPY "cp.async.commit_group;\n" STORE), false},
+        {KERNEL(COPY "cp.async.wait_all;\n" STORE), true},
+        {KERNEL(INIT("1") BULK_LOAD STORE), false},
+        {KERNEL(INIT("1") BULK_LOAD WAIT STORE), true},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++)
+        for (int order = FTH_COPY_LATE; order <= FTH_COPY_EARLY; order++) {
+            struct job job;
+            job_init(&job, rows[i].text, 64);
+            job.launch.copy_order = (enum fth_copy_order)order;
+            const uint32_t *out = run_job(&job);
+            for (uint32_t word = 0; word < 256; word++)
+                assert_int_equal(out[word],
+                                 rows[i].waits || order == FTH_COPY_EARLY ? word + 1 : 0);
+            job_fini(&job);
+        }
+}
+
+/* Runs 64 blocks that each copy a word, execute some instructions without waiting, and store what
+ * they see: 1, or 0 if the copy has not taken place. Returns one bit per block. */
+static uint64_t random_blocks(uint64_t seed, unsigned threads)
+{
+    static const char text[] = KERNEL(
+        COPY "mov.u32 %r8, 20;\n"
+             "loop: sub.u32 %r8, %r8, 1; setp.ne.u32 p1, %r8, 0; @p1 bra loop;\n"
+             "mov.u32 %r9, %ctaid.x; mul.wide.u32 %rd4, %r9, 4; add.u64 %rd4, %rd1, %rd4;\n"
+             "setp.eq.u32 p0, %r0, 0; ld.shared.u32 %r10, [%r1]; @p0 st.global.u32 [%rd4], %r10;");
+    struct job job;
+    uint64_t seen = 0;
+    job_init(&job, text, 32);
+    job.launch.grid[0] = 64;
+    job.launch.threads = threads;
+    job.launch.copy_order = FTH_COPY_RANDOM;
+    job.launch.copy_seed = seed;
+    const uint32_t *out = run_job(&job);
+    for (unsigned i = 0; i < 64; i++) {
+        assert_true(out[i] <= 1);
+        seen |= (uint64_t)out[i] << i;
+    }
+    job_fini(&job);
+    return seen;
+}
+
+static void random_orders_depend_on_the_seed_only(void **state)
+{
+    (void)state;
+    const uint64_t seen = random_blocks(1, 1);
+    assert_true(seen != 0 && seen != UINT64_MAX);
+    assert_int_equal(random_blocks(1, 4), seen);
+    assert_int_not_equal(random_blocks(2, 1), seen);
+    /* A kernel that waits has the same results. */
+    static const char *const texts[] = {KERNEL(COPY "cp.async.wait_all;\n" STORE),
+                                        KERNEL(INIT("1") BULK_LOAD WAIT STORE)};
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct job job;
+        job_init(&job, texts[seed % 2], 64);
+        job.launch.copy_order = FTH_COPY_RANDOM;
+        job.launch.copy_seed = seed;
+        const uint32_t *out = run_job(&job);
+        for (uint32_t word = 0; word < 256; word++)
+            assert_int_equal(out[word], word + 1);
+        job_fini(&job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +514,8 @@ int main(void)
         cmocka_unit_test(other_blocks_arrive_at_an_mbarrier),
         cmocka_unit_test(tensors_are_copied_by_boxes),
         cmocka_unit_test(tensors_are_stored_inside_only),
+        cmocka_unit_test(copies_are_executed_early_or_late),
+        cmocka_unit_test(random_orders_depend_on_the_seed_only),
     };
     return cmocka_run_group_tests_name("ptx_async", tests, NULL, NULL);
 }
