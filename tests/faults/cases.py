@@ -138,6 +138,7 @@ CASES = [
     ("fingerprint export", ["fingerprint", "export", "--store", "@prints.db", "-o", "e.json"], [], []),
     ("run PTX", ["run", *PTX], [], []),
     ("run launch file", ["run", "@launch.json", "--verify"], [], []),
+    ("run --check-async", ["run", "@maps.json", "--check-async", "--copy-order", "random"], [], []),
     ("run --save", ["run", "@maps.json", "--save", "."], [], ["out.bin", "a.bin"]),
     ("run tensor maps cuda", ["run", "@maps.json", "--on", "cuda:0"], [], []),
     ("run --on sim", ["run", *PTX, "--on", "sim:@tiny.json"], [], []),

@@ -75,6 +75,8 @@ static bool insert(struct fth_hazards *hazards, struct fth_hazard_operation *ope
 
 static void erase(struct fth_hazards *hazards, const struct fth_hazard_range *range)
 {
+    if (!hazards->buckets)
+        return; /* out of memory */
     for (uint64_t unit = range->start / HAZARD_UNIT; unit * HAZARD_UNIT < range->end; unit++) {
         uint32_t *link = &hazards->buckets[bucket_of(unit)];
         while (*link &&
@@ -82,7 +84,7 @@ static void erase(struct fth_hazards *hazards, const struct fth_hazard_range *ra
             link = &hazards->nodes[*link].next;
         const uint32_t index = *link;
         if (!index)
-            return; /* the table was full when the range was inserted */
+            return; /* out of memory */
         *link = hazards->nodes[index].next;
         hazards->nodes[index].next = hazards->free_node;
         hazards->free_node = index;

@@ -107,6 +107,18 @@ static void errors_are_reported_without_memory(void **state)
     assert_true(invalid > 1);
 }
 
+/* A kernel with copies and a product in flight that it does not wait for. */
+static const char hazards[] =
+    ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 "
+    "n)\n"
+    "{ .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<8>; .shared .align 128 .b8 s[8192];\n"
+    "  ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; shl.b32 %r1, %r1, 4;\n"
+    "  cp.async.ca.shared.global [%r1], [%rd1], 4; cp.async.commit_group;\n"
+    "  ld.shared.u32 %r2, [%r1]; st.shared.u32 [%r1], %r2;\n"
+    "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd2, %rd2, 1, 1, 1, "
+    "0, 0;\n"
+    "  add.f32 %f0, %f0, %f0; ret; }\n";
+
 /* Loads the module, allocates a buffer and runs the kernel. */
 static enum fth_status run_program(const struct fth_ptx_module *module, struct fth_error *error)
 {
@@ -124,19 +136,19 @@ static enum fth_status run_program(const struct fth_ptx_module *module, struct f
                                     .cluster = {2, 1, 1},
                                     .arguments = &arguments,
                                     .argument_bytes = 12,
-                                    .threads = 1};
+                                    .threads = 1,
+                                    .check_async = true};
     if (status == FTH_OK)
         status = fth_ptx_run(machine, &launch, NULL, error);
     fth_ptx_machine_destroy(machine);
     return status;
 }
 
-static void running_needs_every_allocation(void **state)
+/* Runs a program, whose status is `expected` once no allocation fails. */
+static void run_without_memory(const char *text, enum fth_status expected)
 {
-    (void)state;
     struct fth_ptx_module *module = NULL;
-    assert_int_equal(fth_ptx_read_text("test.ptx", program, strlen(program), &module, NULL),
-                     FTH_OK);
+    assert_int_equal(fth_ptx_read_text("test.ptx", text, strlen(text), &module, NULL), FTH_OK);
     size_t number = 1;
     for (bool succeeded = false; !succeeded; number++) {
         struct fth_error error = NO_ERROR;
@@ -145,12 +157,19 @@ static void running_needs_every_allocation(void **state)
         succeeded = !has_failed();
         fail_from(0, false);
         if (succeeded)
-            assert_int_equal(status, FTH_OK);
+            assert_int_equal(status, expected);
         else
             check_failure(status, &error, number);
     }
     assert_true(number > 10);
     fth_ptx_destroy(module);
+}
+
+static void running_needs_every_allocation(void **state)
+{
+    (void)state;
+    run_without_memory(program, FTH_OK);
+    run_without_memory(hazards, FTH_INVALID);
 }
 
 int main(void)
