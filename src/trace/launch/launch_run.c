@@ -152,6 +152,12 @@ enum fth_status fth_launch_run(struct fth_launch *launch, const struct fth_run_o
     struct fth_executor executor;
     close_executor(launch);
     FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
+    if ((unsigned)known.copy_order > FTH_COPY_RANDOM)
+        return fth_fail(error, FTH_INVALID, "run launches", NULL, "there is no copy order %d",
+                        (int)known.copy_order);
+    if (known.device && (known.copy_order || known.check_async))
+        return fth_fail(error, FTH_INVALID, "run launches", known.device,
+                        "the order of copies and the search for missing waits need the PTX engine");
     FTH_TRY(known.device
                 ? fth_device_executor_open(&known, launch->ptx_path, &launch->ptx, &executor, error)
                 : fth_engine_open(launch->module, NULL, false, &executor, error));
