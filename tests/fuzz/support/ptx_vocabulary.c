@@ -106,7 +106,7 @@ static const char *const instructions[] = {
     "tex.3d.v4.f32.{s32/f32} <$d, $d, _, $d>, [3, <$s, $s, $s, $s>]",
     "tex.{acube/a2d}.v4.f32.f32 <$d, $d, _, $d>, [{4/$e}, {/3, }<$s, $s, $s, $s>]",
     "tld4.{r/a}.2d.v4.f32.f32 <$d, $d, _, $d>, [2, <$s, $s>]",
-    "{txq/suq}.{width/height/depth/array_size/channel_order} $d, [{1/2/3/4/5/$e}]",
+    "{txq/suq}.{width/height/depth/array_size/channel_order}.b32 $d, [{1/2/3/4/5/$e}]",
     "istypep.{texref/samplerref/surfref} $p, {$e/1/5}",
     "suld.b.2d{/.cg}.{b8/b32/b64}.{trap/clamp/zero} $d, [5, <{$s/8}, {$s/1}>]",
     "suld.b.2d.{v2.b64/v2.b32/v2.b16}.{trap/clamp/zero} <$d, $d>, [5, <{$s/16}, {$s/1}>]",
@@ -134,8 +134,8 @@ static const char *const instructions[] = {
     "bra{/.uni} $L",
     "brx.idx $e, T0",
     "call{/.uni} ($d), f0, ({$e/$n/$s})",
-    "<.param .b32 v0; st.param.b32 [v0], $s; .param .b64 v1; call (v1), f1, (v0); ld.param.b64 "
-    "$d, [v1];>",
+    "<.param .b32 v0; st.param.b32 [v0], $s; .param .b64 v1; call (v1), f1, (v0); ld.param.b64 $d, "
+    "[v1];>",
     "<.reg .b64 %f; mov.u64 %f, {f0/%a0/$e}; call ($d), %f, ($e), P0;>",
     "<.param .b64 v0; .param .b64 v1; .param .b32 v2; st.param.b64 [v0], {$e/%a0}; st.param.b64 "
     "[v1], {$e/%a1}; call (v2), vprintf, (v0, v1);>",
@@ -149,16 +149,17 @@ static const char *const instructions[] = {
     "mma.sync.aligned.m8n8k4.{row/col}.{row/col}.f32.f16.f16.f32 $8, $2, $2, $8",
     "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 $2, $1, $1, $2",
     "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 $4, $8, $4, $4",
-    "mma.sync.aligned.m16n8k{16.row.col/32.row.col}.s32.{s8.u8/s4.s4}.s32 $4, $2, $1, $4",
+    "mma.sync.aligned.m16n8k{16.row.col.s32.s8.u8.s32/32.row.col.s32.s4.s4.s32} $4, $2, $1, $4",
     "mma.sync.aligned.m16n8k32.row.col{/.satfinite}.s32.{s8/u8}.{s8/u8}.s32 $4, $4, $2, $4",
     "mma.sync.aligned.m8n8k32.row.col{/.satfinite}.s32.{s4/u4}.{s4/u4}.s32 $2, $1, $1, $2",
     "mma.sync.aligned.m16n8k64.row.col{/.satfinite}.s32.{s4/u4}.{s4/u4}.s32 $4, $4, $2, $4",
     "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.{xor/and}.popc $4, $4, $2, $4",
     "mma.sync.aligned.m16n8k32.row.col.f32.{e4m3/e5m2}.{e4m3/e5m2}.f32 $4, $4, $2, $4",
-    "mma.sp{/::ordered_metadata}.sync.aligned.m16n8k32.row.col.f32.{f16.f16/bf16.bf16}.f32 "
-    "$4, $4, $4, $4, $e, {0/1}",
+    "mma.sp{/::ordered_metadata}.sync.aligned.m16n8k32.row.col.f32.{f16.f16/bf16.bf16}.f32 $4, $4, "
+    "$4, $4, $e, {0/1}",
     "mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 $2, $2, $2, $2, $e, {0/1/2/3}",
-    "mma.sp.sync.aligned.m16n8k{8/16}.row.col.f32.tf32.tf32.f32 $4, $2, $2, $4, $e, {0/1/2/3}",
+    "mma.sp.sync.aligned.m16n8k{8.row.col.f32.tf32.tf32.f32 $4, $2, "
+    "$2/16.row.col.f32.tf32.tf32.f32 $4, $4, $4}, $4, $e, {0/1}",
     "mma.sp.sync.aligned.m16n8k64.row.col{/.satfinite}.s32.{s8/u8}.{s8/u8}.s32 $4, $4, $4, $4, $e, "
     "0",
     "mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.{e4m3/e5m2}.f32 $4, $4, $4, $4, $e, 0",
@@ -168,9 +169,9 @@ static const char *const instructions[] = {
     "8/, $s}",
     "wmma.load.c.sync.aligned.{row/col}.m16n16k16{/.global}.{f32 $8/f16 $4/s32 $8}, $g{/, 16}",
     "wmma.load.{a/b}.sync.aligned.{row/col}.m16n16k8.tf32 $4, $x{/, 8}",
-    "wmma.load.{a/b}.sync.aligned.{row/col}.{m8n8k32.s4/m8n8k128.b1/m8n8k4.f64} $1, $x",
-    "wmma.mma.sync.aligned.{row/col}.{row/col}.{m16n16k16/m8n32k16/m32n8k16}.f32.{f32/f32.satfinite"
-    "} $8, $8, $8, $8",
+    "wmma.load.{a.sync.aligned.row/b.sync.aligned.col}.{m8n8k32.s4/m8n8k128.b1/m8n8k4.f64} $1, $x",
+    "wmma.mma.sync.aligned.{row/col}.{row/col}.{m16n16k16/m8n32k16/m32n8k16}.f32.f32 $8, $8, $8, "
+    "$8",
     "wmma.mma.sync.aligned.row.{row/col}.m16n16k16.f16.f16 $4, $8, $8, $4",
     "wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32 $8, $4, $4, $8",
     "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32 $8, $4, $4, $8",
@@ -189,21 +190,19 @@ static const char *const instructions[] = {
     "movmatrix.sync.aligned.m8n8.trans.b16 $d, $e",
     "wgmma.{fence/commit_group}.sync.aligned",
     "wgmma.wait_group.sync.aligned {0/1/7}",
-    "wgmma.mma_async.sync.aligned.m64n8k16.f32.{f16.f16/bf16.bf16} $4, {$e, $e/$4, $e}, $p, "
-    "{1/-1}, "
-    "{1/-1}{/, 0/, 1}{/, 0/, 1}",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.{f16.f16/bf16.bf16} $4, {$e, $e, $p, 1, -1, 0, "
+    "1/$4, $e, $p, -1, 1, 0/$e, $e, $p, 1, 1, 1, 0}",
     "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 $8, $e, $e, $p, 1, 1, {0/1}, {0/1}",
     "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 $w, $4, $e, $p, 1, -1, {0/1}",
     "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 $2, $e, $e, $p, 1, 1, 0, {0/1}",
     "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 $4, {$e/$4}, $e, $p, {1/-1}, 1",
     "wgmma.mma_async.sync.aligned.m64n8k32.f32.{e4m3/e5m2}.{e4m3/e5m2} $4, {$e/$4}, $e, $p, 1, 1",
-    "wgmma.mma_async.sync.aligned.m64n8k32{/.satfinite}.s32.{s8/u8}.{s8/u8}{/.satfinite} $4, "
-    "{$e/$4}, $e, $p",
+    "wgmma.mma_async.sync.aligned.m64n8k32{/.satfinite}.s32.{s8/u8}.{s8/u8} $4, {$e/$4}, $e, $p",
     "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc $4, {$e/$4}, $e, $p",
-    "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 $4, {$e/$4}, $e, $e, {0/1}, $p, 1, 1, "
-    "{0/1}{/, 1}",
-    "wgmma.mma_async.sp.sync.aligned.m64n8k64.{s32.s8.s8/f32.e4m3.e5m2} $4, {$e/$4}, $e, $e, 0, $p"
-    "{/, 1, 1}",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 $4, {$e, $e, $e, 0, $p, 1, -1, 0, 1/$4, "
+    "$e, $e, 1, $p, 1, 1, 1}",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k64.{s32.s8.s8 $4, $e, $e, $e, 0, $p/f32.e4m3.e5m2 $4, "
+    "$4, $e, $e, 0, $p, 1, 1}",
     /* mbarriers. */
     "mbarrier.init{/.shared/.shared::cta}.b64 $b, {1/2/32/40/$s}",
     "mbarrier.inval{/.shared}.b64 $b",
@@ -213,8 +212,8 @@ static const char *const instructions[] = {
     "mbarrier.arrive{/_drop}.expect_tx{/.release.cta}{/.shared/.shared::cta}.b64 {$d/_}, $b, "
     "{16/0/$s}",
     "mbarrier.arrive{/_drop}.noComplete{/.shared}.b64 $d, $b, {1/$s}",
-    "mbarrier.{expect_tx/complete_tx}.relaxed.{cta.shared/cta.shared::cta/cluster.shared::cluster}"
-    ".b64 $b, {16/$s}",
+    "mbarrier.{expect_tx/complete_tx}.relaxed.{cta.shared/cta.shared::cta/"
+    "cluster.shared::cluster}.b64 $b, {16/$s}",
     "mbarrier.{test_wait/try_wait}{/.acquire.cta/.relaxed.cta/.acquire.cluster}{/.shared}.b64 $p, "
     "$b, $e",
     "mbarrier.{test_wait/try_wait}.parity{/.acquire.cta}{/.shared/.shared::cta}.b64 $p, $b, "
@@ -223,49 +222,54 @@ static const char *const instructions[] = {
     "mbarrier.pending_count.b64 $d, $e",
     /* Asynchronous copies. */
     "cp.async.mbarrier.arrive{/.noinc}{/.shared}.b64 $b",
-    "cp.async.{ca/cg}.shared.global{/.L2::128B}{/.L2::cache_hint} $h, $g, 16{/, $s}{/, $e}",
-    "cp.async.bulk.shared::{cluster/cta}.global.mbarrier::complete_tx::bytes{/.L2::cache_hint} $h, "
-    "$g, {16/32/256/$s}, $b{/, $e}",
+    "cp.async.{ca/cg}.shared.global{.L2::128B $h, $g, 16/.L2::cache_hint $h, $g, 16, $e/ $h, $g, "
+    "16, $s}",
+    "cp.async.bulk.shared::{cluster/cta}.global.mbarrier::complete_tx::bytes $h, $g, "
+    "{16/32/256/$s}, $b",
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint $h, $g, 16, "
+    "$b, $e",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster $h, $g, "
     "{16/64}, $b, $e",
     "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes {$h/[$e]}, $h, "
     "{16/64/$s}, {$b/[$e]}",
-    "cp.async.bulk.global.shared::cta.bulk_group{/.L2::cache_hint} $g, $h, {16/64/$s}{/, $e}",
+    "cp.async.bulk.global.shared::cta.bulk_group{ $g, $h, 16/.L2::cache_hint $g, $h, 64, $e/ $g, "
+    "$h, $s}",
     "cp.async.bulk.prefetch.L2.global $g, {16/64/$s}",
     "cp.async.bulk.{commit_group/wait_group 0/wait_group.read 0/wait_group 1/wait_group $n}",
-    "cp.reduce.async.bulk.global.shared::cta.bulk_group.{add/min/max/inc/dec/and/or/xor}."
-    "{u32/s32/u64/s64/b32/b64} $g, $h, {16/64/$s}",
+    "cp.reduce.async.bulk.global.shared::cta.bulk_group.{add/min/max/inc/dec/and/or/xor}.{u32/s32/"
+    "u64/s64/b32/b64} $g, $h, {16/64/$s}",
     "cp.reduce.async.bulk.global.shared::cta.bulk_group.{add/min/max}{/.noftz}.{f16/bf16/f32/f64} "
     "$g, $h, {16/64}",
-    "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes."
-    "{add/min/max/inc/dec/and/or/xor}.{u32/s32/u64/b32} {$h/[$e]}, $h, {16/64}, {$b/[$e]}",
+    "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{add/min/max/"
+    "inc/dec/and/or/xor}.{u32/s32/u64/b32} {$h/[$e]}, $h, {16/64}, {$b/[$e]}",
     "cp.async.bulk.tensor.1d.shared::cluster.global{/.tile}.mbarrier::complete_tx::bytes $h, [%a4, "
     "<$s>], $b",
-    "cp.async.bulk.tensor.2d.shared::cluster.global{/.tile}.mbarrier::complete_tx::bytes"
-    "{/.L2::cache_hint} $h, [%a5, <$s, $s>], $b{/, $e}",
-    "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-    ".multicast::cluster $h, [%a5, <$s, $s>], $b, $e",
+    "cp.async.bulk.tensor.2d.shared::cluster.global{/.tile}.mbarrier::complete_tx::bytes{ $h, "
+    "[%a5, <$s, $s>], $b/.L2::cache_hint $h, [%a5, <$s, $s>], $b, $e}",
+    "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::"
+    "cluster $h, [%a5, <$s, $s>], $b, $e",
     "cp.async.bulk.tensor.3d.shared::cluster.global{/.tile}.mbarrier::complete_tx::bytes $h, [%a6, "
     "<$s, $s, $s>], $b",
     "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes $h, [%a7, "
     "<$s, $s, $s, $s>], $b, <$s, $s>",
     "cp.async.bulk.tensor.5d.shared::cluster.global{/.tile}.mbarrier::complete_tx::bytes $h, [%a8, "
     "<$s, $s, $s, $s, $s>], $b",
-    "cp.async.bulk.tensor.{1d.global.shared::cta.bulk_group [%a4, <$s>]/2d.global.shared::cta.tile."
-    "bulk_group [%a5, <$s, $s>]/4d.global.shared::cta.im2col_no_offs.bulk_group [%a7, <$s, $s, $s, "
+    "cp.async.bulk.tensor.{1d.global.shared::cta.bulk_group [%a4, "
+    "<$s>]/2d.global.shared::cta.tile.bulk_group [%a5, <$s, "
+    "$s>]/4d.global.shared::cta.im2col_no_offs.bulk_group [%a7, <$s, $s, $s, "
     "$s>]/5d.global.shared::cta.bulk_group [%a8, <$s, $s, $s, $s, $s>]}, $h",
-    "cp.reduce.async.bulk.tensor.2d.global.shared::cta.{add/min/max/inc/dec/and/or/xor}{/.tile}"
-    ".bulk_group [{%a5/$e}, <$s, $s>], $h",
+    "cp.reduce.async.bulk.tensor.2d.global.shared::cta.{add/min/max/inc/dec/and/or/xor}{/"
+    ".tile}.bulk_group [{%a5/$e}, <$s, $s>], $h",
     "cp.reduce.async.bulk.tensor.3d.global.shared::cta.{add/min/max/and}.bulk_group [%a6, <$s, $s, "
     "$s>], $h",
-    "cp.async.bulk.prefetch.tensor.{1d.L2.global [%a4, <$s>]/2d.L2.global.tile [%a5, <$s, $s>]/"
-    "4d.L2.global.im2col [%a7, <$s, $s, $s, $s>], <$s, $s>}",
-    "tensormap.replace.tile.{rank/elemtype/interleave_layout/swizzle_mode/fill_mode}."
-    "{shared::cta/global}.b1024.b32 {$h/$g}, {0/1/2/3/4/$n}",
-    "tensormap.replace.tile.{box_dim/global_dim/element_stride}.{shared::cta.b1024.b32 $h/"
-    "global.b1024.b32 $g}, {0/1/2/4/5}, {1/8/$s}",
-    "tensormap.replace.tile.global_{stride.shared::cta.b1024.b64 $h, 0/stride.shared::cta.b1024.b64"
-    " $h, 3/address.shared::cta.b1024.b64 $h}, {16/%a0/$s}",
+    "cp.async.bulk.prefetch.tensor.{1d.L2.global [%a4, <$s>]/2d.L2.global.tile [%a5, <$s, "
+    "$s>]/4d.L2.global.im2col [%a7, <$s, $s, $s, $s>], <$s, $s>}",
+    "tensormap.replace.tile.{rank/elemtype/interleave_layout/swizzle_mode/fill_mode}.{shared::cta/"
+    "global}.b1024.b32 {$h/$g}, {0/1/2/3/4/$n}",
+    "tensormap.replace.tile.{box_dim/global_dim/element_stride}.{shared::cta.b1024.b32 "
+    "$h/global.b1024.b32 $g}, {0/1/2/4/5}, {1/8/$s}",
+    "tensormap.replace.tile.global_{stride.shared::cta.b1024.b64 $h, "
+    "0/stride.shared::cta.b1024.b64 $h, 3/address.shared::cta.b1024.b64 $h}, {16/%a0/$s}",
     "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{gpu/sys}.sync.aligned "
     "$g, $h, 128",
     "{prefetch.tensormap [%a5]/fence.proxy.tensormap::generic.acquire.gpu $g, 128}",
@@ -276,14 +280,14 @@ static const char *const instructions[] = {
     "{$b/[$e]}",
     "st.async.shared::cluster.mbarrier::complete_tx::bytes.{v2.b32/v2.u64} {$h/[$e]}, $2, $b",
     "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.{b32/f32} $h, $4, $b",
-    "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes."
-    "{inc/dec/min/max/and/or/xor/add}.{u32/s32/b32/u64} {$h/[$e]}, $s, {$b/[$e]}",
+    "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{inc/dec/min/max/and/"
+    "or/xor/add}.{u32/s32/b32/u64} {$h/[$e]}, $s, {$b/[$e]}",
     /* 8-bit floats, 128 bits, vectors, and the rest. */
     "cvt.rn.satfinite{/.relu}.{e4m3x2/e5m2x2}.f32 $d, $s, $s",
     "cvt.rn.satfinite{/.relu}.{e4m3x2/e5m2x2}.f16x2 $d, $s",
     "cvt.rn{/.relu}.f16x2.{e4m3x2/e5m2x2} $d, $s",
     "cvt.rn.satfinite.{f16/bf16/tf32}.f32 $d, $s",
-    "mov.b128 {$Q, <$s, $s>/<$d, $d>, $Q/$Q, $Q}",
+    "mov.b128 {$Q, <$e, $e>/<$d, $d>, $Q/$Q, $Q}",
     "ld{.global/.shared/}.b128 $Q, {[g0]/$g/$h/$x}",
     "st{.global/.shared/}.b128 {[g0]/$g/$h/$x}, $Q",
     "atom{/.global/.shared}.exch.b128 $Q, {[g0]/[h0]/$g/$x}, $Q",
@@ -304,8 +308,8 @@ static const char *const instructions[] = {
     "$s, $s, $s>], <1, 0, $s, 0>}",
     "tex.cube.v4.f32.f32 <$d, $d, _, $d>, [{4/2}, <$s, $s, $s, $s>]",
     "tld4.{g/b}.2d.v4.{u32/s32/f32}.f32 <$d, $d, _, $d>, [2, <$s, $s>]{/, <$s, $s>}",
-    "{suld.b.2d.v4.b32.clamp <$d, $d, _, $d>, [5, <$s, 1>]/sust.b.2d.v4.b16.zero [5, <8, $s>],"
-    " <$s, $s, $s, $s>}",
+    "{suld.b.2d.v4.b32.clamp <$d, $d, _, $d>, [5, <$s, 1>]/sust.b.2d.v4.b16.zero [5, <8, $s>], "
+    "<$s, $s, $s, $s>}",
     "<.param .b64 v0; .param .b32 v1; st.param.b64 [v0], {$e/%a0}; st.param.b32 [v1], $e; call "
     "__assertfail, (v0, v0, v1, v0, v0);>",
     "{ret/exit/trap/brkpt}",
