@@ -106,6 +106,8 @@ complete -c fathom -n '__fish_seen_subcommand_from run' -l seed -r -f -d "seed o
 complete -c fathom -n '__fish_seen_subcommand_from run' -l set -s s -r -f -d "change a problem size that the launch file defines, such as N=256; can be repeated"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l allow-files -d "let launch files read files outside of their own folder; without it, fathom refuses them"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l max-instructions -r -f -d "let a warp issue at most N instructions per launch in the PTX engine or on a simulated GPU, and all warps of the launch together 1024 times as many (default: 1073741824)"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l check-async -d "report accesses that race with an asynchronous copy or wgmma in flight, because a wait, a barrier or a fence is missing; the exit code is 2 if there are any"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l copy-order -r -f -d "when asynchronous copies take place in the PTX engine: early (at once), late (when a thread waits; the default), or random[:SEED] (at random points, the same for each run)"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l on -r -F -a "cuda:0 replay: (fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//' | sed 's/^/sim:/')" -d "execute and time the kernels on a device such as cuda:0 (default: the PTX engine, without a GPU)"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l max-seconds -r -f -d "with --on cuda:N, give up a launch after S seconds (default: 3)"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l show -r -f -d "print the first N values of each buffer; 0 prints all (default: 8)"
