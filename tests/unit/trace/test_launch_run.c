@@ -351,6 +351,31 @@ static void failures_of_a_device_are_reported(void **state)
     }
 }
 
+/* Options that only the PTX engine has are refused with a device, and unknown ones always. */
+static void options_of_the_engine_are_checked(void **state)
+{
+    (void)state;
+    const struct {
+        struct fth_run_options options;
+        const char *cause;
+    } rows[] = {
+        {FTH_RUN_OPTIONS(.device = "sim:h200", .check_async = true), "need the PTX engine"},
+        {FTH_RUN_OPTIONS(.device = "sim:h200", .copy_order = FTH_COPY_EARLY),
+         "need the PTX engine"},
+        {FTH_RUN_OPTIONS(.copy_order = (enum fth_copy_order)3), "there is no copy order 3"},
+    };
+    struct fth_launch *launch = read_members(NOTHING);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_launch_run(launch, &rows[i].options, NULL, &error), FTH_INVALID);
+        assert_contains(error.cause, rows[i].cause);
+    }
+    const struct fth_run_options options =
+        FTH_RUN_OPTIONS(.copy_order = FTH_COPY_RANDOM, .copy_seed = 7, .check_async = true);
+    assert_int_equal(fth_launch_run(launch, &options, NULL, NULL), FTH_OK);
+    fth_launch_destroy(launch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +386,7 @@ int main(void)
         cmocka_unit_test(files_of_another_size_are_refused),
         cmocka_unit_test(values_that_do_not_fit_are_refused),
         cmocka_unit_test(failures_of_a_device_are_reported),
+        cmocka_unit_test(options_of_the_engine_are_checked),
     };
     return cmocka_run_group_tests_name("launch run", tests, enter_folder, leave_folder);
 }
