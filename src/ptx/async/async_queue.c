@@ -139,12 +139,12 @@ static bool run_any(struct fth_ptx_cluster *cluster, bool only_signals)
         count += is_waiting(copy, only_signals);
     if (count == 0)
         return false;
-    uint64_t index =
-        order_of(cluster) == FTH_COPY_RANDOM ? fth_rng_below(&cluster->rng, count) : 0;
-    struct fth_ptx_copy *copy = cluster->copies;
-    while (!is_waiting(copy, only_signals) || index-- > 0)
-        copy = copy->next;
-    run_one(cluster, copy);
+    uint64_t index = order_of(cluster) == FTH_COPY_RANDOM ? fth_rng_below(&cluster->rng, count) : 0;
+    for (struct fth_ptx_copy *copy = cluster->copies; copy; copy = copy->next)
+        if (is_waiting(copy, only_signals) && index-- == 0) {
+            run_one(cluster, copy);
+            break;
+        }
     return true;
 }
 

@@ -65,8 +65,10 @@ static void run_copy(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                                                      FTH_TENSOR_MAP_BYTES, true, &to_block)
                              : NULL;
     if (target &&
-        fth_ptx_notify_range(warp, inst, lane, from_block, from, FTH_TENSOR_MAP_BYTES, FTH_ACCESS_READ) &&
-        fth_ptx_notify_range(warp, inst, lane, to_block, to, FTH_TENSOR_MAP_BYTES, FTH_ACCESS_WRITE))
+        fth_ptx_notify_range(warp, inst, lane, from_block, from, FTH_TENSOR_MAP_BYTES,
+                             FTH_ACCESS_READ) &&
+        fth_ptx_notify_range(warp, inst, lane, to_block, to, FTH_TENSOR_MAP_BYTES,
+                             FTH_ACCESS_WRITE))
         memcpy(target, source, FTH_TENSOR_MAP_BYTES);
 }
 

@@ -99,7 +99,7 @@ struct fth_ptx_cluster {
                                               * order of their issue */
     size_t copy_count;
     bool changed; /* an mbarrier has changed, or a copy has been executed, since this was cleared */
-    struct fth_rng rng; /* for FTH_COPY_RANDOM */
+    struct fth_rng rng;          /* for FTH_COPY_RANDOM */
     struct fth_hazards *hazards; /* NULL: the launch does not look for missing waits */
 };
 
@@ -184,7 +184,7 @@ struct fth_ptx_run {
     bool can_print; /* the module calls printf */
     struct fth_ptx_output *outputs;
     size_t output_count, output_capacity;
-    uint64_t next_output; /* the first cluster whose output is missing */
+    uint64_t next_output;          /* the first cluster whose output is missing */
     struct fth_findings *findings; /* of clusters that have ended; NULL: none */
     void *lock;                    /* pthread_mutex_t */
     struct fth_error *error;
@@ -326,7 +326,8 @@ bool fth_slice_allows(const struct fth_slice *slice, const struct fth_ptx_inst *
 struct fth_ptx_copy;
 struct fth_ptx_lane_group;
 
-/* Finds out whether the launch looks for missing waits: sets run->check_async and run->has_matrix. */
+/* Finds out whether the launch looks for missing waits: sets run->check_async and run->has_matrix.
+ */
 void fth_hazards_prepare(struct fth_ptx_run *run);
 /* Creates the state of a cluster. Returns NULL when out of memory. */
 struct fth_hazards *fth_hazards_create(struct fth_ptx_cluster *cluster, uint64_t index);

@@ -1,5 +1,5 @@
-/* hazard/: looks for accesses that race with an asynchronous operation in flight, because the kernel
- * lacks a wait, a barrier or a fence.
+/* hazard/: looks for accesses that race with an asynchronous operation in flight, because the
+ * kernel lacks a wait, a barrier or a fence.
  *
  *   hazard_state.c      the state of a cluster, and what its warps do
  *   hazard_table.c      the operations in flight, found by the addresses that they access
@@ -46,8 +46,8 @@ struct fth_hazard_operation {
     const struct fth_ptx_inst *inst;
     struct fth_ptx_warp *warp;
     struct fth_ptx_copy *copy; /* NULL: it is complete, or wgmma */
-    uint32_t serial; /* of wgmma: its number in the warp, from 1 on */
-    size_t left;     /* ranges that are not gone */
+    uint32_t serial;           /* of wgmma: its number in the warp, from 1 on */
+    size_t left;               /* ranges that are not gone */
     size_t range_count;
     struct fth_hazard_range ranges[];
 };
@@ -122,7 +122,7 @@ struct fth_hazards {
     struct fth_ptx_cluster *cluster;
     struct fth_ptx_run *run;
     uint64_t index;
-    uint64_t time; /* advances with each instruction that can inform other threads */
+    uint64_t time;   /* advances with each instruction that can inform other threads */
     bool has_failed; /* out of memory; nothing is checked any more */
     struct fth_hazard_operation *operations, *last_operation;
     size_t operation_count;
@@ -135,8 +135,8 @@ struct fth_hazards {
     size_t node_count, node_capacity; /* node 0 is not used */
     uint32_t free_node;
     uint32_t warps_per_block;
-    struct fth_hazard_warp *warps;     /* of all blocks */
-    struct fth_hazard_write **writes;  /* by rank, then by unit; NULL: no writes yet */
+    struct fth_hazard_warp *warps;    /* of all blocks */
+    struct fth_hazard_write **writes; /* by rank, then by unit; NULL: no writes yet */
     struct fth_findings findings;
 };
 
@@ -160,15 +160,16 @@ void fth_hazard_add_fresh(struct fth_hazards *hazards, const struct fth_hazard_r
 struct fth_hazard_operation *fth_hazard_create(struct fth_hazards *hazards,
                                                struct fth_ptx_warp *warp,
                                                const struct fth_ptx_inst *inst, uint32_t serial);
-/* Advances the ranges of these lanes, or only those that are read, to a later state. Frees the operation when all its ranges are gone. */
+/* Advances the ranges of these lanes, or only those that are read, to a later state. Frees the
+ * operation when all its ranges are gone. */
 void fth_hazard_advance(struct fth_hazards *hazards, struct fth_hazard_operation *operation,
                         uint32_t lanes, bool only_reads, enum fth_hazard_state state);
 /* Ends the ranges that the mbarrier has counted, because a thread has waited for it. */
 void fth_hazard_end_counted(struct fth_hazards *hazards, const uint8_t *mbarrier);
 /* Ends the local ranges of the warp, because others can know of its waits. */
 void fth_hazard_end_local(struct fth_hazards *hazards, const struct fth_ptx_warp *warp);
-/* Returns the first entry of the unit of 16 bytes, or of what follows `node` in the same unit; NULL:
- * there is none. */
+/* Returns the first entry of the unit of 16 bytes, or of what follows `node` in the same unit;
+ * NULL: there is none. */
 const struct fth_hazard_node *fth_hazard_find(const struct fth_hazards *hazards, uint64_t unit,
                                               const struct fth_hazard_node *node);
 

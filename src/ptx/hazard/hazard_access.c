@@ -1,10 +1,10 @@
 /* Checks each access against the asynchronous operations in flight.
  *
- * An access of ordinary instructions (the generic proxy) and one of bulk copies and wgmma (the async
- * proxy) to the same bytes of shared memory need a fence.proxy.async between them, besides a barrier
- * (PTX ISA, "Async proxy"). The check finds writes of ordinary instructions that the async proxy
- * reads without one: the fence of the writing warp, or that of another warp which executes it after
- * the writing warp has executed an instruction that can inform it. Copies of cp.async are not
+ * An access of ordinary instructions (the generic proxy) and one of bulk copies and wgmma (the
+ * async proxy) to the same bytes of shared memory need a fence.proxy.async between them, besides a
+ * barrier (PTX ISA, "Async proxy"). The check finds writes of ordinary instructions that the async
+ * proxy reads without one: the fence of the writing warp, or that of another warp which executes it
+ * after the writing warp has executed an instruction that can inform it. Copies of cp.async are not
  * checked: compilers leave out the fence after them. */
 #include "ptx/hazard/hazard.h"
 
@@ -26,8 +26,8 @@ const char *fth_hazard_missing(const struct fth_hazard_operation *operation,
 }
 
 /* True if an access of the warp must not be in any order with the range: unless both read, or both
- * are atomic. Copies of different warps to the same global memory are no race: compilers let several
- * warpgroups store the same result. */
+ * are atomic. Copies of different warps to the same global memory are no race: compilers let
+ * several warpgroups store the same result. */
 static bool conflicts(const struct fth_hazard_operation *operation,
                       const struct fth_hazard_range *range, const struct fth_ptx_warp *warp,
                       const struct fth_ptx_inst *inst, const struct fth_hazard_range *access)
@@ -67,8 +67,7 @@ static void report_access(struct fth_hazards *hazards, const struct fth_ptx_warp
         inst->async ? "asynchronous " : "", kinds[access->kind],
         (unsigned long long)(access->end - access->start), shared ? "shared" : "global",
         (unsigned long long)(shared ? access->start & UINT32_MAX : access->start),
-        operation->inst->line, operation->inst->opcode, done,
-        fth_hazard_missing(operation, range));
+        operation->inst->line, operation->inst->opcode, done, fth_hazard_missing(operation, range));
 }
 
 /* Compares an access with the operations in flight. */
@@ -144,8 +143,7 @@ static void check_access(struct fth_hazards *hazards, const struct fth_ptx_warp 
         check_proxy(hazards, warp, inst, access);
     if (inst->async)
         fth_hazard_add_fresh(hazards, access);
-    else if (shared && access->kind != FTH_ACCESS_READ &&
-             strncmp(inst->opcode, "mbarrier", 8) != 0)
+    else if (shared && access->kind != FTH_ACCESS_READ && strncmp(inst->opcode, "mbarrier", 8) != 0)
         note_write(hazards, warp, inst, access);
 }
 
@@ -162,13 +160,13 @@ void fth_hazard_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *ins
         const uint64_t start = group->space == FTH_SPACE_SHARED
                                    ? hazard_shared(group->block, group->addresses[lane])
                                    : group->addresses[lane];
-        check_access(hazards, warp, inst,
-                     &(struct fth_hazard_range){
-                         .start = start,
-                         .end = start + bytes,
-                         .kind = (uint8_t)kind,
-                         /* The lanes of wgmma are parts of a matrix. */
-                         .lane = inst->async == ASYNC_MATRIX ? 0 : (uint8_t)lane});
+        check_access(
+            hazards, warp, inst,
+            &(struct fth_hazard_range){.start = start,
+                                       .end = start + bytes,
+                                       .kind = (uint8_t)kind,
+                                       /* The lanes of wgmma are parts of a matrix. */
+                                       .lane = inst->async == ASYNC_MATRIX ? 0 : (uint8_t)lane});
     }
 }
 

@@ -18,8 +18,8 @@ void fth_hazards_prepare(struct fth_ptx_run *run)
         const struct fth_ptx_function *function = &run->module->functions[f];
         for (size_t i = 0; i < function->code_count; i++) {
             run->check_async = run->check_async || function->code[i].async;
-            run->has_matrix = run->has_matrix || (function == run->kernel &&
-                                                  function->code[i].async == ASYNC_MATRIX);
+            run->has_matrix = run->has_matrix ||
+                              (function == run->kernel && function->code[i].async == ASYNC_MATRIX);
         }
     }
 }
@@ -60,10 +60,18 @@ static bool begins_with(const char *text, const char *start)
 /* True if other threads can know, after this instruction, what the warp has done before. */
 static bool informs(const struct fth_ptx_inst *inst)
 {
-    static const char *const starts[] = {
-        "mbarrier.arrive", "mbarrier.complete_tx", "cp.async.mbarrier", "atom",
-        "red",             "fence",                "membar",            "st.release",
-        "st.relaxed",      "st.volatile",          "st.mmio",           "st.async"};
+    static const char *const starts[] = {"mbarrier.arrive",
+                                         "mbarrier.complete_tx",
+                                         "cp.async.mbarrier",
+                                         "atom",
+                                         "red",
+                                         "fence",
+                                         "membar",
+                                         "st.release",
+                                         "st.relaxed",
+                                         "st.volatile",
+                                         "st.mmio",
+                                         "st.async"};
     if (inst->control != K_NONE)
         return inst->control == K_BARRIER || inst->control == K_CLUSTER_BARRIER;
     for (size_t i = 0; i < FTH_COUNT(starts); i++)

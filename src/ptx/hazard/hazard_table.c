@@ -25,7 +25,7 @@ void fth_hazard_add_fresh(struct fth_hazards *hazards, const struct fth_hazard_r
         last->end = range->end;
         return;
     }
-    if (hazards->fresh_count == hazards->fresh_capacity) {
+    if (!hazards->fresh || hazards->fresh_count == hazards->fresh_capacity) {
         const size_t capacity = hazards->fresh_capacity ? 2 * hazards->fresh_capacity : 64;
         struct fth_hazard_range *grown = realloc(hazards->fresh, capacity * sizeof *grown);
         if (!grown) {
