@@ -368,7 +368,7 @@ struct fth_ptx_launch {
     uint64_t copy_seed; /* for FTH_COPY_RANDOM; the result does not depend on `threads` */
     /* Looks for accesses that race with an asynchronous operation in flight (hazard/). The log
      * receives each of them, up to a limit, as a warning; fth_ptx_run then fails with FTH_INVALID.
-     * Cannot be combined with `skip_data` and with observers that have a `time` callback. */
+     * Ignored with `skip_data`. */
     bool check_async;
 };
 

@@ -7,8 +7,8 @@
 /* Buckets of the table: about as many as a block of a Hopper GPU has units of shared memory, which
  * is what a pipeline has in flight. A power of two. */
 enum { TABLE_BITS = 14, TABLE_SIZE = 1 << TABLE_BITS };
-/* Operations that are remembered. Of more, the local ones are forgotten. Chosen, not derived: twice
- * the number of copies that can be in flight. */
+/* Operations that are remembered. Of more, the oldest is forgotten. Chosen, not derived: twice the
+ * number of copies that can be in flight. */
 enum { MAX_OPERATIONS = 8192 };
 
 static uint32_t bucket_of(uint64_t unit)
@@ -100,7 +100,7 @@ struct fth_hazard_operation *fth_hazard_create(struct fth_hazards *hazards,
     if (count == 0 || hazards->has_failed)
         return NULL;
     if (hazards->operation_count >= MAX_OPERATIONS)
-        fth_hazard_end_local(hazards, warp);
+        fth_hazard_advance(hazards, hazards->operations, FULL_MASK, false, HAZARD_GONE);
     struct fth_hazard_operation *operation =
         calloc(1, sizeof *operation + count * sizeof *operation->ranges);
     if (!operation) {
