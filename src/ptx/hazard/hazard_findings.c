@@ -133,7 +133,8 @@ size_t fth_hazards_log(struct fth_ptx_run *run)
     if (!findings)
         return 0;
     const size_t count = findings->count;
-    qsort(findings->at, count, sizeof *findings->at, by_occurrence);
+    if (count) /* 0: out of memory */
+        qsort(findings->at, count, sizeof *findings->at, by_occurrence);
     for (size_t i = 0; i < count && i < MAX_LOGGED; i++) {
         const struct fth_finding *finding = &findings->at[i];
         char times[48] = "";
