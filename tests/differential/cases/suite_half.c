@@ -109,7 +109,7 @@ static void add_outside(struct diff_builder *b)
         const char *signature = diff_text(b, "%c%c%c:%c", types[t].letter, types[t].letter,
                                           types[t].letter, types[t].letter);
         const struct diff_spec first = {
-            .signature = signature, .values = {all, &some, &some}, .threads = 2 * count};
+            .signature = signature, .values = {all, &some, &some}, .threads = 4 * count};
         const struct diff_spec second = {
             .name = diff_text(b, "fma.rn.oob.%s b", types[t].name),
             .signature = signature,
