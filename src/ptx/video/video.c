@@ -124,12 +124,12 @@ static inline int64_t saturate(const struct video *video, int64_t value)
 }
 
 /* The secondary operation of a scalar instruction. An unsigned minimum or maximum compares 64
- * bits. */
+ * bits. Only the lower 32 bits of a sum count. */
 static inline int64_t second(const struct video *video, int64_t value, uint32_t c)
 {
     const bool is_less = video->is_signed[0] ? value < (int32_t)c : (uint64_t)value < (uint64_t)c;
     switch (video->secondary) {
-    case A_ADD: return value + c;
+    case A_ADD: return (uint32_t)value + c;
     case A_MIN: return is_less ? value : c;
     case A_MAX: return is_less ? c : value;
     default: return value;
@@ -143,8 +143,10 @@ static uint32_t run_scalar(const struct video *video, uint32_t a, uint32_t b, ui
     int64_t value = is_shift(video) ? shift(video, x, y) : operate(video, x, y);
     if (video->saturate)
         value = saturate(video, value);
-    /* Sums and differences have 32 bits, and the highest one is a sign even if d is unsigned. */
-    if (video->operation == V_ADD || video->operation == V_SUB)
+    /* Sums, differences and saturated shifts have 32 bits, and the highest one is a sign even if d
+     * is unsigned. */
+    if (video->operation == V_ADD || video->operation == V_SUB ||
+        (is_shift(video) && video->saturate))
         value = (int32_t)value;
     value = second(video, value, c);
     if (!video->merges)
