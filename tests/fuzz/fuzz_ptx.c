@@ -29,7 +29,8 @@ static void run_kernel(struct fth_ptx_machine *machine, const struct fth_ptx_ker
                                           .arguments = arguments,
                                           .argument_bytes = kernel->parameter_bytes,
                                           .threads = 1,
-                                          .max_instructions = 2000};
+                                          .max_instructions = 2000,
+                                          .check_async = true};
     if (fth_ptx_run(machine, &launch, NULL, &error) != FTH_OK && !error.cause[0])
         abort();
 }
