@@ -8,12 +8,14 @@
  *   copy_bulk.c    cp.async.bulk, cp.reduce.async.bulk: one thread copies a range of bytes
  *   store_async.c  st.async, red.async: stores in the shared memory of other blocks
  *   copy_tensor.c  cp.async.bulk.tensor: one thread copies a box of a tensor
+ *   tensor_box.c   the elements of a box of a tensor
  *   tensor_map.c   tensor maps, which describe tensors; tensor_map.h is their interface
  *   tensor_replace.c  instructions that change tensor maps
  *   no_effect.c    fences, prefetches and hints, which the engine accepts and does not need */
 #ifndef FTH_PTX_ASYNC_H
 #define FTH_PTX_ASYNC_H
 
+#include "ptx/async/tensor_map.h"
 #include "ptx/execute/address.h"
 #include "ptx/parse/operand.h"
 
@@ -123,6 +125,33 @@ uint64_t fth_ptx_address_in_block(const struct fth_ptx_warp *warp, uint64_t addr
  * returns NULL if it is outside of the memory. */
 uint8_t *fth_ptx_resolve_mbarrier(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                                   int lane, uint64_t address);
+
+/* ---- tensor_box.c ---- */
+
+/* The elements of a tensor that one copy moves. */
+struct fth_ptx_tensor_box {
+    struct fth_ptx_tensor_map map;
+    int32_t at[FTH_TENSOR_MAX_RANK];          /* coordinates; 0 where the tensor has no dimension */
+    int32_t offsets[FTH_TENSOR_MAX_RANK - 2]; /* im2col */
+};
+
+/* A row of a box. The elements from `first` to `end` - 1 are inside of the tensor. */
+struct fth_ptx_box_row {
+    uint64_t index;                  /* of the row in the box */
+    int64_t at[FTH_TENSOR_MAX_RANK]; /* coordinates of its first element, without offsets */
+    uint64_t first, end;             /* the same: no element is inside */
+    uint64_t address;                /* of element `first` in global memory */
+};
+
+/* Returns the bytes of a slice of channels, or 0 if the layout is not interleaved. */
+unsigned fth_ptx_tensor_slice_bytes(const struct fth_ptx_tensor_map *map);
+/* Return the elements of each row, the number of rows, and the bytes of a box. */
+uint64_t fth_ptx_box_row_elements(const struct fth_ptx_tensor_map *map);
+uint64_t fth_ptx_box_rows(const struct fth_ptx_tensor_map *map);
+uint64_t fth_ptx_box_bytes(const struct fth_ptx_tensor_map *map);
+/* Sets the row to the first one of the box, or advances it to the next one. */
+void fth_ptx_box_first_row(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_row *row);
+void fth_ptx_box_next_row(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_row *row);
 
 /* ---- copy_tensor.c ---- */
 

@@ -397,10 +397,10 @@ static void tensors_are_copied_by_boxes(void **state)
             assert_int_equal(out[y * 8 + x], (y + 4) * 32 + x + 8 + 1);
     job_fini(&job);
     /* Elements outside of the tensor are zero; coordinates can be negative. */
-    run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "-2", "30") STORE), FTH_SWIZZLE_NONE, &out);
+    run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "-4", "30") STORE), FTH_SWIZZLE_NONE, &out);
     for (uint32_t y = 0; y < 4; y++)
         for (uint32_t x = 0; x < 8; x++)
-            assert_int_equal(out[y * 8 + x], x < 2 || y >= 2 ? 0 : (y + 30) * 32 + x - 2 + 1);
+            assert_int_equal(out[y * 8 + x], x < 4 || y >= 2 ? 0 : (y + 30) * 32 + x - 4 + 1);
     job_fini(&job);
 }
 
