@@ -70,6 +70,7 @@ void fth_ptx_copies_wait(struct fth_ptx_warp *warp, enum fth_ptx_copy_kind kind,
 struct fth_ptx_reduction {
     enum fth_ptx_atomic_op op;
     enum fth_ptx_type type;
+    bool keeps_subnormals; /* a sum of f32; otherwise, they count as zeros */
 };
 
 /* Parses ".add.noftz.f16" and the like. Returns false, without an error, if it is not supported. */
@@ -81,6 +82,8 @@ bool fth_ptx_take_reduction_op(struct fth_ptx_statement *statement,
 /* Parses only ".u32" and the like. */
 bool fth_ptx_take_reduction_type(struct fth_ptx_statement *statement,
                                  struct fth_ptx_reduction *reduction);
+/* Returns the name of an operation that these functions parse. */
+const char *fth_ptx_reduction_name(enum fth_ptx_atomic_op op);
 /* Combines `bytes` bytes of the source with the destination. */
 void fth_ptx_reduce(const struct fth_ptx_reduction *reduction, uint8_t *to, const uint8_t *from,
                     uint64_t bytes);
@@ -140,6 +143,7 @@ struct fth_ptx_box_row {
     uint64_t index;                  /* of the row in the box */
     int64_t at[FTH_TENSOR_MAX_RANK]; /* coordinates of its first element, without offsets */
     uint64_t first, end;             /* the same: no element is inside */
+    uint64_t unit_end;               /* the end of the unit of 16 bytes that `end` is in */
     uint64_t address;                /* of element `first` in global memory */
 };
 

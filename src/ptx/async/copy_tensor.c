@@ -6,10 +6,12 @@
  * pixels of images, each with an offset. In shared memory, the elements of a box are next to each
  * other, the innermost dimension first. A swizzle exchanges units of 16 bytes: bits 4 and up of the
  * shared address are combined by exclusive or with the bits from 7 on. Elements outside of the
- * tensor are read as zeros or NaNs, and not written. */
+ * tensor are read as zeros or NaNs, and not written.
+ *
+ * Where the documentation is silent, the rules are those of an H200: which NaN a copy fills with,
+ * which copies end the kernel with "illegal instruction", that a store writes a unit of 16 bytes at
+ * the end of a row even if the tensor ends inside of it, and that sums of f32 keep subnormals. */
 #include "ptx/async/async.h"
-
-enum { UNIT = 16 }; /* bytes that a swizzle moves together */
 
 /* The operands of the instruction beyond those of struct fth_ptx_bulk. */
 struct fth_ptx_tensor {
@@ -40,16 +42,11 @@ static uint64_t swizzled(const struct fth_ptx_tensor_map *map, uint64_t address)
     return address ^ (address >> 7 & masks[map->swizzle]) << 4;
 }
 
-/* The bits of an element outside of the tensor. */
+/* The bits of an element outside of the tensor. The NaN consists of the same 16 bits in all types.
+ */
 static uint64_t fill_of(const struct fth_ptx_tensor_map *map)
 {
-    if (!map->fills_with_nan)
-        return 0;
-    switch (fth_ptx_tensor_type_bytes(map->type)) {
-    case 2: return 0x7fff;
-    case 4: return 0x7fffffff;
-    default: return 0x7fffffffffffffff;
-    }
+    return map->fills_with_nan ? 0x7ff77ff77ff77ff7 : 0;
 }
 
 /* Copies one element. `host` is its place in global memory; NULL: it is outside of the tensor. */
@@ -65,16 +62,23 @@ static void copy_element(const struct tensor_copy *copy, uint8_t *shared, uint8_
         memcpy(host, shared, bytes);
 }
 
-/* Returns the host address of the elements of the row that are inside of the tensor. Reports a
- * fault and returns NULL if they are not in global memory. */
+/* Finds the elements of the row that are copied, those from `first` to `*end` - 1, in host memory.
+ * A store also writes the rest of the unit in which the tensor ends, unless the allocation ends
+ * before. Reports a fault and returns NULL if they are not in global memory. */
 static uint8_t *find_row(const struct tensor_copy *copy, const struct fth_ptx_box_row *row,
-                         unsigned bytes)
+                         uint64_t *end)
 {
     const struct fth_ptx_memory *memory = copy->copy.warp->block->run->machine->memory;
     const struct fth_ptx_allocation *allocation = fth_ptx_find_allocation(memory, row->address);
+    const unsigned bytes = fth_ptx_tensor_type_bytes(copy->box.map.type);
     const uint64_t size = (row->end - row->first) * bytes;
-    if (allocation && allocation->bytes - (row->address - allocation->base) >= size)
+    const uint64_t left = allocation ? allocation->bytes - (row->address - allocation->base) : 0;
+    *end = row->end;
+    if (left >= size) {
+        if (!copy->loads)
+            *end = FTH_MIN(row->unit_end, row->first + left / bytes);
         return allocation->host + (row->address - allocation->base);
+    }
     fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, 0,
                        "access of %llu bytes at 0x%llx, outside the global memory",
                        (unsigned long long)size, (unsigned long long)row->address);
@@ -87,14 +91,15 @@ static bool copy_row(const struct tensor_copy *copy, const struct fth_ptx_box_ro
     const struct fth_ptx_tensor_map *map = &copy->box.map;
     const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
     const uint64_t count = fth_ptx_box_row_elements(map);
-    uint8_t *host = row->end > row->first ? find_row(copy, row, bytes) : NULL;
+    uint64_t end = row->end;
+    uint8_t *host = row->end > row->first ? find_row(copy, row, &end) : NULL;
     if (row->end > row->first && !host)
         return false;
     if (copy->copy.inst->slice & SLICE_SKIPS)
         return true;
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t shared = swizzled(map, copy->address + (row->index * count + i) * bytes);
-        const bool inside = i >= row->first && i < row->end;
+        const bool inside = i >= row->first && i < end;
         copy_element(copy, copy->block->shared + shared,
                      inside ? host + (i - row->first) * bytes : NULL, bytes);
     }
@@ -116,34 +121,7 @@ static bool execute_tensor(struct fth_ptx_copy *waiting, uint32_t lanes)
     return fth_ptx_copy_arrived(waiting, copy->mbarrier, fth_ptx_box_bytes(&copy->box.map));
 }
 
-/* ---- issue ---- */
-
-/* Reports the accesses of a copy to the observer. */
-static bool notify(const struct tensor_copy *copy)
-{
-    struct fth_ptx_warp *warp = copy->copy.warp;
-    const struct fth_ptx_observer *observer = warp->block->run->observer;
-    if (!observer || !observer->access)
-        return true;
-    const struct fth_ptx_tensor_map *map = &copy->box.map;
-    const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
-    const enum fth_ptx_access_kind global = copy->loads                    ? FTH_ACCESS_READ
-                                            : copy->reduction.op != A_NONE ? FTH_ACCESS_ATOMIC
-                                                                           : FTH_ACCESS_WRITE;
-    struct fth_ptx_box_row row;
-    fth_ptx_box_first_row(&copy->box, &row);
-    for (uint64_t i = 0; i < fth_ptx_box_rows(map); i++, fth_ptx_box_next_row(&copy->box, &row)) {
-        if (row.end == row.first)
-            continue;
-        const uint64_t from = row.address / UNIT * UNIT;
-        const uint64_t to = (row.address + (row.end - row.first) * bytes + UNIT - 1) / UNIT * UNIT;
-        if (!fth_ptx_notify_range(warp, copy->copy.inst, NULL, from, to - from, global))
-            return false;
-    }
-    return fth_ptx_notify_range(warp, copy->copy.inst, copy->block, copy->address,
-                                fth_ptx_box_bytes(map),
-                                copy->loads ? FTH_ACCESS_WRITE : FTH_ACCESS_READ);
-}
+/* ---- checks ---- */
 
 /* Reads the tensor map of a lane. Returns false after a fault. */
 static bool read_map(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
@@ -168,8 +146,33 @@ static bool read_map(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
     return true;
 }
 
+#define ILLEGAL "; a GPU ends the kernel with 'illegal instruction'"
+
+/* Checks the coordinates of the copy. */
+static bool check_start(const struct tensor_copy *copy, int lane)
+{
+    const struct fth_ptx_tensor_map *map = &copy->box.map;
+    const int64_t start = (int64_t)copy->box.at[0] * fth_ptx_tensor_type_bytes(map->type);
+    if (map->interleave == FTH_INTERLEAVE_NONE && start % FTH_TENSOR_UNIT) {
+        fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, lane,
+                           "the copy starts at byte %lld of dimension 0, which is not a multiple "
+                           "of %d" ILLEGAL,
+                           (long long)start, FTH_TENSOR_UNIT);
+        return false;
+    }
+    for (unsigned d = 0; !copy->loads && d < map->rank; d++)
+        if (copy->box.at[d] < 0) {
+            fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, lane,
+                               "the copy to global memory starts at %d in dimension %u; only loads "
+                               "can start before the tensor" ILLEGAL,
+                               copy->box.at[d], d);
+            return false;
+        }
+    return true;
+}
+
 /* Checks that the copy fits the map and the shared memory. */
-static bool check(struct tensor_copy *copy, const struct fth_ptx_tensor *tensor, int lane)
+static bool check(const struct tensor_copy *copy, const struct fth_ptx_tensor *tensor, int lane)
 {
     struct fth_ptx_warp *warp = copy->copy.warp;
     const struct fth_ptx_inst *inst = copy->copy.inst;
@@ -180,16 +183,7 @@ static bool check(struct tensor_copy *copy, const struct fth_ptx_tensor *tensor,
                            map->is_im2col ? "im2col" : "tile");
         return false;
     }
-    const int64_t start = (int64_t)copy->box.at[0] * fth_ptx_tensor_type_bytes(map->type);
-    if (map->interleave == FTH_INTERLEAVE_NONE && start % UNIT) {
-        fth_ptx_warp_fault(
-            warp, inst, lane,
-            "the copy starts at byte %lld of dimension 0, which is not a multiple of "
-            "%d; a GPU ends the kernel with 'illegal instruction'",
-            (long long)start, UNIT);
-        return false;
-    }
-    const uint64_t bytes = (fth_ptx_box_bytes(map) + UNIT - 1) / UNIT * UNIT;
+    const uint64_t bytes = fth_ptx_box_bytes(map);
     /* A swizzle stays within its pattern of at most 1,024 bytes. */
     const uint64_t pattern = map->swizzle == FTH_SWIZZLE_NONE ? 128 : 128u << map->swizzle;
     if (copy->address % 128) {
@@ -203,19 +197,72 @@ static bool check(struct tensor_copy *copy, const struct fth_ptx_tensor *tensor,
                            (unsigned long long)bytes);
         return false;
     }
-    return true;
+    return check_start(copy, lane);
 }
 
-/* The type of a tensor's elements, for reductions. */
-static enum fth_ptx_type element_type(enum fth_ptx_tensor_type type)
+/* ---- reductions ---- */
+
+/* The type of a tensor's elements in reductions, and a mask of the operations that they have. */
+#define OP(op) (1u << A_##op)
+static const struct {
+    enum fth_ptx_type type;
+    uint32_t ops;
+    bool keeps_subnormals;
+} reductions[FTH_TENSOR_TYPE_COUNT] = {
+    [FTH_TENSOR_U32] = {T_U32,
+                        OP(ADD) | OP(MIN) | OP(MAX) | OP(INC) | OP(DEC) | OP(AND) | OP(OR) |
+                            OP(XOR),
+                        false},
+    [FTH_TENSOR_S32] = {T_S32, OP(ADD) | OP(MIN) | OP(MAX) | OP(AND) | OP(OR) | OP(XOR), false},
+    [FTH_TENSOR_U64] = {T_U64, OP(ADD) | OP(MIN) | OP(MAX) | OP(AND) | OP(OR) | OP(XOR), false},
+    [FTH_TENSOR_S64] = {T_S64, OP(MIN) | OP(MAX), false},
+    [FTH_TENSOR_F16] = {T_F16, OP(ADD) | OP(MIN) | OP(MAX), false},
+    [FTH_TENSOR_BF16] = {T_BF16, OP(ADD) | OP(MIN) | OP(MAX), false},
+    [FTH_TENSOR_F32] = {T_F32, OP(ADD), true},
+    [FTH_TENSOR_F32_FTZ] = {T_F32, OP(ADD), false},
+    [FTH_TENSOR_F64] = {T_F64, OP(ADD), false},
+};
+
+/* Sets how the copy combines the box with the tensor. Returns false after a fault. */
+static bool set_reduction(struct tensor_copy *copy, enum fth_ptx_atomic_op op, int lane)
 {
-    static const uint8_t types[] = {
-        [FTH_TENSOR_U8] = T_U8,       [FTH_TENSOR_U16] = T_U16,   [FTH_TENSOR_U32] = T_U32,
-        [FTH_TENSOR_S32] = T_S32,     [FTH_TENSOR_U64] = T_U64,   [FTH_TENSOR_S64] = T_S64,
-        [FTH_TENSOR_F16] = T_F16,     [FTH_TENSOR_F32] = T_F32,   [FTH_TENSOR_F32_FTZ] = T_F32,
-        [FTH_TENSOR_F64] = T_F64,     [FTH_TENSOR_BF16] = T_BF16, [FTH_TENSOR_TF32] = T_F32,
-        [FTH_TENSOR_TF32_FTZ] = T_F32};
-    return (enum fth_ptx_type)types[type];
+    const enum fth_ptx_tensor_type type = copy->box.map.type;
+    copy->reduction =
+        (struct fth_ptx_reduction){op, reductions[type].type, reductions[type].keeps_subnormals};
+    if (reductions[type].ops >> op & 1)
+        return true;
+    fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, lane,
+                       "elements of type %s have no reduction '%s'" ILLEGAL,
+                       fth_ptx_tensor_type_name(type), fth_ptx_reduction_name(op));
+    return false;
+}
+
+/* ---- issue ---- */
+
+/* Reports the accesses of a copy to the observer. */
+static bool notify(const struct tensor_copy *copy)
+{
+    struct fth_ptx_warp *warp = copy->copy.warp;
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    if (!observer || !observer->access)
+        return true;
+    const struct fth_ptx_tensor_map *map = &copy->box.map;
+    const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
+    const enum fth_ptx_access_kind global = copy->loads                    ? FTH_ACCESS_READ
+                                            : copy->reduction.op != A_NONE ? FTH_ACCESS_ATOMIC
+                                                                           : FTH_ACCESS_WRITE;
+    struct fth_ptx_box_row row;
+    fth_ptx_box_first_row(&copy->box, &row);
+    for (uint64_t i = 0; i < fth_ptx_box_rows(map); i++, fth_ptx_box_next_row(&copy->box, &row)) {
+        if (row.end == row.first)
+            continue;
+        if (!fth_ptx_notify_range(warp, copy->copy.inst, NULL, row.address,
+                                  (row.unit_end - row.first) * bytes, global))
+            return false;
+    }
+    return fth_ptx_notify_range(warp, copy->copy.inst, copy->block, copy->address,
+                                fth_ptx_box_bytes(map),
+                                copy->loads ? FTH_ACCESS_WRITE : FTH_ACCESS_READ);
 }
 
 /* Issues the copy of one lane for one block: see issue() in copy_bulk.c. */
@@ -237,11 +284,12 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
         copy->box.at[d] = (int32_t)row(warp, tensor->coordinates[d])[lane];
     for (unsigned d = 0; tensor->im2col && d + 2 < tensor->rank; d++)
         copy->box.offsets[d] = (uint16_t)row(warp, tensor->offsets[d])[lane];
-    bool ok = read_map(warp, inst, lane, tensor->loads ? from : to, &copy->box.map) &&
-              fth_ptx_resolve_range(warp, inst, lane, SPACE_CLUSTER, &copy->address,
-                                    (fth_ptx_box_bytes(&copy->box.map) + UNIT - 1) / UNIT * UNIT,
-                                    tensor->loads, &copy->block) &&
-              check(copy, tensor, lane);
+    bool ok =
+        read_map(warp, inst, lane, tensor->loads ? from : to, &copy->box.map) &&
+        fth_ptx_resolve_range(warp, inst, lane, SPACE_CLUSTER, &copy->address,
+                              fth_ptx_box_bytes(&copy->box.map), tensor->loads, &copy->block) &&
+        check(copy, tensor, lane) &&
+        (!bulk->reduces || set_reduction(copy, bulk->reduction.op, lane));
     if (ok && bulk->mbarrier != NO_REGISTER) {
         uint64_t at = row(warp, bulk->mbarrier)[lane] + (uint64_t)bulk->mbarrier_offset;
         if (target >= 0)
@@ -249,9 +297,6 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
         copy->mbarrier = fth_ptx_resolve_mbarrier(warp, inst, lane, at);
         ok = copy->mbarrier != NULL;
     }
-    if (ok && bulk->reduces)
-        copy->reduction =
-            (struct fth_ptx_reduction){bulk->reduction.op, element_type(copy->box.map.type)};
     ok = ok && notify(copy);
     if (!ok)
         copy->copy.lanes = 0; /* the queue frees it without executing it */

@@ -78,6 +78,7 @@ static void place_row(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_r
 {
     const struct fth_ptx_tensor_map *map = &box->map;
     const unsigned outer = outer_dimension(map), bytes = fth_ptx_tensor_type_bytes(map->type);
+    const unsigned unit = FTH_TENSOR_UNIT / bytes;
     const int64_t count = (int64_t)fth_ptx_box_row_elements(map);
     uint64_t address = map->address;
     bool inside = true;
@@ -96,6 +97,7 @@ static void place_row(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_r
     }
     row->first = (uint64_t)first;
     row->end = inside && end > first ? (uint64_t)end : (uint64_t)first;
+    row->unit_end = (row->end + unit - 1) / unit * unit;
     row->address = address;
 }
 

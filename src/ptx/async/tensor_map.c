@@ -37,6 +37,11 @@ unsigned fth_ptx_tensor_type_bytes(enum fth_ptx_tensor_type type)
     return types[type].bytes;
 }
 
+const char *fth_ptx_tensor_type_name(enum fth_ptx_tensor_type type)
+{
+    return types[type].name;
+}
+
 bool fth_ptx_tensor_type_find(const char *name, enum fth_ptx_tensor_type *type)
 {
     for (unsigned i = 0; i < FTH_TENSOR_TYPE_COUNT; i++)
@@ -53,7 +58,6 @@ bool fth_ptx_tensor_type_find(const char *name, enum fth_ptx_tensor_type *type)
 #define MAX_SIZE ((uint64_t)1 << 32)
 #define MAX_STRIDE ((uint64_t)1 << 40)
 enum { MAX_BOX = 256, MAX_ELEMENT_STRIDE = 8, MAX_CHANNELS = 256, MAX_PIXELS = 1024 };
-enum { INNER_ALIGNMENT = 16 };
 
 /* Checks the fields that have a few values, and the number of dimensions. */
 static enum fth_status check_kinds(const struct fth_ptx_tensor_map *map, struct fth_error *error)
@@ -118,11 +122,11 @@ static enum fth_status check_inner(const struct fth_ptx_tensor_map *map, uint32_
     const uint32_t span = 16u << map->swizzle;
     if (map->interleave != FTH_INTERLEAVE_NONE)
         return FTH_OK;
-    if (!map->is_im2col && bytes % INNER_ALIGNMENT)
+    if (!map->is_im2col && bytes % FTH_TENSOR_UNIT)
         return refuse(error,
                       "the box has %" PRIu32 " bytes in dimension 0; it must be a multiple "
                       "of %d",
-                      bytes, INNER_ALIGNMENT);
+                      bytes, FTH_TENSOR_UNIT);
     if (map->swizzle != FTH_SWIZZLE_NONE && bytes > span)
         return refuse(error,
                       "a copy has %" PRIu32 " bytes in dimension 0; with a swizzle of %" PRIu32

@@ -8,6 +8,8 @@
 
 /* Bytes of an encoded tensor map, its alignment, and the maximum number of dimensions. */
 enum { FTH_TENSOR_MAP_BYTES = 128, FTH_TENSOR_MAP_ALIGNMENT = 64, FTH_TENSOR_MAX_RANK = 5 };
+/* Bytes that the copy engine of a GPU moves together. */
+enum { FTH_TENSOR_UNIT = 16 };
 
 /* The types of elements, with the numbers that tensormap.replace uses (PTX ISA). */
 enum fth_ptx_tensor_type {
@@ -61,7 +63,9 @@ struct fth_ptx_tensor_map {
 
 /* Returns the bytes of an element in memory. */
 unsigned fth_ptx_tensor_type_bytes(enum fth_ptx_tensor_type type);
-/* Finds a type by its name in PTX, such as "f16" or "f32.ftz". Returns false if there is none. */
+/* Returns the name of a type in PTX, such as "f16" or "f32.ftz". */
+const char *fth_ptx_tensor_type_name(enum fth_ptx_tensor_type type);
+/* Finds a type by its name. Returns false if there is none. */
 bool fth_ptx_tensor_type_find(const char *name, enum fth_ptx_tensor_type *type);
 
 /* Checks the rules that the documentation of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col
