@@ -365,61 +365,183 @@ static void other_blocks_arrive_at_an_mbarrier(void **state)
     "@p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [s], "   \
     "[%rd0, {%r10, %r11}], [m];\n" WAIT
 
-/* Runs a kernel with a tensor map of 32 x 32 words and a box of 8 x 4 words. */
-static void run_tensor(struct job *job, const char *text, enum fth_ptx_swizzle swizzle,
-                       const uint32_t **out)
+/* Fills the shared memory with VALUE and copies it to a box of the tensor. COPY is
+ * "cp.async.bulk.tensor" or "cp.reduce.async.bulk.tensor", OP nothing or ".add" and the like. */
+#define TENSOR_STORE(COPY, OP, VALUE, X, Y)                                                        \
+    TENSOR_KERNEL("mov.u32 %r5, " VALUE "; st.shared.v4.u32 [%r1], {%r5,%r5,%r5,%r5};\n"           \
+                  "bar.sync 0; setp.eq.u32 p0, %r0, 0; mov.u32 %r10, " X "; mov.u32 %r11, " Y      \
+                  ";\n@p0 " COPY ".2d.global.shared::cta" OP ".tile.bulk_group [%rd0, {%r10, "     \
+                  "%r11}], [s];\n"                                                                 \
+                  "@p0 cp.async.bulk.commit_group; @p0 cp.async.bulk.wait_group 0;")
+
+/* A tensor of 32 x 32 words with boxes of 8 x 4 words. */
+static const struct fth_ptx_tensor_map words = {.type = FTH_TENSOR_U32,
+                                                .rank = 2,
+                                                .sizes = {32, 32},
+                                                .strides = {128},
+                                                .element_strides = {1, 1, 1},
+                                                .box = {8, 4}};
+
+/* Prepares a launch with a map of the tensor, which is in the input. */
+static void tensor_init(struct job *job, const char *text, const struct fth_ptx_tensor_map *tensor)
 {
-    job_init(job, text, 64);
-    const struct fth_ptx_tensor_map map = {.type = FTH_TENSOR_U32,
-                                           .rank = 2,
-                                           .address = job->buffers[0],
-                                           .sizes = {32, 32},
-                                           .strides = {128},
-                                           .element_strides = {1, 1},
-                                           .swizzle = swizzle,
-                                           .box = {8, 4}};
     static unsigned char arguments[136];
+    struct fth_ptx_tensor_map map = *tensor;
+    job_init(job, text, 64);
+    map.address = job->buffers[0];
     assert_int_equal(fth_ptx_tensor_map_encode(&map, arguments, NULL), FTH_OK);
     memcpy(arguments + 128, &job->buffers[1], 8);
     job->launch.arguments = arguments;
     job->launch.argument_bytes = sizeof arguments;
-    *out = run_job(job);
+}
+
+static const uint32_t *run_tensor(struct job *job, const char *text,
+                                  const struct fth_ptx_tensor_map *map)
+{
+    tensor_init(job, text, map);
+    return run_job(job);
+}
+
+static void check_tensor_fault(const char *text, enum fth_ptx_tensor_type type, const char *cause)
+{
+    struct job job;
+    struct fth_error error = NO_ERROR;
+    struct fth_ptx_tensor_map map = words;
+    map.type = type;
+    map.box[0] = 16;
+    tensor_init(&job, text, &map);
+    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INVALID);
+    assert_contains(error.cause, cause);
+    job_fini(&job);
 }
 
 static void tensors_are_copied_by_boxes(void **state)
 {
     (void)state;
     struct job job;
-    const uint32_t *out;
-    run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "8", "4") STORE), FTH_SWIZZLE_NONE, &out);
+    const uint32_t *out =
+        run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "8", "4") STORE), &words);
     for (uint32_t y = 0; y < 4; y++)
         for (uint32_t x = 0; x < 8; x++)
             assert_int_equal(out[y * 8 + x], (y + 4) * 32 + x + 8 + 1);
     job_fini(&job);
     /* Elements outside of the tensor are zero; coordinates can be negative. */
-    run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "-4", "30") STORE), FTH_SWIZZLE_NONE, &out);
+    out = run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "-4", "30") STORE), &words);
     for (uint32_t y = 0; y < 4; y++)
         for (uint32_t x = 0; x < 8; x++)
             assert_int_equal(out[y * 8 + x], x < 4 || y >= 2 ? 0 : (y + 30) * 32 + x - 4 + 1);
     job_fini(&job);
 }
 
+static void tensors_are_filled_with_nan(void **state)
+{
+    (void)state;
+    static const enum fth_ptx_tensor_type types[] = {FTH_TENSOR_F32, FTH_TENSOR_F16,
+                                                     FTH_TENSOR_F64};
+    for (size_t i = 0; i < FTH_COUNT(types); i++) {
+        struct job job;
+        struct fth_ptx_tensor_map map = words;
+        map.type = types[i];
+        map.fills_with_nan = true;
+        map.sizes[0] = 128 / fth_ptx_tensor_type_bytes(map.type);
+        map.box[0] = 32 / fth_ptx_tensor_type_bytes(map.type);
+        const uint32_t *out =
+            run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "0", "31") STORE), &map);
+        for (uint32_t x = 0; x < 32; x++)
+            assert_int_equal(out[x], x < 8 ? 31 * 32 + x + 1 : 0x7ff77ff7);
+        job_fini(&job);
+    }
+}
+
 static void tensors_are_stored_inside_only(void **state)
 {
     (void)state;
     struct job job;
-    const uint32_t *out;
-    run_tensor(&job,
-               TENSOR_KERNEL(
-                   "mov.u32 %r5, 7; st.shared.v4.u32 [%r1], {%r5,%r5,%r5,%r5}; bar.sync 0;\n"
-                   "setp.eq.u32 p0, %r0, 0; mov.u32 %r10, 28; mov.u32 %r11, -1;\n"
-                   "@p0 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd0, {%r10, "
-                   "%r11}], [s]; @p0 cp.async.bulk.commit_group; @p0 cp.async.bulk.wait_group 0;"),
-               FTH_SWIZZLE_NONE, &out);
+    (void)run_tensor(&job, TENSOR_STORE("cp.async.bulk.tensor", "", "7", "28", "30"), &words);
     const uint32_t *in = fth_ptx_host(job.machine, job.buffers[0], WORDS * sizeof *in);
     for (uint32_t i = 0; i < WORDS; i++)
-        assert_int_equal(in[i], i / 32 < 3 && i % 32 >= 28 ? 7 : i + 1);
+        assert_int_equal(in[i], i / 32 >= 30 && i % 32 >= 28 ? 7 : i + 1);
     job_fini(&job);
+}
+
+/* A store writes units of 16 bytes, also where the tensor ends inside of one. */
+static void stores_to_tensors_write_units(void **state)
+{
+    (void)state;
+    struct job job;
+    struct fth_ptx_tensor_map map = words;
+    map.sizes[0] = 25;
+    (void)run_tensor(&job, TENSOR_STORE("cp.async.bulk.tensor", "", "7", "24", "30"), &map);
+    const uint32_t *in = fth_ptx_host(job.machine, job.buffers[0], WORDS * sizeof *in);
+    for (uint32_t i = 0; i < WORDS; i++)
+        assert_int_equal(in[i], i / 32 >= 30 && i % 32 >= 24 && i % 32 < 28 ? 7 : i + 1);
+    job_fini(&job);
+    /* The memory can end inside of a unit, too. */
+    uint64_t address;
+    unsigned char arguments[136];
+    tensor_init(&job, TENSOR_STORE("cp.async.bulk.tensor", "", "7", "8", "0"), &words);
+    assert_int_equal(fth_ptx_alloc(job.machine, 10 * sizeof *in, &address, NULL), FTH_OK);
+    map.address = address;
+    map.sizes[0] = 9;
+    map.sizes[1] = 1;
+    assert_int_equal(fth_ptx_tensor_map_encode(&map, arguments, NULL), FTH_OK);
+    job.launch.arguments = arguments;
+    (void)run_job(&job);
+    in = fth_ptx_host(job.machine, address, 10 * sizeof *in);
+    for (uint32_t i = 0; i < 10; i++)
+        assert_int_equal(in[i], i < 8 ? 0 : 7);
+    job_fini(&job);
+}
+
+/* An H200 ends a kernel with such a copy with "illegal instruction". */
+static void wrong_copies_of_tensors_are_faults(void **state)
+{
+    (void)state;
+    check_tensor_fault(TENSOR_KERNEL(TENSOR_LOAD("128", "2", "0")), FTH_TENSOR_U32,
+                       "the copy starts at byte 8 of dimension 0, which is not a multiple of 16");
+    check_tensor_fault(TENSOR_STORE("cp.async.bulk.tensor", "", "7", "0", "-1"), FTH_TENSOR_U32,
+                       "the copy to global memory starts at -1 in dimension 1");
+    static const enum fth_ptx_tensor_type types[] = {FTH_TENSOR_U8, FTH_TENSOR_U16, FTH_TENSOR_S64,
+                                                     FTH_TENSOR_TF32};
+    static const char *const causes[] = {
+        "elements of type u8 have no reduction 'add'", "elements of type u16 have no reduction",
+        "elements of type s64 have no reduction", "elements of type tf32 have no reduction"};
+    for (size_t i = 0; i < FTH_COUNT(types); i++)
+        check_tensor_fault(TENSOR_STORE("cp.reduce.async.bulk.tensor", ".add", "7", "0", "0"),
+                           types[i], causes[i]);
+    check_tensor_fault(TENSOR_STORE("cp.reduce.async.bulk.tensor", ".inc", "7", "0", "0"),
+                       FTH_TENSOR_S32, "elements of type s32 have no reduction 'inc'");
+    check_tensor_fault(TENSOR_STORE("cp.reduce.async.bulk.tensor", ".xor", "7", "0", "0"),
+                       FTH_TENSOR_F16, "elements of type f16 have no reduction 'xor'");
+    check_tensor_fault(TENSOR_STORE("cp.reduce.async.bulk.tensor", ".min", "7", "0", "0"),
+                       FTH_TENSOR_F32, "elements of type f32 have no reduction 'min'");
+}
+
+/* Runs a reduction with elements of 4 bytes and returns the first word of the tensor, which was 1.
+ */
+static uint32_t reduce_word(const char *text, enum fth_ptx_tensor_type type)
+{
+    struct job job;
+    struct fth_ptx_tensor_map map = words;
+    map.type = type;
+    (void)run_tensor(&job, text, &map);
+    const uint32_t result = *(uint32_t *)fth_ptx_host(job.machine, job.buffers[0], 4);
+    job_fini(&job);
+    return result;
+}
+
+static void boxes_are_combined_with_tensors(void **state)
+{
+    (void)state;
+#define REDUCED(OP, VALUE) TENSOR_STORE("cp.reduce.async.bulk.tensor", OP, VALUE, "0", "0")
+    assert_int_equal(reduce_word(REDUCED(".add", "7"), FTH_TENSOR_U32), 8);
+    assert_int_equal(reduce_word(REDUCED(".min", "-7"), FTH_TENSOR_U32), 1);
+    assert_int_equal(reduce_word(REDUCED(".min", "-7"), FTH_TENSOR_S32), UINT32_MAX - 6);
+    assert_int_equal(reduce_word(REDUCED(".xor", "7"), FTH_TENSOR_S32), 6);
+    assert_int_equal(reduce_word(REDUCED(".dec", "7"), FTH_TENSOR_U32), 0);
+    /* The smallest subnormal and 2 of them. Only f32.ftz takes them as zeros. */
+    assert_int_equal(reduce_word(REDUCED(".add", "2"), FTH_TENSOR_F32), 3);
+    assert_int_equal(reduce_word(REDUCED(".add", "2"), FTH_TENSOR_F32_FTZ), 0);
 }
 
 int main(void)
@@ -438,7 +560,11 @@ int main(void)
         cmocka_unit_test(multicast_reaches_all_blocks),
         cmocka_unit_test(other_blocks_arrive_at_an_mbarrier),
         cmocka_unit_test(tensors_are_copied_by_boxes),
+        cmocka_unit_test(tensors_are_filled_with_nan),
         cmocka_unit_test(tensors_are_stored_inside_only),
+        cmocka_unit_test(stores_to_tensors_write_units),
+        cmocka_unit_test(wrong_copies_of_tensors_are_faults),
+        cmocka_unit_test(boxes_are_combined_with_tensors),
     };
     return cmocka_run_group_tests_name("ptx_async", tests, NULL, NULL);
 }
