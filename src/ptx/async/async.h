@@ -149,10 +149,14 @@ struct fth_ptx_box_row {
 
 /* Returns the bytes of a slice of channels, or 0 if the layout is not interleaved. */
 unsigned fth_ptx_tensor_slice_bytes(const struct fth_ptx_tensor_map *map);
-/* Return the elements of each row, the number of rows, and the bytes of a box. */
+/* Return the elements of each row, the number of rows, and the bytes of a box; the distance of its
+ * rows in shared memory in bytes, and the bytes of shared memory from the first row on that it can
+ * touch. */
 uint64_t fth_ptx_box_row_elements(const struct fth_ptx_tensor_map *map);
 uint64_t fth_ptx_box_rows(const struct fth_ptx_tensor_map *map);
 uint64_t fth_ptx_box_bytes(const struct fth_ptx_tensor_map *map);
+uint64_t fth_ptx_box_pitch(const struct fth_ptx_tensor_map *map);
+uint64_t fth_ptx_box_shared_bytes(const struct fth_ptx_tensor_map *map);
 /* Sets the row to the first one of the box, or advances it to the next one. */
 void fth_ptx_box_first_row(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_row *row);
 void fth_ptx_box_next_row(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_row *row);

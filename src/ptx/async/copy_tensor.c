@@ -91,6 +91,7 @@ static bool copy_row(const struct tensor_copy *copy, const struct fth_ptx_box_ro
     const struct fth_ptx_tensor_map *map = &copy->box.map;
     const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
     const uint64_t count = fth_ptx_box_row_elements(map);
+    const uint64_t start = copy->address + row->index * fth_ptx_box_pitch(map);
     uint64_t end = row->end;
     uint8_t *host = row->end > row->first ? find_row(copy, row, &end) : NULL;
     if (row->end > row->first && !host)
@@ -98,7 +99,7 @@ static bool copy_row(const struct tensor_copy *copy, const struct fth_ptx_box_ro
     if (copy->copy.inst->slice & SLICE_SKIPS)
         return true;
     for (uint64_t i = 0; i < count; i++) {
-        const uint64_t shared = swizzled(map, copy->address + (row->index * count + i) * bytes);
+        const uint64_t shared = swizzled(map, start + i * bytes);
         const bool inside = i >= row->first && i < end;
         copy_element(copy, copy->block->shared + shared,
                      inside ? host + (i - row->first) * bytes : NULL, bytes);
@@ -183,18 +184,9 @@ static bool check(const struct tensor_copy *copy, const struct fth_ptx_tensor *t
                            map->is_im2col ? "im2col" : "tile");
         return false;
     }
-    const uint64_t bytes = fth_ptx_box_bytes(map);
-    /* A swizzle stays within its pattern of at most 1,024 bytes. */
-    const uint64_t pattern = map->swizzle == FTH_SWIZZLE_NONE ? 128 : 128u << map->swizzle;
     if (copy->address % 128) {
         fth_ptx_warp_fault(warp, inst, lane, "the shared address 0x%llx is not aligned to 128",
                            (unsigned long long)copy->address);
-        return false;
-    }
-    const uint64_t begin = copy->address / pattern * pattern;
-    if (map->swizzle != FTH_SWIZZLE_NONE && begin + bytes > copy->block->shared_bytes) {
-        fth_ptx_warp_fault(warp, inst, lane, "copy of %llu bytes, outside the shared memory",
-                           (unsigned long long)bytes);
         return false;
     }
     return check_start(copy, lane);
@@ -284,12 +276,12 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
         copy->box.at[d] = (int32_t)row(warp, tensor->coordinates[d])[lane];
     for (unsigned d = 0; tensor->im2col && d + 2 < tensor->rank; d++)
         copy->box.offsets[d] = (uint16_t)row(warp, tensor->offsets[d])[lane];
-    bool ok =
-        read_map(warp, inst, lane, tensor->loads ? from : to, &copy->box.map) &&
-        fth_ptx_resolve_range(warp, inst, lane, SPACE_CLUSTER, &copy->address,
-                              fth_ptx_box_bytes(&copy->box.map), tensor->loads, &copy->block) &&
-        check(copy, tensor, lane) &&
-        (!bulk->reduces || set_reduction(copy, bulk->reduction.op, lane));
+    bool ok = read_map(warp, inst, lane, tensor->loads ? from : to, &copy->box.map) &&
+              fth_ptx_resolve_range(warp, inst, lane, SPACE_CLUSTER, &copy->address,
+                                    fth_ptx_box_shared_bytes(&copy->box.map), tensor->loads,
+                                    &copy->block) &&
+              check(copy, tensor, lane) &&
+              (!bulk->reduces || set_reduction(copy, bulk->reduction.op, lane));
     if (ok && bulk->mbarrier != NO_REGISTER) {
         uint64_t at = row(warp, bulk->mbarrier)[lane] + (uint64_t)bulk->mbarrier_offset;
         if (target >= 0)

@@ -5,9 +5,13 @@
  * pixels of images, each with an offset; the pixels of an image are those between two corners.
  *
  * A box consists of rows: elements that are next to each other in both memories. A row is a range
- * of dimension 0 or, in im2col mode, channels of a pixel. In an interleaved layout, the channels of
- * a tensor are in slices of 16 or 32 bytes. The last but one dimension of such a tensor counts
- * slices, dimension 0 is that of the pixels of a line, and a row is a slice. */
+ * of dimension 0 or, in im2col mode, channels of a pixel. With a swizzle, each row takes as many
+ * bytes of shared memory as the pattern of the swizzle is wide.
+ *
+ * In an interleaved layout, the channels of a tensor are in slices of 16 or 32 bytes. Dimension 0
+ * of such a tensor is that of the pixels of a line, the last but one dimension counts slices, and a
+ * row is a slice. A box has the same slice of all its pixels: an H200 copies one slice, whatever
+ * the size of the box in that dimension or the number of channels. */
 #include "ptx/async/async.h"
 
 unsigned fth_ptx_tensor_slice_bytes(const struct fth_ptx_tensor_map *map)
@@ -17,36 +21,18 @@ unsigned fth_ptx_tensor_slice_bytes(const struct fth_ptx_tensor_map *map)
     return bytes[map->interleave];
 }
 
-/* The number of slices that have this number of channels. */
-static uint64_t slices_of(const struct fth_ptx_tensor_map *map, uint32_t channels)
-{
-    const unsigned bytes = fth_ptx_tensor_slice_bytes(map);
-    return ((uint64_t)channels * fth_ptx_tensor_type_bytes(map->type) + bytes - 1) / bytes;
-}
-
-/* The first dimension that is not inside of a row. */
-static unsigned outer_dimension(const struct fth_ptx_tensor_map *map)
-{
-    return map->interleave == FTH_INTERLEAVE_NONE ? 1 : 0;
-}
-
-static bool counts_slices(const struct fth_ptx_tensor_map *map, unsigned d)
-{
-    return map->interleave != FTH_INTERLEAVE_NONE && d == map->rank - 2;
-}
-
 /* The number of rows of the box along an outer dimension, in tile mode. */
 static uint64_t extent(const struct fth_ptx_tensor_map *map, unsigned d)
 {
-    if (counts_slices(map, d))
-        return slices_of(map, map->box[d]);
+    if (map->interleave != FTH_INTERLEAVE_NONE && d == map->rank - 2)
+        return 1;
     return (map->box[d] + map->element_strides[d] - 1) / map->element_strides[d];
 }
 
-/* The number of slices of each pixel, in im2col mode; 1 without slices. */
-static uint64_t pixel_slices(const struct fth_ptx_tensor_map *map)
+/* The width of the pattern of the swizzle. */
+static uint64_t swizzle_bytes(const struct fth_ptx_tensor_map *map)
 {
-    return map->interleave == FTH_INTERLEAVE_NONE ? 1 : slices_of(map, map->channels);
+    return 16u << map->swizzle;
 }
 
 uint64_t fth_ptx_box_row_elements(const struct fth_ptx_tensor_map *map)
@@ -60,8 +46,8 @@ uint64_t fth_ptx_box_rows(const struct fth_ptx_tensor_map *map)
 {
     uint64_t count = 1;
     if (map->is_im2col)
-        return map->pixels * pixel_slices(map);
-    for (unsigned d = outer_dimension(map); d < map->rank; d++)
+        return map->pixels;
+    for (unsigned d = fth_ptx_tensor_pixel_dimension(map); d < map->rank; d++)
         count *= extent(map, d);
     return count;
 }
@@ -72,12 +58,27 @@ uint64_t fth_ptx_box_bytes(const struct fth_ptx_tensor_map *map)
            fth_ptx_tensor_type_bytes(map->type);
 }
 
+uint64_t fth_ptx_box_pitch(const struct fth_ptx_tensor_map *map)
+{
+    if (map->interleave == FTH_INTERLEAVE_NONE && map->swizzle != FTH_SWIZZLE_NONE)
+        return swizzle_bytes(map);
+    return fth_ptx_box_row_elements(map) * fth_ptx_tensor_type_bytes(map->type);
+}
+
+uint64_t fth_ptx_box_shared_bytes(const struct fth_ptx_tensor_map *map)
+{
+    const uint64_t pattern = swizzle_bytes(map);
+    const uint64_t bytes = fth_ptx_box_rows(map) * fth_ptx_box_pitch(map);
+    return (bytes + pattern - 1) / pattern * pattern;
+}
+
 /* Sets which elements of the row are inside of the tensor, and their address, from the coordinates.
  */
 static void place_row(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_row *row)
 {
     const struct fth_ptx_tensor_map *map = &box->map;
-    const unsigned outer = outer_dimension(map), bytes = fth_ptx_tensor_type_bytes(map->type);
+    const unsigned outer = fth_ptx_tensor_pixel_dimension(map),
+                   bytes = fth_ptx_tensor_type_bytes(map->type);
     const unsigned unit = FTH_TENSOR_UNIT / bytes;
     const int64_t count = (int64_t)fth_ptx_box_row_elements(map);
     uint64_t address = map->address;
@@ -109,18 +110,11 @@ void fth_ptx_box_first_row(const struct fth_ptx_tensor_box *box, struct fth_ptx_
     place_row(box, row);
 }
 
-/* Advances to the next pixel of the images; in an interleaved layout, to the first pixel of the
- * next slice after the last pixel. */
+/* Advances to the next pixel of the images. */
 static void next_pixel(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_row *row)
 {
     const struct fth_ptx_tensor_map *map = &box->map;
-    const unsigned outer = outer_dimension(map), images = map->rank - 1;
-    if (row->index % map->pixels == 0) {
-        for (unsigned d = 0; d < map->rank; d++)
-            row->at[d] = box->at[d];
-        row->at[images - 1] += (int64_t)(row->index / map->pixels);
-        return;
-    }
+    const unsigned outer = fth_ptx_tensor_pixel_dimension(map);
     for (unsigned i = 0; i < map->rank - 2; i++) {
         const unsigned d = outer + i;
         row->at[d] += map->element_strides[d];
@@ -128,7 +122,7 @@ static void next_pixel(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_
             return;
         row->at[d] = map->lower[i];
     }
-    row->at[images]++;
+    row->at[map->rank - 1]++;
 }
 
 void fth_ptx_box_next_row(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_row *row)
@@ -139,9 +133,8 @@ void fth_ptx_box_next_row(const struct fth_ptx_tensor_box *box, struct fth_ptx_b
         next_pixel(box, row);
     } else {
         uint64_t rest = row->index;
-        for (unsigned d = outer_dimension(map); d < map->rank; d++) {
-            const uint64_t step = counts_slices(map, d) ? 1 : map->element_strides[d];
-            row->at[d] = box->at[d] + (int64_t)(rest % extent(map, d) * step);
+        for (unsigned d = fth_ptx_tensor_pixel_dimension(map); d < map->rank; d++) {
+            row->at[d] = box->at[d] + (int64_t)(rest % extent(map, d) * map->element_strides[d]);
             rest /= extent(map, d);
         }
     }
