@@ -49,13 +49,34 @@ static uint64_t fill_of(const struct fth_ptx_tensor_map *map)
     return map->fills_with_nan ? 0x7ff77ff77ff77ff7 : 0;
 }
 
+/* Rounds a number to tf32, which has 13 bits less than f32. */
+static uint32_t round_tf32(uint32_t bits)
+{
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return 0x7fffe000; /* NaN */
+    return (bits + 0x1000) & 0xffffe000;
+}
+
+/* Loads one element. `host` is its place in global memory; NULL: it is outside of the tensor. */
+static void load_element(const struct fth_ptx_tensor_map *map, uint8_t *shared, const uint8_t *host,
+                         unsigned bytes)
+{
+    const uint64_t fill = fill_of(map);
+    memcpy(shared, host ? host : (const uint8_t *)&fill, bytes);
+    if (host && (map->type == FTH_TENSOR_TF32 || map->type == FTH_TENSOR_TF32_FTZ)) {
+        uint32_t value;
+        memcpy(&value, host, sizeof value);
+        value = round_tf32(value);
+        memcpy(shared, &value, sizeof value);
+    }
+}
+
 /* Copies one element. `host` is its place in global memory; NULL: it is outside of the tensor. */
 static void copy_element(const struct tensor_copy *copy, uint8_t *shared, uint8_t *host,
                          unsigned bytes)
 {
-    const uint64_t fill = fill_of(&copy->box.map);
     if (copy->loads)
-        memcpy(shared, host ? host : (const uint8_t *)&fill, bytes);
+        load_element(&copy->box.map, shared, host, bytes);
     else if (host && copy->reduction.op != A_NONE)
         fth_ptx_reduce(&copy->reduction, host, shared, bytes);
     else if (host)
@@ -149,6 +170,32 @@ static bool read_map(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
 
 #define ILLEGAL "; a GPU ends the kernel with 'illegal instruction'"
 
+/* Checks the first pixel of a copy in im2col mode. */
+static bool check_pixel(const struct tensor_copy *copy, int lane)
+{
+    const struct fth_ptx_tensor_map *map = &copy->box.map;
+    for (unsigned i = 0; i + 2 < map->rank; i++) {
+        const unsigned d = fth_ptx_tensor_pixel_dimension(map) + i;
+        const int32_t at = copy->box.at[d];
+        const int64_t end = (int64_t)map->sizes[d] + map->upper[i];
+        if (at < map->lower[i] || at >= end) {
+            fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, lane,
+                               "the copy starts at %d in dimension %u; the corners allow %d to "
+                               "%lld" ILLEGAL,
+                               at, d, map->lower[i], (long long)end - 1);
+            return false;
+        }
+        if (!copy->loads && (map->lower[i] < 0 || map->upper[i] > 0)) {
+            fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, lane,
+                               "the corners of dimension %u are outside of the tensor, which only "
+                               "loads allow" ILLEGAL,
+                               d);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Checks the coordinates of the copy. */
 static bool check_start(const struct tensor_copy *copy, int lane)
 {
@@ -169,7 +216,7 @@ static bool check_start(const struct tensor_copy *copy, int lane)
                                copy->box.at[d], d);
             return false;
         }
-    return true;
+    return !map->is_im2col || check_pixel(copy, lane);
 }
 
 /* Checks that the copy fits the map and the shared memory. */
@@ -212,6 +259,8 @@ static const struct {
     [FTH_TENSOR_BF16] = {T_BF16, OP(ADD) | OP(MIN) | OP(MAX), false},
     [FTH_TENSOR_F32] = {T_F32, OP(ADD), true},
     [FTH_TENSOR_F32_FTZ] = {T_F32, OP(ADD), false},
+    [FTH_TENSOR_TF32] = {T_F32, OP(ADD), true},
+    [FTH_TENSOR_TF32_FTZ] = {T_F32, OP(ADD), false},
     [FTH_TENSOR_F64] = {T_F64, OP(ADD), false},
 };
 

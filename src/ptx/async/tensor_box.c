@@ -122,7 +122,7 @@ static void next_pixel(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_
             return;
         row->at[d] = map->lower[i];
     }
-    row->at[map->rank - 1]++;
+    row->at[map->rank - 1] += map->element_strides[map->rank - 1];
 }
 
 void fth_ptx_box_next_row(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_row *row)

@@ -260,6 +260,9 @@ static void bulk_copies_complete_at_an_mbarrier(void **state)
                                  "bytes [s], [%rd0], 8192, [m];"),
                 "outside the global memory");
     check_fault(KERNEL("setp.eq.u32 p0, %r0, 0;\n" BULK_LOAD), "this is not an mbarrier");
+    check_fault(KERNEL(INIT("1") "@p0 cp.async.bulk.shared::cluster.shared::cta.mbarrier::"
+                                 "complete_tx::bytes [s], [s+1024], 512, [m];"),
+                "requires a launch with clusters");
 }
 
 static void bulk_copies_to_global_memory_are_groups(void **state)
@@ -501,11 +504,10 @@ static void wrong_copies_of_tensors_are_faults(void **state)
                        "the copy starts at byte 8 of dimension 0, which is not a multiple of 16");
     check_tensor_fault(TENSOR_STORE("cp.async.bulk.tensor", "", "7", "0", "-1"), FTH_TENSOR_U32,
                        "the copy to global memory starts at -1 in dimension 1");
-    static const enum fth_ptx_tensor_type types[] = {FTH_TENSOR_U8, FTH_TENSOR_U16, FTH_TENSOR_S64,
-                                                     FTH_TENSOR_TF32};
-    static const char *const causes[] = {
-        "elements of type u8 have no reduction 'add'", "elements of type u16 have no reduction",
-        "elements of type s64 have no reduction", "elements of type tf32 have no reduction"};
+    static const enum fth_ptx_tensor_type types[] = {FTH_TENSOR_U8, FTH_TENSOR_U16, FTH_TENSOR_S64};
+    static const char *const causes[] = {"elements of type u8 have no reduction 'add'",
+                                         "elements of type u16 have no reduction",
+                                         "elements of type s64 have no reduction"};
     for (size_t i = 0; i < FTH_COUNT(types); i++)
         check_tensor_fault(TENSOR_STORE("cp.reduce.async.bulk.tensor", ".add", "7", "0", "0"),
                            types[i], causes[i]);
@@ -544,6 +546,116 @@ static void boxes_are_combined_with_tensors(void **state)
     assert_int_equal(reduce_word(REDUCED(".add", "2"), FTH_TENSOR_F32_FTZ), 0);
 }
 
+/* Rows that are narrower than the swizzle are as far apart as its pattern is wide. */
+static void swizzles_set_the_distance_of_rows(void **state)
+{
+    (void)state;
+    struct job job;
+    struct fth_ptx_tensor_map map = words;
+    map.swizzle = FTH_SWIZZLE_64;
+    const uint32_t *out = run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "8", "4") STORE), &map);
+    for (uint32_t i = 0; i < 64; i++) {
+        const uint32_t y = i / 16, x = i % 16 ^ (y / 2) * 4;
+        assert_int_equal(out[i], x < 8 ? (y + 4) * 32 + x + 8 + 1 : 0);
+    }
+    job_fini(&job);
+}
+
+static void loads_round_to_tf32(void **state)
+{
+    (void)state;
+    static const uint32_t numbers[][2] = {{0x3f801001, 0x3f802000}, {0x3f800fff, 0x3f800000},
+                                          {0xff7fffff, 0xff800000}, {0xff800000, 0xff800000},
+                                          {0x80004321, 0x80004000}, {0xffc12345, 0x7fffe000}};
+    struct job job;
+    struct fth_ptx_tensor_map map = words;
+    map.type = FTH_TENSOR_TF32;
+    tensor_init(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "0", "0") STORE), &map);
+    uint32_t *in = fth_ptx_host(job.machine, job.buffers[0], WORDS * sizeof *in);
+    for (size_t i = 0; i < FTH_COUNT(numbers); i++)
+        in[i] = numbers[i][0];
+    const uint32_t *out = run_job(&job);
+    for (size_t i = 0; i < FTH_COUNT(numbers); i++)
+        assert_int_equal(out[i], numbers[i][1]);
+    job_fini(&job);
+}
+
+/* Loads a box of a tensor with three dimensions. END is nothing, or the offsets in im2col mode. */
+#define TENSOR_LOAD_3D(MODE, BYTES, X, Y, Z, END)                                                  \
+    TENSOR_KERNEL(                                                                                 \
+        INIT("1") "@p0 mbarrier.arrive.expect_tx.shared.b64 %rd10, [m], " BYTES ";\n"              \
+                  ".reg .b16 %h1; mov.b16 %h1, 1;\n"                                               \
+                  "mov.u32 %r10, " X "; mov.u32 %r11, " Y "; mov.u32 %r12, " Z ";\n"               \
+                  "@p0 cp.async.bulk.tensor.3d.shared::cluster.global." MODE                       \
+                  ".mbarrier::complete_tx::bytes [s], [%rd0, {%r10, %r11, %r12}], [m]" END         \
+                  ";\n" WAIT STORE)
+
+/* A tensor of 2 images with 3 slices of 16 bytes and 8 pixels per line. */
+static const struct fth_ptx_tensor_map slices = {.type = FTH_TENSOR_F16,
+                                                 .rank = 3,
+                                                 .sizes = {8, 3, 2},
+                                                 .strides = {128, 512},
+                                                 .element_strides = {1, 1, 1},
+                                                 .interleave = FTH_INTERLEAVE_16,
+                                                 .box = {8, 16, 2},
+                                                 .channels = 16,
+                                                 .pixels = 10};
+
+/* The last but one dimension counts slices, and a box has one of them. */
+static void boxes_of_interleaved_tensors_are_slices(void **state)
+{
+    (void)state;
+    struct job job;
+    const uint32_t *out =
+        run_tensor(&job, TENSOR_LOAD_3D("tile", "256", "-2", "1", "0", ""), &slices);
+    for (uint32_t i = 0; i < 256; i++) {
+        const uint32_t image = i / 32, pixel = i / 4 % 8, word = i % 4;
+        const uint32_t expected = 128 * image + 32 + 4 * (pixel - 2) + word + 1;
+        assert_int_equal(out[i], image < 2 && pixel >= 2 ? expected : 0);
+    }
+    job_fini(&job);
+    /* In im2col mode, the pixels of a line are in dimension 0. */
+    struct fth_ptx_tensor_map map = slices;
+    map.is_im2col = true;
+    out = run_tensor(&job, TENSOR_LOAD_3D("im2col", "160", "3", "2", "0", ", {%h1}"), &map);
+    for (uint32_t i = 0; i < 256; i++) {
+        const uint32_t number = i / 4 + 3, pixel = number % 8 + 1, word = i % 4;
+        const uint32_t expected = 128 * (number / 8) + 64 + 4 * pixel + word + 1;
+        assert_int_equal(out[i], i < 40 && pixel < 8 ? expected : 0);
+    }
+    job_fini(&job);
+}
+
+/* Runs a copy of the interleaved tensor in im2col mode that starts before or after the corners, or
+ * a store with corners outside of the tensor. */
+static void pixels_are_between_the_corners(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *cause;
+    } faults[] = {
+        {TENSOR_LOAD_3D("im2col", "160", "-2", "0", "0", ", {%h1}"),
+         "the copy starts at -2 in dimension 0; the corners allow -1 to 8"},
+        {TENSOR_LOAD_3D("im2col", "160", "9", "0", "0", ", {%h1}"), "the copy starts at 9"},
+        {TENSOR_KERNEL("setp.eq.u32 p0, %r0, 0; mov.u32 %r10, 0;\n"
+                       "@p0 cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group "
+                       "[%rd0, {%r10, %r10, %r10}], [s];"),
+         "the corners of dimension 0 are outside of the tensor, which only loads allow"},
+    };
+    struct fth_ptx_tensor_map map = slices;
+    map.is_im2col = true;
+    map.lower[0] = -1;
+    map.upper[0] = 1;
+    for (size_t i = 0; i < FTH_COUNT(faults); i++) {
+        struct job job;
+        struct fth_error error = NO_ERROR;
+        tensor_init(&job, faults[i].text, &map);
+        assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INVALID);
+        assert_contains(error.cause, faults[i].cause);
+        job_fini(&job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -565,6 +677,10 @@ int main(void)
         cmocka_unit_test(stores_to_tensors_write_units),
         cmocka_unit_test(wrong_copies_of_tensors_are_faults),
         cmocka_unit_test(boxes_are_combined_with_tensors),
+        cmocka_unit_test(swizzles_set_the_distance_of_rows),
+        cmocka_unit_test(loads_round_to_tf32),
+        cmocka_unit_test(boxes_of_interleaved_tensors_are_slices),
+        cmocka_unit_test(pixels_are_between_the_corners),
     };
     return cmocka_run_group_tests_name("ptx_async", tests, NULL, NULL);
 }
