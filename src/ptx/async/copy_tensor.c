@@ -280,6 +280,23 @@ static bool set_reduction(struct tensor_copy *copy, enum fth_ptx_atomic_op op, i
 
 /* ---- issue ---- */
 
+/* Reports the accesses to shared memory. */
+static bool notify_shared(const struct tensor_copy *copy)
+{
+    const struct fth_ptx_tensor_map *map = &copy->box.map;
+    const enum fth_ptx_access_kind kind = copy->loads ? FTH_ACCESS_WRITE : FTH_ACCESS_READ;
+    const uint64_t rows = fth_ptx_box_rows(map), bytes = fth_ptx_box_bytes(map);
+    const uint64_t pitch = fth_ptx_box_pitch(map);
+    if (rows * pitch == bytes)
+        return fth_ptx_notify_range(copy->copy.warp, copy->copy.inst, copy->block, copy->address,
+                                    bytes, kind);
+    for (uint64_t i = 0; i < rows; i++)
+        if (!fth_ptx_notify_range(copy->copy.warp, copy->copy.inst, copy->block,
+                                  copy->address + i * pitch, bytes / rows, kind))
+            return false;
+    return true;
+}
+
 /* Reports the accesses of a copy to the observer. */
 static bool notify(const struct tensor_copy *copy)
 {
@@ -301,9 +318,7 @@ static bool notify(const struct tensor_copy *copy)
                                   (row.unit_end - row.first) * bytes, global))
             return false;
     }
-    return fth_ptx_notify_range(warp, copy->copy.inst, copy->block, copy->address,
-                                fth_ptx_box_bytes(map),
-                                copy->loads ? FTH_ACCESS_WRITE : FTH_ACCESS_READ);
+    return notify_shared(copy);
 }
 
 /* Issues the copy of one lane for one block: see issue() in copy_bulk.c. */
