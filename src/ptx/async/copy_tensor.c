@@ -93,12 +93,12 @@ static uint8_t *find_row(const struct tensor_copy *copy, const struct fth_ptx_bo
     const struct fth_ptx_allocation *allocation = fth_ptx_find_allocation(memory, row->address);
     const unsigned bytes = fth_ptx_tensor_type_bytes(copy->box.map.type);
     const uint64_t size = (row->end - row->first) * bytes;
-    const uint64_t left = allocation ? allocation->bytes - (row->address - allocation->base) : 0;
     *end = row->end;
-    if (left >= size) {
+    if (allocation && allocation->bytes - (row->address - allocation->base) >= size) {
+        const uint64_t offset = row->address - allocation->base;
         if (!copy->loads)
-            *end = FTH_MIN(row->unit_end, row->first + left / bytes);
-        return allocation->host + (row->address - allocation->base);
+            *end = FTH_MIN(row->unit_end, row->first + (allocation->bytes - offset) / bytes);
+        return allocation->host + offset;
     }
     fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, 0,
                        "access of %llu bytes at 0x%llx, outside the global memory",

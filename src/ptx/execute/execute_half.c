@@ -38,9 +38,10 @@ static uint16_t flush(uint16_t bits, const struct half_kind *kind, uint32_t flag
     return flags & F_FTZ && (bits & kind->exponent_mask) == 0 ? bits & 0x8000 : bits;
 }
 
-/* The NaN that tensor copies store for elements outside of the tensor. A multiplication with .oob
- * ignores such elements: its result is 0 (PTX ISA, "fma"). */
-enum { OOB_NAN = 0x7fff };
+/* The NaN that stands for an element outside of a tensor, with any sign: with .oob, the result of
+ * fma is 0 if a factor is this NaN (PTX ISA, "fma"). The value is that of an H200, for f16 and
+ * bf16. */
+enum { OOB_NAN = 0x7ff7 };
 
 enum half_operation { ADD, SUB, MUL, FMA, MIN, MAX, ABS, NEG, EX2, TANH };
 
@@ -67,7 +68,7 @@ static uint16_t min_or_max(uint16_t a, uint16_t b, const struct half_kind *kind,
 static uint16_t compute(enum half_operation operation, const struct half_kind *kind, uint32_t flags,
                         uint16_t a, uint16_t b, uint16_t c)
 {
-    if (flags & F_OOB && (a == OOB_NAN || b == OOB_NAN))
+    if (flags & F_OOB && ((a & 0x7fff) == OOB_NAN || (b & 0x7fff) == OOB_NAN))
         return 0;
     a = flush(a, kind, flags);
     b = flush(b, kind, flags);
