@@ -47,9 +47,7 @@ static const struct fth_ptx_tensor_map words = {.type = FTH_TENSOR_U32,
                                                 .element_strides = {1, 1, 1},
                                                 .box = {8, 4}};
 
-/* Prepares a launch with a map of the tensor, which is in the first buffer. Word i of that is i
- * + 1.
- */
+/* Prepares a launch with a map of the tensor. It is in the first buffer, where word i is i + 1. */
 static void tensor_init(struct job *job, const char *text, const struct fth_ptx_tensor_map *tensor)
 {
     static unsigned char arguments[136];
