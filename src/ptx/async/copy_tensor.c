@@ -49,12 +49,12 @@ static uint64_t fill_of(const struct fth_ptx_tensor_map *map)
     return map->fills_with_nan ? 0x7ff77ff77ff77ff7 : 0;
 }
 
-/* Rounds a number to tf32, which has 13 bits less than f32. */
+/* Rounds a number to tf32, which has 13 bits less than f32; halfway to the even one. */
 static uint32_t round_tf32(uint32_t bits)
 {
     if ((bits & 0x7fffffff) > 0x7f800000)
         return 0x7fffe000; /* NaN */
-    return (bits + 0x1000) & 0xffffe000;
+    return (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000;
 }
 
 /* Loads one element. `host` is its place in global memory; NULL: it is outside of the tensor. */
