@@ -71,7 +71,8 @@ static bool informs(const struct fth_ptx_inst *inst)
                                          "st.relaxed",
                                          "st.volatile",
                                          "st.mmio",
-                                         "st.async"};
+                                         "st.async",
+                                         "multimem"};
     if (inst->control != K_NONE)
         return inst->control == K_BARRIER || inst->control == K_CLUSTER_BARRIER;
     for (size_t i = 0; i < FTH_COUNT(starts); i++)
