@@ -279,6 +279,7 @@ static void load_state(struct fth_ptx_warp *warp)
     const struct fth_ptx_fragment *fragment = &warp->fragments[warp->current];
     warp->frame = fragment->frame;
     warp->rows = fragment->frame->rows;
+    warp->values = fragment->frame->values;
     warp->predicates = fragment->frame->predicates;
     warp->pc = fragment->pc;
     warp->mask = fragment->mask;

@@ -5,6 +5,8 @@
  *   slice_origins.c  which buffers an address can point into, and which registers are constants
  *   slice.c          works backwards from addresses, guards and control flow, and makes the code
  *                    that is executed
+ *   slice_registers.c  which registers can be linear in the lane
+ *   linear.c         executes instructions on linear registers
  *   slice_check.c    checks each access of that code
  *
  * The slice is a prediction: PTX does not say which buffer an address points into. The prediction
@@ -65,6 +67,7 @@ struct fth_slice_function {
     const uint8_t *classes;             /* of its instructions: enum fth_slice_class */
     struct fth_slice_operand *operands; /* by number: see struct fth_ptx_operands */
     struct fth_ptx_inst *code;          /* what is executed */
+    struct fth_slice_frame frame;       /* the registers at the start */
 };
 
 /* Bytes of shared memory that must be exact. */
@@ -95,6 +98,16 @@ uint64_t fth_slice_origins(struct fth_slice *slice, const struct fth_slice_funct
 /* Returns true, and the value, if the row is a constant. */
 bool fth_slice_constant(const struct fth_slice *slice, const struct fth_slice_function *function,
                         int32_t row, uint64_t *value);
+
+/* ---- linear.c, slice_registers.c ---- */
+
+/* Returns the function that executes the instruction on linear registers, or NULL. */
+fth_ptx_run_function *fth_slice_linear_handler(const struct fth_ptx_inst *inst);
+/* Makes the code of a function use these handlers, and sets function->frame. Returns false if
+ * memory is exhausted. */
+bool fth_slice_make_linear(const struct fth_ptx_module *module,
+                           const struct fth_ptx_function *source,
+                           struct fth_slice_function *function);
 
 /* slice.c and slice_check.c: the functions that execution calls are in execute/warp.h. */
 
