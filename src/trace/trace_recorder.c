@@ -167,6 +167,20 @@ static bool count_untraced(struct worker *worker, enum fth_ptx_space space)
     }
 }
 
+static bool add_record(struct fth_records *records, const struct fth_record *record,
+                       const struct fth_ptx_access *access)
+{
+    uint64_t active[32];
+    size_t count = 0;
+    if (!access->addresses)
+        return fth_records_add_linear(records, record, access->linear, access->row_lanes);
+    if (access->mask == UINT32_MAX)
+        return fth_records_add(records, record, access->addresses);
+    for (uint32_t left = access->mask; left; left &= left - 1)
+        active[count++] = access->addresses[__builtin_ctz(left)];
+    return fth_records_add(records, record, active);
+}
+
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
     struct recorder *recorder = user;
@@ -175,14 +189,6 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
         return true;
     struct block *block = worker ? find_block(worker, access->who.block) : NULL;
     size_t instruction = block ? instruction_of(recorder, worker, access) : SIZE_MAX;
-    uint64_t active[32];
-    const uint64_t *addresses = access->addresses;
-    if (access->mask != UINT32_MAX) {
-        size_t count = 0;
-        for (uint32_t left = access->mask; left; left &= left - 1)
-            active[count++] = access->addresses[__builtin_ctz(left)];
-        addresses = active;
-    }
     bool ok = instruction != SIZE_MAX;
     if (ok) {
         const struct fth_record record = {.number = block->next_numbers[access->who.warp]++,
@@ -190,7 +196,7 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
                                           .instruction = (uint32_t)instruction,
                                           .warp = access->who.warp,
                                           .mask = access->mask};
-        ok = fth_records_add(&block->records, &record, addresses);
+        ok = add_record(&block->records, &record, access);
     }
     if (ok && block->records.count < MAX_BLOCK_ACCESSES)
         return true;
@@ -392,8 +398,11 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
     }
     pthread_mutex_init(&tracing->recorder.lock, NULL);
     tracing->recorder.writer = writer;
-    tracing->observer = (struct fth_ptx_observer){
-        .user = &tracing->recorder, .parallel = true, .access = on_access, .done = on_done};
+    tracing->observer = (struct fth_ptx_observer){.user = &tracing->recorder,
+                                                  .parallel = true,
+                                                  .takes_linear = true,
+                                                  .access = on_access,
+                                                  .done = on_done};
     enum fth_status status =
         fth_engine_open(launch->module, &tracing->observer, skip_data, &tracing->engine, error);
     if (status != FTH_OK) {

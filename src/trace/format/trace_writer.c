@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Accesses per run, accesses per frame, and pool entries (address differences of irregular
- * accesses) at which a run is written early. Runs are large so that a reader has few runs to merge.
- * Frames are small because a reader holds one frame per run: 10^9 accesses make 4,000 runs, and
- * 4,000 frames take at most some hundred megabytes. Chosen within these limits, not derived. */
-enum { RUN_ACCESSES = 1 << 18, FRAME_ACCESSES = 1 << 13, RUN_POOL_ENTRIES = 1 << 22 };
+/* Accesses per run, accesses per frame, and address differences of irregular accesses at which a
+ * run is written early. Runs are large so that a reader has few runs to merge. Frames are small
+ * because a reader holds one frame per run: 10^9 accesses make 4,000 runs, and 4,000 frames take at
+ * most some hundred megabytes. Chosen within these limits, not derived. */
+enum { RUN_ACCESSES = 1 << 18, FRAME_ACCESSES = 1 << 13, RUN_STEPS = 1 << 22 };
 
 struct launch {
     struct fth_trace_launch header;
@@ -376,7 +376,7 @@ enum fth_status fth_trace_writer_add(struct fth_trace_writer *writer,
         FTH_TRY(flush_run(writer, error));
     if (!fth_records_append(&writer->run, records))
         return fth_no_memory(error, "write trace", NULL);
-    return writer->run.count >= RUN_ACCESSES || writer->run.pool_count >= RUN_POOL_ENTRIES
+    return writer->run.count >= RUN_ACCESSES || writer->run.step_count >= RUN_STEPS
                ? flush_run(writer, error)
                : FTH_OK;
 }
