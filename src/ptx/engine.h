@@ -228,6 +228,7 @@ struct fth_ptx_inst {
     /* Only in the code of a sliced launch (slice/): */
     uint8_t slice;       /* enum fth_ptx_slice_flag */
     uint8_t linear;      /* enum fth_ptx_linear_flag */
+    uint64_t result_bit; /* of the result in fth_ptx_warp.needed_elsewhere */
     uint16_t bytes;      /* of an access, per lane; only for handlers of slice/linear_*.c */
     uint32_t skip_count; /* this many instructions from here on have no effect and no guard */
     const struct fth_ptx_detail

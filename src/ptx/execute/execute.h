@@ -52,17 +52,25 @@
     }
 
 /* Computes the numbers of all lanes. */
+static FTH_INLINE void fill_rows(const struct fth_ptx_linear *linear, uint32_t row_lanes,
+                                 uint64_t numbers[LANES])
+{
+    uint64_t base = linear->base;
+    for (uint32_t row = 0; row < LANES; row += row_lanes, base += linear->row_step)
+        for (uint32_t lane = 0; lane < row_lanes; lane++)
+            numbers[row + lane] = base + lane * linear->step;
+}
+
 static inline void linear_fill(const struct fth_ptx_linear *linear, uint32_t row_lanes,
                                uint64_t numbers[LANES])
 {
-    const uint64_t base = linear->base, step = linear->step;
-    if (row_lanes == LANES) { /* a loop that the compiler can vectorise */
-        for (uint64_t lane = 0; lane < LANES; lane++)
-            numbers[lane] = base + lane * step;
-        return;
-    }
-    for (uint32_t lane = 0; lane < LANES; lane++)
-        numbers[lane] = base + lane % row_lanes * step + lane / row_lanes * linear->row_step;
+    /* With a constant, the compiler can vectorise the loop. */
+    if (row_lanes == LANES)
+        fill_rows(linear, LANES, numbers);
+    else if (row_lanes == 16)
+        fill_rows(linear, 16, numbers);
+    else
+        fill_rows(linear, row_lanes, numbers);
 }
 
 /* Computes the smallest number of all lanes, and the distance to the largest one. Returns false if

@@ -146,6 +146,10 @@ struct fth_ptx_warp {
     uint32_t cluster_arrived; /* lanes that have arrived at the cluster barrier in this phase */
     struct fth_ptx_fragment fragments[LANES];
     uint32_t fragment_count, current;
+    /* In a sliced launch: the registers that fragments other than the current one may still read
+     * before they write them. slice/slice_live.c assigns a bit to some of them; the last bit stands
+     * for all others. */
+    uint64_t needed_elsewhere;
     uint64_t instructions, thread_instructions;
     uint8_t *local;        /* [lane][local_stride] */
     uint64_t local_bytes;  /* per thread, for all frames together */
@@ -317,6 +321,9 @@ struct fth_slice_frame {
 };
 const struct fth_slice_frame *fth_slice_frame_of(const struct fth_slice *slice,
                                                  const struct fth_ptx_function *function);
+/* Returns the registers that a thread at an instruction may still read before it writes them. */
+uint64_t fth_slice_live(const struct fth_slice *slice, const struct fth_ptx_function *function,
+                        uint32_t pc);
 /* Returns true if some shared memory must be exact. */
 bool fth_slice_has_exact_shared(const struct fth_slice *slice);
 /* Returns true if a sliced launch may make this access: if it neither needs values that are not

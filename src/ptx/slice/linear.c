@@ -14,6 +14,9 @@
 
 #include <string.h>
 
+/* The maximum number of operands of the instructions that this file executes. */
+enum { MAX_SOURCES = 4 };
+
 /* ---- registers ---- */
 
 static uint32_t row_lanes_of(const struct fth_ptx_warp *warp)
@@ -52,23 +55,24 @@ static void need_row(struct fth_ptx_warp *warp, int32_t index)
     warp->values[index].has_row = true;
 }
 
-/* True if no lane outside of the mask executes anything from here on. A register can then become
- * linear as a whole. */
-static inline bool is_whole(const struct fth_ptx_warp *warp, uint32_t mask)
+/* True if no lane outside of the mask needs the old value of the result, so that the register can
+ * become linear as a whole. */
+static inline bool is_whole(const struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                            uint32_t mask)
 {
-    return warp->fragment_count == 1 && mask == warp->mask;
+    return mask == warp->mask && !(warp->needed_elsewhere & inst->result_bit);
 }
 
 /* Executes the instruction lane by lane. */
 static void run_by_lane(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < MAX_SOURCES; i++)
         need_row(warp, inst->s[i]);
     if (inst->result_is_predicate) {
         inst->inner(warp, inst, mask);
         return;
     }
-    if (!is_whole(warp, mask))
+    if (!is_whole(warp, inst, mask))
         need_row(warp, inst->d[0]);
     inst->inner(warp, inst, mask);
     warp->values[inst->d[0]].irregular = warp->values[inst->d[0]].has_row = true;
@@ -90,6 +94,11 @@ static inline struct fth_ptx_linear add(const struct fth_ptx_linear *a,
 static inline struct fth_ptx_linear scale(const struct fth_ptx_linear *a, uint64_t factor)
 {
     return (struct fth_ptx_linear){a->base * factor, a->step * factor, a->row_step * factor};
+}
+
+static inline struct fth_ptx_linear negate(const struct fth_ptx_linear *a)
+{
+    return (struct fth_ptx_linear){0 - a->base, 0 - a->step, 0 - a->row_step};
 }
 
 /* Multiplies two numbers, one of which must be the same in all lanes. */
@@ -135,7 +144,7 @@ static bool widen(const struct fth_ptx_warp *warp, enum fth_ptx_type type, struc
         struct fth_ptx_linear a, b, c, r;                                                          \
         (void)b;                                                                                   \
         (void)c;                                                                                   \
-        if (is_whole(warp, mask) && get(warp, inst->s[0], &a) &&                                   \
+        if (is_whole(warp, inst, mask) && get(warp, inst->s[0], &a) &&                             \
             ((SOURCES) < 2 || get(warp, inst->s[1], &b)) &&                                        \
             ((SOURCES) < 3 || get(warp, inst->s[2], &c)) && (COMPUTE))                             \
             put(warp, inst, &r);                                                                   \
@@ -145,8 +154,8 @@ static bool widen(const struct fth_ptx_warp *warp, enum fth_ptx_type type, struc
 
 HANDLER(linear_mov, 1, (r = a, true))
 HANDLER(linear_add, 2, (r = add(&a, &b), true))
-HANDLER(linear_sub, 2, (b = scale(&b, UINT64_MAX), r = add(&a, &b), true))
-HANDLER(linear_neg, 1, (r = scale(&a, UINT64_MAX), true))
+HANDLER(linear_sub, 2, (b = negate(&b), r = add(&a, &b), true))
+HANDLER(linear_neg, 1, (r = negate(&a), true))
 HANDLER(linear_mul, 2, multiply(&a, &b, &r))
 HANDLER(linear_mad, 3, multiply(&a, &b, &r) && (r = add(&r, &c), true))
 HANDLER(linear_mul_wide_s32, 2,
@@ -174,60 +183,120 @@ static void linear_special(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
                            uint32_t mask)
 {
     struct fth_ptx_linear value;
-    if (is_whole(warp, mask) && fth_ptx_find_linear_special(warp, inst, &value))
+    if (is_whole(warp, inst, mask) && fth_ptx_find_linear_special(warp, inst, &value))
         put(warp, inst, &value);
     else
         run_by_lane(warp, inst, mask);
 }
 
-/* Executes an instruction without operands that gives all lanes the same result, such as a load of
- * an argument, for one lane. */
+/* Executes an instruction for one lane, if its operands, and therefore its results, are the same in
+ * all lanes. */
 static void linear_uniform(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            uint32_t mask)
 {
     const int lane = first_lane(mask);
-    if (!is_whole(warp, mask)) {
+    struct fth_ptx_linear a;
+    bool is_possible = is_whole(warp, inst, mask);
+    for (int i = 0; i < MAX_SOURCES && is_possible; i++)
+        is_possible = inst->s[i] < 0 || (get(warp, inst->s[i], &a) && is_uniform(&a));
+    if (!is_possible) {
         run_by_lane(warp, inst, mask);
         return;
     }
+    for (int i = 0; i < MAX_SOURCES; i++)
+        if (inst->s[i] >= 0)
+            out_row(warp, inst->s[i])[lane] = warp->values[inst->s[i]].linear.base;
     inst->inner(warp, inst, 1u << lane);
     put(warp, inst, &(struct fth_ptx_linear){.base = out_row(warp, inst->d[0])[lane]});
 }
 
-/* Comparisons whose result is the same for all lanes. */
-static void linear_setp(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+/* Returns the lanes whose number is negative. */
+static inline uint32_t negative_lanes(const struct fth_ptx_linear *a, uint32_t row_lanes)
+{
+    const int64_t step = (int64_t)a->step, last = row_lanes - 1;
+    const uint32_t all = FULL_MASK >> (LANES - row_lanes);
+    uint32_t lanes = 0;
+    int64_t number = (int64_t)a->base;
+    for (uint32_t row = 0; row < LANES; row += row_lanes, number += (int64_t)a->row_step) {
+        const bool first_is = number < 0, last_is = number + last * step < 0;
+        uint32_t found = first_is ? all : 0;
+        if (first_is && !last_is) /* the first ones, up to the one that is 0 or more */
+            found = ~(FULL_MASK << ((-number + step - 1) / step));
+        else if (last_is && !first_is) /* all but the first ones, which are 0 or more */
+            found = all & FULL_MASK << (number / -step + 1);
+        lanes |= found << row;
+    }
+    return lanes;
+}
+
+/* Computes a - b without overflow. Returns false if it is not linear. */
+static bool subtract(const struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                     struct fth_ptx_linear *difference)
 {
     const enum fth_ptx_type type = (enum fth_ptx_type)inst->type;
     struct fth_ptx_linear a, b;
-    uint64_t lowest, span;
     if (!get(warp, inst->s[0], &a) || !get(warp, inst->s[1], &b) || !widen(warp, type, &a) ||
-        !widen(warp, type, &b)) {
+        !widen(warp, type, &b))
+        return false;
+    b = negate(&b);
+    *difference = add(&a, &b);
+    return true;
+}
+
+static void linear_setp(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    const uint32_t row_lanes = row_lanes_of(warp);
+    struct fth_ptx_linear less, more;
+    uint32_t lanes;
+    if (!subtract(warp, inst, &less)) {
         run_by_lane(warp, inst, mask);
         return;
     }
-    b = scale(&b, UINT64_MAX);
-    a = add(&a, &b);
-    if (!linear_range(&a, row_lanes_of(warp), &lowest, &span)) {
-        run_by_lane(warp, inst, mask);
-        return;
-    }
-    const int64_t low = (int64_t)lowest, high = low + (int64_t)span;
-    bool all, none;
+    more = negate(&less);
     switch (inst->comparison) {
-    case C_EQ: all = low == 0 && high == 0, none = low > 0 || high < 0; break;
-    case C_NE: none = low == 0 && high == 0, all = low > 0 || high < 0; break;
+    case C_EQ:
+        lanes = ~(negative_lanes(&less, row_lanes) | negative_lanes(&more, row_lanes));
+        break;
+    case C_NE: lanes = negative_lanes(&less, row_lanes) | negative_lanes(&more, row_lanes); break;
     case C_LT:
-    case C_LO: all = high < 0, none = low >= 0; break;
+    case C_LO: lanes = negative_lanes(&less, row_lanes); break;
     case C_LE:
-    case C_LS: all = high <= 0, none = low > 0; break;
+    case C_LS: lanes = ~negative_lanes(&more, row_lanes); break;
     case C_GT:
-    case C_HI: all = low > 0, none = high <= 0; break;
-    default: all = low >= 0, none = high < 0; break; /* C_GE, C_HS */
+    case C_HI: lanes = negative_lanes(&more, row_lanes); break;
+    default: lanes = ~negative_lanes(&less, row_lanes); break; /* C_GE, C_HS */
     }
-    if (all || none)
-        fth_ptx_set_compared(warp, inst, mask, all ? FULL_MASK : 0);
+    fth_ptx_set_compared(warp, inst, mask, lanes);
+}
+
+/* Gives the lanes of `lanes` the first operand and the others the second one. */
+static void choose(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask,
+                   uint32_t lanes)
+{
+    struct fth_ptx_linear value;
+    lanes &= mask;
+    if (is_whole(warp, inst, mask) && (lanes == 0 || lanes == mask) &&
+        get(warp, inst->s[lanes == 0], &value))
+        put(warp, inst, &value);
     else
         run_by_lane(warp, inst, mask);
+}
+
+static void linear_min_max(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           uint32_t mask)
+{
+    struct fth_ptx_linear less;
+    if (!subtract(warp, inst, &less)) {
+        run_by_lane(warp, inst, mask);
+        return;
+    }
+    const uint32_t lanes = negative_lanes(&less, row_lanes_of(warp));
+    choose(warp, inst, mask, inst->opcode[1] == 'i' ? lanes : ~lanes); /* min or max */
+}
+
+static void linear_selp(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    choose(warp, inst, mask, source_predicate(warp, inst));
 }
 
 /* A load or store that moves no data. */
@@ -266,6 +335,8 @@ static fth_ptx_run_function *select_arithmetic(const struct fth_ptx_inst *inst)
     } handlers[] = {{"add", T_NONE, 0, linear_add},
                     {"sub", T_NONE, 0, linear_sub},
                     {"neg", T_NONE, 0, linear_neg},
+                    {"min", T_NONE, 0, linear_min_max},
+                    {"max", T_NONE, 0, linear_min_max},
                     {"mul", T_NONE, F_LO, linear_mul},
                     {"mad", T_NONE, F_LO, linear_mad},
                     {"mul", T_S32, F_WIDE, linear_mul_wide_s32},
@@ -278,6 +349,13 @@ static fth_ptx_run_function *select_arithmetic(const struct fth_ptx_inst *inst)
         if (is_opcode(inst, handlers[i].base) && inst->flags == handlers[i].flags &&
             (handlers[i].type ? inst->type == handlers[i].type : is_wide_integer(inst->type)))
             return handlers[i].run;
+    /* Each lane computes its result from its own operands. */
+    static const char *const others[] = {"abs",  "and", "bfe", "bfi", "bfind", "brev",
+                                         "clz",  "div", "not", "or",  "mul",   "popc",
+                                         "prmt", "rem", "shf", "shr", "xor",   "lop3"};
+    for (size_t i = 0; i < FTH_COUNT(others) && inst->predicate2 == UINT32_MAX; i++)
+        if (is_opcode(inst, others[i]) && is_wide_integer(inst->type))
+            return linear_uniform;
     return NULL;
 }
 
@@ -311,6 +389,8 @@ fth_ptx_run_function *fth_slice_linear_handler(const struct fth_ptx_inst *inst)
         return NULL;
     if (is_opcode(inst, "mov"))
         return inst->vector > 1 || inst->type == T_B128 ? NULL : linear_mov;
+    if (is_opcode(inst, "selp"))
+        return linear_selp;
     fth_ptx_run_function *conversion = select_conversion(inst);
     return conversion ? conversion : select_arithmetic(inst);
 }

@@ -489,6 +489,7 @@ void fth_slice_destroy(struct fth_slice *slice)
     for (size_t f = 0; slice->functions && f < slice->run->module->function_count; f++) {
         free(slice->functions[f].operands);
         free(slice->functions[f].code);
+        free(slice->functions[f].live);
         free(slice->functions[f].frame.values);
         free(slice->functions[f].frame.rows);
     }

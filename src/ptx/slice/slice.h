@@ -6,6 +6,7 @@
  *   slice.c          works backwards from addresses, guards and control flow, and makes the code
  *                    that is executed
  *   slice_registers.c  which registers can be linear in the lane
+ *   slice_live.c     which of them a thread can still read
  *   linear.c         executes instructions on linear registers
  *   slice_check.c    checks each access of that code
  *
@@ -68,6 +69,7 @@ struct fth_slice_function {
     struct fth_slice_operand *operands; /* by number: see struct fth_ptx_operands */
     struct fth_ptx_inst *code;          /* what is executed */
     struct fth_slice_frame frame;       /* the registers at the start */
+    uint64_t *live;                     /* by instruction: see fth_slice_live */
 };
 
 /* Bytes of shared memory that must be exact. */
@@ -108,6 +110,16 @@ fth_ptx_run_function *fth_slice_linear_handler(const struct fth_ptx_inst *inst);
 bool fth_slice_make_linear(const struct fth_ptx_module *module,
                            const struct fth_ptx_function *source,
                            struct fth_slice_function *function);
+
+/* ---- slice_live.c ---- */
+
+/* Sets the bits of all registers. `marks` are those of the registers (enum fth_ptx_linear_flag). */
+void fth_slice_assign_bits(const struct fth_ptx_function *source,
+                           const struct fth_slice_function *function, const uint8_t *marks,
+                           uint64_t *bits);
+/* Sets function->live. Returns false if memory is exhausted. */
+bool fth_slice_find_live(const struct fth_ptx_module *module, const struct fth_ptx_function *source,
+                         const uint64_t *bits, struct fth_slice_function *function);
 
 /* slice.c and slice_check.c: the functions that execution calls are in execute/warp.h. */
 

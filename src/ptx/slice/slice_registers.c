@@ -36,7 +36,7 @@ static void mark_operands(const struct fth_ptx_module *module,
 
 /* Makes the instruction use a handler of linear.c. */
 static void make_linear(struct fth_ptx_inst *inst, fth_ptx_run_function *handler,
-                        const uint8_t *marks)
+                        const uint8_t *marks, const uint64_t *bits)
 {
     const unsigned elements = inst->vector ? inst->vector : 1;
     inst->inner = inst->run;
@@ -46,6 +46,7 @@ static void make_linear(struct fth_ptx_inst *inst, fth_ptx_run_function *handler
         inst->bytes = (uint16_t)(fth_ptx_type_bytes((enum fth_ptx_type)inst->type) * elements);
     } else if (!inst->result_is_predicate) {
         inst->linear = marks[inst->d[0]];
+        inst->result_bit = bits[inst->d[0]];
     }
 }
 
@@ -67,28 +68,36 @@ static bool make_frame(const struct fth_ptx_function *source, const uint8_t *mar
     return true;
 }
 
+static fth_ptx_run_function *handler_of(const struct fth_ptx_inst *inst)
+{
+    return inst->run == fth_ptx_run_nothing ? NULL : fth_slice_linear_handler(inst);
+}
+
 bool fth_slice_make_linear(const struct fth_ptx_module *module,
                            const struct fth_ptx_function *source,
                            struct fth_slice_function *function)
 {
-    uint8_t *marks = calloc((size_t)source->register_count + 1, 1);
-    if (!marks)
-        return false;
-    mark_slots(marks, source->arguments, source->argument_count);
-    mark_slots(marks, source->results, source->result_count);
-    for (size_t pc = 0; pc < source->code_count; pc++)
-        if (function->code[pc].run != fth_ptx_run_nothing &&
-            !fth_slice_linear_handler(&function->code[pc]))
-            mark_operands(module, source, &function->code[pc], marks);
-    for (size_t pc = 0; pc < source->code_count; pc++) {
-        fth_ptx_run_function *handler = function->code[pc].run == fth_ptx_run_nothing
-                                            ? NULL
-                                            : fth_slice_linear_handler(&function->code[pc]);
-        if (handler)
-            make_linear(&function->code[pc], handler, marks);
+    uint8_t *marks = calloc((size_t)source->register_count + 1, sizeof *marks);
+    uint64_t *bits = calloc((size_t)source->register_count + 1, sizeof *bits);
+    bool ok = marks && bits;
+    if (ok) {
+        mark_slots(marks, source->arguments, source->argument_count);
+        mark_slots(marks, source->results, source->result_count);
     }
-    const bool ok = make_frame(source, marks, &function->frame);
+    for (size_t pc = 0; ok && pc < source->code_count; pc++)
+        if (function->code[pc].run != fth_ptx_run_nothing && !handler_of(&function->code[pc]))
+            mark_operands(module, source, &function->code[pc], marks);
+    if (ok)
+        fth_slice_assign_bits(source, function, marks, bits);
+    for (size_t pc = 0; ok && pc < source->code_count; pc++) {
+        fth_ptx_run_function *handler = handler_of(&function->code[pc]);
+        if (handler)
+            make_linear(&function->code[pc], handler, marks, bits);
+    }
+    ok = ok && make_frame(source, marks, &function->frame) &&
+         fth_slice_find_live(module, source, bits, function);
     free(marks);
+    free(bits);
     return ok;
 }
 
