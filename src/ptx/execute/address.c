@@ -442,12 +442,13 @@ bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
 
 /* ---- accesses with linear addresses ---- */
 
-/* True if all accesses are aligned and inside of the `size` bytes from address `start` on. */
-static bool is_linear_inside(const struct fth_ptx_linear *address, uint32_t row_lanes,
-                             uint64_t start, uint64_t size, unsigned bytes)
+/* True if the accesses of the lanes of `mask` are aligned and inside of the `size` bytes from
+ * address `start` on. */
+static inline bool is_linear_inside(const struct fth_ptx_linear *address, uint32_t row_lanes,
+                                    uint32_t mask, uint64_t start, uint64_t size, unsigned bytes)
 {
     uint64_t low, span;
-    if (!linear_range(address, row_lanes, &low, &span) || size < bytes ||
+    if (!linear_range(address, row_lanes, mask, &low, &span) || size < bytes ||
         (address->base | address->step | address->row_step) & (bytes - 1))
         return false;
     const uint64_t offset = low - start, last = size - bytes;
@@ -463,12 +464,15 @@ bool fth_ptx_access_linear(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
     if (inst->space == FTH_SPACE_SHARED) {
         address.base -= space_of(address.base) == FTH_SPACE_SHARED ? SHARED_WINDOW : 0;
         if ((write && fth_slice_has_exact_shared(run->slice)) ||
-            !is_linear_inside(&address, run->row_lanes, 0, warp->block->shared_bytes, inst->bytes))
+            !is_linear_inside(&address, run->row_lanes, mask, 0, warp->block->shared_bytes,
+                              inst->bytes))
             return false;
     } else {
-        const struct fth_ptx_allocation *found = allocation_of(warp, address.base);
+        const struct fth_ptx_allocation *found =
+            allocation_of(warp, address.base + (uint64_t)first_lane(mask) * address.step);
         if (!found || (write && (found->exact || found->is_constant)) ||
-            !is_linear_inside(&address, run->row_lanes, found->base, found->bytes, inst->bytes))
+            !is_linear_inside(&address, run->row_lanes, mask, found->base, found->bytes,
+                              inst->bytes))
             return false;
     }
     const struct fth_ptx_observer *observer = run->observer;

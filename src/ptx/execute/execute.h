@@ -73,15 +73,19 @@ static inline void linear_fill(const struct fth_ptx_linear *linear, uint32_t row
         fill_rows(linear, row_lanes, numbers);
 }
 
-/* Computes the smallest number of all lanes, and the distance to the largest one. Returns false if
- * the steps are so large that the numbers can wrap around. */
+/* Computes the smallest number of the lanes of a mask, or a smaller one, and the distance to the
+ * largest one, or a larger one. Returns false if the numbers can wrap around. */
 static inline bool linear_range(const struct fth_ptx_linear *linear, uint32_t row_lanes,
-                                uint64_t *low, uint64_t *span)
+                                uint32_t mask, uint64_t *low, uint64_t *span)
 {
     const uint64_t limit = (uint64_t)1 << 48;
-    const int64_t x = (int64_t)linear->step * (row_lanes - 1);
-    const int64_t y = (int64_t)linear->row_step * (LANES / row_lanes - 1);
-    *low = linear->base + (uint64_t)((x < 0 ? x : 0) + (y < 0 ? y : 0));
+    uint32_t first = 0, columns = row_lanes - 1, rows = LANES / row_lanes - 1;
+    if (mask != FULL_MASK && row_lanes == LANES) {
+        first = (uint32_t)first_lane(mask);
+        columns = LANES - 1 - (uint32_t)__builtin_clz(mask) - first;
+    }
+    const int64_t x = (int64_t)(linear->step * columns), y = (int64_t)(linear->row_step * rows);
+    *low = linear->base + first * linear->step + (uint64_t)((x < 0 ? x : 0) + (y < 0 ? y : 0));
     *span = (uint64_t)((x < 0 ? -x : x) + (y < 0 ? -y : y));
     return linear->step + limit < 2 * limit && linear->row_step + limit < 2 * limit;
 }

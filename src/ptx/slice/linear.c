@@ -110,27 +110,30 @@ static inline bool multiply(const struct fth_ptx_linear *a, const struct fth_ptx
     return !swap || is_uniform(a);
 }
 
-/* Converts a number of 32 bits to 64 bits. Returns false if it is not linear then. */
-static inline bool extend(const struct fth_ptx_warp *warp, struct fth_ptx_linear *a, bool is_signed)
+/* Converts the numbers of the lanes of `mask` from 32 to 64 bits. Returns false if they are not
+ * linear then. */
+static inline bool extend(const struct fth_ptx_warp *warp, uint32_t mask, struct fth_ptx_linear *a,
+                          bool is_signed)
 {
     uint64_t low, span;
     a->step = (uint64_t)(int32_t)a->step;
     a->row_step = (uint64_t)(int32_t)a->row_step;
     a->base = is_signed ? (uint64_t)(int32_t)a->base : (uint32_t)a->base;
-    if (!linear_range(a, row_lanes_of(warp), &low, &span))
+    if (!linear_range(a, row_lanes_of(warp), mask, &low, &span))
         return false;
     low += is_signed ? (uint64_t)1 << 31 : 0;
     return low <= UINT32_MAX && low + span <= UINT32_MAX;
 }
 
 /* Converts a number to 64 bits, so that differences of two numbers do not wrap around. */
-static bool widen(const struct fth_ptx_warp *warp, enum fth_ptx_type type, struct fth_ptx_linear *a)
+static bool widen(const struct fth_ptx_warp *warp, uint32_t mask, enum fth_ptx_type type,
+                  struct fth_ptx_linear *a)
 {
     const uint64_t limit = (uint64_t)1 << 60;
     uint64_t low, span;
     if (fth_ptx_type_bytes(type) == 4)
-        return extend(warp, a, fth_ptx_type_is_signed(type));
-    return linear_range(a, row_lanes_of(warp), &low, &span) &&
+        return extend(warp, mask, a, fth_ptx_type_is_signed(type));
+    return linear_range(a, row_lanes_of(warp), mask, &low, &span) &&
            low + (fth_ptx_type_is_signed(type) ? limit : 0) < 2 * limit;
 }
 
@@ -159,14 +162,14 @@ HANDLER(linear_neg, 1, (r = negate(&a), true))
 HANDLER(linear_mul, 2, multiply(&a, &b, &r))
 HANDLER(linear_mad, 3, multiply(&a, &b, &r) && (r = add(&r, &c), true))
 HANDLER(linear_mul_wide_s32, 2,
-        extend(warp, &a, true) && extend(warp, &b, true) && multiply(&a, &b, &r))
+        extend(warp, mask, &a, true) && extend(warp, mask, &b, true) && multiply(&a, &b, &r))
 HANDLER(linear_mul_wide_u32, 2,
-        extend(warp, &a, false) && extend(warp, &b, false) && multiply(&a, &b, &r))
+        extend(warp, mask, &a, false) && extend(warp, mask, &b, false) && multiply(&a, &b, &r))
 HANDLER(linear_mad_wide_s32, 3,
-        extend(warp, &a, true) && extend(warp, &b, true) && multiply(&a, &b, &r) &&
+        extend(warp, mask, &a, true) && extend(warp, mask, &b, true) && multiply(&a, &b, &r) &&
             (r = add(&r, &c), true))
 HANDLER(linear_mad_wide_u32, 3,
-        extend(warp, &a, false) && extend(warp, &b, false) && multiply(&a, &b, &r) &&
+        extend(warp, mask, &a, false) && extend(warp, mask, &b, false) && multiply(&a, &b, &r) &&
             (r = add(&r, &c), true))
 HANDLER(linear_shl_32, 2,
         is_uniform(&b) &&
@@ -174,8 +177,8 @@ HANDLER(linear_shl_32, 2,
 HANDLER(linear_shl_64, 2,
         is_uniform(&b) &&
             (r = scale(&a, (uint32_t)b.base < 64 ? (uint64_t)1 << (uint32_t)b.base : 0), true))
-HANDLER(linear_extend_s32, 1, extend(warp, &a, true) && (r = a, true))
-HANDLER(linear_extend_u32, 1, extend(warp, &a, false) && (r = a, true))
+HANDLER(linear_extend_s32, 1, extend(warp, mask, &a, true) && (r = a, true))
+HANDLER(linear_extend_u32, 1, extend(warp, mask, &a, false) && (r = a, true))
 HANDLER(linear_cvta, 1, (r = a, r.base += window_of(inst->space), true))
 HANDLER(linear_cvta_to, 1, (r = a, r.base -= window_of(inst->space), true))
 
@@ -231,12 +234,12 @@ static inline uint32_t negative_lanes(const struct fth_ptx_linear *a, uint32_t r
 
 /* Computes a - b without overflow. Returns false if it is not linear. */
 static bool subtract(const struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
-                     struct fth_ptx_linear *difference)
+                     uint32_t mask, struct fth_ptx_linear *difference)
 {
     const enum fth_ptx_type type = (enum fth_ptx_type)inst->type;
     struct fth_ptx_linear a, b;
-    if (!get(warp, inst->s[0], &a) || !get(warp, inst->s[1], &b) || !widen(warp, type, &a) ||
-        !widen(warp, type, &b))
+    if (!get(warp, inst->s[0], &a) || !get(warp, inst->s[1], &b) || !widen(warp, mask, type, &a) ||
+        !widen(warp, mask, type, &b))
         return false;
     b = negate(&b);
     *difference = add(&a, &b);
@@ -248,7 +251,7 @@ static void linear_setp(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
     const uint32_t row_lanes = row_lanes_of(warp);
     struct fth_ptx_linear less, more;
     uint32_t lanes;
-    if (!subtract(warp, inst, &less)) {
+    if (!subtract(warp, inst, mask, &less)) {
         run_by_lane(warp, inst, mask);
         return;
     }
@@ -286,7 +289,7 @@ static void linear_min_max(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
                            uint32_t mask)
 {
     struct fth_ptx_linear less;
-    if (!subtract(warp, inst, &less)) {
+    if (!subtract(warp, inst, mask, &less)) {
         run_by_lane(warp, inst, mask);
         return;
     }
