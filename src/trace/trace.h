@@ -230,12 +230,13 @@ const char *fth_get_text(struct fth_bytes *bytes, struct fth_arena *arena);
 void fth_put_frame_header(const struct fth_frame *frame, struct fth_buffer *out);
 void fth_get_frame_header(struct fth_bytes *bytes, struct fth_frame *frame);
 
-/* Encodes records[order[0]], … records[order[frame->count - 1]] as a frame. `warps` is the number
- * of warps per block. ids[i] is the number in the file of the instruction that the records call i;
- * `id_count` is the length of `ids`. */
+/* Encodes frame->count accesses as a frame. They are copies of some of `records`. `warps` is the
+ * number of warps per block. ids[i] is the number in the file of the instruction that the records
+ * call i; `id_count` is the length of `ids`. */
 FTH_MUST_USE enum fth_status fth_frame_encode(const struct fth_records *records,
-                                              const uint32_t *order, const struct fth_frame *frame,
-                                              uint32_t warps, const uint32_t *ids, size_t id_count,
+                                              const struct fth_record *items,
+                                              const struct fth_frame *frame, uint32_t warps,
+                                              const uint32_t *ids, size_t id_count,
                                               struct fth_buffer *out, struct fth_error *error);
 
 /* An access of a warp in compact form: the first address and the differences between the addresses

@@ -238,53 +238,59 @@ static size_t write_lanes(const struct fth_records *records, unsigned char *to,
     return size;
 }
 
+/* Worst case of an encoded access in bytes: the tag, the affine byte, and 10 bytes for each other
+ * number: three of the position, the instruction, the mask, the delta, and fewer than LANES steps.
+ */
+enum { MAX_ACCESS_BYTES = 2 + 10 * (LANES + 6) };
+
 /* Instructions have two numbers. record->instruction is the writer's number; it is the index in
- * `ids` and `last_accesses`. ids[record->instruction] is the number in the file. Record order[i] is
- * the i-th one of the frame. */
-enum fth_status fth_frame_encode(const struct fth_records *records, const uint32_t *order,
+ * `ids` and `last_accesses`. ids[record->instruction] is the number in the file. */
+enum fth_status fth_frame_encode(const struct fth_records *records, const struct fth_record *items,
                                  const struct fth_frame *frame, uint32_t warps, const uint32_t *ids,
                                  size_t id_count, struct fth_buffer *out, struct fth_error *error)
 {
     struct last_access *last_accesses = calloc(id_count, sizeof *last_accesses);
     struct position before = position_before(frame, warps);
     uint32_t instruction = UINT32_MAX;
+    unsigned char chunk[8 * MAX_ACCESS_BYTES]; /* of `out` */
+    size_t size = 0;
     if (!last_accesses)
         return fth_no_memory(error, "write trace", NULL);
     fth_put_frame_header(frame, out);
     for (uint32_t i = 0; i < frame->count; i++) {
-        /* Worst case: the tag, the affine byte, and 10 bytes for each other number: three of
-         * the position, the instruction, the mask, the delta, and fewer than LANES steps. */
-        unsigned char bytes[2 + 10 * (LANES + 6)];
-        const struct fth_record *record = &records->items[order[i]];
+        const struct fth_record *record = &items[i];
         struct last_access *last_access = &last_accesses[record->instruction];
         struct position here = {record->number, record->block, record->warp};
         struct position expected = before;
         advance_position(&expected, frame, warps);
-        size_t size = 1;
-        bytes[0] = 0;
+        unsigned char *tag = &chunk[size++];
+        *tag = 0;
         if (here.number != expected.number || here.block != expected.block ||
             here.warp != expected.warp) {
-            bytes[0] |= TAG_POSITION;
-            size += write_position(bytes + size, before, here, frame);
+            *tag |= TAG_POSITION;
+            size += write_position(chunk + size, before, here, frame);
         }
         if (record->instruction != instruction) {
-            bytes[0] |= TAG_INSTRUCTION;
-            size += write_varint(bytes + size, ids[record->instruction]); /* number in the file */
+            *tag |= TAG_INSTRUCTION;
+            size += write_varint(chunk + size, ids[record->instruction]); /* number in the file */
         }
         if (!same_lanes(records, last_access, record)) {
-            bytes[0] |= TAG_LANES;
-            size += write_lanes(records, bytes + size, last_access, record);
+            *tag |= TAG_LANES;
+            size += write_lanes(records, chunk + size, last_access, record);
         }
         uint64_t delta = record->first - last_access->first;
         if (delta != last_access->delta) {
-            bytes[0] |= TAG_DELTA;
-            size += write_varint(bytes + size, zigzag(delta));
+            *tag |= TAG_DELTA;
+            size += write_varint(chunk + size, zigzag(delta));
         }
         last_access->delta = delta;
         last_access->first = record->first;
         instruction = record->instruction;
         before = here;
-        fth_buffer_append(out, bytes, size);
+        if (size > sizeof chunk - MAX_ACCESS_BYTES || i + 1 == frame->count) {
+            fth_buffer_append(out, chunk, size);
+            size = 0;
+        }
     }
     free(last_accesses);
     return out->failed ? fth_no_memory(error, "write trace", NULL) : FTH_OK;
