@@ -103,6 +103,9 @@ bool fth_slice_constant(const struct fth_slice *slice, const struct fth_slice_fu
 
 /* ---- linear.c, slice_registers.c ---- */
 
+/* True if an instruction of a slice reads or writes registers. A .sync instruction without effect
+ * still waits for the lanes of its member mask. */
+bool fth_slice_is_executed(const struct fth_ptx_inst *inst);
 /* Returns the function that executes the instruction on linear registers, or NULL. */
 fth_ptx_run_function *fth_slice_linear_handler(const struct fth_ptx_inst *inst);
 /* Makes the code of a function use these handlers, and sets function->frame. Returns false if

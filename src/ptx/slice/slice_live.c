@@ -37,7 +37,7 @@ static uint64_t live_before(const struct fth_ptx_inst *inst, const uint64_t *bit
                             uint32_t registers, uint64_t after)
 {
     uint64_t read = 0;
-    if (inst->run == fth_ptx_run_nothing)
+    if (!fth_slice_is_executed(inst))
         return after;
     for (size_t i = 0; i < inst->operands->read_count; i++)
         if (inst->operands->reads[i] < registers)

@@ -68,9 +68,14 @@ static bool make_frame(const struct fth_ptx_function *source, const uint8_t *mar
     return true;
 }
 
+bool fth_slice_is_executed(const struct fth_ptx_inst *inst)
+{
+    return inst->run != fth_ptx_run_nothing || inst->control == K_CONVERGE;
+}
+
 static fth_ptx_run_function *handler_of(const struct fth_ptx_inst *inst)
 {
-    return inst->run == fth_ptx_run_nothing ? NULL : fth_slice_linear_handler(inst);
+    return fth_slice_is_executed(inst) ? fth_slice_linear_handler(inst) : NULL;
 }
 
 bool fth_slice_make_linear(const struct fth_ptx_module *module,
@@ -85,7 +90,7 @@ bool fth_slice_make_linear(const struct fth_ptx_module *module,
         mark_slots(marks, source->results, source->result_count);
     }
     for (size_t pc = 0; ok && pc < source->code_count; pc++)
-        if (function->code[pc].run != fth_ptx_run_nothing && !handler_of(&function->code[pc]))
+        if (fth_slice_is_executed(&function->code[pc]) && !handler_of(&function->code[pc]))
             mark_operands(module, source, &function->code[pc], marks);
     if (ok)
         fth_slice_assign_bits(source, function, marks, bits);
