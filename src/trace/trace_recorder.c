@@ -61,7 +61,8 @@ struct recorder {
     pthread_key_t key;    /* the worker of the current host thread */
     pthread_mutex_t lock; /* protects the following fields and the writer */
     struct worker *workers;
-    struct pending *pending; /* sorted by index */
+    struct pending *pending;      /* sorted by index */
+    struct pending *last_pending; /* valid if there is one */
     size_t pending_bytes;
     struct fth_records spare; /* memory for the records of a block, without any record */
     uint64_t next;            /* index of the next cluster to write */
@@ -263,10 +264,15 @@ static bool defer_cluster(struct recorder *recorder, struct worker *worker, uint
         fth_records_clear(records);
     }
     recorder->pending_bytes += fth_records_bytes(&pending->records);
+    /* Most clusters are the last one: those of a host thread have increasing indices. */
+    if (*at && recorder->last_pending->index < index)
+        at = &recorder->last_pending->next;
     while (*at && (*at)->index < index)
         at = &(*at)->next;
     pending->next = *at;
     *at = pending;
+    if (!pending->next)
+        recorder->last_pending = pending;
     return ok;
 }
 
