@@ -194,7 +194,7 @@ struct fth_ptx_inst {
     fth_ptx_run_function *run;
     fth_ptx_run_function
         *inner;         /* the function that `run` calls: for fth_ptx_run_rounded, with the rounding
-                         * mode set; for handlers of slice/linear_*.c, with rows as operands */
+                         * mode set; for handlers of slice/linear.c, with rows as operands */
     const char *opcode; /* as in the text */
     uint8_t control;
     uint8_t type, type2; /* the types in the opcode, in their order: for cvt, destination and
@@ -229,7 +229,7 @@ struct fth_ptx_inst {
     uint8_t slice;       /* enum fth_ptx_slice_flag */
     uint8_t linear;      /* enum fth_ptx_linear_flag */
     uint64_t result_bit; /* of the result in fth_ptx_warp.needed_elsewhere */
-    uint16_t bytes;      /* of an access, per lane; only for handlers of slice/linear_*.c */
+    uint16_t bytes;      /* of an access, per lane; only for handlers of slice/linear.c */
     uint32_t skip_count; /* this many instructions from here on have no effect and no guard */
     const struct fth_ptx_detail
         *detail; /* what does not fit into the fields above; NULL: nothing */
@@ -242,7 +242,7 @@ enum fth_ptx_slice_flag {
     SLICE_READS_MAP = 4 /* it reads a tensor map */
 };
 
-/* How a handler of slice/linear_*.c stores its result. `inner` is the usual handler. */
+/* How a handler of slice/linear.c stores its result. `inner` is the usual handler. */
 enum fth_ptx_linear_flag {
     LINEAR_ROW = 1,     /* as a row, also if it is linear */
     LINEAR_NEVER = 2,   /* only as a row */

@@ -1,14 +1,14 @@
 /* slice/: finds the instructions of a kernel that its memory accesses depend on, so that a launch
  * that is only observed can skip all other arithmetic and data.
  *
- *   slice_classes.c  what an instruction does: arithmetic, load, store, copy, ...
- *   slice_origins.c  which buffers an address can point into, and which registers are constants
- *   slice.c          works backwards from addresses, guards and control flow, and makes the code
- *                    that is executed
+ *   slice_classes.c    what an instruction does: arithmetic, load, store, copy, ...
+ *   slice_origins.c    which buffers an address can point into, and which registers are constants
+ *   slice.c            works backwards from addresses, guards and control flow, and makes the code
+ *                      that is executed
  *   slice_registers.c  which registers can be linear in the lane
- *   slice_live.c     which of them a thread can still read
- *   linear.c         executes instructions on linear registers
- *   slice_check.c    checks each access of that code
+ *   slice_live.c       which of them a thread can still read
+ *   linear.c           executes instructions on linear registers
+ *   slice_check.c      checks each access of that code
  *
  * The slice is a prediction: PTX does not say which buffer an address points into. The prediction
  * divides memory into exact memory, whose contents are those of a full execution, and other memory,
