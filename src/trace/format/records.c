@@ -101,7 +101,7 @@ bool fth_records_add_linear(struct fth_records *records, const struct fth_record
         records->step_count += LANES - 1;
         return true;
     }
-    uint64_t active[LANES];
+    uint64_t active[LANES] = {0};
     size_t count = 0;
     for (uint32_t left = mask; left; left &= left - 1)
         active[count++] = address_of(addresses, row_lanes, (uint32_t)__builtin_ctz(left));
