@@ -95,13 +95,14 @@ static inline uint32_t truncate_to_single(double value, int result_bits)
     const uint32_t sign = (uint32_t)(bits >> 63) << 31;
     const int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
     const uint32_t kept = result_bits ? ~((1u << (23 - result_bits)) - 1) : UINT32_MAX;
-    if (exponent >= -126 && exponent <= 127)
-        return sign |
-               (((uint32_t)(exponent + 127) << 23 | (uint32_t)(bits >> 29 & 0x7fffff)) & kept);
-    if (value == 0 || exponent < -149)
-        return 0;
     if (exponent > 127)
         return sign | 0x7f800000u;
+    if (exponent >= -126) {
+        const uint32_t fraction = (uint32_t)(bits >> 29 & 0x7fffff);
+        return sign | (((uint32_t)(exponent + 127) << 23 | fraction) & kept);
+    }
+    if (exponent < -149) /* also for 0 */
+        return 0;
     /* Subnormal: the implicit one is a digit as well. */
     const uint64_t digits = (bits & 0xfffffffffffff) | (uint64_t)1 << 52;
     const uint32_t result = (uint32_t)(digits >> (-exponent - 97)) & kept;

@@ -247,7 +247,7 @@ static void accesses_are_the_same(void **state)
         if (fth_ptx_read_text("test.ptx", program->text, program->size, &module, &error) != FTH_OK)
             fail_msg("%s\n%s", error.cause, error.excerpt);
         assert_int_equal(fth_ptx_machine_create(module, &machine, NULL), FTH_OK);
-        assert_int_equal(fth_ptx_alloc(machine, 4 * WORDS, &buffer, NULL), FTH_OK);
+        assert_int_equal(fth_ptx_alloc(machine, WORDS * sizeof(uint32_t), &buffer, NULL), FTH_OK);
         const uint32_t *block = blocks[seed % FTH_COUNT(blocks)];
         const struct seen full = run(machine, block, buffer, false, false);
         const struct seen sliced = run(machine, block, buffer, true, false);
