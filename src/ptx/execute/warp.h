@@ -61,6 +61,7 @@ struct fth_ptx_frame {
     uint32_t live;                /* lanes that have not returned */
     uint32_t operand_base;        /* see struct fth_ptx_issue */
     uint64_t local_base;          /* offset of its variables in the local memory of each thread */
+    uint64_t local_end;           /* the end of its local memory, which alloca moves */
     uint64_t *rows;               /* [register][lane] */
     struct fth_ptx_value *values; /* [register], in a sliced launch; otherwise NULL: all are rows */
     uint32_t *predicates;
