@@ -317,7 +317,7 @@ static void linear_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *
 static bool is_opcode(const struct fth_ptx_inst *inst, const char *base)
 {
     const size_t size = strlen(base);
-    return strncmp(inst->opcode, base, size) == 0 &&
+    return inst->opcode[0] == base[0] && strncmp(inst->opcode, base, size) == 0 &&
            (inst->opcode[size] == '.' || inst->opcode[size] == '\0');
 }
 

@@ -73,9 +73,20 @@ bool fth_slice_is_executed(const struct fth_ptx_inst *inst)
     return inst->run != fth_ptx_run_nothing || inst->control == K_CONVERGE;
 }
 
-static fth_ptx_run_function *handler_of(const struct fth_ptx_inst *inst)
+/* Finds the handlers of all instructions, and marks the registers of those that have none. */
+static void mark_registers(const struct fth_ptx_module *module,
+                           const struct fth_ptx_function *source, const struct fth_ptx_inst *code,
+                           fth_ptx_run_function **handlers, uint8_t *marks)
 {
-    return fth_slice_is_executed(inst) ? fth_slice_linear_handler(inst) : NULL;
+    mark_slots(marks, source->arguments, source->argument_count);
+    mark_slots(marks, source->results, source->result_count);
+    for (size_t pc = 0; pc < source->code_count; pc++) {
+        if (!fth_slice_is_executed(&code[pc]))
+            continue;
+        handlers[pc] = fth_slice_linear_handler(&code[pc]);
+        if (!handlers[pc])
+            mark_operands(module, source, &code[pc], marks);
+    }
 }
 
 bool fth_slice_make_linear(const struct fth_ptx_module *module,
@@ -84,25 +95,20 @@ bool fth_slice_make_linear(const struct fth_ptx_module *module,
 {
     uint8_t *marks = calloc((size_t)source->register_count + 1, sizeof *marks);
     uint64_t *bits = calloc((size_t)source->register_count + 1, sizeof *bits);
-    bool ok = marks && bits;
+    fth_ptx_run_function **handlers = calloc(source->code_count + 1, sizeof *handlers);
+    bool ok = marks && bits && handlers;
     if (ok) {
-        mark_slots(marks, source->arguments, source->argument_count);
-        mark_slots(marks, source->results, source->result_count);
+        mark_registers(module, source, function->code, handlers, marks);
+        fth_slice_assign_bits(source, function, marks, bits);
     }
     for (size_t pc = 0; ok && pc < source->code_count; pc++)
-        if (fth_slice_is_executed(&function->code[pc]) && !handler_of(&function->code[pc]))
-            mark_operands(module, source, &function->code[pc], marks);
-    if (ok)
-        fth_slice_assign_bits(source, function, marks, bits);
-    for (size_t pc = 0; ok && pc < source->code_count; pc++) {
-        fth_ptx_run_function *handler = handler_of(&function->code[pc]);
-        if (handler)
-            make_linear(&function->code[pc], handler, marks, bits);
-    }
+        if (handlers[pc])
+            make_linear(&function->code[pc], handlers[pc], marks, bits);
     ok = ok && make_frame(source, marks, &function->frame) &&
          fth_slice_find_live(module, source, bits, function);
     free(marks);
     free(bits);
+    free(handlers);
     return ok;
 }
 
