@@ -241,6 +241,26 @@ enum fth_ptx_cache_op {
     FTH_CACHE_VOLATILE
 };
 
+/* What performs an access. The warp that issues the instruction is in `who`. */
+enum fth_ptx_unit {
+    FTH_UNIT_LANES,       /* the lanes of the warp, each for itself: ld, st, atom, red, wmma.load */
+    FTH_UNIT_LANE_COPY,   /* the lanes copy from global to shared memory: cp.async */
+    FTH_UNIT_MATRIX,      /* the warp moves rows of matrices, one per lane: ldmatrix, stmatrix */
+    FTH_UNIT_TENSOR_CORE, /* reads a matrix in shared memory: wgmma */
+    FTH_UNIT_COPY_ENGINE, /* copies a range of bytes: cp.async.bulk, cp.reduce.async.bulk */
+    FTH_UNIT_BARRIER,     /* mbarrier */
+    FTH_UNIT_TEXTURE      /* textures and surfaces */
+};
+
+/* How an access reaches the memory. */
+enum fth_ptx_path {
+    FTH_PTX_PATH_L1,      /* global and local memory and textures, through the L1 */
+    FTH_PTX_PATH_L2,      /* past the L1: .cg, .cv, .volatile, atomics, and the copy engine */
+    FTH_PTX_PATH_SHARED,  /* shared memory of the block, on the same SM */
+    FTH_PTX_PATH_CLUSTER, /* shared memory of another block of the cluster */
+    FTH_PTX_PATH_CONSTANT /* constants and parameters */
+};
+
 /* Identifies the warp that issued an instruction. */
 struct fth_ptx_warp_id {
     uint64_t block; /* linear index in the grid */
@@ -264,6 +284,14 @@ struct fth_ptx_access {
     uint32_t mask;             /* lanes that take part */
     uint32_t bytes;            /* per lane, including all elements of a vector */
     const uint64_t *addresses; /* of the 32 lanes, valid for those in the mask */
+    enum fth_ptx_unit unit;
+    enum fth_ptx_path path;
+    bool returns; /* the instruction writes registers: ld and atom, but not st, red and copies */
+    /* The copy engine copies ranges of bytes, which are reported as accesses of 16 bytes, up to 32
+     * at a time: the whole range that this access belongs to. A row of a box of a tensor is a range
+     * of its own. 0 for other accesses. */
+    uint64_t range_address, range_bytes;
+    uint64_t range_peer; /* the address that the range is copied from or to */
 };
 
 /* Code bytes per PTX instruction for instruction fetch: the size of one machine instruction since

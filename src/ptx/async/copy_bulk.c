@@ -94,8 +94,8 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
         if (!mbarrier)
             return false;
     }
-    if (!fth_ptx_notify_range(warp, inst, from_block, from, bytes, FTH_ACCESS_READ) ||
-        !fth_ptx_notify_range(warp, inst, to_block, to, bytes,
+    if (!fth_ptx_notify_range(warp, inst, from_block, from, bytes, to, FTH_ACCESS_READ) ||
+        !fth_ptx_notify_range(warp, inst, to_block, to, bytes, from,
                               operands->reduces ? FTH_ACCESS_ATOMIC : FTH_ACCESS_WRITE))
         return false;
     struct bulk_copy *copy = fth_ptx_copy_create(warp, inst, COPY_BULK, 1u << lane, sizeof *copy);
@@ -238,6 +238,7 @@ static bool parse_copy(struct fth_ptx_parser *parser, struct fth_ptx_statement *
     if (words.masked && !fth_ptx_take_row(parser, statement, next++, &bulk->mask))
         return false;
     inst->run = run_bulk;
+    inst->unit = FTH_UNIT_COPY_ENGINE;
     /* Copies pass the L1. */
     inst->cache_op = FTH_CACHE_CG;
     return fth_ptx_check_operand_count(parser, statement, next) &&

@@ -226,13 +226,16 @@ static bool notify(const struct tensor_copy *copy)
         end = end < (int64_t)map->sizes[0] ? end : (int64_t)map->sizes[0];
         if (!inside || first >= end)
             continue;
-        const uint64_t from = (base + (uint64_t)first * bytes) / UNIT * UNIT;
+        const uint64_t start = base + (uint64_t)first * bytes, from = start / UNIT * UNIT;
         const uint64_t to = (base + (uint64_t)end * bytes + UNIT - 1) / UNIT * UNIT;
-        if (!fth_ptx_notify_range(warp, copy->copy.inst, NULL, from, to - from, global))
+        const uint64_t index =
+            box_row.index * row_elements(map) + (uint64_t)((first - box_row.at[0]) / step);
+        const uint64_t shared = copy->address + index * bytes - (start - from);
+        if (!fth_ptx_notify_range(warp, copy->copy.inst, NULL, from, to - from, shared, global))
             return false;
     }
     return fth_ptx_notify_range(warp, copy->copy.inst, copy->block, copy->address, box_bytes(map),
-                                copy->loads ? FTH_ACCESS_WRITE : FTH_ACCESS_READ);
+                                0, copy->loads ? FTH_ACCESS_WRITE : FTH_ACCESS_READ);
 }
 
 /* Reads the tensor map of a lane. Returns false after a fault. */
@@ -427,6 +430,7 @@ bool fth_ptx_parse_tensor_copy(struct fth_ptx_parser *parser, struct fth_ptx_sta
         return false;
     next += hint; /* the cache policy has no effect */
     inst->run = run_tensor;
+    inst->unit = FTH_UNIT_COPY_ENGINE;
     inst->cache_op = FTH_CACHE_CG; /* copies pass the L1 */
     return fth_ptx_check_operand_count(parser, statement, next) &&
            fth_ptx_set_detail(parser, statement, 0, &bulk->detail, inst);

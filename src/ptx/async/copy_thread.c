@@ -221,6 +221,7 @@ static bool parse_arrival(struct fth_ptx_parser *parser, struct fth_ptx_statemen
     if (!fth_ptx_take_word(statement, "b64") || statement->next_word != statement->word_count)
         return fth_ptx_refuse(parser, statement);
     inst->run = run_arrival;
+    inst->unit = FTH_UNIT_BARRIER;
     return fth_ptx_check_operand_count(parser, statement, 1) &&
            fth_ptx_take_address(parser, statement, 0, inst);
 }
@@ -241,6 +242,7 @@ bool fth_ptx_family_cp(struct fth_ptx_parser *parser, struct fth_ptx_statement *
     if (group < 0) {
         inst->mode = COPY;
         inst->run = run_copy;
+        inst->unit = FTH_UNIT_LANE_COPY;
         if (!parse_copy_words(statement, inst) || statement->next_word != statement->word_count)
             return fth_ptx_refuse(parser, statement);
         return parse_copy_operands(parser, statement, inst);

@@ -397,14 +397,35 @@ bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_i
 
 /* ---- observers ---- */
 
-bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
-                           const struct fth_ptx_lane_group *group, unsigned bytes,
-                           enum fth_ptx_access_kind kind)
+/* The path of an access to a memory space. `block` is the owner of shared memory. */
+static enum fth_ptx_path path_of(const struct fth_ptx_warp *warp,
+                                 const struct fth_ptx_access *access,
+                                 const struct fth_ptx_block *block)
+{
+    switch (access->space) {
+    case FTH_SPACE_SHARED: return block == warp->block ? FTH_PTX_PATH_SHARED : FTH_PTX_PATH_CLUSTER;
+    case FTH_SPACE_CONST:
+    case FTH_SPACE_PARAM: return FTH_PTX_PATH_CONSTANT;
+    default: break;
+    }
+    const bool passes = access->kind == FTH_ACCESS_ATOMIC || access->cache_op == FTH_CACHE_CG ||
+                        access->cache_op == FTH_CACHE_CV || access->cache_op == FTH_CACHE_VOLATILE;
+    return passes ? FTH_PTX_PATH_L2 : FTH_PTX_PATH_L1;
+}
+
+/* The range that an access is a part of; see struct fth_ptx_access. */
+struct range {
+    uint64_t address, bytes, peer;
+};
+
+static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                   const struct fth_ptx_lane_group *group, unsigned bytes,
+                   enum fth_ptx_access_kind kind, struct range range)
 {
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     if (!observer || !observer->access)
         return true;
-    const struct fth_ptx_access access = {
+    struct fth_ptx_access access = {
         .who = warp->issue.who,
         .instruction = inst->index,
         .line = inst->line,
@@ -419,29 +440,43 @@ bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
         .kind = kind,
         .mask = group->mask,
         .bytes = bytes,
-        .addresses = group->addresses};
+        .addresses = group->addresses,
+        .unit = (enum fth_ptx_unit)inst->unit,
+        .returns = inst->operands->write_count > 0,
+        .range_address = range.address,
+        .range_bytes = range.bytes,
+        .range_peer = range.peer};
+    access.path = path_of(warp, &access, group->block);
     if (observer->access(observer->user, &access))
         return true;
     warp->failed = true;
     return false;
 }
 
+bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           const struct fth_ptx_lane_group *group, unsigned bytes,
+                           enum fth_ptx_access_kind kind)
+{
+    return notify(warp, inst, group, bytes, kind, (struct range){0});
+}
+
 bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                           struct fth_ptx_block *block, uint64_t address, uint64_t bytes,
-                          enum fth_ptx_access_kind kind)
+                          uint64_t peer, enum fth_ptx_access_kind kind)
 {
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     if (!observer || !observer->access)
         return true;
     struct fth_ptx_lane_group group = {.space = block ? FTH_SPACE_SHARED : FTH_SPACE_GLOBAL,
                                        .block = block};
+    const struct range range = {address, bytes, peer};
     for (uint64_t at = 0; at < bytes;) {
         group.mask = 0;
         for (unsigned lane = 0; lane < LANES && at < bytes; lane++, at += COPY_UNIT) {
             group.addresses[lane] = address + at;
             group.mask |= 1u << lane;
         }
-        if (!fth_ptx_notify_access(warp, inst, &group, COPY_UNIT, kind))
+        if (!notify(warp, inst, &group, COPY_UNIT, kind, range))
             return false;
     }
     return true;

@@ -90,10 +90,11 @@ uint8_t *fth_ptx_resolve_range(struct fth_ptx_warp *warp, const struct fth_ptx_i
                                unsigned space, uint64_t *address, uint64_t bytes, bool write,
                                struct fth_ptx_block **block);
 /* Reports a copied range to the observer, as accesses of 16 bytes each. `block` is the owner of
- * shared memory, or NULL for global memory. Returns false if the observer ends the launch. */
+ * shared memory, or NULL for global memory. `peer` is the address that it is copied from or to.
+ * Returns false if the observer ends the launch. */
 bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                           struct fth_ptx_block *block, uint64_t address, uint64_t bytes,
-                          enum fth_ptx_access_kind kind);
+                          uint64_t peer, enum fth_ptx_access_kind kind);
 /* Reports the access of a group to the observer. Returns false if the observer ends the launch. */
 bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            const struct fth_ptx_lane_group *group, unsigned bytes,
