@@ -150,7 +150,7 @@ FTH_API double fth_launch_seconds(const struct fth_launch *launch, size_t step);
 
 /* Returns the name of a counter, counted from 0; NULL past the last. It is the name of the metric
  * of ncu (Nsight Compute) that counts the same on a GPU, such as
- * "l1tex__t_sectors_pipe_lsu_mem_global_op_ld". docs/counters.md describes the counters. */
+ * "l1tex__t_sectors_pipe_lsu_mem_global_op_ld". docs/results/counters-h200.md describes the counters. */
 FTH_API const char *fth_counter_name(size_t counter);
 /* Returns the value of a counter for a step of the last run. FTH_UNAVAILABLE: the run did not
  * count. FTH_NOT_FOUND: there is no such step or counter. */

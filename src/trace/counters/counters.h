@@ -3,7 +3,7 @@
  *   counters.c     the list of the counters, and which of them an access changes
  *   wavefronts.c   the sectors of an access, and its wavefronts in shared memory
  *
- * The rules come from the counters of an H200 (docs/counters.md). */
+ * The rules come from the counters of an H200 (docs/results/counters-h200.md). */
 #ifndef FTH_TRACE_COUNTERS_H
 #define FTH_TRACE_COUNTERS_H
 
