@@ -286,12 +286,20 @@ struct fth_ptx_access {
     const uint64_t *addresses; /* of the 32 lanes, valid for those in the mask */
     enum fth_ptx_unit unit;
     enum fth_ptx_path path;
-    bool returns; /* the instruction writes registers: ld and atom, but not st, red and copies */
-    /* The copy engine copies ranges of bytes, which are reported as accesses of 16 bytes, up to 32
-     * at a time: the whole range that this access belongs to. A row of a box of a tensor is a range
-     * of its own. 0 for other accesses. */
-    uint64_t range_address, range_bytes;
-    uint64_t range_peer; /* the address that the range is copied from or to */
+    bool returns;  /* the instruction writes registers: ld and atom, but not st, red and copies */
+    bool compares; /* atom.cas */
+    /* For reads of cp.async: the shared addresses that the lanes copy to; NULL for others. */
+    const uint64_t *destinations;
+};
+
+/* A range of bytes that the copy engine copies between global and shared memory: all of a
+ * cp.async.bulk, or a row of a box of a tensor. A row that is loaded includes the elements outside
+ * of the tensor, which are not accessed. */
+struct fth_ptx_range {
+    struct fth_ptx_warp_id who;
+    enum fth_ptx_access_kind kind; /* of the access to global memory */
+    uint64_t address, bytes;       /* in global memory */
+    uint64_t shared;               /* address in shared memory */
 };
 
 /* Code bytes per PTX instruction for instruction fetch: the size of one machine instruction since
@@ -302,8 +310,10 @@ struct fth_ptx_access {
  * registers from 0, and its predicates after them. The guard is one of the predicates read. */
 struct fth_ptx_operands {
     uint64_t code_offset; /* of the instruction in the module, for instruction fetch */
-    bool accesses;        /* the access callback follows if any lane takes part */
-    bool drains;          /* waits until all accesses in flight are complete (calls, fences) */
+    /* The access callback follows if any lane takes part. Textures and surfaces are an exception:
+     * it does not follow if all lanes are outside of them. */
+    bool accesses;
+    bool drains; /* waits until all accesses in flight are complete (calls, fences) */
     size_t read_count, write_count;
     const uint32_t *reads, *writes;
 };
@@ -335,6 +345,8 @@ struct fth_ptx_observer {
     bool parallel;
     bool (*issue)(void *user, const struct fth_ptx_issue *issue);
     bool (*access)(void *user, const struct fth_ptx_access *access);
+    /* The copy engine copies a range. Its accesses, of 16 bytes each, are reported as well. */
+    bool (*range)(void *user, const struct fth_ptx_range *range);
     /* A barrier of the block is complete. `warps` has one bit for each warp that was waiting at it
      * and continues. */
     bool (*barrier)(void *user, uint64_t block, uint32_t barrier, uint32_t warps);

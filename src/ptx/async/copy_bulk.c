@@ -94,9 +94,16 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
         if (!mbarrier)
             return false;
     }
-    if (!fth_ptx_notify_range(warp, inst, from_block, from, bytes, to, FTH_ACCESS_READ) ||
-        !fth_ptx_notify_range(warp, inst, to_block, to, bytes, from,
-                              operands->reduces ? FTH_ACCESS_ATOMIC : FTH_ACCESS_WRITE))
+    const enum fth_ptx_access_kind writes =
+        operands->reduces ? FTH_ACCESS_ATOMIC : FTH_ACCESS_WRITE;
+    const struct fth_ptx_range range = {.kind = from_block ? writes : FTH_ACCESS_READ,
+                                        .address = from_block ? to : from,
+                                        .bytes = bytes,
+                                        .shared = from_block ? from : to};
+    const bool global = !from_block || !to_block;
+    if ((global && !fth_ptx_notify_copied(warp, range)) ||
+        !fth_ptx_notify_range(warp, inst, from_block, from, bytes, FTH_ACCESS_READ) ||
+        !fth_ptx_notify_range(warp, inst, to_block, to, bytes, writes))
         return false;
     struct bulk_copy *copy = fth_ptx_copy_create(warp, inst, COPY_BULK, 1u << lane, sizeof *copy);
     if (!copy)

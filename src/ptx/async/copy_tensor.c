@@ -203,39 +203,57 @@ static bool execute_tensor(struct fth_ptx_copy *waiting, uint32_t lanes)
 
 /* ---- issue ---- */
 
+/* Reports a row of a box to the observer. Returns false if the observer ends the launch. */
+static bool notify_row(const struct tensor_copy *copy, const struct box_row *box_row,
+                       enum fth_ptx_access_kind kind)
+{
+    const struct fth_ptx_tensor_map *map = &copy->map;
+    struct fth_ptx_warp *warp = copy->copy.warp;
+    const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
+    const int64_t step = map->is_im2col ? 1 : map->element_strides[0];
+    const int64_t row_end = box_row->at[0] + ((int64_t)row_elements(map) - 1) * step + 1;
+    bool inside;
+    const uint64_t base = row_address(copy, box_row, &inside);
+    const int64_t first = box_row->at[0] > 0 ? box_row->at[0] : 0;
+    const int64_t end = row_end < (int64_t)map->sizes[0] ? row_end : (int64_t)map->sizes[0];
+    inside = inside && first < end;
+    if (!inside && !copy->loads)
+        return true;
+    /* The copy engine loads the elements outside of the tensor, too, but stores only those inside.
+     */
+    const int64_t start = copy->loads ? box_row->at[0] : first;
+    const int64_t stop = copy->loads ? row_end : end;
+    const uint64_t index =
+        box_row->index * row_elements(map) + (uint64_t)((start - box_row->at[0]) / step);
+    const struct fth_ptx_range range = {.kind = kind,
+                                        .address = base + (uint64_t)start * bytes,
+                                        .bytes = (uint64_t)(stop - start) * bytes,
+                                        .shared = copy->address + index * bytes};
+    if (!fth_ptx_notify_copied(warp, range) || !inside)
+        return !warp->failed;
+    const uint64_t from = (base + (uint64_t)first * bytes) / UNIT * UNIT;
+    const uint64_t to = (base + (uint64_t)end * bytes + UNIT - 1) / UNIT * UNIT;
+    return fth_ptx_notify_range(warp, copy->copy.inst, NULL, from, to - from, kind);
+}
+
 /* Reports the accesses of a copy to the observer. */
 static bool notify(const struct tensor_copy *copy)
 {
     struct fth_ptx_warp *warp = copy->copy.warp;
     const struct fth_ptx_observer *observer = warp->block->run->observer;
-    if (!observer || !observer->access)
+    if (!observer || !(observer->access || observer->range))
         return true;
     const struct fth_ptx_tensor_map *map = &copy->map;
-    const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
     const enum fth_ptx_access_kind global = copy->loads                    ? FTH_ACCESS_READ
                                             : copy->reduction.op != A_NONE ? FTH_ACCESS_ATOMIC
                                                                            : FTH_ACCESS_WRITE;
     struct box_row box_row;
     first_row(copy, &box_row);
-    for (uint64_t i = 0; i < row_count(map); i++, next_row(copy, &box_row)) {
-        bool inside;
-        const uint64_t base = row_address(copy, &box_row, &inside);
-        const int64_t step = map->is_im2col ? 1 : map->element_strides[0];
-        const int64_t first = box_row.at[0] > 0 ? box_row.at[0] : 0;
-        int64_t end = box_row.at[0] + ((int64_t)row_elements(map) - 1) * step + 1;
-        end = end < (int64_t)map->sizes[0] ? end : (int64_t)map->sizes[0];
-        if (!inside || first >= end)
-            continue;
-        const uint64_t start = base + (uint64_t)first * bytes, from = start / UNIT * UNIT;
-        const uint64_t to = (base + (uint64_t)end * bytes + UNIT - 1) / UNIT * UNIT;
-        const uint64_t index =
-            box_row.index * row_elements(map) + (uint64_t)((first - box_row.at[0]) / step);
-        const uint64_t shared = copy->address + index * bytes - (start - from);
-        if (!fth_ptx_notify_range(warp, copy->copy.inst, NULL, from, to - from, shared, global))
+    for (uint64_t i = 0; i < row_count(map); i++, next_row(copy, &box_row))
+        if (!notify_row(copy, &box_row, global))
             return false;
-    }
     return fth_ptx_notify_range(warp, copy->copy.inst, copy->block, copy->address, box_bytes(map),
-                                0, copy->loads ? FTH_ACCESS_WRITE : FTH_ACCESS_READ);
+                                copy->loads ? FTH_ACCESS_WRITE : FTH_ACCESS_READ);
 }
 
 /* Reads the tensor map of a lane. Returns false after a fault. */

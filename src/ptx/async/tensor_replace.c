@@ -46,7 +46,7 @@ static void run_replace(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
             fth_ptx_warp_fault(warp, inst, lane, "%s", error.cause);
             return;
         }
-        if (!fth_ptx_notify_range(warp, inst, block, address, FTH_TENSOR_MAP_BYTES, address,
+        if (!fth_ptx_notify_range(warp, inst, block, address, FTH_TENSOR_MAP_BYTES,
                                   FTH_ACCESS_WRITE))
             return;
     }
@@ -65,10 +65,8 @@ static void run_copy(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                                                      FTH_TENSOR_MAP_BYTES, true, &to_block)
                              : NULL;
     if (target &&
-        fth_ptx_notify_range(warp, inst, from_block, from, FTH_TENSOR_MAP_BYTES, to,
-                             FTH_ACCESS_READ) &&
-        fth_ptx_notify_range(warp, inst, to_block, to, FTH_TENSOR_MAP_BYTES, from,
-                             FTH_ACCESS_WRITE))
+        fth_ptx_notify_range(warp, inst, from_block, from, FTH_TENSOR_MAP_BYTES, FTH_ACCESS_READ) &&
+        fth_ptx_notify_range(warp, inst, to_block, to, FTH_TENSOR_MAP_BYTES, FTH_ACCESS_WRITE))
         memcpy(target, source, FTH_TENSOR_MAP_BYTES);
 }
 

@@ -413,14 +413,9 @@ static enum fth_ptx_path path_of(const struct fth_ptx_warp *warp,
     return passes ? FTH_PTX_PATH_L2 : FTH_PTX_PATH_L1;
 }
 
-/* The range that an access is a part of; see struct fth_ptx_access. */
-struct range {
-    uint64_t address, bytes, peer;
-};
-
 static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                    const struct fth_ptx_lane_group *group, unsigned bytes,
-                   enum fth_ptx_access_kind kind, struct range range)
+                   enum fth_ptx_access_kind kind, const uint64_t *destinations)
 {
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     if (!observer || !observer->access)
@@ -443,9 +438,8 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
         .addresses = group->addresses,
         .unit = (enum fth_ptx_unit)inst->unit,
         .returns = inst->operands->write_count > 0,
-        .range_address = range.address,
-        .range_bytes = range.bytes,
-        .range_peer = range.peer};
+        .compares = kind == FTH_ACCESS_ATOMIC && inst->atomic == A_CAS,
+        .destinations = destinations};
     access.path = path_of(warp, &access, group->block);
     if (observer->access(observer->user, &access))
         return true;
@@ -457,26 +451,42 @@ bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
                            const struct fth_ptx_lane_group *group, unsigned bytes,
                            enum fth_ptx_access_kind kind)
 {
-    return notify(warp, inst, group, bytes, kind, (struct range){0});
+    return notify(warp, inst, group, bytes, kind, NULL);
+}
+
+bool fth_ptx_notify_sources(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                            const struct fth_ptx_lane_group *group, unsigned bytes,
+                            const uint64_t *destinations)
+{
+    return notify(warp, inst, group, bytes, FTH_ACCESS_READ, destinations);
+}
+
+bool fth_ptx_notify_copied(struct fth_ptx_warp *warp, struct fth_ptx_range range)
+{
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    range.who = warp->issue.who;
+    if (!observer || !observer->range || observer->range(observer->user, &range))
+        return true;
+    warp->failed = true;
+    return false;
 }
 
 bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                           struct fth_ptx_block *block, uint64_t address, uint64_t bytes,
-                          uint64_t peer, enum fth_ptx_access_kind kind)
+                          enum fth_ptx_access_kind kind)
 {
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     if (!observer || !observer->access)
         return true;
     struct fth_ptx_lane_group group = {.space = block ? FTH_SPACE_SHARED : FTH_SPACE_GLOBAL,
                                        .block = block};
-    const struct range range = {address, bytes, peer};
     for (uint64_t at = 0; at < bytes;) {
         group.mask = 0;
         for (unsigned lane = 0; lane < LANES && at < bytes; lane++, at += COPY_UNIT) {
             group.addresses[lane] = address + at;
             group.mask |= 1u << lane;
         }
-        if (!notify(warp, inst, &group, COPY_UNIT, kind, range))
+        if (!fth_ptx_notify_access(warp, inst, &group, COPY_UNIT, kind))
             return false;
     }
     return true;

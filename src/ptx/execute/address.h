@@ -90,14 +90,20 @@ uint8_t *fth_ptx_resolve_range(struct fth_ptx_warp *warp, const struct fth_ptx_i
                                unsigned space, uint64_t *address, uint64_t bytes, bool write,
                                struct fth_ptx_block **block);
 /* Reports a copied range to the observer, as accesses of 16 bytes each. `block` is the owner of
- * shared memory, or NULL for global memory. `peer` is the address that it is copied from or to.
- * Returns false if the observer ends the launch. */
+ * shared memory, or NULL for global memory. Returns false if the observer ends the launch. */
 bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                           struct fth_ptx_block *block, uint64_t address, uint64_t bytes,
-                          uint64_t peer, enum fth_ptx_access_kind kind);
+                          enum fth_ptx_access_kind kind);
+/* Reports a range that the copy engine copies between global and shared memory, without its
+ * accesses. The function sets `who`. Returns false if the observer ends the launch. */
+bool fth_ptx_notify_copied(struct fth_ptx_warp *warp, struct fth_ptx_range range);
 /* Reports the access of a group to the observer. Returns false if the observer ends the launch. */
 bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            const struct fth_ptx_lane_group *group, unsigned bytes,
                            enum fth_ptx_access_kind kind);
+/* The same for the sources of cp.async, with the addresses that the lanes copy to. */
+bool fth_ptx_notify_sources(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                            const struct fth_ptx_lane_group *group, unsigned bytes,
+                            const uint64_t *destinations);
 
 #endif

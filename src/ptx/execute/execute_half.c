@@ -38,6 +38,11 @@ static uint16_t flush(uint16_t bits, const struct half_kind *kind, uint32_t flag
     return flags & F_FTZ && (bits & kind->exponent_mask) == 0 ? bits & 0x8000 : bits;
 }
 
+/* The NaN that stands for an element outside of a tensor, with any sign: with .oob, the result of
+ * fma is 0 if a factor is this NaN (PTX ISA, "fma"). The value is that of an H200, for f16 and
+ * bf16. */
+enum { OOB_NAN = 0x7ff7 };
+
 enum half_operation { ADD, SUB, MUL, FMA, MIN, MAX, ABS, NEG, EX2, TANH };
 
 /* A number is preferred to a NaN, unless .NaN is given; two NaNs give a NaN. -0 is less than +0. */
@@ -63,6 +68,8 @@ static uint16_t min_or_max(uint16_t a, uint16_t b, const struct half_kind *kind,
 static uint16_t compute(enum half_operation operation, const struct half_kind *kind, uint32_t flags,
                         uint16_t a, uint16_t b, uint16_t c)
 {
+    if (flags & F_OOB && ((a & 0x7fff) == OOB_NAN || (b & 0x7fff) == OOB_NAN))
+        return 0;
     a = flush(a, kind, flags);
     b = flush(b, kind, flags);
     c = flush(c, kind, flags);
@@ -136,7 +143,7 @@ bool fth_ptx_select_half(struct fth_ptx_inst *inst, const char *base)
     } handlers[] = {{"add", ADD, 2, F_FTZ | F_SAT},
                     {"sub", SUB, 2, F_FTZ | F_SAT},
                     {"mul", MUL, 2, F_FTZ | F_SAT},
-                    {"fma", FMA, 3, F_FTZ | F_SAT | F_RELU},
+                    {"fma", FMA, 3, F_FTZ | F_SAT | F_RELU | F_OOB},
                     {"min", MIN, 2, F_FTZ | F_NAN | F_XORSIGN | F_ABS},
                     {"max", MAX, 2, F_FTZ | F_NAN | F_XORSIGN | F_ABS},
                     {"abs", ABS, 1, F_FTZ},

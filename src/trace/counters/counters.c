@@ -32,6 +32,7 @@ static const char *const names[FTH_COUNTER_COUNT] = {
     [FTH_COUNTER_SHARED_ST_WAVEFRONTS] = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st",
     [FTH_COUNTER_SHARED_ST_CONFLICTS] = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st",
     [FTH_COUNTER_SHARED_ATOM_WAVEFRONTS] = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom",
+    [FTH_COUNTER_SHARED_ATOM_CONFLICTS] = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom",
     [FTH_COUNTER_LDSM_WAVEFRONTS] = "sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm",
     [FTH_COUNTER_LDSM_CONFLICTS] = "sm__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldsm",
     [FTH_COUNTER_STSM_WAVEFRONTS] = "sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_stsm",
@@ -58,6 +59,15 @@ static void add_request(struct fth_counters *counters, enum fth_counter requests
     add(counters, requests + 1, sectors);
 }
 
+/* cp.async counts as a load of its sectors, and in counters of its own. */
+static void add_copy(struct fth_counters *counters, const struct fth_ptx_access *access)
+{
+    if (access->path == FTH_PTX_PATH_L1)
+        add_request(counters, FTH_COUNTER_LDGSTS_ACCESS_REQUESTS, fth_access_sectors(access));
+    else
+        add_request(counters, FTH_COUNTER_LDGSTS_BYPASS_REQUESTS, fth_bypass_sectors(access));
+}
+
 static void add_global(struct fth_counters *counters, const struct fth_ptx_access *access)
 {
     const unsigned sectors = fth_access_sectors(access);
@@ -65,10 +75,7 @@ static void add_global(struct fth_counters *counters, const struct fth_ptx_acces
     case FTH_ACCESS_READ:
         add_request(counters, FTH_COUNTER_GLOBAL_LD_REQUESTS, sectors);
         if (access->unit == FTH_UNIT_LANE_COPY)
-            add_request(counters,
-                        access->path == FTH_PTX_PATH_L1 ? FTH_COUNTER_LDGSTS_ACCESS_REQUESTS
-                                                        : FTH_COUNTER_LDGSTS_BYPASS_REQUESTS,
-                        sectors);
+            add_copy(counters, access);
         break;
     case FTH_ACCESS_WRITE: add_request(counters, FTH_COUNTER_GLOBAL_ST_REQUESTS, sectors); break;
     default:
@@ -79,56 +86,50 @@ static void add_global(struct fth_counters *counters, const struct fth_ptx_acces
     }
 }
 
-/* A range of the copy engine counts with its first access. */
-static void add_range(struct fth_counters *counters, const struct fth_ptx_access *access)
-{
-    static const uint8_t kinds[] = {[FTH_ACCESS_READ] = FTH_COUNTER_TMA_LD_SECTORS,
-                                    [FTH_ACCESS_WRITE] = FTH_COUNTER_TMA_ST_SECTORS,
-                                    [FTH_ACCESS_ATOMIC] = FTH_COUNTER_TMA_RED_SECTORS};
-    if (access->addresses[0] == access->range_address)
-        add(counters, (enum fth_counter)kinds[access->kind],
-            fth_range_sectors(access->range_address, access->range_bytes, access->range_peer));
-}
-
 /* Adds the wavefronts of an access to shared memory. The counter of its conflicts follows that of
  * the wavefronts. */
 static void add_wavefronts(struct fth_counters *counters, const struct fth_ptx_access *access)
 {
+    static const uint8_t kinds[] = {[FTH_ACCESS_READ] = FTH_COUNTER_SHARED_LD_WAVEFRONTS,
+                                    [FTH_ACCESS_WRITE] = FTH_COUNTER_SHARED_ST_WAVEFRONTS,
+                                    [FTH_ACCESS_ATOMIC] = FTH_COUNTER_SHARED_ATOM_WAVEFRONTS};
     const struct fth_wavefronts wavefronts = fth_access_wavefronts(access);
-    const bool reads = access->kind == FTH_ACCESS_READ;
-    if (access->kind == FTH_ACCESS_ATOMIC) {
-        add(counters, FTH_COUNTER_SHARED_ATOM_WAVEFRONTS, wavefronts.count);
-        return;
-    }
-    const enum fth_counter counter =
-        reads ? FTH_COUNTER_SHARED_LD_WAVEFRONTS : FTH_COUNTER_SHARED_ST_WAVEFRONTS;
-    add(counters, counter, wavefronts.count);
-    add(counters, counter + 1, wavefronts.conflicts);
+    add(counters, (enum fth_counter)kinds[access->kind], wavefronts.count);
+    add(counters, (enum fth_counter)(kinds[access->kind] + 1), wavefronts.conflicts);
     if (access->unit != FTH_UNIT_MATRIX)
         return;
     const enum fth_counter matrix =
-        reads ? FTH_COUNTER_LDSM_WAVEFRONTS : FTH_COUNTER_STSM_WAVEFRONTS;
+        access->kind == FTH_ACCESS_READ ? FTH_COUNTER_LDSM_WAVEFRONTS : FTH_COUNTER_STSM_WAVEFRONTS;
     add(counters, matrix, wavefronts.count);
     add(counters, matrix + 1, wavefronts.conflicts);
 }
 
+/* An atomic on the shared memory of another block also counts as one wavefront. */
 static void add_cluster(struct fth_counters *counters, const struct fth_ptx_access *access)
 {
     static const uint8_t kinds[] = {[FTH_ACCESS_READ] = FTH_COUNTER_DSHARED_LD_REQUESTS,
                                     [FTH_ACCESS_WRITE] = FTH_COUNTER_DSHARED_ST_REQUESTS,
                                     [FTH_ACCESS_ATOMIC] = FTH_COUNTER_DSHARED_ATOM_REQUESTS};
     add_request(counters, (enum fth_counter)kinds[access->kind], fth_access_sectors(access));
+    if (access->kind == FTH_ACCESS_ATOMIC)
+        add(counters, FTH_COUNTER_SHARED_ATOM_WAVEFRONTS, 1);
 }
 
 void fth_counters_add(struct fth_counters *counters, const struct fth_ptx_access *access)
 {
     const bool by_lanes = access->unit == FTH_UNIT_LANES || access->unit == FTH_UNIT_MATRIX;
-    if (access->unit == FTH_UNIT_COPY_ENGINE && access->space == FTH_SPACE_GLOBAL)
-        add_range(counters, access);
-    else if (access->space == FTH_SPACE_GLOBAL && (by_lanes || access->unit == FTH_UNIT_LANE_COPY))
+    if (access->space == FTH_SPACE_GLOBAL && (by_lanes || access->unit == FTH_UNIT_LANE_COPY))
         add_global(counters, access);
     else if (by_lanes && access->path == FTH_PTX_PATH_SHARED)
         add_wavefronts(counters, access);
     else if (by_lanes && access->path == FTH_PTX_PATH_CLUSTER)
         add_cluster(counters, access);
+}
+
+void fth_counters_add_range(struct fth_counters *counters, const struct fth_ptx_range *range)
+{
+    static const uint8_t kinds[] = {[FTH_ACCESS_READ] = FTH_COUNTER_TMA_LD_SECTORS,
+                                    [FTH_ACCESS_WRITE] = FTH_COUNTER_TMA_ST_SECTORS,
+                                    [FTH_ACCESS_ATOMIC] = FTH_COUNTER_TMA_RED_SECTORS};
+    add(counters, (enum fth_counter)kinds[range->kind], fth_range_sectors(range));
 }

@@ -1,7 +1,8 @@
 /* Counts what the counters of a GPU count of memory accesses: requests, sectors, wavefronts.
  *
  *   counters.c     the list of the counters, and which of them an access changes
- *   wavefronts.c   the sectors of an access, and its wavefronts in shared memory
+ *   sectors.c      the sectors of an access, and of a range of the copy engine
+ *   wavefronts.c   the wavefronts of an access to shared memory
  *
  * The rules come from the counters of an H200 (docs/results/counters-h200.md). */
 #ifndef FTH_TRACE_COUNTERS_H
@@ -34,6 +35,7 @@ enum fth_counter {
     FTH_COUNTER_SHARED_ST_WAVEFRONTS,
     FTH_COUNTER_SHARED_ST_CONFLICTS,
     FTH_COUNTER_SHARED_ATOM_WAVEFRONTS,
+    FTH_COUNTER_SHARED_ATOM_CONFLICTS,
     FTH_COUNTER_LDSM_WAVEFRONTS, /* ldmatrix */
     FTH_COUNTER_LDSM_CONFLICTS,
     FTH_COUNTER_STSM_WAVEFRONTS, /* stmatrix */
@@ -48,17 +50,24 @@ struct fth_counters {
     uint64_t values[FTH_COUNTER_COUNT];
 };
 
-/* Adds an access to the counters. Several threads can call it for the same counters. */
+/* Add an access, or a range of the copy engine. Several threads can call them for the same
+ * counters. */
 void fth_counters_add(struct fth_counters *counters, const struct fth_ptx_access *access);
+void fth_counters_add_range(struct fth_counters *counters, const struct fth_ptx_range *range);
 
-/* ---- wavefronts.c ---- */
+/* ---- sectors.c ---- */
 
-/* Returns the number of sectors (32 bytes) that the lanes of an access touch. */
+/* Returns the number of sectors (32 bytes) that the lanes of an access touch. For an atomic, a
+ * sector counts as often as the lanes that access the same address in it. */
 unsigned fth_access_sectors(const struct fth_ptx_access *access);
 
-/* Returns the number of sectors that the copy engine reads or writes for a range of bytes in global
- * memory. `shared` is the other end of the copy. */
-uint64_t fth_range_sectors(uint64_t address, uint64_t bytes, uint64_t shared);
+/* Returns the number of sectors that cp.async.cg reads. */
+unsigned fth_bypass_sectors(const struct fth_ptx_access *access);
+
+/* Returns the number of sectors that the copy engine reads or writes for a range. */
+uint64_t fth_range_sectors(const struct fth_ptx_range *range);
+
+/* ---- wavefronts.c ---- */
 
 /* The wavefronts that an access to shared memory needs, and how many of them are due to bank
  * conflicts. */

@@ -154,6 +154,13 @@ static bool count_access(void *user, const struct fth_ptx_access *access)
     return true;
 }
 
+static bool count_range(void *user, const struct fth_ptx_range *range)
+{
+    struct fth_launch *launch = user;
+    fth_counters_add_range(&launch->counters[launch->running], range);
+    return true;
+}
+
 /* Opens the PTX engine, with an observer that counts if the options ask for it. */
 static enum fth_status open_engine(struct fth_launch *launch, bool counts,
                                    struct fth_executor *executor, struct fth_error *error)
@@ -162,8 +169,8 @@ static enum fth_status open_engine(struct fth_launch *launch, bool counts,
         launch->counters = calloc(launch->step_count + 1, sizeof *launch->counters);
         if (!launch->counters)
             return fth_no_memory(error, "run launches", NULL);
-        launch->observer =
-            (struct fth_ptx_observer){.user = launch, .parallel = true, .access = count_access};
+        launch->observer = (struct fth_ptx_observer){
+            .user = launch, .parallel = true, .access = count_access, .range = count_range};
     }
     return fth_engine_open(launch->module, counts ? &launch->observer : NULL, false, executor,
                            error);
