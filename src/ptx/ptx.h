@@ -293,13 +293,14 @@ struct fth_ptx_access {
 };
 
 /* A range of bytes that the copy engine copies between global and shared memory: all of a
- * cp.async.bulk, or a row of a box of a tensor. A row that is loaded includes the elements outside
- * of the tensor, which are not accessed. */
+ * cp.async.bulk, or a row of a box of a tensor. If a row is loaded, the elements before and after
+ * the tensor are ranges of their own. */
 struct fth_ptx_range {
     struct fth_ptx_warp_id who;
     enum fth_ptx_access_kind kind; /* of the access to global memory */
     uint64_t address, bytes;       /* in global memory */
     uint64_t shared;               /* address in shared memory */
+    bool outside;                  /* of the tensor: filled with zeros or NaNs, without an access */
 };
 
 /* Code bytes per PTX instruction for instruction fetch: the size of one machine instruction since

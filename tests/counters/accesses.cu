@@ -16,7 +16,7 @@
         if (mask >> threadIdx.x & 1) {                                                                                             \
             access                                                                                                                 \
         }                                                                                                                          \
-        out[blockIdx.x * 32 + threadIdx.x] = a ^ b ^ c ^ d ^ (unsigned)w;                                                          \
+        out[blockIdx.x * 32 + threadIdx.x] = a ^ b ^ c ^ d ^ (unsigned)w ^ (unsigned)(w >> 32);                                     \
     }
 #define LOAD_1(text) asm volatile(text " %0, [%1];" : "=r"(a) : "l"(at) : "memory");
 #define LOAD_W(text) asm volatile(text " %0, [%1];" : "=l"(w) : "l"(at) : "memory");
@@ -63,7 +63,7 @@ GLOBAL(global_atom_cas, ATOM_CAS("atom.global.cas.b32"))
         if (mask >> threadIdx.x & 1) {                                                                                             \
             access                                                                                                                 \
         }                                                                                                                          \
-        out[blockIdx.x * 32 + threadIdx.x] = a ^ b ^ c ^ d ^ (unsigned)w;                                                          \
+        out[blockIdx.x * 32 + threadIdx.x] = a ^ b ^ c ^ d ^ (unsigned)w ^ (unsigned)(w >> 32);                                     \
     }
 #define LOADS_1(text) asm volatile(text " %0, [%1];" : "=r"(a) : "r"(at) : "memory");
 #define LOADS_W(text) asm volatile(text " %0, [%1];" : "=l"(w) : "r"(at) : "memory");

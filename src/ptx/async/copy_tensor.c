@@ -203,37 +203,51 @@ static bool execute_tensor(struct fth_ptx_copy *waiting, uint32_t lanes)
 
 /* ---- issue ---- */
 
-/* Reports a row of a box to the observer. Returns false if the observer ends the launch. */
-static bool notify_row(const struct tensor_copy *copy, const struct box_row *box_row,
-                       enum fth_ptx_access_kind kind)
+/* Reports a part of a row of a box to the observer: the elements from `first` to before `end`, with
+ * element 0 at the address `base`. The parts outside of the tensor are not accessed. Returns false
+ * if the observer ends the launch. */
+static bool notify_part(const struct tensor_copy *copy, const struct box_row *box_row,
+                        uint64_t base, int64_t first, int64_t end, bool inside)
 {
     const struct fth_ptx_tensor_map *map = &copy->map;
-    struct fth_ptx_warp *warp = copy->copy.warp;
     const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
     const int64_t step = map->is_im2col ? 1 : map->element_strides[0];
-    const int64_t row_end = box_row->at[0] + ((int64_t)row_elements(map) - 1) * step + 1;
+    const enum fth_ptx_access_kind kind = copy->loads                    ? FTH_ACCESS_READ
+                                          : copy->reduction.op != A_NONE ? FTH_ACCESS_ATOMIC
+                                                                         : FTH_ACCESS_WRITE;
+    if (first >= end || (!inside && !copy->loads))
+        return true;
+    const uint64_t index =
+        box_row->index * row_elements(map) + (uint64_t)((first - box_row->at[0]) / step);
+    const struct fth_ptx_range range = {.kind = kind,
+                                        .address = base + (uint64_t)first * bytes,
+                                        .bytes = (uint64_t)(end - first) * bytes,
+                                        .shared = copy->address + index * bytes,
+                                        .outside = !inside};
+    if (!fth_ptx_notify_copied(copy->copy.warp, range))
+        return false;
+    if (!inside)
+        return true;
+    const uint64_t from = range.address / UNIT * UNIT;
+    const uint64_t to = (range.address + range.bytes + UNIT - 1) / UNIT * UNIT;
+    return fth_ptx_notify_range(copy->copy.warp, copy->copy.inst, NULL, from, to - from, kind);
+}
+
+static bool notify_row(const struct tensor_copy *copy, const struct box_row *box_row)
+{
+    const struct fth_ptx_tensor_map *map = &copy->map;
+    const int64_t step = map->is_im2col ? 1 : map->element_strides[0];
+    const int64_t size = (int64_t)map->sizes[0], first = box_row->at[0];
+    const int64_t end = first + ((int64_t)row_elements(map) - 1) * step + 1;
     bool inside;
     const uint64_t base = row_address(copy, box_row, &inside);
-    const int64_t first = box_row->at[0] > 0 ? box_row->at[0] : 0;
-    const int64_t end = row_end < (int64_t)map->sizes[0] ? row_end : (int64_t)map->sizes[0];
-    inside = inside && first < end;
-    if (!inside && !copy->loads)
-        return true;
-    /* The copy engine loads the elements outside of the tensor, too, but stores only those inside.
-     */
-    const int64_t start = copy->loads ? box_row->at[0] : first;
-    const int64_t stop = copy->loads ? row_end : end;
-    const uint64_t index =
-        box_row->index * row_elements(map) + (uint64_t)((start - box_row->at[0]) / step);
-    const struct fth_ptx_range range = {.kind = kind,
-                                        .address = base + (uint64_t)start * bytes,
-                                        .bytes = (uint64_t)(stop - start) * bytes,
-                                        .shared = copy->address + index * bytes};
-    if (!fth_ptx_notify_copied(warp, range) || !inside)
-        return !warp->failed;
-    const uint64_t from = (base + (uint64_t)first * bytes) / UNIT * UNIT;
-    const uint64_t to = (base + (uint64_t)end * bytes + UNIT - 1) / UNIT * UNIT;
-    return fth_ptx_notify_range(warp, copy->copy.inst, NULL, from, to - from, kind);
+    if (!inside)
+        return notify_part(copy, box_row, map->address, first, end, false);
+    const int64_t from = first < 0 ? (end < 0 ? end : 0) : first;
+    const int64_t to = end > size ? (first > size ? first : size) : end;
+    return notify_part(copy, box_row, base, first, from, false) &&
+           notify_part(copy, box_row, base, from, to, true) &&
+           notify_part(copy, box_row, base, to, end, false);
 }
 
 /* Reports the accesses of a copy to the observer. */
@@ -244,13 +258,10 @@ static bool notify(const struct tensor_copy *copy)
     if (!observer || !(observer->access || observer->range))
         return true;
     const struct fth_ptx_tensor_map *map = &copy->map;
-    const enum fth_ptx_access_kind global = copy->loads                    ? FTH_ACCESS_READ
-                                            : copy->reduction.op != A_NONE ? FTH_ACCESS_ATOMIC
-                                                                           : FTH_ACCESS_WRITE;
     struct box_row box_row;
     first_row(copy, &box_row);
     for (uint64_t i = 0; i < row_count(map); i++, next_row(copy, &box_row))
-        if (!notify_row(copy, &box_row, global))
+        if (!notify_row(copy, &box_row))
             return false;
     return fth_ptx_notify_range(warp, copy->copy.inst, copy->block, copy->address, box_bytes(map),
                                 copy->loads ? FTH_ACCESS_WRITE : FTH_ACCESS_READ);

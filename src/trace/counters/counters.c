@@ -59,11 +59,11 @@ static void add_request(struct fth_counters *counters, enum fth_counter requests
     add(counters, requests + 1, sectors);
 }
 
-/* cp.async counts as a load of its sectors, and in counters of its own. */
-static void add_copy(struct fth_counters *counters, const struct fth_ptx_access *access)
+/* The sources of cp.async count as a load, and in counters of their own. */
+static void add_sources(struct fth_counters *counters, const struct fth_ptx_access *access)
 {
     if (access->path == FTH_PTX_PATH_L1)
-        add_request(counters, FTH_COUNTER_LDGSTS_ACCESS_REQUESTS, fth_access_sectors(access));
+        add(counters, FTH_COUNTER_LDGSTS_ACCESS_SECTORS, fth_access_sectors(access));
     else
         add_request(counters, FTH_COUNTER_LDGSTS_BYPASS_REQUESTS, fth_bypass_sectors(access));
 }
@@ -75,7 +75,7 @@ static void add_global(struct fth_counters *counters, const struct fth_ptx_acces
     case FTH_ACCESS_READ:
         add_request(counters, FTH_COUNTER_GLOBAL_LD_REQUESTS, sectors);
         if (access->unit == FTH_UNIT_LANE_COPY)
-            add_copy(counters, access);
+            add_sources(counters, access);
         break;
     case FTH_ACCESS_WRITE: add_request(counters, FTH_COUNTER_GLOBAL_ST_REQUESTS, sectors); break;
     default:
@@ -124,6 +124,9 @@ void fth_counters_add(struct fth_counters *counters, const struct fth_ptx_access
         add_wavefronts(counters, access);
     else if (by_lanes && access->path == FTH_PTX_PATH_CLUSTER)
         add_cluster(counters, access);
+    else if (access->unit == FTH_UNIT_LANE_COPY && access->cache_op != FTH_CACHE_CG)
+        /* The destinations of cp.async.ca: a request even if no lane has bytes to read. */
+        add(counters, FTH_COUNTER_LDGSTS_ACCESS_REQUESTS, 1);
 }
 
 void fth_counters_add_range(struct fth_counters *counters, const struct fth_ptx_range *range)

@@ -38,21 +38,35 @@ unsigned fth_access_sectors(const struct fth_ptx_access *access)
     return count;
 }
 
+/* Returns the lanes whose data remains: of those that copy to the same address, the first. */
+static uint32_t remaining_lanes(const struct fth_ptx_access *access)
+{
+    uint32_t lanes = 0;
+    for (uint32_t left = access->mask; left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
+        bool remains = true;
+        for (uint32_t before = lanes; before && remains; before &= before - 1)
+            remains = access->destinations[__builtin_ctz(before)] != access->destinations[lane];
+        lanes |= (uint32_t)remains << lane;
+    }
+    return lanes;
+}
+
 /* Two lanes share a sector if their data is in one sector of global memory and in one sector of
- * shared memory, at the same distance. Of the lanes that copy to the same address, one counts. */
+ * shared memory, at the same distance. */
 unsigned fth_bypass_sectors(const struct fth_ptx_access *access)
 {
+    const uint32_t lanes = remaining_lanes(access);
     unsigned count = 0;
-    for (uint32_t left = access->mask; left; left &= left - 1) {
+    for (uint32_t left = lanes; left; left &= left - 1) {
         const int lane = __builtin_ctz(left);
         const uint64_t from = access->addresses[lane], to = access->destinations[lane];
         bool counts = true;
         for (int i = 0; i < lane && counts; i++) {
             const uint64_t other = access->addresses[i], other_to = access->destinations[i];
-            const bool shares = other / SECTOR_BYTES == from / SECTOR_BYTES &&
-                                other_to / SECTOR_BYTES == to / SECTOR_BYTES &&
-                                (other_to - other) % SECTOR_BYTES == (to - from) % SECTOR_BYTES;
-            counts = !(access->mask >> i & 1 && (shares || other_to == to));
+            counts = !(lanes >> i & 1) || other / SECTOR_BYTES != from / SECTOR_BYTES ||
+                     other_to / SECTOR_BYTES != to / SECTOR_BYTES ||
+                     (other_to - other) % SECTOR_BYTES != (to - from) % SECTOR_BYTES;
         }
         count += counts;
     }

@@ -4,14 +4,16 @@
  * any number of lanes. A group of lanes needs as many wavefronts as there are different words in
  * the busiest bank. The groups are:
  *
- *   up to 4 bytes per lane, loads of 8 bytes     all lanes
- *   stores of 8 bytes                            16 lanes each
- *   16 bytes, ldmatrix, stmatrix                 8 lanes each
- *   loads of 16 bytes                            16 lanes if these have at most 8 addresses,
- *                                                otherwise 8 lanes each */
+ *   up to 4 bytes per lane          all lanes
+ *   8 bytes                         16 lanes each
+ *   16 bytes, ldmatrix, stmatrix    8 lanes each
+ *
+ * The groups of a load are twice as large if the lanes have the same address in pairs: each lane
+ * the one of its neighbour, or each lane the one of the lane at distance 2. A lane that does not
+ * take part fits any other. */
 #include "trace/counters/counters.h"
 
-enum { LANES = 32, BANKS = 32, WORD_BYTES = 4, MAX_WORDS = LANES * 4, HALF = 16, QUARTER = 8 };
+enum { LANES = 32, BANKS = 32, WORD_BYTES = 4, MAX_WORDS = LANES * 4 };
 
 /* Adds a value to a set, unless it is in it. */
 static void insert(uint64_t *set, unsigned *count, uint64_t value)
@@ -40,25 +42,26 @@ static unsigned busiest_bank(const struct fth_ptx_access *access, uint32_t mask)
     return most;
 }
 
-static unsigned count_addresses(const struct fth_ptx_access *access, uint32_t mask)
+/* Whether each lane has the address of the lane with this bit of its index inverted. */
+static bool in_pairs(const struct fth_ptx_access *access, unsigned bit)
 {
-    uint64_t addresses[LANES];
-    unsigned count = 0;
-    for (uint32_t left = mask; left; left &= left - 1)
-        insert(addresses, &count, access->addresses[__builtin_ctz(left)]);
-    return count;
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        const unsigned other = lane ^ bit;
+        if (access->mask >> lane & 1 && access->mask >> other & 1 &&
+            access->addresses[lane] != access->addresses[other])
+            return false;
+    }
+    return true;
 }
 
-/* The number of lanes of the group that starts with this lane. */
-static unsigned group_size(const struct fth_ptx_access *access, unsigned lane)
+/* The number of lanes of a group. */
+static unsigned group_size(const struct fth_ptx_access *access)
 {
-    const bool loads = access->kind == FTH_ACCESS_READ && access->unit == FTH_UNIT_LANES;
-    const uint32_t half = access->mask & UINT32_C(0xffff) << lane / HALF * HALF;
-    if (access->bytes <= WORD_BYTES || (access->bytes == 2 * WORD_BYTES && loads))
+    if (access->bytes <= WORD_BYTES)
         return LANES;
-    if (access->bytes == 2 * WORD_BYTES)
-        return HALF;
-    return loads && count_addresses(access, half) <= QUARTER ? HALF : QUARTER;
+    const unsigned size = access->bytes == 2 * WORD_BYTES ? LANES / 2 : LANES / 4;
+    const bool loads = access->kind == FTH_ACCESS_READ && access->unit == FTH_UNIT_LANES;
+    return loads && (in_pairs(access, 1) || in_pairs(access, 2)) ? 2 * size : size;
 }
 
 /* In an atomic, a bank serves one lane in a wavefront, even if the addresses are the same. A
@@ -80,8 +83,8 @@ struct fth_wavefronts fth_access_wavefronts(const struct fth_ptx_access *access)
     struct fth_wavefronts wavefronts = {0, 0};
     if (access->kind == FTH_ACCESS_ATOMIC)
         return atomic_wavefronts(access);
-    for (unsigned lane = 0, size; lane < LANES; lane += size) {
-        size = group_size(access, lane);
+    const unsigned size = group_size(access);
+    for (unsigned lane = 0; lane < LANES; lane += size) {
         const uint32_t group = (size == LANES ? UINT32_MAX : (UINT32_C(1) << size) - 1) << lane;
         const unsigned needed = busiest_bank(access, access->mask & group);
         wavefronts.count += needed;

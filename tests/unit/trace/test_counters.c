@@ -92,7 +92,7 @@ static void banks_deliver_one_word_per_wavefront(void **state)
         {FTH_ACCESS_READ, FTH_UNIT_LANES, 4, 1, 8, 2, 1},
         {FTH_ACCESS_READ, FTH_UNIT_LANES, 4, 1, 0, 1, 0},
         {FTH_ACCESS_WRITE, FTH_UNIT_LANES, 4, 1, 128, 32, 31},
-        {FTH_ACCESS_READ, FTH_UNIT_LANES, 8, 1, 8, 2, 1},
+        {FTH_ACCESS_READ, FTH_UNIT_LANES, 8, 1, 8, 2, 0},
         {FTH_ACCESS_READ, FTH_UNIT_LANES, 8, 4, 16, 1, 0},
         {FTH_ACCESS_WRITE, FTH_UNIT_LANES, 8, 1, 8, 2, 0},
         {FTH_ACCESS_WRITE, FTH_UNIT_LANES, 8, 4, 16, 2, 0},
