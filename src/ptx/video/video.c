@@ -143,8 +143,10 @@ static uint32_t run_scalar(const struct video *video, uint32_t a, uint32_t b, ui
     int64_t value = is_shift(video) ? shift(video, x, y) : operate(video, x, y);
     if (video->saturate)
         value = saturate(video, value);
-    /* Sums and differences have 32 bits, and the highest one is a sign even if d is unsigned. */
-    if (video->operation == V_ADD || video->operation == V_SUB)
+    /* Sums, differences and saturated shifts have 32 bits, and the highest one is a sign even if d
+     * is unsigned. */
+    if (video->operation == V_ADD || video->operation == V_SUB ||
+        (is_shift(video) && video->saturate))
         value = (int32_t)value;
     value = second(video, value, c);
     if (!video->merges)

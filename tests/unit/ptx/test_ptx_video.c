@@ -142,6 +142,11 @@ static void scalar_instructions_have_limits(void **state)
         {"vshl.u32.u32.u32.sat.clamp d, a, b", 4, 32, 0, 0},
         {"vshl.s32.u32.u32.sat.wrap d, a, b", 0x7fffffff, 10, 0, 0xfffffc00},
         {"vshl.s32.u32.u32.clamp.min d, a, b, c", 0xffffffff, 32, 0xfffffffd, 0},
+        /* Saturated ones with the highest bit set are larger than any c, others are not. */
+        {"vshl.u32.u32.u32.sat.clamp.min d, a, b, c", 0x80000000, 0, 0xffffff00, 0xffffff00},
+        {"vshl.u32.s32.u32.sat.wrap.max d, a, b, c", 3, 30, 0xffffff00, 0xc0000000},
+        {"vshr.u32.u32.u32.sat.clamp.max d, a, b, c", 0xaaaaaaaa, 0, 0xffffff00, 0xaaaaaaaa},
+        {"vshr.u32.u32.u32.clamp.max d, a, b, c", 0xaaaaaaaa, 0, 0xffffff00, 0xffffff00},
         /* The upper half of c gets the upper half of the result. */
         {"vadd.u32.u32.u32 d.h1, a, b, c", 0x12345678, 1, 0x55556666, 0x12346666},
         {"vsub.s32.u32.u32.sat d.h1, a, b, c", 0, 0x9000, 0x11223344, 0x00003344},

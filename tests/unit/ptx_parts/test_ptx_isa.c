@@ -1,7 +1,7 @@
 /* Tests of ptx/: which instructions of the PTX ISA the engine executes. tests/ptx-isa/
  * instructions.txt lists them all, with a statement for each form, and docs/ptx.md must agree. */
 #include "check.h"
-#include "refused.h"
+#include "ptx/refused.h"
 
 #include <stdio.h>
 #include <stdlib.h>
