@@ -139,13 +139,14 @@ static int show_counters(const struct cli_arguments *arguments, const struct fth
     if (!cells)
         return cli_no_memory();
     for (size_t i = 0; i < steps * counters && status == FTH_OK; i++) {
+        const size_t step = i / counters;
         uint64_t value;
-        status = fth_launch_counter(launch, i / counters, i % counters, &value, &error);
+        status = fth_launch_counter(launch, step, i % counters, &value, &error);
         if (value == 0)
             continue;
         struct fth_cell *row = cells + COUNTER_COLUMNS * rows++;
-        row[0].number = (double)(i / counters + 1);
-        row[1].text = fth_launch_kernel(launch, i / counters);
+        row[0].number = (double)(step + 1);
+        row[1].text = fth_launch_kernel(launch, step);
         row[2].number = (double)value;
         row[3].text = fth_counter_name(i % counters);
     }

@@ -15,13 +15,14 @@
 
 enum { LANES = 32, BANKS = 32, WORD_BYTES = 4, MAX_WORDS = LANES * 4 };
 
-/* Adds a value to a set, unless it is in it. */
-static void insert(uint64_t *set, unsigned *count, uint64_t value)
+/* Adds a value to a set. Returns false if it is in it already. */
+static bool insert(uint64_t *set, unsigned *count, uint64_t value)
 {
     for (unsigned i = *count; i-- > 0;)
         if (set[i] == value)
-            return;
+            return false;
     set[(*count)++] = value;
+    return true;
 }
 
 /* Returns the largest number of different words that the lanes of the mask access in one bank. */
@@ -32,12 +33,12 @@ static unsigned busiest_bank(const struct fth_ptx_access *access, uint32_t mask)
     for (uint32_t left = mask; left; left &= left - 1) {
         const uint64_t address = access->addresses[__builtin_ctz(left)];
         const uint64_t last = (address + access->bytes - 1) / WORD_BYTES;
-        for (uint64_t word = address / WORD_BYTES; word <= last; word++)
-            insert(words, &count, word);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        const unsigned now = ++per_bank[words[i] % BANKS];
-        most = now > most ? now : most;
+        for (uint64_t word = address / WORD_BYTES; word <= last; word++) {
+            if (!insert(words, &count, word))
+                continue;
+            const unsigned now = ++per_bank[word % BANKS];
+            most = now > most ? now : most;
+        }
     }
     return most;
 }
