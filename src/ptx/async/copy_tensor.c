@@ -43,10 +43,11 @@ struct box_row {
     uint64_t index;                  /* of the row in the box */
 };
 
-/* The number of elements of the box in a dimension, in tile mode. */
+/* The number of elements of the box in a dimension, in tile mode. The element stride of the
+ * innermost dimension has no effect. */
 static uint64_t extent(const struct fth_ptx_tensor_map *map, unsigned d)
 {
-    const uint32_t stride = map->element_strides[d] ? map->element_strides[d] : 1;
+    const uint32_t stride = d > 0 && map->element_strides[d] ? map->element_strides[d] : 1;
     return (map->box[d] + stride - 1) / stride;
 }
 
@@ -159,12 +160,11 @@ static bool copy_row(const struct tensor_copy *copy, const struct box_row *box_r
     const struct fth_ptx_memory *memory = copy->copy.warp->block->run->machine->memory;
     const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
     const uint64_t count = row_elements(map);
-    const int64_t step = map->is_im2col ? 1 : map->element_strides[0];
     const struct fth_ptx_allocation *allocation = NULL;
     bool inside;
     const uint64_t base = row_address(copy, box_row, &inside);
     for (uint64_t i = 0; i < count; i++) {
-        const int64_t at = box_row->at[0] + (int64_t)i * step;
+        const int64_t at = box_row->at[0] + (int64_t)i;
         uint8_t *host = NULL;
         if (inside && at >= 0 && (uint64_t)at < map->sizes[0]) {
             const uint64_t address = base + (uint64_t)at * bytes;
@@ -211,14 +211,12 @@ static bool notify_part(const struct tensor_copy *copy, const struct box_row *bo
 {
     const struct fth_ptx_tensor_map *map = &copy->map;
     const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
-    const int64_t step = map->is_im2col ? 1 : map->element_strides[0];
     const enum fth_ptx_access_kind kind = copy->loads                    ? FTH_ACCESS_READ
                                           : copy->reduction.op != A_NONE ? FTH_ACCESS_ATOMIC
                                                                          : FTH_ACCESS_WRITE;
     if (first >= end || (!inside && !copy->loads))
         return true;
-    const uint64_t index =
-        box_row->index * row_elements(map) + (uint64_t)((first - box_row->at[0]) / step);
+    const uint64_t index = box_row->index * row_elements(map) + (uint64_t)(first - box_row->at[0]);
     const struct fth_ptx_range range = {.kind = kind,
                                         .address = base + (uint64_t)first * bytes,
                                         .bytes = (uint64_t)(end - first) * bytes,
@@ -236,9 +234,8 @@ static bool notify_part(const struct tensor_copy *copy, const struct box_row *bo
 static bool notify_row(const struct tensor_copy *copy, const struct box_row *box_row)
 {
     const struct fth_ptx_tensor_map *map = &copy->map;
-    const int64_t step = map->is_im2col ? 1 : map->element_strides[0];
     const int64_t size = (int64_t)map->sizes[0], first = box_row->at[0];
-    const int64_t end = first + ((int64_t)row_elements(map) - 1) * step + 1;
+    const int64_t end = first + (int64_t)row_elements(map);
     bool inside;
     const uint64_t base = row_address(copy, box_row, &inside);
     if (!inside)
@@ -312,6 +309,14 @@ static bool check(struct tensor_copy *copy, const struct fth_ptx_tensor *tensor,
     if (copy->address % 128) {
         fth_ptx_warp_fault(warp, inst, lane, "the shared address 0x%llx is not aligned to 128",
                            (unsigned long long)copy->address);
+        return false;
+    }
+    const int64_t first = (int64_t)copy->at[0] * fth_ptx_tensor_type_bytes(map->type);
+    if (!map->is_im2col && first % UNIT) {
+        fth_ptx_warp_fault(warp, inst, lane,
+                           "the box starts at byte %lld of the innermost dimension, which is not a "
+                           "multiple of 16",
+                           (long long)first);
         return false;
     }
     const uint64_t start = copy->address / pattern * pattern;

@@ -329,9 +329,9 @@ static void other_blocks_arrive_at_an_mbarrier(void **state)
     "@p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [s], "   \
     "[%rd0, {%r10, %r11}], [m];\n" WAIT
 
-/* Runs a kernel with a tensor map of 32 x 32 words and a box of 8 x 4 words. */
-static void run_tensor(struct job *job, const char *text, enum fth_ptx_swizzle swizzle,
-                       const uint32_t **out)
+/* Prepares a kernel with a tensor map of 32 x 32 words and a box of 8 x 4 words. The element stride
+ * of the first dimension has no effect. */
+static void prepare_tensor(struct job *job, const char *text, enum fth_ptx_swizzle swizzle)
 {
     job_init(job, text, 64);
     const struct fth_ptx_tensor_map map = {.type = FTH_TENSOR_U32,
@@ -339,7 +339,7 @@ static void run_tensor(struct job *job, const char *text, enum fth_ptx_swizzle s
                                            .address = job->buffers[0],
                                            .sizes = {32, 32},
                                            .strides = {128},
-                                           .element_strides = {1, 1},
+                                           .element_strides = {2, 1},
                                            .swizzle = swizzle,
                                            .box = {8, 4}};
     static unsigned char arguments[136];
@@ -347,6 +347,12 @@ static void run_tensor(struct job *job, const char *text, enum fth_ptx_swizzle s
     memcpy(arguments + 128, &job->buffers[1], 8);
     job->launch.arguments = arguments;
     job->launch.argument_bytes = sizeof arguments;
+}
+
+static void run_tensor(struct job *job, const char *text, enum fth_ptx_swizzle swizzle,
+                       const uint32_t **out)
+{
+    prepare_tensor(job, text, swizzle);
     *out = run_job(job);
 }
 
@@ -361,10 +367,19 @@ static void tensors_are_copied_by_boxes(void **state)
             assert_int_equal(out[y * 8 + x], (y + 4) * 32 + x + 8 + 1);
     job_fini(&job);
     /* Elements outside of the tensor are zero; coordinates can be negative. */
-    run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "-2", "30") STORE), FTH_SWIZZLE_NONE, &out);
+    run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "-4", "30") STORE), FTH_SWIZZLE_NONE, &out);
     for (uint32_t y = 0; y < 4; y++)
         for (uint32_t x = 0; x < 8; x++)
-            assert_int_equal(out[y * 8 + x], x < 2 || y >= 2 ? 0 : (y + 30) * 32 + x - 2 + 1);
+            assert_int_equal(out[y * 8 + x], x < 4 || y >= 2 ? 0 : (y + 30) * 32 + x - 4 + 1);
+    job_fini(&job);
+}
+
+static void boxes_start_at_multiples_of_16_bytes(void **state)
+{
+    (void)state;
+    struct job job;
+    prepare_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "-2", "30") STORE), FTH_SWIZZLE_NONE);
+    expect_failure(&job, "the box starts at byte -8 of the innermost dimension");
     job_fini(&job);
 }
 
@@ -402,6 +417,7 @@ int main(void)
         cmocka_unit_test(multicast_reaches_all_blocks),
         cmocka_unit_test(other_blocks_arrive_at_an_mbarrier),
         cmocka_unit_test(tensors_are_copied_by_boxes),
+        cmocka_unit_test(boxes_start_at_multiples_of_16_bytes),
         cmocka_unit_test(tensors_are_stored_inside_only),
     };
     return cmocka_run_group_tests_name("ptx_async", tests, NULL, NULL);
