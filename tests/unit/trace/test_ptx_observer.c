@@ -1,6 +1,7 @@
 /* Tests what observers of the PTX engine see of accesses: the space, the width, the path to memory
  * and the unit that performs the access. */
 #include "check.h"
+#include "ptx/async/tensor_map.h"
 #include "ptx/ptx.h"
 
 #include <stdio.h>
@@ -53,30 +54,39 @@ static bool store_range(void *user, const struct fth_ptx_range *range)
     struct seen *seen = user;
     const size_t used = strlen(seen->text);
     snprintf(seen->text + used, sizeof seen->text - used,
-             "warp %u %s %llu bytes at %lld, %llu in shared memory\n", range->who.warp,
+             "warp %u %s %llu bytes at %lld, %llu in shared memory%s\n", range->who.warp,
              kinds[range->kind], (unsigned long long)range->bytes,
-             (long long)(range->address - seen->buffer), (unsigned long long)range->shared);
+             (long long)(range->address - seen->buffer), (unsigned long long)range->shared,
+             range->outside ? ", outside" : "");
     return true;
 }
 
-/* Runs a kernel with one warp, and compares the accesses that the observer sees. */
-static void check(const char *kernel, const char *expected)
+/* Runs a kernel with one warp, and compares the accesses that the observer sees. The kernel has the
+ * address of a buffer as its argument, or a tensor map of the buffer. */
+static void check_with(const char *kernel, struct fth_ptx_tensor_map *map, const char *expected)
 {
     struct fth_error error = NO_ERROR;
     struct fth_ptx_module *module = NULL;
     struct fth_ptx_machine *machine = NULL;
     struct seen seen = {{0}, 0};
+    unsigned char arguments[FTH_TENSOR_MAP_BYTES];
     char text[1024];
     if (fth_ptx_read_text("test.ptx", kernel, strlen(kernel), &module, &error) != FTH_OK)
         fail_msg("%s\n%s", error.cause, error.excerpt);
     assert_int_equal(fth_ptx_machine_create(module, &machine, NULL), FTH_OK);
     assert_int_equal(fth_ptx_alloc(machine, 4096, &seen.buffer, NULL), FTH_OK);
+    memcpy(arguments, &seen.buffer, sizeof seen.buffer);
+    if (map) {
+        map->address = seen.buffer;
+        assert_int_equal(fth_ptx_tensor_map_encode(map, arguments, NULL), FTH_OK);
+    }
     const struct fth_ptx_observer observer = {
         .user = &seen, .access = store_access, .range = store_range};
     const struct fth_ptx_launch launch = {.kernel = "k",
                                           .block = {32},
-                                          .arguments = &seen.buffer,
-                                          .argument_bytes = sizeof seen.buffer,
+                                          .arguments = arguments,
+                                          .argument_bytes =
+                                              map ? sizeof arguments : sizeof seen.buffer,
                                           .max_instructions = 100000,
                                           .observer = &observer};
     if (fth_ptx_run(machine, &launch, NULL, &error) != FTH_OK)
@@ -84,6 +94,11 @@ static void check(const char *kernel, const char *expected)
     assert_string_equal(seen.text, expected);
     fth_ptx_machine_destroy(machine);
     fth_ptx_destroy(module);
+}
+
+static void check(const char *kernel, const char *expected)
+{
+    check_with(kernel, NULL, expected);
 }
 
 static void lanes_access_global_memory(void **state)
@@ -155,6 +170,40 @@ static void the_copy_engine_copies_ranges(void **state)
           "shared write 16 by copy engine via shared of warp 0 3\n");
 }
 
+/* A tensor of 16 x 4 words, and boxes of 8 x 2 words. */
+static void the_copy_engine_copies_rows_of_boxes(void **state)
+{
+    struct fth_ptx_tensor_map map = {.type = FTH_TENSOR_U32,
+                                     .rank = 2,
+                                     .sizes = {16, 4},
+                                     .strides = {64},
+                                     .element_strides = {1, 1},
+                                     .box = {8, 2}};
+    (void)state;
+    /* The first row of the box has 4 elements in the tensor and 4 after it. The second row is
+     * outside. */
+    check_with(HEAD ".visible .entry k(.param .align 64 .b8 map[128]) {\n"
+                    ".shared .align 128 .b8 s[4096]; .shared .align 8 .b64 m;\n"
+                    ".reg .pred p<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
+                    "mov.u32 %r0, %tid.x; setp.ne.u32 p1, %r0, 0; @p1 ret;\n"
+                    "mov.b64 %rd0, map; cvta.param.u64 %rd0, %rd0; mov.u32 %r1, 12;\n"
+                    "mov.u32 %r2, 3; mbarrier.init.shared.b64 [m], 1;\n"
+                    "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::"
+                    "bytes [s], [%rd0, {%r1, %r2}], [m];\n"
+                    "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group "
+                    "[%rd0, {%r1, %r2}], [s];\nret;\n}\n",
+               &map,
+               "shared atomic 8 by barrier via shared of warp 0 1\n"
+               "warp 0 loads 16 bytes at 240, 0 in shared memory\n"
+               "global read 16 by copy engine via L2 of warp 0 1\n"
+               "warp 0 loads 16 bytes at 256, 16 in shared memory, outside\n"
+               "warp 0 loads 32 bytes at 48, 32 in shared memory, outside\n"
+               "shared write 16 by copy engine via shared of warp 0 f\n"
+               "warp 0 stores 16 bytes at 240, 0 in shared memory\n"
+               "global write 16 by copy engine via L2 of warp 0 1\n"
+               "shared read 16 by copy engine via shared of warp 0 f\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +211,7 @@ int main(void)
         cmocka_unit_test(lanes_copy_past_registers),
         cmocka_unit_test(warps_move_matrices),
         cmocka_unit_test(the_copy_engine_copies_ranges),
+        cmocka_unit_test(the_copy_engine_copies_rows_of_boxes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
