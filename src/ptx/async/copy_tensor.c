@@ -43,17 +43,17 @@ struct box_row {
     uint64_t index;                  /* of the row in the box */
 };
 
-/* The number of elements of the box in a dimension, in tile mode. The element stride of the
- * innermost dimension has no effect. */
+/* The number of elements of the box in a dimension other than the innermost, in tile mode. */
 static uint64_t extent(const struct fth_ptx_tensor_map *map, unsigned d)
 {
-    const uint32_t stride = d > 0 && map->element_strides[d] ? map->element_strides[d] : 1;
+    const uint32_t stride = map->element_strides[d] ? map->element_strides[d] : 1;
     return (map->box[d] + stride - 1) / stride;
 }
 
+/* The element stride of the innermost dimension has no effect. */
 static uint64_t row_elements(const struct fth_ptx_tensor_map *map)
 {
-    return map->is_im2col ? map->channels : extent(map, 0);
+    return map->is_im2col ? map->channels : map->box[0];
 }
 
 static uint64_t row_count(const struct fth_ptx_tensor_map *map)
