@@ -112,6 +112,7 @@ complete -c fathom -n '__fish_seen_subcommand_from run' -l on -r -F -a "cuda:0 r
 complete -c fathom -n '__fish_seen_subcommand_from run' -l max-seconds -r -f -d "with --on cuda:N, give up a launch after S seconds (default: 3)"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l show -r -f -d "print the first N values of each buffer; 0 prints all (default: 8)"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l verify -d "compare the buffers with the results that the launch file expects, instead of printing them; the exit code is 5 if they differ"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l counters -d "instead of the buffers, print what a GPU's counters would count in each launch: requests and sectors of global memory, wavefronts and bank conflicts of shared memory, sectors of bulk copies"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l save -r -F -d "write the final contents of each buffer to FOLDER/BUFFER.bin; create FOLDER if it does not exist"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l json -d "print JSON (same as --format json)"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l format -r -f -a 'text json csv' -d "select the format: text, json or csv"

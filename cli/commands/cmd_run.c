@@ -37,6 +37,12 @@ static const struct cli_option option_copy_order = {
     "when asynchronous copies take place in the PTX engine: early (at once), late (when a thread "
     "waits; the default), or random[:SEED] (at random points, the same for each run)"};
 
+static const struct cli_option option_counters = {
+    "counters", 0, NULL, CLI_WORD_NONE,
+    "instead of the buffers, print what a GPU's counters would count in each launch: requests and "
+    "sectors of global memory, wavefronts and bank conflicts of shared memory, sectors of bulk "
+    "copies"};
+
 /* The first column identifies a buffer: by its name in a launch file, or by its position among the
  * kernel arguments. */
 static const struct fth_column argument_columns[] = {
@@ -121,6 +127,46 @@ static int verify(const struct cli_arguments *arguments, const struct fth_launch
     free(verdicts);
     free(cells);
     return result == CLI_DONE && !all ? CLI_DIFFERS : result;
+}
+
+static const struct fth_column counter_columns[] = {
+    {"launch", "Launch", FTH_COLUMN_NUMBER},
+    {"kernel", "Kernel", FTH_COLUMN_TEXT},
+    {"value", "Value", FTH_COLUMN_NUMBER},
+    {"metric", "Metric", FTH_COLUMN_TEXT},
+};
+enum { COUNTER_COLUMNS = sizeof counter_columns / sizeof counter_columns[0] };
+
+/* Prints the counters of all launches that are not 0. */
+static int show_counters(const struct cli_arguments *arguments, const struct fth_launch *launch)
+{
+    const size_t steps = fth_launch_step_count(launch);
+    size_t counters = 0, rows = 0;
+    struct fth_error error = FTH_NO_ERROR;
+    enum fth_status status = FTH_OK;
+    while (fth_counter_name(counters))
+        counters++;
+    struct fth_cell *cells = calloc(steps * counters + 1, COUNTER_COLUMNS * sizeof *cells);
+    if (!cells)
+        return cli_no_memory();
+    for (size_t i = 0; i < steps * counters && status == FTH_OK; i++) {
+        const size_t step = i / counters;
+        uint64_t value;
+        status = fth_launch_counter(launch, step, i % counters, &value, &error);
+        if (value == 0)
+            continue;
+        struct fth_cell *row = cells + COUNTER_COLUMNS * rows++;
+        row[0].number = (double)(step + 1);
+        row[1].text = fth_launch_kernel(launch, step);
+        row[2].number = (double)value;
+        row[3].text = fth_counter_name(i % counters);
+    }
+    int result = status == FTH_OK
+                     ? cli_put_table(arguments, &(struct fth_table){counter_columns,
+                                                                    COUNTER_COLUMNS, cells, rows})
+                     : cli_fail(&error);
+    free(cells);
+    return result;
 }
 
 static void report_totals(const struct fth_launch *launch, const struct fth_launch_totals *totals)
@@ -235,6 +281,31 @@ static void print(void *stream, const char *text, size_t size)
     fflush(stream);
 }
 
+/* Checks that --counters is not combined with an option that it excludes. */
+static bool check_counters(const struct cli_arguments *arguments)
+{
+    if (!cli_value(arguments, &option_counters))
+        return true;
+    if (cli_value(arguments, &option_on))
+        cli_message("--counters counts in the PTX engine; to count on a GPU, run fathom under ncu, "
+                    "without --counters");
+    else if (cli_value(arguments, &option_verify))
+        cli_message("--counters and --verify exclude each other");
+    else
+        return true;
+    return false;
+}
+
+/* Prints what the options ask for: the verdicts, the counters or the buffers. */
+static int put_results(const struct cli_arguments *arguments, const struct fth_launch *launch,
+                       uint64_t max_values)
+{
+    if (cli_value(arguments, &option_verify))
+        return verify(arguments, launch);
+    return cli_value(arguments, &option_counters) ? show_counters(arguments, launch)
+                                                  : show(arguments, launch, max_values);
+}
+
 static int run(const struct cli_arguments *arguments)
 {
     uint64_t max_values = 8;
@@ -245,7 +316,7 @@ static int run(const struct cli_arguments *arguments)
         cli_message("no PTX file or launch file given; see 'fathom run --help'");
         return CLI_USAGE;
     }
-    if (!cli_parse_whole_number(arguments, &option_show, &max_values))
+    if (!cli_parse_whole_number(arguments, &option_show, &max_values) || !check_counters(arguments))
         return CLI_USAGE;
     struct cli_launch_values values;
     int result = cli_read_launch_options(arguments, &cli_option_set, &values);
@@ -259,7 +330,8 @@ static int run(const struct cli_arguments *arguments)
     const bool is_text = strcmp(cli_format(arguments), "text") == 0;
     struct fth_run_options options =
         FTH_RUN_OPTIONS(.log = &cli_log, .device = device, .print = print,
-                        .print_user = is_text ? stdout : stderr);
+                        .print_user = is_text ? stdout : stderr,
+                        .counts = cli_value(arguments, &option_counters) != NULL);
     if (!cli_parse_max_instructions(arguments, &options.max_instructions) ||
         !parse_max_seconds(arguments, &options.max_seconds) ||
         !parse_async_options(arguments, &options))
@@ -272,8 +344,7 @@ static int run(const struct cli_arguments *arguments)
     else if (folder && fth_launch_save(launch, folder, &error) != FTH_OK)
         result = cli_fail(&error);
     else
-        result = cli_value(arguments, &option_verify) ? verify(arguments, launch)
-                                                      : show(arguments, launch, max_values);
+        result = put_results(arguments, launch, max_values);
     if (result == CLI_DONE && device)
         report_times(launch, device);
     else if (result == CLI_DONE)
@@ -293,6 +364,7 @@ static const struct cli_option *const options[] = {
     &option_max_seconds,
     &option_show,
     &option_verify,
+    &option_counters,
     &option_save,
     &cli_option_json,
     &cli_option_format,
@@ -315,6 +387,8 @@ static const struct cli_example examples[] = {
      "check that the results do not depend on when asynchronous copies take place"},
     {"fathom run examples/workloads/2mm.json --on cuda:0 --verify",
      "run it on a GPU, check the results, and time each kernel"},
+    {"fathom run examples/workloads/2mm.json --counters",
+     "count requests, sectors and wavefronts of each launch, without a GPU"},
     {"fathom run examples/workloads/2mm.json --on cuda:0 --save results",
      "run it on a GPU and write the contents of its buffers to the folder results"},
     {NULL, NULL},

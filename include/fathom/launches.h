@@ -134,6 +134,9 @@ struct fth_run_options {
      * barrier or a fence is missing. If there are any, the log receives them as warnings, and
      * fth_launch_run fails with FTH_INVALID. */
     bool check_async;
+    /* Counts the memory accesses of each step, for fth_launch_counter. Only the PTX engine counts;
+     * with a device, and in fth_launch_trace, it has no effect. */
+    bool counts;
 };
 /* Initialises a struct fth_run_options; the arguments are designated initialisers. */
 #define FTH_RUN_OPTIONS(...) FTH_OPTIONS(struct fth_run_options, __VA_ARGS__)
@@ -159,6 +162,17 @@ FTH_API FTH_MUST_USE enum fth_status fth_launch_run(struct fth_launch *launch,
 FTH_API bool fth_launch_was_started(const struct fth_launch *launch);
 /* Returns the time of a step in the last run, in seconds; NAN unless a real GPU ran it. */
 FTH_API double fth_launch_seconds(const struct fth_launch *launch, size_t step);
+
+/* Returns the name of a counter, counted from 0; NULL past the last. It is the name of the metric
+ * of ncu (Nsight Compute) that counts the same on a GPU, such as
+ * "l1tex__t_sectors_pipe_lsu_mem_global_op_ld". docs/results/counters-h200.md describes the
+ * counters. */
+FTH_API const char *fth_counter_name(size_t counter);
+/* Returns the value of a counter for a step of the last run. FTH_UNAVAILABLE: the run did not
+ * count. FTH_NOT_FOUND: there is no such step or counter. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_counter(const struct fth_launch *launch,
+                                                        size_t step, size_t counter,
+                                                        uint64_t *value, struct fth_error *error);
 
 /* The properties of a buffer. The texts are valid as long as the launch. */
 struct fth_launch_view {

@@ -202,6 +202,7 @@ struct fth_ptx_inst {
                           * source; T_NONE: absent */
     uint8_t rounding, comparison, boolean, atomic;
     uint8_t space, cache_op;
+    uint8_t unit;   /* enum fth_ptx_unit: what performs its accesses */
     uint8_t vector; /* number of elements of a vector operand; 0: none */
     uint8_t mode;   /* the variant of the instruction; the meaning depends on the opcode (for shfl:
                      * up, down, bfly or idx; when a special register is read: which one) */

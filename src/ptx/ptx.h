@@ -241,6 +241,26 @@ enum fth_ptx_cache_op {
     FTH_CACHE_VOLATILE
 };
 
+/* What performs an access. The warp that issues the instruction is in `who`. */
+enum fth_ptx_unit {
+    FTH_UNIT_LANES,       /* the lanes of the warp, each for itself: ld, st, atom, red, wmma.load */
+    FTH_UNIT_LANE_COPY,   /* the lanes copy from global to shared memory: cp.async */
+    FTH_UNIT_MATRIX,      /* the warp moves rows of matrices, one per lane: ldmatrix, stmatrix */
+    FTH_UNIT_TENSOR_CORE, /* reads a matrix in shared memory: wgmma */
+    FTH_UNIT_COPY_ENGINE, /* copies a range of bytes: cp.async.bulk, cp.reduce.async.bulk */
+    FTH_UNIT_BARRIER,     /* mbarrier */
+    FTH_UNIT_TEXTURE      /* textures and surfaces */
+};
+
+/* How an access reaches the memory. */
+enum fth_ptx_path {
+    FTH_PTX_PATH_L1,      /* global and local memory and textures, through the L1 */
+    FTH_PTX_PATH_L2,      /* past the L1: .cg, .cv, .volatile, atomics, and the copy engine */
+    FTH_PTX_PATH_SHARED,  /* shared memory of the block, on the same SM */
+    FTH_PTX_PATH_CLUSTER, /* shared memory of another block of the cluster */
+    FTH_PTX_PATH_CONSTANT /* constants and parameters */
+};
+
 /* Identifies the warp that issued an instruction. */
 struct fth_ptx_warp_id {
     uint64_t block; /* linear index in the grid */
@@ -276,6 +296,23 @@ struct fth_ptx_access {
     /* The addresses in compact form, if `addresses` is NULL. */
     const struct fth_ptx_linear *linear;
     uint32_t row_lanes;
+    enum fth_ptx_unit unit;
+    enum fth_ptx_path path;
+    bool returns;  /* the instruction writes registers: ld and atom, but not st, red and copies */
+    bool compares; /* atom.cas */
+    /* For reads of cp.async: the shared addresses that the lanes copy to; NULL for others. */
+    const uint64_t *destinations;
+};
+
+/* A range of bytes that the copy engine copies between global and shared memory: all of a
+ * cp.async.bulk, or a row of a box of a tensor. If a row is loaded, the elements before and after
+ * the tensor are ranges of their own. */
+struct fth_ptx_range {
+    struct fth_ptx_warp_id who;
+    enum fth_ptx_access_kind kind; /* of the access to global memory */
+    uint64_t address, bytes;       /* in global memory */
+    uint64_t shared;               /* address in shared memory */
+    bool outside;                  /* of the tensor: filled with zeros or NaNs, without an access */
 };
 
 /* Code bytes per PTX instruction for instruction fetch: the size of one machine instruction since
@@ -322,6 +359,8 @@ struct fth_ptx_observer {
     bool takes_linear; /* `access` can be given addresses in compact form */
     bool (*issue)(void *user, const struct fth_ptx_issue *issue);
     bool (*access)(void *user, const struct fth_ptx_access *access);
+    /* The copy engine copies a range. Its accesses, of 16 bytes each, are reported as well. */
+    bool (*range)(void *user, const struct fth_ptx_range *range);
     /* A barrier of the block is complete. `warps` has one bit for each warp that was waiting at it
      * and continues. */
     bool (*barrier)(void *user, uint64_t block, uint32_t barrier, uint32_t warps);

@@ -16,6 +16,7 @@
  *   import/tuples.c        imports traces in text form
  *   import/traceg.c        imports the traces of Accel-Sim (.traceg)
  *   launch/                launches: launch.h has a map of its own
+ *   counters/              what a GPU's counters count: counters.h has a map of its own
  *
  * A trace file is the result of the first half of an external merge sort. The sort key is (access
  * number, block, warp). The writer collects about 260,000 accesses, sorts them in memory, and

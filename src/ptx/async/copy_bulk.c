@@ -95,11 +95,18 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
         if (!mbarrier)
             return false;
     }
-    const enum fth_ptx_access_kind kind = operands->reduces ? FTH_ACCESS_ATOMIC : FTH_ACCESS_WRITE;
+    const enum fth_ptx_access_kind writes =
+        operands->reduces ? FTH_ACCESS_ATOMIC : FTH_ACCESS_WRITE;
     const bool masked = operands->mask != NO_REGISTER; /* parts of the destination are kept */
-    if (!fth_ptx_notify_range(warp, inst, lane, from_block, from, bytes, FTH_ACCESS_READ) ||
-        !(masked ? fth_ptx_observe_range(warp, inst, to_block, to, bytes, kind)
-                 : fth_ptx_notify_range(warp, inst, lane, to_block, to, bytes, kind)))
+    const struct fth_ptx_range range = {.kind = from_block ? writes : FTH_ACCESS_READ,
+                                        .address = from_block ? to : from,
+                                        .bytes = bytes,
+                                        .shared = from_block ? from : to};
+    const bool global = !from_block || !to_block;
+    if ((global && !fth_ptx_notify_copied(warp, range)) ||
+        !fth_ptx_notify_range(warp, inst, lane, from_block, from, bytes, FTH_ACCESS_READ) ||
+        !(masked ? fth_ptx_observe_range(warp, inst, to_block, to, bytes, writes)
+                 : fth_ptx_notify_range(warp, inst, lane, to_block, to, bytes, writes)))
         return false;
     struct bulk_copy *copy = fth_ptx_copy_create(warp, inst, COPY_BULK, 1u << lane, sizeof *copy);
     if (!copy)
@@ -252,6 +259,7 @@ static bool parse_copy(struct fth_ptx_parser *parser, struct fth_ptx_statement *
         return false;
     inst->run = run_bulk;
     inst->async = words.to_shared ? ASYNC_COUNTED : ASYNC_BULK;
+    inst->unit = FTH_UNIT_COPY_ENGINE;
     /* Copies pass the L1. */
     inst->cache_op = FTH_CACHE_CG;
     return fth_ptx_check_operand_count(parser, statement, next) &&

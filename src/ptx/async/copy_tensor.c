@@ -298,26 +298,57 @@ static bool notify_shared(const struct tensor_copy *copy)
     return true;
 }
 
+/* Reports the elements of a row from `first` to `end` - 1, at this address, to the observer.
+ * Elements outside of the tensor are not accessed, and only loads have them. Returns false if the
+ * observer ends the launch. */
+static bool notify_part(const struct tensor_copy *copy, const struct fth_ptx_box_row *row,
+                        uint64_t first, uint64_t end, uint64_t address, bool outside)
+{
+    const struct fth_ptx_tensor_map *map = &copy->box.map;
+    const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
+    const enum fth_ptx_access_kind kind = copy->loads                    ? FTH_ACCESS_READ
+                                          : copy->reduction.op != A_NONE ? FTH_ACCESS_ATOMIC
+                                                                         : FTH_ACCESS_WRITE;
+    const struct fth_ptx_range range = {
+        .kind = kind,
+        .address = address,
+        .bytes = (end - first) * bytes,
+        .shared = copy->address + row->index * fth_ptx_box_pitch(map) + first * bytes,
+        .outside = outside};
+    if (first >= end || (outside && !copy->loads))
+        return true;
+    return fth_ptx_notify_copied(copy->copy.warp, range) &&
+           (outside ||
+            fth_ptx_notify_range(copy->copy.warp, copy->copy.inst, first_lane(copy->copy.lanes),
+                                 NULL, row->address, (row->unit_end - row->first) * bytes, kind));
+}
+
+/* Reports a row. One that is wholly outside of the tensor counts as its first row. */
+static bool notify_row(const struct tensor_copy *copy, const struct fth_ptx_box_row *row)
+{
+    const struct fth_ptx_tensor_map *map = &copy->box.map;
+    const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
+    const uint64_t count = fth_ptx_box_row_elements(map);
+    const uint64_t end = copy->loads ? row->end : row->unit_end;
+    if (row->end == row->first)
+        return notify_part(copy, row, 0, count, map->address + (uint64_t)row->at[0] * bytes, true);
+    return notify_part(copy, row, 0, row->first, row->address - row->first * bytes, true) &&
+           notify_part(copy, row, row->first, end, row->address, false) &&
+           notify_part(copy, row, end, count, row->address + (end - row->first) * bytes, true);
+}
+
 /* Reports the accesses of a copy to the observer and to the search for missing waits. */
 static bool notify(const struct tensor_copy *copy)
 {
-    struct fth_ptx_warp *warp = copy->copy.warp;
-    if (!warp->block->run->sees_accesses)
+    const struct fth_ptx_run *run = copy->copy.warp->block->run;
+    if (!run->sees_accesses && !(run->observer && run->observer->range))
         return true;
     const struct fth_ptx_tensor_map *map = &copy->box.map;
-    const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
-    const enum fth_ptx_access_kind global = copy->loads                    ? FTH_ACCESS_READ
-                                            : copy->reduction.op != A_NONE ? FTH_ACCESS_ATOMIC
-                                                                           : FTH_ACCESS_WRITE;
     struct fth_ptx_box_row row;
     fth_ptx_box_first_row(&copy->box, &row);
-    for (uint64_t i = 0; i < fth_ptx_box_rows(map); i++, fth_ptx_box_next_row(&copy->box, &row)) {
-        if (row.end == row.first)
-            continue;
-        if (!fth_ptx_notify_range(warp, copy->copy.inst, first_lane(copy->copy.lanes), NULL,
-                                  row.address, (row.unit_end - row.first) * bytes, global))
+    for (uint64_t i = 0; i < fth_ptx_box_rows(map); i++, fth_ptx_box_next_row(&copy->box, &row))
+        if (!notify_row(copy, &row))
             return false;
-    }
     return notify_shared(copy);
 }
 
@@ -444,6 +475,7 @@ bool fth_ptx_parse_tensor_copy(struct fth_ptx_parser *parser, struct fth_ptx_sta
     next += hint; /* the cache policy has no effect */
     inst->run = run_tensor;
     inst->async = tensor->loads ? ASYNC_COUNTED : ASYNC_BULK;
+    inst->unit = FTH_UNIT_COPY_ENGINE;
     inst->cache_op = FTH_CACHE_CG; /* copies pass the L1 */
     return fth_ptx_check_operand_count(parser, statement, next) &&
            fth_ptx_set_detail(parser, statement, 0, &bulk->detail, inst);

@@ -42,7 +42,7 @@ static unsigned size_of(const struct fth_ptx_warp *warp, const struct fth_ptx_in
 /* Finds the sources of the lanes of copy->sizes, and reports the access. A lane that copies no
  * bytes has no source, so its address can be anything. Returns false after a fault. */
 static bool find_sources(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask,
-                         struct thread_copy *copy)
+                         const uint64_t *destinations, struct thread_copy *copy)
 {
     struct fth_ptx_inst load = *inst;
     load.space = FTH_SPACE_GLOBAL;
@@ -69,7 +69,7 @@ static bool find_sources(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
             return false;
     }
     from.mask = whole | parts;
-    return !from.mask || fth_ptx_notify_access(warp, &load, &from, copy->bytes, FTH_ACCESS_READ);
+    return !from.mask || fth_ptx_notify_sources(warp, &load, &from, copy->bytes, destinations);
 }
 
 static void run_copy(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
@@ -96,7 +96,7 @@ static void run_copy(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
         copy->to[lane] = to.host[lane];
         copy->sizes[lane] = (uint8_t)size_of(warp, inst, lane, bytes);
     });
-    if (!find_sources(warp, inst, mask, copy) ||
+    if (!find_sources(warp, inst, mask, to.addresses, copy) ||
         !fth_ptx_notify_access(warp, &store, &to, bytes, FTH_ACCESS_WRITE))
         copy->copy.lanes = 0; /* the queue frees it without executing it */
     fth_ptx_copy_issue(&copy->copy);
@@ -227,6 +227,7 @@ static bool parse_arrival(struct fth_ptx_parser *parser, struct fth_ptx_statemen
     if (!fth_ptx_take_word(statement, "b64") || statement->next_word != statement->word_count)
         return fth_ptx_refuse(parser, statement);
     inst->run = run_arrival;
+    inst->unit = FTH_UNIT_BARRIER;
     return fth_ptx_check_operand_count(parser, statement, 1) &&
            fth_ptx_take_address(parser, statement, 0, inst);
 }
@@ -248,6 +249,7 @@ bool fth_ptx_family_cp(struct fth_ptx_parser *parser, struct fth_ptx_statement *
         inst->mode = COPY;
         inst->async = ASYNC_THREAD;
         inst->run = run_copy;
+        inst->unit = FTH_UNIT_LANE_COPY;
         if (!parse_copy_words(statement, inst) || statement->next_word != statement->word_count)
             return fth_ptx_refuse(parser, statement);
         return parse_copy_operands(parser, statement, inst);

@@ -284,6 +284,7 @@ bool fth_ptx_family_mbarrier(struct fth_ptx_parser *parser, struct fth_ptx_state
                fth_ptx_take_row(parser, statement, 1, &inst->s[0]);
     }
     inst->run = waits ? run_wait : run_change;
+    inst->unit = FTH_UNIT_BARRIER;
     const size_t last = has_result ? 2 : 1; /* some forms have no operand after the address */
     return fth_ptx_take_address(parser, statement, has_result ? 1 : 0, inst) &&
            (last >= statement->operand_count ||

@@ -397,16 +397,32 @@ bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_i
 
 /* ---- observers ---- */
 
+/* The path of an access to a memory space. `block` is the owner of shared memory. */
+static enum fth_ptx_path path_of(const struct fth_ptx_warp *warp,
+                                 const struct fth_ptx_access *access,
+                                 const struct fth_ptx_block *block)
+{
+    switch (access->space) {
+    case FTH_SPACE_SHARED: return block == warp->block ? FTH_PTX_PATH_SHARED : FTH_PTX_PATH_CLUSTER;
+    case FTH_SPACE_CONST:
+    case FTH_SPACE_PARAM: return FTH_PTX_PATH_CONSTANT;
+    default: break;
+    }
+    const bool passes = access->kind == FTH_ACCESS_ATOMIC || access->cache_op == FTH_CACHE_CG ||
+                        access->cache_op == FTH_CACHE_CV || access->cache_op == FTH_CACHE_VOLATILE;
+    return passes ? FTH_PTX_PATH_L2 : FTH_PTX_PATH_L1;
+}
+
 /* Passes an access to the observer, which must have the callback. `block` is the owner of shared
- * memory. Either `addresses` or `linear` is NULL. */
+ * memory. Either `addresses` or `linear` is NULL. `destinations` can be NULL. */
 static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, unsigned space,
                    const struct fth_ptx_block *block, uint32_t mask, unsigned bytes,
                    enum fth_ptx_access_kind kind, const uint64_t *addresses,
-                   const struct fth_ptx_linear *linear)
+                   const struct fth_ptx_linear *linear, const uint64_t *destinations)
 {
     const struct fth_ptx_run *run = warp->block->run;
     const struct fth_ptx_observer *observer = run->observer;
-    const struct fth_ptx_access access = {
+    struct fth_ptx_access access = {
         .who = warp->issue.who,
         .instruction = inst->index,
         .line = inst->line,
@@ -422,7 +438,12 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         .bytes = bytes,
         .addresses = addresses,
         .linear = linear,
-        .row_lanes = run->row_lanes};
+        .row_lanes = run->row_lanes,
+        .unit = (enum fth_ptx_unit)inst->unit,
+        .returns = inst->operands->write_count > 0,
+        .compares = kind == FTH_ACCESS_ATOMIC && inst->atomic == A_CAS,
+        .destinations = destinations};
+    access.path = path_of(warp, &access, block);
     if (observer->access(observer->user, &access))
         return true;
     warp->failed = true;
@@ -440,7 +461,31 @@ bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
         fth_hazard_access(warp, inst, group, bytes, kind);
     return !run->observer || !run->observer->access ||
            notify(warp, inst, group->space, group->block, group->mask, bytes, kind,
-                  group->addresses, NULL);
+                  group->addresses, NULL, NULL);
+}
+
+bool fth_ptx_notify_sources(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                            const struct fth_ptx_lane_group *group, unsigned bytes,
+                            const uint64_t *destinations)
+{
+    const struct fth_ptx_run *run = warp->block->run;
+    if (!run->sees_accesses)
+        return true;
+    if (run->check_async)
+        fth_hazard_access(warp, inst, group, bytes, FTH_ACCESS_READ);
+    return !run->observer || !run->observer->access ||
+           notify(warp, inst, group->space, group->block, group->mask, bytes, FTH_ACCESS_READ,
+                  group->addresses, NULL, destinations);
+}
+
+bool fth_ptx_notify_copied(struct fth_ptx_warp *warp, struct fth_ptx_range range)
+{
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    range.who = warp->issue.who;
+    if (!observer || !observer->range || observer->range(observer->user, &range))
+        return true;
+    warp->failed = true;
+    return false;
 }
 
 /* ---- accesses with linear addresses ---- */
@@ -486,7 +531,8 @@ bool fth_ptx_access_linear(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
     if (!observer->takes_linear)
         linear_fill(&address, run->row_lanes, addresses);
     notify(warp, inst, inst->space, warp->block, mask, inst->bytes, kind,
-           observer->takes_linear ? NULL : addresses, observer->takes_linear ? &address : NULL);
+           observer->takes_linear ? NULL : addresses, observer->takes_linear ? &address : NULL,
+           NULL);
     return true;
 }
 
@@ -515,7 +561,7 @@ bool fth_ptx_observe_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
             group.mask |= 1u << lane;
         }
         if (!notify(warp, inst, group.space, block, group.mask, COPY_UNIT, kind, group.addresses,
-                    NULL))
+                    NULL, NULL))
             return false;
     }
     return true;

@@ -99,6 +99,9 @@ bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *
 bool fth_ptx_observe_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            struct fth_ptx_block *block, uint64_t address, uint64_t bytes,
                            enum fth_ptx_access_kind kind);
+/* Reports a range that the copy engine copies between global and shared memory, without its
+ * accesses. The function sets `who`. Returns false if the observer ends the launch. */
+bool fth_ptx_notify_copied(struct fth_ptx_warp *warp, struct fth_ptx_range range);
 /* Makes an access that moves no data, to the memory of inst->space, which is global or shared
  * memory, at linear addresses to which inst->offset is added. Returns false, without any effect, if
  * the access must be checked lane by lane. */
@@ -109,5 +112,9 @@ bool fth_ptx_access_linear(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
 bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            const struct fth_ptx_lane_group *group, unsigned bytes,
                            enum fth_ptx_access_kind kind);
+/* The same for the sources of cp.async, with the addresses that the lanes copy to. */
+bool fth_ptx_notify_sources(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                            const struct fth_ptx_lane_group *group, unsigned bytes,
+                            const uint64_t *destinations);
 
 #endif

@@ -124,6 +124,7 @@ static bool parse_move(struct fth_ptx_parser *parser, struct fth_ptx_statement *
         return fth_ptx_lexer_no_memory(&parser->lexer);
     if (!parse_words(statement, move, inst))
         return fth_ptx_refuse(parser, statement);
+    inst->unit = FTH_UNIT_MATRIX;
     const size_t registers = load ? 0 : 1;
     return fth_ptx_check_operand_count(parser, statement, 2) &&
            fth_ptx_take_registers(parser, statement, registers, move->count, load, &move->rows) &&

@@ -396,8 +396,10 @@ bool fth_ptx_family_wgmma(struct fth_ptx_parser *parser, struct fth_ptx_statemen
                           struct fth_ptx_inst *inst)
 {
     static const char *const others[] = {"fence", "commit_group", "wait_group"};
-    if (fth_ptx_take_word(statement, "mma_async"))
+    if (fth_ptx_take_word(statement, "mma_async")) {
+        inst->unit = FTH_UNIT_TENSOR_CORE;
         return parse_mma_async(parser, statement, inst);
+    }
     /* The engine executes the multiplications at once, so fences and waits have nothing to do; only
      * the search for missing waits looks at them. */
     const int other = fth_ptx_take_one_of(statement, others, FTH_COUNT(others));

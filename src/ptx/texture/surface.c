@@ -210,5 +210,6 @@ bool fth_ptx_family_surface(struct fth_ptx_parser *parser, struct fth_ptx_statem
             return fth_ptx_refuse_operand(parser, statement, address, "a vector of coordinates");
     }
     inst->run = run_surface;
+    inst->unit = FTH_UNIT_TEXTURE;
     return fth_ptx_set_detail(parser, statement, loads, &surface->detail, inst);
 }

@@ -221,6 +221,7 @@ static bool parse_operands(struct fth_ptx_parser *parser, const struct fth_ptx_s
     }
     inst->predicate2 = statement->operands[0].predicate2;
     inst->run = run_fetch;
+    inst->unit = FTH_UNIT_TEXTURE;
     inst->s[0] = fetch->sampler;
     return fth_ptx_set_detail(parser, statement, 1, &fetch->detail, inst);
 }

@@ -225,6 +225,8 @@ struct fth_expectation {
     double relative, absolute; /* tolerances */
 };
 
+struct fth_counters; /* counters/counters.h */
+
 struct fth_launch {
     struct fth_arena arena;
     char *path;            /* of the launch file, or of the PTX file without one */
@@ -242,7 +244,10 @@ struct fth_launch {
     size_t expectation_count, expectation_capacity;
     struct fth_launch_argument *arguments; /* from fth_launch_argument; those of the only step */
     size_t argument_count, argument_capacity;
-    struct fth_executor executor; /* all zero until the launch is run */
+    struct fth_executor executor;  /* all zero until the launch is run */
+    struct fth_counters *counters; /* of each step in the last run; NULL: they were not counted */
+    size_t running;                /* index of the step that is running */
+    struct fth_ptx_observer observer; /* counts; used by the executor */
 };
 
 /* Creates a launch without buffers and steps. */

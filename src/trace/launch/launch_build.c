@@ -145,6 +145,7 @@ void fth_launch_destroy(struct fth_launch *launch)
     fth_ptx_destroy(launch->module);
     fth_buffer_fini(&launch->ptx);
     fth_arena_fini(&launch->arena);
+    free(launch->counters);
     free(launch->buffers);
     free(launch->steps);
     free(launch->expectations);

@@ -1,5 +1,6 @@
 /* Runs a launch on an executor: allocates and fills the buffers, runs one kernel after the other,
  * and reads the buffers back. */
+#include "trace/counters/counters.h"
 #include "trace/launch/launch.h"
 
 #include <math.h>
@@ -132,6 +133,7 @@ enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_ex
     for (size_t i = 0; i < launch->buffer_count && status == FTH_OK; i++)
         status = fill(launch, i, error);
     for (size_t i = 0; i < launch->step_count && status == FTH_OK; i++) {
+        launch->running = i;
         status = fth_log_interrupted(options->log)
                      ? fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted")
                      : run_step(launch, &launch->steps[i], options, &counted, error);
@@ -145,12 +147,43 @@ enum fth_status fth_launch_run_on(struct fth_launch *launch, const struct fth_ex
     return status;
 }
 
+static bool count_access(void *user, const struct fth_ptx_access *access)
+{
+    struct fth_launch *launch = user;
+    fth_counters_add(&launch->counters[launch->running], access);
+    return true;
+}
+
+static bool count_range(void *user, const struct fth_ptx_range *range)
+{
+    struct fth_launch *launch = user;
+    fth_counters_add_range(&launch->counters[launch->running], range);
+    return true;
+}
+
+/* Opens the PTX engine, with an observer that counts if the options ask for it. */
+static enum fth_status open_engine(struct fth_launch *launch, bool counts,
+                                   struct fth_executor *executor, struct fth_error *error)
+{
+    if (counts) {
+        launch->counters = calloc(launch->step_count + 1, sizeof *launch->counters);
+        if (!launch->counters)
+            return fth_no_memory(error, "run launches", NULL);
+        launch->observer = (struct fth_ptx_observer){
+            .user = launch, .parallel = true, .access = count_access, .range = count_range};
+    }
+    return fth_engine_open(launch->module, counts ? &launch->observer : NULL, false, executor,
+                           error);
+}
+
 enum fth_status fth_launch_run(struct fth_launch *launch, const struct fth_run_options *options,
                                struct fth_launch_totals *totals, struct fth_error *error)
 {
     struct fth_run_options known;
     struct fth_executor executor;
     close_executor(launch);
+    free(launch->counters);
+    launch->counters = NULL;
     FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
     if ((unsigned)known.copy_order > FTH_COPY_RANDOM)
         return fth_fail(error, FTH_INVALID, "run launches", NULL, "there is no copy order %d",
@@ -160,8 +193,23 @@ enum fth_status fth_launch_run(struct fth_launch *launch, const struct fth_run_o
                         "the order of copies and the search for missing waits need the PTX engine");
     FTH_TRY(known.device
                 ? fth_device_executor_open(&known, launch->ptx_path, &launch->ptx, &executor, error)
-                : fth_engine_open(launch->module, NULL, false, &executor, error));
+                : open_engine(launch, known.counts, &executor, error));
     return fth_launch_run_on(launch, &executor, &known, totals, error);
+}
+
+enum fth_status fth_launch_counter(const struct fth_launch *launch, size_t step, size_t counter,
+                                   uint64_t *value, struct fth_error *error)
+{
+    *value = 0;
+    if (!launch->counters)
+        return fth_fail(error, FTH_UNAVAILABLE, "read counter", NULL,
+                        "the last run did not count; set `counts` in its options");
+    if (step >= launch->step_count || counter >= FTH_COUNTER_COUNT)
+        return fth_fail(error, FTH_NOT_FOUND, "read counter", NULL,
+                        "the launch has %zu steps, and there are %d counters", launch->step_count,
+                        (int)FTH_COUNTER_COUNT);
+    *value = launch->counters[step].values[counter];
+    return FTH_OK;
 }
 
 bool fth_launch_was_started(const struct fth_launch *launch)

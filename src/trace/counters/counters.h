@@ -1,0 +1,79 @@
+/* Counts what the counters of a GPU count of memory accesses: requests, sectors, wavefronts.
+ *
+ *   counters.c     the list of the counters, and which of them an access changes
+ *   sectors.c      the sectors of an access, and of a range of the copy engine
+ *   wavefronts.c   the wavefronts of an access to shared memory
+ *
+ * The rules come from the counters of an H200 (docs/results/counters-h200.md). */
+#ifndef FTH_TRACE_COUNTERS_H
+#define FTH_TRACE_COUNTERS_H
+
+#include "ptx/ptx.h"
+
+/* The order is that of the output. The names are those of ncu's metrics, in counters.c. */
+enum fth_counter {
+    FTH_COUNTER_GLOBAL_LD_REQUESTS,
+    FTH_COUNTER_GLOBAL_LD_SECTORS,
+    FTH_COUNTER_GLOBAL_ST_REQUESTS,
+    FTH_COUNTER_GLOBAL_ST_SECTORS,
+    FTH_COUNTER_GLOBAL_RED_REQUESTS,
+    FTH_COUNTER_GLOBAL_RED_SECTORS,
+    FTH_COUNTER_GLOBAL_ATOM_REQUESTS,
+    FTH_COUNTER_GLOBAL_ATOM_SECTORS,
+    FTH_COUNTER_LDGSTS_ACCESS_REQUESTS, /* cp.async.ca */
+    FTH_COUNTER_LDGSTS_ACCESS_SECTORS,
+    FTH_COUNTER_LDGSTS_BYPASS_REQUESTS, /* cp.async.cg */
+    FTH_COUNTER_LDGSTS_BYPASS_SECTORS,
+    FTH_COUNTER_DSHARED_LD_REQUESTS, /* shared memory of other blocks */
+    FTH_COUNTER_DSHARED_LD_SECTORS,
+    FTH_COUNTER_DSHARED_ST_REQUESTS,
+    FTH_COUNTER_DSHARED_ST_SECTORS,
+    FTH_COUNTER_DSHARED_ATOM_REQUESTS,
+    FTH_COUNTER_DSHARED_ATOM_SECTORS,
+    FTH_COUNTER_SHARED_LD_WAVEFRONTS,
+    FTH_COUNTER_SHARED_LD_CONFLICTS,
+    FTH_COUNTER_SHARED_ST_WAVEFRONTS,
+    FTH_COUNTER_SHARED_ST_CONFLICTS,
+    FTH_COUNTER_SHARED_ATOM_WAVEFRONTS,
+    FTH_COUNTER_SHARED_ATOM_CONFLICTS,
+    FTH_COUNTER_LDSM_WAVEFRONTS, /* ldmatrix */
+    FTH_COUNTER_LDSM_CONFLICTS,
+    FTH_COUNTER_STSM_WAVEFRONTS, /* stmatrix */
+    FTH_COUNTER_STSM_CONFLICTS,
+    FTH_COUNTER_TMA_LD_SECTORS, /* the copy engine */
+    FTH_COUNTER_TMA_ST_SECTORS,
+    FTH_COUNTER_TMA_RED_SECTORS,
+    FTH_COUNTER_COUNT
+};
+
+struct fth_counters {
+    uint64_t values[FTH_COUNTER_COUNT];
+};
+
+/* Add an access, or a range of the copy engine. Several threads can call them for the same
+ * counters. */
+void fth_counters_add(struct fth_counters *counters, const struct fth_ptx_access *access);
+void fth_counters_add_range(struct fth_counters *counters, const struct fth_ptx_range *range);
+
+/* ---- sectors.c ---- */
+
+/* Returns the number of sectors (32 bytes) that the lanes of an access touch. For an atomic, a
+ * sector counts as often as the lanes that access the same address in it. */
+unsigned fth_access_sectors(const struct fth_ptx_access *access);
+
+/* Returns the number of sectors that cp.async.cg reads. */
+unsigned fth_bypass_sectors(const struct fth_ptx_access *access);
+
+/* Returns the number of sectors that the copy engine reads or writes for a range. */
+uint64_t fth_range_sectors(const struct fth_ptx_range *range);
+
+/* ---- wavefronts.c ---- */
+
+/* The wavefronts that an access to shared memory needs, and how many of them are due to bank
+ * conflicts. */
+struct fth_wavefronts {
+    unsigned count, conflicts;
+};
+struct fth_wavefronts fth_access_wavefronts(const struct fth_ptx_access *access);
+
+#endif
