@@ -606,7 +606,8 @@ static void invalid_textures_are_refused(void **state)
 {
     (void)state;
     const struct fth_ptx_sampling nearest = {.is_linear = false}, linear = {.is_linear = true},
-                                  floats = {.reads_as_floats = true};
+                                  floats = {.reads_as_floats = true},
+                                  normalized = {.is_normalized = true};
     struct job job;
     uint64_t handle;
     job_init(&job, "", "");
@@ -617,21 +618,25 @@ static void invalid_textures_are_refused(void **state)
         const char *cause;
     } rows[] = {
         {{.address = at, .channels = 3, .width = 4}, &nearest, "1, 2 or 4 channels"},
-        {{.address = at, .channels = 1}, &nearest, "allocated memory for all texels"},
-        {{.address = at, .channels = 1, .width = 1025},
+        {{.address = at, .channels = 1}, &nearest, "do not fit"},
+        {{.address = at, .channels = 1, .width = 1025}, &nearest, "are not allocated"},
+        {{.address = at, .channels = 1, .width = UINT64_MAX}, &nearest, "do not fit"},
+        {{.address = at, .channels = 1, .width = 4, .pitch_bytes = 12}, &nearest, "do not fit"},
+        {{.address = at, .channels = 1, .width = 4, .pitch_bytes = 18},
          &nearest,
-         "allocated memory for all texels"},
-        {{.address = at, .channels = 1, .width = UINT64_MAX}, &nearest, "allocated memory"},
-        {{.address = at, .channels = 1, .width = 4, .pitch_bytes = 12},
-         &nearest,
-         "allocated memory"},
+         "the pitch must be a multiple"},
         {{.address = at, .channels = 1, .width = 4, .height = 2}, &nearest, "do not fit"},
         {{.address = at, .geometry = FTH_GEOMETRY_CUBE, .channels = 1, .width = 4, .height = 4},
          &nearest,
          "do not fit"},
-        {{.address = at + 2, .channels = 1, .width = 4}, &nearest, "must be multiples of the size"},
+        {{.address = at + 2, .channels = 1, .width = 4},
+         &nearest,
+         "not aligned to the size of a channel"},
         {{.address = at, .channels = 1, .width = 4}, &linear, "can only be interpolated"},
         {{.address = at, .channels = 1, .width = 4}, &floats, "8 and 16 bits"},
+        {{.address = at, .channels = 1, .width = 4, .is_linear_memory = true},
+         &normalized,
+         "no normalised coordinates"},
     };
     for (size_t r = 0; r < FTH_COUNT(rows); r++) {
         struct fth_error error = NO_ERROR;
