@@ -182,6 +182,11 @@ static enum fth_status read_texture(struct fth_launch_reader *reader, const stru
     FTH_TRY(fth_reader_context(
         reader, fth_ptx_texture_check(image, texture->is_surface ? NULL : &texture->sampling,
                                       &bytes, reader->error)));
+    /* All executors align buffers to at least 256 bytes. */
+    const uint64_t channel_bytes =
+        bytes / (image->width * image->height * image->depth * image->channels);
+    if (argument->offset * buffer->element->bytes % channel_bytes)
+        return fth_reader_refuse(reader, "the first texel is not aligned to the size of a channel");
     const uint64_t available = (buffer->count - argument->offset) * buffer->element->bytes;
     if (bytes > available)
         return fth_reader_refuse(reader, "the texels take %llu bytes, but the buffer has only %llu",

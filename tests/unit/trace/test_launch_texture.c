@@ -182,6 +182,12 @@ static void wrong_textures_are_refused(void **state)
     assert_int_equal(read_launch("tex_1d", "f64[64]", TEXTURE("\"sizes\": [4]"), &launch, &error),
                      FTH_INVALID);
     assert_contains(error.cause, "textures have no type f64");
+    error = NO_ERROR;
+    assert_int_equal(read_launch("tex_1d", "u8[64]",
+                                 "{\"texture\": \"a+2\", \"sizes\": [4], \"type\": \"f32\"}",
+                                 &launch, &error),
+                     FTH_INVALID);
+    assert_contains(error.cause, "the first texel is not aligned to the size of a channel");
 }
 
 int main(void)
