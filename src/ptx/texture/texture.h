@@ -2,6 +2,7 @@
  *
  *   texture_object.c  creates textures and surfaces, and finds those of an instruction
  *   sampling.c        the texels that a coordinate stands for, and their values
+ *   filter.c          the weighted sum of texels
  *   texture_fetch.c   tex and tld4
  *   surface.c         suld, sust and sured
  *   texture_query.c   txq, suq and istypep */
@@ -41,8 +42,8 @@ enum { MAX_TAPS = 8 };
 struct fth_ptx_taps {
     size_t count;
     uint64_t addresses[MAX_TAPS];
-    bool inside[MAX_TAPS]; /* otherwise, the texel has the color of the border */
-    double weights[MAX_TAPS];
+    bool inside[MAX_TAPS];      /* otherwise, the texel has the color of the border */
+    uint16_t weights[MAX_TAPS]; /* in 1/256 */
 };
 
 /* The coordinates of one fetch. */
@@ -61,13 +62,24 @@ void fth_ptx_select_face(struct fth_ptx_position *position);
 void fth_ptx_find_taps(const struct fth_ptx_image *image, const struct fth_ptx_sampling *sampling,
                        const struct fth_ptx_position *position, bool all,
                        struct fth_ptx_taps *taps);
-/* Reads a texel: four channels with 32 bits each. `host` is NULL outside of the texture. `border`:
- * the color outside is that of the border, otherwise 0. */
+/* Reads a texel: four channels with 32 bits each, a float or an integer, as the format has it.
+ * `host` is NULL outside of the texture. `border`: the color outside is that of the border,
+ * otherwise 0. */
 void fth_ptx_read_texel(const struct fth_ptx_image *image, const struct fth_ptx_sampling *sampling,
                         const uint8_t *host, bool border, uint32_t channels[4]);
+/* Converts a channel of a texel to what a fetch without a filter returns. */
+uint32_t fth_ptx_convert_channel(const struct fth_ptx_image *image,
+                                 const struct fth_ptx_sampling *sampling, uint32_t channel);
 /* True if fetches return floats. */
 bool fth_ptx_returns_floats(const struct fth_ptx_image *image,
                             const struct fth_ptx_sampling *sampling);
+
+/* ---- filter.c ---- */
+
+/* Returns the weighted sum of one channel of the texels, as the bits of a float. `texels`: that
+ * channel of each tap, from fth_ptx_read_texel. */
+uint32_t fth_ptx_filter(enum fth_ptx_texel format, const struct fth_ptx_taps *taps,
+                        const uint32_t texels[MAX_TAPS]);
 
 /* ---- families of instructions ---- */
 
