@@ -124,13 +124,16 @@ static float round_sum(const struct precision *precision, struct sum sum)
     return sum.value < 0 ? -result : result;
 }
 
-/* Finds out if infinities or NaNs decide the result. */
+/* Finds out if infinities or NaNs decide the result, or negative zeros. */
 static bool filter_specials(const struct fth_ptx_taps *taps, const uint32_t texels[MAX_TAPS],
                             uint32_t nan, uint32_t *result)
 {
     bool infinite[2] = {false, false}, is_nan = false; /* infinite: +, - */
+    bool is_negative_zero = true;
     for (size_t t = 0; t < taps->count; t++) {
-        if (!taps->weights[t] || exponent_of(texels[t]) != UINT8_MAX)
+        if (taps->used[t] && (texels[t] >> 31 == 0 || exponent_of(texels[t])))
+            is_negative_zero = false;
+        if (!taps->used[t] || exponent_of(texels[t]) != UINT8_MAX)
             continue;
         if (texels[t] << (32 - FLOAT_MANTISSA_BITS))
             is_nan = true;
@@ -141,6 +144,8 @@ static bool filter_specials(const struct fth_ptx_taps *taps, const uint32_t texe
         *result = nan;
     else if (infinite[0] || infinite[1])
         *result = infinite[0] ? 0x7f800000 : 0xff800000;
+    else if (is_negative_zero)
+        *result = 0x80000000;
     else
         return false;
     return true;

@@ -163,6 +163,8 @@ void fth_ptx_find_taps(const struct fth_ptx_image *image, const struct fth_ptx_s
                 const bool inside = at[0] >= 0 && at[1] >= 0 && at[2] >= 0;
                 const size_t tap = taps->count++;
                 taps->inside[tap] = inside;
+                taps->used[tap] = (!x || axes[0].fraction) && (!y || axes[1].fraction) &&
+                                  (!z || axes[2].fraction);
                 taps->addresses[tap] = image->address;
                 if (inside)
                     taps->addresses[tap] +=

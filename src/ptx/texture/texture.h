@@ -44,6 +44,7 @@ struct fth_ptx_taps {
     uint64_t addresses[MAX_TAPS];
     bool inside[MAX_TAPS];      /* otherwise, the texel has the color of the border */
     uint16_t weights[MAX_TAPS]; /* in 1/256 */
+    bool used[MAX_TAPS];        /* the weight before rounding is not 0 */
 };
 
 /* The coordinates of one fetch. */
