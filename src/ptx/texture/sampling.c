@@ -92,31 +92,51 @@ static struct axis find_axis(const struct fth_ptx_sampling *sampling,
                          (uint32_t)(fixed - first * FRACTIONS)};
 }
 
+/* Returns the size of a coordinate of a cube. A NaN is smaller than every number. */
+static float size_of(float x)
+{
+    return isnan(x) ? -1 : fabsf(x);
+}
+
+/* Converts a coordinate in a face from the range of -1 to 1. It keeps the sign of numbers that are
+ * too small to change a 1. */
+static double face_coordinate(float x)
+{
+    const double limited = isnan(x) || fabsf(x) < FLT_MIN ? 0 : x < -1 ? -1 : x > 1 ? 1 : x;
+    return (floor(limited * 0x1p30) / 0x1p30 + 1) / 2;
+}
+
 void fth_ptx_select_face(struct fth_ptx_position *position)
 {
-    const double x = position->at[0], y = position->at[1], z = position->at[2];
-    double s, t, m;
+    float at[3], largest = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        at[i] = (float)position->at[i];
+        largest = fmaxf(largest, fabsf(at[i]));
+    }
+    /* The coordinates are multiplied with the reciprocal, which is 0 where it would be denormal. */
+    const float reciprocal = largest < FLT_MIN ? INFINITY : 1 / largest;
+    for (unsigned i = 0; i < 3; i++)
+        at[i] *= reciprocal < FLT_MIN ? 0 : reciprocal;
+    const float x = at[0], y = at[1], z = at[2];
+    float s, t;
     unsigned face;
-    if (fabs(x) >= fabs(y) && fabs(x) >= fabs(z)) {
-        face = x < 0;
-        m = fabs(x);
-        s = face ? z : -z;
+    if (size_of(z) >= size_of(x) && size_of(z) >= size_of(y)) {
+        face = 4 + (z < 0);
+        s = face == 5 ? -x : x;
         t = -y;
-    } else if (fabs(y) >= fabs(z)) {
+    } else if (size_of(y) >= size_of(x)) {
         face = 2 + (y < 0);
-        m = fabs(y);
         s = x;
         t = face == 3 ? -z : z;
     } else {
-        face = 4 + (z < 0);
-        m = fabs(z);
-        s = face == 5 ? -x : x;
+        face = x < 0;
+        s = face ? z : -z;
         t = -y;
     }
     position->axes = 2;
-    position->at[0] = (s / m + 1) / 2;
-    position->at[1] = (t / m + 1) / 2;
-    position->layer = position->layer * 6 + face;
+    position->at[0] = face_coordinate(s);
+    position->at[1] = face_coordinate(t);
+    position->face = face;
 }
 
 /* Computes the weights of the texels of a filter, in the order of the taps: x, then y, then z. Each
@@ -151,9 +171,12 @@ void fth_ptx_find_taps(const struct fth_ptx_image *image, const struct fth_ptx_s
     if (selection == LINEAR && !position->is_integer && image->geometry == FTH_GEOMETRY_1D &&
         sampling->address_modes[1] == FTH_ADDRESS_BORDER) /* y is 0, half a texel from the border */
         axes[1] = (struct axis){2, {-1, 0}, FRACTIONS / 2};
-    if (position->axes < 3) /* a layer past the last one stands for the last one */
-        axes[2].index[0] =
-            (int64_t)(position->layer < image->depth ? position->layer : image->depth - 1);
+    if (position->axes < 3) { /* a layer past the last one stands for the last one */
+        const uint64_t faces = image->geometry >= FTH_GEOMETRY_CUBE ? 6 : 1;
+        const uint64_t layers = image->depth / faces;
+        const uint64_t layer = position->layer < layers ? position->layer : layers - 1;
+        axes[2].index[0] = (int64_t)(layer * faces + position->face);
+    }
     find_weights(axes, taps->weights);
     taps->count = 0;
     for (size_t z = 0; z < axes[2].count; z++)

@@ -54,6 +54,7 @@ struct fth_ptx_position {
     double at[3];      /* x, y, z */
     int32_t offset[3]; /* in texels, added to the index */
     uint64_t layer;
+    unsigned face; /* of a cube */
 };
 
 /* Converts the coordinates of a cube to a face and coordinates in it, from 0 to 1. */
