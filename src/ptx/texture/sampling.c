@@ -159,6 +159,15 @@ static void find_weights(const struct axis axes[3], uint16_t weights[MAX_TAPS])
     }
 }
 
+/* Returns false if integer coordinates are outside of the texture whatever their values are: they
+ * reach no missing layer, and a texture of one dimension only in linear memory. */
+static bool has_integer_coordinates(const struct fth_ptx_image *image,
+                                    const struct fth_ptx_position *position)
+{
+    return position->layer < image->depth &&
+           (image->geometry != FTH_GEOMETRY_1D || image->is_linear_memory);
+}
+
 void fth_ptx_find_taps(const struct fth_ptx_image *image, const struct fth_ptx_sampling *sampling,
                        const struct fth_ptx_position *position, bool all, struct fth_ptx_taps *taps)
 {
@@ -176,6 +185,8 @@ void fth_ptx_find_taps(const struct fth_ptx_image *image, const struct fth_ptx_s
         const uint64_t layers = image->depth / faces;
         const uint64_t layer = position->layer < layers ? position->layer : layers - 1;
         axes[2].index[0] = (int64_t)(layer * faces + position->face);
+        if (position->is_integer && !has_integer_coordinates(image, position))
+            axes[2].index[0] = -1;
     }
     find_weights(axes, taps->weights);
     taps->count = 0;

@@ -127,7 +127,8 @@ enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t addres
                                         .geometry = FTH_GEOMETRY_1D,
                                         .format = texel_format,
                                         .channels = channels,
-                                        .width = texels};
+                                        .width = texels,
+                                        .is_linear_memory = true};
     return fth_ptx_texture_create(machine, &image, &(struct fth_ptx_sampling){.is_linear = false},
                                   handle, error);
 }

@@ -131,11 +131,10 @@ static void address_modes_select_texels(void **state)
             job.arguments.x = at[c];
             const int texel = expected[mode][c];
             expect_float(&job, texel < 0 ? -5 : (float)(texel * texel));
-            /* The other channels, which the texture does not have, are 0, 0 and 1. */
+            /* The other channels, which the texture does not have, are 0. */
             const uint32_t *results = results_of(&job);
-            assert_int_equal(results[1], 0);
-            assert_int_equal(results[2], 0);
-            assert_true(as_float(results[3]) == 1);
+            for (int channel = 1; channel < 4; channel++)
+                assert_int_equal(results[channel], 0);
             job_fini(&job);
         }
 }
@@ -195,15 +194,39 @@ static void integer_coordinates_are_not_filtered(void **state)
 {
     (void)state;
     struct job job;
-    job_init(&job, "", "tex.1d.v4.f32.s32 {a, b, c, d}|p, [t, {i}];");
+    job_init(&job, "", "tex.a1d.v4.f32.s32 {a, b, c, d}|p, [t, {1, i}];");
     create_floats(
-        &job, FTH_GEOMETRY_1D, 4, 0, 0,
+        &job, FTH_GEOMETRY_A1D, 4, 1, 2,
         &(struct fth_ptx_sampling){.is_linear = true, .is_normalized = true, .border = {16}});
     for (int i = -2; i < 7; i++) {
         job.arguments.i = i;
-        expect_float(&job, i >= 0 && i < 4 ? (float)(i * i) : 0);
+        expect_float(&job, i >= 0 && i < 4 ? (float)((4 + i) * (4 + i)) : 0);
         assert_int_equal(results_of(&job)[4], 1); /* resident */
     }
+    job_fini(&job);
+}
+
+/* Integer coordinates reach no layer past the last one, and nothing in a CUDA array of one
+ * dimension. */
+static void integer_coordinates_need_texels(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job, "", "tex.a2d.v4.f32.s32 {a, b, c, d}, [t, {i, 1, 1, 1}];");
+    create_floats(&job, FTH_GEOMETRY_A2D, 2, 2, 2, &(struct fth_ptx_sampling){.is_linear = false});
+    for (int i = -1; i < 4; i++) {
+        job.arguments.i = i;
+        expect_float(&job, i == 0 ? 9 : i == 1 ? 49 : 0);
+    }
+    job_fini(&job);
+    job_init(&job, "", "tex.1d.v4.f32.s32 {a, b, c, d}, [t, {i}];");
+    create_floats(&job, FTH_GEOMETRY_1D, 4, 0, 0, &(struct fth_ptx_sampling){.is_linear = false});
+    job.arguments.i = 2;
+    expect_float(&job, 0);
+    assert_int_equal(
+        fth_ptx_texture(job.machine, job.texels, 4, FTH_TEXEL_F32, 1, &job.arguments.handle, NULL),
+        FTH_OK);
+    expect_float(&job, 4);
     job_fini(&job);
 }
 
@@ -321,26 +344,26 @@ static void formats_are_converted(void **state)
         uint8_t bytes[8];
         uint32_t expected[4]; /* of texel 1 of two */
     } rows[] = {
-        {FTH_TEXEL_U8, false, "u32", {1, 2, 3, 200}, {3, 200, 0, 1}},
-        {FTH_TEXEL_S8, false, "s32", {1, 2, 3, 0xff}, {3, 0xffffffff, 0, 1}},
-        {FTH_TEXEL_U8, true, "f32", {1, 2, 255, 51}, {0x3f800000, 0x3e4ccccd, 0, 0x3f800000}},
-        {FTH_TEXEL_S8, true, "f32", {1, 2, 0x80, 127}, {0xbf800000, 0x3f800000, 0, 0x3f800000}},
-        {FTH_TEXEL_U16, false, "u32", {0, 0, 0, 0, 0x34, 0x12, 0xff, 0xff}, {0x1234, 0xffff, 0, 1}},
+        {FTH_TEXEL_U8, false, "u32", {1, 2, 3, 200}, {3, 200, 0, 0}},
+        {FTH_TEXEL_S8, false, "s32", {1, 2, 3, 0xff}, {3, 0xffffffff, 0, 0}},
+        {FTH_TEXEL_U8, true, "f32", {1, 2, 255, 51}, {0x3f800000, 0x3e4ccccd, 0, 0}},
+        {FTH_TEXEL_S8, true, "f32", {1, 2, 0x80, 127}, {0xbf800000, 0x3f800000, 0, 0}},
+        {FTH_TEXEL_U16, false, "u32", {0, 0, 0, 0, 0x34, 0x12, 0xff, 0xff}, {0x1234, 0xffff, 0, 0}},
         {FTH_TEXEL_S16,
          false,
          "s32",
          {0, 0, 0, 0, 0x34, 0x12, 0xff, 0xff},
-         {0x1234, 0xffffffff, 0, 1}},
+         {0x1234, 0xffffffff, 0, 0}},
         {FTH_TEXEL_S16,
          true,
          "f32",
          {0, 0, 0, 0, 0xff, 0x7f, 0x01, 0x80},
-         {0x3f800000, 0xbf800000, 0, 0x3f800000}},
+         {0x3f800000, 0xbf800000, 0, 0}},
         {FTH_TEXEL_F16,
          false,
          "f32",
          {0, 0, 0, 0, 0x00, 0x3c, 0x00, 0xc0},
-         {0x3f800000, 0xc0000000, 0, 0x3f800000}},
+         {0x3f800000, 0xc0000000, 0, 0}},
     };
     for (size_t r = 0; r < FTH_COUNT(rows); r++) {
         struct job job;
@@ -377,10 +400,10 @@ static void halves_are_packed(void **state)
     create_floats(&job, FTH_GEOMETRY_1D, 4, 0, 0, &(struct fth_ptx_sampling){.is_linear = false});
     job.arguments.x = 2;
     const uint32_t *results = results_of(&job);
-    assert_int_equal(results[0], 0x4400);     /* 4, 0 */
-    assert_int_equal(results[1], 0x3c000000); /* 0, 1 */
+    assert_int_equal(results[0], 0x4400); /* 4, 0 */
+    assert_int_equal(results[1], 0);
     assert_int_equal(results[2], 0x4400);
-    assert_int_equal(results[3], 0x3c00);
+    assert_int_equal(results[3], 0);
     job_fini(&job);
 }
 
@@ -655,6 +678,7 @@ int main(void)
         cmocka_unit_test(coordinates_count_texels),
         cmocka_unit_test(linear_filtering_interpolates),
         cmocka_unit_test(integer_coordinates_are_not_filtered),
+        cmocka_unit_test(integer_coordinates_need_texels),
         cmocka_unit_test(dimensions_and_layers_select_images),
         cmocka_unit_test(linear_filtering_in_three_dimensions),
         cmocka_unit_test(cubes_select_a_face),
