@@ -254,7 +254,9 @@ static uint32_t border_channel(const struct fth_ptx_image *image,
     const bool is_signed = image->format == FTH_TEXEL_S8 || image->format == FTH_TEXEL_S16;
     const double lowest = is_signed ? -1 : 0;
     const double limited = color > 1 ? 1 : color > lowest ? (double)color : lowest;
-    const double size = ceil(fabs(limited) * max_value(image->format) - 0.5);
+    /* The color keeps four bits more than the format has. Ties are rounded toward zero. */
+    const double max = max_value(image->format), steps = 16 * (max + 1);
+    const double size = ceil(floor(fabs(limited) * steps) / steps * max - 0.5);
     return (uint32_t)(int32_t)(limited < 0 ? -size : size);
 }
 
