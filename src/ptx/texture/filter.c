@@ -90,7 +90,8 @@ static struct sum add_image(const struct precision *precision, const uint16_t *w
     return sum;
 }
 
-/* Adds two sums. The smaller one is cut one bit below the last bit of the larger one. */
+/* Adds the sums of two images. The smaller one is cut two bits below the last bit of the larger
+ * one. */
 static struct sum add_sums(struct sum a, struct sum b)
 {
     if (a.exponent < b.exponent) {
@@ -99,8 +100,8 @@ static struct sum add_sums(struct sum a, struct sum b)
         a = larger;
     }
     const int distance = a.exponent - b.exponent;
-    const int64_t aligned = shift_down(2 * b.value, distance < 63 ? (unsigned)distance : 63);
-    return (struct sum){2 * a.value + aligned, a.exponent - 1};
+    const int64_t aligned = shift_down(4 * b.value, distance < 63 ? (unsigned)distance : 63);
+    return (struct sum){4 * a.value + aligned, a.exponent - 2};
 }
 
 /* Rounds to the precision of the format, ties away from zero. */

@@ -168,6 +168,15 @@ static bool has_integer_coordinates(const struct fth_ptx_image *image,
            (image->geometry != FTH_GEOMETRY_1D || image->is_linear_memory);
 }
 
+/* Finds the rows of a texture of one dimension with a border in y. y is 0, half a texel from the
+ * border. A negative offset of x moves y by -1, out of the texture. */
+static struct axis find_row(const struct fth_ptx_position *position, enum selection selection)
+{
+    const int64_t row = position->offset[0] < 0 ? -1 : 0;
+    return selection == LINEAR ? (struct axis){2, {-1, row}, FRACTIONS / 2}
+                               : (struct axis){1, {row}, 0};
+}
+
 void fth_ptx_find_taps(const struct fth_ptx_image *image, const struct fth_ptx_sampling *sampling,
                        const struct fth_ptx_position *position, bool all, struct fth_ptx_taps *taps)
 {
@@ -177,9 +186,9 @@ void fth_ptx_find_taps(const struct fth_ptx_image *image, const struct fth_ptx_s
     for (unsigned i = 0; i < 3; i++)
         axes[i] = i < position->axes ? find_axis(sampling, position, i, sizes[i], selection)
                                      : (struct axis){1, {0}, 0};
-    if (selection == LINEAR && !position->is_integer && image->geometry == FTH_GEOMETRY_1D &&
-        sampling->address_modes[1] == FTH_ADDRESS_BORDER) /* y is 0, half a texel from the border */
-        axes[1] = (struct axis){2, {-1, 0}, FRACTIONS / 2};
+    if (image->geometry == FTH_GEOMETRY_1D && !position->is_integer &&
+        sampling->address_modes[1] == FTH_ADDRESS_BORDER)
+        axes[1] = find_row(position, selection);
     if (position->axes < 3) { /* a layer past the last one stands for the last one */
         const uint64_t faces = image->geometry >= FTH_GEOMETRY_CUBE ? 6 : 1;
         const uint64_t layers = image->depth / faces;
