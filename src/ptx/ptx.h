@@ -190,6 +190,7 @@ struct fth_ptx_sampling {
     bool is_linear;       /* interpolates between texels; otherwise, takes the nearest one */
     bool is_normalized;   /* coordinates from 0 to 1 stand for the whole texture */
     bool reads_as_floats; /* integers of 8 and 16 bits become floats from 0 or -1 to 1 */
+    bool is_seamless;     /* cubes: interpolates across edges, and ignores the address modes */
     float border[4];      /* the color outside, with FTH_ADDRESS_BORDER */
 };
 

@@ -75,6 +75,8 @@ static struct axis find_axis(const struct fth_ptx_sampling *sampling,
     }
     if (fabs(x) < FLT_MIN)
         x = 0;
+    if (sampling->is_seamless)
+        mode = FTH_ADDRESS_CLAMP;
     if (sampling->is_normalized)
         x = scale(x, mode, size);
     else if (mode == FTH_ADDRESS_WRAP || mode == FTH_ADDRESS_MIRROR)
@@ -83,60 +85,14 @@ static struct axis find_axis(const struct fth_ptx_sampling *sampling,
     if (selection == NEAREST)
         return (struct axis){1, {apply_mode(mode, (int64_t)floor(x) + offset, size)}, 0};
     int64_t fixed = (int64_t)floor((x - 0.5) * FRACTIONS + 0.5) + (int64_t)offset * FRACTIONS;
-    if (mode == FTH_ADDRESS_CLAMP &&
-        selection == LINEAR) /* outside, the last texel has all the weight */
+    /* Outside, the last texel has all the weight. */
+    if (mode == FTH_ADDRESS_CLAMP && selection == LINEAR && !sampling->is_seamless)
         fixed = fixed < 0 ? 0 : fixed > (size - 1) * FRACTIONS ? (size - 1) * FRACTIONS : fixed;
     const int64_t first = (fixed >= 0 ? fixed : fixed - FRACTIONS + 1) / FRACTIONS;
-    return (struct axis){2,
-                         {apply_mode(mode, first, size), apply_mode(mode, first + 1, size)},
-                         (uint32_t)(fixed - first * FRACTIONS)};
-}
-
-/* Returns the size of a coordinate of a cube. A NaN is smaller than every number. */
-static float size_of(float x)
-{
-    return isnan(x) ? -1 : fabsf(x);
-}
-
-/* Converts a coordinate in a face from the range of -1 to 1. It keeps the sign of numbers that are
- * too small to change a 1. */
-static double face_coordinate(float x)
-{
-    const double limited = isnan(x) || fabsf(x) < FLT_MIN ? 0 : x < -1 ? -1 : x > 1 ? 1 : x;
-    return (floor(limited * 0x1p30) / 0x1p30 + 1) / 2;
-}
-
-void fth_ptx_select_face(struct fth_ptx_position *position)
-{
-    float at[3], largest = 0;
-    for (unsigned i = 0; i < 3; i++) {
-        at[i] = (float)position->at[i];
-        largest = fmaxf(largest, fabsf(at[i]));
-    }
-    /* The coordinates are multiplied with the reciprocal, which is 0 where it would be denormal. */
-    const float reciprocal = largest < FLT_MIN ? INFINITY : 1 / largest;
-    for (unsigned i = 0; i < 3; i++)
-        at[i] *= reciprocal < FLT_MIN ? 0 : reciprocal;
-    const float x = at[0], y = at[1], z = at[2];
-    float s, t;
-    unsigned face;
-    if (size_of(z) >= size_of(x) && size_of(z) >= size_of(y)) {
-        face = 4 + (z < 0);
-        s = face == 5 ? -x : x;
-        t = -y;
-    } else if (size_of(y) >= size_of(x)) {
-        face = 2 + (y < 0);
-        s = x;
-        t = face == 3 ? -z : z;
-    } else {
-        face = x < 0;
-        s = face ? z : -z;
-        t = -y;
-    }
-    position->axes = 2;
-    position->at[0] = face_coordinate(s);
-    position->at[1] = face_coordinate(t);
-    position->face = face;
+    struct axis found = {2, {first, first + 1}, (uint32_t)(fixed - first * FRACTIONS)};
+    for (size_t i = 0; i < 2 && !sampling->is_seamless; i++)
+        found.index[i] = apply_mode(mode, found.index[i], size);
+    return found;
 }
 
 /* Computes the weights of the texels of a filter, in the order of the taps: x, then y, then z. Each
@@ -177,6 +133,30 @@ static struct axis find_row(const struct fth_ptx_position *position, enum select
                                : (struct axis){1, {row}, 0};
 }
 
+/* Stores the address of a texel. An index of -1 is outside of the texture. */
+static void place_tap(const struct fth_ptx_image *image, const int64_t at[3], size_t tap,
+                      struct fth_ptx_taps *taps)
+{
+    taps->inside[tap] = at[0] >= 0 && at[1] >= 0 && at[2] >= 0;
+    taps->addresses[tap] = image->address;
+    if (taps->inside[tap])
+        taps->addresses[tap] +=
+            ((uint64_t)at[2] * image->height + (uint64_t)at[1]) * image->pitch_bytes +
+            (uint64_t)at[0] * fth_ptx_texel_bytes(image);
+}
+
+/* Divides the weight of a texel beyond a corner of a cube between the other three. */
+static void share_corner(struct fth_ptx_taps *taps)
+{
+    const unsigned corner = (unsigned)taps->corner;
+    const unsigned weight = taps->weights[corner], third = (weight + 1) / 3;
+    taps->weights[corner] = 0;
+    taps->used[corner] = false;
+    taps->weights[corner ^ 1] = (uint16_t)(taps->weights[corner ^ 1] + third);
+    taps->weights[corner ^ 2] = (uint16_t)(taps->weights[corner ^ 2] + third);
+    taps->weights[corner ^ 3] = (uint16_t)(taps->weights[corner ^ 3] + weight - 2 * third);
+}
+
 void fth_ptx_find_taps(const struct fth_ptx_image *image, const struct fth_ptx_sampling *sampling,
                        const struct fth_ptx_position *position, bool all, struct fth_ptx_taps *taps)
 {
@@ -199,21 +179,20 @@ void fth_ptx_find_taps(const struct fth_ptx_image *image, const struct fth_ptx_s
     }
     find_weights(axes, taps->weights);
     taps->count = 0;
+    taps->corner = -1;
     for (size_t z = 0; z < axes[2].count; z++)
         for (size_t y = 0; y < axes[1].count; y++)
             for (size_t x = 0; x < axes[0].count; x++) {
-                const int64_t at[] = {axes[0].index[x], axes[1].index[y], axes[2].index[z]};
-                const bool inside = at[0] >= 0 && at[1] >= 0 && at[2] >= 0;
+                int64_t at[] = {axes[0].index[x], axes[1].index[y], axes[2].index[z]};
                 const size_t tap = taps->count++;
-                taps->inside[tap] = inside;
                 taps->used[tap] = (!x || axes[0].fraction) && (!y || axes[1].fraction) &&
                                   (!z || axes[2].fraction);
-                taps->addresses[tap] = image->address;
-                if (inside)
-                    taps->addresses[tap] +=
-                        ((uint64_t)at[2] * image->height + (uint64_t)at[1]) * image->pitch_bytes +
-                        (uint64_t)at[0] * fth_ptx_texel_bytes(image);
+                if (sampling->is_seamless && !fth_ptx_cross_edge(sizes[0], position->face, at))
+                    taps->corner = (int)tap;
+                place_tap(image, at, tap, taps);
             }
+    if (taps->corner >= 0)
+        share_corner(taps);
 }
 
 /* ---- texels ---- */

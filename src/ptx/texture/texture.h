@@ -2,6 +2,7 @@
  *
  *   texture_object.c  creates textures and surfaces, and finds those of an instruction
  *   sampling.c        the texels that a coordinate stands for, and their values
+ *   cube.c            the faces of cubes
  *   filter.c          the weighted sum of texels
  *   texture_fetch.c   tex and tld4
  *   surface.c         suld, sust and sured
@@ -45,6 +46,7 @@ struct fth_ptx_taps {
     bool inside[MAX_TAPS];      /* otherwise, the texel has the color of the border */
     uint16_t weights[MAX_TAPS]; /* in 1/256 */
     bool used[MAX_TAPS];        /* the weight before rounding is not 0 */
+    int corner; /* the index of a texel beyond a corner of a cube, which does not exist; or -1 */
 };
 
 /* The coordinates of one fetch. */
@@ -57,8 +59,6 @@ struct fth_ptx_position {
     unsigned face; /* of a cube */
 };
 
-/* Converts the coordinates of a cube to a face and coordinates in it, from 0 to 1. */
-void fth_ptx_select_face(struct fth_ptx_position *position);
 /* Finds the texels of a position. `all`: the four texels of an interpolation in two dimensions,
  * whatever the filter (tld4). */
 void fth_ptx_find_taps(const struct fth_ptx_image *image, const struct fth_ptx_sampling *sampling,
@@ -75,6 +75,15 @@ uint32_t fth_ptx_convert_channel(const struct fth_ptx_image *image,
 /* True if fetches return floats. */
 bool fth_ptx_returns_floats(const struct fth_ptx_image *image,
                             const struct fth_ptx_sampling *sampling);
+
+/* ---- cube.c ---- */
+
+/* Converts the coordinates of a cube to a face and coordinates in it, from 0 to 1. */
+void fth_ptx_select_face(struct fth_ptx_position *position);
+/* Moves the indices x and y and the image of a texel that is one step outside of a face to the
+ * neighbouring face. Returns false if it is beyond a corner, where there is no texel; x is -1
+ * then. */
+bool fth_ptx_cross_edge(int64_t size, unsigned face, int64_t at[3]);
 
 /* ---- filter.c ---- */
 

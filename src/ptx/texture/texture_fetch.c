@@ -47,6 +47,18 @@ static struct fth_ptx_position read_position(const struct fth_ptx_warp *warp,
     return position;
 }
 
+/* Returns what tld4 finds beyond a corner of a cube: the mean of the other three texels. */
+static uint32_t corner_texel(const struct fth_ptx_image *image, const struct fth_ptx_taps *taps,
+                             const uint32_t texels[MAX_TAPS])
+{
+    struct fth_ptx_taps mean = {.count = taps->count};
+    for (unsigned t = 0; t < taps->count; t++) {
+        mean.used[t] = (int)t != taps->corner;
+        mean.weights[t] = !mean.used[t] ? 0 : (int)(t ^ 3) == taps->corner ? 86 : 85;
+    }
+    return fth_ptx_filter(image->format, &mean, texels);
+}
+
 /* Computes the result of a lane from its texels: four channels with 32 bits each. Returns false
  * after a fault. */
 static bool combine(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
@@ -72,7 +84,9 @@ static bool combine(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, 
             texels[c][t] = channels[c];
     }
     for (unsigned c = 0; c < 4; c++)
-        if (fetch->component >= 0)
+        if (fetch->component >= 0 && (int)c == taps->corner)
+            result[order[c]] = corner_texel(image, taps, texels[fetch->component]);
+        else if (fetch->component >= 0)
             result[order[c]] =
                 fth_ptx_convert_channel(image, sampling, texels[fetch->component][c]);
         else
@@ -138,8 +152,10 @@ static void run_fetch(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst
         sampling.reads_as_floats = texture->sampling.reads_as_floats;
         sampling.is_linear =
             sampling.is_linear && fth_ptx_returns_floats(&texture->image, &sampling);
-        if (fetch->geometry == FTH_GEOMETRY_CUBE || fetch->geometry == FTH_GEOMETRY_ACUBE)
-            sampling.is_normalized = true;
+        const bool cube =
+            fetch->geometry == FTH_GEOMETRY_CUBE || fetch->geometry == FTH_GEOMETRY_ACUBE;
+        sampling.is_normalized = sampling.is_normalized || cube;
+        sampling.is_seamless = sampling.is_seamless && cube;
         const struct fth_ptx_position position = read_position(warp, fetch, lane);
         fth_ptx_find_taps(&texture->image, &sampling, &position, fetch->component >= 0,
                           &taps[lane]);
