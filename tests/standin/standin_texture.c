@@ -158,7 +158,7 @@ EXPORT int cuTexObjectCreate(uint64_t *texture, const void *resource, const void
 int cuTexObjectCreate(uint64_t *texture, const void *resource, const void *sampling,
                       const void *view)
 {
-    enum { READ_AS_INTEGER = 1, NORMALIZED = 2 };
+    enum { READ_AS_INTEGER = 1, NORMALIZED = 2, SEAMLESS = 0x40 };
     int result = standin_check();
     if (result != SUCCESS)
         return result;
@@ -169,6 +169,7 @@ int cuTexObjectCreate(uint64_t *texture, const void *resource, const void *sampl
     const bool narrow = image.format >= FTH_TEXEL_U8 && image.format <= FTH_TEXEL_S16;
     struct fth_ptx_sampling how = {.is_linear = standin_field(sampling, 12, 4) != 0,
                                    .is_normalized = (flags & NORMALIZED) != 0,
+                                   .is_seamless = (flags & SEAMLESS) != 0,
                                    .reads_as_floats = narrow && !(flags & READ_AS_INTEGER)};
     for (size_t i = 0; i < 3; i++)
         how.address_modes[i] = (enum fth_ptx_address_mode)standin_field(sampling, 4 * i, 4);

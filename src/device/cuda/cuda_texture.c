@@ -13,7 +13,7 @@
  * documentation. */
 enum { RESOURCE_ARRAY = 0, RESOURCE_LINEAR = 2 };
 enum { MEMORY_DEVICE = 2, MEMORY_ARRAY = 3 };
-enum { READ_AS_INTEGER = 1, NORMALIZED_COORDINATES = 2 };
+enum { READ_AS_INTEGER = 1, NORMALIZED_COORDINATES = 2, SEAMLESS_CUBES = 0x40 };
 enum { ARRAY_LAYERED = 1, ARRAY_SURFACE = 2, ARRAY_CUBE = 4, ARRAY_GATHER = 8 };
 
 struct fth_cuda_object {
@@ -107,7 +107,8 @@ static enum fth_status make_handle(const struct fth_cuda *cuda, struct fth_cuda_
                         sampling->reads_as_floats;
     struct fth_cu_sampling how = {.filter_mode = sampling->is_linear,
                                   .flags = (floats ? 0u : READ_AS_INTEGER) |
-                                           (sampling->is_normalized ? NORMALIZED_COORDINATES : 0u)};
+                                           (sampling->is_normalized ? NORMALIZED_COORDINATES : 0u) |
+                                           (sampling->is_seamless ? SEAMLESS_CUBES : 0u)};
     for (int i = 0; i < 3; i++)
         how.address_mode[i] = (int)sampling->address_modes[i];
     memcpy(how.border, sampling->border, sizeof how.border);

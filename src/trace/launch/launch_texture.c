@@ -154,6 +154,7 @@ static enum fth_status read_sampling(struct fth_launch_reader *reader,
     FTH_TRY(read_address_modes(reader, object, sampling));
     FTH_TRY(read_border(reader, object, sampling));
     FTH_TRY(read_flag(reader, object, "normalized", &sampling->is_normalized));
+    FTH_TRY(read_flag(reader, object, "seamless", &sampling->is_seamless));
     FTH_TRY(read_word(reader, fth_json_get(object, "filter"), "filter", filters, FTH_COUNT(filters),
                       0, &index));
     sampling->is_linear = index == 1;
@@ -197,9 +198,9 @@ static enum fth_status read_texture(struct fth_launch_reader *reader, const stru
 enum fth_status fth_reader_texture(struct fth_launch_reader *reader, const struct fth_json *object,
                                    struct fth_launch_argument *argument)
 {
-    static const char *const keys[] = {"texture",  "type",       "geometry",     "sizes",
-                                       "channels", "address",    "border",       "filter",
-                                       "read",     "normalized", "linear_memory"};
+    static const char *const keys[] = {"texture",  "type",       "geometry",      "sizes",
+                                       "channels", "address",    "border",        "filter",
+                                       "read",     "normalized", "linear_memory", "seamless"};
     static const char *const surface_keys[] = {"surface", "type", "geometry", "sizes", "channels"};
     struct fth_launch *launch = reader->launch;
     const bool is_surface = fth_json_get(object, "surface") != NULL;

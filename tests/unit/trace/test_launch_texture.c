@@ -65,7 +65,7 @@ static void kernels_read_textures(void **state)
          "f32[8]=iota",
          "{\"texture\": \"a\", \"sizes\": [\"N\"], \"channels\": 2, \"filter\": \"linear\", "
          "\"address\": \"border\", \"border\": [10, 0, 0, 0]}",
-         {5, 1, 3, 5, 5, 1, 3, 5}},
+         {7.5f, 5.5f, 6.5f, 7.5f, 7.5f, 5.5f, 6.5f, 7.5f}},
         {"tex_2d",
          "u8[6]=51*i",
          "{\"texture\": \"a\", \"sizes\": [3, 2], \"read\": \"floats\"}",
@@ -95,6 +95,11 @@ static void kernels_read_textures(void **state)
          "f32[48]=iota",
          "{\"texture\": \"a\", \"geometry\": \"acube\", \"sizes\": [2, 2], \"normalized\": true}",
          {19, 19, 2, 2, 41, 41, 24, 24}},
+        {"tex_cube",
+         "f32[24]=iota",
+         "{\"texture\": \"a\", \"geometry\": \"cube\", \"sizes\": [2], \"normalized\": true, "
+         "\"filter\": \"linear\", \"seamless\": true}",
+         {17.5f, 15.1445312f, 5.25f, 1, 15.4921875f, 13.5859375f, 4.25f, 0.3359375f}},
         {"fetch_1d",
          "f32[8]=iota",
          "{\"texture\": \"a\", \"sizes\": [3], \"linear_memory\": true}",
