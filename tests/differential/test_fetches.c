@@ -21,7 +21,7 @@
 
 enum { MAX_BYTES = 16 << 20, PLANES = 16, BLOCK = 128, MAX_SHOWN = 10 };
 
-enum { IS_LINEAR = 1, IS_NORMALIZED = 2, READS_AS_FLOATS = 4 };
+enum { IS_LINEAR = 1, IS_NORMALIZED = 2, READS_AS_FLOATS = 4, IS_SEAMLESS = 8 };
 
 /* Fetches with one texture and one instruction. */
 struct header {
@@ -172,7 +172,8 @@ static uint64_t execute(struct suite *suite, const struct header *header, const 
     struct fth_ptx_sampling sampling = {.address_modes = {mode, mode, mode},
                                         .is_linear = header->flags & IS_LINEAR,
                                         .is_normalized = header->flags & IS_NORMALIZED,
-                                        .reads_as_floats = header->flags & READS_AS_FLOATS};
+                                        .reads_as_floats = header->flags & READS_AS_FLOATS,
+                                        .is_seamless = header->flags & IS_SEAMLESS};
     memcpy(sampling.border, header->border, sizeof sampling.border);
     const struct fth_ptx_launch launch = {.kernel = "k",
                                           .grid = {(header->fetches + BLOCK - 1) / BLOCK},
