@@ -147,7 +147,8 @@ enum fth_ptx_flag {
     F_ALL = 1 << 24,
     F_UNI = 1 << 25,
     F_BALLOT = 1 << 26,
-    F_WAIT = 1 << 27
+    F_WAIT = 1 << 27,
+    F_OOB = 1 << 28
 };
 
 /* ---- instructions ---- */

@@ -1,11 +1,13 @@
-/* Conversions to and from 8-bit floating-point numbers, conversions that saturate, and those to
- * tf32 (PTX ISA, "cvt"):
+/* Conversions to and from 8-bit floating-point numbers, conversions that saturate, those to tf32,
+ * and those that pack integers (PTX ISA, "cvt" and "cvt.pack"):
  *
  *     cvt.rn.satfinite.e4m3x2.f32    d, a, b    two numbers: a becomes the high byte of d
  *     cvt.rn.satfinite.e5m2x2.f16x2  d, a
  *     cvt.rn.f16x2.e4m3x2            d, a
  *     cvt.rn.satfinite.f16.f32       d, a       and to bf16, f16x2, bf16x2
  *     cvt.rz.tf32.f32                d, a
+ *     cvt.pack.sat.s16.s32           d, a, b    a becomes the high half of d
+ *     cvt.pack.sat.u8.s32.b32        d, a, b, c the low bits of c come above a and b
  *
  * .relu replaces negative numbers by zero, .satfinite infinities and numbers that are too large by
  * the largest finite number. */
@@ -162,5 +164,63 @@ bool fth_ptx_family_narrow(struct fth_ptx_parser *parser, struct fth_ptx_stateme
         inst->s[i] = *from;
     }
     inst->run = run_narrow;
+    return true;
+}
+
+/* ---- cvt.pack ---- */
+
+/* `mode` is the number of bits of an element; `flags` is 1 if it is signed. */
+static uint32_t saturate_integer(int32_t value, unsigned bits, bool is_signed)
+{
+    const int32_t max = (int32_t)((1u << (bits - is_signed)) - 1), min = is_signed ? -max - 1 : 0;
+    value = value > max ? max : value < min ? min : value;
+    return (uint32_t)value & ((1u << bits) - 1);
+}
+
+static void run_pack(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    const unsigned bits = inst->mode;
+    const bool is_signed = inst->flags != 0;
+    const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);
+    const uint64_t *rc = inst->s[2] != NO_REGISTER ? row(warp, inst->s[2]) : NULL;
+    uint64_t *rd = out_row(warp, inst->d[0]);
+    FOR_LANES(mask, {
+        const uint32_t low = saturate_integer((int32_t)rb[lane], bits, is_signed);
+        const uint32_t high = saturate_integer((int32_t)ra[lane], bits, is_signed);
+        const uint32_t rest = rc ? (uint32_t)rc[lane] << 2 * bits : 0;
+        rd[lane] = rest | high << bits | low;
+    });
+}
+
+bool fth_ptx_is_pack(const struct fth_ptx_statement *statement)
+{
+    return strcmp(statement->base, "cvt") == 0 && fth_ptx_has_word(statement, "pack");
+}
+
+bool fth_ptx_family_pack(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
+                         struct fth_ptx_inst *inst)
+{
+    static const char *const types[] = {"u2", "s2", "u4", "s4", "u8", "s8", "u16", "s16"};
+    const int32_t *rows;
+    int type = -1;
+    if (!fth_ptx_take_word(statement, "pack") || !fth_ptx_take_word(statement, "sat") ||
+        (type = fth_ptx_take_one_of(statement, types, FTH_COUNT(types))) < 0 ||
+        !fth_ptx_take_word(statement, "s32") ||
+        (type < 6 && !fth_ptx_take_word(statement, "b32")) ||
+        statement->next_word != statement->word_count)
+        return fth_ptx_refuse(parser, statement);
+    const size_t count = type < 6 ? 4 : 3;
+    if (!fth_ptx_check_operand_count(parser, statement, count))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!fth_ptx_take_registers(parser, statement, i, 1, i == 0, &rows))
+            return false;
+        if (i == 0 && *rows < 0)
+            return fth_ptx_refuse_operand(parser, statement, i, "a register");
+        *(i == 0 ? &inst->d[0] : &inst->s[i - 1]) = *rows;
+    }
+    inst->mode = (uint8_t)(2u << type / 2);
+    inst->flags = (uint32_t)type % 2;
+    inst->run = run_pack;
     return true;
 }

@@ -53,8 +53,8 @@ struct fth_ptx_frame *fth_ptx_frame_create(struct fth_ptx_warp *warp,
     frame->operand_base = caller ? caller->operand_base + caller->function->operand_count : 0;
     /* Local memory of a frame begins at a multiple of 16 bytes, the alignment of a vector such as
      * .v4.f32. A larger .align of a local variable has no effect here. */
-    frame->local_base =
-        caller ? (caller->local_base + caller->function->local_bytes + 15) / 16 * 16 : 0;
+    frame->local_base = caller ? (caller->local_end + 15) / 16 * 16 : 0;
+    frame->local_end = frame->local_base + function->local_bytes;
     return frame;
 }
 
@@ -82,7 +82,7 @@ void fth_ptx_frames_free(struct fth_ptx_worker *worker)
 bool fth_ptx_reserve_local(struct fth_ptx_warp *warp, const struct fth_ptx_frame *frame)
 {
     /* The alignment is that of local_base in fth_ptx_frame_create. */
-    uint64_t needed = (frame->local_base + frame->function->local_bytes + 15) / 16 * 16;
+    uint64_t needed = (frame->local_end + 15) / 16 * 16;
     if (needed <= warp->local_bytes)
         return true;
     if (needed <= warp->local_stride) { /* the memory is there, and zero */

@@ -250,6 +250,11 @@ static bool select_pairs(struct fth_ptx_inst *inst, const char *base)
     return known && !(inst->flags & ~allowed) && has_operands(inst, 2);
 }
 
+/* ---- .relu: negative results become 0 ---- */
+
+BINARY(min_relu_s32, int32_t, (a < 0 || b < 0 ? 0 : a < b ? a : b))
+BINARY(max_relu_s32, int32_t, (a < 0 && b < 0 ? 0 : a > b ? a : b))
+
 /* ---- selection of handlers ---- */
 
 /* Entries of `handlers` for the opcode BASE, one per type. INTEGERS: the same function for signed
@@ -283,6 +288,8 @@ static const struct fth_ptx_handler handlers[] = {
     SIGNED_AND_UNSIGNED("sad", 0, 3, sad),
     INTEGERS("abs", 0, 1, abs),
     INTEGERS("neg", 0, 1, neg),
+    {"min", T_S32, F_RELU, 2, min_relu_s32},
+    {"max", T_S32, F_RELU, 2, max_relu_s32},
     {"add", T_S32, F_SAT, 2, add_sat_s32},
     {"sub", T_S32, F_SAT, 2, sub_sat_s32},
     {"mad", T_S32, F_HI | F_SAT, 3, mad_hi_sat_s32},

@@ -52,6 +52,7 @@ struct fth_ptx_frame {
     uint32_t live;         /* lanes that have not returned */
     uint32_t operand_base; /* see struct fth_ptx_issue */
     uint64_t local_base;   /* offset of its variables in the local memory of each thread */
+    uint64_t local_end;    /* the end of its local memory, which alloca moves */
     uint64_t *rows;        /* [register][lane] */
     uint32_t *predicates;
     uint8_t *params; /* [lane][param_bytes] */

@@ -181,6 +181,17 @@ static bool moves_register_to_predicate(const struct fth_ptx_parser *parser,
            parser->function->code_count == emitted;
 }
 
+/* True if the opcode can have two types. With another opcode, a second type means an instruction
+ * that the engine does not have, such as "add.f32.f16" of sm_100. */
+static bool takes_second_type(const char *base)
+{
+    static const char *const bases[] = {"cvt", "set", "slct", "dp2a", "dp4a"};
+    for (size_t i = 0; i < FTH_COUNT(bases); i++)
+        if (strcmp(bases[i], base) == 0)
+            return true;
+    return false;
+}
+
 /* Chooses the function that executes the instruction. Returns false if there is none. */
 static bool select_instruction(struct fth_ptx_inst *inst, const char *base)
 {
@@ -189,6 +200,8 @@ static bool select_instruction(struct fth_ptx_inst *inst, const char *base)
         fth_ptx_select_float,  fth_ptx_select_convert, fth_ptx_select_memory,
         fth_ptx_select_atomic, fth_ptx_select_address, fth_ptx_select_warp,
     };
+    if (inst->type2 != T_NONE && !takes_second_type(base))
+        return false;
     for (size_t i = 0; i < FTH_COUNT(selectors); i++)
         if (selectors[i](inst, base))
             return true;

@@ -219,7 +219,8 @@ static bool parse_statement(struct fth_ptx_parser *parser)
             fth_ptx_lexer_next(lexer);
             if (fth_ptx_lexer_accept(lexer, ".branchtargets"))
                 return parse_branch_table(parser, &name);
-            if (fth_ptx_lexer_accept(lexer, ".callprototype"))
+            if (fth_ptx_lexer_accept(lexer, ".callprototype") ||
+                fth_ptx_lexer_accept(lexer, ".calltargets"))
                 return fth_ptx_parser_define(parser, &name, SYMBOL_PROTOTYPE) &&
                        fth_ptx_skip_statement(parser);
             return fth_ptx_parser_define_label(parser, &name);
@@ -271,7 +272,10 @@ static bool parse_function_directives(struct fth_ptx_parser *parser)
             : fth_ptx_token_is(&lexer->token, ".reqnctapercluster")
                 ? parser->function->kernel.required_cluster
                 : NULL;
+        const bool ends_with_semicolon = fth_ptx_token_is(&lexer->token, ".pragma");
         fth_ptx_lexer_next(lexer);
+        if (ends_with_semicolon && !fth_ptx_skip_statement(parser))
+            return false;
         for (int i = 0; lexer->token.kind == TOKEN_INTEGER; i++) {
             if (sizes && i < 3)
                 sizes[i] = (uint32_t)lexer->token.integer;

@@ -41,6 +41,7 @@ static const struct {
     {"xorsign", SET_FLAG, F_XORSIGN},
     {"abs", SET_FLAG, F_ABS},
     {"relu", SET_FLAG, F_RELU},
+    {"oob", SET_FLAG, F_OOB},
     {"shiftamt", SET_FLAG, F_SHIFTAMT},
     {"volatile", SET_FLAG, F_VOLATILE},
     {"nc", SET_FLAG, F_NC},
@@ -51,6 +52,7 @@ static const struct {
     {"all", SET_FLAG, F_ALL},
     {"ballot", SET_FLAG, F_BALLOT},
     {"wait", SET_FLAG, F_WAIT},
+    {"mask", SET_NOTHING, 0}, /* of pmevent */
     {"noftz", SET_NOTHING, 0},
 
     {"rn", SET_ROUND, R_RN},
@@ -142,6 +144,7 @@ static const struct {
     {"acq_rel", SET_NOTHING, 0},
     {"sc", SET_NOTHING, 0},
     {"weak", SET_NOTHING, 0},
+    {"mmio", SET_NOTHING, 0},
     {"gl", SET_NOTHING, 0},
     {"sys", SET_NOTHING, 0},
     {"gpu", SET_NOTHING, 0},

@@ -49,6 +49,18 @@ static int32_t special_row(struct fth_ptx_parser *parser, const struct fth_ptx_t
     return inst->d[0];
 }
 
+/* True for the special registers that only a driver or a profiler gives a value. */
+static bool is_missing_register(const struct fth_ptx_token *token)
+{
+    static const char *const starts[] = {"%pm", "%envreg", "%reserved_smem_", "%aggr_smem_size",
+                                         "%current_graph_exec"};
+    for (size_t i = 0; i < FTH_COUNT(starts); i++)
+        if (token->size >= strlen(starts[i]) &&
+            memcmp(token->start, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
 /* Returns a row with the address of a symbol. The addresses of local variables depend on the frame,
  * and that of dynamic shared memory is known only after the whole module has been parsed. For both,
  * emits instructions that compute the address, from special registers that exist only inside the
@@ -125,6 +137,10 @@ bool fth_ptx_parse_simple_operand(struct fth_ptx_parser *parser, enum fth_ptx_ty
         operand->row = special_row(parser, &token, special);
         return true;
     }
+    if (is_missing_register(&token))
+        return fth_ptx_lexer_unsupported(lexer, &token,
+                                         "the special register '%.*s' is not supported",
+                                         (int)token.size, token.start);
     symbol = fth_ptx_parser_find(parser, token.start, token.size);
     if (!symbol || (symbol->kind != SYMBOL_VARIABLE && symbol->kind != SYMBOL_FUNCTION))
         return fth_ptx_lexer_fail(lexer, &token, "'%.*s' is not declared", (int)token.size,

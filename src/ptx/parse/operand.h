@@ -107,6 +107,13 @@ bool fth_ptx_converge(struct fth_ptx_parser *parser, fth_ptx_run_function *run,
 /* Returns true for conversions with 8-bit floating-point numbers, tf32, or .satfinite. */
 bool fth_ptx_is_narrow(const struct fth_ptx_statement *statement);
 fth_ptx_family fth_ptx_family_narrow;
+/* cvt.pack */
+bool fth_ptx_is_pack(const struct fth_ptx_statement *statement);
+fth_ptx_family fth_ptx_family_pack;
+
+/* ---- ../runtime/device_stack.c ---- */
+
+fth_ptx_family fth_ptx_family_stack;
 
 /* ---- ../wide.c ---- */
 

@@ -41,6 +41,9 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
                     {"griddepcontrol", fth_ptx_family_resources},
                     {"setmaxnreg", fth_ptx_family_resources},
                     {"createpolicy", fth_ptx_family_policy},
+                    {"alloca", fth_ptx_family_stack},
+                    {"stacksave", fth_ptx_family_stack},
+                    {"stackrestore", fth_ptx_family_stack},
                     {"tex", fth_ptx_family_tex},
                     {"tld4", fth_ptx_family_tld4},
                     {"txq", fth_ptx_family_query},
@@ -55,6 +58,7 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
             return families[i].family;
     return fth_ptx_is_video(statement->base)   ? fth_ptx_family_video
            : fth_ptx_is_narrow(statement)      ? fth_ptx_family_narrow
+           : fth_ptx_is_pack(statement)        ? fth_ptx_family_pack
            : fth_ptx_is_wide(statement)        ? fth_ptx_family_wide
            : fth_ptx_is_store_async(statement) ? fth_ptx_family_store_async
                                                : NULL;

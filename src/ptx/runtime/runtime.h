@@ -5,6 +5,7 @@
  *   device_printf.c  formats the output of printf
  *   print_order.c    passes the output to the caller, in the order of the blocks
  *   device_heap.c    malloc and free
+ *   device_stack.c   alloca, stacksave and stackrestore, which are instructions
  *
  * execute/warp.h declares what the rest of the engine calls. */
 #ifndef FTH_PTX_RUNTIME_H

@@ -215,6 +215,24 @@ static void add_small(struct diff_builder *b)
     diff_op(b, "f:f", "%s", "cvt.rna.satfinite.tf32.f32");
 }
 
+/* Conversions that saturate integers and pack them. */
+static void add_packed(struct diff_builder *b)
+{
+    static const char *const elements[] = {"u2", "s2", "u4", "s4", "u8", "s8"};
+    static const uint64_t numbers[] = {
+        0,   1,   2,     3,      4,          7,        8,          15,        16,  127,
+        128, 255, 256,   0x7fff, 0x8000,     0xffff,   0x10000,    ~0u,       ~1u, ~2u,
+        ~7u, ~8u, ~127u, ~128u,  0xffff8000, ~0x8000u, 0x80000000, 0x7fffffff};
+    static const struct diff_values integers = {numbers, FTH_COUNT(numbers)};
+    const struct diff_spec three = {.signature = "www:w", .values = {&integers, &integers}};
+    const struct diff_spec two = {.signature = "ww:w", .values = {&integers, &integers}};
+    diff_family(b, "cvt.pack", NULL);
+    for (size_t i = 0; i < FTH_COUNT(elements); i++)
+        diff_op_as(b, &three, "cvt.pack.sat.%s.s32.b32", elements[i]);
+    diff_op_as(b, &two, "cvt.pack.sat.u16.s32");
+    diff_op_as(b, &two, "cvt.pack.sat.s16.s32");
+}
+
 void diff_add_conversions(struct diff_builder *builder)
 {
     add_integers(builder);
@@ -222,4 +240,5 @@ void diff_add_conversions(struct diff_builder *builder)
     add_to_integer(builder);
     add_floats(builder);
     add_small(builder);
+    add_packed(builder);
 }

@@ -73,14 +73,46 @@ static void add_approximations(struct diff_builder *b)
                                        .compare = DIFF_ABSOLUTE,
                                        .tolerance = type->is_bf16 ? 0x1p-8 : exp2(-10.987)},
                    "tanh.approx.%s", type->name);
-        /* ex2: "The maximum relative error for .f16 type is 2^-9.9. The maximum relative error for
-         * .bf16 type is 2^-7." */
-        diff_op_as(b,
-                   &(struct diff_spec){.signature = one,
-                                       .threads = 640,
-                                       .compare = DIFF_RELATIVE,
-                                       .tolerance = type->is_bf16 ? 0x1p-7 : exp2(-9.9)},
-                   "ex2.approx%s.%s", type->is_bf16 ? ".ftz" : "", type->name);
+        diff_op_as(b, &(struct diff_spec){.signature = one, .threads = 640}, "ex2.approx%s.%s",
+                   type->is_bf16 ? ".ftz" : "", type->name);
+    }
+}
+
+/* .oob: the result is 0 if a factor is the NaN of elements outside of a tensor. The factors are all
+ * NaNs, and some numbers. */
+static void add_outside(struct diff_builder *b)
+{
+    static const uint64_t numbers[] = {0, 0x8000, 0x3c00, 0x3f80, 0x7c00, 0xff80, 0x7fff, 0xffff};
+    static const struct diff_values some = {numbers, FTH_COUNT(numbers)};
+    diff_family(b, "half out of bounds", NULL);
+    for (size_t t = 0; t < FTH_COUNT(types); t++) {
+        const bool pair = types[t].letter == 'X' || types[t].letter == 'Y';
+        const unsigned bits = types[t].is_bf16 ? 7 : 10;
+        const size_t count = (size_t)2 << bits; /* both signs */
+        uint64_t *nans = fth_arena_array(diff_arena(b), count, sizeof *nans);
+        if (!nans)
+            return;
+        for (size_t i = 0; i < count; i++) {
+            const uint64_t nan = (types[t].is_bf16 ? 0x7f80 : 0x7c00) | i >> 1 | (i & 1) << 15;
+            nans[i] = pair ? nan << 16 | 0x3c00 : nan;
+        }
+        struct diff_values *all = fth_arena_alloc(diff_arena(b), sizeof *all);
+        if (!all)
+            return;
+        *all = (struct diff_values){nans, count};
+        const char *signature = diff_text(b, "%c%c%c:%c", types[t].letter, types[t].letter,
+                                          types[t].letter, types[t].letter);
+        const struct diff_spec first = {
+            .signature = signature, .values = {all, &some, &some}, .threads = 4 * count};
+        const struct diff_spec second = {
+            .name = diff_text(b, "fma.rn.oob.%s b", types[t].name),
+            .signature = signature,
+            .code = diff_text(b, "fma.rn.oob.%s d, a, b, c;", types[t].name),
+            .values = {&some, all, &some},
+            .threads = 2 * count};
+        diff_op_as(b, &first, "fma.rn.oob.%s", types[t].name);
+        diff_op_as(b, &first, "fma.rn.oob.relu.%s", types[t].name);
+        diff_add(b, &second);
     }
 }
 
@@ -89,4 +121,5 @@ void diff_add_half(struct diff_builder *builder)
     add_arithmetic(builder);
     add_simple(builder);
     add_approximations(builder);
+    add_outside(builder);
 }

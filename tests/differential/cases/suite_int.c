@@ -41,6 +41,8 @@ static void add_plain(struct diff_builder *b)
     }
     diff_op(b, "www:w", "mad24.hi.sat.s32");
     diff_op(b, "ww:w", "add.sat.s32");
+    diff_op(b, "ww:w", "min.relu.s32");
+    diff_op(b, "ww:w", "max.relu.s32");
     diff_op(b, "ww:w", "sub.sat.s32");
     diff_op(b, "www:w", "mad.hi.sat.s32");
     /* The same register for both operands, and an immediate operand. */

@@ -350,6 +350,94 @@ static void unsupported_features_are_refused_by_name(void **state)
     }
 }
 
+/* ---- the stack ---- */
+
+/* Stores %rd2 to %rd5 of thread i in the buffer, at 32 * i. */
+#define STORE_FOUR                                                                                 \
+    "mad.wide.u32 %rd8, %r1, 32, %rd1; st.global.v2.u64 [%rd8], {%rd2, %rd3};"                     \
+    "st.global.v2.u64 [%rd8+16], {%rd4, %rd5};"
+
+/* The variable `values` occupies the first 64 bytes of local memory. The largest size of the
+ * threads is 32 bytes. Two pairs of threads then allocate separately. */
+static void alloca_gives_each_activation_its_own_memory(void **state)
+{
+    (void)state;
+    struct job job;
+    struct fth_error error = NO_ERROR;
+    job_init(&job, no_texts,
+             KERNEL("stacksave.u64 %rd2; mad.wide.u32 %rd6, %r1, 8, 8;"
+                    "alloca.u64 %rd3, %rd6, 32; st.local.u64 [%rd3+24], %rd6;"
+                    "setp.lt.u32 %p1, %r1, 2; @%p1 bra low;\n"
+                    "alloca.u64 %rd4, 16; stackrestore.u64 %rd2; bra end;\n"
+                    "low: alloca.u64 %rd4, 1;\n"
+                    "end: bar.warp.sync 15; stacksave.u64 %rd5;\n" STORE_FOUR
+                    "stackrestore.u64 %rd2; stacksave.u64 %rd5; st.global.u64 [%rd1+128], %rd5;"));
+    job.launch.block[0] = 4;
+    if (job_run(&job, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    const uint64_t *got = fth_ptx_host(job.machine, job.buffer, 136);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(got[4 * i], 64);
+        assert_int_equal(got[4 * i + 1], 64);
+        assert_int_equal(got[4 * i + 2], i < 2 ? 112 : 96);
+        /* The two threads that restore the stack alone do not free the memory of the others. */
+        assert_int_equal(got[4 * i + 3], 113);
+    }
+    assert_int_equal(got[16], 64); /* all threads together do */
+    job_fini(&job);
+}
+
+/* A function that allocates does not overwrite the memory that its caller has allocated. */
+static void alloca_keeps_the_memory_of_callers(void **state)
+{
+    (void)state;
+    struct job job;
+    struct fth_error error = NO_ERROR;
+    job_init(&job, no_texts,
+             ".func (.reg .b64 r) f (.reg .b64 n) { .reg .b64 p; alloca.u64 p, n, 8;"
+             "st.local.u64 [p], 99; mov.u64 r, p; ret; }\n" KERNEL(
+                 "alloca.u64 %rd2, 8, 8; st.local.u64 [%rd2], 7; call (%rd3), f, (40);"
+                 "call (%rd4), f, (40); ld.local.u64 %rd5, [%rd2];\n" STORE_FOUR));
+    if (job_run(&job, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    const uint64_t *got = fth_ptx_host(job.machine, job.buffer, 32);
+    assert_int_equal(got[0], 64);
+    assert_int_equal(got[1], 80); /* the end, 72, rounded up to 16 */
+    assert_int_equal(got[2], 80); /* freed by the return */
+    assert_int_equal(got[3], 7);
+    job_fini(&job);
+}
+
+static void the_stack_is_limited(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kernel, *cause;
+    } rows[] = {
+        {KERNEL("alloca.u64 %rd2, 524225, 8;"), "524225 bytes do not fit on the stack of a thread"},
+        {KERNEL("alloca.u64 %rd2, 8, 1048576;"), "8 bytes do not fit on the stack"},
+        {KERNEL("alloca.u64 %rd2, 8, 12;"), "the alignment 12 is not a power of 2"},
+        {KERNEL("alloca.u64 %rd2, 8, 16777216;"), "the alignment 16777216 is not a power of 2"},
+        {KERNEL("stackrestore.u64 65;"), "0x41 is not an earlier end of the stack"},
+        {KERNEL("stackrestore.u64 63;"), "0x3f is not an earlier end of the stack"},
+    };
+    struct job job;
+    struct fth_error error = NO_ERROR;
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        error = NO_ERROR;
+        job_init(&job, no_texts, rows[i].kernel);
+        assert_int_equal(job_run(&job, &error), FTH_INVALID);
+        assert_contains(error.cause, rows[i].cause);
+        job_fini(&job);
+    }
+    job_init(&job, no_texts,
+             KERNEL("alloca.u64 %rd2, 524224, 8; st.local.u8 [%rd2+524223], 1;"
+                    "stackrestore.u64 64; alloca.u64 %rd2, 524224;"));
+    if (job_run(&job, &error) != FTH_OK)
+        fail_msg("%s", error.cause);
+    job_fini(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +450,9 @@ int main(void)
         cmocka_unit_test(malloc_reuses_freed_memory),
         cmocka_unit_test(aligned_malloc_aligns),
         cmocka_unit_test(free_refuses_what_malloc_has_not_returned),
+        cmocka_unit_test(alloca_gives_each_activation_its_own_memory),
+        cmocka_unit_test(alloca_keeps_the_memory_of_callers),
+        cmocka_unit_test(the_stack_is_limited),
         cmocka_unit_test(unsupported_features_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
