@@ -1,5 +1,6 @@
 /* Cubes: the face of a direction, and the texels across the edges of a face (CUDA C++ Programming
  * Guide, "Cubemap Textures"). */
+#include "ptx/mufu.h"
 #include "ptx/texture/texture.h"
 
 #include <float.h>
@@ -36,10 +37,9 @@ void fth_ptx_select_face(struct fth_ptx_position *position)
         at[i] = (float)position->at[i];
         largest = fmaxf(largest, fabsf(at[i]));
     }
-    /* The coordinates are multiplied with the reciprocal, which is 0 where it would be denormal. */
-    const float reciprocal = largest < FLT_MIN ? INFINITY : 1 / largest;
+    const float reciprocal = as_float(fth_ptx_mufu_rcp(float_bits(largest)));
     for (unsigned i = 0; i < 3; i++)
-        at[i] *= reciprocal < FLT_MIN ? 0 : reciprocal;
+        at[i] *= reciprocal;
     const float x = size_of(at[0]), y = size_of(at[1]), z = size_of(at[2]);
     const unsigned axis = z >= x && z >= y ? 2 : y >= x ? 1 : 0;
     const unsigned face = 2 * axis + (at[axis] < 0);
