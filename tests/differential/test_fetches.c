@@ -48,7 +48,7 @@ struct suite {
     char instruction[sizeof((struct header *)NULL)->instruction];
     struct fth_ptx_module *module;
     struct fth_ptx_machine *machine;
-    size_t shown, executed;
+    size_t shown;
 };
 
 /* ---- the file ---- */
@@ -249,10 +249,8 @@ static void fetches_have_the_results_of_an_h200(void **state)
         const uint64_t found = execute(&suite, &header, at);
         wrong += compare(&suite, &header, number, at, results, found);
         assert_int_equal(fth_ptx_free(suite.machine, found, NULL), FTH_OK);
-        suite.executed += header.fetches;
     }
     assert_int_equal(suite.at, suite.content.size);
-    print_message("%zu fetches\n", suite.executed);
     close_suite(&suite);
     if (wrong)
         fail_msg("%zu results differ", wrong);

@@ -49,68 +49,69 @@ static enum fth_status read_launch(const char *kernel, const char *buffer, const
     return fth_launch_read_text("l.json", text, (size_t)size, &options, launch, error);
 }
 
+/* The first channel that each of the eight threads reads. */
+static const struct {
+    const char *kernel, *buffer, *object;
+    float values[8];
+} fetches[] = {
+    {"tex_1d",
+     "f32[8]=iota",
+     "{\"texture\": \"a+1\", \"sizes\": [\"N-1\"]}",
+     {1, 2, 3, 3, 1, 2, 3, 3}},
+    {"tex_1d",
+     "f32[8]=iota",
+     "{\"texture\": \"a\", \"sizes\": [\"N\"], \"channels\": 2, \"filter\": \"linear\", "
+     "\"address\": \"border\", \"border\": [10, 0, 0, 0]}",
+     {7.5f, 5.5f, 6.5f, 7.5f, 7.5f, 5.5f, 6.5f, 7.5f}},
+    {"tex_2d",
+     "u8[6]=51*i",
+     "{\"texture\": \"a\", \"sizes\": [3, 2], \"read\": \"floats\"}",
+     {0, 0.2F, 0.4F, 0.4F, 0.6F, 0.8F, 1, 1}},
+    {"tex_2d",
+     "f16[64]=i",
+     "{\"texture\": \"a\", \"geometry\": \"2d\", \"sizes\": [4, 4], \"normalized\": true, "
+     "\"address\": [\"wrap\", \"border\"]}",
+     {0, 0, 0, 0, 0, 0, 0, 0}},
+    {"tex_3d",
+     "f32[8]=iota",
+     "{\"texture\": \"a\", \"sizes\": [2, 2, 2]}",
+     {0, 1, 1, 1, 6, 7, 7, 7}},
+    {"tex_a1d",
+     "u32[6]=1065353216+8388608*i", /* the bits of 2 to the power of i */
+     "{\"texture\": \"a\", \"type\": \"f32\", \"geometry\": \"a1d\", \"sizes\": [3, 2]}",
+     {1, 2, 4, 4, 8, 16, 32, 32}},
+    {"tex_a2d",
+     "f32[8]=iota",
+     "{\"texture\": \"a\", \"geometry\": \"a2d\", \"sizes\": [2, 2, 2]}",
+     {0, 3, 3, 3, 4, 7, 7, 7}},
+    {"tex_cube",
+     "f32[24]=iota",
+     "{\"texture\": \"a\", \"geometry\": \"cube\", \"sizes\": [2], \"normalized\": true}",
+     {19, 19, 2, 2, 17, 17, 0, 0}},
+    {"tex_acube",
+     "f32[48]=iota",
+     "{\"texture\": \"a\", \"geometry\": \"acube\", \"sizes\": [2, 2], \"normalized\": true}",
+     {19, 19, 2, 2, 41, 41, 24, 24}},
+    {"tex_cube",
+     "f32[24]=iota",
+     "{\"texture\": \"a\", \"geometry\": \"cube\", \"sizes\": [2], \"normalized\": true, "
+     "\"filter\": \"linear\", \"seamless\": true}",
+     {17.5f, 15.1445312f, 5.25f, 1, 15.4921875f, 13.5859375f, 4.25f, 0.3359375f}},
+    {"fetch_1d",
+     "f32[8]=iota",
+     "{\"texture\": \"a\", \"sizes\": [3], \"linear_memory\": true}",
+     {0, 1, 2, 0, 0, 1, 2, 0}},
+    {"load_2d",
+     "f32[8]=iota",
+     "{\"surface\": \"a+1\", \"sizes\": [3, 2]}",
+     {1, 2, 3, 0, 4, 5, 6, 0}},
+};
+
 static void kernels_read_textures(void **state)
 {
     (void)state;
-    /* The first channel that each of the eight threads reads. */
-    static const struct {
-        const char *kernel, *buffer, *object;
-        float values[8];
-    } cases[] = {
-        {"tex_1d",
-         "f32[8]=iota",
-         "{\"texture\": \"a+1\", \"sizes\": [\"N-1\"]}",
-         {1, 2, 3, 3, 1, 2, 3, 3}},
-        {"tex_1d",
-         "f32[8]=iota",
-         "{\"texture\": \"a\", \"sizes\": [\"N\"], \"channels\": 2, \"filter\": \"linear\", "
-         "\"address\": \"border\", \"border\": [10, 0, 0, 0]}",
-         {7.5f, 5.5f, 6.5f, 7.5f, 7.5f, 5.5f, 6.5f, 7.5f}},
-        {"tex_2d",
-         "u8[6]=51*i",
-         "{\"texture\": \"a\", \"sizes\": [3, 2], \"read\": \"floats\"}",
-         {0, 0.2F, 0.4F, 0.4F, 0.6F, 0.8F, 1, 1}},
-        {"tex_2d",
-         "f16[64]=i",
-         "{\"texture\": \"a\", \"geometry\": \"2d\", \"sizes\": [4, 4], \"normalized\": true, "
-         "\"address\": [\"wrap\", \"border\"]}",
-         {0, 0, 0, 0, 0, 0, 0, 0}},
-        {"tex_3d",
-         "f32[8]=iota",
-         "{\"texture\": \"a\", \"sizes\": [2, 2, 2]}",
-         {0, 1, 1, 1, 6, 7, 7, 7}},
-        {"tex_a1d",
-         "u32[6]=1065353216+8388608*i", /* the bits of 2 to the power of i */
-         "{\"texture\": \"a\", \"type\": \"f32\", \"geometry\": \"a1d\", \"sizes\": [3, 2]}",
-         {1, 2, 4, 4, 8, 16, 32, 32}},
-        {"tex_a2d",
-         "f32[8]=iota",
-         "{\"texture\": \"a\", \"geometry\": \"a2d\", \"sizes\": [2, 2, 2]}",
-         {0, 3, 3, 3, 4, 7, 7, 7}},
-        {"tex_cube",
-         "f32[24]=iota",
-         "{\"texture\": \"a\", \"geometry\": \"cube\", \"sizes\": [2], \"normalized\": true}",
-         {19, 19, 2, 2, 17, 17, 0, 0}},
-        {"tex_acube",
-         "f32[48]=iota",
-         "{\"texture\": \"a\", \"geometry\": \"acube\", \"sizes\": [2, 2], \"normalized\": true}",
-         {19, 19, 2, 2, 41, 41, 24, 24}},
-        {"tex_cube",
-         "f32[24]=iota",
-         "{\"texture\": \"a\", \"geometry\": \"cube\", \"sizes\": [2], \"normalized\": true, "
-         "\"filter\": \"linear\", \"seamless\": true}",
-         {17.5f, 15.1445312f, 5.25f, 1, 15.4921875f, 13.5859375f, 4.25f, 0.3359375f}},
-        {"fetch_1d",
-         "f32[8]=iota",
-         "{\"texture\": \"a\", \"sizes\": [3], \"linear_memory\": true}",
-         {0, 1, 2, 0, 0, 1, 2, 0}},
-        {"load_2d",
-         "f32[8]=iota",
-         "{\"surface\": \"a+1\", \"sizes\": [3, 2]}",
-         {1, 2, 3, 0, 4, 5, 6, 0}},
-    };
     static const char *const devices[] = {NULL, "sim:h200"};
-    for (size_t i = 0; i < 2 * FTH_COUNT(cases); i++) {
+    for (size_t i = 0; i < 2 * FTH_COUNT(fetches); i++) {
         const size_t c = i / 2;
         struct fth_launch *launch = NULL;
         struct fth_launch_view view;
@@ -118,15 +119,15 @@ static void kernels_read_textures(void **state)
         float *values = NULL;
         char text[sizeof error];
         const struct fth_run_options options = FTH_RUN_OPTIONS(.device = devices[i % 2]);
-        if (read_launch(cases[c].kernel, cases[c].buffer, cases[c].object, &launch, &error) !=
+        if (read_launch(fetches[c].kernel, fetches[c].buffer, fetches[c].object, &launch, &error) !=
                 FTH_OK ||
             fth_launch_run(launch, &options, NULL, &error) != FTH_OK ||
             fth_launch_values(launch, "to", &view, (void **)&values, &error) != FTH_OK)
-            fail_msg("%s: %s", cases[c].kernel, fth_error_text(&error, text, sizeof text));
+            fail_msg("%s: %s", fetches[c].kernel, fth_error_text(&error, text, sizeof text));
         for (size_t t = 0; t < 8; t++)
-            if (memcmp(&values[4 * t], &cases[c].values[t], sizeof *values) != 0)
+            if (memcmp(&values[4 * t], &fetches[c].values[t], sizeof *values) != 0)
                 fail_msg("case %zu, thread %zu: %.9g instead of %.9g", c, t, (double)values[4 * t],
-                         (double)cases[c].values[t]);
+                         (double)fetches[c].values[t]);
         free(values);
         fth_launch_destroy(launch);
     }
