@@ -184,8 +184,8 @@ static enum fth_status read_texture(struct fth_launch_reader *reader, const stru
         reader, fth_ptx_texture_check(image, texture->is_surface ? NULL : &texture->sampling,
                                       &bytes, reader->error)));
     /* All executors align buffers to at least 256 bytes. */
-    const uint64_t channel_bytes =
-        bytes / (image->width * image->height * image->depth * image->channels);
+    static const uint8_t sizes[] = {4, 4, 4, 1, 1, 2, 2, 2}; /* by enum fth_ptx_texel */
+    const uint64_t channel_bytes = sizes[image->format];
     if (argument->offset * buffer->element->bytes % channel_bytes)
         return fth_reader_refuse(reader, "the first texel is not aligned to the size of a channel");
     const uint64_t available = (buffer->count - argument->offset) * buffer->element->bytes;
