@@ -82,7 +82,7 @@ static struct sum add_image(const struct precision *precision, const uint16_t *w
             (texels[t] & ((1u << FLOAT_MANTISSA_BITS) - 1)) | 1u << FLOAT_MANTISSA_BITS;
         const int exponent = exponent_of(texels[t]);
         const int cut = FLOAT_MANTISSA_BITS + max - exponent; /* from aligned_bits more */
-        if (!exponent || cut >= 64)
+        if (!weights[t] || !exponent || cut >= 64)
             continue;
         const int64_t aligned = (int64_t)((mantissa << precision->aligned_bits) >> cut);
         sum.value += (texels[t] >> 31 ? -aligned : aligned) * weights[t];
