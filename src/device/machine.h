@@ -6,6 +6,7 @@
 
 #include "device/device.h"
 #include "ptx/async/tensor_map.h"
+#include "ptx/ptx.h"
 
 struct fth_machine_module; /* defined by each machine */
 
@@ -75,6 +76,14 @@ struct fth_machine_ops {
     enum fth_status (*texture)(void *machine, uint64_t address, uint64_t texels, uint64_t *handle,
                                struct fth_error *error);
     void (*texture_free)(void *machine, uint64_t handle);
+    /* Creates a texture (`sampling` not NULL) or a surface with the texels of allocated memory. A
+     * GPU copies them to an array, which all objects with the same image share, until objects_free.
+     */
+    enum fth_status (*object)(void *machine, const struct fth_ptx_image *image,
+                              const struct fth_ptx_sampling *sampling, uint64_t *handle,
+                              struct fth_error *error);
+    /* Frees all that `object` created. First copies the texels of surfaces back to their memory. */
+    enum fth_status (*objects_free)(void *machine, struct fth_error *error);
     /* Encodes a tensor map as kernels on this machine expect it. FTH_UNSUPPORTED: the driver is too
      * old. */
     enum fth_status (*tensor_map)(void *machine, const struct fth_ptx_tensor_map *map,

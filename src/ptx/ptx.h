@@ -173,6 +173,7 @@ struct fth_ptx_image {
     uint64_t width, height; /* in texels; a height of 0 counts as 1 */
     uint64_t depth;         /* images of 3D; layers of the others, 6 for each cube; 0: 1 */
     uint64_t pitch_bytes;   /* from one row to the next; 0: the size of a row */
+    bool is_linear_memory;  /* on a GPU: memory instead of a CUDA array, for integer coordinates */
 };
 
 /* What a coordinate outside of the texture stands for. WRAP and MIRROR count as CLAMP for
@@ -189,9 +190,15 @@ struct fth_ptx_sampling {
     bool is_linear;       /* interpolates between texels; otherwise, takes the nearest one */
     bool is_normalized;   /* coordinates from 0 to 1 stand for the whole texture */
     bool reads_as_floats; /* integers of 8 and 16 bits become floats from 0 or -1 to 1 */
+    bool is_seamless;     /* cubes: interpolates across edges, and ignores the address modes */
     float border[4];      /* the color outside, with FTH_ADDRESS_BORDER */
 };
 
+/* Checks a texture (`sampling` not NULL) or a surface, without its address. *bytes: how many bytes
+ * of memory its texels take. */
+FTH_MUST_USE enum fth_status fth_ptx_texture_check(const struct fth_ptx_image *image,
+                                                   const struct fth_ptx_sampling *sampling,
+                                                   uint64_t *bytes, struct fth_error *error);
 /* Create a texture and a surface on device memory, which must contain all texels and outlive them.
  * Kernels take the handle as a 64-bit argument. */
 FTH_MUST_USE enum fth_status fth_ptx_texture_create(struct fth_ptx_machine *machine,

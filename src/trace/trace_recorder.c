@@ -393,6 +393,14 @@ static enum fth_status traced_tensor_map(void *context, const struct fth_ptx_ten
     return tracing->engine.tensor_map(tracing->engine.context, map, bytes, error);
 }
 
+static enum fth_status traced_texture(void *context, const struct fth_ptx_image *image,
+                                      const struct fth_ptx_sampling *sampling, uint64_t *handle,
+                                      struct fth_error *error)
+{
+    struct tracing *tracing = context;
+    return tracing->engine.texture(tracing->engine.context, image, sampling, handle, error);
+}
+
 static void traced_close(void *context)
 {
     struct tracing *tracing = context;
@@ -450,6 +458,7 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
         .plan = tracing->engine.plan ? traced_plan : NULL,
         .omits = tracing->engine.omits ? traced_omits : NULL,
         .tensor_map = traced_tensor_map,
+        .texture = traced_texture,
         .close = traced_close,
     };
     return FTH_OK;

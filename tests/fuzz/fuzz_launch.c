@@ -14,9 +14,22 @@ static const char module[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                              ".visible .entry k(.param .u64 a, .param .u32 n)\n{\n    ret;\n}\n"
                              ".visible .entry l(.param .u64 a, .param .f32 x)\n{\n    ret;\n}\n"
                              ".visible .entry m(.param .u64 a, .param .align 64 .b8 t[128])\n"
-                             "{\n    ret;\n}\n";
+                             "{\n    ret;\n}\n"
+                             ".visible .entry n(.param .u64 t, .param .u64 s)\n{\n    ret;\n}\n";
 
-/* Writes the arguments of the first steps as for the PTX engine, whose buffers have the address 0
+enum { MAX_COUNT = 1 << 16 }; /* elements of a buffer that is filled and allocated */
+
+/* Returns false for a texture or surface on a buffer that is not allocated. */
+static bool is_writable(const struct fth_launch *launch, const struct fth_launch_argument *argument)
+{
+    bool writable = argument->kind != FTH_ARGUMENT_TEXTURE ||
+                    launch->buffers[argument->buffer].count <= MAX_COUNT;
+    for (size_t i = 0; argument->kind == FTH_ARGUMENT_STRUCT && i < argument->count; i++)
+        writable = writable && is_writable(launch, &argument->members[i]);
+    return writable;
+}
+
+/* Writes the arguments of the first steps as for the PTX engine. Large buffers have the address 0
  * here. It must succeed: what can be wrong with an argument is noticed when it is read. */
 static void write_arguments(struct fth_launch *launch)
 {
@@ -24,13 +37,21 @@ static void write_arguments(struct fth_launch *launch)
     struct fth_error error = FTH_NO_ERROR;
     if (fth_engine_open(launch->module, NULL, false, &launch->executor, &error) != FTH_OK)
         abort();
+    for (size_t i = 0; i < launch->buffer_count; i++) {
+        struct fth_launch_buffer *buffer = &launch->buffers[i];
+        if (buffer->count <= MAX_COUNT &&
+            launch->executor.alloc(launch->executor.context, buffer->count * buffer->element->bytes,
+                                   &buffer->address, &error) != FTH_OK)
+            abort();
+    }
     for (size_t i = 0; i < launch->step_count && i < MAX_WRITTEN; i++) {
         const struct fth_launch_step *step = &launch->steps[i];
         for (size_t k = 0; k < step->argument_count; k++) {
             const size_t bytes = step->kernel->parameters[k].bytes;
             uint8_t *value = malloc(bytes);
             if (!value ||
-                fth_argument_pack(launch, &step->arguments[k], bytes, value, &error) != FTH_OK)
+                (is_writable(launch, &step->arguments[k]) &&
+                 fth_argument_pack(launch, &step->arguments[k], bytes, value, &error) != FTH_OK))
                 abort();
             free(value);
         }
@@ -56,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     for (size_t i = 0; launch && i < launch->buffer_count; i++) {
         const struct fth_launch_buffer *buffer = &launch->buffers[i];
-        if (buffer->count > 1 << 16 || buffer->fill == FTH_FILL_FILE)
+        if (buffer->count > MAX_COUNT || buffer->fill == FTH_FILL_FILE)
             continue;
         void *values = malloc(buffer->count * buffer->element->bytes);
         if (fth_launch_fill(launch, i, values, &error) != FTH_OK && !error.cause[0])

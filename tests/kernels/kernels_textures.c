@@ -39,13 +39,15 @@ void kernel_sample_bilinear(void **state)
         4,
         &(struct fth_ptx_sampling){.address_modes = {FTH_ADDRESS_CLAMP, FTH_ADDRESS_CLAMP},
                                    .is_linear = true});
-    fill_f32(k, (float *)texels, WIDTH * HEIGHT, -1, 1);
+    /* Weights are multiples of 1/256. With these texels and coordinates, no result is rounded. */
+    for (int i = 0; i < WIDTH * HEIGHT; i++)
+        ((float *)texels)[i] = (float)(i * 389 % 2048 - 1024) / 1024;
     ADD_ARGUMENT(k, int32_t, COUNT);
     float *at = add_buffer(k, 2 * COUNT * sizeof *at);
     float *out = add_buffer(k, COUNT * sizeof *out), want[COUNT];
     for (int i = 0; i < COUNT; i++) {
-        at[2 * i] = (float)(i * 37 % 2304 - 256) / 256;
-        at[2 * i + 1] = (float)(i * 53 % 1792 - 256) / 256;
+        at[2 * i] = (float)(i * 37 % 144 - 16) / 16;
+        at[2 * i + 1] = (float)(i * 53 % 112 - 16) / 16;
     }
     launch(k, 4, 64);
     for (int i = 0; i < COUNT; i++) {
@@ -119,7 +121,8 @@ void kernel_sample_layers(void **state)
     ADD_ARGUMENT(k, int32_t, COUNT);
     float *at = add_buffer(k, 2 * COUNT * sizeof *at);
     float *out = add_buffer(k, 4 * COUNT * sizeof *out), want[4 * COUNT];
-    static const float border[] = {0.25f, 0.5f, 0.75f, 2};
+    /* The border's color is rounded to 8 bits. */
+    static const float border[] = {64.0f / 255, 127.0f / 255, 191.0f / 255, 1};
     fill_f32(k, at, 2 * COUNT, -1, 4);
     launch(k, 1, 64);
     for (int i = 0; i < COUNT; i++) {

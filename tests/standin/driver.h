@@ -33,12 +33,16 @@ const struct fth_gpu *standin_gpu(void);
 double standin_attribute(int attribute);
 size_t standin_memory_bytes(void);
 
-/* ---- defined in standin_run.c, used by standin_copy.c ---- */
+/* ---- defined in standin_run.c, used by standin_copy.c and standin_texture.c ---- */
 
 struct context;
 struct fth_machine_ops;
 /* The CUresult of a call in the current context: SUCCESS, or why the call must fail. */
 int standin_check(void);
+/* Waits for the queued work of the current context. `call` is the function that waits. */
+int standin_drain(const char *call);
+/* Returns the unsigned number of a descriptor at an offset. */
+uint64_t standin_field(const void *descriptor, size_t offset, size_t bytes);
 /* From now on, the queued work of the current context never ends. */
 void standin_hang(void);
 /* Adds to the number of objects that exist (see standin_live in standin_run.c). */

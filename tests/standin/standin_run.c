@@ -1,5 +1,5 @@
-/* The stand-in for NVIDIA's driver: contexts, modules, launches, memory and textures. It translates
- * the calls to a simulated GPU and checks their arguments more strictly than the driver does. */
+/* The stand-in for NVIDIA's driver: contexts, modules, launches and memory. It translates the calls
+ * to a simulated GPU and checks their arguments more strictly than the driver does. */
 #include "device/sim/sim.h"
 #include "driver.h"
 #include "ptx/ptx.h"
@@ -96,7 +96,7 @@ static int fault(int result)
 }
 
 /* Waits for all queued work, as the driver does in the calls that synchronise. */
-static int drain(const char *call)
+int standin_drain(const char *call)
 {
     int result = check();
     if (result != SUCCESS)
@@ -185,7 +185,7 @@ int cuCtxSetCurrent(struct context *context)
 EXPORT int cuCtxSynchronize(void);
 int cuCtxSynchronize(void)
 {
-    return drain("cuCtxSynchronize");
+    return standin_drain("cuCtxSynchronize");
 }
 
 EXPORT int cuStreamQuery(void *stream);
@@ -198,7 +198,7 @@ int cuStreamQuery(void *stream)
         return INVALID_HANDLE;
     if (current->hung || (current->pending && current->pending--))
         return NOT_READY;
-    return drain("cuStreamQuery");
+    return standin_drain("cuStreamQuery");
 }
 
 /* ---- modules ---- */
@@ -259,7 +259,7 @@ int cuModuleLoadDataEx(struct module **module, const void *image, unsigned count
 EXPORT int cuModuleUnload(struct module *module);
 int cuModuleUnload(struct module *module)
 {
-    int result = drain("cuModuleUnload");
+    int result = standin_drain("cuModuleUnload");
     if (result != SUCCESS)
         return result;
     struct module **at = &current->modules;
@@ -430,7 +430,7 @@ int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y, 
 /* ---- fields of the driver's structures: read at the offsets that the driver's documentation
  * implies, not with the declarations under test ---- */
 
-static uint64_t field(const void *descriptor, size_t offset, size_t bytes)
+uint64_t standin_field(const void *descriptor, size_t offset, size_t bytes)
 {
     uint64_t value = 0;
     memcpy(&value, (const char *)descriptor + offset, bytes);
@@ -446,8 +446,8 @@ int cuLaunchKernelEx(const void *config, struct function *function, void **argum
     memcpy(shape, config, sizeof shape);
     const unsigned char *attribute;
     memcpy(&attribute, (const char *)config + 40, sizeof attribute);
-    if (field(config, 32, 8) != 0 || field(config, 48, 4) != 1 ||
-        field(attribute, 0, 4) != CLUSTER_DIMENSION)
+    if (standin_field(config, 32, 8) != 0 || standin_field(config, 48, 4) != 1 ||
+        standin_field(attribute, 0, 4) != CLUSTER_DIMENSION)
         return INVALID_VALUE;
     unsigned cluster[3];
     memcpy(cluster, attribute + 8, sizeof cluster);
@@ -457,8 +457,8 @@ int cuLaunchKernelEx(const void *config, struct function *function, void **argum
     const unsigned blocks = cluster[0] * cluster[1] * cluster[2];
     if (standin_attribute(75) < 9 || blocks > 16 || (blocks > 8 && !function->any_cluster))
         return INVALID_CLUSTER_SIZE;
-    return launch(function, shape, shape + 3, cluster, (unsigned)field(config, 24, 4), arguments,
-                  extra);
+    return launch(function, shape, shape + 3, cluster, (unsigned)standin_field(config, 24, 4),
+                  arguments, extra);
 }
 
 /* ---- memory ---- */
@@ -467,7 +467,7 @@ EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes)
 {
     unsigned long long max = 1 << 20;
-    int result = drain("cuMemAlloc");
+    int result = standin_drain("cuMemAlloc");
     if (result != SUCCESS)
         return result;
     if (bytes == 0)
@@ -483,7 +483,7 @@ int cuMemAlloc_v2(uint64_t *address, size_t bytes)
 EXPORT int cuMemFree_v2(uint64_t address);
 int cuMemFree_v2(uint64_t address)
 {
-    int result = drain("cuMemFree");
+    int result = standin_drain("cuMemFree");
     if (result != SUCCESS)
         return result;
     current->ops->free(current->machine, address);
@@ -509,7 +509,7 @@ int cuMemGetInfo_v2(size_t *free, size_t *total)
 EXPORT int cuMemcpyHtoD_v2(uint64_t address, const void *data, size_t bytes);
 int cuMemcpyHtoD_v2(uint64_t address, const void *data, size_t bytes)
 {
-    int result = drain("cuMemcpyHtoD");
+    int result = standin_drain("cuMemcpyHtoD");
     if (result != SUCCESS)
         return result;
     return current->ops->upload(current->machine, address, data, bytes, NULL) == FTH_OK
@@ -520,7 +520,7 @@ int cuMemcpyHtoD_v2(uint64_t address, const void *data, size_t bytes)
 EXPORT int cuMemcpyDtoH_v2(void *data, uint64_t address, size_t bytes);
 int cuMemcpyDtoH_v2(void *data, uint64_t address, size_t bytes)
 {
-    int result = drain("cuMemcpyDtoH");
+    int result = standin_drain("cuMemcpyDtoH");
     if (result != SUCCESS)
         return result;
     return current->ops->download(current->machine, data, address, bytes, NULL) == FTH_OK
@@ -531,44 +531,10 @@ int cuMemcpyDtoH_v2(void *data, uint64_t address, size_t bytes)
 EXPORT int cuMemsetD8_v2(uint64_t address, unsigned char byte, size_t bytes);
 int cuMemsetD8_v2(uint64_t address, unsigned char byte, size_t bytes)
 {
-    int result = drain("cuMemsetD8");
+    int result = standin_drain("cuMemsetD8");
     if (result != SUCCESS)
         return result;
     return current->ops->fill(current->machine, address, byte, bytes, NULL) == FTH_OK
                ? SUCCESS
                : INVALID_VALUE;
-}
-
-/* ---- textures ---- */
-
-EXPORT int cuTexObjectCreate(uint64_t *texture, const void *resource, const void *sampling,
-                             const void *view);
-int cuTexObjectCreate(uint64_t *texture, const void *resource, const void *sampling,
-                      const void *view)
-{
-    enum { LINEAR = 2, UNSIGNED_INT32 = 3, READ_AS_INTEGER = 1 };
-    int result = check();
-    if (result != SUCCESS)
-        return result;
-    const uint64_t address = field(resource, 8, 8), bytes = field(resource, 24, 8);
-    if (view || field(resource, 0, 4) != LINEAR || address % 512 ||
-        field(resource, 16, 4) != UNSIGNED_INT32 || field(resource, 20, 4) != 1 ||
-        field(resource, 136, 4) != 0 || bytes == 0 || bytes % 4 ||
-        field(sampling, 16, 4) != READ_AS_INTEGER)
-        return INVALID_VALUE;
-    if (current->ops->texture(current->machine, address, bytes / 4, texture, NULL) != FTH_OK)
-        return INVALID_VALUE;
-    live++;
-    return SUCCESS;
-}
-
-EXPORT int cuTexObjectDestroy(uint64_t texture);
-int cuTexObjectDestroy(uint64_t texture)
-{
-    int result = drain("cuTexObjectDestroy");
-    if (result != SUCCESS)
-        return result;
-    current->ops->texture_free(current->machine, texture);
-    live--;
-    return SUCCESS;
 }

@@ -11,6 +11,7 @@
  *   cuda_attributes.c  properties that the driver reports
  *   cuda_transfer.c    copies between host and GPUs
  *   cuda_tensor_map.c  tensor maps
+ *   cuda_texture.c     textures and surfaces with arrays
  */
 #ifndef FTH_CUDA_H
 #define FTH_CUDA_H
@@ -40,10 +41,10 @@ typedef struct fth_cu_context *fth_cu_context; /* CUcontext, CUmodule, CUfunctio
 typedef struct fth_cu_module *fth_cu_module;
 typedef struct fth_cu_function *fth_cu_function;
 
-/* CUDA_RESOURCE_DESC for linear memory: 144 bytes. */
+/* CUDA_RESOURCE_DESC: 144 bytes. */
 struct fth_cu_resource {
     int type;
-    uint64_t address;
+    uint64_t address; /* of linear memory; of an array: its handle, and 0 in the members below */
     int format;
     unsigned channels;
     size_t bytes;
@@ -59,6 +60,29 @@ struct fth_cu_sampling {
     int mipmap_filter_mode;
     float mipmap[3], border[4];
     int reserved[12];
+};
+
+typedef struct fth_cu_array *fth_cu_array;
+/* CUDA_ARRAY3D_DESCRIPTOR: 40 bytes. */
+struct fth_cu_array_shape {
+    size_t width, height, depth;
+    int format;
+    unsigned channels, flags;
+};
+/* One side of CUDA_MEMCPY3D. */
+struct fth_cu_copy_side {
+    size_t x_bytes, y, z, level;
+    int type;
+    const void *host;
+    uint64_t address;
+    fth_cu_array array;
+    void *reserved;
+    size_t pitch_bytes, height;
+};
+/* CUDA_MEMCPY3D: 200 bytes. */
+struct fth_cu_copy {
+    struct fth_cu_copy_side from, to;
+    size_t width_bytes, height, depth;
 };
 
 /* CUlaunchAttribute: 72 bytes. The cluster size is the first 12 bytes of its value. */
@@ -120,6 +144,11 @@ struct fth_cuda {
     fth_cu_result (*texture_create)(uint64_t *texture, const struct fth_cu_resource *resource,
                                     const struct fth_cu_sampling *sampling, const void *view);
     fth_cu_result (*texture_destroy)(uint64_t texture);
+    fth_cu_result (*surface_create)(uint64_t *surface, const struct fth_cu_resource *resource);
+    fth_cu_result (*surface_destroy)(uint64_t surface);
+    fth_cu_result (*array_create)(fth_cu_array *array, const struct fth_cu_array_shape *shape);
+    fth_cu_result (*array_destroy)(fth_cu_array array);
+    fth_cu_result (*array_copy)(const struct fth_cu_copy *copy);
     fth_cu_result (*launch)(fth_cu_function function, unsigned grid_x, unsigned grid_y,
                             unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                             unsigned shared_bytes, void *stream, void **arguments, void **extra);
@@ -295,6 +324,24 @@ FTH_MUST_USE enum fth_status fth_cuda_tensor_map(const struct fth_cuda *cuda,
                                                  const struct fth_ptx_tensor_map *map,
                                                  unsigned char bytes[FTH_TENSOR_MAP_BYTES],
                                                  struct fth_error *error);
+
+/* ---- cuda_texture.c ---- */
+
+/* The textures and surfaces of a machine, and the arrays that hold their texels; initialised with
+ * {NULL}. */
+struct fth_cuda_objects {
+    struct fth_cuda_object *first;
+};
+/* Creates a texture (`sampling` not NULL) or a surface with the texels of the image. */
+FTH_MUST_USE enum fth_status fth_cuda_object_create(const struct fth_cuda *cuda,
+                                                    struct fth_cuda_objects *objects,
+                                                    const struct fth_ptx_image *image,
+                                                    const struct fth_ptx_sampling *sampling,
+                                                    uint64_t *handle, struct fth_error *error);
+/* Copies the texels of surfaces back to their memory, and frees all objects. `usable` is false if
+ * the driver cannot be called any more. */
+enum fth_status fth_cuda_objects_free(const struct fth_cuda *cuda, struct fth_cuda_objects *objects,
+                                      bool usable, struct fth_error *error);
 
 /* ---- cuda_open.c ---- */
 

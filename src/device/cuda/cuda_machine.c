@@ -40,7 +40,8 @@ struct machine {
     fth_cu_context context;
     struct fth_machine_facts facts;
     char id[64];
-    char work[96];   /* the kernel or copy that was queued last; empty before the first one */
+    char work[96]; /* the kernel or copy that was queued last; empty before the first one */
+    struct fth_cuda_objects objects;
     void *events[2]; /* for `mark`: begin and end; NULL until first used */
     bool queued;     /* a launch, event or copy may not be complete; fills do not count */
     bool hung;       /* a kernel exceeded the time limit and may still be running */
@@ -289,6 +290,26 @@ static void texture_free(void *user, uint64_t handle)
         fth_cuda_texture_destroy(&machine->cuda, handle);
 }
 
+static enum fth_status object(void *user, const struct fth_ptx_image *image,
+                              const struct fth_ptx_sampling *sampling, uint64_t *handle,
+                              struct fth_error *error)
+{
+    struct machine *machine = user;
+    *handle = 0;
+    FTH_TRY(wait_if_queued(machine, error));
+    return note_if_lost(machine, fth_cuda_object_create(&machine->cuda, &machine->objects, image,
+                                                        sampling, handle, error));
+}
+
+static enum fth_status objects_free(void *user, struct fth_error *error)
+{
+    struct machine *machine = user;
+    const enum fth_status status = machine->objects.first ? wait_if_queued(machine, error) : FTH_OK;
+    const enum fth_status freed =
+        fth_cuda_objects_free(&machine->cuda, &machine->objects, status == FTH_OK, error);
+    return status == FTH_OK ? note_if_lost(machine, freed) : status;
+}
+
 static enum fth_status tensor_map(void *user, const struct fth_ptx_tensor_map *map,
                                   unsigned char bytes[FTH_TENSOR_MAP_BYTES],
                                   struct fth_error *error)
@@ -439,6 +460,7 @@ static void close_machine(void *user)
     fth_nvml_close(&machine->nvml);
     if (machine->queued)
         wait_queue(machine, IMPLICIT_WAIT_LIMIT_S, NULL);
+    objects_free(machine, NULL);
     /* If a kernel hangs, the driver calls below could wait for it. They are then omitted, and the
      * resources are released when the process ends. */
     if (!machine->hung) {
@@ -522,6 +544,8 @@ const struct fth_machine_ops fth_cuda_machine_ops = {
     .fill = fill,
     .texture = texture,
     .texture_free = texture_free,
+    .object = object,
+    .objects_free = objects_free,
     .tensor_map = tensor_map,
     .launch = launch,
     .wait = wait_queue,

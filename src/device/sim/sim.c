@@ -38,8 +38,10 @@ struct sim {
     uint64_t used_bytes, next_code;
     uint64_t max_instructions; /* of a launch, as in struct fth_ptx_launch */
     struct fth_log log;        /* only `interrupted`, which stops a launch */
-    int64_t marks[2];          /* times of the start mark and the end mark */
-    struct fth_error fault;    /* of a failed launch; after it, every launch fails */
+    uint64_t *objects;         /* handles of textures and surfaces, for objects_free */
+    size_t object_count, object_capacity;
+    int64_t marks[2];       /* times of the start mark and the end mark */
+    struct fth_error fault; /* of a failed launch; after it, every launch fails */
 };
 
 /* ---- facts ---- */
@@ -220,6 +222,31 @@ static void free_texture(void *machine, uint64_t handle)
     fth_ptx_texture_free(((struct sim *)machine)->memory, handle);
 }
 
+static enum fth_status make_object(void *machine, const struct fth_ptx_image *image,
+                                   const struct fth_ptx_sampling *sampling, uint64_t *handle,
+                                   struct fth_error *error)
+{
+    struct sim *sim = machine;
+    void *objects = sim->objects;
+    *handle = 0;
+    if (!fth_grow(&objects, sim->object_count, &sim->object_capacity, sizeof *sim->objects))
+        return fth_no_memory(error, "make texture", NULL);
+    sim->objects = objects;
+    FTH_TRY(sampling ? fth_ptx_texture_create(sim->memory, image, sampling, handle, error)
+                     : fth_ptx_surface_create(sim->memory, image, handle, error));
+    sim->objects[sim->object_count++] = *handle;
+    return FTH_OK;
+}
+
+static enum fth_status free_objects(void *machine, struct fth_error *error)
+{
+    (void)error;
+    struct sim *sim = machine;
+    while (sim->object_count)
+        fth_ptx_texture_free(sim->memory, sim->objects[--sim->object_count]);
+    return FTH_OK;
+}
+
 static enum fth_status tensor_map(void *machine, const struct fth_ptx_tensor_map *map,
                                   unsigned char bytes[FTH_TENSOR_MAP_BYTES],
                                   struct fth_error *error)
@@ -364,6 +391,7 @@ static void close_machine(void *machine)
     fth_sim_plan_fini(&sim->plan);
     fth_gpu_destroy(sim->facts);
     free(sim->allocations);
+    free(sim->objects);
     free(sim);
 }
 
@@ -380,6 +408,8 @@ static const struct fth_machine_ops sim_ops = {.facts = get_facts,
                                                .fill = fill,
                                                .texture = make_texture,
                                                .texture_free = free_texture,
+                                               .object = make_object,
+                                               .objects_free = free_objects,
                                                .tensor_map = tensor_map,
                                                .launch = launch,
                                                .wait = wait_for_all,

@@ -2,6 +2,8 @@
  *
  *   texture_object.c  creates textures and surfaces, and finds those of an instruction
  *   sampling.c        the texels that a coordinate stands for, and their values
+ *   cube.c            the faces of cubes
+ *   filter.c          the weighted sum of texels
  *   texture_fetch.c   tex and tld4
  *   surface.c         suld, sust and sured
  *   texture_query.c   txq, suq and istypep */
@@ -41,8 +43,10 @@ enum { MAX_TAPS = 8 };
 struct fth_ptx_taps {
     size_t count;
     uint64_t addresses[MAX_TAPS];
-    bool inside[MAX_TAPS]; /* otherwise, the texel has the color of the border */
-    double weights[MAX_TAPS];
+    bool inside[MAX_TAPS];      /* otherwise, the texel has the color of the border */
+    uint16_t weights[MAX_TAPS]; /* in 1/256 */
+    bool used[MAX_TAPS];        /* the weight before rounding is not 0 */
+    int corner; /* the index of a texel beyond a corner of a cube, which does not exist; or -1 */
 };
 
 /* The coordinates of one fetch. */
@@ -52,22 +56,41 @@ struct fth_ptx_position {
     double at[3];      /* x, y, z */
     int32_t offset[3]; /* in texels, added to the index */
     uint64_t layer;
+    unsigned face; /* of a cube */
 };
 
-/* Converts the coordinates of a cube to a face and coordinates in it, from 0 to 1. */
-void fth_ptx_select_face(struct fth_ptx_position *position);
 /* Finds the texels of a position. `all`: the four texels of an interpolation in two dimensions,
  * whatever the filter (tld4). */
 void fth_ptx_find_taps(const struct fth_ptx_image *image, const struct fth_ptx_sampling *sampling,
                        const struct fth_ptx_position *position, bool all,
                        struct fth_ptx_taps *taps);
-/* Reads a texel: four channels with 32 bits each. `host` is NULL outside of the texture. `border`:
- * the color outside is that of the border, otherwise 0. */
+/* Reads a texel: four channels with 32 bits each, a float or an integer, as the format has it.
+ * `host` is NULL outside of the texture. `border`: the color outside is that of the border,
+ * otherwise 0. */
 void fth_ptx_read_texel(const struct fth_ptx_image *image, const struct fth_ptx_sampling *sampling,
                         const uint8_t *host, bool border, uint32_t channels[4]);
+/* Converts a channel of a texel to what a fetch without a filter returns. */
+uint32_t fth_ptx_convert_channel(const struct fth_ptx_image *image,
+                                 const struct fth_ptx_sampling *sampling, uint32_t channel);
 /* True if fetches return floats. */
 bool fth_ptx_returns_floats(const struct fth_ptx_image *image,
                             const struct fth_ptx_sampling *sampling);
+
+/* ---- cube.c ---- */
+
+/* Converts the coordinates of a cube to a face and coordinates in it, from 0 to 1. */
+void fth_ptx_select_face(struct fth_ptx_position *position);
+/* Moves the indices x and y and the image of a texel that is one step outside of a face to the
+ * neighbouring face. Returns false if it is beyond a corner, where there is no texel; x is -1
+ * then. */
+bool fth_ptx_cross_edge(int64_t size, unsigned face, int64_t at[3]);
+
+/* ---- filter.c ---- */
+
+/* Returns the weighted sum of one channel of the texels, as the bits of a float. `texels`: that
+ * channel of each tap, from fth_ptx_read_texel. */
+uint32_t fth_ptx_filter(enum fth_ptx_texel format, const struct fth_ptx_taps *taps,
+                        const uint32_t texels[MAX_TAPS]);
 
 /* ---- families of instructions ---- */
 

@@ -47,6 +47,18 @@ static struct fth_ptx_position read_position(const struct fth_ptx_warp *warp,
     return position;
 }
 
+/* Returns what tld4 finds beyond a corner of a cube: the mean of the other three texels. */
+static uint32_t corner_texel(const struct fth_ptx_image *image, const struct fth_ptx_taps *taps,
+                             const uint32_t texels[MAX_TAPS])
+{
+    struct fth_ptx_taps mean = {.count = taps->count};
+    for (unsigned t = 0; t < taps->count; t++) {
+        mean.used[t] = (int)t != taps->corner;
+        mean.weights[t] = !mean.used[t] ? 0 : (int)(t ^ 3) == taps->corner ? 86 : 85;
+    }
+    return fth_ptx_filter(image->format, &mean, texels);
+}
+
 /* Computes the result of a lane from its texels: four channels with 32 bits each. Returns false
  * after a fault. */
 static bool combine(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
@@ -54,30 +66,32 @@ static bool combine(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, 
                     const struct fth_ptx_taps *taps, uint32_t result[4])
 {
     const struct fetch *fetch = (const struct fetch *)inst->detail;
+    const struct fth_ptx_image *image = &texture->image;
     /* tld4 returns the texels counter-clockwise, from the one with the lowest x and highest y. */
     static const uint8_t order[] = {3, 2, 0, 1};
-    double sums[4] = {0, 0, 0, 0};
+    uint32_t texels[4][MAX_TAPS]; /* by channel */
     for (size_t t = 0; t < taps->count; t++) {
         uint32_t channels[4];
         const uint8_t *host = NULL;
         if (taps->inside[t]) {
             host = fth_ptx_resolve_global(warp, inst, lane, taps->addresses[t],
-                                          fth_ptx_texel_bytes(&texture->image));
+                                          fth_ptx_texel_bytes(image));
             if (!host)
                 return false;
         }
-        fth_ptx_read_texel(&texture->image, sampling, host, !fetch->is_integer, channels);
-        if (fetch->component >= 0)
-            result[order[t]] = channels[fetch->component];
-        else if (taps->count == 1)
-            memcpy(result, channels, sizeof channels);
-        else
-            for (unsigned c = 0; c < 4; c++)
-                sums[c] +=
-                    taps->weights[t] != 0 ? taps->weights[t] * (double)as_float(channels[c]) : 0;
+        fth_ptx_read_texel(image, sampling, host, !fetch->is_integer, channels);
+        for (unsigned c = 0; c < 4; c++)
+            texels[c][t] = channels[c];
     }
-    for (unsigned c = 0; c < 4 && fetch->component < 0 && taps->count > 1; c++)
-        result[c] = float_bits((float)sums[c]);
+    for (unsigned c = 0; c < 4; c++)
+        if (fetch->component >= 0 && (int)c == taps->corner)
+            result[order[c]] = corner_texel(image, taps, texels[fetch->component]);
+        else if (fetch->component >= 0)
+            result[order[c]] =
+                fth_ptx_convert_channel(image, sampling, texels[fetch->component][c]);
+        else
+            result[c] = taps->count == 1 ? fth_ptx_convert_channel(image, sampling, texels[c][0])
+                                         : fth_ptx_filter(image->format, taps, texels[c]);
     return true;
 }
 
@@ -138,8 +152,10 @@ static void run_fetch(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst
         sampling.reads_as_floats = texture->sampling.reads_as_floats;
         sampling.is_linear =
             sampling.is_linear && fth_ptx_returns_floats(&texture->image, &sampling);
-        if (fetch->geometry == FTH_GEOMETRY_CUBE || fetch->geometry == FTH_GEOMETRY_ACUBE)
-            sampling.is_normalized = true;
+        const bool cube =
+            fetch->geometry == FTH_GEOMETRY_CUBE || fetch->geometry == FTH_GEOMETRY_ACUBE;
+        sampling.is_normalized = sampling.is_normalized || cube;
+        sampling.is_seamless = sampling.is_seamless && cube;
         const struct fth_ptx_position position = read_position(warp, fetch, lane);
         fth_ptx_find_taps(&texture->image, &sampling, &position, fetch->component >= 0,
                           &taps[lane]);

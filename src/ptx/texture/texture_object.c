@@ -11,45 +11,79 @@ unsigned fth_ptx_texel_bytes(const struct fth_ptx_image *image)
     return image->channels * sizes[image->format];
 }
 
-/* Fills in the default values, and checks that one allocation contains all texels. */
-static enum fth_status check_image(const struct fth_ptx_machine *machine,
-                                   struct fth_ptx_image *image, struct fth_error *error)
+/* Fills in the default values and checks all but the address. *bytes: the size of all texels. */
+static enum fth_status check_image(struct fth_ptx_image *image, uint64_t *bytes,
+                                   struct fth_error *error)
 {
     const unsigned channels = image->channels;
-    bool valid = (channels == 1 || channels == 2 || channels == 4) && image->width > 0;
     uint64_t row = 0, image_bytes = 0, all = 0;
+    if (channels != 1 && channels != 2 && channels != 4)
+        return fth_fail(error, FTH_INVALID, operation, NULL, "a texture needs 1, 2 or 4 channels");
     image->height = image->height ? image->height : 1;
     image->depth = image->depth ? image->depth : 1;
-    valid = valid && !__builtin_mul_overflow(image->width, fth_ptx_texel_bytes(image), &row);
+    bool valid =
+        image->width > 0 && !__builtin_mul_overflow(image->width, fth_ptx_texel_bytes(image), &row);
     image->pitch_bytes = image->pitch_bytes ? image->pitch_bytes : row;
     valid = valid && image->pitch_bytes >= row &&
             !__builtin_mul_overflow(image->pitch_bytes, image->height, &image_bytes) &&
             !__builtin_mul_overflow(image_bytes, image->depth, &all);
-    /* The last row need not have a whole pitch. */
-    if (!valid || !fth_ptx_host(machine, image->address, all - image->pitch_bytes + row))
-        return fth_fail(error, FTH_INVALID, operation, NULL,
-                        "a texture needs 1, 2 or 4 channels, and allocated memory for all texels");
     const bool one_row = image->geometry == FTH_GEOMETRY_1D || image->geometry == FTH_GEOMETRY_A1D;
     const bool one_image = image->geometry == FTH_GEOMETRY_1D || image->geometry == FTH_GEOMETRY_2D;
     const bool cube = image->geometry == FTH_GEOMETRY_CUBE || image->geometry == FTH_GEOMETRY_ACUBE;
-    if ((one_row && image->height > 1) || (one_image && image->depth > 1) ||
+    if (!valid || (one_row && image->height > 1) || (one_image && image->depth > 1) ||
         (cube && (image->width != image->height || image->depth % 6)) ||
-        (image->geometry == FTH_GEOMETRY_CUBE && image->depth != 6))
+        (image->geometry == FTH_GEOMETRY_CUBE && image->depth != 6) ||
+        (image->is_linear_memory && image->geometry != FTH_GEOMETRY_1D))
         return fth_fail(error, FTH_INVALID, operation, NULL,
                         "width, height and depth do not fit the geometry of the texture");
-    const unsigned channel_bytes = fth_ptx_texel_bytes(image) / channels;
-    if (image->address % channel_bytes || image->pitch_bytes % channel_bytes)
+    if (image->pitch_bytes % (fth_ptx_texel_bytes(image) / channels))
         return fth_fail(error, FTH_INVALID, operation, NULL,
-                        "the address and the pitch must be multiples of the size of a channel");
+                        "the pitch must be a multiple of the size of a channel");
+    *bytes = all - image->pitch_bytes + row; /* the last row need not have a whole pitch */
     return FTH_OK;
+}
+
+static enum fth_status check_sampling(const struct fth_ptx_image *image,
+                                      const struct fth_ptx_sampling *sampling,
+                                      struct fth_error *error)
+{
+    const bool narrow = image->format >= FTH_TEXEL_U8 && image->format <= FTH_TEXEL_S16;
+    if (sampling->reads_as_floats && !narrow)
+        return fth_fail(error, FTH_INVALID, operation, NULL,
+                        "only integers of 8 and 16 bits can be read as floats");
+    if (sampling->is_linear && !fth_ptx_returns_floats(image, sampling))
+        return fth_fail(error, FTH_INVALID, operation, NULL,
+                        "a texture of integers can only be interpolated if it is read as floats");
+    if (image->is_linear_memory && (sampling->is_linear || sampling->is_normalized))
+        return fth_fail(error, FTH_INVALID, operation, NULL,
+                        "a texture in linear memory has no filter and no normalised coordinates");
+    return FTH_OK;
+}
+
+enum fth_status fth_ptx_texture_check(const struct fth_ptx_image *image,
+                                      const struct fth_ptx_sampling *sampling, uint64_t *bytes,
+                                      struct fth_error *error)
+{
+    struct fth_ptx_image filled = *image;
+    *bytes = 0;
+    FTH_TRY(sampling ? check_sampling(image, sampling, error) : FTH_OK);
+    return check_image(&filled, bytes, error);
 }
 
 static enum fth_status add_object(struct fth_ptx_machine *machine, struct fth_ptx_texture object,
                                   uint64_t *handle, struct fth_error *error)
 {
     struct fth_ptx_memory *memory = machine->memory;
+    uint64_t bytes = 0;
     *handle = 0;
-    FTH_TRY(check_image(machine, &object.image, error));
+    FTH_TRY(check_image(&object.image, &bytes, error));
+    const struct fth_ptx_image *image = &object.image;
+    if (!fth_ptx_host(machine, image->address, bytes) ||
+        image->address % (fth_ptx_texel_bytes(image) / image->channels))
+        return fth_fail(error, FTH_INVALID, operation, NULL,
+                        "the %llu bytes of texels at 0x%llx are not allocated, or not aligned to "
+                        "the size of a channel",
+                        (unsigned long long)bytes, (unsigned long long)image->address);
     size_t index = 0;
     while (index < memory->texture_count && memory->textures[index].is_used)
         index++;
@@ -72,13 +106,7 @@ enum fth_status fth_ptx_texture_create(struct fth_ptx_machine *machine,
                                        const struct fth_ptx_sampling *sampling, uint64_t *handle,
                                        struct fth_error *error)
 {
-    const bool narrow = image->format >= FTH_TEXEL_U8 && image->format <= FTH_TEXEL_S16;
-    if (sampling->reads_as_floats && !narrow)
-        return fth_fail(error, FTH_INVALID, operation, NULL,
-                        "only integers of 8 and 16 bits can be read as floats");
-    if (sampling->is_linear && !fth_ptx_returns_floats(image, sampling))
-        return fth_fail(error, FTH_INVALID, operation, NULL,
-                        "a texture of integers can only be interpolated if it is read as floats");
+    FTH_TRY(check_sampling(image, sampling, error));
     return add_object(machine, (struct fth_ptx_texture){.image = *image, .sampling = *sampling},
                       handle, error);
 }
@@ -99,7 +127,8 @@ enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t addres
                                         .geometry = FTH_GEOMETRY_1D,
                                         .format = texel_format,
                                         .channels = channels,
-                                        .width = texels};
+                                        .width = texels,
+                                        .is_linear_memory = true};
     return fth_ptx_texture_create(machine, &image, &(struct fth_ptx_sampling){.is_linear = false},
                                   handle, error);
 }

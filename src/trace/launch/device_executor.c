@@ -122,6 +122,9 @@ static enum fth_status device_run(void *context, const struct fth_launch_step *s
                                               .parameter_count = step->kernel->parameter_count};
     enum fth_status status = launch_timed(
         device, &launch, options->max_seconds > 0 ? options->max_seconds : MAX_LAUNCH_S, error);
+    const enum fth_status freed =
+        device->ops->objects_free(device->machine, status == FTH_OK ? error : NULL);
+    status = status == FTH_OK ? freed : status;
     if (status != FTH_OK)
         fth_error_context(error, "kernel '%s', grid %ux%ux%u, block %ux%ux%u", step->kernel->name,
                           step->grid[0], step->grid[1], step->grid[2], step->block[0],
@@ -135,6 +138,14 @@ static enum fth_status device_tensor_map(void *context, const struct fth_ptx_ten
 {
     struct device *device = context;
     return device->ops->tensor_map(device->machine, map, bytes, error);
+}
+
+static enum fth_status device_texture(void *context, const struct fth_ptx_image *image,
+                                      const struct fth_ptx_sampling *sampling, uint64_t *handle,
+                                      struct fth_error *error)
+{
+    struct device *device = context;
+    return device->ops->object(device->machine, image, sampling, handle, error);
 }
 
 static double device_seconds(void *context)
@@ -184,6 +195,7 @@ enum fth_status fth_device_executor_open(const struct fth_run_options *options,
         .read = device_read,
         .run = device_run,
         .tensor_map = device_tensor_map,
+        .texture = device_texture,
         .close = device_close,
         .seconds = device_seconds,
     };

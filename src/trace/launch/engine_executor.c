@@ -8,6 +8,8 @@ struct engine {
     struct fth_ptx_machine *machine;
     const struct fth_ptx_observer *observer;
     bool skip_data;
+    uint64_t *textures; /* and surfaces of the next run */
+    size_t texture_count, texture_capacity;
 };
 
 static enum fth_status engine_alloc(void *context, uint64_t bytes, uint64_t *address,
@@ -61,6 +63,29 @@ static enum fth_status engine_tensor_map(void *context, const struct fth_ptx_ten
     return fth_ptx_tensor_map_encode(map, bytes, error);
 }
 
+static enum fth_status engine_texture(void *context, const struct fth_ptx_image *image,
+                                      const struct fth_ptx_sampling *sampling, uint64_t *handle,
+                                      struct fth_error *error)
+{
+    struct engine *engine = context;
+    void *textures = engine->textures;
+    *handle = 0;
+    if (!fth_grow(&textures, engine->texture_count, &engine->texture_capacity,
+                  sizeof *engine->textures))
+        return fth_no_memory(error, "make texture", NULL);
+    engine->textures = textures;
+    FTH_TRY(sampling ? fth_ptx_texture_create(engine->machine, image, sampling, handle, error)
+                     : fth_ptx_surface_create(engine->machine, image, handle, error));
+    engine->textures[engine->texture_count++] = *handle;
+    return FTH_OK;
+}
+
+static void free_textures(struct engine *engine)
+{
+    while (engine->texture_count)
+        fth_ptx_texture_free(engine->machine, engine->textures[--engine->texture_count]);
+}
+
 static struct fth_ptx_launch launch_of(const struct engine *engine,
                                        const struct fth_launch_step *step, const void *arguments,
                                        size_t argument_bytes)
@@ -81,9 +106,11 @@ static enum fth_status engine_plan(void *context, const struct fth_launch_step *
                                    const void *arguments, size_t argument_bytes, bool *changed,
                                    struct fth_error *error)
 {
-    const struct engine *engine = context;
+    struct engine *engine = context;
     const struct fth_ptx_launch launch = launch_of(engine, step, arguments, argument_bytes);
-    return fth_ptx_plan(engine->machine, &launch, changed, error);
+    enum fth_status status = fth_ptx_plan(engine->machine, &launch, changed, error);
+    free_textures(engine);
+    return status;
 }
 
 static bool engine_omits(void *context, uint64_t address)
@@ -111,6 +138,7 @@ static enum fth_status engine_run(void *context, const struct fth_launch_step *s
         launch.check_async = options->check_async;
     }
     enum fth_status status = fth_ptx_run(engine->machine, &launch, &counted, error);
+    free_textures(engine);
     totals->warp_instructions += counted.warp_instructions;
     totals->thread_instructions += counted.thread_instructions;
     return status;
@@ -120,6 +148,7 @@ static void engine_close(void *context)
 {
     struct engine *engine = context;
     fth_ptx_machine_destroy(engine->machine);
+    free(engine->textures);
     free(engine);
 }
 
@@ -146,6 +175,7 @@ enum fth_status fth_engine_open(const struct fth_ptx_module *module,
         .plan = skip_data ? engine_plan : NULL,
         .omits = skip_data ? engine_omits : NULL,
         .tensor_map = engine_tensor_map,
+        .texture = engine_texture,
         .close = engine_close,
     };
     return FTH_OK;

@@ -10,6 +10,7 @@
  *   launch_argument.c    arguments of kernels
  *   launch_file.c        launches, buffers and arguments from a launch file
  *   launch_tensor_map.c  tensor maps from a launch file
+ *   launch_texture.c     textures and surfaces from a launch file
  *   launch_reader.c      keys and numbers of launch files (launch_reader.h)
  *   launch_data.c        reads the files that a launch names, if it may
  *   launch_save.c        writes the contents of buffers to files
@@ -134,6 +135,11 @@ struct fth_executor {
     enum fth_status (*tensor_map)(void *context, const struct fth_ptx_tensor_map *map,
                                   unsigned char bytes[FTH_TENSOR_MAP_BYTES],
                                   struct fth_error *error);
+    /* Creates a texture (`sampling` not NULL) or a surface for the next run or plan, which frees
+     * it. Two of them with the same image share their texels. */
+    enum fth_status (*texture)(void *context, const struct fth_ptx_image *image,
+                               const struct fth_ptx_sampling *sampling, uint64_t *handle,
+                               struct fth_error *error);
     void (*close)(void *context);
     /* Returns the duration of the last run, NAN if it was not timed. NULL: the executor never
      * measures time. */
@@ -191,16 +197,25 @@ enum fth_argument_kind {
     FTH_ARGUMENT_NUMBER,
     FTH_ARGUMENT_BYTES,
     FTH_ARGUMENT_TENSOR_MAP, /* over a buffer */
+    FTH_ARGUMENT_TEXTURE,    /* or a surface, over a buffer */
     FTH_ARGUMENT_STRUCT
+};
+
+/* A texture or surface over a buffer. */
+struct fth_launch_texture {
+    bool is_surface;
+    struct fth_ptx_image image; /* all but the address */
+    struct fth_ptx_sampling sampling;
 };
 
 struct fth_launch_argument {
     enum fth_argument_kind kind;
-    size_t buffer;                             /* ADDRESS, TENSOR_MAP: index of the buffer */
+    size_t buffer;                             /* ADDRESS, TENSOR_MAP, TEXTURE: its index */
     uint64_t offset;                           /* added to its address, in elements */
     const struct fth_scalar_type *element;     /* NUMBER: its type */
     uint64_t bits;                             /* and its value */
     const struct fth_ptx_tensor_map *map;      /* TENSOR_MAP: all but the address */
+    const struct fth_launch_texture *texture;  /* TEXTURE */
     const uint8_t *bytes;                      /* BYTES */
     const struct fth_launch_argument *members; /* STRUCT: never structs themselves */
     size_t count;                              /* of bytes or members */

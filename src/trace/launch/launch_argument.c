@@ -8,7 +8,7 @@
  *   a  a+N*2                             the address of a buffer or of one of its elements (launch
  *                                        files)
  *
- * Launch files also have tensor maps and structs, which are not texts.
+ * Launch files also have tensor maps, textures, surfaces and structs, which are not texts.
  */
 #include "trace/launch/launch.h"
 
@@ -36,7 +36,8 @@ static struct layout layout_of(const struct fth_launch_argument *argument)
 {
     struct layout all = {0, 1};
     switch (argument->kind) {
-    case FTH_ARGUMENT_ADDRESS: return (struct layout){sizeof(uint64_t), sizeof(uint64_t)};
+    case FTH_ARGUMENT_ADDRESS:
+    case FTH_ARGUMENT_TEXTURE: return (struct layout){sizeof(uint64_t), sizeof(uint64_t)};
     case FTH_ARGUMENT_NUMBER:
         return (struct layout){argument->element->bytes, argument->element->bytes};
     case FTH_ARGUMENT_BYTES: return (struct layout){argument->count, 1};
@@ -160,6 +161,25 @@ static enum fth_status pack_address_of_map(const struct fth_launch *launch,
     return executor->write(executor->context, address, encoded, sizeof encoded, error);
 }
 
+/* Creates a texture or surface at the address of its buffer, and writes its handle. */
+static enum fth_status pack_texture(const struct fth_launch *launch,
+                                    const struct fth_launch_argument *argument, uint8_t *out,
+                                    struct fth_error *error)
+{
+    const struct fth_executor *executor = &launch->executor;
+    const struct fth_launch_texture *texture = argument->texture;
+    struct fth_ptx_image image = texture->image;
+    uint64_t handle = 0;
+    image.address = address_of(launch, argument);
+    enum fth_status status = executor->texture(
+        executor->context, &image, texture->is_surface ? NULL : &texture->sampling, &handle, error);
+    if (status != FTH_OK)
+        fth_error_context(error, "%s of buffer '%s'", texture->is_surface ? "surface" : "texture",
+                          launch->buffers[argument->buffer].name);
+    memcpy(out, &handle, sizeof handle);
+    return status;
+}
+
 enum fth_status fth_argument_pack(const struct fth_launch *launch,
                                   const struct fth_launch_argument *argument,
                                   size_t parameter_bytes, uint8_t *out, struct fth_error *error)
@@ -176,6 +196,7 @@ enum fth_status fth_argument_pack(const struct fth_launch *launch,
     case FTH_ARGUMENT_NUMBER: memcpy(out, &argument->bits, argument->element->bytes); break;
     case FTH_ARGUMENT_BYTES: memcpy(out, argument->bytes, argument->count); break;
     case FTH_ARGUMENT_TENSOR_MAP: return pack_tensor_map(launch, argument, out, error);
+    case FTH_ARGUMENT_TEXTURE: return pack_texture(launch, argument, out, error);
     case FTH_ARGUMENT_STRUCT:
         for (size_t i = 0; i < argument->count; i++) {
             const struct layout member = layout_of(&argument->members[i]);

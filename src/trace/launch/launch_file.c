@@ -154,11 +154,13 @@ static enum fth_status read_argument_list(struct fth_launch_reader *reader,
                                           const struct fth_json *list, bool in_struct,
                                           const struct fth_launch_argument **out, size_t *count);
 
-/* Reads a text, an object (a tensor map) or, unless it is in a struct already, a list (a struct).
- */
+/* Reads a text, an object (a tensor map, a texture or a surface) or, unless it is in a struct
+ * already, a list (a struct). */
 static enum fth_status read_argument(struct fth_launch_reader *reader, const struct fth_json *value,
                                      bool in_struct, struct fth_launch_argument *argument)
 {
+    if (fth_json_get(value, "texture") || fth_json_get(value, "surface"))
+        return fth_reader_texture(reader, value, argument);
     if (fth_json_is(value, FTH_JSON_OBJECT))
         return fth_reader_tensor_map(reader, value, argument);
     if (fth_json_is(value, FTH_JSON_LIST) && !in_struct) {
@@ -168,7 +170,7 @@ static enum fth_status read_argument(struct fth_launch_reader *reader, const str
     if (!fth_json_is(value, FTH_JSON_TEXT))
         return fth_reader_refuse(reader,
                                  "expected a string (a buffer, or a number such as "
-                                 "\"i32:N\"), an object (a tensor map)%s",
+                                 "\"i32:N\"), an object (a tensor map, a texture or a surface)%s",
                                  in_struct ? "" : " or an array (a struct)");
     return fth_reader_context(
         reader,

@@ -1,6 +1,7 @@
 /* What the readers of launch files share: launch_file.c reads the document, launch_tensor_map.c the
- * tensor maps. The functions are in launch_reader.c. Each returns a status and leaves a message
- * with the file and the position in it in reader->error. */
+ * tensor maps, launch_texture.c the textures and surfaces. The functions are in launch_reader.c.
+ * Each returns a status and leaves a message with the file and the position in it in reader->error.
+ */
 #ifndef FTH_LAUNCH_READER_H
 #define FTH_LAUNCH_READER_H
 
@@ -51,5 +52,12 @@ FTH_MUST_USE enum fth_status fth_reader_integer(struct fth_launch_reader *reader
 FTH_MUST_USE enum fth_status fth_reader_tensor_map(struct fth_launch_reader *reader,
                                                    const struct fth_json *object,
                                                    struct fth_launch_argument *argument);
+
+/* ---- launch_texture.c ---- */
+
+/* Reads {"texture": "a", "sizes": [64, 64], …} or {"surface": …} as an argument of a kernel. */
+FTH_MUST_USE enum fth_status fth_reader_texture(struct fth_launch_reader *reader,
+                                                const struct fth_json *object,
+                                                struct fth_launch_argument *argument);
 
 #endif

@@ -216,9 +216,9 @@ static void wrong_arguments_are_refused(void **state)
         const char *argument, *message;
     } cases[] = {
         {"7",
-         "expected a string (a buffer, or a number such as \"i32:N\"), an object (a tensor map) "
-         "or an array (a struct)"},
-        {"[[\"a\"]]", "an object (a tensor map)"},
+         "expected a string (a buffer, or a number such as \"i32:N\"), an object (a tensor map, "
+         "a texture or a surface) or an array (a struct)"},
+        {"[[\"a\"]]", "an object (a tensor map, a texture or a surface)"},
         {"[\"a\"]", "argument 2 has 8 bytes, but the kernel takes"},
         {"[]", "argument 2 has 0 bytes"},
         {"\"bytes:\"", "expected two hexadecimal digits per byte"},

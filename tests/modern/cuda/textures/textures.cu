@@ -1,6 +1,6 @@
 /* nvcc: -arch=sm_90a */
-/* Textures and surfaces through objects: one to three dimensions, layers, gathers. The sampling modes belong to the objects, which
- * collect_textures.cu makes. Each thread reads or writes one point. */
+/* Textures and surfaces through objects: one to three dimensions, layers, gathers. The sampling modes belong to the objects,
+ * which the launch files describe. Each thread reads or writes one point. */
 #include <cuda_runtime.h>
 
 /* Coordinates from below 0 to above 1, or in texels from -extent to 2 extent. */
