@@ -157,6 +157,19 @@ static void parts_of_a_copy_become_zero(void **state)
     check_fault(KERNEL("cp.async.ca.shared.global [%r1], [%rd2], 12;"), "it must be 4, 8 or 16");
 }
 
+/* Policies have no effect in the engine. Their registers become 0. */
+static void policies_are_zero(void **state)
+{
+    (void)state;
+    check_words(KERNEL("mov.u64 %rd10, 5; createpolicy.fractional.L2::evict_last.b64 %rd10, 1.0;\n"
+                       "st.global.u64 [%rd3], %rd10;"),
+                0, 256);
+    check_words(KERNEL("createpolicy.fractional.L2::evict_last.b64 %rd10, 1.0;\n"
+                       "cp.async.cg.shared.global.L2::cache_hint [%r1], [%rd2], 16, %rd10;\n"
+                       "cp.async.wait_all;\n" STORE),
+                1, 256);
+}
+
 /* ---- mbarriers ---- */
 
 #define INIT(COUNT)                                                                                \
@@ -176,6 +189,28 @@ static void copies_of_threads_arrive_at_an_mbarrier(void **state)
                 1, 256);
     check_fault(KERNEL(INIT("64") COPY "cp.async.mbarrier.arrive.shared.b64 [m];\n" WAIT),
                 "waits for an mbarrier whose phase no thread and no copy completes");
+}
+
+/* Thread 0 arrives at an mbarrier after its copies and stores whether the phase is complete. */
+#define ARRIVED(COPIES)                                                                            \
+    KERNEL(INIT("1") "@!p0 bra end;\n" COPIES "mbarrier.test_wait.parity.shared.b64 p2, [m], 0;\n" \
+                     "selp.u32 %r5, 1, 0, p2; st.global.u32 [%rd1], %r5; end:\n")
+#define ARRIVE "cp.async.mbarrier.arrive.noinc.shared.b64 [m];\n"
+
+static void arrivals_follow_the_copies_before_them(void **state)
+{
+    (void)state;
+    check_words(ARRIVED(COPY ARRIVE "cp.async.wait_all;\n"), 1, 1);
+    check_words(ARRIVED(COPY "cp.async.commit_group;\n" ARRIVE "cp.async.wait_group 0;\n"), 1, 1);
+    check_words(ARRIVED(COPY "cp.async.commit_group;\n" ARRIVE SECOND "cp.async.wait_group 0;\n"),
+                1, 1);
+    /* A copy before it is not complete. */
+    check_words(ARRIVED(COPY ARRIVE), 0, 1);
+    check_words(ARRIVED(COPY "cp.async.commit_group;\n" SECOND ARRIVE "cp.async.wait_group 0;\n"),
+                0, 1);
+    /* The threads wait for no copy, so the arrival is as late as possible. */
+    check_words(ARRIVED(ARRIVE "cp.async.wait_all;\n"), 0, 1);
+    check_words(ARRIVED(COPY "cp.async.wait_all;\n" ARRIVE "cp.async.wait_all;\n"), 0, 1);
 }
 
 static void phases_complete_with_all_arrivals(void **state)
@@ -428,7 +463,9 @@ int main(void)
         cmocka_unit_test(copies_of_threads_arrive_at_the_wait),
         cmocka_unit_test(groups_are_complete_in_order),
         cmocka_unit_test(parts_of_a_copy_become_zero),
+        cmocka_unit_test(policies_are_zero),
         cmocka_unit_test(copies_of_threads_arrive_at_an_mbarrier),
+        cmocka_unit_test(arrivals_follow_the_copies_before_them),
         cmocka_unit_test(phases_complete_with_all_arrivals),
         cmocka_unit_test(phases_wait_for_bytes),
         cmocka_unit_test(wrong_uses_of_mbarriers_are_faults),
