@@ -3,6 +3,8 @@
  * cycles. The description of the simulated GPU gives the expected values. */
 #include "simulated.h"
 
+#include <stdlib.h>
+
 /* ---- shared memory, the clock ---- */
 
 /* Lane i reads the word at i * stride of shared memory `hops` times. The words are 0, so adding the
@@ -268,7 +270,7 @@ static void end_timing(struct fth_sim_plan *plan)
     fth_sim_plan_fini(plan);
 }
 
-/* An instruction that reads and writes at most one of four registers each; -1: none. */
+/* An instruction that reads and writes at most one register each; -1: none. */
 struct instruction {
     int reads, writes;
     bool accesses, drains, skipped; /* skipped: no lane is active */
@@ -284,10 +286,12 @@ static int64_t issue(uint32_t warp, const struct instruction *instruction, bool 
                                               .write_count = instruction->writes >= 0,
                                               .reads = &read,
                                               .writes = &written};
+    const int last =
+        instruction->reads > instruction->writes ? instruction->reads : instruction->writes;
     const struct fth_ptx_issue event = {.who = {.warp = warp},
                                         .mask = instruction->skipped ? 0 : 1,
                                         .operands = &operands,
-                                        .operand_end = 4,
+                                        .operand_end = last < 4 ? 4 : (uint32_t)last + 1,
                                         .alone = alone};
     assert_true(fth_sim_observer.issue(&timing, &event));
     const int64_t issued = timing.warps[warp].issued;
@@ -337,6 +341,33 @@ static void instructions_wait_for_their_operands(void **state)
     /* The block ends with its last instruction, and all its accesses. */
     assert_true(fth_sim_timing_finish(&timing));
     assert_int_equal(timing.end, 716000);
+    end_timing(&plan);
+}
+
+/* A register that was never written is ready, whatever the memory for its time contained before.
+ * The times of the other registers stay when there are more of them. */
+static void registers_are_ready_at_first(void **state)
+{
+    (void)state;
+    static const struct {
+        int reads, writes;
+        int64_t cycle;
+    } rows[] = {{3, 0, 1},  {7, 1, 2},   {0, -1, 5},  {-1, 7, 6},
+                {8, 17, 7}, {7, -1, 10}, {17, -1, 11}};
+    struct fth_sim_plan plan;
+    start_timing(&plan, "", "", 32);
+    /* As large as the times of four registers and four more. volatile: the writes must stay. */
+    volatile unsigned char *used = malloc(64);
+    assert_non_null(used);
+    for (size_t i = 0; i < 64; i++)
+        used[i] = 0x7f;
+    free((void *)used);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        const struct instruction instruction = {.reads = rows[i].reads, .writes = rows[i].writes};
+        const int64_t issued = issue(0, &instruction, true);
+        if (issued != rows[i].cycle * 1000)
+            fail_msg("row %zu: %lld", i, (long long)issued);
+    }
     end_timing(&plan);
 }
 
@@ -525,6 +556,7 @@ int main(void)
         cmocka_unit_test(l1_caches_local_memory_if_the_description_lists_it),
         cmocka_unit_test(code_evicts_constants_from_shared_storage),
         cmocka_unit_test(instructions_wait_for_their_operands),
+        cmocka_unit_test(registers_are_ready_at_first),
         cmocka_unit_test(fetch_is_ahead_of_issue),
         cmocka_unit_test(warps_share_schedulers),
         cmocka_unit_test(cluster_barriers_have_phases),
