@@ -167,6 +167,34 @@ static void a_kernel_can_be_chosen(void **state)
     }
 }
 
+/* The last entry counts the misses, whatever the length of the profile. */
+static void profiles_are_added(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t added[5];
+        size_t count;
+        uint64_t sum[5];
+        size_t sum_count;
+    } rows[] = {
+        {{0}, 0, {0}, 0},
+        {{1, 2, 3}, 3, {1, 2, 3}, 3},
+        {{0}, 0, {1, 2, 3}, 3},
+        {{4, 5}, 2, {5, 2, 8}, 3},
+        {{1, 1, 1, 1, 2}, 5, {6, 3, 1, 1, 10}, 5},
+        {{7}, 1, {6, 3, 1, 1, 17}, 5},
+        {{1, 2, 3, 4, 5}, 5, {7, 5, 4, 5, 22}, 5},
+    };
+    struct fth_model_profile profile = {0};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        assert_true(fth_profile_add(&profile, rows[i].added, rows[i].count));
+        assert_int_equal(profile.count, rows[i].sum_count);
+        if (profile.count)
+            assert_memory_equal(profile.counts, rows[i].sum, profile.count * sizeof(uint64_t));
+    }
+    free(profile.counts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +204,7 @@ int main(void)
         cmocka_unit_test(ratios_count_reads_or_everything),
         cmocka_unit_test(access_times_are_averages_over_the_levels),
         cmocka_unit_test(a_kernel_can_be_chosen),
+        cmocka_unit_test(profiles_are_added),
     };
     return cmocka_run_group_tests_name("model-traces", tests, enter_folder, leave_folder);
 }
