@@ -274,8 +274,10 @@ struct fth_ptx_access {
  * registers from 0, and its predicates after them. The guard is one of the predicates read. */
 struct fth_ptx_operands {
     uint64_t code_offset; /* of the instruction in the module, for instruction fetch */
-    bool accesses;        /* the access callback follows if any lane takes part */
-    bool drains;          /* waits until all accesses in flight are complete (calls, fences) */
+    /* The access callback follows if any lane takes part. Textures and surfaces are an exception:
+     * it does not follow if all lanes are outside of them. */
+    bool accesses;
+    bool drains; /* waits until all accesses in flight are complete (calls, fences) */
     size_t read_count, write_count;
     const uint32_t *reads, *writes;
 };

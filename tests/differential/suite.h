@@ -51,8 +51,7 @@ enum diff_compare {
     DIFF_ANY_NAN,  /* bit for bit, except for the payload of NaNs, which the PTX ISA leaves open */
     DIFF_ULP,      /* at most `tolerance` units in the last place apart */
     DIFF_RELATIVE, /* difference at most `tolerance` times the expected value, plus rounding */
-    DIFF_ABSOLUTE, /* difference at most `tolerance`, plus rounding */
-    DIFF_LOG2      /* absolute if the operand is in (0.5, 2), relative otherwise */
+    DIFF_ABSOLUTE  /* difference at most `tolerance`, plus rounding */
 };
 
 /* Values for an operand, as bits. */
@@ -184,9 +183,8 @@ uint64_t diff_encode(enum diff_type type, double value);
 
 /* ---- compare.c ---- */
 
-/* Returns whether a result counts as equal to the expected one. `index` is the thread. */
-bool diff_same(const struct diff_case *c, size_t index, unsigned result, uint64_t got,
-               uint64_t expected);
+/* Returns whether a result counts as equal to the expected one. */
+bool diff_same(const struct diff_case *c, unsigned result, uint64_t got, uint64_t expected);
 
 /* ---- golden.c ---- */
 

@@ -129,7 +129,7 @@ static bool compare_results(const struct test *test, const struct diff_case *c,
     for (unsigned r = 0; r < c->results; r++)
         for (size_t i = 0; i < c->threads * c->per_thread; i++, all++) {
             uint64_t got = diff_result(c, output, r, i), want = diff_result(c, expected, r, i);
-            if (diff_same(c, i / c->per_thread, r, got, want))
+            if (diff_same(c, r, got, want))
                 continue;
             if (different == 0)
                 printf("# %s:\n", c->name);
@@ -279,7 +279,7 @@ static void check_comparison(struct test *test)
                                     .tolerance = table[i].tolerance,
                                     .results = 1,
                                     .result = {table[i].type}};
-        if (diff_same(&c, 0, 0, table[i].got, table[i].expected) != table[i].same) {
+        if (diff_same(&c, 0, table[i].got, table[i].expected) != table[i].same) {
             printf("# row %zu of the table is compared wrongly\n", i + 1);
             wrong++;
         }

@@ -3,6 +3,7 @@
  * line, or its kernels are executed twice for a limited number of instructions: without an
  * observer, and with one that checks what it is notified of. Both runs must end with the same
  * status, the same number of instructions and the same contents of memory. */
+#include "ptx/async/tensor_map.h"
 #include "ptx/engine.h"
 #include "support/ptx_mutator.h"
 
@@ -13,14 +14,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 
 /* The limits keep an execution in the range of a millisecond: kernels per module, instructions per
- * warp, bytes of each of the buffers, bytes of the arguments, and bytes of shared, local and
- * parameter memory and of variables. */
+ * warp, threads per block, bytes of each of the buffers, bytes of the arguments, and bytes of
+ * shared, local and parameter memory and of variables. The tensor maps begin at TENSOR_MAP_OFFSET
+ * in the arguments. */
 enum {
     MAX_KERNELS = 3,
-    MAX_INSTRUCTIONS = 2000,
+    MAX_INSTRUCTIONS = 500,
+    MAX_THREADS = 128,
     BUFFERS = 2,
     BUFFER_BYTES = 4096,
     MAX_ARGUMENT_BYTES = 4096,
+    TENSOR_MAP_OFFSET = 64,
     MAX_MEMORY_BYTES = 1 << 20
 };
 
@@ -39,6 +43,12 @@ struct watched {
     bool access_follows; /* the last instruction must be followed by its access */
 };
 
+/* Returns whether an instruction accesses nothing for coordinates outside of its object. */
+static bool is_fetch(const char *opcode)
+{
+    return strncmp(opcode, "t", 1) == 0 || strncmp(opcode, "su", 2) == 0;
+}
+
 static bool on_issue(void *user, const struct fth_ptx_issue *issue)
 {
     struct watched *watched = user;
@@ -46,7 +56,7 @@ static bool on_issue(void *user, const struct fth_ptx_issue *issue)
     watched->issued++;
     if (!issue->opcode || watched->access_follows)
         abort();
-    watched->access_follows = operands->accesses && issue->mask;
+    watched->access_follows = operands->accesses && issue->mask && !is_fetch(issue->opcode);
     for (unsigned i = 0; i < operands->read_count; i++)
         if (operands->reads[i] >= issue->operand_end - issue->operand_base)
             abort();
@@ -100,8 +110,48 @@ static void make_objects(struct fth_ptx_machine *machine, uint64_t buffer)
     }
 }
 
-/* Creates the buffers and a texture on the first one. They are the first arguments of the kernel;
- * all others are 7. */
+/* Encodes tensor maps on a buffer, with one to five dimensions. The one with four dimensions is in
+ * im2col mode. */
+static void make_tensor_maps(uint64_t buffer, unsigned char *bytes)
+{
+    static const struct fth_ptx_tensor_map maps[] = {
+        {.type = FTH_TENSOR_U32, .sizes = {256}, .box = {32}},
+        {.type = FTH_TENSOR_F32,
+         .sizes = {16, 8},
+         .strides = {64},
+         .box = {8, 4},
+         .swizzle = FTH_SWIZZLE_32},
+        {.type = FTH_TENSOR_F16,
+         .sizes = {8, 4, 4},
+         .strides = {16, 64},
+         .box = {8, 2, 2},
+         .fills_with_nan = true},
+        {.type = FTH_TENSOR_BF16,
+         .sizes = {8, 4, 4, 2},
+         .strides = {16, 64, 256},
+         .is_im2col = true,
+         .lower = {-1, 0},
+         .upper = {0, -1},
+         .channels = 8,
+         .pixels = 8},
+        {.type = FTH_TENSOR_S32,
+         .sizes = {4, 2, 2, 2, 2},
+         .strides = {16, 32, 64, 128},
+         .box = {4, 2, 1, 1, 2}}};
+    for (unsigned i = 0; i < FTH_COUNT(maps); i++) {
+        struct fth_ptx_tensor_map map = maps[i];
+        map.rank = i + 1;
+        map.address = buffer;
+        for (unsigned k = 0; k < map.rank; k++)
+            map.element_strides[k] = 1;
+        if (fth_ptx_tensor_map_encode(&map, bytes + (size_t)i * FTH_TENSOR_MAP_BYTES, NULL) !=
+            FTH_OK)
+            abort();
+    }
+}
+
+/* Creates the buffers and a texture on the first one. They are the first arguments of the kernel.
+ * All others are 7, apart from the tensor maps. */
 static void make_arguments(struct fth_ptx_machine *machine, uint64_t *buffers, uint64_t *arguments)
 {
     for (size_t i = 0; i < MAX_ARGUMENT_BYTES / sizeof *arguments; i++)
@@ -115,6 +165,7 @@ static void make_arguments(struct fth_ptx_machine *machine, uint64_t *buffers, u
         FTH_OK)
         abort();
     make_objects(machine, buffers[1]);
+    make_tensor_maps(buffers[0], (unsigned char *)arguments + TENSOR_MAP_OFFSET);
 }
 
 static void ignore_output(void *user, const char *text, size_t size)
@@ -136,17 +187,19 @@ static void run(const struct fth_ptx_module *module, const struct fth_ptx_kernel
     struct watched watched = {.machine = machine};
     const struct fth_ptx_observer observer = {
         .user = &watched, .issue = on_issue, .access = on_access};
-    const struct fth_ptx_launch launch = {.kernel = kernel->name,
-                                          .grid = {2, 1, 1},
-                                          .block = {40, 1, 1},
-                                          .dynamic_shared_bytes = 256,
-                                          .arguments = arguments,
-                                          .argument_bytes = kernel->parameter_bytes,
-                                          .threads = 1,
-                                          .sms = 2,
-                                          .max_instructions = MAX_INSTRUCTIONS,
-                                          .print = ignore_output,
-                                          .observer = observed ? &observer : NULL};
+    const bool has_block = kernel->required_block[0] > 0;
+    const struct fth_ptx_launch launch = {
+        .kernel = kernel->name,
+        .grid = {2, 1, 1},
+        .block = {has_block ? kernel->required_block[0] : 40, 1, 1},
+        .dynamic_shared_bytes = 256,
+        .arguments = arguments,
+        .argument_bytes = kernel->parameter_bytes,
+        .threads = 1,
+        .sms = 2,
+        .max_instructions = MAX_INSTRUCTIONS,
+        .print = ignore_output,
+        .observer = observed ? &observer : NULL};
     outcome->status = fth_ptx_run(machine, &launch, &outcome->totals, &error);
     if (outcome->status != FTH_OK && (!error.cause[0] || strchr(error.cause, '\n')))
         abort();
@@ -184,7 +237,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
          module && is_small(module) && i < MAX_KERNELS && (kernel = fth_ptx_kernel_at(module, i));
          i++) {
         static struct outcome plain, observed;
-        if (kernel->parameter_bytes > MAX_ARGUMENT_BYTES)
+        if (kernel->parameter_bytes > MAX_ARGUMENT_BYTES || kernel->required_block[0] > MAX_THREADS)
             continue;
         run(module, kernel, false, &plain);
         run(module, kernel, true, &observed);

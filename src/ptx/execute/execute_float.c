@@ -6,6 +6,7 @@
  * multiplication with an addition that PTX keeps separate. The operands come from memory, so the
  * compiler cannot compute results in advance, with another rounding mode, either. */
 #include "ptx/execute/execute.h"
+#include "ptx/mufu.h"
 
 #include <fenv.h>
 #include <math.h>
@@ -251,26 +252,23 @@ UNARY(neg_f64, uint64_t, a ^ (uint64_t)1 << 63)
 BINARY(copysign_f32, uint32_t, (b & 0x7fffffffu) | (a & 0x80000000u))
 BINARY(copysign_f64, uint64_t, (b & ~((uint64_t)1 << 63)) | (a & (uint64_t)1 << 63))
 
-/* ---- approximations: computed in double, within the error that PTX allows ---- */
+/* ---- approximations, as an H200 computes them ---- */
 
-F32_ONE(ex2_f32, (float)exp2((double)x))
-F32_ONE(lg2_f32, (float)log2((double)x))
-F32_ONE(sin_f32, (float)sin((double)x))
-F32_ONE(cos_f32, (float)cos((double)x))
+#define APPROXIMATE(NAME, FUNCTION)                                                                \
+    UNARY(NAME, uint32_t, fth_ptx_approx_##FUNCTION(a, inst->flags &F_FTZ))
+APPROXIMATE(ex2_f32, ex2)
+APPROXIMATE(lg2_f32, lg2)
+APPROXIMATE(sin_f32, sin)
+APPROXIMATE(cos_f32, cos)
+APPROXIMATE(rsqrt_f32, rsqrt)
+APPROXIMATE(rcp_approx_f32, rcp)
+APPROXIMATE(sqrt_approx_f32, sqrt)
+BINARY(div_approx_f32, uint32_t, fth_ptx_approx_div(a, b, inst->flags &F_FTZ))
+BINARY(div_full_f32, uint32_t, fth_ptx_full_div(a, b, inst->flags &F_FTZ))
+
+/* ---- approximations that are computed in double, within the error that PTX allows ---- */
+
 F32_ONE(tanh_f32, (float)tanh((double)x))
-F32_ONE(rsqrt_f32, (float)(1.0 / sqrt((double)x)))
-F32_ONE(rcp_approx_f32, (float)(1.0 / (double)x))
-F32_ONE(sqrt_approx_f32, (float)sqrt((double)x))
-
-/* div.approx multiplies by the reciprocal. For divisors above 2^126, the reciprocal is flushed to
- * zero (PTX ISA, div). */
-static inline float divide_approximately(float x, float y)
-{
-    if (fabsf(y) > 0x1p126f && !isinf(y))
-        return isinf(x) || isnan(x) ? NAN : copysignf(0, x) * copysignf(1, y);
-    return (float)((double)x / (double)y);
-}
-F32_TWO(div_approx_f32, divide_approximately(x, y))
 
 /* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 (`root`). The hardware reads only the high word of
  * the operand and sets the low word of the result to zero. Subnormal numbers count as zero. */
@@ -309,7 +307,7 @@ static const struct {
     {"mad", T_F32, 0, F_FTZ | F_SAT, 3, true, fma_f32},
     {"div", T_F32, 0, F_FTZ, 2, true, div_f32},
     {"div", T_F32, F_APPROX, F_FTZ, 2, false, div_approx_f32},
-    {"div", T_F32, F_FULL, F_FTZ, 2, false, div_f32},
+    {"div", T_F32, F_FULL, F_FTZ, 2, false, div_full_f32},
     {"rcp", T_F32, 0, F_FTZ, 1, true, rcp_f32},
     {"rcp", T_F32, F_APPROX, F_FTZ, 1, false, rcp_approx_f32},
     {"sqrt", T_F32, 0, F_FTZ, 1, true, sqrt_f32},

@@ -1,5 +1,6 @@
 /* Arithmetic on f16, bf16 and pairs of them. It is done in double, and the result is rounded. */
 #include "ptx/execute/execute.h"
+#include "ptx/mufu.h"
 
 #include <math.h>
 
@@ -65,6 +66,18 @@ static uint16_t min_or_max(uint16_t a, uint16_t b, const struct half_kind *kind,
     return (uint16_t)((less != maximum ? a : b) | sign);
 }
 
+/* ex2: the result in f32, which is truncated to the type. */
+static double exponential(double x)
+{
+    const float argument = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &argument, sizeof bits);
+    bits = fth_ptx_mufu_ex2(bits);
+    float result;
+    memcpy(&result, &bits, sizeof result);
+    return (double)result;
+}
+
 static uint16_t compute(enum half_operation operation, const struct half_kind *kind, uint32_t flags,
                         uint16_t a, uint16_t b, uint16_t c)
 {
@@ -79,7 +92,7 @@ static uint16_t compute(enum half_operation operation, const struct half_kind *k
     case SUB: value = x - y; break;
     case MUL: value = x * y; break;
     case FMA: value = fused_odd(x, y, z); break;
-    case EX2: value = exp2(x); break;
+    case EX2: value = exponential(x); break;
     case TANH: value = tanh(x); break;
     case MIN: return min_or_max(a, b, kind, flags, false);
     case MAX: return min_or_max(a, b, kind, flags, true);
@@ -93,9 +106,9 @@ static uint16_t compute(enum half_operation operation, const struct half_kind *k
     /* .ftz flushes results that are subnormal before they are rounded. */
     if (flags & F_FTZ && fabs(value) < kind->min_normal)
         value = copysign(0, value);
-    /* The hardware truncates subnormal results of ex2 instead of rounding them to nearest. */
-    bool truncate = operation == EX2 && value < kind->min_normal;
-    uint16_t result = kind->from_double(value, truncate ? R_RZ : R_RN);
+    uint16_t result = kind->from_double(value, R_RN);
+    if (operation == EX2 && result != kind->exponent_mask) /* infinite results stay infinite */
+        result = kind->from_double(value, R_RZ);
     if (flags & F_RELU && result == 0x8000)
         result = 0;
     return flush(result, kind, flags);

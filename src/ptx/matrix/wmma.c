@@ -382,6 +382,9 @@ static bool parse_mma_words(struct fth_ptx_statement *statement, struct fth_ptx_
         fth_ptx_take_one_of(statement, layouts, 2) < 0)
         return false;
     const struct shape *shape = take_shape(statement);
+    /* The rounding comes before the types in the PTX ISA, and after them in the PTX of nvcc. It is
+     * the only one of a tensor core. */
+    bool is_rounded = fth_ptx_take_word(statement, "rn");
     enum fth_ptx_element types[4];
     size_t count = 0;
     while (shape && count < 4 && fth_ptx_take_element(statement, &types[count]))
@@ -393,8 +396,7 @@ static bool parse_mma_words(struct fth_ptx_statement *statement, struct fth_ptx_
     wmma->a.element = count == 4 ? types[1] : ELEMENT_F16;
     wmma->b.element = count == 4 ? types[2] : ELEMENT_F16;
     product->saturate = fth_ptx_take_word(statement, "satfinite");
-    if (wmma->d.element == ELEMENT_F64)
-        (void)fth_ptx_take_word(statement, "rn"); /* the only rounding of a tensor core */
+    is_rounded = fth_ptx_take_word(statement, "rn") || is_rounded;
     product->a = wmma->a.element;
     product->b = wmma->b.element;
     product->c = wmma->c.element == ELEMENT_F16 ? wmma->d.element : wmma->c.element;
@@ -410,7 +412,8 @@ static bool parse_mma_words(struct fth_ptx_statement *statement, struct fth_ptx_
            shape->elements & ONE(product->a) && (operation >= 0) == (product->a == ELEMENT_B1) &&
            can_accumulate(shape, wmma->c.element) && can_accumulate(shape, wmma->d.element) &&
            (wmma->c.element == wmma->d.element || product->a == ELEMENT_F16) &&
-           (!product->saturate || product->c == ELEMENT_S32);
+           (!product->saturate || product->c == ELEMENT_S32) &&
+           (!is_rounded || wmma->d.element == ELEMENT_F64);
 }
 
 static bool parse_mma(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,

@@ -41,18 +41,19 @@ static bool drains(const struct fth_ptx_inst *inst)
            begins_with(inst->opcode, "fence") || begins_with(inst->opcode, "cp.async.wait");
 }
 
-/* Returns true if the instruction accesses memory, so that the observer's `access` callback
- * follows. Loads of kernel arguments are treated like arithmetic. Of the instructions for
- * asynchronous copies, only the copy itself accesses memory; `mode` is set for the others. */
+/* Returns true if the instruction accesses memory at once, so that the observer's `access` callback
+ * follows. Loads of kernel arguments are treated like arithmetic. Bulk copies access memory
+ * later. */
 static bool accesses(const struct fth_ptx_inst *inst)
 {
-    static const char *const starts[] = {"ld.",   "ldu.",  "st.",   "atom.",  "red.",     "tex.",
-                                         "tld4.", "suld.", "sust.", "sured.", "cp.async."};
+    static const char *const starts[] = {"ld.",   "ldu.",   "st.",         "atom.",
+                                         "red.",  "tex.",   "tld4.",       "suld.",
+                                         "sust.", "sured.", "cp.async.ca", "cp.async.cg"};
     if (inst->control != K_NONE || inst->space == SPACE_ARGUMENT || drains(inst))
         return false;
     for (size_t i = 0; i < FTH_COUNT(starts); i++)
         if (begins_with(inst->opcode, starts[i]))
-            return strcmp(starts[i], "cp.async.") != 0 || inst->mode == 0;
+            return true;
     return false;
 }
 

@@ -114,8 +114,7 @@ static void run_surface(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
     const struct surface *surface = (const struct surface *)inst->detail;
     const unsigned size = fth_ptx_type_bytes((enum fth_ptx_type)surface->type);
     const unsigned bytes = size * surface->vector;
-    struct fth_ptx_lane_group group = {
-        .space = FTH_SPACE_GLOBAL, .block = warp->block, .mask = mask};
+    struct fth_ptx_lane_group group = {.space = FTH_SPACE_GLOBAL, .block = warp->block};
     uint8_t zeros[16] = {0};
     for (uint32_t left = mask; left; left &= left - 1) {
         const int lane = first_lane(left);
@@ -130,8 +129,9 @@ static void run_surface(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
             fth_ptx_warp_fault(warp, inst, lane, "the memory of the surface has been freed");
             return;
         }
+        group.mask |= 1u << lane;
     }
-    if (!fth_ptx_notify_access(warp, inst, &group, bytes, kinds[surface->kind]))
+    if (group.mask && !fth_ptx_notify_access(warp, inst, &group, bytes, kinds[surface->kind]))
         return;
     for (uint32_t left = mask; left; left &= left - 1) {
         const int lane = first_lane(left);

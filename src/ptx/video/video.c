@@ -3,10 +3,12 @@
  * operate on two halves or four bytes at once. Both end with a secondary operation: a second
  * addition, minimum or maximum with the operand c, or the replacement of a part of c.
  *
- * All intermediate results are exact. They are cut to the size of the destination at the end. */
+ * The SIMD instructions follow the formulas of the PTX ISA. The scalar ones do what an H200 does.
+ * It has no such instructions; ptxas replaces them by others. The replacements follow the formulas
+ * as long as no result exceeds the type of d. Otherwise saturation, comparisons with c and products
+ * differ, as described at the functions below. These rules follow from the results of an H200
+ * (tests/differential/) and from the machine code that ptxas makes. */
 #include "ptx/video/video.h"
-
-__extension__ typedef __int128 s128;
 
 enum operation { V_ADD, V_SUB, V_ABSDIFF, V_MIN, V_MAX, V_AVERAGE, V_SHL, V_SHR, V_MAD, V_SET };
 
@@ -57,10 +59,10 @@ static inline int64_t extract(uint64_t value, unsigned shift, unsigned bits, boo
     return is_signed && part >> (bits - 1) ? (int64_t)part - (int64_t)mask - 1 : (int64_t)part;
 }
 
-static inline s128 clamp(s128 value, unsigned bits, bool is_signed)
+static inline int64_t clamp(int64_t value, unsigned bits, bool is_signed)
 {
-    const s128 max = ((int64_t)1 << (is_signed ? bits - 1 : bits)) - 1;
-    const s128 min = is_signed ? -((int64_t)1 << (bits - 1)) : 0;
+    const int64_t max = ((int64_t)1 << (is_signed ? bits - 1 : bits)) - 1;
+    const int64_t min = is_signed ? -((int64_t)1 << (bits - 1)) : 0;
     return value < min ? min : value > max ? max : value;
 }
 
@@ -91,18 +93,45 @@ static inline int64_t operate(const struct video *video, int64_t a, int64_t b)
     }
 }
 
-static inline s128 shift(const struct video *video, int64_t a, int64_t b)
+static inline int64_t shift(const struct video *video, int64_t a, int64_t b)
 {
     const unsigned amount = video->wrap ? (unsigned)b & 31 : b > 32 ? 32 : (unsigned)b;
-    return video->operation == V_SHL ? (s128)a * ((int64_t)1 << amount) : a >> amount;
+    return video->operation == V_SHL ? (int64_t)((uint64_t)a << amount) : a >> amount;
 }
 
-static inline s128 second(const struct video *video, s128 value, int64_t c)
+static inline bool is_shift(const struct video *video)
 {
+    return video->operation == V_SHL || video->operation == V_SHR;
+}
+
+/* Saturation of a scalar instruction.
+ *
+ *   shifts           only 34 bits of the result count, the highest of which is its sign
+ *   a part as d      the result is compared as an unsigned number, so that a negative one becomes
+ *                    the maximum
+ *   unsigned words   only negative results are replaced, by 0 */
+static inline int64_t saturate(const struct video *video, int64_t value)
+{
+    if (is_shift(video))
+        return clamp(extract((uint64_t)value, 0, 34, true), 32, video->is_signed[0]);
+    if (video->merges) {
+        const uint64_t max = ((uint64_t)1 << (video->d.bits - video->is_signed[0])) - 1;
+        return (uint64_t)value < max ? value : (int64_t)max;
+    }
+    if (video->is_signed[0])
+        return clamp(value, 32, true);
+    return value < 0 ? 0 : value;
+}
+
+/* The secondary operation of a scalar instruction. An unsigned minimum or maximum compares 64
+ * bits. */
+static inline int64_t second(const struct video *video, int64_t value, uint32_t c)
+{
+    const bool is_less = video->is_signed[0] ? value < (int32_t)c : (uint64_t)value < (uint64_t)c;
     switch (video->secondary) {
     case A_ADD: return value + c;
-    case A_MIN: return value < c ? value : c;
-    case A_MAX: return value > c ? value : c;
+    case A_MIN: return is_less ? value : c;
+    case A_MAX: return is_less ? c : value;
     default: return value;
     }
 }
@@ -111,31 +140,41 @@ static uint32_t run_scalar(const struct video *video, uint32_t a, uint32_t b, ui
 {
     const int64_t x = extract(a, video->a.shift, video->a.bits, video->is_signed[1]);
     const int64_t y = extract(b, video->b.shift, video->b.bits, video->is_signed[2]);
-    const bool shifts = video->operation == V_SHL || video->operation == V_SHR;
-    s128 value = shifts ? shift(video, x, y) : operate(video, x, y);
+    int64_t value = is_shift(video) ? shift(video, x, y) : operate(video, x, y);
     if (video->saturate)
-        value = clamp(value, video->d.bits, video->is_signed[0]);
-    value = second(video, value, video->is_signed[0] ? (int32_t)c : (int64_t)c);
+        value = saturate(video, value);
+    /* Sums, differences and saturated shifts have 32 bits, and the highest one is a sign even if d
+     * is unsigned. */
+    if (video->operation == V_ADD || video->operation == V_SUB ||
+        (is_shift(video) && video->saturate))
+        value = (int32_t)value;
+    value = second(video, value, c);
+    if (!video->merges)
+        return (uint32_t)value;
     const uint32_t mask = (uint32_t)(((uint64_t)1 << video->d.bits) - 1) << video->d.shift;
-    const uint32_t result = (uint32_t)value << video->d.shift;
-    return video->merges ? (result & mask) | (c & ~mask) : result;
+    /* ptxas does not move the result to the upper half, which gets the result's own upper half. */
+    const uint32_t result =
+        video->d.bits == 16 ? (uint32_t)value : (uint32_t)value << video->d.shift;
+    return (result & mask) | (c & ~mask);
 }
 
-/* vmad. The result is signed if an operand is, or if one is negated. A negated operand is
- * complemented, and 1 is added to the sum. */
+/* vmad. The result is signed if an operand is, or if one is negated. Words count as signed,
+ * whatever their type is. A negative result that is saturated becomes 0 or, after a shift to the
+ * right, the maximum, unless it is signed. */
 static uint32_t run_mad(const struct video *video, uint32_t a, uint32_t b, uint32_t c)
 {
     const bool is_signed =
         video->is_signed[1] || video->is_signed[2] || video->negate_product || video->negate_c;
-    s128 product = (s128)extract(a, video->a.shift, video->a.bits, video->is_signed[1]) *
-                   extract(b, video->b.shift, video->b.bits, video->is_signed[2]);
+    int64_t value =
+        extract(a, video->a.shift, video->a.bits, video->is_signed[1] || video->a.bits == 32) *
+        extract(b, video->b.shift, video->b.bits, video->is_signed[2] || video->b.bits == 32);
     if (video->negate_product)
-        product = -product;
-    s128 addend = is_signed ? (int32_t)c : (int64_t)c;
-    if (video->negate_c)
-        addend = -addend;
-    s128 value = (product + addend + video->plus_one) >> video->scale;
-    if (video->saturate)
+        value = -value;
+    value += video->negate_c ? -(int64_t)(int32_t)c : (int32_t)c;
+    value = (value + video->plus_one) >> video->scale;
+    if (video->saturate && !is_signed && video->scale && value < 0)
+        value = UINT32_MAX;
+    else if (video->saturate)
         value = clamp(value, 32, is_signed);
     return (uint32_t)value;
 }
@@ -149,7 +188,7 @@ static uint32_t run_simd(const struct video *video, uint32_t a, uint32_t b, uint
     for (unsigned i = 0; i < video->elements; i++) {
         if (!(video->mask >> i & 1))
             continue;
-        s128 value =
+        int64_t value =
             operate(video, extract(both, video->a_from[i] * bits, bits, video->is_signed[1]),
                     extract(both, video->b_from[i] * bits, bits, video->is_signed[2]));
         if (video->saturate)

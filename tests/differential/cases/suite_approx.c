@@ -1,8 +1,8 @@
-/* Cases for the approximate functions. The bounds are from the PTX ISA, versions 8 and 9, sections
- * 9.7.3.8 to 9.7.3.22, quoted at each case. (Older versions state some of them for a narrower
- * range; the f16 and bf16 functions are in suite_half.c.) They limit the distance of the GPU's
- * result from the true value. The comparison adds half a unit in the last place for the rounding of
- * the engine's result (diff_compare.c). */
+/* Cases for the approximate functions. The results of most of them are compared bit for bit. For
+ * the others, the bounds are from the PTX ISA, versions 8 and 9, sections 9.7.3.8 to 9.7.3.22,
+ * quoted at each case. They limit the distance of the GPU's result from the true value. The
+ * comparison adds half a unit in the last place for the rounding of the engine's result
+ * (diff_compare.c). The f16 and bf16 functions are in suite_half.c. */
 #include "../suite.h"
 
 #include <math.h>
@@ -91,7 +91,7 @@ static void small_arguments(struct fth_rng *rng, size_t thread, uint64_t *operan
         operands[0] = uniform(rng, -6, 6);
 }
 
-/* Quotients with |b| in [2^-126, 2^126] or not finite: the ISA states a bound for div.approx. */
+/* Quotients with |b| in [2^-126, 2^126] or not finite. */
 static void quotients(struct fth_rng *rng, size_t thread, uint64_t *operands)
 {
     size_t edges = FTH_COUNT(specials);
@@ -112,51 +112,23 @@ static void large_divisors(struct fth_rng *rng, size_t thread, uint64_t *operand
 /* `end` is "" or ".ftz". */
 static void add_divisions(struct diff_builder *b, const char *end)
 {
-    /* "For |b| in [2^-126, 2^126], the maximum ulp error is 2." */
-    diff_op_as(b,
-               &(struct diff_spec){.signature = "ff:f",
-                                   .fill = quotients,
-                                   .threads = 1280,
-                                   .compare = DIFF_ULP,
-                                   .tolerance = 2},
+    diff_op_as(b, &(struct diff_spec){.signature = "ff:f", .fill = quotients, .threads = 1280},
                "div.approx%s.f32", end);
     /* "For 2^126 < |b| < 2^128, if a is infinity, div.approx.f32 returns NaN, otherwise 0." */
     diff_add(b, &(struct diff_spec){.name = diff_text(b, "div.approx%s.f32 great", end),
                                     .signature = "ff:f",
                                     .code = diff_text(b, "div.approx%s.f32 d, a, b;", end),
                                     .fill = large_divisors,
-                                    .threads = 256,
-                                    .compare = DIFF_ULP,
-                                    .tolerance = 2});
-    /* "The maximum ulp error is 2 across the full range of inputs." */
-    diff_op_as(b, &(struct diff_spec){.signature = "ff:f", .compare = DIFF_ULP, .tolerance = 2},
-               "div.full%s.f32", end);
-    /* "The maximum ulp error is 1 across the full range of inputs." */
-    diff_op_as(b,
-               &(struct diff_spec){
-                   .signature = "f:f", .threads = 512, .compare = DIFF_ULP, .tolerance = 1},
-               "rcp.approx%s.f32", end);
+                                    .threads = 256});
+    diff_op_as(b, &(struct diff_spec){.signature = "ff:f"}, "div.full%s.f32", end);
+    diff_op_as(b, &(struct diff_spec){.signature = "f:f", .threads = 512}, "rcp.approx%s.f32", end);
 }
 
 static void add_roots(struct diff_builder *b, const char *end)
 {
-    /* "The maximum relative error over the entire positive finite floating-point range is
-     * 2^-23." */
-    diff_op_as(b,
-               &(struct diff_spec){.signature = "f:f",
-                                   .fill = magnitudes,
-                                   .threads = 512,
-                                   .compare = DIFF_RELATIVE,
-                                   .tolerance = 0x1p-23},
+    diff_op_as(b, &(struct diff_spec){.signature = "f:f", .fill = magnitudes, .threads = 512},
                "sqrt.approx%s.f32", end);
-    /* "The maximum relative error over the entire positive finite floating-point range is
-     * 2^-22.9." */
-    diff_op_as(b,
-               &(struct diff_spec){.signature = "f:f",
-                                   .fill = magnitudes,
-                                   .threads = 512,
-                                   .compare = DIFF_RELATIVE,
-                                   .tolerance = exp2(-22.9)},
+    diff_op_as(b, &(struct diff_spec){.signature = "f:f", .fill = magnitudes, .threads = 512},
                "rsqrt.approx%s.f32", end);
 }
 
@@ -164,45 +136,22 @@ static void add_trigonometric(struct diff_builder *b, const char *end)
 {
     static const char *const trigonometric[] = {"sin", "cos"};
     for (size_t t = 0; t < 2; t++) {
-        /* "The maximum absolute error over input range: [-2pi .. 2pi] 2^-20.5" */
-        diff_op_as(b,
-                   &(struct diff_spec){.signature = "f:f",
-                                       .fill = one_turn,
-                                       .threads = 512,
-                                       .compare = DIFF_ABSOLUTE,
-                                       .tolerance = exp2(-20.5)},
+        diff_op_as(b, &(struct diff_spec){.signature = "f:f", .fill = one_turn, .threads = 512},
                    "%s.approx%s.f32", trigonometric[t], end);
-        /* "[-100pi .. +100pi] 2^-14.7" */
         diff_add(b, &(struct diff_spec){
                         .name = diff_text(b, "%s.approx%s.f32 far", trigonometric[t], end),
                         .signature = "f:f",
                         .code = diff_text(b, "%s.approx%s.f32 d, a;", trigonometric[t], end),
                         .fill = fifty_turns,
-                        .threads = 512,
-                        .compare = DIFF_ABSOLUTE,
-                        .tolerance = exp2(-14.7)});
+                        .threads = 512});
     }
 }
 
 static void add_logarithms(struct diff_builder *b, const char *end)
 {
-    /* "The maximum absolute error is 2^-22 when the input operand is in the range (0.5, 2). For
-     * positive finite inputs outside of this interval, maximum relative error is 2^-22." */
-    diff_op_as(b,
-               &(struct diff_spec){.signature = "f:f",
-                                   .fill = magnitudes,
-                                   .threads = 512,
-                                   .compare = DIFF_LOG2,
-                                   .tolerance = 0x1p-22},
+    diff_op_as(b, &(struct diff_spec){.signature = "f:f", .fill = magnitudes, .threads = 512},
                "lg2.approx%s.f32", end);
-    /* "The maximum ulp error is 2 ulp from correctly rounded result across the full range of
-     * inputs." */
-    diff_op_as(b,
-               &(struct diff_spec){.signature = "f:f",
-                                   .fill = exponents,
-                                   .threads = 512,
-                                   .compare = DIFF_ULP,
-                                   .tolerance = 2},
+    diff_op_as(b, &(struct diff_spec){.signature = "f:f", .fill = exponents, .threads = 512},
                "ex2.approx%s.f32", end);
 }
 

@@ -64,8 +64,6 @@ class Case:
     arguments: names of buffers, numbers and Descriptors, in the order of the parameters that are not constexpr
     outputs: name of a buffer -> function of all tensors that returns the result computed by PyTorch, or None where there is none
     tolerance: of the comparison with PyTorch, relative to the largest value
-    relative, absolute: tolerances of the launch file, for kernels with approximate instructions whose results the PTX engine
-        does not have bit for bit
     arch: compute capability for which Triton compiles, such as 80; 0: that of the GPU. Code for another one is not launched here.
     """
     name: str
@@ -78,6 +76,4 @@ class Case:
     outputs: dict
     options: dict = dataclasses.field(default_factory=dict)
     tolerance: float = 1e-2
-    relative: float = 0
-    absolute: float = 0
     arch: int = 0

@@ -158,10 +158,6 @@ def launch_file(case, ptx, log):
     expect = []
     for key in case.outputs:
         entry = {"buffer": key, "file": f"expected/{case.name}.{key}.zst"}
-        if case.relative:
-            entry["relative"] = case.relative
-        if case.absolute:
-            entry["absolute"] = case.absolute
         expect.append(entry)
     log(f"  grid {grid}, block {block}, shared {metadata.shared}, {len(ptx)} bytes of PTX, arguments {texts}")
     about = f"compiled by Triton {triton.__version__} from {case.kernel.__name__}, {case.options or 'default options'}"

@@ -1,8 +1,7 @@
 /* Tests clusters of blocks in the PTX engine: special registers, access to the shared memory of
  * other blocks, the cluster barrier, errors and observers. The expected results follow from the PTX
  * specification. test_cluster.c tests clusters on simulated GPUs and through the driver. */
-#include "check.h"
-#include "ptx/ptx.h"
+#include "ptx_job.h"
 #include "refused.h"
 
 #include <stdio.h>
@@ -11,51 +10,11 @@
 
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
 
-struct job {
-    struct fth_ptx_module *module;
-    struct fth_ptx_machine *machine;
-    uint64_t buffer;
-    struct fth_ptx_launch launch;
-};
-
 /* Prepares a launch of the kernel k(.param .u64 out), where `out` is a buffer of 64 KiB. */
 static void job_init(struct job *job, const char *text)
 {
-    struct fth_error error = NO_ERROR;
-    *job = (struct job){0};
-    if (fth_ptx_read_text("test.ptx", text, strlen(text), &job->module, &error) != FTH_OK)
-        fail_msg("%s\n%s", error.cause, error.excerpt);
-    assert_int_equal(fth_ptx_machine_create(job->module, &job->machine, NULL), FTH_OK);
-    assert_int_equal(fth_ptx_alloc(job->machine, 65536, &job->buffer, NULL), FTH_OK);
-    job->launch = (struct fth_ptx_launch){.kernel = "k",
-                                          .arguments = &job->buffer,
-                                          .argument_bytes = sizeof job->buffer,
-                                          .sms = 16,
-                                          .max_instructions = 1000000};
-}
-
-static void job_fini(struct job *job)
-{
-    fth_ptx_machine_destroy(job->machine);
-    fth_ptx_destroy(job->module);
-}
-
-/* Runs the launch, which must succeed. Returns the contents of the buffer. */
-static const uint32_t *run_job(struct job *job)
-{
-    struct fth_error error = NO_ERROR;
-    char text[1024];
-    if (fth_ptx_run(job->machine, &job->launch, NULL, &error) != FTH_OK)
-        fail_msg("%s", fth_error_text(&error, text, sizeof text));
-    return fth_ptx_host(job->machine, job->buffer, 65536);
-}
-
-/* Runs the launch, which must fail with this text in the cause. */
-static void expect_failure(struct job *job, const char *cause)
-{
-    struct fth_error error = NO_ERROR;
-    assert_int_equal(fth_ptx_run(job->machine, &job->launch, NULL, &error), FTH_INVALID);
-    assert_contains(error.cause, cause);
+    job_open(job, text, 1, 65536);
+    job->launch.sms = 16;
 }
 
 /* Each block writes its special registers to its 64 bytes of the buffer. */

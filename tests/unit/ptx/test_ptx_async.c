@@ -1,9 +1,8 @@
 /* Tests asynchronous copies and mbarriers in the PTX engine. The expected results follow from the
  * PTX specification; where that leaves open when a copy takes place, the engine executes it as late
  * as possible, so that a missing wait shows. */
-#include "check.h"
 #include "ptx/async/tensor_map.h"
-#include "ptx/ptx.h"
+#include "ptx_job.h"
 #include "refused.h"
 
 #include <stdio.h>
@@ -27,47 +26,14 @@
 
 enum { WORDS = 1024 };
 
-struct job {
-    struct fth_ptx_module *module;
-    struct fth_ptx_machine *machine;
-    uint64_t buffers[2];
-    struct fth_ptx_launch launch;
-};
-
 /* Prepares a launch with a block of `threads` threads. Word i of the input is i + 1. */
 static void job_init(struct job *job, const char *text, uint32_t threads)
 {
-    struct fth_error error = NO_ERROR;
-    *job = (struct job){0};
-    if (fth_ptx_read_text("test.ptx", text, strlen(text), &job->module, &error) != FTH_OK)
-        fail_msg("%s\n%s", error.cause, error.excerpt);
-    assert_int_equal(fth_ptx_machine_create(job->module, &job->machine, NULL), FTH_OK);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(
-            fth_ptx_alloc(job->machine, WORDS * sizeof(uint32_t), &job->buffers[i], NULL), FTH_OK);
+    job_open(job, text, 2, WORDS * sizeof(uint32_t));
     uint32_t *in = fth_ptx_host(job->machine, job->buffers[0], WORDS * sizeof *in);
     for (uint32_t i = 0; i < WORDS; i++)
         in[i] = i + 1;
-    job->launch = (struct fth_ptx_launch){.kernel = "k",
-                                          .block = {threads},
-                                          .arguments = job->buffers,
-                                          .argument_bytes = sizeof job->buffers,
-                                          .max_instructions = 1000000};
-}
-
-static void job_fini(struct job *job)
-{
-    fth_ptx_machine_destroy(job->machine);
-    fth_ptx_destroy(job->module);
-}
-
-static const uint32_t *run_job(struct job *job)
-{
-    struct fth_error error = NO_ERROR;
-    char text[1024];
-    if (fth_ptx_run(job->machine, &job->launch, NULL, &error) != FTH_OK)
-        fail_msg("%s", fth_error_text(&error, text, sizeof text));
-    return fth_ptx_host(job->machine, job->buffers[1], WORDS * sizeof(uint32_t));
+    job->launch.block[0] = threads;
 }
 
 /* Runs a kernel with 64 threads and checks that word i of the output is first + i for `count`
@@ -86,10 +52,8 @@ static void check_words(const char *text, uint32_t first, size_t count)
 static void check_fault(const char *text, const char *cause)
 {
     struct job job;
-    struct fth_error error = NO_ERROR;
     job_init(&job, text, 64);
-    assert_int_equal(fth_ptx_run(job.machine, &job.launch, NULL, &error), FTH_INVALID);
-    assert_contains(error.cause, cause);
+    expect_failure(&job, cause);
     job_fini(&job);
 }
 

@@ -240,6 +240,14 @@ static const char *const pairs[][2] = {
     {"min.relu.s16x2 %r1, %r2, %r3;", "min.relu.u16x2 %r1, %r2, %r3;"},
     {"add.s16x2 %r1, %r2, %r3;", "add.relu.s16x2 %r1, %r2, %r3;"},
     {"vabsdiff4.u32.u32.u32 %r1, %r2, %r3, %r4;", "vabsdiff4.f32.u32.u32 %r1, %r2, %r3, %r4;"},
+    {"wmma.mma.sync.aligned.row.col.m8n8k4.rn.f64.f64.f64.f64 {%fd0, %fd1}, {%fd2}, {%fd3}, {%fd0, "
+     "%fd1};",
+     "wmma.mma.sync.aligned.row.col.m8n8k4.rz.f64.f64.f64.f64 {%fd0, %fd1}, {%fd2}, {%fd3}, {%fd0, "
+     "%fd1};"},
+    {"wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64.rn {%fd0, %fd1}, {%fd2}, {%fd3}, {%fd0, "
+     "%fd1};",
+     "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32.rn {%r0, %r1}, {%r2}, {%r3}, {%r0, "
+     "%r1};"},
     {"add.cc.u32 %r1, %r2, %r3;", "add.cc.u16 %h1, %h2, %h3;"},
     {"mad.lo.cc.u32 %r1, %r2, %r3, %r4;", "mad.cc.u32 %r1, %r2, %r3, %r4;"},
     {"mad.hi.cc.u32 %r1, %r2, %r3, %r4;", "mad.wide.cc.u32 %r1, %r2, %r3, %r4;"},

@@ -1,7 +1,6 @@
 /* Tests of launches in ptx/: the limits of their sizes, special registers, what observers receive
  * about warps, the order in which warps run, calls, and messages about faults. */
-#include "check.h"
-#include "ptx/ptx.h"
+#include "ptx_job.h"
 
 #include <stdio.h>
 
@@ -10,41 +9,11 @@
     ".reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<8>;\nld.param.u64 %rd0, [out];\n"
 #define KERNEL(BODY) HEAD ".visible .entry k(.param .u64 out) {\n" REGISTERS BODY "\nret;\n}\n"
 
-struct job {
-    struct fth_ptx_module *module;
-    struct fth_ptx_machine *machine;
-    uint64_t buffer; /* of 4096 bytes */
-    struct fth_ptx_launch launch;
-};
-
+/* Prepares a launch with a buffer of 4 KiB. */
 static void job_init(struct job *job, const char *text)
 {
-    struct fth_error error = NO_ERROR;
-    *job = (struct job){0};
-    if (fth_ptx_read_text("test.ptx", text, strlen(text), &job->module, &error) != FTH_OK)
-        fail_msg("%s\n%s", error.cause, error.excerpt);
-    assert_int_equal(fth_ptx_machine_create(job->module, &job->machine, NULL), FTH_OK);
-    assert_int_equal(fth_ptx_alloc(job->machine, 4096, &job->buffer, NULL), FTH_OK);
-    job->launch = (struct fth_ptx_launch){.kernel = "k",
-                                          .arguments = &job->buffer,
-                                          .argument_bytes = sizeof job->buffer,
-                                          .threads = 1,
-                                          .max_instructions = 100000};
-}
-
-static void job_fini(struct job *job)
-{
-    fth_ptx_machine_destroy(job->machine);
-    fth_ptx_destroy(job->module);
-}
-
-/* Runs the launch, which must succeed. Returns the contents of the buffer. */
-static const uint32_t *run_job(struct job *job)
-{
-    struct fth_error error = NO_ERROR;
-    if (fth_ptx_run(job->machine, &job->launch, NULL, &error) != FTH_OK)
-        fail_msg("%s", error.cause);
-    return fth_ptx_host(job->machine, job->buffer, 4096);
+    job_open(job, text, 1, 4096);
+    job->launch.threads = 1;
 }
 
 /* Runs the text with `threads` threads. It must fail with exactly this cause. */

@@ -563,6 +563,36 @@ static void surfaces_are_stored(void **state)
     }
 }
 
+/* Appends the lanes of an atomic access. */
+static bool add_lanes(void *user, const struct fth_ptx_access *access)
+{
+    uint32_t *lanes = user;
+    if (access->kind == FTH_ACCESS_ATOMIC)
+        *lanes = *lanes << 8 | access->mask;
+    return true;
+}
+
+static void lanes_outside_of_a_surface_access_nothing(void **state)
+{
+    (void)state;
+    struct job job;
+    /* The rows have 16 bytes. */
+    job_init(&job, "",
+             "mov.u32 a, %tid.x; shl.b32 a, a, 3; sured.b.add.2d.u32.zero [t, {a, 0}], 1;"
+             "add.u32 a, a, 16; sured.b.add.2d.u32.zero [t, {a, 0}], 1;");
+    create_surface(&job, FTH_GEOMETRY_2D);
+    uint32_t lanes = 0;
+    const struct fth_ptx_observer observer = {.user = &lanes, .access = add_lanes};
+    const struct fth_ptx_launch launch = {.kernel = "k",
+                                          .block = {4},
+                                          .arguments = &job.arguments,
+                                          .argument_bytes = sizeof job.arguments,
+                                          .observer = &observer};
+    assert_int_equal(fth_ptx_run(job.machine, &launch, NULL, NULL), FTH_OK);
+    assert_int_equal(lanes, 0x3);
+    job_fini(&job);
+}
+
 /* ---- faults ---- */
 
 static void faults_of_textures_and_surfaces(void **state)
@@ -661,6 +691,7 @@ int main(void)
         cmocka_unit_test(handles_have_types),
         cmocka_unit_test(surfaces_are_loaded),
         cmocka_unit_test(surfaces_are_stored),
+        cmocka_unit_test(lanes_outside_of_a_surface_access_nothing),
         cmocka_unit_test(faults_of_textures_and_surfaces),
         cmocka_unit_test(invalid_textures_are_refused),
     };
