@@ -391,8 +391,8 @@ static void halves_are_moved(void **state)
     (void)state;
     uint32_t expected[32] = {0};
     for (uint32_t i = 0; i < 8; i++) {
-        expected[4 * i] = 256 + i;
-        expected[4 * i + 2] = 512 + i;
+        expected[(size_t)4 * i] = 256 + i;
+        expected[(size_t)4 * i + 2] = 512 + i;
     }
     static const char lanes[] =
         "cvt.u64.u32 %rd2, %r0; add.u64 %rd3, %rd2, 512; add.u64 %rd2, %rd2, 256;\n";
