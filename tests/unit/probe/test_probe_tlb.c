@@ -570,83 +570,6 @@ static void a_miss_curve_ends_where_memory_ends(void **state)
     fth_device_close(device);
 }
 
-/* A device that becomes another one at a certain measurement. */
-struct changing_device {
-    struct fth_device *devices[2];
-    size_t measurements, change;
-    bool alternates; /* with each measurement */
-};
-
-static enum fth_status measure_changing(void *state, const struct fth_request *requests,
-                                        size_t count, struct fth_samples *samples,
-                                        struct fth_error *error)
-{
-    struct changing_device *changing = state;
-    const size_t number = changing->measurements++;
-    const struct fth_device *now =
-        changing->devices[changing->alternates ? number % 2 : number >= changing->change];
-    return now->ops->measure(now->state, requests, count, samples, error);
-}
-
-/* Writes a GPU with a TLB of 16 entries and opens it. */
-static struct fth_device *open_tlb(const char *path, size_t sets)
-{
-    struct truth truth = {.count = 1, .memory = UINT64_C(2) << 30, .l2 = 8 << 20};
-    struct level *level = &truth.levels[0];
-    *level = (struct level){.page = 2 << 20,
-                            .entries = 16,
-                            .sets = sets,
-                            .policy = "lru",
-                            .index = "mod",
-                            .penalty = 40};
-    for (size_t i = 0; i < sets; i++)
-        level->ways[i] = 16 / sets;
-    write_gpu(&truth, path);
-    char id[64];
-    struct fth_device *device = NULL;
-    snprintf(id, sizeof id, "sim:%s", path);
-    assert_int_equal(fth_device_open(id, NULL, &device, NULL), FTH_OK);
-    return device;
-}
-
-/* The miss curve is measured twice. If the second one differs, everything is measured again. Here,
- * the TLB has one set until it has four. The last measurement is that of the policy. */
-static void a_changing_miss_curve_is_doubted(void **state)
-{
-    (void)state;
-    static const struct fth_device_ops ops = {.measure = measure_changing};
-    struct changing_device changing = {
-        .devices = {open_tlb("one.json", 1), open_tlb("four.json", 4)}, .change = SIZE_MAX};
-    struct fth_device device = {.ops = &ops, .state = &changing, .id = "changing"};
-    const struct fth_prober prober = {.device = &device, .sms = 2};
-    struct fth_tlbs tlbs = {0};
-    struct fth_tlb_sets sets;
-    assert_int_equal(fth_probe_tlbs(&prober, 1 << 30, 8 << 20, &tlbs, NULL), FTH_OK);
-    assert_int_equal(tlbs.levels[0].entries, 16);
-    const struct fth_tlb_sets_plan plan = {&tlbs, 0, 1 << 30, 8 << 20};
-    changing.measurements = 0;
-    assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, NULL), FTH_OK);
-    fth_tlb_sets_fini(&sets);
-    const size_t last = changing.measurements - 1;
-    for (changing.change = last - 3; changing.change <= last; changing.change++) {
-        changing.measurements = 0;
-        assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, NULL), FTH_OK);
-        assert_null(sets.doubt);
-        assert_int_equal(sets.set_size_count, 1);
-        assert_int_equal(sets.set_sizes[0].sets, changing.change < last ? 4 : 1);
-        assert_int_equal(sets.set_sizes[0].ways, changing.change < last ? 4 : 16);
-        fth_tlb_sets_fini(&sets);
-    }
-    changing.alternates = true;
-    assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, NULL), FTH_OK);
-    assert_contains(sets.doubt, "a second measurement shows other misses");
-    assert_int_equal(sets.set_size_count, 0);
-    assert_true(sets.confidence == 0);
-    fth_tlb_sets_fini(&sets);
-    for (size_t i = 0; i < 2; i++)
-        fth_device_close(changing.devices[i]);
-}
-
 int main(int argc, char **argv)
 {
     if (argc > 2) {
@@ -657,7 +580,6 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(access_patterns_match_figure_14),
                                        cmocka_unit_test(finds_sets_and_policies),
                                        cmocka_unit_test(a_miss_curve_ends_where_memory_ends),
-                                       cmocka_unit_test(a_changing_miss_curve_is_doubted),
                                        cmocka_unit_test(finds_tlbs_with_one_way_per_set),
                                        cmocka_unit_test(finds_tlbs_with_unequal_sets),
                                        cmocka_unit_test(finds_the_slope_of_a_hashed_tlb),
