@@ -178,6 +178,10 @@ static void reductions_count_the_threads_of_a_block(void **state)
         {"bar.red.and.pred %p1, 1, %p2; selp.u32 %r9, 5, 6, %p1;", 5},
         {"bar.red.or.pred %p1, 1, !%p2; selp.u32 %r9, 5, 6, %p1;", 6},
         {"bar.red.popc.u32 %r9, 15, 96, %p0;", 24},
+        /* one thread of the last warp differs from all others */
+        {"setp.eq.u32 %p0, %r0, 69; bar.red.or.pred %p1, 1, %p0; selp.u32 %r9, 5, 6, %p1;", 5},
+        {"setp.eq.u32 %p0, %r0, 69; bar.red.and.pred %p1, 1, !%p0; selp.u32 %r9, 5, 6, %p1;", 6},
+        {"setp.eq.u32 %p0, %r0, 69; bar.red.popc.u32 %r9, 1, %p0;", 1},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char text[2048];
