@@ -646,7 +646,7 @@ static const struct matrix_form wmma_forms[] = {
     {"wmma.mma.sync.aligned.row.col.m16n16k8.f32.f32", "r8 r8 r8 r8", "not supported"},
     {"wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64", "d2 %rd1 %rd1 d2", NULL},
     {"wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64.rn", "d2 %rd1 %rd1 d2", NULL},
-    {"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32.rn", "r8 r8 r8 r8", "'.rn' of"},
+    {"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32.rn", "r8 r8 r8 r8", "not supported"},
     {"wmma.mma.sync.aligned.row.col.m8n8k32.s32.u4.u4.s32", "r2 %r1 %r1 r2", NULL},
     {"wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", "r2 %r1 %r1 r2", NULL},
     {"wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", "r2 %r1 %r1 r2", NULL},
