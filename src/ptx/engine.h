@@ -194,7 +194,8 @@ enum fth_ptx_control {
 struct fth_ptx_inst {
     fth_ptx_run_function *run;
     fth_ptx_run_function
-        *inner;         /* the function that fth_ptx_run_rounded calls with the rounding mode set */
+        *inner;         /* the function that `run` calls: for fth_ptx_run_rounded, with the rounding
+                         * mode set; for handlers of slice/linear.c, with rows as operands */
     const char *opcode; /* as in the text */
     uint8_t control;
     uint8_t type, type2; /* the types in the opcode, in their order: for cvt, destination and
@@ -227,6 +228,9 @@ struct fth_ptx_inst {
     const struct fth_ptx_operands *operands;  /* what it reads and writes, for observers */
     /* Only in the code of a sliced launch (slice/): */
     uint8_t slice;       /* enum fth_ptx_slice_flag */
+    uint8_t linear;      /* enum fth_ptx_linear_flag */
+    uint64_t result_bit; /* of the result in fth_ptx_warp.needed_elsewhere */
+    uint16_t bytes;      /* of an access, per lane; only for handlers of slice/linear.c */
     uint32_t skip_count; /* this many instructions from here on have no effect and no guard */
     const struct fth_ptx_detail
         *detail; /* what does not fit into the fields above; NULL: nothing */
@@ -237,6 +241,13 @@ enum fth_ptx_slice_flag {
     SLICE_SKIPS = 1,    /* it moves no data */
     SLICE_READS = 2,    /* the values that it reads are needed */
     SLICE_READS_MAP = 4 /* it reads a tensor map */
+};
+
+/* How a handler of slice/linear.c stores its result. `inner` is the usual handler. */
+enum fth_ptx_linear_flag {
+    LINEAR_ROW = 1,     /* as a row, also if it is linear */
+    LINEAR_NEVER = 2,   /* only as a row */
+    LINEAR_IS_WRITE = 4 /* it is not a result but a store */
 };
 
 /* The operands of an instruction with more registers than d[] and s[] have space for, such as a
@@ -351,6 +362,9 @@ bool fth_ptx_select_warp(struct fth_ptx_inst *inst, const char *base);
 int fth_ptx_special_register(const char *name, size_t size);
 /* Reads the special register with the number inst->mode. */
 fth_ptx_run_function fth_ptx_run_special;
+/* Returns true if the special register that the instruction reads is linear, and its value. */
+bool fth_ptx_find_linear_special(const struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                                 struct fth_ptx_linear *value);
 /* Returns true if the instruction reads the address of dynamic shared memory. */
 bool fth_ptx_reads_dynamic_shared(const struct fth_ptx_inst *inst);
 

@@ -250,6 +250,14 @@ struct fth_ptx_warp_id {
     uint32_t rank; /* of the block in its cluster */
 };
 
+/* Numbers of the lanes of a warp, such as addresses, in compact form: `base` for lane 0, `step`
+ * more with each lane, and `row_step` more with each row of lanes. A row has `row_lanes` lanes
+ * (struct fth_ptx_access), a power of two, and `step` starts again in each row. If a row has 32
+ * lanes, row_step is 0. All additions wrap around. */
+struct fth_ptx_linear {
+    uint64_t base, step, row_step;
+};
+
 /* One memory instruction of one warp. */
 struct fth_ptx_access {
     struct fth_ptx_warp_id who;
@@ -261,9 +269,13 @@ struct fth_ptx_access {
     uint32_t target;          /* for SHARED: cluster rank of the block that owns it */
     enum fth_ptx_cache_op cache_op;
     enum fth_ptx_access_kind kind;
-    uint32_t mask;             /* lanes that take part */
-    uint32_t bytes;            /* per lane, including all elements of a vector */
-    const uint64_t *addresses; /* of the 32 lanes, valid for those in the mask */
+    uint32_t mask;  /* lanes that take part */
+    uint32_t bytes; /* per lane, including all elements of a vector */
+    const uint64_t
+        *addresses; /* of the 32 lanes, valid for those in the mask; NULL: see `linear` */
+    /* The addresses in compact form, if `addresses` is NULL. */
+    const struct fth_ptx_linear *linear;
+    uint32_t row_lanes;
 };
 
 /* Code bytes per PTX instruction for instruction fetch: the size of one machine instruction since
@@ -307,6 +319,7 @@ struct fth_ptx_issue {
 struct fth_ptx_observer {
     void *user;
     bool parallel;
+    bool takes_linear; /* `access` can be given addresses in compact form */
     bool (*issue)(void *user, const struct fth_ptx_issue *issue);
     bool (*access)(void *user, const struct fth_ptx_access *access);
     /* A barrier of the block is complete. `warps` has one bit for each warp that was waiting at it

@@ -142,33 +142,52 @@ FTH_MUST_USE enum fth_status fth_container_get(const struct fth_container *conta
                                                struct fth_buffer *content, uint64_t *next,
                                                struct fth_error *error);
 
-/* ---- codec.c ---- */
+/* ---- records.c ---- */
+
+struct fth_ptx_linear;
 
 /* One access of a warp, as a writer keeps it in memory. */
 struct fth_record {
     uint64_t number;      /* index of the access among those of its warp, from 0 (AN) */
     uint64_t block;       /* linear index of the block (BID) */
     uint64_t first;       /* address of the first active lane */
-    uint64_t step;        /* affine: bytes from one active lane to the next; otherwise: index of the
-                             first of these differences in the pool */
+    uint64_t step;        /* how the addresses of the other lanes are stored: see enum fth_lanes */
     uint32_t instruction; /* from fth_trace_writer_instruction */
     uint32_t warp;        /* index of the warp in the block (WID) */
     uint32_t mask;        /* active lanes */
-    bool affine;          /* the active lanes are equally far apart */
+    uint8_t lanes;        /* enum fth_lanes */
+    uint8_t row_lanes;    /* FTH_LANES_ROWS: lanes per row */
 };
 
-/* A list of accesses. The pool stores the address differences of accesses that are not affine. */
+enum fth_lanes {
+    FTH_LANES_AFFINE, /* `step` is the number of bytes from each active lane to the next */
+    /* All lanes are active. They form rows. The low half of `step` is the number of bytes from each
+     * lane of a row to the next, the high half that from the last lane of a row to the first lane
+     * of the next row. Both are signed. */
+    FTH_LANES_ROWS,
+    FTH_LANES_LISTED /* `step` is the index in the pool of the first address difference */
+};
+
+/* A list of accesses. The pool has the address differences of those that are FTH_LANES_LISTED. */
 struct fth_records {
     struct fth_record *items;
     size_t count, capacity;
     uint64_t *pool;
     size_t pool_count, pool_capacity;
+    size_t step_count; /* address differences of all records that are not affine */
 };
 
 /* Adds an access. `addresses` has one address per bit of record->mask, in the order of lanes;
- * `first`, `step` and `affine` are computed from them. Returns false if memory is exhausted. */
+ * `first`, `step` and `lanes` are computed from them. Returns false if memory is exhausted. */
 bool fth_records_add(struct fth_records *records, const struct fth_record *record,
                      const uint64_t *addresses);
+/* The same for addresses in the form that struct fth_ptx_access has them. */
+bool fth_records_add_linear(struct fth_records *records, const struct fth_record *record,
+                            const struct fth_ptx_linear *addresses, uint32_t row_lanes);
+/* Computes the address differences of a record that is not affine, which has at most 32 lanes.
+ * Returns them, either in the pool or in `steps`. */
+const uint64_t *fth_record_steps(const struct fth_records *records, const struct fth_record *record,
+                                 uint64_t steps[31]);
 /* Appends copies of all records of `more`. Returns false if memory is exhausted. */
 bool fth_records_append(struct fth_records *records, const struct fth_records *more);
 /* Removes all records but keeps the memory. */
@@ -176,6 +195,8 @@ void fth_records_clear(struct fth_records *records);
 void fth_records_fini(struct fth_records *records);
 /* Returns the number of bytes that the records and the pool use. */
 size_t fth_records_bytes(const struct fth_records *records);
+
+/* ---- codec.c ---- */
 
 /* The header of a frame, which is stored at the start of the frame and again in the index. */
 struct fth_frame {
@@ -209,12 +230,13 @@ const char *fth_get_text(struct fth_bytes *bytes, struct fth_arena *arena);
 void fth_put_frame_header(const struct fth_frame *frame, struct fth_buffer *out);
 void fth_get_frame_header(struct fth_bytes *bytes, struct fth_frame *frame);
 
-/* Encodes records[order[0]], … records[order[frame->count - 1]] as a frame. `warps` is the number
- * of warps per block. ids[i] is the number in the file of the instruction that the records call i;
- * `id_count` is the length of `ids`. */
+/* Encodes frame->count accesses as a frame. They are copies of some of `records`. `warps` is the
+ * number of warps per block. ids[i] is the number in the file of the instruction that the records
+ * call i; `id_count` is the length of `ids`. */
 FTH_MUST_USE enum fth_status fth_frame_encode(const struct fth_records *records,
-                                              const uint32_t *order, const struct fth_frame *frame,
-                                              uint32_t warps, const uint32_t *ids, size_t id_count,
+                                              const struct fth_record *items,
+                                              const struct fth_frame *frame, uint32_t warps,
+                                              const uint32_t *ids, size_t id_count,
                                               struct fth_buffer *out, struct fth_error *error);
 
 /* An access of a warp in compact form: the first address and the differences between the addresses

@@ -29,6 +29,15 @@ struct block {
     struct fth_records records;
 };
 
+/* An instruction and the writer's number of it. */
+struct instruction_slot {
+    size_t number; /* SIZE_MAX: the slot is empty */
+    uint32_t line, index, bytes;
+    enum fth_ptx_access_kind kind;
+    enum fth_ptx_cache_op cache_op;
+    const struct fth_source_position *source;
+};
+
 /* The state of one host thread. */
 struct worker {
     struct worker *next;
@@ -36,10 +45,7 @@ struct worker {
         blocks[MAX_CLUSTER_BLOCKS]; /* the running block, or the blocks of the running cluster */
     size_t block_count;
     /* Direct-mapped cache of the writer's instruction numbers, to avoid taking the lock. */
-    struct {
-        struct fth_trace_instruction facts;
-        size_t number; /* SIZE_MAX: the slot is empty */
-    } instruction_cache[INSTRUCTION_CACHE_SLOTS];
+    struct instruction_slot instruction_cache[INSTRUCTION_CACHE_SLOTS];
     uint64_t shared, local, constant, texture; /* requests of warps to other memory spaces */
 };
 
@@ -55,9 +61,11 @@ struct recorder {
     pthread_key_t key;    /* the worker of the current host thread */
     pthread_mutex_t lock; /* protects the following fields and the writer */
     struct worker *workers;
-    struct pending *pending; /* sorted by index */
+    struct pending *pending;      /* sorted by index */
+    struct pending *last_pending; /* valid if there is one */
     size_t pending_bytes;
-    uint64_t next; /* index of the next cluster to write */
+    struct fth_records spare; /* memory for the records of a block, without any record */
+    uint64_t next;            /* index of the next cluster to write */
     const struct fth_log *log;
     enum fth_status status;
     struct fth_error error;
@@ -108,38 +116,46 @@ static struct block *find_block(struct worker *worker, uint64_t index)
     return block;
 }
 
-static bool same_instruction(const struct fth_trace_instruction *a,
-                             const struct fth_trace_instruction *b)
+/* Returns what a trace keeps of the instruction of an access. */
+static struct fth_trace_instruction facts_of(const struct fth_ptx_access *access)
 {
-    return a->line == b->line && a->index == b->index && a->kind == b->kind &&
-           a->bytes == b->bytes && a->cache_op == b->cache_op && a->source_line == b->source_line &&
-           a->source_file == b->source_file && a->source == b->source;
+    return (struct fth_trace_instruction){.line = access->line,
+                                          .source_file = access->source_file,
+                                          .source_line = access->source ? access->source->line : 0,
+                                          .index = access->instruction,
+                                          .kind = access->kind == FTH_ACCESS_READ ? FTH_TRACE_READ
+                                                  : access->kind == FTH_ACCESS_WRITE
+                                                      ? FTH_TRACE_WRITE
+                                                      : FTH_TRACE_ATOMIC,
+                                          .bytes = access->bytes,
+                                          .cache_op = (uint32_t)access->cache_op,
+                                          .source = access->source};
 }
 
 /* Returns the writer's number of an instruction; SIZE_MAX: memory is exhausted. */
-static size_t instruction_of(struct recorder *recorder, struct worker *worker,
-                             const struct fth_ptx_access *access)
+static inline size_t instruction_of(struct recorder *recorder, struct worker *worker,
+                                    const struct fth_ptx_access *access)
 {
-    const struct fth_trace_instruction facts = {
-        .line = access->line,
-        .source_file = access->source_file,
-        .source_line = access->source ? access->source->line : 0,
-        .index = access->instruction,
-        .kind = access->kind == FTH_ACCESS_READ    ? FTH_TRACE_READ
-                : access->kind == FTH_ACCESS_WRITE ? FTH_TRACE_WRITE
-                                                   : FTH_TRACE_ATOMIC,
-        .bytes = access->bytes,
-        .cache_op = (uint32_t)access->cache_op,
-        .source = access->source};
-    size_t slot = (access->line * 7u + access->instruction) % INSTRUCTION_CACHE_SLOTS;
-    if (worker->instruction_cache[slot].number != SIZE_MAX &&
-        same_instruction(&worker->instruction_cache[slot].facts, &facts))
-        return worker->instruction_cache[slot].number;
+    struct instruction_slot *slot =
+        &worker->instruction_cache[(access->line * 7u + access->instruction) %
+                                   INSTRUCTION_CACHE_SLOTS];
+    /* The position in the PTX text determines the position in the source. */
+    if (slot->number != SIZE_MAX && slot->line == access->line &&
+        slot->index == access->instruction && slot->kind == access->kind &&
+        slot->bytes == access->bytes && slot->cache_op == access->cache_op &&
+        slot->source == access->source)
+        return slot->number;
+    const struct fth_trace_instruction facts = facts_of(access);
     pthread_mutex_lock(&recorder->lock);
-    size_t number = fth_trace_writer_instruction(recorder->writer, &facts);
+    const size_t number = fth_trace_writer_instruction(recorder->writer, &facts);
     pthread_mutex_unlock(&recorder->lock);
-    worker->instruction_cache[slot].facts = facts;
-    worker->instruction_cache[slot].number = number;
+    *slot = (struct instruction_slot){.number = number,
+                                      .line = access->line,
+                                      .index = access->instruction,
+                                      .bytes = access->bytes,
+                                      .kind = access->kind,
+                                      .cache_op = access->cache_op,
+                                      .source = access->source};
     return number;
 }
 
@@ -167,6 +183,20 @@ static bool count_untraced(struct worker *worker, enum fth_ptx_space space)
     }
 }
 
+static bool add_record(struct fth_records *records, const struct fth_record *record,
+                       const struct fth_ptx_access *access)
+{
+    uint64_t active[32];
+    size_t count = 0;
+    if (!access->addresses)
+        return fth_records_add_linear(records, record, access->linear, access->row_lanes);
+    if (access->mask == UINT32_MAX)
+        return fth_records_add(records, record, access->addresses);
+    for (uint32_t left = access->mask; left; left &= left - 1)
+        active[count++] = access->addresses[__builtin_ctz(left)];
+    return fth_records_add(records, record, active);
+}
+
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
     struct recorder *recorder = user;
@@ -175,14 +205,6 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
         return true;
     struct block *block = worker ? find_block(worker, access->who.block) : NULL;
     size_t instruction = block ? instruction_of(recorder, worker, access) : SIZE_MAX;
-    uint64_t active[32];
-    const uint64_t *addresses = access->addresses;
-    if (access->mask != UINT32_MAX) {
-        size_t count = 0;
-        for (uint32_t left = access->mask; left; left &= left - 1)
-            active[count++] = access->addresses[__builtin_ctz(left)];
-        addresses = active;
-    }
     bool ok = instruction != SIZE_MAX;
     if (ok) {
         const struct fth_record record = {.number = block->next_numbers[access->who.warp]++,
@@ -190,7 +212,7 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
                                           .instruction = (uint32_t)instruction,
                                           .warp = access->who.warp,
                                           .mask = access->mask};
-        ok = fth_records_add(&block->records, &record, addresses);
+        ok = add_record(&block->records, &record, access);
     }
     if (ok && block->records.count < MAX_BLOCK_ACCESSES)
         return true;
@@ -210,7 +232,8 @@ static bool write_pending(struct recorder *recorder)
         recorder->next++;
         recorder->pending_bytes -= fth_records_bytes(&first->records);
         ok = write_records(recorder, &first->records) && ok;
-        fth_records_fini(&first->records);
+        fth_records_fini(&recorder->spare);
+        recorder->spare = first->records;
         free(first);
     }
     return ok;
@@ -229,15 +252,27 @@ static bool defer_cluster(struct recorder *recorder, struct worker *worker, uint
     pending->index = index;
     for (size_t i = 0; i < worker->block_count && ok; i++) {
         struct fth_records *records = &worker->blocks[i].records;
-        ok = write ? write_records(recorder, records)
-                   : fth_records_append(&pending->records, records) || fail(recorder, FTH_OK);
+        if (write) {
+            ok = write_records(recorder, records);
+        } else if (worker->block_count == 1) { /* no copies */
+            pending->records = *records;
+            *records = recorder->spare;
+            recorder->spare = (struct fth_records){0};
+        } else {
+            ok = fth_records_append(&pending->records, records) || fail(recorder, FTH_OK);
+        }
         fth_records_clear(records);
     }
     recorder->pending_bytes += fth_records_bytes(&pending->records);
+    /* Most clusters are the last one: those of a host thread have increasing indices. */
+    if (*at && recorder->last_pending->index < index)
+        at = &recorder->last_pending->next;
     while (*at && (*at)->index < index)
         at = &(*at)->next;
     pending->next = *at;
     *at = pending;
+    if (!pending->next)
+        recorder->last_pending = pending;
     return ok;
 }
 
@@ -296,6 +331,7 @@ static void free_workers(struct recorder *recorder, struct fth_trace_launch *tot
         fth_records_fini(&pending->records);
         free(pending);
     }
+    fth_records_fini(&recorder->spare);
 }
 
 static enum fth_status traced_run(void *context, const struct fth_launch_step *step,
@@ -392,8 +428,11 @@ static enum fth_status open_tracing(const struct fth_launch *launch,
     }
     pthread_mutex_init(&tracing->recorder.lock, NULL);
     tracing->recorder.writer = writer;
-    tracing->observer = (struct fth_ptx_observer){
-        .user = &tracing->recorder, .parallel = true, .access = on_access, .done = on_done};
+    tracing->observer = (struct fth_ptx_observer){.user = &tracing->recorder,
+                                                  .parallel = true,
+                                                  .takes_linear = true,
+                                                  .access = on_access,
+                                                  .done = on_done};
     enum fth_status status =
         fth_engine_open(launch->module, &tracing->observer, skip_data, &tracing->engine, error);
     if (status != FTH_OK) {

@@ -49,7 +49,11 @@ static void change(struct fth_rng *rng, struct fth_ptx_tensor_map *map)
     switch (fth_rng_below(rng, 13)) {
     case 0: map->rank = (unsigned)fth_rng_below(rng, 6); break;
     case 1: map->address += PICK(rng, 8, 16, 32, 64); break;
-    case 2: map->sizes[i] = PICK(rng, 0, 1, UINT32_MAX, 1ull << 32, (1ull << 32) + 1); break;
+    case 2:
+        /* In im2col mode, the driver takes sizes from 2^31 on as negative. */
+        map->sizes[i] = map->is_im2col ? PICK(rng, 0, 1, INT32_MAX, (1ull << 32) + 1)
+                                       : PICK(rng, 0, 1, UINT32_MAX, 1ull << 32, (1ull << 32) + 1);
+        break;
     case 3:
         map->strides[i ? i - 1 : 0] = PICK(rng, 0, 8, 16, 48, (1ull << 40) - 16, 1ull << 40);
         break;

@@ -8,12 +8,14 @@
  *   copy_bulk.c    cp.async.bulk, cp.reduce.async.bulk: one thread copies a range of bytes
  *   store_async.c  st.async, red.async: stores in the shared memory of other blocks
  *   copy_tensor.c  cp.async.bulk.tensor: one thread copies a box of a tensor
+ *   tensor_box.c   the elements of a box of a tensor
  *   tensor_map.c   tensor maps, which describe tensors; tensor_map.h is their interface
  *   tensor_replace.c  instructions that change tensor maps
  *   no_effect.c    fences, prefetches and hints, which the engine accepts and does not need */
 #ifndef FTH_PTX_ASYNC_H
 #define FTH_PTX_ASYNC_H
 
+#include "ptx/async/tensor_map.h"
 #include "ptx/execute/address.h"
 #include "ptx/parse/operand.h"
 
@@ -68,6 +70,7 @@ void fth_ptx_copies_wait(struct fth_ptx_warp *warp, enum fth_ptx_copy_kind kind,
 struct fth_ptx_reduction {
     enum fth_ptx_atomic_op op;
     enum fth_ptx_type type;
+    bool keeps_subnormals; /* a sum of f32; otherwise, they count as zeros */
 };
 
 /* Parses ".add.noftz.f16" and the like. Returns false, without an error, if it is not supported. */
@@ -79,6 +82,8 @@ bool fth_ptx_take_reduction_op(struct fth_ptx_statement *statement,
 /* Parses only ".u32" and the like. */
 bool fth_ptx_take_reduction_type(struct fth_ptx_statement *statement,
                                  struct fth_ptx_reduction *reduction);
+/* Returns the name of an operation that these functions parse. */
+const char *fth_ptx_reduction_name(enum fth_ptx_atomic_op op);
 /* Combines `bytes` bytes of the source with the destination. */
 void fth_ptx_reduce(const struct fth_ptx_reduction *reduction, uint8_t *to, const uint8_t *from,
                     uint64_t bytes);
@@ -123,6 +128,38 @@ uint64_t fth_ptx_address_in_block(const struct fth_ptx_warp *warp, uint64_t addr
  * returns NULL if it is outside of the memory. */
 uint8_t *fth_ptx_resolve_mbarrier(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                                   int lane, uint64_t address);
+
+/* ---- tensor_box.c ---- */
+
+/* The elements of a tensor that one copy moves. */
+struct fth_ptx_tensor_box {
+    struct fth_ptx_tensor_map map;
+    int32_t at[FTH_TENSOR_MAX_RANK];          /* coordinates; 0 where the tensor has no dimension */
+    int32_t offsets[FTH_TENSOR_MAX_RANK - 2]; /* im2col */
+};
+
+/* A row of a box. The elements from `first` to `end` - 1 are inside of the tensor. */
+struct fth_ptx_box_row {
+    uint64_t index;                  /* of the row in the box */
+    int64_t at[FTH_TENSOR_MAX_RANK]; /* coordinates of its first element, without offsets */
+    uint64_t first, end;             /* the same: no element is inside */
+    uint64_t unit_end;               /* the end of the unit of 16 bytes that `end` is in */
+    uint64_t address;                /* of element `first` in global memory */
+};
+
+/* Returns the bytes of a slice of channels, or 0 if the layout is not interleaved. */
+unsigned fth_ptx_tensor_slice_bytes(const struct fth_ptx_tensor_map *map);
+/* Return the elements of each row, the number of rows, and the bytes of a box; the distance of its
+ * rows in shared memory in bytes, and the bytes of shared memory from the first row on that it can
+ * touch. */
+uint64_t fth_ptx_box_row_elements(const struct fth_ptx_tensor_map *map);
+uint64_t fth_ptx_box_rows(const struct fth_ptx_tensor_map *map);
+uint64_t fth_ptx_box_bytes(const struct fth_ptx_tensor_map *map);
+uint64_t fth_ptx_box_pitch(const struct fth_ptx_tensor_map *map);
+uint64_t fth_ptx_box_shared_bytes(const struct fth_ptx_tensor_map *map);
+/* Sets the row to the first one of the box, or advances it to the next one. */
+void fth_ptx_box_first_row(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_row *row);
+void fth_ptx_box_next_row(const struct fth_ptx_tensor_box *box, struct fth_ptx_box_row *row);
 
 /* ---- copy_tensor.c ---- */
 

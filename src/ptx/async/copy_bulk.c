@@ -142,6 +142,14 @@ void fth_ptx_issue_copies(struct fth_ptx_warp *warp, const struct fth_ptx_inst *
 static void run_bulk(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     const struct fth_ptx_bulk *operands = (const struct fth_ptx_bulk *)inst->detail;
+    const bool within_cluster =
+        operands->to_space == SPACE_CLUSTER && operands->from_space == FTH_SPACE_SHARED;
+    if (within_cluster && !operands->reduces && !warp->block->run->cluster_is_explicit) {
+        fth_ptx_warp_fault(warp, inst, first_lane(mask),
+                           "a copy from shared memory to shared memory requires a launch with "
+                           "clusters; a GPU ends the kernel with 'illegal instruction'");
+        return;
+    }
     fth_ptx_issue_copies(warp, inst, operands->blocks, mask, issue);
 }
 

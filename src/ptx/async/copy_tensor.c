@@ -6,12 +6,12 @@
  * pixels of images, each with an offset. In shared memory, the elements of a box are next to each
  * other, the innermost dimension first. A swizzle exchanges units of 16 bytes: bits 4 and up of the
  * shared address are combined by exclusive or with the bits from 7 on. Elements outside of the
- * tensor are read as zeros or NaNs, and not written. */
+ * tensor are read as zeros or NaNs, and not written.
+ *
+ * Where the documentation is silent, the rules are those of an H200: which NaN a copy fills with,
+ * which copies end the kernel with "illegal instruction", that a store writes a unit of 16 bytes at
+ * the end of a row even if the tensor ends inside of it, and that sums of f32 keep subnormals. */
 #include "ptx/async/async.h"
-
-#include "ptx/async/tensor_map.h"
-
-enum { UNIT = 16 }; /* bytes that a swizzle moves together */
 
 /* The operands of the instruction beyond those of struct fth_ptx_bulk. */
 struct fth_ptx_tensor {
@@ -25,98 +25,13 @@ struct fth_ptx_tensor {
 
 struct tensor_copy {
     struct fth_ptx_copy copy;
-    struct fth_ptx_tensor_map map;
+    struct fth_ptx_tensor_box box;
     bool loads;
-    struct fth_ptx_reduction reduction;       /* op A_NONE: a plain copy */
-    int32_t at[FTH_TENSOR_MAX_RANK];          /* coordinates */
-    int32_t offsets[FTH_TENSOR_MAX_RANK - 2]; /* im2col */
-    struct fth_ptx_block *block;              /* whose shared memory is copied from or to, */
-    uint64_t address;                         /* at this address */
-    uint8_t *mbarrier;                        /* NULL: none */
+    struct fth_ptx_reduction reduction; /* op A_NONE: a plain copy */
+    struct fth_ptx_block *block;        /* whose shared memory is copied from or to, */
+    uint64_t address;                   /* at this address */
+    uint8_t *mbarrier;                  /* NULL: none */
 };
-
-/* ---- boxes ---- */
-
-/* The row of a box that is being copied: the elements of the innermost dimension. */
-struct box_row {
-    int64_t at[FTH_TENSOR_MAX_RANK]; /* coordinates of its first element */
-    uint64_t index;                  /* of the row in the box */
-};
-
-/* The number of elements of the box in a dimension, in tile mode. */
-static uint64_t extent(const struct fth_ptx_tensor_map *map, unsigned d)
-{
-    const uint32_t stride = map->element_strides[d] ? map->element_strides[d] : 1;
-    return (map->box[d] + stride - 1) / stride;
-}
-
-static uint64_t row_elements(const struct fth_ptx_tensor_map *map)
-{
-    return map->is_im2col ? map->channels : extent(map, 0);
-}
-
-static uint64_t row_count(const struct fth_ptx_tensor_map *map)
-{
-    uint64_t count = 1;
-    if (map->is_im2col)
-        return map->pixels;
-    for (unsigned d = 1; d < map->rank; d++)
-        count *= extent(map, d);
-    return count;
-}
-
-static uint64_t box_bytes(const struct fth_ptx_tensor_map *map)
-{
-    return row_elements(map) * row_count(map) * fth_ptx_tensor_type_bytes(map->type);
-}
-
-static void first_row(const struct tensor_copy *copy, struct box_row *box_row)
-{
-    *box_row = (struct box_row){.index = 0};
-    for (unsigned d = 0; d < FTH_TENSOR_MAX_RANK; d++)
-        box_row->at[d] = copy->at[d]; /* 0 for dimensions that the tensor does not have */
-}
-
-/* Advances to the next row. In im2col mode, the pixels of an image are those between two corners.
- */
-static void next_row(const struct tensor_copy *copy, struct box_row *box_row)
-{
-    const struct fth_ptx_tensor_map *map = &copy->map;
-    box_row->index++;
-    if (map->is_im2col) {
-        const unsigned images = map->rank - 1;
-        for (unsigned d = 1; d < images; d++) {
-            box_row->at[d] += map->element_strides[d];
-            if (box_row->at[d] < (int64_t)map->sizes[d] + map->upper[d - 1])
-                return;
-            box_row->at[d] = map->lower[d - 1];
-        }
-        box_row->at[images]++;
-        return;
-    }
-    uint64_t rest = box_row->index;
-    for (unsigned d = 1; d < map->rank; d++) {
-        box_row->at[d] = copy->at[d] + (int64_t)(rest % extent(map, d) * map->element_strides[d]);
-        rest /= extent(map, d);
-    }
-}
-
-/* Returns the address of element 0 of the innermost dimension in the row. *inside is false if the
- * row is outside of the tensor. */
-static uint64_t row_address(const struct tensor_copy *copy, const struct box_row *box_row,
-                            bool *inside)
-{
-    const struct fth_ptx_tensor_map *map = &copy->map;
-    uint64_t address = map->address;
-    *inside = true;
-    for (unsigned d = 1; d < map->rank; d++) {
-        const bool pixel = map->is_im2col && d < map->rank - 1;
-        const int64_t at = box_row->at[d] + (pixel ? copy->offsets[d - 1] : 0);
-        *inside = *inside && at >= 0 && (uint64_t)at < map->sizes[d];
-        address += (uint64_t)at * map->strides[d - 1];
-    }
-    return address;
-}
 
 /* ---- execution ---- */
 
@@ -127,15 +42,32 @@ static uint64_t swizzled(const struct fth_ptx_tensor_map *map, uint64_t address)
     return address ^ (address >> 7 & masks[map->swizzle]) << 4;
 }
 
-/* The bits of an element outside of the tensor. */
+/* The bits of an element outside of the tensor. The NaN consists of the same 16 bits in all types.
+ */
 static uint64_t fill_of(const struct fth_ptx_tensor_map *map)
 {
-    if (!map->fills_with_nan)
-        return 0;
-    switch (fth_ptx_tensor_type_bytes(map->type)) {
-    case 2: return 0x7fff;
-    case 4: return 0x7fffffff;
-    default: return 0x7fffffffffffffff;
+    return map->fills_with_nan ? 0x7ff77ff77ff77ff7 : 0;
+}
+
+/* Rounds a number to tf32, which has 13 bits less than f32; halfway to the even one. */
+static uint32_t round_tf32(uint32_t bits)
+{
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return 0x7fffe000; /* NaN */
+    return (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000;
+}
+
+/* Loads one element. `host` is its place in global memory; NULL: it is outside of the tensor. */
+static void load_element(const struct fth_ptx_tensor_map *map, uint8_t *shared, const uint8_t *host,
+                         unsigned bytes)
+{
+    const uint64_t fill = fill_of(map);
+    memcpy(shared, host ? host : (const uint8_t *)&fill, bytes);
+    if (host && (map->type == FTH_TENSOR_TF32 || map->type == FTH_TENSOR_TF32_FTZ)) {
+        uint32_t value;
+        memcpy(&value, host, sizeof value);
+        value = round_tf32(value);
+        memcpy(shared, &value, sizeof value);
     }
 }
 
@@ -143,45 +75,55 @@ static uint64_t fill_of(const struct fth_ptx_tensor_map *map)
 static void copy_element(const struct tensor_copy *copy, uint8_t *shared, uint8_t *host,
                          unsigned bytes)
 {
-    const uint64_t fill = fill_of(&copy->map);
     if (copy->loads)
-        memcpy(shared, host ? host : (const uint8_t *)&fill, bytes);
+        load_element(&copy->box.map, shared, host, bytes);
     else if (host && copy->reduction.op != A_NONE)
         fth_ptx_reduce(&copy->reduction, host, shared, bytes);
     else if (host)
         memcpy(host, shared, bytes);
 }
 
-/* Copies one row. Returns false after a fault. */
-static bool copy_row(const struct tensor_copy *copy, const struct box_row *box_row)
+/* Finds the elements of the row that are copied, those from `first` to `*end` - 1, in host memory.
+ * A store also writes the rest of the unit in which the tensor ends, unless the allocation ends
+ * before. Reports a fault and returns NULL if they are not in global memory. */
+static uint8_t *find_row(const struct tensor_copy *copy, const struct fth_ptx_box_row *row,
+                         uint64_t *end)
 {
-    const struct fth_ptx_tensor_map *map = &copy->map;
     const struct fth_ptx_memory *memory = copy->copy.warp->block->run->machine->memory;
+    const struct fth_ptx_allocation *allocation = fth_ptx_find_allocation(memory, row->address);
+    const unsigned bytes = fth_ptx_tensor_type_bytes(copy->box.map.type);
+    const uint64_t size = (row->end - row->first) * bytes;
+    *end = row->end;
+    if (allocation && allocation->bytes - (row->address - allocation->base) >= size) {
+        const uint64_t offset = row->address - allocation->base;
+        if (!copy->loads)
+            *end = FTH_MIN(row->unit_end, row->first + (allocation->bytes - offset) / bytes);
+        return allocation->host + offset;
+    }
+    fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, 0,
+                       "access of %llu bytes at 0x%llx, outside the global memory",
+                       (unsigned long long)size, (unsigned long long)row->address);
+    return NULL;
+}
+
+/* Copies one row. Returns false after a fault. */
+static bool copy_row(const struct tensor_copy *copy, const struct fth_ptx_box_row *row)
+{
+    const struct fth_ptx_tensor_map *map = &copy->box.map;
     const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
-    const uint64_t count = row_elements(map);
-    const int64_t step = map->is_im2col ? 1 : map->element_strides[0];
-    const struct fth_ptx_allocation *allocation = NULL;
-    bool inside;
-    const uint64_t base = row_address(copy, box_row, &inside);
+    const uint64_t count = fth_ptx_box_row_elements(map);
+    const uint64_t start = copy->address + row->index * fth_ptx_box_pitch(map);
+    uint64_t end = row->end;
+    uint8_t *host = row->end > row->first ? find_row(copy, row, &end) : NULL;
+    if (row->end > row->first && !host)
+        return false;
+    if (copy->copy.inst->slice & SLICE_SKIPS)
+        return true;
     for (uint64_t i = 0; i < count; i++) {
-        const int64_t at = box_row->at[0] + (int64_t)i * step;
-        uint8_t *host = NULL;
-        if (inside && at >= 0 && (uint64_t)at < map->sizes[0]) {
-            const uint64_t address = base + (uint64_t)at * bytes;
-            if (!allocation || address - allocation->base >= allocation->bytes)
-                allocation = fth_ptx_find_allocation(memory, address);
-            if (!allocation || allocation->bytes - (address - allocation->base) < bytes) {
-                fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, 0,
-                                   "access of %u bytes at 0x%llx, outside the global memory", bytes,
-                                   (unsigned long long)address);
-                return false;
-            }
-            host = allocation->host + (address - allocation->base);
-        }
-        if (copy->copy.inst->slice & SLICE_SKIPS)
-            continue;
-        const uint64_t shared = swizzled(map, copy->address + (box_row->index * count + i) * bytes);
-        copy_element(copy, copy->block->shared + shared, host, bytes);
+        const uint64_t shared = swizzled(map, start + i * bytes);
+        const bool inside = i >= row->first && i < end;
+        copy_element(copy, copy->block->shared + shared,
+                     inside ? host + (i - row->first) * bytes : NULL, bytes);
     }
     return true;
 }
@@ -189,51 +131,19 @@ static bool copy_row(const struct tensor_copy *copy, const struct box_row *box_r
 static bool execute_tensor(struct fth_ptx_copy *waiting, uint32_t lanes)
 {
     struct tensor_copy *copy = (struct tensor_copy *)waiting;
-    struct box_row box_row;
-    const uint64_t rows = row_count(&copy->map);
+    struct fth_ptx_box_row row;
+    const uint64_t rows = fth_ptx_box_rows(&copy->box.map);
     (void)lanes; /* a copy belongs to one lane */
-    first_row(copy, &box_row);
+    fth_ptx_box_first_row(&copy->box, &row);
     for (uint64_t i = 0; i < rows; i++) {
-        if (!copy_row(copy, &box_row))
+        if (!copy_row(copy, &row))
             return false;
-        next_row(copy, &box_row);
+        fth_ptx_box_next_row(&copy->box, &row);
     }
-    return fth_ptx_copy_arrived(waiting, copy->mbarrier, box_bytes(&copy->map));
+    return fth_ptx_copy_arrived(waiting, copy->mbarrier, fth_ptx_box_bytes(&copy->box.map));
 }
 
-/* ---- issue ---- */
-
-/* Reports the accesses of a copy to the observer. */
-static bool notify(const struct tensor_copy *copy)
-{
-    struct fth_ptx_warp *warp = copy->copy.warp;
-    const struct fth_ptx_observer *observer = warp->block->run->observer;
-    if (!observer || !observer->access)
-        return true;
-    const struct fth_ptx_tensor_map *map = &copy->map;
-    const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
-    const enum fth_ptx_access_kind global = copy->loads                    ? FTH_ACCESS_READ
-                                            : copy->reduction.op != A_NONE ? FTH_ACCESS_ATOMIC
-                                                                           : FTH_ACCESS_WRITE;
-    struct box_row box_row;
-    first_row(copy, &box_row);
-    for (uint64_t i = 0; i < row_count(map); i++, next_row(copy, &box_row)) {
-        bool inside;
-        const uint64_t base = row_address(copy, &box_row, &inside);
-        const int64_t step = map->is_im2col ? 1 : map->element_strides[0];
-        const int64_t first = box_row.at[0] > 0 ? box_row.at[0] : 0;
-        int64_t end = box_row.at[0] + ((int64_t)row_elements(map) - 1) * step + 1;
-        end = end < (int64_t)map->sizes[0] ? end : (int64_t)map->sizes[0];
-        if (!inside || first >= end)
-            continue;
-        const uint64_t from = (base + (uint64_t)first * bytes) / UNIT * UNIT;
-        const uint64_t to = (base + (uint64_t)end * bytes + UNIT - 1) / UNIT * UNIT;
-        if (!fth_ptx_notify_range(warp, copy->copy.inst, NULL, from, to - from, global))
-            return false;
-    }
-    return fth_ptx_notify_range(warp, copy->copy.inst, copy->block, copy->address, box_bytes(map),
-                                copy->loads ? FTH_ACCESS_WRITE : FTH_ACCESS_READ);
-}
+/* ---- checks ---- */
 
 /* Reads the tensor map of a lane. Returns false after a fault. */
 static bool read_map(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
@@ -258,49 +168,157 @@ static bool read_map(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
     return true;
 }
 
+#define ILLEGAL "; a GPU ends the kernel with 'illegal instruction'"
+
+/* Checks the first pixel of a copy in im2col mode. */
+static bool check_pixel(const struct tensor_copy *copy, int lane)
+{
+    const struct fth_ptx_tensor_map *map = &copy->box.map;
+    for (unsigned i = 0; i + 2 < map->rank; i++) {
+        const unsigned d = fth_ptx_tensor_pixel_dimension(map) + i;
+        const int32_t at = copy->box.at[d];
+        const int64_t end = (int64_t)map->sizes[d] + map->upper[i];
+        if (at < map->lower[i] || at >= end) {
+            fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, lane,
+                               "the copy starts at %d in dimension %u; the corners allow %d to "
+                               "%lld" ILLEGAL,
+                               at, d, map->lower[i], (long long)end - 1);
+            return false;
+        }
+        if (!copy->loads && (map->lower[i] < 0 || map->upper[i] > 0)) {
+            fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, lane,
+                               "the corners of dimension %u are outside of the tensor, which only "
+                               "loads allow" ILLEGAL,
+                               d);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Checks the coordinates of the copy. */
+static bool check_start(const struct tensor_copy *copy, int lane)
+{
+    const struct fth_ptx_tensor_map *map = &copy->box.map;
+    const int64_t start = (int64_t)copy->box.at[0] * fth_ptx_tensor_type_bytes(map->type);
+    if (map->interleave == FTH_INTERLEAVE_NONE && start % FTH_TENSOR_UNIT) {
+        fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, lane,
+                           "the copy starts at byte %lld of dimension 0, which is not a multiple "
+                           "of %d" ILLEGAL,
+                           (long long)start, FTH_TENSOR_UNIT);
+        return false;
+    }
+    for (unsigned d = 0; !copy->loads && d < map->rank; d++)
+        if (copy->box.at[d] < 0) {
+            fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, lane,
+                               "the copy to global memory starts at %d in dimension %u; only loads "
+                               "can start before the tensor" ILLEGAL,
+                               copy->box.at[d], d);
+            return false;
+        }
+    return !map->is_im2col || check_pixel(copy, lane);
+}
+
 /* Checks that the copy fits the map and the shared memory. */
-static bool check(struct tensor_copy *copy, const struct fth_ptx_tensor *tensor, int lane)
+static bool check(const struct tensor_copy *copy, const struct fth_ptx_tensor *tensor, int lane)
 {
     struct fth_ptx_warp *warp = copy->copy.warp;
     const struct fth_ptx_inst *inst = copy->copy.inst;
-    const struct fth_ptx_tensor_map *map = &copy->map;
+    const struct fth_ptx_tensor_map *map = &copy->box.map;
     if (map->rank != tensor->rank || map->is_im2col != tensor->im2col) {
         fth_ptx_warp_fault(warp, inst, lane,
                            "the tensor map has %u dimensions and is made for %s mode", map->rank,
                            map->is_im2col ? "im2col" : "tile");
         return false;
     }
-    if (map->interleave != FTH_INTERLEAVE_NONE) {
-        fth_ptx_warp_fault(warp, inst, lane, "interleaved tensors are not supported");
-        return false;
-    }
-    const uint64_t bytes = (box_bytes(map) + UNIT - 1) / UNIT * UNIT;
-    /* A swizzle stays within its pattern of at most 1,024 bytes. */
-    const uint64_t pattern = map->swizzle == FTH_SWIZZLE_NONE ? 128 : 128u << map->swizzle;
     if (copy->address % 128) {
         fth_ptx_warp_fault(warp, inst, lane, "the shared address 0x%llx is not aligned to 128",
                            (unsigned long long)copy->address);
         return false;
     }
-    const uint64_t start = copy->address / pattern * pattern;
-    if (map->swizzle != FTH_SWIZZLE_NONE && start + bytes > copy->block->shared_bytes) {
-        fth_ptx_warp_fault(warp, inst, lane, "copy of %llu bytes, outside the shared memory",
-                           (unsigned long long)bytes);
-        return false;
-    }
+    return check_start(copy, lane);
+}
+
+/* ---- reductions ---- */
+
+/* The type of a tensor's elements in reductions, and a mask of the operations that they have. */
+#define OP(op) (1u << A_##op)
+static const struct {
+    enum fth_ptx_type type;
+    uint32_t ops;
+    bool keeps_subnormals;
+} reductions[FTH_TENSOR_TYPE_COUNT] = {
+    [FTH_TENSOR_U32] = {T_U32,
+                        OP(ADD) | OP(MIN) | OP(MAX) | OP(INC) | OP(DEC) | OP(AND) | OP(OR) |
+                            OP(XOR),
+                        false},
+    [FTH_TENSOR_S32] = {T_S32, OP(ADD) | OP(MIN) | OP(MAX) | OP(AND) | OP(OR) | OP(XOR), false},
+    [FTH_TENSOR_U64] = {T_U64, OP(ADD) | OP(MIN) | OP(MAX) | OP(AND) | OP(OR) | OP(XOR), false},
+    [FTH_TENSOR_S64] = {T_S64, OP(MIN) | OP(MAX), false},
+    [FTH_TENSOR_F16] = {T_F16, OP(ADD) | OP(MIN) | OP(MAX), false},
+    [FTH_TENSOR_BF16] = {T_BF16, OP(ADD) | OP(MIN) | OP(MAX), false},
+    [FTH_TENSOR_F32] = {T_F32, OP(ADD), true},
+    [FTH_TENSOR_F32_FTZ] = {T_F32, OP(ADD), false},
+    [FTH_TENSOR_TF32] = {T_F32, OP(ADD), true},
+    [FTH_TENSOR_TF32_FTZ] = {T_F32, OP(ADD), false},
+    [FTH_TENSOR_F64] = {T_F64, OP(ADD), false},
+};
+
+/* Sets how the copy combines the box with the tensor. Returns false after a fault. */
+static bool set_reduction(struct tensor_copy *copy, enum fth_ptx_atomic_op op, int lane)
+{
+    const enum fth_ptx_tensor_type type = copy->box.map.type;
+    copy->reduction =
+        (struct fth_ptx_reduction){op, reductions[type].type, reductions[type].keeps_subnormals};
+    if (reductions[type].ops >> op & 1)
+        return true;
+    fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, lane,
+                       "elements of type %s have no reduction '%s'" ILLEGAL,
+                       fth_ptx_tensor_type_name(type), fth_ptx_reduction_name(op));
+    return false;
+}
+
+/* ---- issue ---- */
+
+/* Reports the accesses to shared memory. */
+static bool notify_shared(const struct tensor_copy *copy)
+{
+    const struct fth_ptx_tensor_map *map = &copy->box.map;
+    const enum fth_ptx_access_kind kind = copy->loads ? FTH_ACCESS_WRITE : FTH_ACCESS_READ;
+    const uint64_t rows = fth_ptx_box_rows(map), bytes = fth_ptx_box_bytes(map);
+    const uint64_t pitch = fth_ptx_box_pitch(map);
+    if (rows * pitch == bytes)
+        return fth_ptx_notify_range(copy->copy.warp, copy->copy.inst, copy->block, copy->address,
+                                    bytes, kind);
+    for (uint64_t i = 0; i < rows; i++)
+        if (!fth_ptx_notify_range(copy->copy.warp, copy->copy.inst, copy->block,
+                                  copy->address + i * pitch, bytes / rows, kind))
+            return false;
     return true;
 }
 
-/* The type of a tensor's elements, for reductions. */
-static enum fth_ptx_type element_type(enum fth_ptx_tensor_type type)
+/* Reports the accesses of a copy to the observer. */
+static bool notify(const struct tensor_copy *copy)
 {
-    static const uint8_t types[] = {
-        [FTH_TENSOR_U8] = T_U8,       [FTH_TENSOR_U16] = T_U16,   [FTH_TENSOR_U32] = T_U32,
-        [FTH_TENSOR_S32] = T_S32,     [FTH_TENSOR_U64] = T_U64,   [FTH_TENSOR_S64] = T_S64,
-        [FTH_TENSOR_F16] = T_F16,     [FTH_TENSOR_F32] = T_F32,   [FTH_TENSOR_F32_FTZ] = T_F32,
-        [FTH_TENSOR_F64] = T_F64,     [FTH_TENSOR_BF16] = T_BF16, [FTH_TENSOR_TF32] = T_F32,
-        [FTH_TENSOR_TF32_FTZ] = T_F32};
-    return (enum fth_ptx_type)types[type];
+    struct fth_ptx_warp *warp = copy->copy.warp;
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    if (!observer || !observer->access)
+        return true;
+    const struct fth_ptx_tensor_map *map = &copy->box.map;
+    const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
+    const enum fth_ptx_access_kind global = copy->loads                    ? FTH_ACCESS_READ
+                                            : copy->reduction.op != A_NONE ? FTH_ACCESS_ATOMIC
+                                                                           : FTH_ACCESS_WRITE;
+    struct fth_ptx_box_row row;
+    fth_ptx_box_first_row(&copy->box, &row);
+    for (uint64_t i = 0; i < fth_ptx_box_rows(map); i++, fth_ptx_box_next_row(&copy->box, &row)) {
+        if (row.end == row.first)
+            continue;
+        if (!fth_ptx_notify_range(warp, copy->copy.inst, NULL, row.address,
+                                  (row.unit_end - row.first) * bytes, global))
+            return false;
+    }
+    return notify_shared(copy);
 }
 
 /* Issues the copy of one lane for one block: see issue() in copy_bulk.c. */
@@ -319,14 +337,15 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
     if (target >= 0)
         copy->address = fth_ptx_address_in_block(warp, copy->address, (unsigned)target);
     for (unsigned d = 0; d < tensor->rank; d++)
-        copy->at[d] = (int32_t)row(warp, tensor->coordinates[d])[lane];
+        copy->box.at[d] = (int32_t)row(warp, tensor->coordinates[d])[lane];
     for (unsigned d = 0; tensor->im2col && d + 2 < tensor->rank; d++)
-        copy->offsets[d] = (uint16_t)row(warp, tensor->offsets[d])[lane];
-    bool ok = read_map(warp, inst, lane, tensor->loads ? from : to, &copy->map) &&
+        copy->box.offsets[d] = (uint16_t)row(warp, tensor->offsets[d])[lane];
+    bool ok = read_map(warp, inst, lane, tensor->loads ? from : to, &copy->box.map) &&
               fth_ptx_resolve_range(warp, inst, lane, SPACE_CLUSTER, &copy->address,
-                                    (box_bytes(&copy->map) + UNIT - 1) / UNIT * UNIT, tensor->loads,
+                                    fth_ptx_box_shared_bytes(&copy->box.map), tensor->loads,
                                     &copy->block) &&
-              check(copy, tensor, lane);
+              check(copy, tensor, lane) &&
+              (!bulk->reduces || set_reduction(copy, bulk->reduction.op, lane));
     if (ok && bulk->mbarrier != NO_REGISTER) {
         uint64_t at = row(warp, bulk->mbarrier)[lane] + (uint64_t)bulk->mbarrier_offset;
         if (target >= 0)
@@ -334,9 +353,6 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
         copy->mbarrier = fth_ptx_resolve_mbarrier(warp, inst, lane, at);
         ok = copy->mbarrier != NULL;
     }
-    if (ok && bulk->reduces)
-        copy->reduction =
-            (struct fth_ptx_reduction){bulk->reduction.op, element_type(copy->map.type)};
     ok = ok && notify(copy);
     if (!ok)
         copy->copy.lanes = 0; /* the queue frees it without executing it */

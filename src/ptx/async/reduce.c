@@ -2,14 +2,23 @@
  * is shared by host threads, so each element is changed atomically. */
 #include "ptx/async/async.h"
 
+static const struct {
+    const char *word;
+    enum fth_ptx_atomic_op op;
+} ops[] = {{"add", A_ADD}, {"min", A_MIN}, {"max", A_MAX}, {"inc", A_INC},
+           {"dec", A_DEC}, {"and", A_AND}, {"or", A_OR},   {"xor", A_XOR}};
+
+const char *fth_ptx_reduction_name(enum fth_ptx_atomic_op op)
+{
+    size_t i = 0;
+    while (i + 1 < FTH_COUNT(ops) && ops[i].op != op)
+        i++;
+    return ops[i].word;
+}
+
 bool fth_ptx_take_reduction_op(struct fth_ptx_statement *statement,
                                struct fth_ptx_reduction *reduction)
 {
-    static const struct {
-        const char *word;
-        enum fth_ptx_atomic_op op;
-    } ops[] = {{"add", A_ADD}, {"min", A_MIN}, {"max", A_MAX}, {"inc", A_INC},
-               {"dec", A_DEC}, {"and", A_AND}, {"or", A_OR},   {"xor", A_XOR}};
     reduction->op = A_NONE;
     for (size_t i = 0; i < FTH_COUNT(ops) && reduction->op == A_NONE; i++)
         if (fth_ptx_take_word(statement, ops[i].word))
@@ -48,6 +57,7 @@ void fth_ptx_reduce(const struct fth_ptx_reduction *reduction, uint8_t *to, cons
     for (uint64_t at = 0; at + size <= bytes; at += size) {
         uint64_t value = 0;
         memcpy(&value, from + at, size);
-        (void)fth_ptx_update(reduction->type, reduction->op, to + at, value, 0, true);
+        (void)fth_ptx_update(reduction->type, reduction->op, to + at, value, 0,
+                             !reduction->keeps_subnormals);
     }
 }

@@ -1,7 +1,8 @@
-/* Tensor maps: which ones are valid, and their encoding in 128 bytes. The rules are those that the
- * CUDA driver API documents for cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col. NVIDIA's
- * encoding is not documented, so the PTX engine has its own. A magic number tells it from other
- * bytes. */
+/* Tensor maps: which ones are valid, and their encoding in 128 bytes. The rules are those of the
+ * CUDA driver's functions cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col (driver 580 with an
+ * H200). The driver refuses more maps than its documentation says, and accepts interleaved layouts
+ * of 32 bytes with any swizzle. NVIDIA's encoding is not documented, so the PTX engine has its own.
+ * A magic number tells it from other bytes. */
 #include "ptx/async/tensor_map.h"
 
 #include <inttypes.h>
@@ -37,6 +38,16 @@ unsigned fth_ptx_tensor_type_bytes(enum fth_ptx_tensor_type type)
     return types[type].bytes;
 }
 
+const char *fth_ptx_tensor_type_name(enum fth_ptx_tensor_type type)
+{
+    return types[type].name;
+}
+
+unsigned fth_ptx_tensor_pixel_dimension(const struct fth_ptx_tensor_map *map)
+{
+    return map->interleave == FTH_INTERLEAVE_NONE ? 1 : 0;
+}
+
 bool fth_ptx_tensor_type_find(const char *name, enum fth_ptx_tensor_type *type)
 {
     for (unsigned i = 0; i < FTH_TENSOR_TYPE_COUNT; i++)
@@ -52,8 +63,9 @@ bool fth_ptx_tensor_type_find(const char *name, enum fth_ptx_tensor_type *type)
 /* Limits from the documentation of the driver functions. */
 #define MAX_SIZE ((uint64_t)1 << 32)
 #define MAX_STRIDE ((uint64_t)1 << 40)
+/* The shared memory of an SM of an H200. The driver refuses larger boxes. */
+#define MAX_BOX_BYTES ((uint64_t)228 << 10)
 enum { MAX_BOX = 256, MAX_ELEMENT_STRIDE = 8, MAX_CHANNELS = 256, MAX_PIXELS = 1024 };
-enum { INNER_ALIGNMENT = 16 };
 
 /* Checks the fields that have a few values, and the number of dimensions. */
 static enum fth_status check_kinds(const struct fth_ptx_tensor_map *map, struct fth_error *error)
@@ -74,8 +86,6 @@ static enum fth_status check_kinds(const struct fth_ptx_tensor_map *map, struct 
                       : needs_three  ? "interleaved layouts require"
                                      : "possible are",
                       min, FTH_TENSOR_MAX_RANK);
-    if (map->interleave == FTH_INTERLEAVE_32 && map->swizzle != FTH_SWIZZLE_32)
-        return refuse(error, "an interleaved layout of 32 bytes requires a swizzle of 32 bytes");
     if (map->fills_with_nan && map->type < FTH_TENSOR_F16)
         return refuse(error,
                       "elements of type %s cannot be filled with NaN; this requires a "
@@ -110,35 +120,37 @@ static enum fth_status check_memory(const struct fth_ptx_tensor_map *map, struct
     return FTH_OK;
 }
 
-/* Checks the bytes of a copy along dimension 0, which swizzling permutes. */
-static enum fth_status check_inner(const struct fth_ptx_tensor_map *map, uint32_t count,
-                                   struct fth_error *error)
+/* Checks the bytes of a copy: those along dimension 0, or of the channels of a pixel, and all. */
+static enum fth_status check_bytes(const struct fth_ptx_tensor_map *map, uint32_t count,
+                                   uint64_t elements, struct fth_error *error)
 {
-    const uint32_t bytes = count * types[map->type].bytes;
-    const uint32_t span = 16u << map->swizzle;
-    if (map->interleave != FTH_INTERLEAVE_NONE)
-        return FTH_OK;
-    if (!map->is_im2col && bytes % INNER_ALIGNMENT)
-        return refuse(error,
-                      "the box has %" PRIu32 " bytes in dimension 0; it must be a multiple "
-                      "of %d",
-                      bytes, INNER_ALIGNMENT);
-    if (map->swizzle != FTH_SWIZZLE_NONE && bytes > span)
+    const unsigned element = types[map->type].bytes;
+    const uint32_t bytes = count * element, span = 16u << map->swizzle;
+    if (bytes % FTH_TENSOR_UNIT)
+        return refuse(error, "a copy has %" PRIu32 " bytes %s; it must be a multiple of %d", bytes,
+                      map->is_im2col ? "per pixel" : "in dimension 0", FTH_TENSOR_UNIT);
+    if (map->interleave == FTH_INTERLEAVE_NONE && map->swizzle != FTH_SWIZZLE_NONE && bytes > span)
         return refuse(error,
                       "a copy has %" PRIu32 " bytes in dimension 0; with a swizzle of %" PRIu32
                       " bytes, the maximum is %" PRIu32,
                       bytes, span, span);
+    if (elements * element > MAX_BOX_BYTES)
+        return refuse(error, "a copy has %" PRIu64 " bytes; the maximum is %" PRIu64,
+                      elements * element, MAX_BOX_BYTES);
     return FTH_OK;
 }
 
 static enum fth_status check_box(const struct fth_ptx_tensor_map *map, struct fth_error *error)
 {
-    for (unsigned i = 0; i < map->rank; i++)
+    uint64_t elements = 1;
+    for (unsigned i = 0; i < map->rank; i++) {
         if (map->box[i] < 1 || map->box[i] > MAX_BOX)
             return refuse(
                 error, "the box has %" PRIu32 " elements in dimension %u; it must be from 1 to %d",
                 map->box[i], i, MAX_BOX);
-    return check_inner(map, map->box[0], error);
+        elements *= map->box[i] / map->element_strides[i]; /* the driver rounds down */
+    }
+    return check_bytes(map, map->box[0], elements, error);
 }
 
 /* Checks the corners. The fewer bits an offset has, the more of them there are. */
@@ -147,14 +159,19 @@ static enum fth_status check_pixels(const struct fth_ptx_tensor_map *map, struct
     static const int32_t limits[FTH_TENSOR_MAX_RANK + 1] = {[3] = 32768, [4] = 128, [5] = 16};
     const int32_t limit = limits[map->rank];
     for (unsigned i = 0; i + 2 < map->rank; i++) {
+        const unsigned d = fth_ptx_tensor_pixel_dimension(map) + i;
         const int32_t lower = map->lower[i], upper = map->upper[i];
+        const int64_t end = (int64_t)map->sizes[d] + upper;
         if (lower < -limit || lower >= limit || upper < -limit || upper >= limit)
             return refuse(error,
                           "the corners of dimension %u are %" PRId32 " and %" PRId32
                           "; with %u dimensions, they must be from %" PRId32 " to %" PRId32,
-                          i + 1, lower, upper, map->rank, -limit, limit - 1);
-        if ((int64_t)map->sizes[i + 1] + upper - lower < 1)
-            return refuse(error, "the corners leave no pixel in dimension %u", i + 1);
+                          d, lower, upper, map->rank, -limit, limit - 1);
+        if (end <= lower || end > INT32_MAX)
+            return refuse(error,
+                          "the corners of dimension %u are %" PRId32 " and %" PRId64
+                          "; there must be a pixel between them, and less than 2^31",
+                          d, lower, end);
     }
     if (map->channels < 1 || map->channels > MAX_CHANNELS)
         return refuse(error, "a copy has %" PRIu32 " channels per pixel; it must be from 1 to %d",
@@ -162,7 +179,7 @@ static enum fth_status check_pixels(const struct fth_ptx_tensor_map *map, struct
     if (map->pixels < 1 || map->pixels > MAX_PIXELS)
         return refuse(error, "a copy has %" PRIu32 " pixels per column; it must be from 1 to %d",
                       map->pixels, MAX_PIXELS);
-    return check_inner(map, map->channels, error);
+    return check_bytes(map, map->channels, (uint64_t)map->channels * map->pixels, error);
 }
 
 enum fth_status fth_ptx_tensor_map_check(const struct fth_ptx_tensor_map *map,

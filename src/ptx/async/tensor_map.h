@@ -8,6 +8,8 @@
 
 /* Bytes of an encoded tensor map, its alignment, and the maximum number of dimensions. */
 enum { FTH_TENSOR_MAP_BYTES = 128, FTH_TENSOR_MAP_ALIGNMENT = 64, FTH_TENSOR_MAX_RANK = 5 };
+/* Bytes that the copy engine of a GPU moves together. */
+enum { FTH_TENSOR_UNIT = 16 };
 
 /* The types of elements, with the numbers that tensormap.replace uses (PTX ISA). */
 enum fth_ptx_tensor_type {
@@ -38,7 +40,8 @@ enum fth_ptx_promotion {
     FTH_PROMOTION_256
 };
 
-/* Dimension 0 is the innermost one, whose elements are adjacent. */
+/* Dimension 0 is the innermost one, whose elements are adjacent. In an interleaved layout, it is
+ * that of the pixels of a line; see tensor_box.c. */
 struct fth_ptx_tensor_map {
     enum fth_ptx_tensor_type type;
     unsigned rank;                                 /* number of dimensions */
@@ -53,19 +56,23 @@ struct fth_ptx_tensor_map {
     bool is_im2col;
     /* Tile mode. */
     uint32_t box[FTH_TENSOR_MAX_RANK]; /* extent of a copy, in elements of the tensor */
-    /* im2col mode. The corners limit the positions of the pixels: in dimension 1 + i, from lower[i]
-     * to sizes[1 + i] + upper[i] - 1. */
+    /* im2col mode. The corners limit the positions of the pixels: in dimension d + i, from lower[i]
+     * to sizes[d + i] + upper[i] - 1, where d is fth_ptx_tensor_pixel_dimension. */
     int32_t lower[FTH_TENSOR_MAX_RANK - 2], upper[FTH_TENSOR_MAX_RANK - 2];
     uint32_t channels, pixels; /* of a copy */
 };
 
 /* Returns the bytes of an element in memory. */
 unsigned fth_ptx_tensor_type_bytes(enum fth_ptx_tensor_type type);
-/* Finds a type by its name in PTX, such as "f16" or "f32.ftz". Returns false if there is none. */
+/* Returns the first dimension of the pixels: 1, after the channels, or 0 in an interleaved layout.
+ */
+unsigned fth_ptx_tensor_pixel_dimension(const struct fth_ptx_tensor_map *map);
+/* Returns the name of a type in PTX, such as "f16" or "f32.ftz". */
+const char *fth_ptx_tensor_type_name(enum fth_ptx_tensor_type type);
+/* Finds a type by its name. Returns false if there is none. */
 bool fth_ptx_tensor_type_find(const char *name, enum fth_ptx_tensor_type *type);
 
-/* Checks the rules that the documentation of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col
- * states. */
+/* Checks the rules of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col. */
 FTH_MUST_USE enum fth_status fth_ptx_tensor_map_check(const struct fth_ptx_tensor_map *map,
                                                       struct fth_error *error);
 /* Checks the map and writes it in the engine's encoding. */

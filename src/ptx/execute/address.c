@@ -397,6 +397,38 @@ bool fth_ptx_resolve_addresses(struct fth_ptx_warp *warp, const struct fth_ptx_i
 
 /* ---- observers ---- */
 
+/* Passes an access to the observer, which must have the callback. `block` is the owner of shared
+ * memory. Either `addresses` or `linear` is NULL. */
+static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, unsigned space,
+                   const struct fth_ptx_block *block, uint32_t mask, unsigned bytes,
+                   enum fth_ptx_access_kind kind, const uint64_t *addresses,
+                   const struct fth_ptx_linear *linear)
+{
+    const struct fth_ptx_run *run = warp->block->run;
+    const struct fth_ptx_observer *observer = run->observer;
+    const struct fth_ptx_access access = {
+        .who = warp->issue.who,
+        .instruction = inst->index,
+        .line = inst->line,
+        .source_file = inst->source_file,
+        .source = inst->source,
+        .space = space == SPACE_ARGUMENT ? FTH_SPACE_PARAM : (enum fth_ptx_space)space,
+        .target = space == FTH_SPACE_SHARED ? block->rank : warp->block->rank,
+        .cache_op = inst->flags & F_VOLATILE ? FTH_CACHE_VOLATILE
+                    : inst->flags & F_NC     ? FTH_CACHE_NC
+                                             : (enum fth_ptx_cache_op)inst->cache_op,
+        .kind = kind,
+        .mask = mask,
+        .bytes = bytes,
+        .addresses = addresses,
+        .linear = linear,
+        .row_lanes = run->row_lanes};
+    if (observer->access(observer->user, &access))
+        return true;
+    warp->failed = true;
+    return false;
+}
+
 bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            const struct fth_ptx_lane_group *group, unsigned bytes,
                            enum fth_ptx_access_kind kind)
@@ -404,26 +436,55 @@ bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
     const struct fth_ptx_observer *observer = warp->block->run->observer;
     if (!observer || !observer->access)
         return true;
-    const struct fth_ptx_access access = {
-        .who = warp->issue.who,
-        .instruction = inst->index,
-        .line = inst->line,
-        .source_file = inst->source_file,
-        .source = inst->source,
-        .space =
-            group->space == SPACE_ARGUMENT ? FTH_SPACE_PARAM : (enum fth_ptx_space)group->space,
-        .target = group->space == FTH_SPACE_SHARED ? group->block->rank : warp->block->rank,
-        .cache_op = inst->flags & F_VOLATILE ? FTH_CACHE_VOLATILE
-                    : inst->flags & F_NC     ? FTH_CACHE_NC
-                                             : (enum fth_ptx_cache_op)inst->cache_op,
-        .kind = kind,
-        .mask = group->mask,
-        .bytes = bytes,
-        .addresses = group->addresses};
-    if (observer->access(observer->user, &access))
+    return notify(warp, inst, group->space, group->block, group->mask, bytes, kind,
+                  group->addresses, NULL);
+}
+
+/* ---- accesses with linear addresses ---- */
+
+/* True if the accesses of the lanes of `mask` are aligned and inside of the `size` bytes from
+ * address `start` on. */
+static inline bool is_linear_inside(const struct fth_ptx_linear *address, uint32_t row_lanes,
+                                    uint32_t mask, uint64_t start, uint64_t size, unsigned bytes)
+{
+    uint64_t low, span;
+    if (!linear_range(address, row_lanes, mask, &low, &span) || size < bytes ||
+        (address->base | address->step | address->row_step) & (bytes - 1))
+        return false;
+    const uint64_t offset = low - start, last = size - bytes;
+    return offset <= last && last - offset >= span;
+}
+
+bool fth_ptx_access_linear(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           struct fth_ptx_linear address, uint32_t mask)
+{
+    const bool write = inst->linear & LINEAR_IS_WRITE;
+    const struct fth_ptx_run *run = warp->block->run;
+    address.base += (uint64_t)inst->offset;
+    if (inst->space == FTH_SPACE_SHARED) {
+        address.base -= space_of(address.base) == FTH_SPACE_SHARED ? SHARED_WINDOW : 0;
+        if ((write && fth_slice_has_exact_shared(run->slice)) ||
+            !is_linear_inside(&address, run->row_lanes, mask, 0, warp->block->shared_bytes,
+                              inst->bytes))
+            return false;
+    } else {
+        const struct fth_ptx_allocation *found =
+            allocation_of(warp, address.base + (uint64_t)first_lane(mask) * address.step);
+        if (!found || (write && (found->exact || found->is_constant)) ||
+            !is_linear_inside(&address, run->row_lanes, mask, found->base, found->bytes,
+                              inst->bytes))
+            return false;
+    }
+    const struct fth_ptx_observer *observer = run->observer;
+    const enum fth_ptx_access_kind kind = write ? FTH_ACCESS_WRITE : FTH_ACCESS_READ;
+    uint64_t addresses[LANES];
+    if (!observer || !observer->access)
         return true;
-    warp->failed = true;
-    return false;
+    if (!observer->takes_linear)
+        linear_fill(&address, run->row_lanes, addresses);
+    notify(warp, inst, inst->space, warp->block, mask, inst->bytes, kind,
+           observer->takes_linear ? NULL : addresses, observer->takes_linear ? &address : NULL);
+    return true;
 }
 
 bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,

@@ -94,6 +94,11 @@ uint8_t *fth_ptx_resolve_range(struct fth_ptx_warp *warp, const struct fth_ptx_i
 bool fth_ptx_notify_range(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                           struct fth_ptx_block *block, uint64_t address, uint64_t bytes,
                           enum fth_ptx_access_kind kind);
+/* Makes an access that moves no data, to the memory of inst->space, which is global or shared
+ * memory, at linear addresses to which inst->offset is added. Returns false, without any effect, if
+ * the access must be checked lane by lane. */
+bool fth_ptx_access_linear(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           struct fth_ptx_linear address, uint32_t mask);
 /* Reports the access of a group to the observer. Returns false if the observer ends the launch. */
 bool fth_ptx_notify_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                            const struct fth_ptx_lane_group *group, unsigned bytes,

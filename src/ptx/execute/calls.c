@@ -11,28 +11,45 @@ enum { MAX_CALL_DEPTH = 1000 };
 
 /* ---- frames ---- */
 
+/* Sets the registers of a frame of a sliced launch to 0. */
+static void clear_registers(struct fth_ptx_frame *frame, const struct fth_slice_frame *initial)
+{
+    memcpy(frame->values, initial->values, frame->function->register_count * sizeof *frame->values);
+    for (size_t i = 0; i < initial->row_count; i++)
+        memset(frame->rows + (size_t)initial->rows[i] * LANES, 0, LANES * sizeof *frame->rows);
+}
+
 /* Takes a spare frame of the function, or allocates one. A frame is one piece of memory: the
- * struct, the registers, the predicates and the parameters, all zero. */
+ * struct, the values of the registers in a sliced launch, and the rows, the predicates and the
+ * parameters, all zero. */
 static struct fth_ptx_frame *allocate_frame(struct fth_ptx_worker *worker,
                                             const struct fth_ptx_function *function)
 {
+    const struct fth_slice *slice = worker->run->slice;
+    const size_t values = slice ? function->register_count * sizeof(struct fth_ptx_value) : 0;
     const size_t rows = (size_t)function->register_count * LANES * sizeof(uint64_t);
     const size_t predicates = function->predicate_count * sizeof(uint32_t);
-    const size_t bytes =
-        sizeof(struct fth_ptx_frame) + rows + predicates + LANES * function->param_bytes;
+    const size_t parameters = LANES * function->param_bytes;
     struct fth_ptx_frame *frame = worker->spare_frames;
-    if (frame && frame->function == function) {
+    const bool is_spare = frame && frame->function == function;
+    if (is_spare)
         worker->spare_frames = frame->caller;
-        memset(frame, 0, bytes);
-    } else {
-        frame = calloc(1, bytes);
-    }
+    else
+        frame = calloc(1, sizeof *frame + values + rows + predicates + parameters);
     if (!frame)
         return NULL;
-    frame->function = function;
-    frame->rows = (uint64_t *)(frame + 1);
-    frame->predicates = (uint32_t *)((uint8_t *)frame->rows + rows);
-    frame->params = (uint8_t *)frame->predicates + predicates;
+    uint8_t *memory = (uint8_t *)(frame + 1);
+    *frame = (struct fth_ptx_frame){.function = function,
+                                    .values = slice ? (struct fth_ptx_value *)(frame + 1) : NULL,
+                                    .rows = (uint64_t *)(memory + values),
+                                    .predicates = (uint32_t *)(memory + values + rows),
+                                    .params = memory + values + rows + predicates};
+    if (slice) {
+        clear_registers(frame, fth_slice_frame_of(slice, function));
+        memset(frame->predicates, 0, predicates + parameters);
+    } else if (is_spare) {
+        memset(frame->rows, 0, rows + predicates + parameters);
+    }
     return frame;
 }
 

@@ -123,6 +123,21 @@ static bool choose_next_fragment(struct fth_ptx_warp *warp)
     return false;
 }
 
+/* Sets warp->needed_elsewhere. */
+static void find_needed_elsewhere(struct fth_ptx_warp *warp)
+{
+    const struct fth_slice *slice = warp->block->run->slice;
+    const struct fth_ptx_frame *frame = warp->fragments[warp->current].frame;
+    warp->needed_elsewhere = 0;
+    for (uint32_t i = 0; slice && warp->fragment_count > 1 && i < warp->fragment_count; i++) {
+        const struct fth_ptx_fragment *other = &warp->fragments[i];
+        if (i != warp->current)
+            warp->needed_elsewhere |= other->frame == frame
+                                          ? fth_slice_live(slice, frame->function, other->pc)
+                                          : UINT64_MAX;
+    }
+}
+
 /* ---- control instructions ---- */
 
 static void do_branch(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fragment, uint32_t lanes,
@@ -197,6 +212,7 @@ static void merge_waiting(struct fth_ptx_warp *warp)
             warp->current = i;
     warp->fragments[warp->current].mask = warp->mask = mask;
     warp->fragments[warp->current].pc = pc;
+    find_needed_elsewhere(warp);
 }
 
 /* Executes a .sync instruction (K_CONVERGE). inst->target is the index of the member mask in
@@ -279,9 +295,11 @@ static void load_state(struct fth_ptx_warp *warp)
     const struct fth_ptx_fragment *fragment = &warp->fragments[warp->current];
     warp->frame = fragment->frame;
     warp->rows = fragment->frame->rows;
+    warp->values = fragment->frame->values;
     warp->predicates = fragment->frame->predicates;
     warp->pc = fragment->pc;
     warp->mask = fragment->mask;
+    find_needed_elsewhere(warp);
     warp->issue.operand_base = warp->frame->operand_base;
     warp->issue.operand_end = warp->frame->operand_base + warp->frame->function->operand_count;
 }

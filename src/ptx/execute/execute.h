@@ -51,6 +51,45 @@
                   rd[lane] = (uint64_t)(EXPRESSION););                                             \
     }
 
+/* Computes the numbers of all lanes. */
+static FTH_INLINE void fill_rows(const struct fth_ptx_linear *linear, uint32_t row_lanes,
+                                 uint64_t numbers[LANES])
+{
+    uint64_t base = linear->base;
+    for (uint32_t row = 0; row < LANES; row += row_lanes, base += linear->row_step)
+        for (uint32_t lane = 0; lane < row_lanes; lane++)
+            numbers[row + lane] = base + lane * linear->step;
+}
+
+static inline void linear_fill(const struct fth_ptx_linear *linear, uint32_t row_lanes,
+                               uint64_t numbers[LANES])
+{
+    /* With a constant, the compiler can vectorise the loop. */
+    if (row_lanes == LANES)
+        fill_rows(linear, LANES, numbers);
+    else if (row_lanes == 16)
+        fill_rows(linear, 16, numbers);
+    else
+        fill_rows(linear, row_lanes, numbers);
+}
+
+/* Computes the smallest number of the lanes of a mask, or a smaller one, and the distance to the
+ * largest one, or a larger one. Returns false if the numbers can wrap around. */
+static inline bool linear_range(const struct fth_ptx_linear *linear, uint32_t row_lanes,
+                                uint32_t mask, uint64_t *low, uint64_t *span)
+{
+    const uint64_t limit = (uint64_t)1 << 48;
+    uint32_t first = 0, columns = row_lanes - 1, rows = LANES / row_lanes - 1;
+    if (mask != FULL_MASK && row_lanes == LANES) {
+        first = (uint32_t)first_lane(mask);
+        columns = LANES - 1 - (uint32_t)__builtin_clz(mask) - first;
+    }
+    const int64_t x = (int64_t)(linear->step * columns), y = (int64_t)(linear->row_step * rows);
+    *low = linear->base + first * linear->step + (uint64_t)((x < 0 ? x : 0) + (y < 0 ? y : 0));
+    *span = (uint64_t)((x < 0 ? -x : x) + (y < 0 ? -y : y));
+    return linear->step + limit < 2 * limit && linear->row_step + limit < 2 * limit;
+}
+
 /* An entry in a table of handlers. `run` executes the opcode `base` with this type, exactly these
  * flags and this number of source operands. */
 struct fth_ptx_handler {
@@ -99,6 +138,9 @@ uint64_t fth_ptx_update(enum fth_ptx_type type, enum fth_ptx_atomic_op op, uint8
 /* Returns the minimum or maximum of two f16 or bf16 numbers, or of each half of two pairs. A number
  * is preferred to a NaN; two NaNs give a NaN. -0 is less than +0. */
 uint64_t fth_ptx_half_min_max(enum fth_ptx_type type, uint64_t a, uint64_t b, bool maximum);
+/* Sets the results of setp for the lanes of `mask`. The comparison holds for `lanes`. */
+void fth_ptx_set_compared(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask,
+                          uint32_t lanes);
 /* Executes an instruction that has no effect in the engine. */
 fth_ptx_run_function fth_ptx_run_nothing;
 /* Calls inst->inner with the rounding mode of the instruction. */

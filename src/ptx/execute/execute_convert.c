@@ -143,12 +143,18 @@ static uint32_t combine(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
 }
 
 /* setp.lt.and p|q: q gets the negated comparison, combined with the same source predicate. */
-static void run_setp(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+void fth_ptx_set_compared(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask,
+                          uint32_t lanes)
 {
-    uint32_t lanes = compare(warp, inst, (enum fth_ptx_type)inst->type, mask);
     uint32_t first = combine(warp, inst, lanes), second = combine(warp, inst, ~lanes);
     set_predicate(warp, inst->d[0], mask, first);
     set_predicate(warp, inst->d[1], mask, second);
+}
+
+static void run_setp(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    fth_ptx_set_compared(warp, inst, mask,
+                         compare(warp, inst, (enum fth_ptx_type)inst->type, mask));
 }
 
 /* set: "true" is 1.0 for a float type and all ones for an integer type. */

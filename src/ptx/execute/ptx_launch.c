@@ -458,6 +458,9 @@ static enum fth_status check_launch(struct fth_ptx_run *run, struct fth_error *e
         run->block_count *= run->grid[i];
         run->threads_per_block *= run->threads[i];
     }
+    run->row_lanes = LANES % run->threads[0] == 0 && run->threads[0] < run->threads_per_block
+                         ? run->threads[0]
+                         : LANES;
     if (run->threads_per_block > 1024)
         return fth_fail(error, FTH_INVALID, operation, kernel->name,
                         "%llu threads per block exceed the limit of 1024",

@@ -235,6 +235,41 @@ void fth_ptx_run_special(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
     }
 }
 
+/* %tid in compact form. Returns false if the lanes of a row of `row_lanes` lanes belong to several
+ * rows of threads, or the lanes of the warp to several planes. */
+static bool find_linear_index(const struct fth_ptx_warp *warp, unsigned special,
+                              struct fth_ptx_linear *value)
+{
+    const struct fth_ptx_run *run = warp->block->run;
+    const uint32_t *size = run->threads, first = warp->index * LANES;
+    const uint32_t rows = LANES / run->row_lanes, line = first / size[0], y = line % size[1];
+    if ((size[0] % run->row_lanes && size[0] < run->threads_per_block) || y + rows > size[1])
+        return false;
+    *value = (struct fth_ptx_linear){.base = special == TID_X   ? first - line * size[0]
+                                             : special == TID_Y ? y
+                                                                : line / size[1],
+                                     .step = special == TID_X,
+                                     .row_step = special == TID_Y && rows > 1};
+    return true;
+}
+
+bool fth_ptx_find_linear_special(const struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                                 struct fth_ptx_linear *value)
+{
+    const uint32_t row_lanes = warp->block->run->row_lanes;
+    if (inst->mode <= TID_Z)
+        return find_linear_index(warp, inst->mode, value);
+    *value = (struct fth_ptx_linear){0};
+    if (inst->mode == LANEID) {
+        value->step = 1;
+        value->row_step = row_lanes < LANES ? row_lanes : 0;
+        return true;
+    }
+    if (is_uniform(inst->mode))
+        value->base = uniform_special(warp, inst->mode);
+    return is_uniform(inst->mode);
+}
+
 bool fth_ptx_reads_dynamic_shared(const struct fth_ptx_inst *inst)
 {
     return inst->run == fth_ptx_run_special && inst->mode == DYNAMIC_SHARED;

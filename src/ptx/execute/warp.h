@@ -42,18 +42,28 @@ const struct fth_ptx_allocation *fth_ptx_find_allocation(const struct fth_ptx_me
 
 /* ---- execution ---- */
 
+/* A register in a sliced launch. Many registers are linear: thread indices, loop counters, and the
+ * addresses that are computed from them. Instructions on linear values need not visit each lane
+ * (slice/linear.c). Only as many low bits are valid as the type of the register has. */
+struct fth_ptx_value {
+    struct fth_ptx_linear linear;
+    bool irregular; /* not linear; the row has the values */
+    bool has_row;   /* the row has the values, too */
+};
+
 /* One activation of a function by some lanes of a warp. */
 struct fth_ptx_frame {
     const struct fth_ptx_function *function;
     struct fth_ptx_frame *caller;
-    uint32_t return_pc;    /* in the caller */
-    uint32_t call;         /* index of the call site that created this frame */
-    uint32_t depth;        /* 0 for the kernel */
-    uint32_t live;         /* lanes that have not returned */
-    uint32_t operand_base; /* see struct fth_ptx_issue */
-    uint64_t local_base;   /* offset of its variables in the local memory of each thread */
-    uint64_t local_end;    /* the end of its local memory, which alloca moves */
-    uint64_t *rows;        /* [register][lane] */
+    uint32_t return_pc;           /* in the caller */
+    uint32_t call;                /* index of the call site that created this frame */
+    uint32_t depth;               /* 0 for the kernel */
+    uint32_t live;                /* lanes that have not returned */
+    uint32_t operand_base;        /* see struct fth_ptx_issue */
+    uint64_t local_base;          /* offset of its variables in the local memory of each thread */
+    uint64_t local_end;           /* the end of its local memory, which alloca moves */
+    uint64_t *rows;               /* [register][lane] */
+    struct fth_ptx_value *values; /* [register], in a sliced launch; otherwise NULL: all are rows */
     uint32_t *predicates;
     uint8_t *params; /* [lane][param_bytes] */
 };
@@ -124,6 +134,7 @@ struct fth_ptx_block {
 struct fth_ptx_warp {
     /* The state of the current fragment, for the functions that execute instructions. */
     uint64_t *rows;
+    struct fth_ptx_value *values;
     uint32_t *predicates;
     const uint64_t (*pool)[LANES];
     struct fth_ptx_frame *frame;
@@ -136,12 +147,16 @@ struct fth_ptx_warp {
     uint32_t cluster_arrived; /* lanes that have arrived at the cluster barrier in this phase */
     struct fth_ptx_fragment fragments[LANES];
     uint32_t fragment_count, current;
+    /* In a sliced launch: the registers that fragments other than the current one may still read
+     * before they write them. slice/slice_live.c assigns a bit to some of them; the last bit stands
+     * for all others. */
+    uint64_t needed_elsewhere;
     uint64_t instructions, thread_instructions;
     uint8_t *local;        /* [lane][local_stride] */
     uint64_t local_bytes;  /* per thread, for all frames together */
     uint64_t local_stride; /* at least local_bytes */
-    /* Allocations of earlier accesses, the newest first. Most kernels use no more than four. */
-    const struct fth_ptx_allocation *last_allocations[4];
+    /* Allocations of earlier accesses, the newest first. Most kernels use no more than eight. */
+    const struct fth_ptx_allocation *last_allocations[8];
     uint32_t copy_groups[2][LANES]; /* groups of asynchronous copies that each lane has committed:
                                      * of cp.async, and of cp.async.bulk */
     bool failed;
@@ -165,6 +180,7 @@ struct fth_ptx_run {
     uint32_t cluster[3], cluster_blocks;
     bool cluster_is_explicit; /* the launch or the kernel states the size of a cluster */
     uint64_t block_count, cluster_count, threads_per_block;
+    uint32_t row_lanes; /* lanes of a row of threads in a warp; see struct fth_ptx_linear */
     const uint8_t *arguments;
     uint64_t shared_bytes;
     uint64_t max_warp_instructions, max_instructions; /* of one warp; of the launch */
@@ -298,6 +314,17 @@ void fth_slice_destroy(struct fth_slice *slice);
 /* Returns the code of a function in a sliced launch. */
 const struct fth_ptx_inst *fth_slice_code(const struct fth_slice *slice,
                                           const struct fth_ptx_function *function);
+/* What a new frame of a function contains in a sliced launch. */
+struct fth_slice_frame {
+    struct fth_ptx_value *values; /* of all registers */
+    uint32_t *rows;               /* the registers whose rows must be zero */
+    size_t row_count;
+};
+const struct fth_slice_frame *fth_slice_frame_of(const struct fth_slice *slice,
+                                                 const struct fth_ptx_function *function);
+/* Returns the registers that a thread at an instruction may still read before it writes them. */
+uint64_t fth_slice_live(const struct fth_slice *slice, const struct fth_ptx_function *function,
+                        uint32_t pc);
 /* Returns true if some shared memory must be exact. */
 bool fth_slice_has_exact_shared(const struct fth_slice *slice);
 /* Returns true if a sliced launch may make this access: if it neither needs values that are not

@@ -32,45 +32,58 @@ void fth_ptx_factors_init(struct fth_ptx_factors *factors, unsigned count, unsig
 {
     factors->count = count;
     factors->depth = depth;
-    factors->any_special = false;
     memset(factors->special, 0, count * sizeof *factors->special);
 }
 
-void fth_ptx_set_factor(struct fth_ptx_factors *factors, enum fth_ptx_element element, unsigned k,
-                        unsigned i, uint32_t bits)
+/* Sets an element that is infinite, NaN or absent. */
+static void set_special(struct fth_ptx_factors *factors, const struct format *format, size_t at,
+                        uint64_t bits)
 {
-    const struct format *format = &formats[element];
-    const size_t at = (size_t)k * factors->count + i;
-    bits >>= format->ignored;
-    const uint32_t ones = (1u << format->exponent) - 1, fractions = (1u << format->fraction) - 1;
-    const uint32_t fraction = bits & fractions, exponent = bits >> format->fraction & ones;
+    const uint32_t fractions = (1u << format->fraction) - 1;
     const bool negative = bits >> (format->fraction + format->exponent) & 1;
-    factors->kinds[at] = FACTOR_FINITE;
-    if (exponent == ones && (format->has_infinities || fraction == fractions)) {
-        factors->kinds[at] = !format->has_infinities || fraction ? FACTOR_NAN
-                             : negative                          ? FACTOR_MINUS_INFINITY
-                                                                 : FACTOR_INFINITY;
-        factors->values[at] = 0;
-        factors->exponents[at] = EXPONENT_OF_ZERO;
-        factors->special[i] = factors->any_special = true;
-        return;
-    }
-    const int unbiased = (int)(exponent ? exponent : 1) - (int)(ones >> 1);
-    const uint32_t digits = exponent ? fraction | 1u << format->fraction : fraction;
-    /* 2^n as a double: n + 1023 is its exponent field. It is never subnormal. */
-    const uint64_t power = (uint64_t)(unbiased - format->fraction + 1023) << 52;
-    double unit;
-    memcpy(&unit, &power, sizeof unit);
-    factors->values[at] = (negative ? -unit : unit) * (double)digits;
-    factors->exponents[at] = digits ? (int16_t)unbiased : EXPONENT_OF_ZERO;
-}
-
-void fth_ptx_set_absent(struct fth_ptx_factors *factors, unsigned k, unsigned i)
-{
-    const size_t at = (size_t)k * factors->count + i;
+    factors->kinds[at] = bits == MATRIX_ABSENT                         ? FACTOR_ABSENT
+                         : !format->has_infinities || bits & fractions ? FACTOR_NAN
+                         : negative                                    ? FACTOR_MINUS_INFINITY
+                                                                       : FACTOR_INFINITY;
     factors->values[at] = 0;
     factors->exponents[at] = EXPONENT_OF_ZERO;
-    factors->kinds[at] = FACTOR_ABSENT;
+    if (bits != MATRIX_ABSENT)
+        factors->special[at % factors->count] = true;
+}
+
+void fth_ptx_set_factors(struct fth_ptx_factors *factors, enum fth_ptx_element element, unsigned k,
+                         const uint64_t *from, size_t stride)
+{
+    const struct format format = formats[element];
+    const unsigned shift = 52u - format.fraction; /* to the fraction of a double */
+    const int bias = (1 << (format.exponent - 1)) - 1;
+    const uint64_t magnitudes = ((uint64_t)1 << (format.fraction + format.exponent)) - 1;
+    const uint64_t ones = magnitudes >> format.fraction;
+    /* The smallest magnitude that is not finite. */
+    const uint64_t limit = format.has_infinities ? ones << format.fraction : magnitudes;
+    /* 2^(1023 - bias) makes a number with the exponent field of the format one of the same value
+     * with that of a double. This also holds for subnormal numbers. */
+    const uint64_t scale_bits = (uint64_t)(2046 - bias) << 52;
+    double scale;
+    memcpy(&scale, &scale_bits, sizeof scale);
+    for (unsigned i = 0; i < factors->count; i++) {
+        const size_t at = (size_t)k * factors->count + i;
+        const uint64_t bits =
+            from[i * stride] == MATRIX_ABSENT ? MATRIX_ABSENT : from[i * stride] >> format.ignored;
+        const uint64_t magnitude = bits & magnitudes, exponent = magnitude >> format.fraction;
+        if (magnitude >= limit) {
+            set_special(factors, &format, at, bits);
+            continue;
+        }
+        const uint64_t sign = bits >> (format.fraction + format.exponent) & 1;
+        const uint64_t digits = sign << 63 | magnitude << shift;
+        double value;
+        memcpy(&value, &digits, sizeof value);
+        factors->values[at] = value * scale;
+        factors->exponents[at] =
+            magnitude ? (int16_t)((int)(exponent ? exponent : 1) - bias) : EXPONENT_OF_ZERO;
+        factors->kinds[at] = FACTOR_FINITE;
+    }
 }
 
 bool fth_ptx_take_element(struct fth_ptx_statement *statement, enum fth_ptx_element *element)

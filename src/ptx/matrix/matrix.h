@@ -49,8 +49,7 @@ unsigned fth_ptx_element_bits(enum fth_ptx_element element); /* in a register; 3
 enum { MATRIX_MAX_FACTORS = MATRIX_MAX_DEPTH * MATRIX_MAX_COLUMNS };
 struct fth_ptx_factors {
     unsigned count, depth;
-    bool any_special;                  /* some element is infinite or NaN; */
-    bool special[MATRIX_MAX_COLUMNS];  /* the rows or columns in which one is */
+    bool special[MATRIX_MAX_COLUMNS];  /* rows or columns in which an element is infinite or NaN */
     double values[MATRIX_MAX_FACTORS]; /* 0 for infinities and NaNs */
     /* The exponents of the numbers as they are stored, that is, with the smallest exponent of the
      * format for subnormal numbers; EXPONENT_OF_ZERO for zeros, infinities and NaNs. */
@@ -69,10 +68,11 @@ enum fth_ptx_factor_kind {
 #define EXPONENT_OF_ZERO (-16384)
 
 void fth_ptx_factors_init(struct fth_ptx_factors *factors, unsigned count, unsigned depth);
-/* Sets element k of row or column i from its bits. */
-void fth_ptx_set_factor(struct fth_ptx_factors *factors, enum fth_ptx_element element, unsigned k,
-                        unsigned i, uint32_t bits);
-void fth_ptx_set_absent(struct fth_ptx_factors *factors, unsigned k, unsigned i);
+/* Sets the elements k of all rows or columns from their bits: that of row or column i is
+ * from[i * stride], or MATRIX_ABSENT. */
+void fth_ptx_set_factors(struct fth_ptx_factors *factors, enum fth_ptx_element element, unsigned k,
+                         const uint64_t *from, size_t stride);
+#define MATRIX_ABSENT UINT64_MAX
 
 /* ---- multiply.c ---- */
 
@@ -86,8 +86,8 @@ struct fth_ptx_addition {
     int result_bits;                  /* fraction bits of the result that are kept; 0: all */
 };
 
-/* Computes D = A * B + C for matrices of floating-point numbers. `c` and `d` hold bits, row by row,
- * and may be the same array. */
+/* Computes D = A * B + C for matrices of floating-point numbers. The number of columns must be a
+ * multiple of 8. `c` and `d` hold bits, row by row, and may be the same array. */
 void fth_ptx_multiply(const struct fth_ptx_factors *a, const struct fth_ptx_factors *b,
                       const struct fth_ptx_addition *addition, const uint32_t *c, uint32_t *d);
 

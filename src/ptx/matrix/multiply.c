@@ -35,13 +35,28 @@ static inline double power_of_two(int exponent)
     return value;
 }
 
-static inline double truncate(double value)
-{
+/* Vectors that fit into a register of every 64-bit processor. */
+typedef double pair __attribute__((vector_size(16)));
+typedef int16_t exponent_block __attribute__((vector_size(16)));
 #ifdef __aarch64__
-    return __builtin_trunc(value); /* one instruction */
-#else
-    return (double)(int32_t)value; /* below 2^31: see the beginning of the file */
+typedef int64_t integer_pair __attribute__((vector_size(16)));
+#else /* x86-64 converts only to 32 bits; the numbers have fewer: see the beginning of the file */
+typedef int32_t integer_pair __attribute__((vector_size(8)));
 #endif
+
+/* The columns of D are computed in blocks of this many, which is a divisor of their number. */
+enum { BLOCK = 8 };
+
+static inline pair load_pair(const double *from)
+{
+    pair value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+static inline pair truncate(pair value)
+{
+    return __builtin_convertvector(__builtin_convertvector(value, integer_pair), pair);
 }
 
 /* ---- accumulators ---- */
@@ -52,50 +67,49 @@ struct addend {
     int exponent;
 };
 
-static struct addend read_accumulator(uint32_t bits, enum fth_ptx_element element)
+static inline struct addend read_single(uint32_t bits)
 {
-    const bool single = element == ELEMENT_F32;
-    const int fraction_bits = single ? 23 : 10, exponent_bits = single ? 8 : 5;
-    const uint32_t ones = (1u << exponent_bits) - 1;
-    const uint32_t fraction = bits & ((1u << fraction_bits) - 1);
-    const uint32_t exponent = bits >> fraction_bits & ones;
-    const bool negative = bits >> (fraction_bits + exponent_bits) & 1;
-    struct addend addend = {.exponent = EXPONENT_OF_ZERO};
-    if (exponent == ones) {
-        addend.value = fraction ? NAN : negative ? -INFINITY : INFINITY;
-    } else if (exponent || fraction) {
-        addend.exponent = (int)(exponent ? exponent : 1) - (int)(ones >> 1);
-        const double digits = (double)(exponent ? fraction | 1u << fraction_bits : fraction);
-        addend.value =
-            power_of_two(addend.exponent - fraction_bits) * (negative ? -digits : digits);
-    }
-    return addend;
+    const uint32_t exponent = bits >> 23 & 0xff;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (struct addend){.value = value,
+                           .exponent = exponent == 0xff || bits << 1 == 0
+                                           ? EXPONENT_OF_ZERO
+                                           : (int)(exponent ? exponent : 1) - 127};
+}
+
+static struct addend read_half(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 0x1f;
+    const bool is_special = exponent == 0x1f || (bits & 0x7fff) == 0;
+    return (struct addend){.value = fth_ptx_half_to_double(bits),
+                           .exponent =
+                               is_special ? EXPONENT_OF_ZERO : (exponent ? exponent : 1) - 15};
 }
 
 /* Truncates a number toward zero to an f32 with this many fraction bits. What is too large becomes
  * an infinity, and what is too small +0. */
-static uint32_t truncate_to_single(double value, int result_bits)
+static inline uint32_t truncate_to_single(double value, int result_bits)
 {
     const uint64_t bits = bits_of(value);
     const uint32_t sign = (uint32_t)(bits >> 63) << 31;
     const int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
-    if (value == 0 || exponent < -149)
-        return 0;
+    const uint32_t kept = result_bits ? ~((1u << (23 - result_bits)) - 1) : UINT32_MAX;
     if (exponent > 127)
         return sign | 0x7f800000u;
-    uint32_t result;
     if (exponent >= -126) {
-        result = (uint32_t)(exponent + 127) << 23 | (uint32_t)(bits >> 29 & 0x7fffff);
-    } else { /* subnormal: the implicit one is a digit as well */
-        const uint64_t digits = (bits & 0xfffffffffffff) | (uint64_t)1 << 52;
-        result = (uint32_t)(digits >> (-exponent - 97));
+        const uint32_t fraction = (uint32_t)(bits >> 29 & 0x7fffff);
+        return sign | (((uint32_t)(exponent + 127) << 23 | fraction) & kept);
     }
-    if (result_bits)
-        result &= ~((1u << (23 - result_bits)) - 1);
+    if (exponent < -149) /* also for 0 */
+        return 0;
+    /* Subnormal: the implicit one is a digit as well. */
+    const uint64_t digits = (bits & 0xfffffffffffff) | (uint64_t)1 << 52;
+    const uint32_t result = (uint32_t)(digits >> (-exponent - 97)) & kept;
     return result ? sign | result : 0;
 }
 
-static uint32_t round_sum(double sum, const struct fth_ptx_addition *addition)
+static inline uint32_t round_sum(double sum, const struct fth_ptx_addition *addition)
 {
     if (addition->accumulator == ELEMENT_F32)
         return truncate_to_single(sum, addition->result_bits);
@@ -139,69 +153,91 @@ static uint32_t special_result(uint32_t single, enum fth_ptx_element accumulator
     return single == F32_NAN ? F16_NAN : (single >> 16 & 0x8000) | 0x7c00;
 }
 
-/* ---- rows ---- */
+/* ---- blocks ---- */
 
-/* Computes the exponent of the step of each element of row i. */
-static void find_exponents(const struct fth_ptx_factors *a, const struct fth_ptx_factors *b,
-                           unsigned i, int16_t exponents[MATRIX_MAX_COLUMNS])
+/* Computes the largest exponent of the products of row i and the columns of the block from j on. */
+static inline void find_exponents(const struct fth_ptx_factors *a, const struct fth_ptx_factors *b,
+                                  unsigned i, unsigned j, int16_t exponents[BLOCK])
 {
-    const unsigned columns = b->count;
-    for (unsigned j = 0; j < columns; j++)
-        exponents[j] = MIN_EXPONENT;
+    exponent_block largest = (exponent_block){0} + (int16_t)MIN_EXPONENT, others;
     for (unsigned k = 0; k < a->depth; k++) {
-        const int16_t exponent = a->exponents[(size_t)k * a->count + i];
-        const int16_t *others = b->exponents + (size_t)k * columns;
-        if (exponent == EXPONENT_OF_ZERO)
-            continue;
-        for (unsigned j = 0; j < columns; j++) {
-            const int16_t sum = (int16_t)(exponent + others[j]);
-            exponents[j] = sum > exponents[j] ? sum : exponents[j];
-        }
+        /* If a factor is zero, the sum is less than MIN_EXPONENT, but not less than -2^15. */
+        memcpy(&others, b->exponents + (size_t)k * b->count + j, sizeof others);
+        others += a->exponents[(size_t)k * a->count + i];
+        const exponent_block larger = others > largest;
+        largest = (others & larger) | (largest & ~larger);
     }
+    memcpy(exponents, &largest, sizeof largest);
 }
 
-/* Adds the products of row i to sums[], in units of 1 / units[]. */
-static void add_products(const struct fth_ptx_factors *a, const struct fth_ptx_factors *b,
-                         unsigned i, const double units[MATRIX_MAX_COLUMNS],
-                         double sums[MATRIX_MAX_COLUMNS])
+/* Replaces each of sums[], which are the elements of C, by its sum with the products of row i and
+ * the columns of the block from j on, in units of 1 / units[]. */
+static inline void add_products(const struct fth_ptx_factors *a, const struct fth_ptx_factors *b,
+                                unsigned i, unsigned j, const double units[BLOCK],
+                                double sums[BLOCK])
 {
-    const unsigned columns = b->count;
+    const pair u0 = load_pair(units), u1 = load_pair(units + 2), u2 = load_pair(units + 4),
+               u3 = load_pair(units + 6);
+    pair s0 = truncate(load_pair(sums) * u0), s1 = truncate(load_pair(sums + 2) * u1),
+         s2 = truncate(load_pair(sums + 4) * u2), s3 = truncate(load_pair(sums + 6) * u3);
     for (unsigned k = 0; k < a->depth; k++) {
         const double factor = a->values[(size_t)k * a->count + i];
-        const double *others = b->values + (size_t)k * columns;
-        if (factor == 0)
-            continue;
-        for (unsigned j = 0; j < columns; j++)
-            sums[j] += truncate(factor * others[j] * units[j]);
+        const double *others = b->values + (size_t)k * b->count + j;
+        s0 += truncate(load_pair(others) * factor * u0);
+        s1 += truncate(load_pair(others + 2) * factor * u1);
+        s2 += truncate(load_pair(others + 4) * factor * u2);
+        s3 += truncate(load_pair(others + 6) * factor * u3);
+    }
+    memcpy(sums, &s0, sizeof s0);
+    memcpy(sums + 2, &s1, sizeof s1);
+    memcpy(sums + 4, &s2, sizeof s2);
+    memcpy(sums + 6, &s3, sizeof s3);
+}
+
+/* True if a factor of the block is infinite or NaN. */
+static inline bool has_special_factor(const struct fth_ptx_factors *a,
+                                      const struct fth_ptx_factors *b, unsigned i, unsigned j)
+{
+    uint64_t flags; /* BLOCK of them */
+    memcpy(&flags, b->special + j, sizeof flags);
+    return a->special[i] || flags;
+}
+
+/* Computes the elements of D in row i, from column j on. */
+static void multiply_block(const struct fth_ptx_factors *a, const struct fth_ptx_factors *b,
+                           const struct fth_ptx_addition *addition, unsigned i, unsigned j,
+                           const uint32_t c[BLOCK], uint32_t d[BLOCK])
+{
+    int16_t exponents[BLOCK];
+    double units[BLOCK], sums[BLOCK], addends[BLOCK];
+    bool is_special = has_special_factor(a, b, i, j);
+    find_exponents(a, b, i, j, exponents);
+    for (unsigned n = 0; n < BLOCK; n++) {
+        const struct addend addend =
+            addition->accumulator == ELEMENT_F32 ? read_single(c[n]) : read_half((uint16_t)c[n]);
+        const bool finite = isfinite(addend.value);
+        const int exponent = addend.exponent > exponents[n] ? addend.exponent : exponents[n];
+        exponents[n] = (int16_t)exponent;
+        units[n] = power_of_two(addition->fraction_bits - exponent);
+        addends[n] = addend.value;
+        sums[n] = finite ? addend.value : 0;
+        is_special = is_special || !finite;
+    }
+    add_products(a, b, i, j, units, sums);
+    for (unsigned n = 0; n < BLOCK; n++) {
+        const double unit = power_of_two(exponents[n] - addition->fraction_bits);
+        const uint32_t special = is_special ? special_sum(a, b, i, j + n, addends[n]) : 0;
+        d[n] = special ? special_result(special, addition->accumulator)
+                       : round_sum(sums[n] * unit, addition);
     }
 }
 
 void fth_ptx_multiply(const struct fth_ptx_factors *a, const struct fth_ptx_factors *b,
                       const struct fth_ptx_addition *addition, const uint32_t *c, uint32_t *d)
 {
-    const unsigned columns = b->count;
-    for (unsigned i = 0; i < a->count; i++) {
-        int16_t exponents[MATRIX_MAX_COLUMNS];
-        double units[MATRIX_MAX_COLUMNS], sums[MATRIX_MAX_COLUMNS];
-        struct addend addends[MATRIX_MAX_COLUMNS];
-        const uint32_t *row_of_c = c + (size_t)i * columns;
-        uint32_t *row_of_d = d + (size_t)i * columns;
-        find_exponents(a, b, i, exponents);
-        for (unsigned j = 0; j < columns; j++) {
-            addends[j] = read_accumulator(row_of_c[j], addition->accumulator);
-            if (addends[j].exponent > exponents[j])
-                exponents[j] = (int16_t)addends[j].exponent;
-            units[j] = power_of_two(addition->fraction_bits - exponents[j]);
-            sums[j] = trunc(addends[j].value * units[j]);
+    for (unsigned i = 0; i < a->count; i++)
+        for (unsigned j = 0; j < b->count; j += BLOCK) {
+            const size_t at = (size_t)i * b->count + j;
+            multiply_block(a, b, addition, i, j, c + at, d + at);
         }
-        add_products(a, b, i, units, sums);
-        for (unsigned j = 0; j < columns; j++) {
-            const double addend = addends[j].value;
-            uint32_t special = 0;
-            if (a->special[i] || b->special[j] || !isfinite(addend))
-                special = special_sum(a, b, i, j, addend);
-            row_of_d[j] = special ? special_result(special, addition->accumulator)
-                                  : round_sum(sums[j] / units[j], addition);
-        }
-    }
 }

@@ -6,9 +6,6 @@
 
 #include <math.h>
 
-/* Marks elements of a sparse matrix that are not stored. */
-#define ABSENT UINT64_MAX
-
 /* Expands a sparse matrix A from depth / 2 to depth elements per row.
  *
  * The metadata have four bits for each four units of a row: the positions of the two units that are
@@ -27,7 +24,7 @@ void fth_ptx_expand(const struct fth_ptx_product *product, const uint64_t metada
         memcpy(stored, a + (size_t)i * depth / 2, depth / 2 * sizeof *stored);
         uint64_t *out = a + (size_t)i * depth;
         for (unsigned k = 0; k < depth; k++)
-            out[k] = ABSENT;
+            out[k] = MATRIX_ABSENT;
         for (unsigned u = 0; u < units; u += 4) {
             /* Per row, a lane has the metadata of 16 units, or of 32 if the elements are small. */
             const unsigned lane =
@@ -64,7 +61,7 @@ static void multiply_integers(const struct fth_ptx_product *product, const uint6
             int64_t sum = (int32_t)d[i * columns + j];
             for (unsigned k = 0; k < product->depth; k++) {
                 const uint64_t x = a[i * product->depth + k], y = b[j * product->depth + k];
-                if (x == ABSENT)
+                if (x == MATRIX_ABSENT)
                     continue;
                 sum += ((int64_t)(x ^ a_sign) - (int64_t)a_sign) *
                        ((int64_t)(y ^ b_sign) - (int64_t)b_sign);
@@ -116,12 +113,7 @@ static void set_factors(struct fth_ptx_factors *factors, enum fth_ptx_element el
     for (unsigned k = 0; k < depth; k++) {
         if ((k & mask) != choice)
             continue;
-        for (unsigned i = 0; i < count; i++)
-            if (from[i * depth + k] == ABSENT)
-                fth_ptx_set_absent(factors, chosen, i);
-            else
-                fth_ptx_set_factor(factors, element, chosen, i, (uint32_t)from[i * depth + k]);
-        chosen++;
+        fth_ptx_set_factors(factors, element, chosen++, from + k, depth);
     }
 }
 

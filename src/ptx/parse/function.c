@@ -272,10 +272,8 @@ static bool parse_function_directives(struct fth_ptx_parser *parser)
             : fth_ptx_token_is(&lexer->token, ".reqnctapercluster")
                 ? parser->function->kernel.required_cluster
                 : NULL;
-        const bool ends_with_semicolon = fth_ptx_token_is(&lexer->token, ".pragma");
+        const bool pragma = fth_ptx_token_is(&lexer->token, ".pragma");
         fth_ptx_lexer_next(lexer);
-        if (ends_with_semicolon && !fth_ptx_skip_statement(parser))
-            return false;
         for (int i = 0; lexer->token.kind == TOKEN_INTEGER; i++) {
             if (sizes && i < 3)
                 sizes[i] = (uint32_t)lexer->token.integer;
@@ -285,8 +283,12 @@ static bool parse_function_directives(struct fth_ptx_parser *parser)
         for (int i = 1; sizes && sizes[0] && i < 3; i++)
             if (sizes[i] == 0)
                 sizes[i] = 1;
-        if (lexer->token.kind == TOKEN_STRING)
+        while (lexer->token.kind == TOKEN_STRING) {
             fth_ptx_lexer_next(lexer);
+            fth_ptx_lexer_accept(lexer, ",");
+        }
+        if (pragma)
+            fth_ptx_lexer_accept(lexer, ";");
     }
     return lexer->status == FTH_OK;
 }

@@ -122,6 +122,10 @@ fth_ptx_family fth_ptx_family_stack;
 bool fth_ptx_is_wide(const struct fth_ptx_statement *statement);
 fth_ptx_family fth_ptx_family_wide;
 
+/* ---- ../multimem.c ---- */
+
+fth_ptx_family fth_ptx_family_multimem;
+
 /* ---- operand.c ---- */
 
 /* Parses a register, predicate, special register, '_', constant expression, or name of a variable

@@ -36,6 +36,7 @@ fth_ptx_family *fth_ptx_find_family(const struct fth_ptx_statement *statement)
                     {"mbarrier", fth_ptx_family_mbarrier},
                     {"cp", fth_ptx_family_cp},
                     {"tensormap", fth_ptx_family_tensormap},
+                    {"multimem", fth_ptx_family_multimem},
                     {"fence", fth_ptx_family_fence},
                     {"membar", fth_ptx_family_fence},
                     {"griddepcontrol", fth_ptx_family_resources},

@@ -400,7 +400,7 @@ static bool make_code(struct fth_slice *slice, struct fth_slice_function *functi
         if (inst->skip_count) /* the last element is empty */
             inst->skip_count += function->code[pc + 1].skip_count;
     }
-    return true;
+    return fth_slice_make_linear(slice->run->module, source, function);
 }
 
 /* ---- the analysis ---- */
@@ -489,6 +489,9 @@ void fth_slice_destroy(struct fth_slice *slice)
     for (size_t f = 0; slice->functions && f < slice->run->module->function_count; f++) {
         free(slice->functions[f].operands);
         free(slice->functions[f].code);
+        free(slice->functions[f].live);
+        free(slice->functions[f].frame.values);
+        free(slice->functions[f].frame.rows);
     }
     free(slice->functions);
     free(slice);

@@ -1,11 +1,14 @@
 /* slice/: finds the instructions of a kernel that its memory accesses depend on, so that a launch
  * that is only observed can skip all other arithmetic and data.
  *
- *   slice_classes.c  what an instruction does: arithmetic, load, store, copy, ...
- *   slice_origins.c  which buffers an address can point into, and which registers are constants
- *   slice.c          works backwards from addresses, guards and control flow, and makes the code
- *                    that is executed
- *   slice_check.c    checks each access of that code
+ *   slice_classes.c    what an instruction does: arithmetic, load, store, copy, ...
+ *   slice_origins.c    which buffers an address can point into, and which registers are constants
+ *   slice.c            works backwards from addresses, guards and control flow, and makes the code
+ *                      that is executed
+ *   slice_registers.c  which registers can be linear in the lane
+ *   slice_live.c       which of them a thread can still read
+ *   linear.c           executes instructions on linear registers
+ *   slice_check.c      checks each access of that code
  *
  * The slice is a prediction: PTX does not say which buffer an address points into. The prediction
  * divides memory into exact memory, whose contents are those of a full execution, and other memory,
@@ -65,6 +68,8 @@ struct fth_slice_function {
     const uint8_t *classes;             /* of its instructions: enum fth_slice_class */
     struct fth_slice_operand *operands; /* by number: see struct fth_ptx_operands */
     struct fth_ptx_inst *code;          /* what is executed */
+    struct fth_slice_frame frame;       /* the registers at the start */
+    uint64_t *live;                     /* by instruction: see fth_slice_live */
 };
 
 /* Bytes of shared memory that must be exact. */
@@ -95,6 +100,29 @@ uint64_t fth_slice_origins(struct fth_slice *slice, const struct fth_slice_funct
 /* Returns true, and the value, if the row is a constant. */
 bool fth_slice_constant(const struct fth_slice *slice, const struct fth_slice_function *function,
                         int32_t row, uint64_t *value);
+
+/* ---- linear.c, slice_registers.c ---- */
+
+/* True if an instruction of a slice reads or writes registers. A .sync instruction without effect
+ * still waits for the lanes of its member mask. */
+bool fth_slice_is_executed(const struct fth_ptx_inst *inst);
+/* Returns the function that executes the instruction on linear registers, or NULL. */
+fth_ptx_run_function *fth_slice_linear_handler(const struct fth_ptx_inst *inst);
+/* Makes the code of a function use these handlers, and sets function->frame. Returns false if
+ * memory is exhausted. */
+bool fth_slice_make_linear(const struct fth_ptx_module *module,
+                           const struct fth_ptx_function *source,
+                           struct fth_slice_function *function);
+
+/* ---- slice_live.c ---- */
+
+/* Sets the bits of all registers. `marks` are those of the registers (enum fth_ptx_linear_flag). */
+void fth_slice_assign_bits(const struct fth_ptx_function *source,
+                           const struct fth_slice_function *function, const uint8_t *marks,
+                           uint64_t *bits);
+/* Sets function->live. Returns false if memory is exhausted. */
+bool fth_slice_find_live(const struct fth_ptx_module *module, const struct fth_ptx_function *source,
+                         const uint64_t *bits, struct fth_slice_function *function);
 
 /* slice.c and slice_check.c: the functions that execution calls are in execute/warp.h. */
 

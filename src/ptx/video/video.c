@@ -124,12 +124,12 @@ static inline int64_t saturate(const struct video *video, int64_t value)
 }
 
 /* The secondary operation of a scalar instruction. An unsigned minimum or maximum compares 64
- * bits. */
+ * bits. Only the lower 32 bits of a sum count. */
 static inline int64_t second(const struct video *video, int64_t value, uint32_t c)
 {
     const bool is_less = video->is_signed[0] ? value < (int32_t)c : (uint64_t)value < (uint64_t)c;
     switch (video->secondary) {
-    case A_ADD: return value + c;
+    case A_ADD: return (uint32_t)value + c;
     case A_MIN: return is_less ? value : c;
     case A_MAX: return is_less ? c : value;
     default: return value;

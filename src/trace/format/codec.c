@@ -48,93 +48,6 @@ enum { MAX_TAG = TAG_POSITION | TAG_INSTRUCTION | TAG_LANES | TAG_DELTA, INVALID
  * damage. Chosen, not derived: it bounds the memory that a damaged length can claim. */
 enum { MAX_TEXT_BYTES = 65536 };
 
-/* ---- records in memory ---- */
-
-/* Makes sure that the pool has space for `more` address differences. Returns false if memory is
- * exhausted. */
-static bool pool_reserve(struct fth_records *records, size_t more)
-{
-    if (records->pool_capacity - records->pool_count >= more)
-        return true;
-    size_t capacity = 2 * records->pool_capacity + more + 1024;
-    uint64_t *pool = realloc(records->pool, capacity * sizeof *pool);
-    if (!pool)
-        return false;
-    records->pool = pool;
-    records->pool_capacity = capacity;
-    return true;
-}
-
-bool fth_records_add(struct fth_records *records, const struct fth_record *record,
-                     const uint64_t *addresses)
-{
-    unsigned count = (unsigned)__builtin_popcount(record->mask);
-    if (!fth_grow((void **)&records->items, records->count, &records->capacity,
-                  sizeof *records->items))
-        return false;
-    struct fth_record *item = &records->items[records->count];
-    *item = *record;
-    item->first = addresses[0];
-    item->step = count > 1 ? addresses[1] - addresses[0] : 0;
-    uint64_t unequal = 0; /* without a branch, so that the compiler can vectorise the loop */
-    for (unsigned i = 1; i < count; i++)
-        unequal |= (addresses[i] - addresses[i - 1]) ^ item->step;
-    item->affine = unequal == 0;
-    if (!item->affine) {
-        if (!pool_reserve(records, count - 1))
-            return false;
-        item->step = records->pool_count; /* here an index in the pool; see struct fth_record */
-        for (unsigned i = 1; i < count; i++)
-            records->pool[records->pool_count++] = addresses[i] - addresses[i - 1];
-    }
-    records->count++;
-    return true;
-}
-
-bool fth_records_append(struct fth_records *records, const struct fth_records *more)
-{
-    size_t needed = records->count + more->count;
-    if (needed > records->capacity) {
-        size_t capacity = needed + needed / 2;
-        struct fth_record *items = realloc(records->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        records->items = items;
-        records->capacity = capacity;
-    }
-    if (!pool_reserve(records, more->pool_count))
-        return false;
-    for (size_t i = 0; i < more->count; i++) {
-        struct fth_record *item = &records->items[records->count + i];
-        *item = more->items[i];
-        if (!item->affine) /* `step` is an index in the pool; the pool of `more` is appended */
-            item->step += records->pool_count;
-    }
-    if (more->pool_count)
-        memcpy(records->pool + records->pool_count, more->pool,
-               more->pool_count * sizeof *more->pool);
-    records->count = needed;
-    records->pool_count += more->pool_count;
-    return true;
-}
-
-void fth_records_clear(struct fth_records *records)
-{
-    records->count = records->pool_count = 0;
-}
-
-void fth_records_fini(struct fth_records *records)
-{
-    free(records->items);
-    free(records->pool);
-    *records = (struct fth_records){0};
-}
-
-size_t fth_records_bytes(const struct fth_records *records)
-{
-    return records->count * sizeof *records->items + records->pool_count * sizeof *records->pool;
-}
-
 /* ---- numbers ---- */
 
 static size_t write_varint(unsigned char *to, uint64_t number)
@@ -240,6 +153,9 @@ struct last_access {
     uint32_t mask;
     uint32_t threads; /* number of bits of the mask; only set by the decoder */
     bool affine;
+    /* FTH_LANES_ROWS: see struct fth_record. Only set by the encoder, and 0 for other accesses. */
+    uint8_t row_lanes;
+    uint64_t row_steps;
     /* Bit i: steps[i] differs from steps[0]. Only set by the decoder, for model/coalesce.c. */
     uint32_t breaks;
     uint64_t steps[LANES - 1]; /* affine: only the first is used */
@@ -282,29 +198,39 @@ static size_t write_position(unsigned char *to, struct position before, struct p
     return size + write_varint(to + size, here.warp);
 }
 
-/* Whether the lanes and the address differences are those of the instruction's last access.
- * `step_count` is the number of active lanes minus 1. */
-static bool same_lanes(const struct last_access *last_access, const struct fth_record *record,
-                       const uint64_t *steps, unsigned step_count)
+/* Whether the lanes and the address differences are those of the instruction's last access. */
+static bool same_lanes(const struct fth_records *records, const struct last_access *last_access,
+                       const struct fth_record *record)
 {
-    if (last_access->mask != record->mask || last_access->affine != record->affine)
+    if (last_access->mask != record->mask ||
+        last_access->affine != (record->lanes == FTH_LANES_AFFINE))
         return false;
-    return record->affine ? last_access->steps[0] == record->step
-                          : memcmp(last_access->steps, steps, step_count * sizeof *steps) == 0;
+    if (last_access->affine)
+        return last_access->steps[0] == record->step;
+    if (record->lanes == FTH_LANES_ROWS && record->row_lanes == last_access->row_lanes)
+        return record->step == last_access->row_steps;
+    uint64_t space[LANES - 1];
+    const uint64_t *steps = fth_record_steps(records, record, space);
+    const unsigned step_count = (unsigned)__builtin_popcount(record->mask) - 1;
+    return memcmp(last_access->steps, steps, step_count * sizeof *steps) == 0;
 }
 
-static size_t write_lanes(unsigned char *to, struct last_access *last_access,
-                          const struct fth_record *record, const uint64_t *steps,
-                          unsigned step_count)
+static size_t write_lanes(const struct fth_records *records, unsigned char *to,
+                          struct last_access *last_access, const struct fth_record *record)
 {
     last_access->mask = record->mask;
-    last_access->affine = record->affine;
+    last_access->affine = record->lanes == FTH_LANES_AFFINE;
+    last_access->row_lanes = record->lanes == FTH_LANES_ROWS ? record->row_lanes : 0;
+    last_access->row_steps = record->step;
     size_t size = write_varint(to, record->mask);
-    to[size++] = record->affine;
-    if (record->affine) {
+    to[size++] = last_access->affine;
+    if (last_access->affine) {
         last_access->steps[0] = record->step;
         return size + write_varint(to + size, zigzag(record->step));
     }
+    uint64_t space[LANES - 1];
+    const uint64_t *steps = fth_record_steps(records, record, space);
+    const unsigned step_count = (unsigned)__builtin_popcount(record->mask) - 1;
     for (unsigned i = 0; i < step_count; i++) {
         last_access->steps[i] = steps[i];
         size += write_varint(to + size, zigzag(steps[i]));
@@ -312,55 +238,59 @@ static size_t write_lanes(unsigned char *to, struct last_access *last_access,
     return size;
 }
 
+/* Worst case of an encoded access in bytes: the tag, the affine byte, and 10 bytes for each other
+ * number: three of the position, the instruction, the mask, the delta, and fewer than LANES steps.
+ */
+enum { MAX_ACCESS_BYTES = 2 + 10 * (LANES + 6) };
+
 /* Instructions have two numbers. record->instruction is the writer's number; it is the index in
- * `ids` and `last_accesses`. ids[record->instruction] is the number in the file. Record order[i] is
- * the i-th one of the frame. */
-enum fth_status fth_frame_encode(const struct fth_records *records, const uint32_t *order,
+ * `ids` and `last_accesses`. ids[record->instruction] is the number in the file. */
+enum fth_status fth_frame_encode(const struct fth_records *records, const struct fth_record *items,
                                  const struct fth_frame *frame, uint32_t warps, const uint32_t *ids,
                                  size_t id_count, struct fth_buffer *out, struct fth_error *error)
 {
     struct last_access *last_accesses = calloc(id_count, sizeof *last_accesses);
     struct position before = position_before(frame, warps);
     uint32_t instruction = UINT32_MAX;
+    unsigned char chunk[8 * MAX_ACCESS_BYTES]; /* of `out` */
+    size_t size = 0;
     if (!last_accesses)
         return fth_no_memory(error, "write trace", NULL);
     fth_put_frame_header(frame, out);
     for (uint32_t i = 0; i < frame->count; i++) {
-        /* Worst case: the tag, the affine byte, and 10 bytes for each other number: three of
-         * the position, the instruction, the mask, the delta, and fewer than LANES steps. */
-        unsigned char bytes[2 + 10 * (LANES + 6)];
-        const struct fth_record *record = &records->items[order[i]];
-        const uint64_t *steps = record->affine ? &record->step : records->pool + record->step;
-        unsigned step_count = (unsigned)__builtin_popcount(record->mask) - 1;
+        const struct fth_record *record = &items[i];
         struct last_access *last_access = &last_accesses[record->instruction];
         struct position here = {record->number, record->block, record->warp};
         struct position expected = before;
         advance_position(&expected, frame, warps);
-        size_t size = 1;
-        bytes[0] = 0;
+        unsigned char *tag = &chunk[size++];
+        *tag = 0;
         if (here.number != expected.number || here.block != expected.block ||
             here.warp != expected.warp) {
-            bytes[0] |= TAG_POSITION;
-            size += write_position(bytes + size, before, here, frame);
+            *tag |= TAG_POSITION;
+            size += write_position(chunk + size, before, here, frame);
         }
         if (record->instruction != instruction) {
-            bytes[0] |= TAG_INSTRUCTION;
-            size += write_varint(bytes + size, ids[record->instruction]); /* number in the file */
+            *tag |= TAG_INSTRUCTION;
+            size += write_varint(chunk + size, ids[record->instruction]); /* number in the file */
         }
-        if (!same_lanes(last_access, record, steps, step_count)) {
-            bytes[0] |= TAG_LANES;
-            size += write_lanes(bytes + size, last_access, record, steps, step_count);
+        if (!same_lanes(records, last_access, record)) {
+            *tag |= TAG_LANES;
+            size += write_lanes(records, chunk + size, last_access, record);
         }
         uint64_t delta = record->first - last_access->first;
         if (delta != last_access->delta) {
-            bytes[0] |= TAG_DELTA;
-            size += write_varint(bytes + size, zigzag(delta));
+            *tag |= TAG_DELTA;
+            size += write_varint(chunk + size, zigzag(delta));
         }
         last_access->delta = delta;
         last_access->first = record->first;
         instruction = record->instruction;
         before = here;
-        fth_buffer_append(out, bytes, size);
+        if (size > sizeof chunk - MAX_ACCESS_BYTES || i + 1 == frame->count) {
+            fth_buffer_append(out, chunk, size);
+            size = 0;
+        }
     }
     free(last_accesses);
     return out->failed ? fth_no_memory(error, "write trace", NULL) : FTH_OK;

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Accesses per run, accesses per frame, and pool entries (address differences of irregular
- * accesses) at which a run is written early. Runs are large so that a reader has few runs to merge.
- * Frames are small because a reader holds one frame per run: 10^9 accesses make 4,000 runs, and
- * 4,000 frames take at most some hundred megabytes. Chosen within these limits, not derived. */
-enum { RUN_ACCESSES = 1 << 18, FRAME_ACCESSES = 1 << 13, RUN_POOL_ENTRIES = 1 << 22 };
+/* Accesses per run, accesses per frame, and address differences of irregular accesses at which a
+ * run is written early. Runs are large so that a reader has few runs to merge. Frames are small
+ * because a reader holds one frame per run: 10^9 accesses make 4,000 runs, and 4,000 frames take at
+ * most some hundred megabytes. Chosen within these limits, not derived. */
+enum { RUN_ACCESSES = 1 << 18, FRAME_ACCESSES = 1 << 13, RUN_STEPS = 1 << 22 };
 
 struct launch {
     struct fth_trace_launch header;
@@ -38,7 +38,8 @@ struct fth_trace_writer {
     struct fth_records run;          /* the accesses of the current run */
     uint32_t *order, *scratch_order; /* the sorted order of the run, and memory for sorting */
     size_t order_capacity;
-    struct fth_buffer scratch; /* content of the part being written */
+    struct fth_buffer scratch;                     /* content of the part being written */
+    struct fth_record frame_items[FRAME_ACCESSES]; /* the accesses of the frame being written */
 };
 
 /* Creates a writer to `file`, of which it takes ownership. */
@@ -222,16 +223,33 @@ static void merge_pass(const struct fth_records *run, enum key key, uint32_t *fr
     memcpy(to, from, count * sizeof *to);
 }
 
-/* True if the run is already sorted by block and warp. It usually is, unless the warps of a block
- * wait for each other. */
-static bool is_in_order(const struct fth_records *run)
+/* The range of a key in the run. */
+struct key_range {
+    uint64_t low, high;
+};
+
+static inline void widen_range(struct key_range *range, uint64_t value)
 {
-    for (size_t i = 1; i < run->count; i++) {
-        const struct fth_record *a = &run->items[i - 1], *b = &run->items[i];
-        if (a->block > b->block || (a->block == b->block && a->warp > b->warp))
-            return false;
+    range->low = value < range->low ? value : range->low;
+    range->high = value > range->high ? value : range->high;
+}
+
+/* Finds the ranges of the keys. Returns true if the run is already sorted by block and warp. It
+ * usually is, unless the warps of a block wait for each other. */
+static bool examine_run(const struct fth_records *run, struct key_range ranges[3])
+{
+    bool in_order = true;
+    for (int key = KEY_NUMBER; key <= KEY_WARP; key++)
+        ranges[key] = (struct key_range){UINT64_MAX, 0};
+    for (size_t i = 0; i < run->count; i++) {
+        const struct fth_record *b = &run->items[i], *a = i ? b - 1 : b;
+        in_order =
+            in_order && (a->block < b->block || (a->block == b->block && a->warp <= b->warp));
+        widen_range(&ranges[KEY_NUMBER], b->number);
+        widen_range(&ranges[KEY_BLOCK], b->block);
+        widen_range(&ranges[KEY_WARP], b->warp);
     }
-    return true;
+    return in_order;
 }
 
 /* Sorts the run by number, block and warp, the least significant key first (radix sort), and leaves
@@ -240,6 +258,7 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
 {
     static const enum key keys[] = {KEY_WARP, KEY_BLOCK, KEY_NUMBER};
     const struct fth_records *run = &writer->run;
+    struct key_range ranges[3];
     /* Maximum range of a key for the counting sort. Chosen, not derived: keeps the counters in
      * proportion to the number of accesses. */
     size_t max_values = 4 * run->count + 1024;
@@ -257,18 +276,13 @@ static enum fth_status sort_run(struct fth_trace_writer *writer, struct fth_erro
     }
     for (size_t i = 0; i < run->count; i++)
         writer->order[i] = (uint32_t)i;
-    for (size_t k = is_in_order(run) ? FTH_COUNT(keys) - 1 : 0; k < FTH_COUNT(keys); k++) {
-        uint64_t low = UINT64_MAX, high = 0;
-        for (size_t i = 0; i < run->count; i++) {
-            uint64_t value = key_of(&run->items[i], keys[k]);
-            low = value < low ? value : low;
-            high = value > high ? value : high;
-        }
-        if (low == high)
+    for (size_t k = examine_run(run, ranges) ? FTH_COUNT(keys) - 1 : 0; k < FTH_COUNT(keys); k++) {
+        const struct key_range range = ranges[keys[k]];
+        if (range.low == range.high)
             continue;
-        if (high - low < max_values)
-            count_pass(run, keys[k], low, counts, (size_t)(high - low) + 1, writer->order,
-                       writer->scratch_order);
+        if (range.high - range.low < max_values)
+            count_pass(run, keys[k], range.low, counts, (size_t)(range.high - range.low) + 1,
+                       writer->order, writer->scratch_order);
         else
             merge_pass(run, keys[k], writer->order, writer->scratch_order);
         uint32_t *sorted = writer->scratch_order;
@@ -297,15 +311,15 @@ static enum fth_status write_sources(struct fth_trace_writer *writer, uint32_t f
     return known ? put(writer, FTH_PART_SOURCES, NULL, error) : FTH_OK;
 }
 
-/* Assigns file indices to the instructions of a frame that have none yet, and writes these
- * instructions. */
-static enum fth_status number_instructions(struct fth_trace_writer *writer, const uint32_t *order,
-                                           size_t count, struct fth_error *error)
+/* Assigns file indices to the instructions of the `count` accesses in writer->frame_items that have
+ * none yet, and writes these instructions. */
+static enum fth_status number_instructions(struct fth_trace_writer *writer, size_t count,
+                                           struct fth_error *error)
 {
     uint32_t before = writer->written_count;
     writer->scratch.size = 0;
     for (size_t i = 0; i < count; i++) {
-        uint32_t instruction = writer->run.items[order[i]].instruction;
+        uint32_t instruction = writer->frame_items[i].instruction;
         if (writer->ids[instruction] != UINT32_MAX)
             continue;
         if (!fth_grow((void **)&writer->written_instructions, writer->written_count,
@@ -326,6 +340,7 @@ static enum fth_status write_frame(struct fth_trace_writer *writer, const uint32
 {
     const struct fth_records *run = &writer->run;
     struct launch *launch = &writer->launches[writer->launch_count - 1];
+    struct fth_record *items = writer->frame_items;
     struct fth_frame frame = {.count = count,
                               .run = writer->run_count,
                               .launch = writer->launch_count - 1,
@@ -333,16 +348,16 @@ static enum fth_status write_frame(struct fth_trace_writer *writer, const uint32
                               .first_number = run->items[order[0]].number,
                               .last_number = run->items[order[count - 1]].number};
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t block = run->items[order[i]].block;
-        frame.first_block = block < frame.first_block ? block : frame.first_block;
-        frame.last_block = block > frame.last_block ? block : frame.last_block;
+        items[i] = run->items[order[i]];
+        frame.first_block = items[i].block < frame.first_block ? items[i].block : frame.first_block;
+        frame.last_block = items[i].block > frame.last_block ? items[i].block : frame.last_block;
     }
     if (frame.last_number >= launch->header.longest)
         launch->header.longest = frame.last_number + 1;
     launch->header.accesses += count;
-    FTH_TRY(number_instructions(writer, order, count, error));
+    FTH_TRY(number_instructions(writer, count, error));
     writer->scratch.size = 0;
-    FTH_TRY(fth_frame_encode(run, order, &frame, launch->warps, writer->ids,
+    FTH_TRY(fth_frame_encode(run, items, &frame, launch->warps, writer->ids,
                              writer->instruction_count, &writer->scratch, error));
     FTH_TRY(put(writer, FTH_PART_FRAME, &frame.offset, error));
     if (!fth_grow((void **)&writer->frames, writer->frame_count, &writer->frame_capacity,
@@ -376,7 +391,7 @@ enum fth_status fth_trace_writer_add(struct fth_trace_writer *writer,
         FTH_TRY(flush_run(writer, error));
     if (!fth_records_append(&writer->run, records))
         return fth_no_memory(error, "write trace", NULL);
-    return writer->run.count >= RUN_ACCESSES || writer->run.pool_count >= RUN_POOL_ENTRIES
+    return writer->run.count >= RUN_ACCESSES || writer->run.step_count >= RUN_STEPS
                ? flush_run(writer, error)
                : FTH_OK;
 }

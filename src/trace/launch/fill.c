@@ -27,14 +27,20 @@ static enum fth_status fill_expression(struct fth_launch *launch,
                                        const struct fth_launch_buffer *buffer, uint8_t *data,
                                        struct fth_error *error)
 {
-    unsigned bytes = buffer->element->bytes;
+    const unsigned bytes = buffer->element->bytes;
+    double values[FTH_EXPRESSION_VALUES];
     for (uint64_t i = 0; i < buffer->count; i++) {
-        launch->scope.variables[0].value = (double)i; /* the variable `i` */
-        double value = fth_expression_value(buffer->expression, &launch->scope);
+        const uint64_t left = buffer->count - i, at = i % FTH_EXPRESSION_VALUES;
         uint64_t bits;
-        if (!fth_scalar_from_double(buffer->element, value, &bits))
+        if (at == 0) {
+            launch->scope.variables[0].value = (double)i; /* the variable `i` */
+            fth_expression_values(buffer->expression, &launch->scope,
+                                  left < FTH_EXPRESSION_VALUES ? left : FTH_EXPRESSION_VALUES,
+                                  values);
+        }
+        if (!fth_scalar_from_double(buffer->element, values[at], &bits))
             return fth_fail(error, FTH_INVALID, "fill buffer", buffer->name,
-                            "the value %g of element %llu is not a number of type %s", value,
+                            "the value %g of element %llu is not a number of type %s", values[at],
                             (unsigned long long)i, buffer->element->name);
         memcpy(data + i * bytes, &bits, bytes);
     }

@@ -96,6 +96,11 @@ void fth_expression_destroy(struct fth_expression *expression);
 /* Evaluates the expression with the current values of the variables. `scope` must have the same
  * variables at the same indices as when the expression was created. */
 double fth_expression_value(const struct fth_expression *expression, const struct fth_scope *scope);
+/* Evaluates it for `count` consecutive values of the first variable of the scope, from its current
+ * value on. */
+enum { FTH_EXPRESSION_VALUES = 32 }; /* maximum of `count` */
+void fth_expression_values(const struct fth_expression *expression, const struct fth_scope *scope,
+                           size_t count, double *values);
 
 /* ---- executors ---- */
 

@@ -214,25 +214,39 @@ void fth_expression_destroy(struct fth_expression *expression)
     free(expression);
 }
 
-static double apply(enum operation operation, double a, double b)
+/* fmod(a, b), which is slow, by integers where these are exact. */
+static double remainder_of(double a, double b)
 {
+    const double limit = 9007199254740992.0; /* 2^53: all integers up to it are doubles */
+    if (a >= 0 && a < limit && b >= 1 && b < limit && (double)(int64_t)a == a &&
+        (double)(int64_t)b == b)
+        return (double)((int64_t)a % (int64_t)b);
+    return fmod(a, b);
+}
+
+/* Applies an operation to `count` pairs of operands, and replaces each a by the result. */
+static void apply(enum operation operation, double *a, const double *b, size_t count)
+{
+#define EACH(EXPRESSION)                                                                           \
+    for (size_t i = 0; i < count; i++)                                                             \
+    a[i] = EXPRESSION
     switch (operation) {
-    case OP_ADD: return a + b;
-    case OP_SUBTRACT: return a - b;
-    case OP_MULTIPLY: return a * b;
-    case OP_DIVIDE: return a / b;
-    case OP_REMAINDER: return fmod(a, b);
-    case OP_MIN: return fmin(a, b);
-    case OP_MAX: return fmax(a, b);
-    case OP_NEGATE: return -b;
-    case OP_FLOOR: return floor(b);
-    case OP_CEIL: return ceil(b);
-    case OP_SQRT: return sqrt(b);
-    case OP_SIN: return sin(b);
-    case OP_COS: return cos(b);
-    case OP_EXP: return exp(b);
-    default: return NAN;
+    case OP_ADD: EACH(a[i] + b[i]); break;
+    case OP_SUBTRACT: EACH(a[i] - b[i]); break;
+    case OP_MULTIPLY: EACH(a[i] * b[i]); break;
+    case OP_DIVIDE: EACH(a[i] / b[i]); break;
+    case OP_REMAINDER: EACH(remainder_of(a[i], b[i])); break;
+    case OP_MIN: EACH(fmin(a[i], b[i])); break;
+    case OP_MAX: EACH(fmax(a[i], b[i])); break;
+    case OP_NEGATE: EACH(-b[i]); break;
+    case OP_FLOOR: EACH(floor(b[i])); break;
+    case OP_CEIL: EACH(ceil(b[i])); break;
+    case OP_SQRT: EACH(sqrt(b[i])); break;
+    case OP_SIN: EACH(sin(b[i])); break;
+    case OP_COS: EACH(cos(b[i])); break;
+    default: EACH(exp(b[i])); break;
     }
+#undef EACH
 }
 
 static bool is_binary(enum operation operation)
@@ -241,20 +255,34 @@ static bool is_binary(enum operation operation)
            operation == OP_MAX;
 }
 
-double fth_expression_value(const struct fth_expression *expression, const struct fth_scope *scope)
+/* Each operation is applied to all values before the next one is. */
+void fth_expression_values(const struct fth_expression *expression, const struct fth_scope *scope,
+                           size_t count, double *values)
 {
-    double stack[MAX_OPERATIONS] = {NAN};
+    double stack[MAX_OPERATIONS][FTH_EXPRESSION_VALUES];
     size_t depth = 0;
     for (size_t i = 0; i < expression->count; i++) {
         const struct postfix_item *item = &expression->items[i];
-        if (item->operation == OP_NUMBER) {
-            stack[depth++] = item->number;
-        } else if (item->operation == OP_VARIABLE) {
-            stack[depth++] = scope->variables[item->variable].value;
+        if (item->operation == OP_NUMBER || item->operation == OP_VARIABLE) {
+            const double step = item->operation == OP_VARIABLE && item->variable == 0;
+            const double value = item->operation == OP_NUMBER
+                                     ? item->number
+                                     : scope->variables[item->variable].value;
+            for (size_t v = 0; v < count; v++)
+                stack[depth][v] = value + step * (double)v;
+            depth++;
         } else {
-            double b = stack[--depth], a = is_binary(item->operation) ? stack[--depth] : 0;
-            stack[depth++] = apply(item->operation, a, b);
+            depth -= is_binary(item->operation);
+            apply(item->operation, stack[depth - 1],
+                  stack[is_binary(item->operation) ? depth : depth - 1], count);
         }
     }
-    return stack[0];
+    memcpy(values, stack[0], count * sizeof *values);
+}
+
+double fth_expression_value(const struct fth_expression *expression, const struct fth_scope *scope)
+{
+    double value;
+    fth_expression_values(expression, scope, 1, &value);
+    return value;
 }

@@ -109,6 +109,7 @@ static const struct row declarations[] = {
      "expected an integer of at most 100000"},
     {".entry k() { .reg .b32 %r<99999>, %a, %b; ret; }", "                                      ^",
      "a function can have at most 100000 registers"},
+    {".entry k() .pragma \"nounroll\", \"novector\"; .maxntid 64 { ret; }", NULL, NULL},
     {".entry k() .pragma \"nounroll\" .maxntid 64 .minnctapersm 2 { ret; }", NULL, NULL},
     {".file 1 \"a.cu", "        ^", "unterminated string"},
     {".frob", "^", "expected a module directive such as .entry, .func or .global"},

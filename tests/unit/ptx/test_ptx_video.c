@@ -142,6 +142,7 @@ static void scalar_instructions_have_limits(void **state)
         {"vshl.u32.u32.u32.sat.clamp d, a, b", 4, 32, 0, 0},
         {"vshl.s32.u32.u32.sat.wrap d, a, b", 0x7fffffff, 10, 0, 0xfffffc00},
         {"vshl.s32.u32.u32.clamp.min d, a, b, c", 0xffffffff, 32, 0xfffffffd, 0},
+        {"vshl.u32.u32.u32.clamp.add d, a, b, c", 0xffffffff, 31, 0xffffff80, 0x7fffff80},
         /* Saturated ones with the highest bit set are larger than any c, others are not. */
         {"vshl.u32.u32.u32.sat.clamp.min d, a, b, c", 0x80000000, 0, 0xffffff00, 0xffffff00},
         {"vshl.u32.s32.u32.sat.wrap.max d, a, b, c", 3, 30, 0xffffff00, 0xc0000000},

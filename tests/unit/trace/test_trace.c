@@ -22,6 +22,40 @@ _Noreturn static void fail_with(const struct fth_error *error)
 
 /* ---- expressions ---- */
 
+/* Many values at once are the same as one by one, also where a remainder is computed by integers.
+ */
+static void values_are_those_of_each_index(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"N",
+                                        "i * 2 - min(i, N / 3)",
+                                        "(7 - i) % 3",
+                                        "i % 5 + i % 2.5",
+                                        "(1 - 2 * (i % 2)) % N",
+                                        "i * 1000000000000 % 4096",
+                                        "-i % 4"};
+    for (size_t t = 0; t < FTH_COUNT(texts); t++) {
+        struct fth_scope scope = {{{"i", 100}, {"N", 64}}, 2};
+        double values[FTH_EXPRESSION_VALUES];
+        struct fth_expression *expression;
+        assert_int_equal(fth_expression_create(texts[t], &scope, &expression, NULL), FTH_OK);
+        fth_expression_values(expression, &scope, FTH_COUNT(values), values);
+        for (size_t v = 0; v < FTH_COUNT(values); v++) {
+            const double i = 100 + (double)v, n = 64;
+            const double expected[] = {n,
+                                       i * 2 - fmin(i, n / 3),
+                                       fmod(7 - i, 3),
+                                       fmod(i, 5) + fmod(i, 2.5),
+                                       fmod(1 - 2 * fmod(i, 2), n),
+                                       fmod(i * 1000000000000, 4096),
+                                       fmod(-i, 4)};
+            assert_memory_equal(&values[v], &expected[t],
+                                sizeof values[v]); /* also the sign of 0 */
+        }
+        fth_expression_destroy(expression);
+    }
+}
+
 static void expressions_are_evaluated(void **state)
 {
     (void)state;
@@ -573,6 +607,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(expressions_are_evaluated),
+        cmocka_unit_test(values_are_those_of_each_index),
         cmocka_unit_test(maximum_accesses_per_warp_match_the_formulas),
         cmocka_unit_test(counts_of_a_matrix_product_match_the_formulas),
         cmocka_unit_test(counts_atomics_and_shared_memory_accesses),

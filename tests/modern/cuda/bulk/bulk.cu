@@ -40,6 +40,11 @@ __device__ static void store(void *to, const void *from, unsigned bytes)
                  : "memory");
 }
 
+__device__ static void cluster_sync()
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 __device__ static bool elected()
 {
     unsigned chosen;
@@ -131,23 +136,27 @@ REDUCE(reduce_add_f64, double, "add.f64")
 REDUCE(reduce_add_f16, half, "add.noftz.f16")
 REDUCE(reduce_max_bf16, __nv_bfloat16, "max.bf16")
 
-/* Shared memory to the shared memory of the same block, with prefetches into the L2 and a manual transaction count. */
+/* Shared memory to the shared memory of the next block of the cluster, with prefetches into the L2 and a manual transaction count. */
 extern "C" __global__ void shared_to_shared(const int *x, int *out)
 {
     __shared__ __align__(128) int from[128], to[128];
     __shared__ uint64_t barrier;
+    unsigned rank, count, next_to, next_barrier;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(count));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(next_to) : "r"(shared_address(to)), "r"((rank + 1) % count));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(next_barrier) : "r"(shared_address(&barrier)), "r"((rank + 1) % count));
     if (threadIdx.x == 0) {
         barrier_init(&barrier, blockDim.x);
         asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(x), "r"(512) : "memory");
         asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&barrier)), "r"(512) : "memory");
     }
-    from[threadIdx.x] = x[threadIdx.x] ^ 0x55;
+    from[threadIdx.x] = x[blockIdx.x * 128 + threadIdx.x] ^ 0x55;
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    __syncthreads();
+    cluster_sync();
     if (threadIdx.x == 0)
-        asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                         shared_address(to)),
-                     "r"(shared_address(from)), "r"(512), "r"(shared_address(&barrier))
+        asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(next_to),
+                     "r"(shared_address(from)), "r"(512), "r"(next_barrier)
                      : "memory");
     uint64_t token;
     asm volatile("mbarrier.arrive.shared::cta.b64 %0, [%1];" : "=l"(token) : "r"(shared_address(&barrier)) : "memory");
@@ -157,8 +166,8 @@ extern "C" __global__ void shared_to_shared(const int *x, int *out)
                      : "=r"(done)
                      : "r"(shared_address(&barrier)), "l"(token)
                      : "memory");
-    out[threadIdx.x] = to[127 - threadIdx.x];
-    __syncthreads();
+    out[blockIdx.x * 128 + threadIdx.x] = to[127 - threadIdx.x];
+    cluster_sync();
     if (threadIdx.x == 0)
         asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier)) : "memory");
 }

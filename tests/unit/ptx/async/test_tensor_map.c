@@ -26,7 +26,7 @@ static const struct fth_ptx_tensor_map im2col = {.type = FTH_TENSOR_U8,
                                                  .is_im2col = true,
                                                  .lower = {-128, -1},
                                                  .upper = {127, -12},
-                                                 .channels = 256,
+                                                 .channels = 224,
                                                  .pixels = 1024};
 
 static void encoded_maps_are_decoded(void **state)
@@ -63,7 +63,7 @@ static void encoded_maps_are_decoded(void **state)
 static void invalid_maps_are_refused(void **state)
 {
     (void)state;
-    enum { COUNT = 26 };
+    enum { COUNT = 30 };
     struct fth_ptx_tensor_map maps[COUNT];
     const char *messages[COUNT];
     size_t count = 0;
@@ -83,7 +83,6 @@ static void invalid_maps_are_refused(void **state)
     REFUSED(im2col, m->rank = 2, "im2col mode requires from 3 to 5");
     REFUSED(tile, (m->rank = 2, m->interleave = FTH_INTERLEAVE_16),
             "interleaved layouts require from 3 to 5");
-    REFUSED(im2col, m->swizzle = FTH_SWIZZLE_64, "requires a swizzle of 32 bytes");
     REFUSED(im2col, m->fills_with_nan = true, "elements of type u8 cannot be filled with NaN");
     REFUSED(tile, m->address += 8, "the address 0x7f0000200048 is not a multiple of 16 bytes");
     REFUSED(im2col, m->address += 16, "is not a multiple of 32 bytes");
@@ -97,12 +96,19 @@ static void invalid_maps_are_refused(void **state)
     REFUSED(tile, m->strides[0] = 1ull << 40, "the stride of dimension 1 is 1099511627776 bytes");
     REFUSED(tile, m->box[2] = 0, "the box has 0 elements in dimension 2");
     REFUSED(tile, m->box[2] = 257, "it must be from 1 to 256");
-    REFUSED(tile, m->box[0] = 4, "the box has 8 bytes in dimension 0; it must be a multiple of 16");
+    REFUSED(tile, m->box[0] = 4, "a copy has 8 bytes in dimension 0; it must be a multiple of 16");
     REFUSED(tile, m->box[0] = 72,
             "a copy has 144 bytes in dimension 0; with a swizzle of 128 bytes, the maximum is 128");
     REFUSED(im2col, m->lower[1] = -129, "with 4 dimensions, they must be from -128 to 127");
-    REFUSED(im2col, m->upper[1] = -13, "the corners leave no pixel in dimension 2");
+    REFUSED(im2col, m->upper[1] = -15,
+            "the corners of dimension 1 are -1 and -1; there must be a pixel between them");
+    REFUSED(im2col, m->sizes[0] = INT32_MAX, "are -128 and 2147483774");
+    REFUSED(im2col, (m->interleave = FTH_INTERLEAVE_NONE, m->channels = 16, m->upper[1] = -13),
+            "the corners of dimension 2 are -1 and -1");
     REFUSED(im2col, m->channels = 0, "a copy has 0 channels per pixel");
+    REFUSED(im2col, m->channels = 24, "a copy has 24 bytes per pixel; it must be a multiple of 16");
+    REFUSED(im2col, m->channels = 240, "a copy has 245760 bytes; the maximum is 233472");
+    REFUSED(tile, (m->box[2] = 256, m->box[3] = 8), "a copy has 4177920 bytes");
     REFUSED(im2col, m->pixels = 1025, "a copy has 1025 pixels per column");
     assert_int_equal(count, COUNT);
     for (size_t i = 0; i < COUNT; i++) {

@@ -1,9 +1,8 @@
 /* Tests asynchronous copies and mbarriers in the PTX engine. The expected results follow from the
  * PTX specification; where that leaves open when a copy takes place, the engine executes it as late
  * as possible, so that a missing wait shows. */
-#include "ptx/async/tensor_map.h"
-#include "ptx_job.h"
-#include "refused.h"
+#include "../ptx_job.h"
+#include "../refused.h"
 
 #include <stdio.h>
 
@@ -309,6 +308,9 @@ static void bulk_copies_complete_at_an_mbarrier(void **state)
                                  "bytes [s], [%rd0], 8192, [m];"),
                 "outside the global memory");
     check_fault(KERNEL("setp.eq.u32 p0, %r0, 0;\n" BULK_LOAD), "this is not an mbarrier");
+    check_fault(KERNEL(INIT("1") "@p0 cp.async.bulk.shared::cluster.shared::cta.mbarrier::"
+                                 "complete_tx::bytes [s], [s+1024], 512, [m];"),
+                "requires a launch with clusters");
 }
 
 static void bulk_copies_to_global_memory_are_groups(void **state)
@@ -563,79 +565,6 @@ static void forms_are_checked(void **state)
     }
 }
 
-/* ---- tensor copies ---- */
-
-#define TENSOR_KERNEL(BODY)                                                                        \
-    HEAD ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 out) {\n"                   \
-         ".shared .align 128 .b8 s[4096]; .shared .align 8 .b64 m;\n"                              \
-         ".reg .pred p<8>; .reg .b32 %r<32>; .reg .b64 %rd<32>;\n"                                 \
-         "ld.param.u64 %rd1, [out]; mov.b64 %rd0, map; cvta.param.u64 %rd0, %rd0;\n"               \
-         "mov.u32 %r0, %tid.x; mul.wide.u32 %rd2, %r0, 16; add.u64 %rd3, %rd1, %rd2;\n"            \
-         "shl.b32 %r1, %r0, 4; mov.u32 %r2, s; add.u32 %r1, %r1, %r2;\n" BODY "\nret;\n}\n"
-#define TENSOR_LOAD(BYTES, X, Y)                                                                   \
-    INIT("1")                                                                                      \
-    "@p0 mbarrier.arrive.expect_tx.shared.b64 %rd10, [m], " BYTES ";\n"                            \
-    "mov.u32 %r10, " X "; mov.u32 %r11, " Y ";\n"                                                  \
-    "@p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [s], "   \
-    "[%rd0, {%r10, %r11}], [m];\n" WAIT
-
-/* Runs a kernel with a tensor map of 32 x 32 words and a box of 8 x 4 words. */
-static void run_tensor(struct job *job, const char *text, enum fth_ptx_swizzle swizzle,
-                       const uint32_t **out)
-{
-    job_init(job, text, 64);
-    const struct fth_ptx_tensor_map map = {.type = FTH_TENSOR_U32,
-                                           .rank = 2,
-                                           .address = job->buffers[0],
-                                           .sizes = {32, 32},
-                                           .strides = {128},
-                                           .element_strides = {1, 1},
-                                           .swizzle = swizzle,
-                                           .box = {8, 4}};
-    static unsigned char arguments[136];
-    assert_int_equal(fth_ptx_tensor_map_encode(&map, arguments, NULL), FTH_OK);
-    memcpy(arguments + 128, &job->buffers[1], 8);
-    job->launch.arguments = arguments;
-    job->launch.argument_bytes = sizeof arguments;
-    *out = run_job(job);
-}
-
-static void tensors_are_copied_by_boxes(void **state)
-{
-    (void)state;
-    struct job job;
-    const uint32_t *out;
-    run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "8", "4") STORE), FTH_SWIZZLE_NONE, &out);
-    for (uint32_t y = 0; y < 4; y++)
-        for (uint32_t x = 0; x < 8; x++)
-            assert_int_equal(out[y * 8 + x], (y + 4) * 32 + x + 8 + 1);
-    job_fini(&job);
-    /* Elements outside of the tensor are zero; coordinates can be negative. */
-    run_tensor(&job, TENSOR_KERNEL(TENSOR_LOAD("128", "-2", "30") STORE), FTH_SWIZZLE_NONE, &out);
-    for (uint32_t y = 0; y < 4; y++)
-        for (uint32_t x = 0; x < 8; x++)
-            assert_int_equal(out[y * 8 + x], x < 2 || y >= 2 ? 0 : (y + 30) * 32 + x - 2 + 1);
-    job_fini(&job);
-}
-
-static void tensors_are_stored_inside_only(void **state)
-{
-    (void)state;
-    struct job job;
-    const uint32_t *out;
-    run_tensor(&job,
-               TENSOR_KERNEL(
-                   "mov.u32 %r5, 7; st.shared.v4.u32 [%r1], {%r5,%r5,%r5,%r5}; bar.sync 0;\n"
-                   "setp.eq.u32 p0, %r0, 0; mov.u32 %r10, 28; mov.u32 %r11, -1;\n"
-                   "@p0 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd0, {%r10, "
-                   "%r11}], [s]; @p0 cp.async.bulk.commit_group; @p0 cp.async.bulk.wait_group 0;"),
-               FTH_SWIZZLE_NONE, &out);
-    const uint32_t *in = fth_ptx_host(job.machine, job.buffers[0], WORDS * sizeof *in);
-    for (uint32_t i = 0; i < WORDS; i++)
-        assert_int_equal(in[i], i / 32 < 3 && i % 32 >= 28 ? 7 : i + 1);
-    job_fini(&job);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -655,8 +584,6 @@ int main(void)
         cmocka_unit_test(bulk_reductions_combine_with_the_destination),
         cmocka_unit_test(multicast_reaches_all_blocks),
         cmocka_unit_test(other_blocks_arrive_at_an_mbarrier),
-        cmocka_unit_test(tensors_are_copied_by_boxes),
-        cmocka_unit_test(tensors_are_stored_inside_only),
     };
     return cmocka_run_group_tests_name("ptx_async", tests, NULL, NULL);
 }
