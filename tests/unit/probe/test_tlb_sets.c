@@ -95,9 +95,9 @@ static void the_slope_gives_the_ways_of_many_sets(void **state)
         int ways;
         uint64_t pages; /* that fit into memory */
         const char *doubt;
-    } rows[] = {{1, 2 * ENTRIES, NULL},
-                {2, 2 * ENTRIES, NULL},
-                {ENTRIES, 2 * ENTRIES, NULL}, /* all pages miss at once */
+    } rows[] = {{1, (uint64_t)2 * ENTRIES, NULL},
+                {2, (uint64_t)2 * ENTRIES, NULL},
+                {ENTRIES, (uint64_t)2 * ENTRIES, NULL}, /* all pages miss at once */
                 {2, ENTRIES + 2, "too few sets overflow within the available memory"}};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_tlb_sets sets;
