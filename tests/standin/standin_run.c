@@ -163,6 +163,7 @@ int cuDevicePrimaryCtxRelease_v2(int device)
         struct module *next = context->modules->next;
         free_module(context->modules);
         context->modules = next;
+        live--;
     }
     context->ops->close(context->machine);
     if (current == context)

@@ -93,6 +93,47 @@ static void opens_the_default_device_in_every_mode(void **state)
             check_row(i);
 }
 
+/* The list of devices, one per line: "backend id detail". A backend that cannot be used has no id,
+ * and the detail is the reason. */
+static const struct {
+    const char *driver, *mode, *list;
+} lists[] = {
+    {"new", "two",
+     "cuda cuda:0 cc 5.2, 16 SMs, 4 GiB, CUDA 13.0\ncuda cuda:1 cc 5.2, 16 SMs, 4 GiB, CUDA "
+     "13.0\n"},
+    {"new", "none", "cuda - call CUDA driver: it reports no GPU\n"},
+    {"new", "uninitialised",
+     "cuda - call CUDA driver 'cuInit': no CUDA-capable device is detected (error 100)\n"},
+    {"old", "one",
+     "cuda - open 'libcuda.so.1': no usable NVIDIA driver: it has no function cuDriverGetVersion; "
+     "it is too old, or another library of this name\n"},
+};
+
+static void append_device(void *user, const struct fth_device_info *device)
+{
+    struct messages *messages = user;
+    messages->size += (size_t)snprintf(
+        messages->text + messages->size, sizeof messages->text - messages->size, "%s %s %s\n",
+        device->backend, device->id ? device->id : "-", device->detail);
+    assert_true(messages->size < sizeof messages->text);
+    assert_int_equal(device->id == NULL, device->name == NULL);
+}
+
+static void lists_devices_or_the_reason(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (strcmp(lists[i].driver, driver) != 0)
+            continue;
+        struct messages messages = {0};
+        struct fth_error error = NO_ERROR;
+        setenv("FATHOM_STANDIN", lists[i].mode, 1);
+        assert_int_equal(fth_device_list(append_device, &messages, &error), FTH_OK);
+        assert_int_equal(error.status, FTH_OK);
+        assert_string_equal(messages.text, lists[i].list);
+    }
+}
+
 static void needs_neither_a_log_nor_an_error(void **state)
 {
     (void)state;
@@ -107,6 +148,7 @@ int main(int count, char *words[])
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(needs_neither_a_log_nor_an_error),
+        cmocka_unit_test(lists_devices_or_the_reason),
         cmocka_unit_test(opens_the_default_device_in_every_mode),
     };
     driver = count > 1 ? words[1] : "new";

@@ -9,6 +9,14 @@
 
 #include <math.h>
 
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+
+char *__wrap_strdup(const char *text)
+{
+    return fails() ? NULL : __real_strdup(text);
+}
+
 /* A GPU with one SM, an L1, TLBs and limited bandwidths, whose parts are allocated when they are
  * first used. */
 static const char description[] =

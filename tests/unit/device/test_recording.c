@@ -241,6 +241,12 @@ static void counts_are_checked_before_they_are_used(void **state)
     REFUSED("A\x01k\x00\x00\x00xxxxxxxx\x80\x80\x80\x80\x01\x05", "announces 268435456 samples");
     REFUSED("A\x01k\x00\x00\x00xxxxxxxx\x02\xff\xff\xff\xff\x0f\x00\x01",
             "1 exceeds the limit of 0");
+    /* The rest of these entries is valid. */
+    REFUSED("A\x81\x20\0\0\0xxxxxxxx\0", "4097 exceeds the limit of 4096");
+    REFUSED("A\1k\x09\0\0xxxxxxxx\0", "9 exceeds the limit of 8");
+    REFUSED("A\1k\0\xc0\1\0xxxxxxxx\0", "192 exceeds the limit of 191");
+    REFUSED("A\1k\0\0\x80\x80\x80\x80\x10xxxxxxxx\0", "4294967296 exceeds the limit of");
+    REFUSED("A\1k\0\0\0xxxxxxxx\1\x80\x80\x80\x80\x10\0", "4294967296 exceeds the limit of");
     REFUSED("Z", "unknown entry type 0x5a");
     assert_refused("A\x01k\x00\x00\x00xxxxxxxx\x00", 15, 2, "states 2 entries, but there are 1");
     assert_refused("", 0, UINT64_MAX, "entries, but there are 0");

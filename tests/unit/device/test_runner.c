@@ -395,6 +395,34 @@ static void batches_with_invalid_requests_are_refused(void **state)
     fth_device_close(device);
 }
 
+/* Requests without a fixed SM get the next ones that no other request of the launch has, and the
+ * next launch goes on from there. */
+static void requests_get_free_sms(void **state)
+{
+    (void)state;
+    uint32_t sms[] = {10, 11, 12, 13};
+    const struct fth_runner runner = {.sms = sms, .sm_count = 4};
+    struct fth_chase_state chases = {.next_sm = 3};
+    static struct fth_chase_group group;
+    static const uint32_t given[][3] = {
+        {FTH_ANY_SM, 10, FTH_ANY_SM}, {11, FTH_ANY_SM, 12}, {FTH_ANY_SM, FTH_ANY_SM, 11}};
+    static const uint32_t expected[][3] = {{13, 10, 11}, {11, 13, 12}, {10, 12, 11}};
+    for (size_t i = 0; i < FTH_COUNT(given); i++) {
+        struct fth_chase_member members[3] = {{0}};
+        group = (struct fth_chase_group){.members = members, .count = 3};
+        for (size_t k = 0; k < 3; k++) {
+            members[k].sm = given[i][k];
+            if (given[i][k] != FTH_ANY_SM)
+                group.sm_taken[given[i][k]] = true;
+        }
+        fth_chase_assign_sms(&runner, &chases, &group);
+        for (size_t k = 0; k < 3; k++) {
+            assert_int_equal(members[k].sm, expected[i][k]);
+            assert_true(group.sm_taken[expected[i][k]]);
+        }
+    }
+}
+
 int main(void)
 {
 #define TEST(NAME) cmocka_unit_test_setup(NAME, reset_observations)
@@ -408,6 +436,7 @@ int main(void)
         TEST(other_families_make_the_contents_of_the_l2_unknown),
         cmocka_unit_test(ids_name_a_backend_and_a_selector),
         cmocka_unit_test(batches_with_invalid_requests_are_refused),
+        cmocka_unit_test(requests_get_free_sms),
     };
     return cmocka_run_group_tests_name("runner", tests, NULL, NULL);
 }

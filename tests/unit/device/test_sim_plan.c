@@ -183,6 +183,21 @@ static void an_empty_description_gets_defaults(void **state)
     fth_sim_plan_fini(&plan);
 }
 
+static void noise_is_that_of_the_description(void **state)
+{
+    (void)state;
+    struct fth_sim_plan plan;
+    struct fth_gpu *gpu = read_gpu("", "",
+                                   "\"seed\": 7, \"jitter_cycles\": 3, \"outlier_rate\": 0.25, "
+                                   "\"neighbour_rate\": 0.125");
+    assert_int_equal(fth_sim_plan_init(&plan, gpu, NULL), FTH_OK);
+    assert_int_equal(plan.seed, 7);
+    assert_int_equal(plan.jitter, 3);
+    assert_true(plan.outlier_rate == 0.25 && plan.neighbour_rate == 0.125);
+    fth_sim_plan_fini(&plan);
+    fth_gpu_destroy(gpu);
+}
+
 static void elements_without_figures_get_defaults(void **state)
 {
     (void)state;
@@ -641,6 +656,7 @@ int main(void)
         cmocka_unit_test(the_sets_follow_from_what_is_known),
         cmocka_unit_test(the_l2_has_sixteen_ways),
         cmocka_unit_test(an_empty_description_gets_defaults),
+        cmocka_unit_test(noise_is_that_of_the_description),
         cmocka_unit_test(elements_without_figures_get_defaults),
         cmocka_unit_test(fetch_costs_double_with_each_cache),
         cmocka_unit_test(device_figures_are_converted),

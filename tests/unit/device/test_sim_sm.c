@@ -3,6 +3,8 @@
  * cycles. The description of the simulated GPU gives the expected values. */
 #include "simulated.h"
 
+#include <stdlib.h>
+
 /* ---- shared memory, the clock ---- */
 
 /* Lane i reads the word at i * stride of shared memory `hops` times. The words are 0, so adding the
@@ -268,7 +270,7 @@ static void end_timing(struct fth_sim_plan *plan)
     fth_sim_plan_fini(plan);
 }
 
-/* An instruction that reads and writes at most one of four registers each; -1: none. */
+/* An instruction that reads and writes at most one register each; -1: none. */
 struct instruction {
     int reads, writes;
     bool accesses, drains, skipped; /* skipped: no lane is active */
@@ -284,10 +286,12 @@ static int64_t issue(uint32_t warp, const struct instruction *instruction, bool 
                                               .write_count = instruction->writes >= 0,
                                               .reads = &read,
                                               .writes = &written};
+    const int last =
+        instruction->reads > instruction->writes ? instruction->reads : instruction->writes;
     const struct fth_ptx_issue event = {.who = {.warp = warp},
                                         .mask = instruction->skipped ? 0 : 1,
                                         .operands = &operands,
-                                        .operand_end = 4,
+                                        .operand_end = last < 4 ? 4 : (uint32_t)last + 1,
                                         .alone = alone};
     assert_true(fth_sim_observer.issue(&timing, &event));
     const int64_t issued = timing.warps[warp].issued;
@@ -337,6 +341,33 @@ static void instructions_wait_for_their_operands(void **state)
     /* The block ends with its last instruction, and all its accesses. */
     assert_true(fth_sim_timing_finish(&timing));
     assert_int_equal(timing.end, 716000);
+    end_timing(&plan);
+}
+
+/* A register that was never written is ready, whatever the memory for its time contained before.
+ * The times of the other registers stay when there are more of them. */
+static void registers_are_ready_at_first(void **state)
+{
+    (void)state;
+    static const struct {
+        int reads, writes;
+        int64_t cycle;
+    } rows[] = {{3, 0, 1},  {7, 1, 2},   {0, -1, 5},  {-1, 7, 6},
+                {8, 17, 7}, {7, -1, 10}, {17, -1, 11}};
+    struct fth_sim_plan plan;
+    start_timing(&plan, "", "", 32);
+    /* As large as the times of four registers and four more. volatile: the writes must stay. */
+    volatile unsigned char *used = malloc(64);
+    assert_non_null(used);
+    for (size_t i = 0; i < 64; i++)
+        used[i] = 0x7f;
+    free((void *)used);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        const struct instruction instruction = {.reads = rows[i].reads, .writes = rows[i].writes};
+        const int64_t issued = issue(0, &instruction, true);
+        if (issued != rows[i].cycle * 1000)
+            fail_msg("row %zu: %lld", i, (long long)issued);
+    }
     end_timing(&plan);
 }
 
@@ -430,6 +461,92 @@ static void cluster_barriers_have_phases(void **state)
     end_timing(&plan);
 }
 
+/* ---- instruction fetch ---- */
+
+/* Fetches `count` instructions from `first` on; each must take `cycles`. */
+static void fetch(uint32_t sm, unsigned first, unsigned count, int64_t cycles)
+{
+    const struct fth_ptx_warp_id who = {.sm = sm};
+    for (unsigned i = first; i < first + count; i++) {
+        const int64_t cost = fth_sim_fetch(&timing, &timing.warps[sm], &who,
+                                           (uint64_t)i * FTH_PTX_INSTRUCTION_BYTES);
+        if (cost != cycles * 1000)
+            fail_msg("instruction %u: %lld", i, (long long)cost);
+    }
+}
+
+static void start_fetching(struct fth_sim_plan *plan, const char *elements, const char *device)
+{
+    start_timing(plan, elements, device, 32);
+    for (size_t i = 0; i < 2; i++)
+        timing.warps[i].fetch_line = timing.warps[i].fetch_next = UINT64_MAX;
+}
+
+/* The L0 has 2 lines of 8 instructions and takes 1 cycle per instruction. The L1 has 4 lines of 16
+ * and takes 2 cycles. Memory takes 5 cycles, which is 2.5 times as long as the L1. */
+static void an_instruction_takes_the_time_of_its_cache(void **state)
+{
+    (void)state;
+    struct fth_sim_plan plan;
+    start_fetching(&plan,
+                   "\"instruction_l0\": {\"size_bytes\": 256, \"line_bytes\": 128}, "
+                   "\"instruction_l1\": {\"size_bytes\": 1024, \"line_bytes\": 256}",
+                   "\"compute_capability\": \"7.0\"");
+    struct fth_sim_warp *warp = &timing.warps[0];
+    fetch(0, 0, 7, 5);
+    assert_int_equal(warp->fetch_from, 0);
+    assert_int_equal(warp->fetch_span, 128);
+    /* The rest of the L1's line is still arriving. */
+    fetch(0, 7, 25, 5);
+    assert_int_equal(warp->fetch_from, 24 * 16);
+    assert_int_equal(warp->fetch_span, 128);
+    /* The L0 holds the last two of four lines, and the L1 all of them. */
+    fetch(0, 0, 16, 2);
+    fetch(0, 0, 16, 1);
+    fetch(0, 4, 8, 1);
+    /* A jump within a line that was just fetched finds it in the L0. */
+    fetch(0, 20, 1, 2);
+    fetch(0, 21, 2, 2);
+    fetch(0, 22, 1, 1);
+    /* A jump into a line that is still arriving does not wait for it. */
+    fetch(0, 32, 4, 5);
+    fetch(0, 44, 2, 2);
+    /* Each SM has caches of its own. */
+    fetch(1, 0, 9, 5);
+    fetch(1, 1, 1, 1);
+    assert_false(timing.failed);
+    end_timing(&plan);
+}
+
+/* Seven instructions take 64 bytes, so two lines of 32 bytes hold four and three instructions. */
+static void lines_hold_a_fraction_of_instructions(void **state)
+{
+    (void)state;
+    struct fth_sim_plan plan;
+    start_fetching(&plan,
+                   "\"instruction_l1\": {\"cycles_per_instruction\": 2, \"size_bytes\": 128, "
+                   "\"line_bytes\": 32}",
+                   "\"compute_capability\": \"3.5\"");
+    static const unsigned starts[] = {0, 4, 7, 11, 14};
+    for (unsigned i = 0; i < 14; i++) {
+        const unsigned line = i < 4 ? 0 : i < 7 ? 1 : i < 11 ? 2 : 3;
+        fetch(0, i, 1, 5);
+        assert_int_equal(timing.warps[0].fetch_line, 32 * line);
+        assert_int_equal(timing.warps[0].fetch_from, 16 * starts[line]);
+        assert_int_equal(timing.warps[0].fetch_span, 16 * (starts[line + 1] - starts[line]));
+    }
+    fetch(0, 0, 14, 2);
+    assert_false(timing.failed);
+    end_timing(&plan);
+    /* Without an instruction cache, each instruction takes one cycle. */
+    start_fetching(&plan, "", "");
+    fetch(0, 1000, 3, 1);
+    assert_int_equal(timing.warps[0].fetch_from, 0);
+    assert_true(timing.warps[0].fetch_span == UINT64_MAX);
+    assert_false(timing.failed);
+    end_timing(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,9 +556,12 @@ int main(void)
         cmocka_unit_test(l1_caches_local_memory_if_the_description_lists_it),
         cmocka_unit_test(code_evicts_constants_from_shared_storage),
         cmocka_unit_test(instructions_wait_for_their_operands),
+        cmocka_unit_test(registers_are_ready_at_first),
         cmocka_unit_test(fetch_is_ahead_of_issue),
         cmocka_unit_test(warps_share_schedulers),
         cmocka_unit_test(cluster_barriers_have_phases),
+        cmocka_unit_test(an_instruction_takes_the_time_of_its_cache),
+        cmocka_unit_test(lines_hold_a_fraction_of_instructions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -371,6 +371,8 @@ static void a_smaller_l1_has_fewer_ways(void **state)
         (void)holds(&caches, FTH_SIM_L1, 2, 0, line * 512);
     for (uint64_t line = 0; line < 3; line++)
         assert_true(holds(&caches, FTH_SIM_L1, 2, 0, line * 512));
+    assert_false(holds(&caches, FTH_SIM_L1, 2, 0, 1536)); /* evicts the first one */
+    assert_false(holds(&caches, FTH_SIM_L1, 2, 0, 0));
     fth_sim_caches_launch(&caches, 100);
     (void)holds(&caches, FTH_SIM_L1, 2, 0, 0);
     assert_true(holds(&caches, FTH_SIM_L1, 2, 0, 0));

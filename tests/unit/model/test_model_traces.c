@@ -6,6 +6,8 @@
 #include "model/model.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
 
 /* A run of the model, with what it needs. */
 struct run {
@@ -167,6 +169,76 @@ static void a_kernel_can_be_chosen(void **state)
     }
 }
 
+/* The last entry counts the misses, whatever the length of the profile. */
+static void profiles_are_added(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t added[5];
+        size_t count;
+        uint64_t sum[5];
+        size_t sum_count;
+    } rows[] = {
+        {{0}, 0, {0}, 0},
+        {{1, 2, 3}, 3, {1, 2, 3}, 3},
+        {{0}, 0, {1, 2, 3}, 3},
+        {{4, 5}, 2, {5, 2, 8}, 3},
+        {{1, 1, 1, 1, 2}, 5, {6, 3, 1, 1, 10}, 5},
+        {{7}, 1, {6, 3, 1, 1, 17}, 5},
+        {{1, 2, 3, 4, 5}, 5, {7, 5, 4, 5, 22}, 5},
+    };
+    struct fth_model_profile profile = {0};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        assert_true(fth_profile_add(&profile, rows[i].added, rows[i].count));
+        assert_int_equal(profile.count, rows[i].sum_count);
+        if (profile.count)
+            assert_memory_equal(profile.counts, rows[i].sum, profile.count * sizeof(uint64_t));
+    }
+    free(profile.counts);
+}
+
+/* All counts are added. They are the members from `launches` up to `l1_bytes`, which are of one
+ * type. The last launch gives the rest. */
+static void rows_are_added(void **state)
+{
+    (void)state;
+    enum {
+        FIRST = offsetof(struct fth_model_row, launches),
+        COUNT = (offsetof(struct fth_model_row, l1_bytes) - FIRST) / sizeof(uint64_t)
+    };
+    uint64_t profiles[4][2] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}}, counts[COUNT];
+    struct fth_model_row sum = {.launch = SIZE_MAX, .last_launch = 1, .l1_bytes = 3};
+    struct fth_model_row row = {.launch = 7, .l1_bytes = 4096, .blocks_at_once = 5};
+    for (size_t i = 0; i < 2; i++) {
+        row.l1_profile[i] = (struct fth_model_profile){.counts = profiles[i], .count = 2};
+        row.l2_profile[i] = (struct fth_model_profile){.counts = profiles[2 + i], .count = 2};
+    }
+    for (size_t i = 0; i < COUNT; i++)
+        counts[i] = i + 1;
+    memcpy((char *)&row + FIRST, counts, sizeof counts);
+    for (uint64_t times = 1; times <= 3; times++) {
+        assert_true(fth_row_add(&sum, &row));
+        memcpy(counts, (char *)&sum + FIRST, sizeof counts);
+        for (size_t i = 0; i < COUNT; i++)
+            assert_int_equal(counts[i], times * (i + 1));
+        for (size_t i = 0; i < 4; i++) {
+            const struct fth_model_profile *profile =
+                i < 2 ? &sum.l1_profile[i] : &sum.l2_profile[i - 2];
+            assert_int_equal(profile->count, 2);
+            assert_int_equal(profile->counts[0], times * profiles[i][0]);
+            assert_int_equal(profile->counts[1], times * profiles[i][1]);
+        }
+    }
+    assert_true(sum.launch == SIZE_MAX);
+    assert_int_equal(sum.last_launch, 7);
+    assert_int_equal(sum.l1_bytes, 4096);
+    assert_int_equal(sum.blocks_at_once, 5);
+    for (size_t i = 0; i < 2; i++) {
+        free(sum.l1_profile[i].counts);
+        free(sum.l2_profile[i].counts);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +248,8 @@ int main(void)
         cmocka_unit_test(ratios_count_reads_or_everything),
         cmocka_unit_test(access_times_are_averages_over_the_levels),
         cmocka_unit_test(a_kernel_can_be_chosen),
+        cmocka_unit_test(profiles_are_added),
+        cmocka_unit_test(rows_are_added),
     };
     return cmocka_run_group_tests_name("model-traces", tests, enter_folder, leave_folder);
 }

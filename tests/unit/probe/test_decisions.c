@@ -419,6 +419,48 @@ static void misses_beyond_chance_overflow_a_tlb(void **state)
     }
 }
 
+/* If different pages miss in each pass, the policy follows from the distances between misses: of
+ * longer ones, of 1 member, of 2 members, and so on. */
+static void random_policies_have_uniform_distances(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t members, distances[4], entries;
+        enum fth_tlb_policy expected;
+    } rows[] = {
+        {0, {0}, 48, FTH_TLB_NOT_PERIODIC},
+        {2, {0, 100}, 48, FTH_TLB_NOT_PERIODIC},
+        {3, {0, 5, 4}, 48, FTH_TLB_NOT_PERIODIC}, /* too few */
+        {3, {0, 5, 5}, 48, FTH_TLB_RANDOM},
+        {3, {1, 10, 10}, 48, FTH_TLB_RANDOM},
+        {3, {2, 10, 10}, 48, FTH_TLB_NOT_PERIODIC}, /* too many longer ones */
+        {4, {0, 20, 20, 20}, 48, FTH_TLB_RANDOM},
+        {4, {0, 30, 30, 0}, 48, FTH_TLB_NOT_PERIODIC},
+        {4, {0, 0, 30, 30}, 48, FTH_TLB_NOT_PERIODIC},
+        /* p is about 0.001, 0.0006, 0.00002 and 0.000003. */
+        {3, {0, 66, 34}, 48, FTH_TLB_RANDOM},
+        {3, {0, 67, 33}, 48, FTH_TLB_POLICY_UNKNOWN},
+        {3, {0, 29, 71}, 48, FTH_TLB_POLICY_UNKNOWN},
+        {3, {0, 27, 73}, 48, FTH_TLB_NOT_PERIODIC},
+        /* The inner levels have 16 entries, which is too many for a level of 47. */
+        {3, {0, 10, 10}, 47, FTH_TLB_POLICY_UNKNOWN},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        uint64_t distances[4];
+        memcpy(distances, rows[i].distances, sizeof distances);
+        const struct fth_tlb_level level = {.entries = rows[i].entries, .entries_confidence = 0.75};
+        const struct fth_tlb_study study = {.level = &level,
+                                            .inner_entries = 16,
+                                            .distances = distances,
+                                            .members = rows[i].members};
+        struct fth_tlb_sets sets = {0};
+        assert_int_equal(fth_tlb_find_policy(&study, &sets, NULL), FTH_OK);
+        if (sets.policy != rows[i].expected)
+            fail_msg("row %zu: policy %d", i, (int)sets.policy);
+        assert_true(sets.policy_confidence == (rows[i].entries < 48 ? 0 : 0.75));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +480,7 @@ int main(void)
         cmocka_unit_test(means_show_a_step_that_noise_hides),
         cmocka_unit_test(misses_are_counted_by_position),
         cmocka_unit_test(misses_beyond_chance_overflow_a_tlb),
+        cmocka_unit_test(random_policies_have_uniform_distances),
     };
     return cmocka_run_group_tests_name("decisions", tests, NULL, NULL);
 }

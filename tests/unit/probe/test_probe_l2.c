@@ -275,6 +275,57 @@ static void repeated_measurements_write_other_lines(void **state)
     fth_device_close(watching.inner);
 }
 
+/* Executes requests on another device, and makes lines that were only loaded come from memory. */
+static enum fth_status evict_loaded(void *state, const struct fth_request *requests, size_t count,
+                                    struct fth_samples *samples, struct fth_error *error)
+{
+    const struct fth_device *inner = state;
+    enum fth_status status = inner->ops->measure(inner->state, requests, count, samples, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i++)
+        for (size_t k = 0; requests[i].alone && requests[i].chase.steps[0].chain.array == 0 &&
+                           k < samples[i].count;
+             k++)
+            samples[i].cycles[k] = 456;
+    return status;
+}
+
+/* An L2 can keep the lines that were used most often, so that new lines evict each other. Lines
+ * that were just written show its partitions. */
+static void written_lines_show_the_partitions(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops ops = {.measure = evict_loaded};
+    for (int partitions = 1; partitions <= 2; partitions++) {
+        char elements[300];
+        struct fth_prober prober;
+        struct fth_l2_found found;
+        struct fth_error error;
+        snprintf(
+            elements, sizeof elements,
+            "\"l2\": {\"latency_cycles\": 200, \"far_latency_cycles\": 300, \"partitions\": %d, "
+            "\"size_bytes\": 1048576, \"line_bytes\": 128}, "
+            "\"memory\": {\"latency_cycles\": 450}",
+            partitions);
+        open_gpu(&prober, elements);
+        struct fth_device *inner = prober.device;
+        struct fth_device device = {.ops = &ops, .state = inner, .id = "evicting"};
+        prober.device = &device;
+        enum fth_status status = probe(&prober, 1048576, &found, &error);
+        assert_int_equal(status, partitions == 2 ? FTH_OK : FTH_INCONCLUSIVE);
+        assert_int_equal(found.partitions.value, partitions == 2 ? 2 : 0);
+        assert_int_equal(found.evicts_early, partitions == 2);
+        if (partitions == 2) {
+            assert_near(found.far_latency.value, 300, 0.5);
+            assert_true(found.near_threshold > 206 && found.near_threshold < 306);
+            assert_int_equal(found.sector.value, 128);
+        } else {
+            assert_string_equal(error.cause,
+                                "the latencies of L2 and memory are too close to distinguish");
+        }
+        fth_device_close(inner);
+    }
+}
+
 static void finds_the_l2_of_simulated_gpus(void **state)
 {
     (void)state;
@@ -511,6 +562,7 @@ int main(void)
         cmocka_unit_test(onset_and_full_miss_allow_for_noise),
         cmocka_unit_test(finds_the_period_of_fills_in_noise),
         cmocka_unit_test(plateau_tolerates_outliers_and_has_a_confidence),
+        cmocka_unit_test(written_lines_show_the_partitions),
         cmocka_unit_test(finds_the_l2_of_simulated_gpus),
         cmocka_unit_test(repeated_measurements_write_other_lines),
         cmocka_unit_test(measures_the_size_that_the_driver_does_not_report),

@@ -2,6 +2,7 @@
  * asynchronous copies and local memory. */
 #include "check.h"
 #include "ptx/ptx.h"
+#include "refused.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -177,6 +178,10 @@ static void reductions_count_the_threads_of_a_block(void **state)
         {"bar.red.and.pred %p1, 1, %p2; selp.u32 %r9, 5, 6, %p1;", 5},
         {"bar.red.or.pred %p1, 1, !%p2; selp.u32 %r9, 5, 6, %p1;", 6},
         {"bar.red.popc.u32 %r9, 15, 96, %p0;", 24},
+        /* one thread of the last warp differs from all others */
+        {"setp.eq.u32 %p0, %r0, 69; bar.red.or.pred %p1, 1, %p0; selp.u32 %r9, 5, 6, %p1;", 5},
+        {"setp.eq.u32 %p0, %r0, 69; bar.red.and.pred %p1, 1, !%p0; selp.u32 %r9, 5, 6, %p1;", 6},
+        {"setp.eq.u32 %p0, %r0, 69; bar.red.popc.u32 %r9, 1, %p0;", 1},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char text[2048];
@@ -374,6 +379,172 @@ static void frames_have_their_own_local_memory(void **state)
     }
 }
 
+/* The registers and predicates of each warp are 0 at first, although a warp takes the memory of an
+ * earlier one, which has changed them. */
+static void registers_are_zero_at_first(void **state)
+{
+    (void)state;
+    uint32_t words[1024];
+    run_blocks(KERNEL("selp.u32 %r9, 100, 40, %p3; add.u32 %r9, %r9, %r7;\n" STORE
+                      "mov.u32 %r7, 5; setp.eq.u32 %p3, %r7, 5;"),
+               (uint32_t[]){8, 1, 64}, words, NULL);
+    for (size_t i = 0; i < 512; i++)
+        assert_int_equal(words[i], 40);
+}
+
+/* ---- registers of 128 bits, and atomic operations on vectors ---- */
+
+/* Lanes 0 to 7 run; %rd0 is the address of the lane's 16 bytes of the output, %rd1 that of all. */
+#define WIDE(BODY)                                                                                 \
+    HEAD ".visible .entry k(.param .u64 out, .param .align 8 .b8 pair[8]) {\n"                     \
+         ".reg .pred p; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .b128 %q<4>;\n"   \
+         ".reg .f32 %f<9>;\n"                                                                      \
+         "mov.u32 %r0, %laneid; setp.gt.u32 p, %r0, 7; @p exit; mul.wide.u32 %rd0, %r0, 16;\n"     \
+         "ld.param.u64 %rd1, [out]; add.u64 %rd0, %rd0, %rd1;\n" BODY " ret; }\n"
+#define FIRST_LANE "setp.ne.u32 p, %r0, 0; @p exit;\n"
+
+static void halves_are_moved(void **state)
+{
+    (void)state;
+    uint32_t expected[32] = {0};
+    for (uint32_t i = 0; i < 8; i++) {
+        expected[(size_t)4 * i] = 256 + i;
+        expected[(size_t)4 * i + 2] = 512 + i;
+    }
+    static const char lanes[] =
+        "cvt.u64.u32 %rd2, %r0; add.u64 %rd3, %rd2, 512; add.u64 %rd2, %rd2, 256;\n";
+    static const char *const moves[] = {
+        "mov.b128 %q0, {%rd2, %rd3}; st.global.b128 [%rd0], %q0;",
+        "mov.b128 %q0, {%rd2, %rd3}; mov.b128 %q1, %q0; st.global.v2.u64 [%rd0], {%rd2, %rd3};\n"
+        "mov.b128 {%rd4, %rd5}, %q1; st.global.v2.u64 [%rd0], {%rd4, %rd5};",
+        /* both halves are read before one is written */
+        "mov.b128 %q0, {%rd3, %rd2}; mov.b128 {%rd2, %rd3}, {%rd3, %rd2};\n"
+        "mov.b128 %q0, {%rd3, %rd2}; st.global.b128 [%rd0], %q0;",
+        "mov.b128 %q0, {%rd2, %rd2}; mov.b128 %q1, {%rd3, %rd3}; mov.b128 {%rd4, _}, %q0;\n"
+        "mov.b128 {_, %rd5}, %q1; st.global.v2.u64 [%rd0], {%rd4, %rd5};",
+        "mov.b128 %q0, {%rd2, %rd3}; st.global.b128 [%rd0], %q0; ld.global.b128 %q2, [%rd0];\n"
+        "mov.b128 %q0, {%rd3, %rd3}; st.global.b128 [%rd0], %q0; st.global.b128 [%rd0], %q2;",
+    };
+    const char *whole = WIDE("BODY"), *body = strstr(whole, "BODY");
+    for (size_t i = 0; i < FTH_COUNT(moves); i++) {
+        char text[2048];
+        snprintf(text, sizeof text, "%.*s%s%s%s", (int)(body - whole), whole, lanes, moves[i],
+                 body + 4);
+        expect_words(text, expected);
+    }
+}
+
+static void wide_words_are_exchanged(void **state)
+{
+    (void)state;
+    /* What is stored at last, and what was there before each operation. */
+    static const uint32_t expected[32] = {7, 0, 8, 0, 0, 0, 0, 0, 1, 0,
+                                          2, 0, 1, 0, 2, 0, 3, 0, 2, 0};
+    expect_words(
+        WIDE(
+            FIRST_LANE
+            "mov.u64 %rd2, 0; mov.u64 %rd3, 1; mov.u64 %rd4, 2; mov.u64 %rd5, 3; mov.u64 %rd6, 7;\n"
+            "mov.u64 %rd7, 8; mov.b128 %q0, {%rd2, %rd2}; mov.b128 %q1, {%rd3, %rd4};\n"
+            "atom.acq_rel.gpu.global.cas.b128 %q2, [%rd1], %q0, %q1; st.global.b128 [%rd1+16], "
+            "%q2;\n"
+            /* The high half differs, then the low half. */
+            "mov.b128 %q0, {%rd3, %rd5}; mov.b128 %q3, {%rd6, %rd6};\n"
+            "atom.global.cas.b128 %q2, [%rd1], %q0, %q3; st.global.b128 [%rd1+32], %q2;\n"
+            "mov.b128 %q0, {%rd5, %rd4}; atom.global.b128.cas %q2, [%rd1], %q0, %q3;\n"
+            "st.global.b128 [%rd1+48], %q2;\n"
+            "mov.b128 %q0, {%rd3, %rd4}; atom.global.cas.b128 _, [%rd1], %q0, {%rd5, %rd4};\n"
+            "mov.b128 %q0, {%rd6, %rd7};\n"
+            "atom.global.exch.b128 %q0, [%rd1], %q0; st.global.b128 [%rd1+64], %q0;"),
+        expected);
+}
+
+static void vectors_are_updated(void **state)
+{
+    (void)state;
+    /* Words 0 to 3: 8 lanes add 1, 2, 3 and 4. Words 4 to 7: what lane 7 found there. */
+    static const uint32_t sums[32] = {0x41000000, 0x41800000, 0x41c00000, 0x42000000,  /* 8 to 32 */
+                                      0x40e00000, 0x41600000, 0x41a80000, 0x41e00000}; /* 7 to 28 */
+    expect_words(
+        WIDE("mov.f32 %f0, 0f3f800000; mov.f32 %f1, 0f40000000; mov.f32 %f2, 0f40400000;\n"
+             "mov.f32 %f3, 0f40800000;\n"
+             "atom.global.v4.f32.add {%f4, %f5, %f6, %f7}, [%rd1], {%f0, %f1, %f2, %f3};\n"
+             "setp.eq.u32 p, %r0, 7; @p st.global.v4.f32 [%rd1+16], {%f4, %f5, %f6, %f7};"),
+        sums);
+    /* Words 0 and 1: two sums. Words 4 and 5: halves, of which the larger and the smaller stay. */
+    static const uint32_t halves[32] = {0x41000000, 0x41800000, 0, 0,          0x40003c00,
+                                        0xbc000000, 0,          0, 0x44004200, 0x48004600};
+    expect_words(
+        WIDE("mov.f32 %f0, 0f3f800000; mov.f32 %f1, 0f40000000;\n"
+             "red.relaxed.gpu.global.add.v2.f32 [%rd1], {%f0, %f1};\n" FIRST_LANE
+             "mov.b16 %h0, 0x3c00; mov.b16 %h1, 0x4000; mov.b16 %h2, 0xbc00; mov.b16 %h3, 0;\n"
+             "red.global.max.noftz.v2.f16 [%rd1+16], {%h0, %h1};\n"
+             "red.global.max.noftz.v2.f16 [%rd1+16], {%h2, %h0};\n"
+             "red.global.min.noftz.v2.f16 [%rd1+20], {%h0, %h2};\n"
+             "mov.b32 %r1, 0x40003c00; mov.b32 %r2, 0x44004200;\n"
+             "red.global.add.noftz.v2.f16x2 [%rd1+32], {%r1, %r2};\n"
+             "mov.b32 %r2, 0x44004200; mov.b32 %r1, 0x40004000;\n"
+             "red.global.add.noftz.v2.f16x2 [%rd1+32], {%r1, %r2};"),
+        halves);
+}
+
+/* Operands of wide instructions, and whether they are accepted. */
+static void wide_forms_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *statement;
+        bool accepted;
+    } rows[] = {
+        {"mov.b128 %q0, %q1;", true},
+        {"mov.b128 %q0, %rd1;", false},
+        {"mov.b128 %q0;", false},
+        {"mov.b128 %q0, %q1, %q2;", false},
+        {"atom.global.exch.b128 %q0, [%rd1], %q1;", true},
+        {"atom.global.exch.b128 _, [%rd1], %q1;", true},
+        {"atom.global.exch.b128 [%rd1], %q1;", false},
+        {"atom.global.exch.b128 %rd0, [%rd1], %q1;", false},
+        {"atom.global.exch.b128 %q0, [%rd1], %rd1;", false},
+        {"atom.global.exch.b128 %q0, %rd1, %q1;", false},
+        {"atom.global.exch.b128 %q0, [%rd1], %q1, %q2;", false},
+        {"atom.global.cas.b128 %q0, [%rd1], %q1, %q2;", true},
+        {"atom.global.cas.b128 %q0, [%rd1], %q1;", false},
+        {"atom.global.add.b128 %q0, [%rd1], %q1;", false},
+        {"atom.global.exch.v2.b128 %q0, [%rd1], %q1;", false},
+        {"atom.global.exch.L2::cache_hint.b128 %q0, [%rd1], %q1, %rd2;", true},
+        {"atom.global.exch.L2::cache_hint.b128 %q0, [%rd1], %q1;", false},
+        {"red.global.add.v2.f32 [%rd1], {%f0, %f1};", true},
+        {"red.global.add.v4.f32 [%rd1], {%f0, %f1};", false},
+        {"red.global.add.v8.f32 [%rd1], {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7};", false},
+        {"red.global.add.v8.f16 [%rd1], {%h0, %h1, %h2, %h3, %h4, %h5, %h6, %h7};", true},
+        {"red.global.max.v8.bf16 [%rd1], {%h0, %h1, %h2, %h3, %h4, %h5, %h6, %h7};", true},
+        {"red.global.min.v4.f16x2 [%rd1], {%r0, %r1, %r2, %r3};", true},
+        {"red.global.add.v4.bf16x2 [%rd1], {%r0, %r1, %r2, %r3};", true},
+        {"red.global.add.v8.f16x2 [%rd1], {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7};", false},
+        {"red.global.min.v2.f32 [%rd1], {%f0, %f1};", false},
+        {"red.global.max.v2.f32 [%rd1], {%f0, %f1};", false},
+        {"red.global.exch.v2.f16 [%rd1], {%h0, %h1};", false},
+        {"red.global.v2.f16 [%rd1], {%h0, %h1};", false},
+        {"red.global.add.v2 [%rd1], {%r0, %r1};", false},
+        {"red.global.add.v2.u32 [%rd1], {%r0, %r1};", false},
+        {"red.global.add.v3.f32 [%rd1], {%f0, %f1, %f2};", false},
+        {"red.global.add.v2.f32 {%f0, %f1}, [%rd1], {%f0, %f1};", false},
+        {"red.global.add.L2::cache_hint.v2.f32 [%rd1], {%f0, %f1}, %rd2;", true},
+        {"atom.global.add.v2.f32 {%f2, %f3}, [%rd1], {%f0, %f1};", true},
+        {"atom.global.add.v2.f32 {_, %f3}, [%rd1], {%f0, %f1};", true},
+        {"atom.global.add.v2.f32 {%f2, %f3}, [%rd1], {%f0, _};", false},
+        {"atom.global.add.v2.f32 {%f2, %f3, %f4, %f5}, [%rd1], {%f0, %f1};", false},
+    };
+    const char *whole = WIDE("BODY"), *body = strstr(whole, "BODY");
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char text[2048];
+        struct fth_error error = NO_ERROR;
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(body - whole), whole, rows[i].statement,
+                 body + 4);
+        if (is_refused(text, strlen(text), &error) == rows[i].accepted)
+            fail_msg("%s: %s", rows[i].statement, error.cause);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +558,11 @@ int main(void)
         cmocka_unit_test(the_first_register_can_be_a_destination),
         cmocka_unit_test(asynchronous_copies_have_three_sizes),
         cmocka_unit_test(frames_have_their_own_local_memory),
+        cmocka_unit_test(registers_are_zero_at_first),
+        cmocka_unit_test(halves_are_moved),
+        cmocka_unit_test(wide_words_are_exchanged),
+        cmocka_unit_test(vectors_are_updated),
+        cmocka_unit_test(wide_forms_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

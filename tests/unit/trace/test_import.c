@@ -86,6 +86,19 @@ static void texts_are_imported_completely(void **state)
                     "third 1,1,1 1,1,1: shared 0, local 0, const 0, tex 0\n");
 }
 
+/* The highest number of an instruction, the largest access, and the largest block. */
+static void limits_are_imported(void **state)
+{
+    (void)state;
+    assert_imported("# kernel k\n# grid 2147483647 2 1\n# block 32 32 1\n"
+                    "# instruction 65535 bytes 64 line 4294967295 source 4294967295\n"
+                    "# instruction 2 bytes 1 line 0 source 0\n"
+                    "0 0 1023 R:65535 18446744073709551615\n0 4294967293 0 R:2 0\n",
+                    "k 2147483647,2,1 32,32,1: shared 0, local 0, const 0, tex 0\n"
+                    "0 0 31 R64@4294967295:4294967295 80000000 ffffffffffffffff\n"
+                    "0 4294967293 0 R1@0:0 1 0\n");
+}
+
 #define TUPLE_FAULT "expected AN BID TID S ADD or AN BID WID S NT ADD..."
 #define RANGE_FAULT "out of range: BID must be below 2^32 - 1, TID below 1024 and WID below 32"
 #define COUNT_FAULT "NT must be from 1 to 32 and equal to the number of addresses"
@@ -129,6 +142,7 @@ static const struct {
     {"# block 32 33 1", "a block has at most 1024 threads"},
     {"# block 2147483647 2147483647 2147483647", "a block has at most 1024 threads"},
     {"# instruction x bytes 4 line 1 source 1", INSTRUCTION_FAULT},
+    {"# instruction 65536 bytes 4 line 1 source 1", INSTRUCTION_FAULT},
     {"# instruction 0 bytes 0 line 1 source 1", INSTRUCTION_FAULT},
     {"# instruction 0 bytes 65 line 1 source 1", INSTRUCTION_FAULT},
     {"# instruction 0 line 1 source 1", INSTRUCTION_FAULT},
@@ -374,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_imported_completely),
+        cmocka_unit_test(limits_are_imported),
         cmocka_unit_test(faults_of_texts_are_refused),
         cmocka_unit_test(accesses_outside_of_the_launch_are_refused),
         cmocka_unit_test(accel_sim_traces_are_imported_completely),

@@ -11,7 +11,7 @@
 
 /* Stores the shape of the launch, the two numbers and the size of dynamic shared memory. */
 static const char kernels[] =
-    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry shape(.param .u64 out, .param .u32 number, .param .u16 small)\n{\n"
     ".reg .b64 %rd<3>;\n.reg .b32 %r<12>;\n.reg .b16 %h<2>;\n"
     "ld.param.u64 %rd1, [out];\n"
@@ -23,6 +23,11 @@ static const char kernels[] =
     "st.global.u32 [%rd1+12], %r4;\nst.global.u32 [%rd1+16], %r5;\nst.global.u32 [%rd1+20], %r6;\n"
     "st.global.u32 [%rd1+24], %r7;\nst.global.u32 [%rd1+28], %r8;\nst.global.u32 [%rd1+32], %r9;\n"
     "ret;\n}\n"
+    ".visible .entry cluster(.param .u64 out)\n{\n.reg .b64 %rd1;\n.reg .b32 %r<4>;\n"
+    "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %cluster_nctaid.x;\nmov.u32 %r2, "
+    "%cluster_nctaid.y;\n"
+    "mov.u32 %r3, %cluster_nctaid.z;\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\n"
+    "st.global.u32 [%rd1+8], %r3;\nret;\n}\n"
     ".visible .entry nothing()\n{\nret;\n}\n";
 
 static struct fth_launch *read_members(const char *members)
@@ -116,6 +121,29 @@ static void random_contents_are_within_limits(void **state)
     }
     free(bytes);
     fth_launch_destroy(launch);
+}
+
+/* The same in the PTX engine and on a simulated GPU. */
+static void devices_receive_shape_and_arguments(void **state)
+{
+    (void)state;
+    static const char *const devices[] = {NULL, "sim:h200"};
+    for (size_t i = 0; i < FTH_COUNT(devices); i++) {
+        struct fth_launch *launch = read_members(
+            "\"buffers\": {\"b\": \"u32[12]=9\", \"c\": \"u32[3]\"}, \"launches\": ["
+            "{\"kernel\": \"shape\", \"grid\": [2, 3, 4], \"block\": [5, 6, 7], \"shared\": 88, "
+            "\"args\": [\"b + 2\", \"u32:0xfedcba98\", \"u16:65534\"]}, "
+            "{\"kernel\": \"cluster\", \"grid\": [4, 2, 3], \"block\": 1, "
+            "\"cluster\": [4, 1, 3], \"args\": [\"c\"]}]");
+        const struct fth_run_options options = FTH_RUN_OPTIONS(.device = devices[i]);
+        struct fth_error error = NO_ERROR;
+        if (fth_launch_run(launch, &options, NULL, &error) != FTH_OK)
+            fail_msg("%s", error.cause);
+        assert_values(launch, 0, "9 9 2 3 4 5 6 7 4275878552 65534 88 9");
+        assert_values(launch, 1, "4 1 3");
+        assert_true(isnan(fth_launch_seconds(launch, 0)));
+        fth_launch_destroy(launch);
+    }
 }
 
 static void kernels_receive_shape_and_arguments(void **state)
@@ -382,6 +410,7 @@ int main(void)
         cmocka_unit_test(buffers_have_their_first_contents),
         cmocka_unit_test(random_contents_are_within_limits),
         cmocka_unit_test(kernels_receive_shape_and_arguments),
+        cmocka_unit_test(devices_receive_shape_and_arguments),
         cmocka_unit_test(results_are_verified),
         cmocka_unit_test(files_of_another_size_are_refused),
         cmocka_unit_test(values_that_do_not_fit_are_refused),

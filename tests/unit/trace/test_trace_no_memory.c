@@ -6,6 +6,40 @@
 #include "folder.h"
 #include "trace/trace.h"
 
+#include <zstd.h>
+#include <zstd_errors.h>
+
+/* ---- allocations of libzstd ---- */
+
+ZSTD_CCtx *__real_ZSTD_createCCtx(void);
+ZSTD_CCtx *__wrap_ZSTD_createCCtx(void);
+size_t __real_ZSTD_compressCCtx(ZSTD_CCtx *context, void *to, size_t capacity, const void *from,
+                                size_t size, int level);
+size_t __wrap_ZSTD_compressCCtx(ZSTD_CCtx *context, void *to, size_t capacity, const void *from,
+                                size_t size, int level);
+size_t __real_ZSTD_decompress(void *to, size_t capacity, const void *from, size_t size);
+size_t __wrap_ZSTD_decompress(void *to, size_t capacity, const void *from, size_t size);
+
+static const size_t no_memory = -(size_t)ZSTD_error_memory_allocation;
+
+ZSTD_CCtx *__wrap_ZSTD_createCCtx(void)
+{
+    return fails() ? NULL : __real_ZSTD_createCCtx();
+}
+
+size_t __wrap_ZSTD_compressCCtx(ZSTD_CCtx *context, void *to, size_t capacity, const void *from,
+                                size_t size, int level)
+{
+    return fails() ? no_memory : __real_ZSTD_compressCCtx(context, to, capacity, from, size, level);
+}
+
+size_t __wrap_ZSTD_decompress(void *to, size_t capacity, const void *from, size_t size)
+{
+    return fails() ? no_memory : __real_ZSTD_decompress(to, capacity, from, size);
+}
+
+/* ---- inputs ---- */
+
 static const char tuples[] = "# kernel k\n# grid 2 1 1\n# block 64 1 1\n"
                              "# instruction 0 bytes 4 line 1 source 2\n"
                              "0 0 0 R:0 4\n0 1 33 W 8\n1 0 1 R 3 0x10 0x20 0x80\n";
@@ -18,7 +52,7 @@ static const char kernel[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                              "ld.param.u64 %a, [a];\nld.global.u32 %x, [%a];\nret;\n}\n";
 static const char launch[] =
     "{\"schema\": \"fathom-launch/1\", \"ptx\": \"ptx\", \"sizes\": {\"N\": \"4*8\"},"
-    " \"buffers\": {\"b\": \"u32[N]=i % 7\"},"
+    " \"buffers\": {\"b\": \"u32[N]=i % 7\", \"unused\": \"u8[5]\"},"
     " \"launches\": [{\"for\": \"t\", \"to\": 2, \"launches\": [{\"grid\": 1, \"block\": \"N\","
     " \"args\": [\"b\"]}]}]}";
 
@@ -42,7 +76,7 @@ static void obtain_without_memory(const char *path, const struct fth_trace_optio
             return;
         }
         /* Some allocations can be done without, such as that of a worker thread. */
-        if (status != FTH_OK && (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY))
+        if (error.status != status || (status != FTH_OK && status != FTH_NO_MEMORY))
             fail_msg("%s, allocation %zu: status %d: %s", path, number, (int)status, error.cause);
     }
 }

@@ -2,6 +2,7 @@
  * PTX specification; where that leaves open when a copy takes place, the engine executes it as late
  * as possible, so that a missing wait shows. */
 #include "../ptx_job.h"
+#include "../refused.h"
 
 #include <stdio.h>
 
@@ -119,6 +120,19 @@ static void parts_of_a_copy_become_zero(void **state)
     check_fault(KERNEL("cp.async.ca.shared.global [%r1], [%rd2], 12;"), "it must be 4, 8 or 16");
 }
 
+/* Policies have no effect in the engine. Their registers become 0. */
+static void policies_are_zero(void **state)
+{
+    (void)state;
+    check_words(KERNEL("mov.u64 %rd10, 5; createpolicy.fractional.L2::evict_last.b64 %rd10, 1.0;\n"
+                       "st.global.u64 [%rd3], %rd10;"),
+                0, 256);
+    check_words(KERNEL("createpolicy.fractional.L2::evict_last.b64 %rd10, 1.0;\n"
+                       "cp.async.cg.shared.global.L2::cache_hint [%r1], [%rd2], 16, %rd10;\n"
+                       "cp.async.wait_all;\n" STORE),
+                1, 256);
+}
+
 /* ---- mbarriers ---- */
 
 #define INIT(COUNT)                                                                                \
@@ -138,6 +152,28 @@ static void copies_of_threads_arrive_at_an_mbarrier(void **state)
                 1, 256);
     check_fault(KERNEL(INIT("64") COPY "cp.async.mbarrier.arrive.shared.b64 [m];\n" WAIT),
                 "waits for an mbarrier whose phase no thread and no copy completes");
+}
+
+/* Thread 0 arrives at an mbarrier after its copies and stores whether the phase is complete. */
+#define ARRIVED(COPIES)                                                                            \
+    KERNEL(INIT("1") "@!p0 bra end;\n" COPIES "mbarrier.test_wait.parity.shared.b64 p2, [m], 0;\n" \
+                     "selp.u32 %r5, 1, 0, p2; st.global.u32 [%rd1], %r5; end:\n")
+#define ARRIVE "cp.async.mbarrier.arrive.noinc.shared.b64 [m];\n"
+
+static void arrivals_follow_the_copies_before_them(void **state)
+{
+    (void)state;
+    check_words(ARRIVED(COPY ARRIVE "cp.async.wait_all;\n"), 1, 1);
+    check_words(ARRIVED(COPY "cp.async.commit_group;\n" ARRIVE "cp.async.wait_group 0;\n"), 1, 1);
+    check_words(ARRIVED(COPY "cp.async.commit_group;\n" ARRIVE SECOND "cp.async.wait_group 0;\n"),
+                1, 1);
+    /* A copy before it is not complete. */
+    check_words(ARRIVED(COPY ARRIVE), 0, 1);
+    check_words(ARRIVED(COPY "cp.async.commit_group;\n" SECOND ARRIVE "cp.async.wait_group 0;\n"),
+                0, 1);
+    /* The threads wait for no copy, so the arrival is as late as possible. */
+    check_words(ARRIVED(ARRIVE "cp.async.wait_all;\n"), 0, 1);
+    check_words(ARRIVED(COPY "cp.async.wait_all;\n" ARRIVE "cp.async.wait_all;\n"), 0, 1);
 }
 
 static void phases_complete_with_all_arrivals(void **state)
@@ -181,6 +217,36 @@ static void phases_wait_for_bytes(void **state)
                 0, 1);
 }
 
+/* Thread 0 stores a word: the number of arrivals that the phase still waits for at last. */
+#define PENDING                                                                                    \
+    "@p0 mbarrier.arrive.shared.b64 %rd10, [m]; mbarrier.pending_count.b64 %r5, %rd10;\n"          \
+    "@p0 st.global.u32 [%rd1], %r5;"
+
+static void mbarriers_count_up_to_their_limits(void **state)
+{
+    (void)state;
+    check_words(KERNEL(INIT("1048575") PENDING), 1048575, 1);
+    check_words(KERNEL(INIT("1048574") "@p0 cp.async.mbarrier.arrive.shared.b64 [m];\n" PENDING),
+                1048575, 1);
+    check_words(KERNEL(INIT("9") "@p0 mbarrier.arrive.noComplete.shared.b64 %rd10, [m], 8;\n"
+                                 "@p0 mbarrier.expect_tx.relaxed.cta.shared.b64 [m], 1048575;\n"
+                                 "@p0 mbarrier.complete_tx.shared.b64 [m], 1048575;\n" PENDING),
+                1, 1);
+    check_words(KERNEL(INIT("9") "@p0 mbarrier.arrive.expect_tx.shared.b64 _, [m], 1048575;\n"
+                                 "@p0 mbarrier.complete_tx.shared.b64 [m], 1048574;\n" PENDING),
+                8, 1);
+    check_words(
+        KERNEL(INIT("9") "@p0 mbarrier.complete_tx.shared.b64 [m], 1048575;\n"
+                         "@p0 mbarrier.arrive_drop.shared.b64 _, [m], 4;\n"
+                         "@p0 mbarrier.arrive.shared.b64 _, [m], 5;\n"
+                         "@p0 mbarrier.expect_tx.relaxed.cta.shared.b64 [m], 1048575;\n" PENDING),
+        5, 1);
+    check_words(KERNEL(INIT("9") "@p0 mbarrier.arrive_drop.expect_tx.shared.b64 _, [m], 16;\n"
+                                 "@p0 mbarrier.arrive.shared.b64 _, [m], 8;\n"
+                                 "@p0 mbarrier.complete_tx.shared.b64 [m], 16;\n" PENDING),
+                8, 1);
+}
+
 static void wrong_uses_of_mbarriers_are_faults(void **state)
 {
     (void)state;
@@ -197,6 +263,26 @@ static void wrong_uses_of_mbarriers_are_faults(void **state)
         {KERNEL(INIT("64") "mbarrier.expect_tx.relaxed.cta.shared.b64 [m], 0x100000;"),
          "exceed 1048575"},
         {KERNEL(INIT("2") WAIT), "waits for an mbarrier whose phase"},
+        {KERNEL(INIT("2") "@p0 mbarrier.arrive.shared.b64 _, [m], 0;"), "more arrivals than"},
+        {KERNEL(INIT("2") "@p0 mbarrier.arrive.shared.b64 _, [m], 3;"), "more arrivals than"},
+        /* The phase waits for 2 arrivals and the next one for 1. */
+        {KERNEL(INIT("1") "@p0 cp.async.mbarrier.arrive.shared.b64 [m];\n"
+                          "@p0 mbarrier.arrive_drop.shared.b64 _, [m], 2;"),
+         "more arrivals than"},
+        {KERNEL(INIT("3") "@p0 mbarrier.arrive.noComplete.shared.b64 %rd10, [m], 3;"),
+         "which .noComplete excludes"},
+        {KERNEL(INIT("3") "@p0 mbarrier.complete_tx.shared.b64 [m], 1048576;"), "exceed 1048575"},
+        {KERNEL(INIT("3") "@p0 mbarrier.arrive.expect_tx.shared.b64 _, [m], 1048575;\n"
+                          "@p0 mbarrier.arrive.expect_tx.shared.b64 _, [m], 1;"),
+         "exceed 1048575"},
+        {KERNEL(INIT("3") "mov.u64 %rd10, 5; mbarrier.test_wait.shared.b64 p2, [m], %rd10;"),
+         "this is not an mbarrier"},
+        {KERNEL("cp.async.mbarrier.arrive.shared.b64 [m];"), "this is not an mbarrier"},
+        {KERNEL(INIT("1048575") "@p0 cp.async.mbarrier.arrive.shared.b64 [m];"),
+         "this is not an mbarrier"},
+        {KERNEL(INIT("1") "@p0 cp.async.mbarrier.arrive.noinc.shared.b64 [m];\n"
+                          "@p0 mbarrier.inval.shared.b64 [m];"),
+         "expects no more arrivals"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++)
         check_fault(rows[i][0], rows[i][1]);
@@ -389,16 +475,185 @@ static void random_orders_depend_on_the_seed_only(void **state)
     }
 }
 
+/* ---- forms ---- */
+
+#define BULK "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+#define TO_GLOBAL "cp.async.bulk.global.shared::cta.bulk_group"
+#define REDUCE "cp.reduce.async.bulk.global.shared::cta.bulk_group"
+#define STORE_ASYNC "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes"
+#define RED_ASYNC "red.async.relaxed.cluster.mbarrier::complete_tx::bytes.shared::cluster"
+
+/* Part of the message with which a statement is refused; NULL: it is accepted. */
+static const struct {
+    const char *statement, *cause;
+} forms[] = {
+    {"cp.async.ca.shared.global [%r1], [%rd2], 4;", NULL},
+    {"cp.async.cg.shared.global.L2::128B [%r1], [%rd2], 16, %r3;", NULL},
+    {"cp.async.cg.shared.global.L2::cache_hint [%r1], [%rd2], 16, %rd4;", NULL},
+    {"cp.async.cg.shared.global.L2::cache_hint.L2::64B [%r1], [%rd2], 16, %r3, %rd4;", NULL},
+    {"cp.async.cg.shared.global [%r1], [%rd2], 16, %r3, %rd4;", "takes 3 operands"},
+    {"cp.async.cg.shared.global.L2::cache_hint [%r1], [%rd2], 16, %r3, %rd4, 1;",
+     "takes 3 operands"},
+    {"cp.async.cg.shared.global [%r1], [%rd2];", "takes 3 operands"},
+    {"cp.async.cg.shared.global %r1, [%rd2], 16;", "operand 1 of"},
+    {"cp.async.cg.shared.global [%r1], %rd2, 16;", "operand 2 of"},
+    {"cp.async.cg.shared.global [%r1], [%rd2], {%r1, %r2};", "operand 3 of"},
+    {"cp.async.cg.shared.global [%r1], [%rd2], 16, {%r1, %r2};", "operand 4 of"},
+    {"cp.async.cs.shared.global [%r1], [%rd2], 16;", "'.cs' of"},
+    {"cp.async.cg.global.shared [%rd2], [%r1], 16;", "not supported"},
+    {"cp.async.cg.shared.shared [%r1], [%r1], 16;", "not supported"},
+    {"cp.async.cg.shared.global.L2::32B [%r1], [%rd2], 16;", "'.L2::32B' of"},
+    {"cp.sync.cg.shared.global [%r1], [%rd2], 16;", "'.sync' of"},
+    {"cp.async.commit_group;", NULL},
+    {"cp.async.commit_group 0;", "takes 0 operands"},
+    {"cp.async.commit_group.read;", "'.read' of"},
+    {"cp.async.wait_group 3;", NULL},
+    {"cp.async.wait_group;", "takes 1 operands"},
+    {"cp.async.wait_group {%r1, %r2};", "operand 1 of"},
+    {"cp.async.wait_all;", NULL},
+    {"cp.async.wait_all 0;", "takes 0 operands"},
+    {"cp.async.mbarrier.arrive.b64 [%rd2];", NULL},
+    {"cp.async.mbarrier.arrive.noinc.b64 [%rd2];", NULL},
+    {"cp.async.mbarrier.arrive.b32 [%rd2];", "'.b32' of"},
+    {"cp.async.mbarrier.arrive.b64.noinc [%rd2];", "'.noinc' of"},
+    {"cp.async.mbarrier.noinc.b64 [%rd2];", "'.noinc' of"},
+    {"cp.async.mbarrier.arrive.b64 %rd2;", "operand 1 of"},
+    {"cp.async.mbarrier.arrive.b64 [%rd2], 1;", "takes 1 operands"},
+    /* bulk copies */
+    {BULK " [s], [%rd2], 16, [m];", NULL},
+    {BULK ".multicast::cluster [s], [%rd2], 16, [m], %r3;", NULL},
+    {BULK ".multicast::cluster.L2::cache_hint [s], [%rd2], 16, [m], %r3, %rd4;", NULL},
+    {BULK ".L2::cache_hint [s], [%rd2], 16, [m];", "takes 5 operands"},
+    {BULK " [s], [%rd2], 16, [m], %r3;", "takes 4 operands"},
+    {BULK " [s], [%rd2], 16;", "operand 4 of"},
+    {BULK " [s], [%rd2], 16, %r3;", "operand 4 of"},
+    {BULK " [s], [%rd2], {%r3, %r4}, [m];", "operand 3 of"},
+    {BULK " [s], %rd2, 16, [m];", "operand 2 of"},
+    {BULK " %r1, [%rd2], 16, [m];", "operand 1 of"},
+    {BULK ".multicast::cluster [s], [%rd2], 16, [m], {%r3, %r4};", "operand 5 of"},
+    {BULK ".read [s], [%rd2], 16, [m];", "'.read' of"},
+    {"cp.async.bulk.shared::cluster.global [s], [%rd2], 16;", "not supported"},
+    {"cp.async.bulk.shared::cluster.global.bulk_group [s], [%rd2], 16;", "'.bulk_group' of"},
+    {"cp.async.bulk.shared::cluster [s], [%rd2], 16;", "not supported"},
+    {TO_GLOBAL " [%rd2], [s], 16;", NULL},
+    {TO_GLOBAL ".L2::cache_hint [%rd2], [s], 16, %rd4;", NULL},
+    {TO_GLOBAL ".cp_mask [%rd2], [s], 16, %r3;", NULL},
+    {TO_GLOBAL ".cp_mask [%rd2], [s], 16, {%r3, %r4};", "operand 4 of"},
+    {TO_GLOBAL " [%rd2], [s], 16, [m];", "takes 3 operands"},
+    {"cp.async.bulk.global.shared::cta [%rd2], [s], 16;", "not supported"},
+    {"cp.async.bulk.global.global.bulk_group [%rd2], [%rd2], 16;", "not supported"},
+    {"cp.async.bulk.global.shared::cta.mbarrier::complete_tx::bytes [%rd2], [s], 16, [m];",
+     "not supported"},
+    {"cp.async.bulk.commit_group;", NULL},
+    {"cp.async.bulk.commit_group 0;", "takes 0 operands"},
+    {"cp.async.bulk.wait_group.read 0;", NULL},
+    {"cp.async.bulk.wait_group;", "takes 1 operands"},
+    {"cp.async.bulk.wait_group {%r3, %r4};", "operand 1 of"},
+    {REDUCE ".add.u32 [%rd2], [s], 16;", NULL},
+    {REDUCE ".add.noftz.f16 [%rd2], [s], 16;", NULL},
+    {REDUCE ".L2::cache_hint.max.s64 [%rd2], [s], 16, %rd4;", NULL},
+    {REDUCE ".u32 [%rd2], [s], 16;", "'.u32' of"},
+    {REDUCE ".add [%rd2], [s], 16;", "not supported"},
+    {REDUCE ".cas.u32 [%rd2], [s], 16;", "'.cas' of"},
+    {REDUCE ".add.u8 [%rd2], [s], 16;", "'.u8' of"},
+    {"cp.reduce.bulk.global.shared::cta.bulk_group.add.u32 [%rd2], [s], 16;", "'.bulk' of"},
+    {"cp.reduce.async.global.shared::cta.bulk_group.add.u32 [%rd2], [s], 16;", "'.global' of"},
+    /* asynchronous stores */
+    {STORE_ASYNC ".b32 [%r1], %r3, [%r4];", NULL},
+    {STORE_ASYNC ".v2.u64 [%r1], {%rd3, %rd4}, [%r4];", NULL},
+    {STORE_ASYNC ".v4.f32 [%r1], {%r3, %r4, %r5, %r6}, [%r4];", NULL},
+    {STORE_ASYNC ".v4.f32 [%r1], {%r3, %r4}, [%r4];", "operand 2 of"},
+    {STORE_ASYNC ".b32 [%r1], {%r3, %r4}, [%r4];", "operand 2 of"},
+    {STORE_ASYNC ".b32 %r1, %r3, [%r4];", "operand 1 of"},
+    {STORE_ASYNC ".b32 [%r1], %r3, %r4;", "operand 3 of"},
+    {STORE_ASYNC ".b32 [%r1], %r3;", "takes 3 operands"},
+    {STORE_ASYNC ".f16 [%r1], %r3, [%r4];", "not supported"},
+    {STORE_ASYNC " [%r1], %r3, [%r4];", "not supported"},
+    {STORE_ASYNC ".b32.v2 [%r1], %r3, [%r4];", "'.v2' of"},
+    {"st.async.weak.shared::cluster.b32 [%r1], %r3, [%r4];", "not supported"},
+    {"st.async.weak.global.mbarrier::complete_tx::bytes.b32 [%rd1], %r3, [%r4];", "not supported"},
+    {RED_ASYNC ".add.u32 [%r1], %r3, [%r4];", NULL},
+    {RED_ASYNC ".inc.u32 [%r1], %r3, [%r4];", NULL},
+    {RED_ASYNC ".u32 [%r1], %r3, [%r4];", "'.u32' of"},
+    {RED_ASYNC ".v2.add.u32 [%r1], {%r3, %r4}, [%r4];", "not supported"},
+    /* mbarriers */
+    {"mbarrier.init.shared.b64 [m], %r3;", NULL},
+    {"mbarrier.init.shared.b64 [m];", "takes 2 operands"},
+    {"mbarrier.init.global.b64 [%rd2], 1;", "not supported"},
+    {"mbarrier.init.b64 [%rd2], 1;", NULL},
+    {"mbarrier.init.shared.b32 [m], 1;", "'.b32' of"},
+    {"mbarrier.init.shared.b64.cta [m], 1;", "'.cta' of"},
+    {"mbarrier.frob.shared.b64 [m], 1;", "'.frob' of"},
+    {"mbarrier.inval.shared.b64 [m];", NULL},
+    {"mbarrier.inval.shared.b64 [m], 1;", "takes 1 operands"},
+    {"mbarrier.arrive.shared.b64 %rd3, [m];", NULL},
+    {"mbarrier.arrive.release.cta.shared.b64 _, [m], %r3;", NULL},
+    {"mbarrier.arrive.shared.b64 [m];", "takes 2 operands"},
+    {"mbarrier.arrive.shared.b64 5, [m];", "operand 1 of"},
+    {"mbarrier.arrive.shared.b64 p1, [m];", "operand 1 of"},
+    {"mbarrier.arrive.shared.b64 %rd3, %rd4;", "operand 2 of"},
+    {"mbarrier.arrive.shared.b64 %rd3, [m], {%r3, %r4};", "operand 3 of"},
+    {"mbarrier.arrive.shared.b64 %rd3, [m], 1, 1;", "takes 2 operands"},
+    {"mbarrier.arrive.expect_tx.shared.b64 %rd3, [m], 16;", NULL},
+    {"mbarrier.arrive.expect_tx.shared.b64 %rd3, [m];", "takes 3 operands"},
+    {"mbarrier.arrive_drop.noComplete.shared.b64 %rd3, [m], 16;", NULL},
+    {"mbarrier.arrive_drop.noComplete.shared.b64 %rd3, [m];", "takes 3 operands"},
+    {"mbarrier.arrive.parity.shared.b64 %rd3, [m];", "'.parity' of"},
+    {"mbarrier.init.expect_tx.shared.b64 [m], 1;", "'.expect_tx' of"},
+    {"mbarrier.test_wait.shared.b64 p1, [m], %rd3;", NULL},
+    {"mbarrier.test_wait.parity.acquire.cta.shared.b64 p1, [m], %r3;", NULL},
+    {"mbarrier.test_wait.shared.b64 %r3, [m], %rd3;", "must be a predicate"},
+    {"mbarrier.test_wait.shared.b64 !p1, [m], %rd3;", "must be a predicate"},
+    {"mbarrier.test_wait.shared.b64 p1, [m];", "takes 3 operands"},
+    {"mbarrier.test_wait.shared.b64 p1, [m], %rd3, 100;", "takes 3 operands"},
+    {"mbarrier.try_wait.shared.b64 p1, [m], %rd3, 100;", NULL},
+    {"mbarrier.try_wait.shared.b64 p1, [m], %rd3, 100, 1;", "takes 3 operands"},
+    {"mbarrier.pending_count.b64 %r3, %rd3;", NULL},
+    {"mbarrier.pending_count.b64 _, %rd3;", "must be a register"},
+    {"mbarrier.pending_count.b64 %r3, [m];", "operand 2 of"},
+    /* without effect */
+    {"fence.proxy.async.shared::cta;", NULL},
+    {"fence.proxy.frob;", "'.frob' of"},
+    {"griddepcontrol.wait;", NULL},
+    {"griddepcontrol.frob;", "'.frob' of"},
+    {"createpolicy.fractional.L2::evict_last.b64 %rd3, 1.0;", NULL},
+    {"createpolicy.fractional.L2::evict_last.b64 _, 1.0;", "must be a register"},
+    {"createpolicy.fractional.L2::evict_last.b64 p1, 1.0;", "operand 1 of"},
+    {"createpolicy.frob.b64 %rd3, 1.0;", "'.frob' of"},
+};
+
+static void forms_are_checked(void **state)
+{
+    (void)state;
+    static const char whole[] = KERNEL("BODY");
+    const char *body = strstr(whole, "BODY");
+    for (size_t i = 0; i < FTH_COUNT(forms); i++) {
+        char text[2048];
+        struct fth_error error = NO_ERROR;
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(body - whole), whole, forms[i].statement,
+                 body + 4);
+        const bool refused = is_refused(text, strlen(text), &error);
+        if (refused != (forms[i].cause != NULL) ||
+            (refused && !strstr(error.cause, forms[i].cause)))
+            fail_msg("%s: %s: %s", forms[i].statement, refused ? "refused" : "accepted",
+                     error.cause);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_of_threads_arrive_at_the_wait),
         cmocka_unit_test(groups_are_complete_in_order),
         cmocka_unit_test(parts_of_a_copy_become_zero),
+        cmocka_unit_test(policies_are_zero),
         cmocka_unit_test(copies_of_threads_arrive_at_an_mbarrier),
+        cmocka_unit_test(arrivals_follow_the_copies_before_them),
         cmocka_unit_test(phases_complete_with_all_arrivals),
         cmocka_unit_test(phases_wait_for_bytes),
+        cmocka_unit_test(mbarriers_count_up_to_their_limits),
         cmocka_unit_test(wrong_uses_of_mbarriers_are_faults),
+        cmocka_unit_test(forms_are_checked),
         cmocka_unit_test(bulk_copies_complete_at_an_mbarrier),
         cmocka_unit_test(bulk_copies_to_global_memory_are_groups),
         cmocka_unit_test(bulk_reductions_combine_with_the_destination),
