@@ -121,7 +121,7 @@ static uint32_t evaluate_root(const struct fth_ptx_mufu_segment *segments, uint3
     const int exponent = (int)(x >> FRACTION_BITS & 0xff) - 127;
     const int odd = exponent & 1;
     *half = (exponent - odd) / 2;
-    return evaluate(segments + 64 * odd, 6, bias, x & (ONE - 1));
+    return evaluate(odd ? segments + 64 : segments, 6, bias, x & (ONE - 1));
 }
 
 uint32_t fth_ptx_mufu_rsqrt(uint32_t x)

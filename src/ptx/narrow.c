@@ -182,12 +182,13 @@ static void run_pack(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
     const unsigned bits = inst->mode;
     const bool is_signed = inst->flags != 0;
     const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);
-    const uint64_t *rc = inst->s[2] != NO_REGISTER ? row(warp, inst->s[2]) : NULL;
+    const bool has_rest = inst->s[2] != NO_REGISTER;
+    const uint64_t *rc = has_rest ? row(warp, inst->s[2]) : ra;
     uint64_t *rd = out_row(warp, inst->d[0]);
     FOR_LANES(mask, {
         const uint32_t low = saturate_integer((int32_t)rb[lane], bits, is_signed);
         const uint32_t high = saturate_integer((int32_t)ra[lane], bits, is_signed);
-        const uint32_t rest = rc ? (uint32_t)rc[lane] << 2 * bits : 0;
+        const uint32_t rest = has_rest ? (uint32_t)rc[lane] << 2 * bits : 0;
         rd[lane] = rest | high << bits | low;
     });
 }

@@ -261,6 +261,7 @@ void fth_expression_values(const struct fth_expression *expression, const struct
 {
     double stack[MAX_OPERATIONS][FTH_EXPRESSION_VALUES];
     size_t depth = 0;
+    memset(stack[0], 0, sizeof stack[0]); /* an empty expression, which is never parsed, is 0 */
     for (size_t i = 0; i < expression->count; i++) {
         const struct postfix_item *item = &expression->items[i];
         if (item->operation == OP_NUMBER || item->operation == OP_VARIABLE) {
