@@ -320,6 +320,7 @@ struct fth_ptx_range {
     uint64_t address, bytes;       /* in global memory */
     uint64_t shared;               /* address in shared memory */
     bool outside;                  /* of the tensor: filled with zeros or NaNs, without an access */
+    bool multicast; /* the instruction copies to several blocks; one range for each */
 };
 
 /* Code bytes per PTX instruction for instruction fetch: the size of one machine instruction since

@@ -101,7 +101,8 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
     const struct fth_ptx_range range = {.kind = from_block ? writes : FTH_ACCESS_READ,
                                         .address = from_block ? to : from,
                                         .bytes = bytes,
-                                        .shared = from_block ? from : to};
+                                        .shared = from_block ? from : to,
+                                        .multicast = operands->blocks != NO_REGISTER};
     const bool global = !from_block || !to_block;
     if ((global && !fth_ptx_notify_copied(warp, range)) ||
         !fth_ptx_notify_range(warp, inst, lane, from_block, from, bytes, FTH_ACCESS_READ) ||

@@ -304,6 +304,7 @@ static bool notify_shared(const struct tensor_copy *copy)
 static bool notify_part(const struct tensor_copy *copy, const struct fth_ptx_box_row *row,
                         uint64_t first, uint64_t end, uint64_t address, bool outside)
 {
+    const struct fth_ptx_tensor *tensor = (const struct fth_ptx_tensor *)copy->copy.inst->detail;
     const struct fth_ptx_tensor_map *map = &copy->box.map;
     const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
     const enum fth_ptx_access_kind kind = copy->loads                    ? FTH_ACCESS_READ
@@ -314,7 +315,8 @@ static bool notify_part(const struct tensor_copy *copy, const struct fth_ptx_box
         .address = address,
         .bytes = (end - first) * bytes,
         .shared = copy->address + row->index * fth_ptx_box_pitch(map) + first * bytes,
-        .outside = outside};
+        .outside = outside,
+        .multicast = tensor->bulk.blocks != NO_REGISTER};
     if (first >= end || (outside && !copy->loads))
         return true;
     return fth_ptx_notify_copied(copy->copy.warp, range) &&

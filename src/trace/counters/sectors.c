@@ -73,15 +73,28 @@ unsigned fth_bypass_sectors(const struct fth_ptx_access *access)
     return count;
 }
 
+/* The sectors of `bytes` bytes from an address on. With multicast, an H200 reads at least two
+ * sectors of each line. */
+static uint64_t part_sectors(uint64_t address, uint64_t bytes, bool multicast)
+{
+    uint64_t sectors = 0;
+    for (uint64_t at = address, end = address + bytes, next; at < end; at = next) {
+        next = (at / LINE_BYTES + 1) * LINE_BYTES;
+        next = next < end ? next : end;
+        const uint64_t count = (next - 1) / SECTOR_BYTES - at / SECTOR_BYTES + 1;
+        sectors += multicast && count < 2 ? 2 : count;
+    }
+    return sectors;
+}
+
 /* The copy engine fills one line of shared memory after the other. */
 uint64_t fth_range_sectors(const struct fth_ptx_range *range)
 {
     uint64_t sectors = 0;
     for (uint64_t at = 0, part; at < range->bytes; at += part) {
-        const uint64_t address = range->address + at;
         part = LINE_BYTES - (range->shared + at) % LINE_BYTES;
         part = part < range->bytes - at ? part : range->bytes - at;
-        sectors += (address + part - 1) / SECTOR_BYTES - address / SECTOR_BYTES + 1;
+        sectors += part_sectors(range->address + at, part, range->multicast);
     }
     return sectors;
 }
