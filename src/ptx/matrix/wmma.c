@@ -6,10 +6,11 @@
  * shape m8n32, the transposes of B and A. In the table, g is lane / 4, t is lane % 4, a register
  * holds n elements, and a row has 4 * n * w elements (with w = 1 or 2):
  *
- *     rows      register r: row r / (2 * w) * 16 + r % 2 * 8 + g, elements from (t + r / 2 % w * 4)
- * * n columns   register r: column r / w * 8 + g, elements from (t + r % w * 4) * n result element
- * i: row g + i / 2 % 2 * 8, column 2 * t + i % 2, plus 8 columns for each i / 4 or, if there are 32
- * rows, 16 rows
+ *     rows     register r: row r / (2 * w) * 16 + r % 2 * 8 + g,
+ *              elements from (t + r / 2 % w * 4) * n on
+ *     columns  register r: column r / w * 8 + g, elements from (t + r % w * 4) * n on
+ *     result   element i: row g + i / 2 % 2 * 8, column 2 * t + i % 2,
+ *              plus 8 columns for each i / 4 or, if there are 32 rows, 16 rows
  *
  * With 8 rows and 8 columns, w is 1, and the result has two elements. With f16, a matrix A or B has
  * eight registers, whatever its size: the elements are repeated. */
