@@ -43,9 +43,9 @@ static void check_message(enum fth_status status, const struct fth_error *error)
         abort();
 }
 
-/* Returns whether a launch file can have thousands of launches: it has a loop and a number with many
- * digits or a positive exponent. The reader accepts 65,536 launches, but needs seconds for them with
- * sanitizers. */
+/* Returns whether a launch file can have thousands of launches: it has a loop and a number with
+ * many digits or a positive exponent. The reader accepts 65,536 launches, but needs seconds for
+ * them with sanitizers. */
 static bool has_large_loop(const char *text, size_t size)
 {
     size_t digits = 0;

@@ -102,15 +102,15 @@ static uint64_t address_of_side(const void *side, uint64_t row, uint64_t height)
 EXPORT int cuMemcpy3D_v2(const void *copy);
 int cuMemcpy3D_v2(const void *copy)
 {
-    enum { SIDE_BYTES = 88 };
+    const uint64_t side_bytes = 88;
     int result = standin_drain("cuMemcpy3D");
     if (result != SUCCESS)
         return result;
-    const uint64_t row = standin_field(copy, 2 * SIDE_BYTES, 8),
-                   height = standin_field(copy, 2 * SIDE_BYTES + 8, 8),
-                   depth = standin_field(copy, 2 * SIDE_BYTES + 16, 8);
+    const uint64_t row = standin_field(copy, 2 * side_bytes, 8),
+                   height = standin_field(copy, 2 * side_bytes + 8, 8),
+                   depth = standin_field(copy, 2 * side_bytes + 16, 8);
     const uint64_t from = address_of_side(copy, row, height),
-                   to = address_of_side((const char *)copy + SIDE_BYTES, row, height);
+                   to = address_of_side((const char *)copy + side_bytes, row, height);
     const uint64_t bytes = row * height * depth;
     if (!from || !to || !bytes)
         return INVALID_VALUE;
@@ -147,7 +147,7 @@ static bool read_resource(const void *resource, bool surface, struct fth_ptx_ima
     const uint64_t bytes = standin_field(resource, 24, 8);
     if (surface || standin_field(resource, 0, 4) != LINEAR || image->address % 512 ||
         !find_format(standin_field(resource, 16, 4), &image->format) || image->channels == 0 ||
-        bytes == 0 || bytes % (image->channels * formats[image->format].bytes))
+        bytes == 0 || bytes % ((uint64_t)image->channels * formats[image->format].bytes))
         return false;
     image->width = bytes / image->channels / formats[image->format].bytes;
     return true;

@@ -2,7 +2,7 @@
  * that counts the same on a GPU. */
 #include "trace/counters/counters.h"
 
-#include "fathom/launches.h"
+#include "fathom/fathom.h"
 
 static const char *const names[FTH_COUNTER_COUNT] = {
     [FTH_COUNTER_GLOBAL_LD_REQUESTS] = "l1tex__t_requests_pipe_lsu_mem_global_op_ld",

@@ -184,8 +184,8 @@ static void test_refused(void **state)
         "multimem.ld_reduce.relaxed.gpu.global.and.u32 %r0, [%rd0];",
         "multimem.ld_reduce.relaxed.gpu.global.add.f16 %h0, [%rd0];",
         "multimem.ld_reduce.relaxed.gpu.global.add.v2.u32 {%r0, %r1}, [%rd0];",
-        "multimem.ld_reduce.relaxed.gpu.global.add.v8.f32 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, "
-        "[%rd0];",
+        ("multimem.ld_reduce.relaxed.gpu.global.add.v8.f32 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, "
+         "[%rd0];"),
         "multimem.ld_reduce.relaxed.gpu.global.add.acc::f32.f32 %r0, [%rd0];",
         "multimem.ld_reduce.relaxed.gpu.global.min.acc::f32.f16x2 %r0, [%rd0];",
         "multimem.red.relaxed.gpu.global.add.acc::f32.f16x2 [%rd0], %r0;",

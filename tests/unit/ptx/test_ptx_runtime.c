@@ -376,7 +376,7 @@ static void alloca_gives_each_activation_its_own_memory(void **state)
     if (job_run(&job, &error) != FTH_OK)
         fail_msg("%s", error.cause);
     const uint64_t *got = fth_ptx_host(job.machine, job.buffer, 136);
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 4; i++) {
         assert_int_equal(got[4 * i], 64);
         assert_int_equal(got[4 * i + 1], 64);
         assert_int_equal(got[4 * i + 2], i < 2 ? 112 : 96);

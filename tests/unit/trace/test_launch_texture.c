@@ -107,6 +107,13 @@ static const struct {
      {1, 2, 3, 0, 4, 5, 6, 0}},
 };
 
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 static void kernels_read_textures(void **state)
 {
     (void)state;
@@ -125,7 +132,7 @@ static void kernels_read_textures(void **state)
             fth_launch_values(launch, "to", &view, (void **)&values, &error) != FTH_OK)
             fail_msg("%s: %s", fetches[c].kernel, fth_error_text(&error, text, sizeof text));
         for (size_t t = 0; t < 8; t++)
-            if (memcmp(&values[4 * t], &fetches[c].values[t], sizeof *values) != 0)
+            if (bits_of(values[4 * t]) != bits_of(fetches[c].values[t]))
                 fail_msg("case %zu, thread %zu: %.9g instead of %.9g", c, t, (double)values[4 * t],
                          (double)fetches[c].values[t]);
         free(values);
