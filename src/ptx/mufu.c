@@ -7,12 +7,15 @@
  *
  *     significand = floor(constant + linear * d + quadratic * square(d) + bias)
  *
- * `constant` is a multiple of 1/4, `linear` and `quadratic` are multiples of 1/2 of the last place
- * of the result; struct fth_ptx_mufu_segment has them as integers. square(d) is a multiple of
- * 2^-15: the hardware adds only those products of two bits of d that are at least 2^-15 (the
- * product of two different bits counts once, with twice its value), and drops the smaller ones.
- * The results of lg2, sin and cos are fixed-point numbers: a place is 2^-24 for them, and the
- * fraction of the sum is kept. docs/results/special-functions-h200.md tells how this was found. */
+ * The unit is the last place of the result. struct fth_ptx_mufu_segment stores `constant` in
+ * quarters of it, `linear` and `quadratic` in halves.
+ *
+ * square(d) approximates d * d with 15 bits after the point. The hardware adds the products of two
+ * bits of d, the product of two different bits once, with twice its value. It drops all products
+ * below 2^-15 before it adds them.
+ *
+ * lg2, sin and cos have fixed-point results. Their unit is 2^-24, and they keep the fraction of the
+ * sum. docs/results/special-functions-h200.md describes how the formula was found. */
 #include "ptx/mufu.h"
 
 #include <math.h>

@@ -162,9 +162,9 @@ struct fth_record {
 
 enum fth_lanes {
     FTH_LANES_AFFINE, /* `step` is the number of bytes from each active lane to the next */
-    /* All lanes are active. They form rows. The low half of `step` is the number of bytes from each
-     * lane of a row to the next, the high half that from the last lane of a row to the first lane
-     * of the next row. Both are signed. */
+    /* All lanes are active. They form rows. The low half of `step` is the distance between two
+     * lanes of a row in bytes. The high half is the distance from the end of a row (its last lane)
+     * to the first lane of the next row. Both are signed. */
     FTH_LANES_ROWS,
     FTH_LANES_LISTED /* `step` is the index in the pool of the first address difference */
 };

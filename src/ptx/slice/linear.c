@@ -1,10 +1,11 @@
 /* Executes instructions on registers that are linear in the lane (struct fth_ptx_value).
  *
  * In a sliced launch, most instructions compute addresses from thread indices, arguments and loop
- * counters. Each register is then a linear function of the lane, and so is the result of a sum or
- * of a product with a number that is the same in all lanes. The handlers of this file compute only
- * the coefficients. If an operand is not linear, or if only some of the lanes of a warp take part,
- * the usual handler computes the result, lane by lane, from the rows of the operands.
+ * counters. Each register is then a linear function of the lane. A sum of two such registers is
+ * linear, too, and so is a product if one factor is the same in all lanes. The handlers of this
+ * file compute only the coefficients. If an operand is not linear, or if only some of the lanes of
+ * a warp take part, the usual handler computes the result, lane by lane, from the rows of the
+ * operands.
  *
  * A result of 32 bits is linear modulo 2^32, and its high bits do not matter. Instructions that
  * depend on more, such as a conversion to 64 bits or a comparison, first check that the numbers of
