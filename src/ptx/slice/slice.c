@@ -253,9 +253,7 @@ static void visit_call(struct fth_slice *slice, struct fth_slice_function *calle
     for (size_t f = 0; f < module->function_count; f++) {
         const struct fth_ptx_function *function = &module->functions[f];
         struct fth_slice_function *callee = &slice->functions[f];
-        if (!callee->reachable || (site->function != UINT32_MAX && site->function != f) ||
-            function->argument_count != site->argument_count ||
-            function->result_count != site->result_count)
+        if (!fth_slice_may_call(slice, site, f))
             continue;
         for (size_t i = 0; i < site->argument_count; i++)
             if (function->arguments[i].row >= 0 &&

@@ -92,6 +92,10 @@ struct fth_slice {
     size_t range_count;
 };
 
+/* Returns true if the call can be one of this function: all functions with as many arguments and
+ * results can be the target of an indirect call. */
+bool fth_slice_may_call(const struct fth_slice *slice, const struct fth_ptx_call_site *site,
+                        size_t function);
 /* Finds the origins of all registers of the reachable functions. */
 void fth_slice_find_origins(struct fth_slice *slice);
 /* Returns the origins of a row, which can also be the address of a variable. */

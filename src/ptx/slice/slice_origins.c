@@ -133,6 +133,16 @@ static void follow(struct fth_slice *slice, struct fth_slice_function *function,
             add(slice, function, (uint32_t)inst->d[i], origins);
 }
 
+bool fth_slice_may_call(const struct fth_slice *slice, const struct fth_ptx_call_site *site,
+                        size_t function)
+{
+    const struct fth_ptx_function *callee = &slice->run->module->functions[function];
+    return slice->functions[function].reachable &&
+           (site->function == UINT32_MAX || site->function == function) &&
+           callee->argument_count == site->argument_count &&
+           callee->result_count == site->result_count;
+}
+
 /* Follows the arguments and results of a call that are in registers. */
 static void follow_call(struct fth_slice *slice, struct fth_slice_function *caller,
                         const struct fth_ptx_inst *inst)
@@ -142,9 +152,7 @@ static void follow_call(struct fth_slice *slice, struct fth_slice_function *call
     for (size_t f = 0; f < module->function_count; f++) {
         const struct fth_ptx_function *function = &module->functions[f];
         struct fth_slice_function *callee = &slice->functions[f];
-        if (!callee->reachable || (site->function != UINT32_MAX && site->function != f) ||
-            function->argument_count != site->argument_count ||
-            function->result_count != site->result_count)
+        if (!fth_slice_may_call(slice, site, f))
             continue;
         for (size_t i = 0; i < site->argument_count; i++)
             if (function->arguments[i].row >= 0)
