@@ -9,8 +9,8 @@
  * bytes of shared memory as the pattern of the swizzle is wide.
  *
  * In an interleaved layout, the channels of a tensor are in slices of 16 or 32 bytes. Dimension 0
- * of such a tensor is that of the pixels of a line, the last but one dimension counts slices, and a
- * row is a slice. A box has the same slice of all its pixels: an H200 copies one slice, whatever
+ * counts the pixels of a line, the last but one dimension counts slices, and a row is a slice. A
+ * box has the same slice of all its pixels: an H200 copies one slice, whatever
  * the size of the box in that dimension or the number of channels. */
 #include "ptx/async/async.h"
 

@@ -7,16 +7,17 @@
  *   hazard_registers.c  checks the registers of wgmma
  *   hazard_findings.c   collects the findings of a launch
  *
- * An operation is in flight from its issue until a thread has waited for it: for its group, or for
- * the mbarrier that counts it. The schedule of the
- * engine is one that a GPU can have, and in it, the operation can take place anywhere in between.
- * An access to the same bytes in this time is therefore a race, whatever the GPU does. After a wait
- * for a group, only the thread that waited may access the bytes until it reaches a barrier or
- * another instruction that can inform other threads ("local" below); not so for wgmma, which four
- * warps execute together. The threads of a warp count as one thread.
+ * An operation is in flight from its issue until a thread has waited for its group, or for the
+ * mbarrier that counts it. It can take place at any time in between, and a GPU can execute the
+ * instructions in the same order as the engine. An access to the same bytes in this time is
+ * therefore a race.
+ *
+ * After a wait for a group, only the thread that waited may access the bytes, until it reaches a
+ * barrier or another instruction that can inform other threads ("local" below). This rule does not
+ * apply to wgmma, which four warps execute together. The threads of a warp count as one thread.
  *
  * Where the order of events is not known, the check assumes the order without a race: it may miss
- * races, but what it reports is one. */
+ * races, but each of its reports is a race. */
 #ifndef FTH_PTX_HAZARD_H
 #define FTH_PTX_HAZARD_H
 

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Findings that are logged per launch; of more, only the number is. Chosen, not derived. */
+/* Maximum number of findings that are logged per launch; the log also has the number of all others.
+ * Chosen, not derived. */
 enum { MAX_LOGGED = 20 };
 
 static struct fth_finding *find(struct fth_findings *findings, enum fth_hazard_kind kind,

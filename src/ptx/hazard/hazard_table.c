@@ -7,8 +7,8 @@
 /* Buckets of the table: about as many as a block of a Hopper GPU has units of shared memory, which
  * is what a pipeline has in flight. A power of two. */
 enum { TABLE_BITS = 14, TABLE_SIZE = 1 << TABLE_BITS };
-/* Operations that are remembered. Of more, the oldest is forgotten. Chosen, not derived: twice the
- * number of copies that can be in flight. */
+/* Maximum number of operations in the table. If there are more, the oldest one is removed. Chosen,
+ * not derived: twice the number of copies that can be in flight. */
 enum { MAX_OPERATIONS = 8192 };
 
 static uint32_t bucket_of(uint64_t unit)

@@ -1,4 +1,4 @@
-/* Counts what the counters of a GPU count of memory accesses: requests, sectors, wavefronts.
+/* Counts requests, sectors and wavefronts of memory accesses, as the counters of a GPU do.
  *
  *   counters.c     the list of the counters, and which of them an access changes
  *   sectors.c      the sectors of an access, and of a range of the copy engine
