@@ -35,6 +35,8 @@ static const struct {
     {"mov.b64 %rd1, {%r1, %r2}", 0},
     {"mov.b64 {%r1, %r2}, %rd1", 0},
     {"mov.b32 {%h1, %h2}, %r1", 0},
+    {"mov.b32 {%r1}, %r2", 0},
+    {"mov.b32 %r1, {%r2}", 0},
     {"selp.u32 %r1, %r2, %r3, %p1", 0},
     {"slct.u32.s32 %r1, %r2, %r3, %r4", 0},
     {"slct.f32.f32 %f1, %f2, %f3, %f4", 0},

@@ -75,7 +75,14 @@ static void ranges_are_split_at_lines_of_shared_memory(void **state)
                  {{.address = 16, .bytes = 48, .shared = 0}, 2},
                  {{.address = 48, .bytes = 2000, .shared = 1024}, 78},
                  {{.address = 16, .bytes = 128, .shared = 16}, 5},
-                 {{.address = 0, .bytes = 128, .shared = 16}, 5}};
+                 {{.address = 0, .bytes = 128, .shared = 16}, 5},
+                 {{.address = 0, .bytes = 0, .shared = 0}, 0},
+                 /* With multicast, each line counts as two sectors at least. */
+                 {{.address = 0, .bytes = 32, .multicast = true}, 2},
+                 {{.address = 0, .bytes = 64, .multicast = true}, 2},
+                 {{.address = 0, .bytes = 96, .multicast = true}, 3},
+                 {{.address = 96, .bytes = 64, .multicast = true}, 4},
+                 {{.address = 96, .bytes = 64}, 2}};
     (void)state;
     for (size_t i = 0; i < FTH_COUNT(cases); i++)
         assert_int_equal(fth_range_sectors(&cases[i].range), cases[i].sectors);
@@ -135,6 +142,181 @@ static void compare_and_swap_needs_two_wavefronts(void **state)
     assert_int_equal(fth_access_wavefronts(&access).conflicts, 1);
 }
 
+/* ---- counters ---- */
+
+/* What an access of 32 lanes with 4 bytes each counts. All other counters must stay 0. */
+static const struct counted {
+    struct fth_ptx_access access;
+    unsigned distance; /* bytes from lane to lane */
+    struct {
+        enum fth_counter counter;
+        uint64_t value;
+    } counts[4];
+} counted[] = {
+    {{.space = FTH_SPACE_GLOBAL, .kind = FTH_ACCESS_READ, .returns = true},
+     8,
+     {{FTH_COUNTER_GLOBAL_LD_REQUESTS, 1}, {FTH_COUNTER_GLOBAL_LD_SECTORS, 8}}},
+    {{.space = FTH_SPACE_GLOBAL, .kind = FTH_ACCESS_WRITE, .path = FTH_PTX_PATH_L2},
+     4,
+     {{FTH_COUNTER_GLOBAL_ST_REQUESTS, 1}, {FTH_COUNTER_GLOBAL_ST_SECTORS, 4}}},
+    {{.space = FTH_SPACE_GLOBAL, .kind = FTH_ACCESS_ATOMIC, .path = FTH_PTX_PATH_L2},
+     0,
+     {{FTH_COUNTER_GLOBAL_RED_REQUESTS, 1}, {FTH_COUNTER_GLOBAL_RED_SECTORS, 32}}},
+    {{.space = FTH_SPACE_GLOBAL,
+      .kind = FTH_ACCESS_ATOMIC,
+      .path = FTH_PTX_PATH_L2,
+      .returns = true},
+     8,
+     {{FTH_COUNTER_GLOBAL_ATOM_REQUESTS, 1}, {FTH_COUNTER_GLOBAL_ATOM_SECTORS, 8}}},
+    /* cp.async: the source, and the destination */
+    {{.space = FTH_SPACE_GLOBAL, .kind = FTH_ACCESS_READ, .unit = FTH_UNIT_LANE_COPY},
+     4,
+     {{FTH_COUNTER_GLOBAL_LD_REQUESTS, 1},
+      {FTH_COUNTER_GLOBAL_LD_SECTORS, 4},
+      {FTH_COUNTER_LDGSTS_ACCESS_SECTORS, 4}}},
+    {{.space = FTH_SPACE_GLOBAL,
+      .kind = FTH_ACCESS_READ,
+      .unit = FTH_UNIT_LANE_COPY,
+      .path = FTH_PTX_PATH_L2},
+     16,
+     {{FTH_COUNTER_GLOBAL_LD_REQUESTS, 1},
+      {FTH_COUNTER_GLOBAL_LD_SECTORS, 16},
+      {FTH_COUNTER_LDGSTS_BYPASS_REQUESTS, 1},
+      {FTH_COUNTER_LDGSTS_BYPASS_SECTORS, 32}}}, /* the destinations are 128 bytes apart */
+    {{.kind = FTH_ACCESS_WRITE,
+      .unit = FTH_UNIT_LANE_COPY,
+      .space = FTH_SPACE_SHARED,
+      .path = FTH_PTX_PATH_SHARED,
+      .cache_op = FTH_CACHE_CA},
+     4,
+     {{FTH_COUNTER_LDGSTS_ACCESS_REQUESTS, 1}}},
+    {{.kind = FTH_ACCESS_WRITE,
+      .unit = FTH_UNIT_LANE_COPY,
+      .space = FTH_SPACE_SHARED,
+      .path = FTH_PTX_PATH_SHARED,
+      .cache_op = FTH_CACHE_CG},
+     4,
+     {{0, 0}}},
+    /* shared memory of the block */
+    {{.kind = FTH_ACCESS_READ, .space = FTH_SPACE_SHARED, .path = FTH_PTX_PATH_SHARED},
+     8,
+     {{FTH_COUNTER_SHARED_LD_WAVEFRONTS, 2}, {FTH_COUNTER_SHARED_LD_CONFLICTS, 1}}},
+    {{.kind = FTH_ACCESS_WRITE, .space = FTH_SPACE_SHARED, .path = FTH_PTX_PATH_SHARED},
+     16,
+     {{FTH_COUNTER_SHARED_ST_WAVEFRONTS, 4}, {FTH_COUNTER_SHARED_ST_CONFLICTS, 3}}},
+    {{.kind = FTH_ACCESS_ATOMIC, .space = FTH_SPACE_SHARED, .path = FTH_PTX_PATH_SHARED},
+     8,
+     {{FTH_COUNTER_SHARED_ATOM_WAVEFRONTS, 2}, {FTH_COUNTER_SHARED_ATOM_CONFLICTS, 1}}},
+    /* shared memory of another block */
+    {{.kind = FTH_ACCESS_READ, .space = FTH_SPACE_SHARED, .path = FTH_PTX_PATH_CLUSTER},
+     8,
+     {{FTH_COUNTER_DSHARED_LD_REQUESTS, 1}, {FTH_COUNTER_DSHARED_LD_SECTORS, 8}}},
+    {{.kind = FTH_ACCESS_WRITE, .space = FTH_SPACE_SHARED, .path = FTH_PTX_PATH_CLUSTER},
+     8,
+     {{FTH_COUNTER_DSHARED_ST_REQUESTS, 1}, {FTH_COUNTER_DSHARED_ST_SECTORS, 8}}},
+    {{.kind = FTH_ACCESS_ATOMIC, .space = FTH_SPACE_SHARED, .path = FTH_PTX_PATH_CLUSTER},
+     8,
+     {{FTH_COUNTER_DSHARED_ATOM_REQUESTS, 1},
+      {FTH_COUNTER_DSHARED_ATOM_SECTORS, 8},
+      {FTH_COUNTER_SHARED_ATOM_WAVEFRONTS, 1}}},
+    /* neither lanes nor matrices */
+    {{.space = FTH_SPACE_GLOBAL,
+      .kind = FTH_ACCESS_READ,
+      .unit = FTH_UNIT_COPY_ENGINE,
+      .path = FTH_PTX_PATH_L2},
+     4,
+     {{0, 0}}},
+    {{.kind = FTH_ACCESS_READ,
+      .unit = FTH_UNIT_TENSOR_CORE,
+      .space = FTH_SPACE_SHARED,
+      .path = FTH_PTX_PATH_SHARED},
+     4,
+     {{0, 0}}},
+    {{.kind = FTH_ACCESS_READ, .space = FTH_SPACE_LOCAL}, 4, {{0, 0}}},
+};
+
+static void expect_counters(size_t row, const struct fth_counters *found,
+                            const struct fth_counters *expected)
+{
+    for (size_t i = 0; i < FTH_COUNTER_COUNT; i++)
+        if (found->values[i] != expected->values[i])
+            fail_msg("row %zu, %s: %llu, expected %llu", row, fth_counter_name(i),
+                     (unsigned long long)found->values[i], (unsigned long long)expected->values[i]);
+}
+
+static void accesses_change_their_counters(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < FTH_COUNT(counted); r++) {
+        uint64_t addresses[LANES], destinations[LANES];
+        struct fth_counters found = {{0}}, expected = {{0}};
+        struct fth_ptx_access access = counted[r].access;
+        access.mask = all;
+        access.bytes = 4;
+        access.addresses = strided(addresses, 1, counted[r].distance);
+        access.destinations = strided(destinations, 1, 128);
+        for (size_t i = 0; i < FTH_COUNT(counted[r].counts); i++)
+            expected.values[counted[r].counts[i].counter] += 2 * counted[r].counts[i].value;
+        fth_counters_add(&found, &access);
+        fth_counters_add(&found, &access);
+        expect_counters(r, &found, &expected);
+    }
+}
+
+/* The rows of a matrix have 16 bytes. They count as shared accesses, and on their own. */
+static void matrices_have_counters_of_their_own(void **state)
+{
+    (void)state;
+    uint64_t addresses[LANES];
+    struct fth_ptx_access access = {.space = FTH_SPACE_SHARED,
+                                    .path = FTH_PTX_PATH_SHARED,
+                                    .unit = FTH_UNIT_MATRIX,
+                                    .kind = FTH_ACCESS_READ,
+                                    .mask = all,
+                                    .bytes = 16,
+                                    .addresses = strided(addresses, 1, 128)};
+    struct fth_counters found = {{0}}, expected = {{0}};
+    fth_counters_add(&found, &access);
+    expected.values[FTH_COUNTER_SHARED_LD_WAVEFRONTS] = 32;
+    expected.values[FTH_COUNTER_SHARED_LD_CONFLICTS] = 28;
+    expected.values[FTH_COUNTER_LDSM_WAVEFRONTS] = 32;
+    expected.values[FTH_COUNTER_LDSM_CONFLICTS] = 28;
+    expect_counters(0, &found, &expected);
+    access.kind = FTH_ACCESS_WRITE;
+    fth_counters_add(&found, &access);
+    expected.values[FTH_COUNTER_SHARED_ST_WAVEFRONTS] = 32;
+    expected.values[FTH_COUNTER_SHARED_ST_CONFLICTS] = 28;
+    expected.values[FTH_COUNTER_STSM_WAVEFRONTS] = 32;
+    expected.values[FTH_COUNTER_STSM_CONFLICTS] = 28;
+    expect_counters(1, &found, &expected);
+}
+
+static void ranges_count_by_kind(void **state)
+{
+    (void)state;
+    static const struct {
+        enum fth_ptx_access_kind kind;
+        enum fth_counter counter;
+    } rows[] = {{FTH_ACCESS_READ, FTH_COUNTER_TMA_LD_SECTORS},
+                {FTH_ACCESS_WRITE, FTH_COUNTER_TMA_ST_SECTORS},
+                {FTH_ACCESS_ATOMIC, FTH_COUNTER_TMA_RED_SECTORS}};
+    for (size_t r = 0; r < FTH_COUNT(rows); r++) {
+        const struct fth_ptx_range range = {.kind = rows[r].kind, .address = 64, .bytes = 160};
+        struct fth_counters found = {{0}}, expected = {{0}};
+        fth_counters_add_range(&found, &range);
+        expected.values[rows[r].counter] = 5;
+        expect_counters(r, &found, &expected);
+    }
+}
+
+static void counters_have_names(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FTH_COUNTER_COUNT; i++)
+        assert_non_null(fth_counter_name(i));
+    assert_null(fth_counter_name(FTH_COUNTER_COUNT));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +325,10 @@ int main(void)
         cmocka_unit_test(ranges_are_split_at_lines_of_shared_memory),
         cmocka_unit_test(banks_deliver_one_word_per_wavefront),
         cmocka_unit_test(compare_and_swap_needs_two_wavefronts),
+        cmocka_unit_test(accesses_change_their_counters),
+        cmocka_unit_test(matrices_have_counters_of_their_own),
+        cmocka_unit_test(ranges_count_by_kind),
+        cmocka_unit_test(counters_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
