@@ -262,6 +262,36 @@ static void levels_are_separate_from_the_minimum_gap_on(void **state)
     }
 }
 
+/* Two groups of 40 evenly spaced samples over 20 cycles, and stray samples in the middle half of
+ * the gap between them, the same number in each group. With 4 of them, a group has 42 samples,
+ * of which the central 90 % are 18.92 cycles wide, and the gap g is 0.05 cycles wider than that of
+ * the even samples. 42 / 18.92 * g / 2 samples would have the density of the groups. The groups are
+ * separate if the strays and a margin of 2 are at most half of that, so from g = 10.81 on. */
+static void stray_samples_between_levels_join_them(void **state)
+{
+    (void)state;
+    static const struct {
+        double gap;
+        size_t strays, plateaus;
+    } rows[] = {{10.7, 4, 1}, {10.8, 4, 2}, {10.5, 4, 1}, {10.5, 2, 2}, {10.5, 0, 2}};
+    const struct fth_cluster_options options = {.min_gap_relative = 1e-4};
+    for (size_t row = 0; row < FTH_COUNT(rows); row++) {
+        const double gap = rows[row].gap;
+        double samples[100];
+        size_t count = 0;
+        for (int i = 0; i < 40; i++) {
+            samples[count++] = 1000 + 20.0 * i / 39;
+            samples[count++] = 1020 + gap + 20.0 * i / 39;
+        }
+        for (size_t i = 0; i < rows[row].strays; i++)
+            samples[count++] = 1020 + gap * (i % 2 ? 0.35 : 0.65);
+        struct fth_clusters clusters;
+        assert_int_equal(fth_cluster_f64(samples, count, &options, &clusters, NULL), FTH_OK);
+        if (clusters.count != rows[row].plateaus)
+            fail_msg("row %zu: %zu plateaus", row, clusters.count);
+    }
+}
+
 /* A sample above the fence belongs to no plateau; a sample at a threshold belongs to the lower one.
  */
 static void samples_belong_to_a_plateau_or_to_none(void **state)
@@ -460,6 +490,7 @@ int main(void)
         cmocka_unit_test(clusters_do_not_depend_on_order),
         cmocka_unit_test(plateaus_far_from_zero_are_found),
         cmocka_unit_test(levels_are_separate_from_the_minimum_gap_on),
+        cmocka_unit_test(stray_samples_between_levels_join_them),
         cmocka_unit_test(samples_belong_to_a_plateau_or_to_none),
         cmocka_unit_test(finds_the_optimal_partition),
         cmocka_unit_test(finds_all_changes_between_plateaus),
