@@ -28,7 +28,9 @@ static const char kernels[] =
     "%cluster_nctaid.y;\n"
     "mov.u32 %r3, %cluster_nctaid.z;\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\n"
     "st.global.u32 [%rd1+8], %r3;\nret;\n}\n"
-    ".visible .entry nothing()\n{\nret;\n}\n";
+    ".visible .entry nothing()\n{\nret;\n}\n"
+    ".visible .entry map(.param .align 64 .b8 m[128])\n{\nret;\n}\n"
+    ".visible .entry object(.param .u64 o)\n{\nret;\n}\n";
 
 static struct fth_launch *read_members(const char *members)
 {
@@ -258,11 +260,11 @@ static void values_that_do_not_fit_are_refused(void **state)
 /* ---- an executor that fails on demand ---- */
 
 /* The calls of an executor, and the call that fails, counted from 1; 0: none. */
+enum { ALLOC, WRITE, READ, RUN, OBJECT, CALLS };
 struct fake {
-    size_t calls[4], failing[4];
+    size_t calls[CALLS], failing[CALLS];
     bool closed;
 };
-enum { ALLOC, WRITE, READ, RUN };
 
 static enum fth_status called(void *context, int call, struct fth_error *error)
 {
@@ -308,6 +310,25 @@ static enum fth_status fake_run(void *context, const struct fth_launch_step *ste
     return called(context, RUN, error);
 }
 
+static enum fth_status fake_tensor_map(void *context, const struct fth_ptx_tensor_map *map,
+                                       unsigned char bytes[FTH_TENSOR_MAP_BYTES],
+                                       struct fth_error *error)
+{
+    assert_int_equal(map->address, 1000 + 64 + 16); /* the buffer, and 4 elements */
+    memset(bytes, 0, FTH_TENSOR_MAP_BYTES);
+    return called(context, OBJECT, error);
+}
+
+static enum fth_status fake_texture(void *context, const struct fth_ptx_image *image,
+                                    const struct fth_ptx_sampling *sampling, uint64_t *handle,
+                                    struct fth_error *error)
+{
+    (void)sampling;
+    assert_int_equal(image->address, 1000 + 64 + 16);
+    *handle = 5;
+    return called(context, OBJECT, error);
+}
+
 static double fake_seconds(void *context)
 {
     return (double)((struct fake *)context)->calls[RUN] / 4;
@@ -325,7 +346,7 @@ static void failures_of_a_device_are_reported(void **state)
         int call;
         size_t number;
         const char *cause;
-        size_t calls[4]; /* that are made in all */
+        size_t calls[CALLS]; /* that are made in all */
     } rows[] = {
         {ALLOC, 0, NULL, {2, 1, 0, 2}},
         {ALLOC, 1, "buffer 'a': the device is gone", {1, 0, 0, 0}},
@@ -379,6 +400,74 @@ static void failures_of_a_device_are_reported(void **state)
     }
 }
 
+static void failures_of_objects_name_the_buffer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kernel, *argument;
+        int call;
+        const char *cause;
+        size_t calls[CALLS];
+    } rows[] = {
+        {"map", "\"tensormap\": \"b+4\", \"box\": [4]", ALLOC, NULL, {1, 0, 0, 1, 1}},
+        {"map",
+         "\"tensormap\": \"b+4\", \"box\": [4]",
+         OBJECT,
+         "tensor map of buffer 'b': the device is gone",
+         {1, 0, 0, 0, 1}},
+        /* by address: the map is copied to the memory of the device */
+        {"object", "\"tensormap\": \"b+4\", \"box\": [4]", ALLOC, NULL, {2, 1, 0, 1, 1}},
+        {"object",
+         "\"tensormap\": \"b+4\", \"box\": [4]",
+         OBJECT,
+         "tensor map of buffer 'b': the device is gone",
+         {1, 0, 0, 0, 1}},
+        {"object",
+         "\"tensormap\": \"b+4\", \"box\": [4]",
+         WRITE,
+         "the device is gone",
+         {2, 1, 0, 0, 1}},
+        {"object", "\"texture\": \"b+4\"", ALLOC, NULL, {1, 0, 0, 1, 1}},
+        {"object",
+         "\"texture\": \"b+4\"",
+         OBJECT,
+         "texture of buffer 'b': the device is gone",
+         {1, 0, 0, 0, 1}},
+        {"object",
+         "\"surface\": \"b+4\"",
+         OBJECT,
+         "surface of buffer 'b': the device is gone",
+         {1, 0, 0, 0, 1}},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fake fake = {.closed = false};
+        const struct fth_executor executor = {.context = &fake,
+                                              .alloc = fake_alloc,
+                                              .write = fake_write,
+                                              .read = fake_read,
+                                              .run = fake_run,
+                                              .close = fake_close,
+                                              .tensor_map = fake_tensor_map,
+                                              .texture = fake_texture};
+        const struct fth_run_options options = FTH_RUN_OPTIONS(.threads = 1);
+        struct fth_error error = NO_ERROR;
+        char members[300];
+        snprintf(members, sizeof members,
+                 "\"buffers\": {\"b\": \"u32[16]\"}, \"launches\": [{\"kernel\": \"%s\", "
+                 "\"grid\": 1, \"block\": 1, \"args\": [{%s, \"sizes\": [8]}]}]",
+                 rows[i].kernel, rows[i].argument);
+        struct fth_launch *launch = read_members(members);
+        if (rows[i].cause)
+            fake.failing[rows[i].call] = 1;
+        assert_int_equal(fth_launch_run_on(launch, &executor, &options, NULL, &error),
+                         rows[i].cause ? FTH_IO : FTH_OK);
+        if (rows[i].cause)
+            assert_string_equal(error.cause, rows[i].cause);
+        assert_memory_equal(fake.calls, rows[i].calls, sizeof fake.calls);
+        fth_launch_destroy(launch);
+    }
+}
+
 /* Options that only the PTX engine has are refused with a device, and unknown ones always. */
 static void options_of_the_engine_are_checked(void **state)
 {
@@ -415,6 +504,7 @@ int main(void)
         cmocka_unit_test(files_of_another_size_are_refused),
         cmocka_unit_test(values_that_do_not_fit_are_refused),
         cmocka_unit_test(failures_of_a_device_are_reported),
+        cmocka_unit_test(failures_of_objects_name_the_buffer),
         cmocka_unit_test(options_of_the_engine_are_checked),
     };
     return cmocka_run_group_tests_name("launch run", tests, enter_folder, leave_folder);
