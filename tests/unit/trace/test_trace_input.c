@@ -5,6 +5,7 @@
 #include "trace/launch/launch.h"
 #include "trace/trace.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -181,6 +182,35 @@ static void temporary_traces_have_no_name(void **state)
     assert_int_equal(fth_trace_obtain(SAXPY, &options, &trace, &error), FTH_IO);
     assert_contains(error.cause, "TMPDIR");
     unsetenv("TMPDIR");
+}
+
+/* A program without standard input gets 0 as a descriptor. The input comes from a pipe, so that its
+ * own descriptor is replaced before that of the temporary trace is opened. */
+static void descriptor_0_is_closed_like_others(void **state)
+{
+    (void)state;
+    static const char text[] = "0 0 0 R 4\n";
+    struct fth_trace *trace = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    char path[32];
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], text, sizeof text - 1), sizeof text - 1);
+    close(ends[1]);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    const int before = dup(STDIN_FILENO);
+    close(STDIN_FILENO);
+    const enum fth_status status = fth_trace_obtain(path, NULL, &trace, &error);
+    const bool is_open = fcntl(STDIN_FILENO, F_GETFD) >= 0;
+    if (before >= 0) {
+        dup2(before, STDIN_FILENO);
+        close(before);
+    }
+    close(ends[0]);
+    if (status != FTH_OK)
+        fail_with(&error);
+    assert_false(is_open);
+    fth_trace_close(trace);
 }
 
 static void options_for_another_kind_of_input_are_refused(void **state)
@@ -447,6 +477,7 @@ int main(void)
         cmocka_unit_test(every_kind_of_input_gives_the_same_trace),
         cmocka_unit_test(pipes_are_inputs),
         cmocka_unit_test(temporary_traces_have_no_name),
+        cmocka_unit_test(descriptor_0_is_closed_like_others),
         cmocka_unit_test(options_for_another_kind_of_input_are_refused),
         cmocka_unit_test(imports_tuples),
         cmocka_unit_test(imports_accel_sim_traces),
