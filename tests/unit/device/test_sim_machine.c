@@ -585,6 +585,32 @@ static void memory_is_accessed_within_allocations(void **state)
     close_gpu(&gpu);
 }
 
+/* Frees addresses that are not allocated, while the list of allocations grows and shrinks. */
+static void only_allocations_are_freed(void **state)
+{
+    (void)state;
+    enum { COUNT = 70, BYTES = 256 };
+    struct gpu gpu;
+    uint64_t addresses[COUNT], all = 0, left = 0;
+    open_gpu(&gpu, MEMORY, "", "");
+    assert_int_equal(gpu.ops->free_bytes(gpu.machine, &all, NULL), FTH_OK);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        addresses[i] = allocate(&gpu, BYTES);
+        gpu.ops->free(gpu.machine, addresses[i] + 1);
+        gpu.ops->free(gpu.machine, 0);
+        assert_int_equal(gpu.ops->free_bytes(gpu.machine, &left, NULL), FTH_OK);
+        assert_int_equal(all - left, (i + 1) * BYTES);
+    }
+    for (uint64_t i = 0; i < COUNT; i++) {
+        const uint64_t address = addresses[i * 11 % COUNT]; /* each one once, out of order */
+        gpu.ops->free(gpu.machine, address);
+        gpu.ops->free(gpu.machine, address); /* again */
+        assert_int_equal(gpu.ops->free_bytes(gpu.machine, &left, NULL), FTH_OK);
+        assert_int_equal(all - left, (COUNT - i - 1) * BYTES);
+    }
+    close_gpu(&gpu);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -602,6 +628,7 @@ int main(void)
         cmocka_unit_test(launches_are_checked),
         cmocka_unit_test(copies_take_the_time_of_the_memory),
         cmocka_unit_test(memory_is_accessed_within_allocations),
+        cmocka_unit_test(only_allocations_are_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

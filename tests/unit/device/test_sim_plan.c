@@ -291,6 +291,7 @@ static void device_figures_are_converted(void **state)
         {"\"cores_per_sm\": 128", 16, 64, 1, 1000},
         {"\"cores_per_sm\": 127", 16, 64, 1, 1000},
         {"\"cores_per_sm\": 64", 16, 64, 2, 1000},
+        {"\"cores_per_sm\": 44", 16, 64, 2, 1000},
         {"\"cores_per_sm\": 32", 16, 64, 4, 1000},
         {"\"cores_per_sm\": 192", 16, 64, 1, 1000},
     };
