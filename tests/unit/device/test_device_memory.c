@@ -178,11 +178,67 @@ static void a_recording_needs_every_allocation(void **state)
     fth_buffer_fini(&content);
 }
 
+/* ---- the driver ---- */
+
+/* What dlopen fails with in the library; NULL: the functions of the C library are called. */
+static const char *dl_cause;
+
+void *__real_dlopen(const char *name, int flags);
+char *__real_dlerror(void);
+void *__wrap_dlopen(const char *name, int flags);
+char *__wrap_dlerror(void);
+
+void *__wrap_dlopen(const char *name, int flags)
+{
+    return dl_cause ? NULL : __real_dlopen(name, flags);
+}
+
+char *__wrap_dlerror(void)
+{
+    static char text[100];
+    if (!dl_cause)
+        return __real_dlerror();
+    snprintf(text, sizeof text, "%s", dl_cause);
+    return text;
+}
+
+/* A driver that cannot be loaded for lack of memory is not called absent. */
+static void a_driver_without_memory_is_not_absent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cause;
+        enum fth_status status;
+    } rows[] = {
+        {"libcuda.so.1: cannot open shared object file: No such file or directory", FTH_OK},
+        {"libcuda.so.1: failed to map segment from shared object: Cannot allocate memory",
+         FTH_NO_MEMORY},
+        {"libcuda.so.1: cannot create shared object descriptor", FTH_NO_MEMORY},
+        {"out of memory", FTH_NO_MEMORY},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_error error = NO_ERROR;
+        bool absent = false;
+        dl_cause = rows[i].cause;
+        const enum fth_status status = fth_backend_cuda.is_absent(&absent, &error);
+        const enum fth_status without_error = fth_backend_cuda.is_absent(&absent, NULL);
+        dl_cause = NULL;
+        assert_int_equal(status, rows[i].status);
+        assert_int_equal(without_error, rows[i].status);
+        assert_int_equal(error.status, rows[i].status);
+        if (status == FTH_OK)
+            assert_true(absent);
+        else
+            assert_string_equal(error.argument, "libcuda.so.1");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_simulated_gpu_needs_every_allocation),
         cmocka_unit_test(a_recording_needs_every_allocation),
+        cmocka_unit_test(a_driver_without_memory_is_not_absent),
     };
     return cmocka_run_group_tests_name("device memory", tests, enter_folder, leave_folder);
 }

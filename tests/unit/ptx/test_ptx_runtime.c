@@ -36,6 +36,7 @@ struct job {
 
 static void collect(void *user, const char *text, size_t size)
 {
+    assert_true(size > 0);
     fth_buffer_append(user, text, size);
 }
 
@@ -131,7 +132,7 @@ static void printf_checks_the_memory_that_it_reads(void **state)
 }
 
 /* Blocks end in any order on the host threads, but their output is in the order of the blocks. The
- * first blocks run longest. */
+ * first blocks run longest, and one in eight prints nothing. */
 static void printf_keeps_the_order_of_blocks(void **state)
 {
     (void)state;
@@ -143,14 +144,16 @@ static void printf_keeps_the_order_of_blocks(void **state)
     job_init(&job, texts,
              KERNEL("sub.u32 %r3, 40, %r2; mul.lo.u32 %r3, %r3, 300;\n"
                     "loop: sub.u32 %r3, %r3, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra loop;\n"
+                    "and.b32 %r4, %r2, 7; setp.eq.u32 %p2, %r4, 5; @%p2 exit;\n"
                     "st.local.u32 [v], %r2; st.local.u32 [v+4], %r1;\n" PRINT("t0")));
     job.launch.grid[0] = BLOCKS;
     job.launch.block[0] = THREADS;
     job.launch.threads = 4;
     assert_int_equal(job_run(&job, &error), FTH_OK);
     for (int i = 0; i < BLOCKS * THREADS; i++)
-        snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%d:%d ",
-                 i / THREADS, i % THREADS);
+        if (i / THREADS % 8 != 5)
+            snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%d:%d ",
+                     i / THREADS, i % THREADS);
     assert_string_equal(output_of(&job), expected);
     job_fini(&job);
 }

@@ -76,6 +76,55 @@ static void pages_need_every_allocation(void **state)
     }
 }
 
+/* Shows the points of an exploration: two names, and more rows than one block of memory holds. Each
+ * time, one allocation fails. */
+static void points_without_memory(const char *format, const struct fth_buffer *points)
+{
+    const struct fth_report_options options = FTH_REPORT_OPTIONS(.utf8 = false);
+    char *expected = NULL;
+    size_t expected_size = 0, number = 0, refused = 0;
+    assert_int_equal(fth_report_points(format, points->data, points->size, &options, &expected,
+                                       &expected_size, NULL),
+                     FTH_OK);
+    for (bool failed = true; failed;) {
+        char *text = NULL;
+        size_t size = 0;
+        struct fth_error error = NO_ERROR;
+        fail_from(++number, false);
+        const enum fth_status status =
+            fth_report_points(format, points->data, points->size, &options, &text, &size, &error);
+        failed = has_failed();
+        fail_from(0, false);
+        assert_int_equal(error.status, status);
+        if (status == FTH_OK) {
+            assert_string_equal(text, expected);
+        } else {
+            assert_int_equal(status, FTH_NO_MEMORY);
+            assert_null(text);
+            refused++;
+        }
+        fth_free(text);
+    }
+    assert_true(refused > 5);
+    fth_free(expected);
+}
+
+static void points_need_every_allocation(void **state)
+{
+    (void)state;
+    struct fth_buffer points = {0};
+    fth_buffer_text(&points, "{\"schema\": \"fathom-points/1\", \"studies\": [{\"vary\": "
+                             "[{\"names\": [\"l1.size\", \"l1.ways\"]}]}]}\n");
+    for (int i = 0; i < 40; i++)
+        fth_buffer_format(&points,
+                          "{\"point\": %d, \"study\": \"s%d\", \"values\": {\"l1.size\": \"%dK\", "
+                          "\"l1.ways\": \"4\"}, \"rows\": [{\"kernel\": \"k%0200d\"}]}\n",
+                          i, i, i, i);
+    points_without_memory("text", &points);
+    points_without_memory("csv", &points);
+    fth_buffer_fini(&points);
+}
+
 /* Compares two GPUs, or a fleet of both. */
 static enum fth_status compare(const struct fth_gpu *const gpus[2], const char *format, bool fleet,
                                char **text, struct fth_error *error)
@@ -189,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_need_every_allocation),
+        cmocka_unit_test(points_need_every_allocation),
         cmocka_unit_test(descriptions_need_every_allocation),
         cmocka_unit_test(comparisons_need_every_allocation),
     };
