@@ -43,6 +43,7 @@ struct votes {
     unsigned no;      /* many loads miss, but hardly any two in a row */
     unsigned weak_no; /* some loads miss, but not many, and no two in a row */
     uint64_t loads;   /* of the walk */
+    bool has_lower;   /* the walk has a lower step than the candidate: that of an inner level */
 };
 
 static bool is_yes(const struct votes *votes)
@@ -97,8 +98,7 @@ static bool is_lower_step(const struct fth_tlb_step *step,
 static enum fth_status examine_chain(struct fth_tlb_survey *survey,
                                      const struct fth_tlb_candidate *candidate,
                                      struct fth_pages *pages, struct votes *votes,
-                                     struct fth_tlb_step *lower, bool *has_lower,
-                                     struct fth_error *error)
+                                     struct fth_tlb_step *lower, struct fth_error *error)
 {
     FTH_TRY(fth_tlb_choose_groups(survey, candidate, pages, error));
     struct fth_page_walk walk = {.count = pages->max_loads,
@@ -108,7 +108,7 @@ static enum fth_status examine_chain(struct fth_tlb_survey *survey,
     bool found = false;
     enum fth_status status =
         fth_tlb_step_find(&walk, candidate->step.hit_excess, &survey->noise, lower, &found, error);
-    *has_lower = found && is_lower_step(lower, candidate);
+    votes->has_lower = found && is_lower_step(lower, candidate);
     fth_page_walks_fini(&walk, 1);
     return status;
 }
@@ -117,23 +117,22 @@ static enum fth_status examine_chain(struct fth_tlb_survey *survey,
  *
  * Where an outer level has larger pages and fewer entries than an inner one, large strides miss
  * both at once, and the candidate's step is the sum of two. At smaller strides only the inner level
- * misses, and its step is lower. *has_lower is true in this case, and `lower` is the step of the
- * inner level. */
+ * misses, and its step is lower. votes->has_lower is true in this case, and `lower` is the step of
+ * the inner level. */
 static enum fth_status test_stride(struct fth_tlb_survey *survey,
                                    const struct fth_tlb_candidate *candidate, uint64_t stride,
                                    uint64_t loads, struct votes *votes, struct fth_tlb_step *lower,
-                                   bool *has_lower, struct fth_error *error)
+                                   struct fth_error *error)
 {
     struct fth_pages pages;
     struct fth_error fault = FTH_NO_ERROR; /* not `error`: FTH_INCONCLUSIVE is no failure here */
     *votes = (struct votes){0};
-    *has_lower = false;
     enum fth_status status =
         fth_tlb_open_chain(survey, stride + FTH_TLB_SKEW_BYTES, loads, &pages, &fault);
     if (status == FTH_INCONCLUSIVE)
         return FTH_OK; /* too little memory for this stride; `pages` then owns nothing */
     if (status == FTH_OK)
-        status = examine_chain(survey, candidate, &pages, votes, lower, has_lower, &fault);
+        status = examine_chain(survey, candidate, &pages, votes, lower, &fault);
     fth_tlb_close_chain(survey, &pages);
     return status == FTH_OK ? FTH_OK : fth_error_move(error, &fault);
 }
@@ -143,9 +142,9 @@ enum verdict { LOWER_STEP, HALVE, FOUND, SILENT };
 /* `larger`: the votes at the smallest larger stride with a majority of yes; all 0 if there was
  * none. As long as there was none, the search goes on, even after a no: the larger strides had too
  * few loads for a reliable vote. */
-static enum verdict judge(const struct votes *votes, const struct votes *larger, bool has_lower)
+static enum verdict judge(const struct votes *votes, const struct votes *larger)
 {
-    if (has_lower)
+    if (votes->has_lower)
         return LOWER_STEP;
     if (is_yes(votes) || larger->yes == 0)
         return HALVE;
@@ -170,14 +169,13 @@ enum fth_status fth_tlb_find_page(struct fth_tlb_survey *survey,
 {
     struct votes votes, larger = {0};
     struct fth_tlb_step lower = {0};
-    bool has_lower;
     uint64_t loads = candidate->onset_loads > FTH_TLB_MANY_LOADS ? LONG_FACTOR : LOADS_FACTOR;
     loads *= candidate->onset_loads;
     level->page_bytes = 0;
     level->doubt = "no stride reveals the page size with the loads that memory and the L2 allow";
     for (uint64_t stride = FTH_TLB_MAX_PAGE; stride >= FTH_TLB_MIN_PAGE / 2;) {
-        FTH_TRY(test_stride(survey, candidate, stride, loads, &votes, &lower, &has_lower, error));
-        switch (judge(&votes, &larger, has_lower)) {
+        FTH_TRY(test_stride(survey, candidate, stride, loads, &votes, &lower, error));
+        switch (judge(&votes, &larger)) {
         case LOWER_STEP:
             lower.false_miss_rate = candidate->step.false_miss_rate;
             candidate->step = lower;

@@ -461,6 +461,72 @@ static void random_policies_have_uniform_distances(void **state)
     }
 }
 
+/* ---- groups of loads ---- */
+
+/* A group of hits is half of the loads that fit, a group of misses all of them. Both have 2 to 512
+ * loads and only grow. After groups of misses, there are none of hits. */
+static void groups_of_loads_grow(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t before, count;
+        double penalty; /* from earlier groups of misses */
+        uint64_t hits, misses;
+    } rows[] = {
+        {1, 1, 0, 1, 1},         {1, 2, 0, 1, 2},          {1, 3, 0, 1, 3},
+        {1, 4, 0, 2, 4},         {1, 5, 0, 2, 5},          {1, 300, 0, 150, 300},
+        {1, 511, 0, 255, 511},   {1, 512, 0, 256, 512},    {1, 513, 0, 256, 512},
+        {1, 1023, 0, 511, 512},  {1, 1024, 0, 512, 512},   {1, 1026, 0, 512, 512},
+        {150, 300, 0, 150, 300}, {150, 302, 0, 151, 302},  {150, 150, 0, 150, 150},
+        {150, 151, 0, 150, 151}, {150, 600, 30, 150, 512}, {512, 9000, 0, 512, 512},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_pages hits = {.group_loads = rows[i].before, .group_penalty = rows[i].penalty};
+        struct fth_pages misses = hits;
+        fth_pages_use_hit_groups(&hits, rows[i].count);
+        assert_int_equal(hits.group_loads, rows[i].hits);
+        assert_true(hits.group_penalty == rows[i].penalty);
+        fth_pages_use_miss_groups(&misses, rows[i].count, 44);
+        assert_int_equal(misses.group_loads, rows[i].misses);
+        assert_true(misses.group_penalty ==
+                    (rows[i].misses > rows[i].before ? 44 : rows[i].penalty));
+    }
+}
+
+/* The baselines of single lines are discarded, and their mean is kept, without that of the first
+ * line. Those of groups stay. */
+static void larger_groups_replace_single_lines(void **state)
+{
+    (void)state;
+    double baseline[] = {1000, 200, 210, 250};
+    struct fth_pages pages = {
+        .group_loads = 1, .baseline = baseline, .baseline_count = 4, .first_load_extra = 5};
+    fth_pages_use_hit_groups(&pages, 8);
+    assert_int_equal(pages.group_loads, 4);
+    assert_int_equal(pages.single_lines, 4);
+    assert_int_equal(pages.baseline_count, 0);
+    assert_true(fabs(pages.first_load_extra - (5 + 220)) < 1e-9);
+    pages.baseline_count = 3;
+    fth_pages_use_miss_groups(&pages, 8, 60);
+    assert_int_equal(pages.group_loads, 8);
+    assert_int_equal(pages.single_lines, 4);
+    assert_int_equal(pages.baseline_count, 3);
+    assert_true(fabs(pages.first_load_extra - (5 + 220)) < 1e-9);
+}
+
+/* A walk has at most FTH_MAX_PAGE_SAMPLES samples. One pass of them may be lost. */
+static void passes_are_limited_by_the_samples(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t count;
+        unsigned wanted, passes;
+    } rows[] = {{1, 5, 5},    {5000, 5, 4},  {4666, 5, 5},  {4667, 5, 4},  {9333, 5, 2},
+                {9334, 5, 1}, {14000, 5, 1}, {28000, 5, 1}, {28001, 5, 1}, {14000, 1, 1}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++)
+        assert_int_equal(fth_page_passes(rows[i].count, rows[i].wanted), rows[i].passes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -481,6 +547,9 @@ int main(void)
         cmocka_unit_test(misses_are_counted_by_position),
         cmocka_unit_test(misses_beyond_chance_overflow_a_tlb),
         cmocka_unit_test(random_policies_have_uniform_distances),
+        cmocka_unit_test(groups_of_loads_grow),
+        cmocka_unit_test(larger_groups_replace_single_lines),
+        cmocka_unit_test(passes_are_limited_by_the_samples),
     };
     return cmocka_run_group_tests_name("decisions", tests, NULL, NULL);
 }

@@ -80,7 +80,14 @@ static void a_changing_miss_curve_is_doubted(void **state)
     assert_contains(sets.doubt, "a second measurement shows other misses");
     assert_int_equal(sets.set_size_count, 0);
     assert_true(sets.confidence == 0);
+    assert_true(sets.miss_curve_count > 0);
     fth_tlb_sets_fini(&sets);
+    assert_null(sets.miss_curve);
+    assert_null(sets.series.cycles);
+    assert_null(sets.series.missed);
+    assert_int_equal(sets.miss_curve_count, 0);
+    assert_int_equal(sets.series.count, 0);
+    fth_tlb_sets_fini(&sets); /* nothing is left to free */
     for (size_t i = 0; i < 2; i++)
         fth_device_close(changing.devices[i]);
 }
