@@ -239,10 +239,10 @@ static bool run_converged(struct fth_ptx_warp *warp, const struct fth_ptx_inst *
     }
     if (!waiting)
         return true;
+    /* merge_waiting() has set the pc of the fragment. */
     struct fth_ptx_fragment *fragment = &warp->fragments[warp->current];
     uint32_t pc = warp->pc, others = warp->mask & ~waiting;
     struct fth_ptx_frame *frame = warp->frame;
-    fragment->pc = pc;
     fragment->mask = waiting;
     fragment->state = AT_SYNC;
     fragment->awaited = missing;

@@ -163,6 +163,12 @@ static void outputs_are_checked_before_they_are_written(void **state)
     assert_contains(refused("new/file").cause, "Not a directory");
     assert_contains(refused("inner").cause, "Is a directory");
     assert_contains(refused("").cause, "No such file or directory");
+    char name[300] = "";
+    struct fth_atomic_file *file;
+    memset(name, 'x', sizeof name - 1);
+    assert_contains(refused(name).cause, "File name too long");
+    assert_int_equal(fth_atomic_open(name, &file, NULL), FTH_IO);
+    assert_null(file);
 }
 
 /* Starts a process that begins to write a file, and kills it before the file is complete. */

@@ -7,6 +7,7 @@
 #include "failing.h"
 #include "probe/rate/probe_rate.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- probes with given results ---- */
@@ -37,6 +38,8 @@ static struct {
     size_t count, fails_at;
     enum fth_status status;
 } probes;
+
+static bool alternation_fails; /* probes with two requests */
 
 static enum fth_status probe(struct fth_error *error)
 {
@@ -94,6 +97,8 @@ enum fth_status __wrap_fth_probe_interleaved(const struct fth_prober *prober,
 {
     (void)prober;
     (void)requests;
+    if (count == 2 && alternation_fails)
+        return fth_fail(error, FTH_INCONCLUSIVE, "probe", NULL, "it fails");
     for (size_t i = 0; i < count; i++)
         durations[i] = (struct fth_durations){
             .best_ns = 1e8, .median_ns = 1.1e8, .worst_ns = 1.2e8, .count = rounds};
@@ -208,11 +213,46 @@ static void benches_end_early(void **state)
     fth_device_close(device);
 }
 
+/* Each copy of n bytes takes 0.1 s and moves 2 * n bytes. The largest have more than 4 GiB. */
+static void copies_have_the_rates_of_their_sizes(void **state)
+{
+    (void)state;
+    const char *name = "stream";
+    const struct fth_bench_options options =
+        FTH_BENCH_OPTIONS(.names = &name, .count = 1, .thorough = true);
+    for (int way = 0; way < 2; way++) { /* measured alternately, or one after the other */
+        struct fth_device *device = NULL;
+        struct fth_bench *bench = NULL;
+        const struct fth_bench_series *driver = NULL;
+        alternation_fails = way == 1;
+        assert_int_equal(fth_device_open("sim:h200", NULL, &device, NULL), FTH_OK);
+        assert_int_equal(fth_bench_create(device, &options, &bench, NULL), FTH_OK);
+        alternation_fails = false;
+        for (size_t i = 0; i < fth_bench_series_count(bench); i++)
+            if (strcmp(fth_bench_series_at(bench, i)->name, "stream.driver") == 0)
+                driver = fth_bench_series_at(bench, i);
+        assert_non_null(driver);
+        double mib = 1;
+        for (size_t row = 0; row < driver->table.row_count; row++, mib *= 2) {
+            const struct fth_cell *cells = &driver->table.cells[row * driver->table.column_count];
+            const double rate = round(2 * mib * (1 << 20) / 0.1 / 1e9 * 10) / 10; /* GB/s */
+            assert_true(cells[0].number == mib);
+            assert_true(cells[1].number == rate);
+            assert_true(cells[2].number == rate);
+            assert_true(cells[3].number == 100 && cells[4].number == 100); /* percent */
+        }
+        assert_true(mib > 4096);
+        fth_bench_destroy(bench);
+        fth_device_close(device);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(benches_need_memory),
         cmocka_unit_test(benches_end_early),
+        cmocka_unit_test(copies_have_the_rates_of_their_sizes),
     };
     return cmocka_run_group_tests_name("bench-no-memory", tests, NULL, NULL);
 }

@@ -424,6 +424,26 @@ static void each_function_of_the_driver_can_fail(void **state)
     }
 }
 
+static unsigned enabled;
+
+static int count_enabling(void)
+{
+    enabled++;
+    return 0;
+}
+
+/* Each of the two copies between GPUs enables access in both directions. */
+static void gpus_access_each_other(void **state)
+{
+    (void)state;
+    char text[OPERATIONS + 2], cause[200] = "";
+    set_mode("two");
+    enabled = 0;
+    run_session(offsetof(struct fth_cuda, peer_enable), count_enabling, text, cause, sizeof cause);
+    assert_int_equal(strspn(text, "."), OPERATIONS + 1);
+    assert_int_equal(enabled, 4);
+}
+
 /* ---- what the driver reports ---- */
 
 /* A driver whose attribute with number n is 10 * n + 1, apart from the compute capability and those
@@ -658,6 +678,7 @@ int main(void)
         cmocka_unit_test(a_gpu_is_lost_after_a_fault),
         cmocka_unit_test(a_gpu_is_lost_after_an_invalid_access),
         cmocka_unit_test(each_function_of_the_driver_can_fail),
+        cmocka_unit_test(gpus_access_each_other),
         cmocka_unit_test(attributes_are_converted),
         cmocka_unit_test(architectures_follow_from_the_capability),
         cmocka_unit_test(a_hanging_copy_is_abandoned),

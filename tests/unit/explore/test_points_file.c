@@ -257,6 +257,54 @@ static void a_finished_file_stays_the_same_file(void **state)
     fth_explore_destroy(exploration);
 }
 
+/* Reads a file with one line: a header with these members, and right checksums. */
+static enum fth_status read_header(const char *members, const char *after, struct fth_error *error)
+{
+    struct fth_buffer text = {0};
+    struct fth_points points;
+    fth_buffer_format(&text, "{%s", members);
+    fth_buffer_format(&text, ",\"exploration\":\"%016llx\"%s",
+                      (unsigned long long)fth_line_checksum(text.data, text.size, FTH_LINE_START),
+                      after);
+    fth_line_add_checksum(&text, 0);
+    fth_buffer_text(&text, "\n");
+    const enum fth_status status = fth_points_parse("made-up", &text, &points, error);
+    if (status == FTH_OK)
+        fth_points_fini(&points);
+    return status;
+}
+
+static void headers_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *members, *after;
+        bool is_valid;
+    } rows[] = {
+        {"\"points\":3", "", true},
+        {"\"points\":1", "", true},
+        {"\"points\":0", "", false},
+        {"\"points\":-1", "", false},
+        {"\"points\":4194304", "", true},
+        {"\"points\":4194305", "", false},
+        {"\"schema\":\"s\"", "", false},
+        {"\"points\":3", ",\"shard\":\"2/2\"", true},
+        {"\"points\":3", ",\"shard\":\"3/2\"", false},
+        {"\"points\":3", ",\"shard\":\"x\"", false},
+        {"\"points\":0", ",\"shard\":\"2/2\"", false},
+        /* the identity is not that of the text before it */
+        {"\"points\":3", ",\"a\":{\"b\":1,\"exploration\":\"1\"}", false},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_error error = NO_ERROR;
+        const enum fth_status status = read_header(rows[i].members, rows[i].after, &error);
+        if (status != (rows[i].is_valid ? FTH_OK : FTH_INVALID))
+            fail_msg("{%s%s}: %d %s", rows[i].members, rows[i].after, (int)status, error.cause);
+        if (!rows[i].is_valid)
+            assert_string_equal(error.cause, "its header is not valid");
+    }
+}
+
 static void merging_has_a_limit(void **state)
 {
     (void)state;
@@ -361,6 +409,7 @@ int main(void)
         cmocka_unit_test(merged_files_keep_their_mode),
         cmocka_unit_test(shards_are_merged_to_the_file_of_one_process),
         cmocka_unit_test(a_finished_file_stays_the_same_file),
+        cmocka_unit_test(headers_are_checked),
         cmocka_unit_test(merging_has_a_limit),
         cmocka_unit_test(lines_are_not_read_beyond_their_end),
         cmocka_unit_test(a_point_with_two_lines_counts_once),
