@@ -404,6 +404,21 @@ static void accesses_are_coalesced(void **state)
                    patterns, FTH_COUNT(patterns));
 }
 
+/* A request of 4 bytes occupies the port of the L1 for 2 cycles, but the requests leave one per
+ * cycle: request i, from 0 on, leaves after i cycles and waits for i more. */
+static void writes_wait_for_the_port_of_the_l1(void **state)
+{
+    (void)state;
+    static const struct pattern patterns[] = {
+        {WRITE_GLOBAL, ALL, 4, 0, 128, 0, 0, 262},
+    };
+    check_patterns("\"l1\": {\"size_bytes\": 16384, \"line_bytes\": 128, \"latency_cycles\": 30, "
+                   "\"write_bytes_per_s\": 4e9}, "
+                   "\"l2\": {\"latency_cycles\": 200, \"far_latency_cycles\": 200}, "
+                   "\"memory\": {\"latency_cycles\": 200}",
+                   patterns, FTH_COUNT(patterns));
+}
+
 /* Accesses at the same time: each one waits until the banks, or the request port, are free. */
 static void accesses_wait_for_each_other(void **state)
 {
@@ -621,6 +636,7 @@ int main(void)
         cmocka_unit_test(bank_conflicts_add_cycles),
         cmocka_unit_test(one_bank_serves_one_word_at_a_time),
         cmocka_unit_test(accesses_are_coalesced),
+        cmocka_unit_test(writes_wait_for_the_port_of_the_l1),
         cmocka_unit_test(accesses_wait_for_each_other),
         cmocka_unit_test(ranges_are_merged_in_any_order),
         cmocka_unit_test(the_bandwidth_of_shared_memory_is_limited),

@@ -520,6 +520,55 @@ static void missing_caches_are_not_found(void **state)
     fth_device_close(device);
 }
 
+/* A device one of whose measurements is inconclusive: number `failing`, from 1 on; 0: none. */
+struct failing_device {
+    struct fth_device *device;
+    size_t measurements, failing;
+};
+
+static enum fth_status measure_or_fail(void *state, const struct fth_request *requests,
+                                       size_t count, struct fth_samples *samples,
+                                       struct fth_error *error)
+{
+    struct failing_device *failing = state;
+    if (++failing->measurements == failing->failing)
+        return fth_fail(error, FTH_INCONCLUSIVE, "measure", NULL, "it fails");
+    return failing->device->ops->measure(failing->device->state, requests, count, samples, error);
+}
+
+/* If the size of the L1.5 is inconclusive, the figures of the L1 are still known. */
+static void the_size_of_the_l15_is_not_needed(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops ops = {.measure = measure_or_fail};
+    const struct truth truth = {.l1 = {2 * K, 64, 0, 20}, .l15 = {8 * K, 64, 0, 60}, .shared = -1};
+    struct failing_device failing = {.device = open_gpu(&truth)};
+    struct fth_device device = {.ops = &ops, .state = &failing, .id = "failing"};
+    const struct fth_prober prober = {.device = &device, .sms = 3};
+    struct fth_constants constants;
+    assert_int_equal(fth_probe_constants(&prober, NULL, &constants, NULL), FTH_OK);
+    assert_true(constants.has_l15 && constants.l15_status == FTH_OK);
+    const size_t measurements = failing.measurements;
+    size_t without_size = 0;
+    for (failing.failing = 2; failing.failing <= measurements; failing.failing += 3) {
+        struct fth_error error = NO_ERROR;
+        failing.measurements = 0;
+        const enum fth_status status = fth_probe_constants(&prober, NULL, &constants, &error);
+        assert_int_equal(error.status, status);
+        if (status != FTH_OK) {
+            assert_int_equal(status, FTH_INCONCLUSIVE);
+            assert_string_equal(error.cause, "it fails");
+        } else if (constants.l15_status != FTH_OK) {
+            assert_int_equal(constants.l15_status, FTH_INCONCLUSIVE);
+            assert_string_equal(constants.l15_error.cause, "it fails");
+            assert_int_equal(constants.l1.capacity.fits_bytes, 2 * K);
+            without_size++;
+        }
+    }
+    assert_true(without_size > 0);
+    fth_device_close(failing.device);
+}
+
 int main(int count, char *words[])
 {
     if (count > 2) {
@@ -535,6 +584,7 @@ int main(int count, char *words[])
         cmocka_unit_test(finds_caches_in_noise),
         cmocka_unit_test(finds_random_caches),
         cmocka_unit_test(missing_caches_are_not_found),
+        cmocka_unit_test(the_size_of_the_l15_is_not_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
