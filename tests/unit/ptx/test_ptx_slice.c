@@ -4,6 +4,8 @@
 #include "check.h"
 #include "ptx/ptx.h"
 
+#include <stdio.h>
+
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
 
 enum { WORDS = 64, BYTES = 4 * WORDS, BUFFERS = 3 };
@@ -314,6 +316,55 @@ static void copies_complete(void **state)
     job_fini(&job);
 }
 
+/* Accesses outside of shared and global memory, and unaligned ones, fail as in a full execution.
+ * The buffers have 256 bytes. */
+static void faults_are_found_without_data(void **state)
+{
+    (void)state;
+    static const struct {
+        int shared_bytes;
+        const char *statement;
+        bool is_valid;
+    } rows[] = {
+        {512, "ld.shared.u32 %r2, [s+508];", true},
+        {512, "ld.shared.u32 %r2, [s+509];", false},
+        {512, "ld.shared.u32 %r2, [s+512];", false},
+        {512, "st.shared.u32 [s+508], %r1;", true},
+        {512, "st.shared.u32 [s+512], %r1;", false},
+        {512, "ld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [s+496];", true},
+        {512, "ld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [s+504];", false},
+        {16, "ld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [s];", true},
+        {8, "ld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [s];", false},
+        {1, "ld.shared.u32 %r2, [s];", false},
+        {512, "ld.global.u32 %r2, [%rd4+252];", true},
+        {512, "ld.global.u32 %r2, [%rd4+256];", false},
+        {512, "ld.global.u32 %r2, [%rd4+2];", false},
+        {512, "ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd4+240];", true},
+        {512, "ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd4+256];", false},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct job job;
+        struct fth_error errors[2] = {NO_ERROR, NO_ERROR};
+        char text[600];
+        snprintf(text, sizeof text,
+                 HEAD ".visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c)\n"
+                      "{ .reg .b32 %%r<8>; .reg .b64 %%rd<8>; .shared .align 16 .b8 s[%d];\n"
+                      "  ld.param.u64 %%rd4, [a]; mov.u32 %%r1, %%tid.x;\n  %s\n  ret; }\n",
+                 rows[i].shared_bytes, rows[i].statement);
+        job_init(&job, text);
+        for (int skip_data = 0; skip_data < 2; skip_data++) {
+            struct fth_ptx_launch launch = launch_of(&job, "k", skip_data);
+            launch.block[0] = 1;
+            if (fth_ptx_run(job.machine, &launch, NULL, &errors[skip_data]) !=
+                (rows[i].is_valid ? FTH_OK : FTH_INVALID))
+                fail_msg("%s, skip_data %d: %s", rows[i].statement, skip_data,
+                         errors[skip_data].cause);
+        }
+        assert_string_equal(errors[0].cause, errors[1].cause);
+        job_fini(&job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +379,7 @@ int main(void)
         cmocka_unit_test(plans_include_later_launches),
         cmocka_unit_test(unplanned_launches_are_refused),
         cmocka_unit_test(calls_are_followed),
+        cmocka_unit_test(faults_are_found_without_data),
         cmocka_unit_test(copies_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
