@@ -56,6 +56,22 @@ static const char launch[] =
     " \"launches\": [{\"for\": \"t\", \"to\": 2, \"launches\": [{\"grid\": 1, \"block\": \"N\","
     " \"args\": [\"b\"]}]}]}";
 
+static const char objects_kernel[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry k(.param .u64 a, .param .align 8 .b8 s[16], .param .align 64 .b8 m[128],"
+    " .param .u64 t, .param .u32 n)\n{\n.reg .b64 %a;\n.reg .b32 %x;\n"
+    "ld.param.u64 %a, [a];\nld.global.u32 %x, [%a];\nret;\n}\n";
+/* All kinds of buffers and arguments. */
+static const char objects[] =
+    "{\"schema\": \"fathom-launch/1\", \"ptx\": \"objects.ptx\", \"sizes\": {\"N\": 8},"
+    " \"buffers\": {\"file\": \"u8[16]=file:data\", \"open\": \"u32[]=file:data\","
+    " \"b\": \"f32[N*8]=i/2\", \"r\": \"u32[N]=random(1,9)\"},"
+    " \"expect\": [{\"buffer\": \"file\", \"file\": \"data\"}],"
+    " \"launches\": [{\"kernel\": \"k\", \"grid\": 1, \"block\": 32, \"args\": [\"file+4\","
+    " [\"open\", \"u16:2\", \"bytes:01020304\"],"
+    " {\"tensormap\": \"b\", \"sizes\": [\"N\", 8], \"box\": [4, 4]},"
+    " {\"texture\": \"b\", \"sizes\": [8]}, \"u32:N+1\"]}]}";
+
 /* Obtains a trace while each allocation in turn fails. `min_allocations`: at least as many are
  * needed. */
 static void obtain_without_memory(const char *path, const struct fth_trace_options *options,
@@ -78,6 +94,7 @@ static void obtain_without_memory(const char *path, const struct fth_trace_optio
         /* Some allocations can be done without, such as that of a worker thread. */
         if (error.status != status || (status != FTH_OK && status != FTH_NO_MEMORY))
             fail_msg("%s, allocation %zu: status %d: %s", path, number, (int)status, error.cause);
+        assert_string_not_equal(error.operation, path); /* this is the argument */
     }
 }
 
@@ -101,6 +118,12 @@ static void traces_need_memory(void **state)
     obtain_without_memory("launch", &plain, 20);
     obtain_without_memory("ptx", &to_file, 20);
     obtain_without_memory("trace", &plain, 5);
+    const struct fth_launch_options files = FTH_LAUNCH_OPTIONS(.allow_files = true);
+    const struct fth_trace_options with_files = FTH_TRACE_OPTIONS(.launch = &files, .threads = 1);
+    write_plain("data", "0123456789abcdef", 16);
+    write_plain("objects.ptx", objects_kernel, sizeof objects_kernel - 1);
+    write_plain("objects", objects, sizeof objects - 1);
+    obtain_without_memory("objects", &with_files, 20);
 }
 
 int main(void)
