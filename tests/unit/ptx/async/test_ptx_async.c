@@ -640,6 +640,31 @@ static void forms_are_checked(void **state)
     }
 }
 
+/* Stores to an address or an mbarrier that is invalid, in the first thread or in the second one. */
+static void invalid_stores_are_not_executed(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {KERNEL(INIT("1") "xor.b32 %r3, %r1, 0x100000; " STORE_ASYNC ".b32 [%r3], %r0, [m];"),
+         "outside"},
+        {KERNEL(INIT("1") "mad.lo.u32 %r3, %r0, 0x100000, %r1; " RED_ASYNC
+                          ".add.u32 [%r3], %r0, [m];"),
+         "outside"},
+        {KERNEL(INIT("1") STORE_ASYNC ".b32 [%r1], %r0, [m+4];"), "is not aligned to 8"},
+        {KERNEL(INIT("1") "mov.u32 %r4, m; add.u32 %r4, %r4, %r0; " STORE_ASYNC
+                          ".b32 [%r1], %r0, [%r4];"),
+         "is not aligned to 8"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++)
+        for (int order = FTH_COPY_LATE; order <= FTH_COPY_EARLY; order++) {
+            struct job job;
+            job_init(&job, rows[i][0], 2);
+            job.launch.copy_order = (enum fth_copy_order)order;
+            expect_failure(&job, rows[i][1]);
+            job_fini(&job);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -654,6 +679,7 @@ int main(void)
         cmocka_unit_test(mbarriers_count_up_to_their_limits),
         cmocka_unit_test(wrong_uses_of_mbarriers_are_faults),
         cmocka_unit_test(forms_are_checked),
+        cmocka_unit_test(invalid_stores_are_not_executed),
         cmocka_unit_test(bulk_copies_complete_at_an_mbarrier),
         cmocka_unit_test(bulk_copies_to_global_memory_are_groups),
         cmocka_unit_test(bulk_reductions_combine_with_the_destination),
