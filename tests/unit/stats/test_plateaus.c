@@ -292,6 +292,41 @@ static void stray_samples_between_levels_join_them(void **state)
     }
 }
 
+/* The fence is above the highest samples that can be a plateau: those of 100 samples are at least
+ * 0.02 * 100 + 2 * sqrt(2), so 5, and never fewer than 4. It is half of their value higher, or as
+ * much as they differ from the lowest sample. */
+static void the_fence_follows_from_the_highest_plateau(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t count, highest; /* samples, and how many of them have the value `high` */
+        double low, other, high, min_share, fence;
+    } rows[] = {
+        {100, 100, 100, 100, 100, 0, 150},  {100, 5, 100, 100, 130, 0, 195},
+        {100, 4, 100, 100, 130, 0, 150},    {100, 50, 40, 40, 100, 0, 160},
+        {100, 50, 60, 60, 100, 0, 150},     {100, 100, -100, -100, -100, 0, -50},
+        {100, 29, 100, 100, 110, 0.2, 165}, {100, 28, 100, 100, 110, 0.2, 150},
+        {4, 1, 10, 20, 40, 0, 15},          {5, 3, 10, 20, 40, 0, 30},
+        {5, 4, 10, 20, 40, 0, 70},
+    };
+    for (size_t row = 0; row < FTH_COUNT(rows); row++) {
+        double samples[100];
+        const size_t count = rows[row].count;
+        for (size_t i = 0; i < count; i++)
+            samples[i] = i >= count - rows[row].highest ? rows[row].high
+                         : i == 0                       ? rows[row].low
+                                                        : rows[row].other;
+        const struct fth_cluster_options options = {.min_share = rows[row].min_share};
+        struct fth_clusters clusters;
+        assert_int_equal(fth_cluster_f64(samples, count, &options, &clusters, NULL), FTH_OK);
+        size_t outliers = 0;
+        for (size_t i = 0; i < count; i++)
+            outliers += samples[i] > rows[row].fence;
+        if (fabs(clusters.fence - rows[row].fence) > 1e-9 || clusters.outliers != outliers)
+            fail_msg("row %zu: fence %g, %zu outliers", row, clusters.fence, clusters.outliers);
+    }
+}
+
 /* A sample above the fence belongs to no plateau; a sample at a threshold belongs to the lower one.
  */
 static void samples_belong_to_a_plateau_or_to_none(void **state)
@@ -491,6 +526,7 @@ int main(void)
         cmocka_unit_test(plateaus_far_from_zero_are_found),
         cmocka_unit_test(levels_are_separate_from_the_minimum_gap_on),
         cmocka_unit_test(stray_samples_between_levels_join_them),
+        cmocka_unit_test(the_fence_follows_from_the_highest_plateau),
         cmocka_unit_test(samples_belong_to_a_plateau_or_to_none),
         cmocka_unit_test(finds_the_optimal_partition),
         cmocka_unit_test(finds_all_changes_between_plateaus),
