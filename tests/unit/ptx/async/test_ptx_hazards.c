@@ -374,13 +374,32 @@ static void findings_are_limited(void **state)
     assert_int_equal(lines, 21);
 }
 
+/* The table holds 8192 operations at a time; more than that follow each other here. */
+static void copies_that_are_complete_are_forgotten(void **state)
+{
+    (void)state;
+    static const char code[] = KERNEL(
+        "mov.u32 %r21, 2200;\nloop: " COPY COMMIT WAIT BARRIER
+        "sub.u32 %r21, %r21, 1; setp.ne.u32 p1, %r21, 0; @p1 bra loop;\n" COPY COMMIT READ_OWN);
+    char text[MAX_TEXT];
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(run_kernel(code, FTH_COPY_LATE, text, &error), FTH_INVALID);
+    assert_contains(error.cause, "1 pair of instructions race");
+    assert_contains(text, "may not have written yet");
+    assert_contains(text, "(128 times)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_of_threads),    cmocka_unit_test(neighbours_are_no_race),
-        cmocka_unit_test(counted_copies),       cmocka_unit_test(copies_to_global_memory),
-        cmocka_unit_test(products_in_flight),   cmocka_unit_test(fences_of_products),
+        cmocka_unit_test(copies_of_threads),
+        cmocka_unit_test(neighbours_are_no_race),
+        cmocka_unit_test(counted_copies),
+        cmocka_unit_test(copies_to_global_memory),
+        cmocka_unit_test(products_in_flight),
+        cmocka_unit_test(fences_of_products),
         cmocka_unit_test(findings_are_limited),
+        cmocka_unit_test(copies_that_are_complete_are_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
