@@ -243,8 +243,10 @@ static enum fth_status set_l15_latency(struct constant_study *study, const uint3
     return FTH_OK;
 }
 
-/* Finds the latency of L1.5 from all hops of the footprints that hit it. Hop 0 is skipped: its time
- * includes the fetch of the code that does the timing. */
+/* Finds the latency of L1.5 from the hops of the footprints that hit it. A position counts if the
+ * median of its repeats is a hit of L1.5: otherwise hits of L1 that were disturbed would count, and
+ * these can be more than the hits of a small L1.5. Hop 0 is skipped: its time includes the fetch of
+ * the code that does the timing. */
 static enum fth_status find_l15_hops(struct constant_study *study,
                                      const struct fth_answers *answers, struct fth_error *error)
 {
@@ -252,10 +254,14 @@ static enum fth_status find_l15_hops(struct constant_study *study,
     size_t count = 0;
     if (!hops)
         return out_of_memory(error);
-    for (size_t i = REPEATS; i < answers->count; i++)
+    for (size_t i = REPEATS; i < answers->count; i++) {
+        const uint32_t *cycles = answers->items[i].cycles;
+        const size_t positions = answers->items[i].count / REPEATS;
         for (size_t hop = 1; hop < answers->items[i].count; hop++)
-            if (is_l15(study, answers->items[i].cycles[hop]) && count < MAX_FOOTPRINT_HOPS)
-                hops[count++] = answers->items[i].cycles[hop];
+            if (is_l15(study, median(cycles + hop % positions, positions)) &&
+                is_l15(study, cycles[hop]) && count < MAX_FOOTPRINT_HOPS)
+                hops[count++] = cycles[hop];
+    }
     enum fth_status status = set_l15_latency(study, hops, count, error);
     free(hops);
     return status;
