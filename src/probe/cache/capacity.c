@@ -300,7 +300,11 @@ static enum fth_status find_miss_cycles(const struct capacity_search *search,
     search->capacity->samples += COLD_HOPS;
     fth_sort_f64(sorted, scratch, count);
     const double margin = margin_fraction * fth_quantile_sorted(sorted, count, 0.5) + margin_cycles;
-    edge->low = fmax(edge->low, fth_quantile_sorted(sorted, count, tail_fraction) - margin);
+    const double low = fth_quantile_sorted(sorted, count, tail_fraction) - margin;
+    /* If hardly any of these loads is as fast as a miss is known to be, most of them missed the L2
+     * as well. Then they do not show the latency of the fastest misses. */
+    if (low <= plan->miss_cycles)
+        edge->low = fmax(edge->low, low);
     edge->high = fth_quantile_sorted(sorted, count, 1 - tail_fraction) + margin;
     return FTH_OK;
 }
