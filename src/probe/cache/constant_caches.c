@@ -243,25 +243,36 @@ static enum fth_status set_l15_latency(struct constant_study *study, const uint3
     return FTH_OK;
 }
 
-/* Finds the latency of L1.5 from the hops of the footprints that hit it. A position counts if the
- * median of its repeats is a hit of L1.5: otherwise hits of L1 that were disturbed would count, and
- * these can be more than the hits of a small L1.5. Hop 0 is skipped: its time includes the fetch of
- * the code that does the timing. */
-static enum fth_status find_l15_hops(struct constant_study *study,
-                                     const struct fth_answers *answers, struct fth_error *error)
+/* Collects the hops of the footprints that hit L1.5; with `steady`, only those at positions where
+ * the median of the repeats is a hit of L1.5. Returns their number. Hop 0 is skipped: its time
+ * includes the fetch of the code that does the timing. */
+static size_t collect_l15_hops(const struct constant_study *study,
+                               const struct fth_answers *answers, bool steady, uint32_t *hops)
 {
-    uint32_t *hops = calloc(MAX_FOOTPRINT_HOPS, sizeof *hops);
     size_t count = 0;
-    if (!hops)
-        return out_of_memory(error);
     for (size_t i = REPEATS; i < answers->count; i++) {
         const uint32_t *cycles = answers->items[i].cycles;
         const size_t positions = answers->items[i].count / REPEATS;
         for (size_t hop = 1; hop < answers->items[i].count; hop++)
-            if (is_l15(study, median(cycles + hop % positions, positions)) &&
-                is_l15(study, cycles[hop]) && count < MAX_FOOTPRINT_HOPS)
+            if (is_l15(study, cycles[hop]) && count < MAX_FOOTPRINT_HOPS &&
+                (!steady || is_l15(study, median(cycles + hop % positions, positions))))
                 hops[count++] = cycles[hop];
     }
+    return count;
+}
+
+/* Finds the latency of L1.5 from the hops of the footprints that hit it. A disturbed hit of L1 can
+ * take as long, and there can be more of these than hits of a small L1.5. Therefore, if there are
+ * disturbances, only hops at steady positions count, if any. */
+static enum fth_status find_l15_hops(struct constant_study *study,
+                                     const struct fth_answers *answers, struct fth_error *error)
+{
+    uint32_t *hops = calloc(MAX_FOOTPRINT_HOPS, sizeof *hops);
+    if (!hops)
+        return out_of_memory(error);
+    size_t count = collect_l15_hops(study, answers, study->slow_rate > 0, hops);
+    if (count == 0)
+        count = collect_l15_hops(study, answers, false, hops);
     enum fth_status status = set_l15_latency(study, hops, count, error);
     free(hops);
     return status;

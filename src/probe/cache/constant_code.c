@@ -57,32 +57,34 @@ struct code_edge {
 
 /* The slow hops of the repeats of one request. */
 struct slow_constants {
-    uint64_t typical; /* of one repeat: the median of the three */
-    uint64_t steady;  /* positions that are slow in most repeats */
+    uint64_t all;    /* of all repeats */
+    uint64_t steady; /* positions that are slow in most repeats */
 };
 
 /* Counts the slow hops. Another program that ran during one of the repeats may have evicted all
- * constants. Therefore the median of the repeats counts, not their sum. */
-static struct slow_constants count_slow_constants(const struct fth_samples samples[REPEATS],
-                                                  double threshold)
+ * constants. Therefore, if there are disturbances, every repeat counts as the median of the three.
+ */
+static struct slow_constants count_slow_constants(const struct fth_constant_code_plan *plan,
+                                                  const struct fth_samples samples[REPEATS])
 {
     struct slow_constants slow = {0};
-    uint64_t counts[REPEATS] = {0}, sum = 0, least = UINT64_MAX, most = 0;
+    uint64_t counts[REPEATS] = {0}, least = UINT64_MAX, most = 0;
     for (size_t hop = CODE_PASSES + 1; hop < samples[0].count; hop++) {
         unsigned times = 0;
         for (size_t i = 0; i < REPEATS; i++) {
-            const bool is_slow = samples[i].cycles[hop] > threshold;
+            const bool is_slow = samples[i].cycles[hop] > plan->threshold_cycles;
             counts[i] += is_slow;
             times += is_slow;
         }
         slow.steady += times > REPEATS / 2;
     }
     for (size_t i = 0; i < REPEATS; i++) {
-        sum += counts[i];
+        slow.all += counts[i];
         least = counts[i] < least ? counts[i] : least;
         most = counts[i] > most ? counts[i] : most;
     }
-    slow.typical = sum - least - most;
+    if (plan->slow_rate > 0)
+        slow.all = REPEATS * (slow.all - least - most);
     return slow;
 }
 
@@ -112,17 +114,15 @@ static enum fth_status count_evicted(const struct code_study *study, uint64_t by
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         const struct fth_samples *samples = &answers.items[REPEATS * i];
         const double hops = (double)(samples->count - CODE_PASSES), rate = study->plan->slow_rate;
-        const struct slow_constants slow =
-            count_slow_constants(samples, study->plan->threshold_cycles);
+        const struct slow_constants slow = count_slow_constants(study->plan, samples);
         /* As in capacity.c: there are more slow hops than disturbances explain, in total or at
          * positions that are slow in most repeats. The rate of disturbances was measured
          * with hits of L1 and is assumed to be the same here. Three repeats form three pairs (so
          * REPEATS is also the number of pairs). By disturbances alone, a position is therefore slow
          * in two of the three repeats with a probability of about 3 * rate * rate. */
-        bool some =
-            (double)(REPEATS * slow.typical) > fth_max_by_chance(REPEATS * hops * rate) ||
-            (double)slow.steady > fth_max_by_chance(REPEATS * hops * rate * rate);
-        evicted[i] = some ? slow.typical : 0;
+        bool some = (double)slow.all > fth_max_by_chance(REPEATS * hops * rate) ||
+                    (double)slow.steady > fth_max_by_chance(REPEATS * hops * rate * rate);
+        evicted[i] = some ? (slow.all + REPEATS - 1) / REPEATS : 0;
     }
     fth_answers_fini(&answers);
     free(requests);
