@@ -61,30 +61,41 @@ struct slow_constants {
     uint64_t steady; /* positions that are slow in most repeats */
 };
 
-/* Counts the slow hops. Another program that ran during one of the repeats may have evicted all
- * constants. Therefore, if there are disturbances, every repeat counts as the median of the three.
- */
+/* Finds the repeat during which another program ran, which may have evicted all constants: it has
+ * more slow hops than chance explains, compared with the median of the three. Returns its index, or
+ * REPEATS if there is none. `median` receives the median. */
+static size_t find_emptied(const uint64_t counts[REPEATS], uint64_t *median)
+{
+    size_t least = 0, most = 0;
+    for (size_t i = 1; i < REPEATS; i++) {
+        least = counts[i] < counts[least] ? i : least;
+        most = counts[i] >= counts[most] ? i : most;
+    }
+    *median = counts[REPEATS - least - most]; /* the indices add up to REPEATS */
+    return (double)counts[most] > fth_max_by_chance(fmax((double)*median, 1)) ? most : REPEATS;
+}
+
+/* Counts the slow hops. If there are disturbances and another program ran during one of the
+ * repeats, this repeat counts as the median of the three, and has no steady position. */
 static struct slow_constants count_slow_constants(const struct fth_constant_code_plan *plan,
                                                   const struct fth_samples samples[REPEATS])
 {
     struct slow_constants slow = {0};
-    uint64_t counts[REPEATS] = {0}, least = UINT64_MAX, most = 0;
-    for (size_t hop = CODE_PASSES + 1; hop < samples[0].count; hop++) {
+    uint64_t counts[REPEATS] = {0}, median;
+    const size_t first = CODE_PASSES + 1, end = samples[0].count;
+    for (size_t i = 0; i < REPEATS; i++)
+        for (size_t hop = first; hop < end; hop++)
+            counts[i] += samples[i].cycles[hop] > plan->threshold_cycles;
+    const size_t emptied = find_emptied(counts, &median);
+    const size_t left_out = plan->slow_rate > 0 ? emptied : REPEATS;
+    for (size_t i = 0; i < REPEATS; i++)
+        slow.all += i == left_out ? median : counts[i];
+    for (size_t hop = first; hop < end; hop++) {
         unsigned times = 0;
-        for (size_t i = 0; i < REPEATS; i++) {
-            const bool is_slow = samples[i].cycles[hop] > plan->threshold_cycles;
-            counts[i] += is_slow;
-            times += is_slow;
-        }
+        for (size_t i = 0; i < REPEATS; i++)
+            times += i != left_out && samples[i].cycles[hop] > plan->threshold_cycles;
         slow.steady += times > REPEATS / 2;
     }
-    for (size_t i = 0; i < REPEATS; i++) {
-        slow.all += counts[i];
-        least = counts[i] < least ? counts[i] : least;
-        most = counts[i] > most ? counts[i] : most;
-    }
-    if (plan->slow_rate > 0)
-        slow.all = REPEATS * (slow.all - least - most);
     return slow;
 }
 
