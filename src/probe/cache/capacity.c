@@ -181,20 +181,35 @@ static int compare_counts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the sum of the counts of all passes. If another program used the SM in between, the cache
- * is empty and one or two passes have a miss per line. Such a pass says nothing about the size of
- * the cache, so the median of all passes takes the place of its count. */
-static uint64_t robust_sum(const uint64_t *counts, unsigned passes)
+static uint64_t median_count(const uint64_t *counts, unsigned passes)
 {
-    uint64_t sorted[MAX_PASSES] = {0}, sum = 0;
+    uint64_t sorted[MAX_PASSES] = {0};
     for (unsigned i = 0; i < passes; i++)
         sorted[i] = counts[i];
     qsort(sorted, passes, sizeof *sorted, compare_counts);
-    const uint64_t median = sorted[passes / 2];
-    const uint64_t max =
-        passes < TIMED_PASSES ? UINT64_MAX : EMPTIED_FACTOR * median + EMPTIED_HOPS;
+    return sorted[passes / 2];
+}
+
+/* Finds the passes that walked an emptied cache. If another program used the SM in between, one or
+ * two passes have a miss per line. They say nothing about the size of the cache. `slow` has the
+ * number of slow hops of each pass. */
+static void find_emptied(const uint64_t *slow, unsigned passes, bool *emptied)
+{
+    const uint64_t max = passes < TIMED_PASSES
+                             ? UINT64_MAX
+                             : EMPTIED_FACTOR * median_count(slow, passes) + EMPTIED_HOPS;
     for (unsigned i = 0; i < passes; i++)
-        sum += counts[i] > max ? median : counts[i];
+        emptied[i] = slow[i] > max;
+}
+
+/* Returns the sum of the counts of all passes. The median of all passes takes the place of the
+ * count of a pass that walked an emptied cache. */
+static uint64_t sum_counts(const uint64_t *counts, const bool *emptied, unsigned passes)
+{
+    const uint64_t median = median_count(counts, passes);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < passes; i++)
+        sum += emptied[i] ? median : counts[i];
     return sum;
 }
 
@@ -204,21 +219,28 @@ static struct slow_hops count_slow(const struct fth_samples *samples, uint64_t p
                                    const struct capacity_edge *edge)
 {
     uint64_t all[MAX_PASSES] = {0}, like_miss[MAX_PASSES] = {0};
+    bool emptied[MAX_PASSES] = {false};
     struct slow_hops slow_hops = {.positions = 0, .passes = passes};
+    const uint32_t *evaluated = samples->cycles + positions;
+    for (unsigned pass = 0; pass < passes; pass++)
+        for (uint64_t position = 0; position < positions; position++) {
+            const double cycles = evaluated[pass * positions + position];
+            all[pass] += cycles > threshold;
+            like_miss[pass] += cycles >= edge->low && cycles <= edge->high;
+        }
+    find_emptied(all, passes, emptied);
     for (uint64_t position = 0; position < positions; position++) {
         unsigned times = 0, valid = 0;
         for (unsigned pass = 0; pass < passes; pass++) {
-            const double cycles = samples->cycles[(pass + 1) * positions + position];
-            all[pass] += cycles > threshold;
-            like_miss[pass] += cycles >= edge->low && cycles <= edge->high;
-            times += cycles > threshold;
-            valid += cycles > NO_EVIDENCE;
+            const double cycles = evaluated[pass * positions + position];
+            times += !emptied[pass] && cycles > threshold;
+            valid += !emptied[pass] && cycles > NO_EVIDENCE;
         }
         slow_hops.positions += valid > 0;
         slow_hops.persistent += times > valid / 2;
     }
-    slow_hops.all = robust_sum(all, passes);
-    slow_hops.like_miss = robust_sum(like_miss, passes);
+    slow_hops.all = sum_counts(all, emptied, passes);
+    slow_hops.like_miss = sum_counts(like_miss, emptied, passes);
     return slow_hops;
 }
 
