@@ -76,8 +76,6 @@ enum {
 /* Footprint of the touch that finds the line, as a fraction of the size. It evicts all tracked
  * lines of an LRU cache and 80 % of a cache with random replacement. */
 static const double line_footprint = 1.6;
-/* Minimum confidence of a line: it must be twice as likely as all others together. Chosen. */
-static const double min_line_confidence = 2.0 / 3;
 
 /* ---- partitions and footprints ---- */
 
@@ -528,8 +526,7 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, const struct fth_l
                     .memory_threshold =
                         plan->overhead_cycles + plan->memory->low - memory_margin_cycles};
     enum fth_status status = find_figures(&l2, error);
-    if (found->line.confidence < min_line_confidence)
-        found->line = (struct fth_decision){0};
+    found->line = fth_likely_line(found->line);
     found->near_threshold = l2.near_threshold;
     found->memory_threshold = l2.memory_threshold;
     return status;
