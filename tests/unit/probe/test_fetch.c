@@ -392,12 +392,6 @@ static void finds_known_caches(void **state)
          .l15 = {5 * K, 64, 1, 44},
          .shared = -1,
          .l2_cycles = 120},
-        /* An L1.5 of three times the size of L1, which only one footprint shows. */
-        {.code = {{.size = 0}, {32 * K, 128, 0, 1.5}},
-         .l1 = {4096, 256, 4, 40},
-         .l15 = {12 * K, 256, 1, 77},
-         .shared = -1,
-         .l2_cycles = 400},
         /* Many sets, so that longer code evicts one set after the other. */
         {.code = {{32 * K, 64, 64, 1.2}, {128 * K, 128, 256, 2}},
          .l1 = {2048, 64, 4, 30},
@@ -408,6 +402,18 @@ static void finds_known_caches(void **state)
         {.capability = "3.5", .code = {{8 * K, 128, 0, 1}, {32 * K, 64, 0, 2}}, .shared = -1},
     };
     probe_all(truths, FTH_COUNT(truths));
+}
+
+/* An L1.5 of three times the size of L1 is visible in one footprint only. */
+static void finds_small_l15(void **state)
+{
+    (void)state;
+    static const struct truth truth = {.code = {{.size = 0}, {32 * K, 128, 0, 1.5}},
+                                       .l1 = {4096, 256, 4, 40},
+                                       .l15 = {12 * K, 256, 1, 77},
+                                       .shared = -1,
+                                       .l2_cycles = 400};
+    probe_all(&truth, 1);
 }
 
 static void finds_caches_in_noise(void **state)
@@ -593,6 +599,7 @@ int main(int count, char *words[])
         cmocka_unit_test(code_has_the_requested_length),
         cmocka_unit_test(constants_are_timed_after_the_code),
         cmocka_unit_test(finds_known_caches),
+        cmocka_unit_test(finds_small_l15),
         cmocka_unit_test(finds_caches_in_noise),
         cmocka_unit_test(disturbed_repeats_do_not_evict_constants),
         cmocka_unit_test(finds_random_caches),

@@ -204,7 +204,7 @@ static void capacities_that_walks_contradict_are_not_believed(void **state)
 
 enum {
     OUTLIER = 10 * HIT,    /* cycles of a disturbed hit */
-    OUTLIER_DISTANCE = 97, /* one in so many hits is disturbed */
+    OUTLIER_DISTANCE = 97, /* hops between two disturbed hits */
     MEMORY = 900,          /* cycles of a line that the L2 does not hold */
     EMPTIED_PASS = 3       /* another program empties the cache during it */
 };
