@@ -75,8 +75,9 @@ static size_t find_emptied(const uint64_t counts[REPEATS], uint64_t *median)
     return (double)counts[most] > fth_max_by_chance(fmax((double)*median, 1)) ? most : REPEATS;
 }
 
-/* Counts the slow hops. If there are disturbances and another program ran during one of the
- * repeats, this repeat counts as the median of the three, and has no steady position. */
+/* Counts the slow hops. If there are disturbances, every repeat counts as the median of the three,
+ * because another program may have evicted some constants during one of them. If it evicted many,
+ * this repeat has no steady position. */
 static struct slow_constants count_slow_constants(const struct fth_constant_code_plan *plan,
                                                   const struct fth_samples samples[REPEATS])
 {
@@ -86,14 +87,15 @@ static struct slow_constants count_slow_constants(const struct fth_constant_code
     for (size_t i = 0; i < REPEATS; i++)
         for (size_t hop = first; hop < end; hop++)
             counts[i] += samples[i].cycles[hop] > plan->threshold_cycles;
+    const bool disturbed = plan->slow_rate > 0;
     const size_t emptied = find_emptied(counts, &median);
-    const size_t left_out = plan->slow_rate > 0 ? emptied : REPEATS;
     for (size_t i = 0; i < REPEATS; i++)
-        slow.all += i == left_out ? median : counts[i];
+        slow.all += disturbed ? median : counts[i];
     for (size_t hop = first; hop < end; hop++) {
         unsigned times = 0;
         for (size_t i = 0; i < REPEATS; i++)
-            times += i != left_out && samples[i].cycles[hop] > plan->threshold_cycles;
+            times +=
+                !(disturbed && i == emptied) && samples[i].cycles[hop] > plan->threshold_cycles;
         slow.steady += times > REPEATS / 2;
     }
     return slow;
