@@ -35,10 +35,10 @@ enum {
      * one as a margin. */
     MIN_DEVIATIONS = 7,
     MIN_EVENTS = 2,
-    /* The count of slow hops of a pass is limited to this many times the median of all passes, plus
-     * CLIP_HOPS. Chosen, not derived: a pass that is slow from start to end must not dominate. */
-    CLIP_FACTOR = 3,
-    CLIP_HOPS = 8
+    /* A pass with more slow hops than this many times the median of all passes, plus EMPTIED_HOPS,
+     * walked a cache that another program had emptied. Chosen, not derived. */
+    EMPTIED_FACTOR = 3,
+    EMPTIED_HOPS = 8
 };
 /* Misses per pass that a footprint of one line too many is expected to have at least. Random
  * replacement has 2 on average; a policy may have slightly more or less. */
@@ -68,6 +68,9 @@ enum {
      * divided into. Chosen: a rate of 1 in 1000 is then known to a quarter. */
     RATE_HOPS = 16384,
     RATE_PARTS = 8,
+    /* Times that passes are left out and the rate is computed again. Chosen: if a few of the passes
+     * walked an emptied cache, the second rate is nearly that of the others. */
+    RATE_ROUNDS = 2,
     /* First loads that measure the latency of a miss. The stride is 4 KiB plus a line, so that the
      * lines come from near and far L2 partitions. The number is chosen. */
     COLD_HOPS = 96,
@@ -178,19 +181,35 @@ static int compare_counts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the sum of the counts of all passes, with each count limited. If another program used the
- * SM in between, the cache is empty and one pass is slow from start to end; it must not dominate.
- */
-static uint64_t clipped_sum(const uint64_t *counts, unsigned passes)
+static uint64_t median_count(const uint64_t *counts, unsigned passes)
 {
-    uint64_t sorted[MAX_PASSES] = {0}, sum = 0;
+    uint64_t sorted[MAX_PASSES] = {0};
     for (unsigned i = 0; i < passes; i++)
         sorted[i] = counts[i];
     qsort(sorted, passes, sizeof *sorted, compare_counts);
-    const uint64_t max =
-        passes < TIMED_PASSES ? UINT64_MAX : CLIP_FACTOR * sorted[passes / 2] + CLIP_HOPS;
+    return sorted[passes / 2];
+}
+
+/* Finds the passes that walked an emptied cache. If another program used the SM in between, one or
+ * two passes have a miss per line. They say nothing about the size of the cache. `slow` has the
+ * number of slow hops of each pass. */
+static void find_emptied(const uint64_t *slow, unsigned passes, bool *emptied)
+{
+    const uint64_t max = passes < TIMED_PASSES
+                             ? UINT64_MAX
+                             : EMPTIED_FACTOR * median_count(slow, passes) + EMPTIED_HOPS;
     for (unsigned i = 0; i < passes; i++)
-        sum += counts[i] > max ? max : counts[i];
+        emptied[i] = slow[i] > max;
+}
+
+/* Returns the sum of the counts of all passes. The median of all passes takes the place of the
+ * count of a pass that walked an emptied cache. */
+static uint64_t sum_counts(const uint64_t *counts, const bool *emptied, unsigned passes)
+{
+    const uint64_t median = median_count(counts, passes);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < passes; i++)
+        sum += emptied[i] ? median : counts[i];
     return sum;
 }
 
@@ -200,21 +219,28 @@ static struct slow_hops count_slow(const struct fth_samples *samples, uint64_t p
                                    const struct capacity_edge *edge)
 {
     uint64_t all[MAX_PASSES] = {0}, like_miss[MAX_PASSES] = {0};
+    bool emptied[MAX_PASSES] = {false};
     struct slow_hops slow_hops = {.positions = 0, .passes = passes};
+    const uint32_t *evaluated = samples->cycles + positions;
+    for (unsigned pass = 0; pass < passes; pass++)
+        for (uint64_t position = 0; position < positions; position++) {
+            const double cycles = evaluated[pass * positions + position];
+            all[pass] += cycles > threshold;
+            like_miss[pass] += cycles >= edge->low && cycles <= edge->high;
+        }
+    find_emptied(all, passes, emptied);
     for (uint64_t position = 0; position < positions; position++) {
         unsigned times = 0, valid = 0;
         for (unsigned pass = 0; pass < passes; pass++) {
-            const double cycles = samples->cycles[(pass + 1) * positions + position];
-            all[pass] += cycles > threshold;
-            like_miss[pass] += cycles >= edge->low && cycles <= edge->high;
-            times += cycles > threshold;
-            valid += cycles > NO_EVIDENCE;
+            const double cycles = evaluated[pass * positions + position];
+            times += !emptied[pass] && cycles > threshold;
+            valid += !emptied[pass] && cycles > NO_EVIDENCE;
         }
         slow_hops.positions += valid > 0;
         slow_hops.persistent += times > valid / 2;
     }
-    slow_hops.all = clipped_sum(all, passes);
-    slow_hops.like_miss = clipped_sum(like_miss, passes);
+    slow_hops.all = sum_counts(all, emptied, passes);
+    slow_hops.like_miss = sum_counts(like_miss, emptied, passes);
     return slow_hops;
 }
 
@@ -296,13 +322,48 @@ static enum fth_status find_miss_cycles(const struct capacity_search *search,
     search->capacity->samples += COLD_HOPS;
     fth_sort_f64(sorted, scratch, count);
     const double margin = margin_fraction * fth_quantile_sorted(sorted, count, 0.5) + margin_cycles;
-    edge->low = fmax(edge->low, fth_quantile_sorted(sorted, count, tail_fraction) - margin);
+    const double low = fth_quantile_sorted(sorted, count, tail_fraction) - margin;
+    /* If hardly any of these loads is as fast as a miss is known to be, most of them missed the L2
+     * as well. Then they do not show the latency of the fastest misses. */
+    if (low <= plan->miss_cycles)
+        edge->low = fmax(edge->low, low);
     edge->high = fth_quantile_sorted(sorted, count, 1 - tail_fraction) + margin;
     return FTH_OK;
 }
 
+/* Hops of a footprint that should fit. */
+struct rate_counts {
+    uint64_t hops, all, like_miss; /* as in struct slow_hops */
+};
+
+/* Counts the hops of all passes with at most `max_slow` slow hops. */
+static struct rate_counts count_rates(const struct capacity_search *search,
+                                      const struct fth_answers *answers, uint64_t positions,
+                                      const struct capacity_edge *edge, double max_slow)
+{
+    struct rate_counts sum = {0};
+    for (size_t i = 0; i < answers->count; i++)
+        for (size_t start = positions; start < answers->items[i].count; start += positions) {
+            struct rate_counts pass = {0};
+            for (size_t hop = start; hop < start + positions; hop++) {
+                const double cycles = answers->items[i].cycles[hop];
+                pass.all += cycles > search->threshold;
+                pass.like_miss += cycles >= edge->low && cycles <= edge->high;
+                pass.hops += cycles > NO_EVIDENCE;
+            }
+            if ((double)pass.all > max_slow)
+                continue;
+            sum.hops += pass.hops;
+            sum.all += pass.all;
+            sum.like_miss += pass.like_miss;
+        }
+    return sum;
+}
+
 /* Measures how often a hop is slow in the smallest footprint, which should fit. Sets *fits to false
- * if most hops are slow, that is, if it does not fit. */
+ * if most hops are slow, that is, if it does not fit. Leaves out the passes with more slow hops
+ * than the rate explains: another program had emptied the cache before them. The rate that counts
+ * these passes is too high, and misses would later be taken for disturbances. */
 static enum fth_status find_rates(const struct capacity_search *search, struct capacity_edge *edge,
                                   bool *fits, struct fth_error *error)
 {
@@ -317,23 +378,22 @@ static enum fth_status find_rates(const struct capacity_search *search, struct c
         requests[i] = make_walk(plan, positions, (unsigned)passes);
     struct fth_answers answers = {0};
     FTH_TRY(fth_ask(search->prober, requests, parts, &answers, error));
-    uint64_t all = 0, like_miss = 0, hops = 0;
     for (size_t i = 0; i < parts; i++) {
         remove_interrupted(&answers.items[i], positions);
-        for (size_t hop = positions; hop < answers.items[i].count; hop++) {
-            const double cycles = answers.items[i].cycles[hop];
-            all += cycles > search->threshold;
-            like_miss += cycles >= edge->low && cycles <= edge->high;
-            hops += cycles > NO_EVIDENCE;
-        }
         search->capacity->samples += answers.items[i].count;
+    }
+    struct rate_counts counts = count_rates(search, &answers, positions, edge, INFINITY);
+    *fits = 2 * counts.all < counts.hops;
+    edge->disturbed = edge->disturbed || counts.all > 0;
+    for (unsigned i = 0; i < RATE_ROUNDS; i++) {
+        const double rate = counts.hops ? (double)counts.all / (double)counts.hops : 0;
+        const double max = fth_max_by_chance((double)positions * rate);
+        counts = count_rates(search, &answers, positions, edge, max);
     }
     fth_answers_fini(&answers);
     /* Laplace's rule: the rate is not 0 even if no slow hop was seen. */
-    edge->slow_rate = ((double)all + 1) / ((double)hops + 2);
-    edge->like_miss_rate = ((double)like_miss + 1) / ((double)hops + 2);
-    *fits = 2 * all < hops;
-    edge->disturbed = edge->disturbed || all > 0;
+    edge->slow_rate = ((double)counts.all + 1) / ((double)counts.hops + 2);
+    edge->like_miss_rate = ((double)counts.like_miss + 1) / ((double)counts.hops + 2);
     return FTH_OK;
 }
 

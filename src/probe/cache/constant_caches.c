@@ -35,6 +35,10 @@ static const double max_l2_fraction = 0.8;
 static const double max_l15_fraction = 0.95;
 /* Conditions for a plateau of hops (struct fth_cluster_options). Chosen, not derived. */
 static const double plateau_min_share = 0.001, plateau_min_gap = 0.1;
+/* The same in the hops of one footprint. Chosen: a line has at most 256 bytes, 32 words, and all
+ * lines of a footprint of twice the L1 miss it under most policies. The median of three repeats is
+ * disturbed far less often. */
+static const double footprint_min_share = 0.01;
 /* A hop is taken as a hop of L1.5 if it is within the 5th to 95th percentile of the plateau of L1.5
  * or at most range_cycles outside. It is taken as a hop of L2 if it differs from the typical hop of
  * L2 by at most the fraction range_fraction of it; the latencies of the L2's slices differ. Chosen,
@@ -136,17 +140,26 @@ static void find_ranges(struct constant_study *study, const struct fth_clusters 
     study->l2_high = study->l2_hop * (1 + range_fraction);
 }
 
-/* Returns the plateau of L1.5 among those after the first one; NULL: there is none. It is the one
- * with the most hops below max_l2_fraction of the L2's latency. If there is none, it may be a
- * plateau below max_l15_fraction that is followed by the plateau of the L2. */
-static const struct fth_cluster *find_l15_plateau(const struct constant_study *study,
-                                                  const struct fth_clusters *clusters)
+/* Returns the plateau with the most hops among those after the first one that are below
+ * max_l2_fraction of the L2's latency; NULL: there is none. */
+static const struct fth_cluster *find_fast_plateau(const struct constant_study *study,
+                                                   const struct fth_clusters *clusters)
 {
     const struct fth_cluster *found = NULL, *items = clusters->items;
     for (size_t i = 1; i < clusters->count; i++)
         if (items[i].median < max_l2_fraction * study->l2_hop &&
             (!found || items[i].count > found->count))
             found = &items[i];
+    return found;
+}
+
+/* Returns the plateau of L1.5 among those after the first one; NULL: there is none. If there is no
+ * fast one, it may be a plateau below max_l15_fraction that is followed by the plateau of the L2.
+ */
+static const struct fth_cluster *find_l15_plateau(const struct constant_study *study,
+                                                  const struct fth_clusters *clusters)
+{
+    const struct fth_cluster *found = find_fast_plateau(study, clusters), *items = clusters->items;
     for (size_t i = 1; i + 1 < clusters->count && !found; i++) {
         const double next_distance = fabs(items[i + 1].median - study->l2_hop);
         if (items[i].median < max_l15_fraction * study->l2_hop &&
@@ -155,6 +168,28 @@ static const struct fth_cluster *find_l15_plateau(const struct constant_study *s
             found = &items[i];
     }
     return found;
+}
+
+/* Searches for the plateau of a small L1.5 in the hops of one footprint after the other, and sets
+ * *found to it or to NULL. An L1.5 of two or three times the size of L1 is visible in one footprint
+ * only, and its hops are too few among the hops of all footprints. `hops` begins with the first
+ * walk. `clusters` has the plateaus of the last footprint that was searched. */
+static enum fth_status find_small_l15(const struct constant_study *study, const uint32_t *hops,
+                                      struct fth_clusters *clusters,
+                                      const struct fth_cluster **found, struct fth_error *error)
+{
+    const struct fth_cluster_options options = {.min_share = footprint_min_share,
+                                                .min_gap_relative = plateau_min_gap};
+    size_t start = WORDS;
+    *found = NULL;
+    for (size_t i = 0; i < FOOTPRINTS && !*found; i++) {
+        const size_t count = (size_t)(FIRST_FOOTPRINT / WORD_BYTES) << i;
+        FTH_TRY(fth_cluster_u32(hops + start, count, &options, clusters, error));
+        if (fabs(clusters->items[0].median - study->l1_hop) < plateau_min_gap * study->l1_hop)
+            *found = find_fast_plateau(study, clusters);
+        start += count;
+    }
+    return FTH_OK;
 }
 
 /* Finds the levels from the plateaus of the hops. The first plateau is L1.
@@ -175,6 +210,8 @@ static enum fth_status find_levels(struct constant_study *study, const uint32_t 
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "all constant loads take equally long");
     const struct fth_cluster *l15 = find_l15_plateau(study, &clusters);
+    if (!l15)
+        FTH_TRY(find_small_l15(study, hops, &clusters, &l15, error));
     if (l15)
         study->l15_hop = l15->median;
     find_ranges(study, &clusters);
@@ -243,19 +280,36 @@ static enum fth_status set_l15_latency(struct constant_study *study, const uint3
     return FTH_OK;
 }
 
-/* Finds the latency of L1.5 from all hops of the footprints that hit it. Hop 0 is skipped: its time
+/* Collects the hops of the footprints that hit L1.5; with `steady`, only those at positions where
+ * the median of the repeats is a hit of L1.5. Returns their number. Hop 0 is skipped: its time
  * includes the fetch of the code that does the timing. */
+static size_t collect_l15_hops(const struct constant_study *study,
+                               const struct fth_answers *answers, bool steady, uint32_t *hops)
+{
+    size_t count = 0;
+    for (size_t i = REPEATS; i < answers->count; i++) {
+        const uint32_t *cycles = answers->items[i].cycles;
+        const size_t positions = answers->items[i].count / REPEATS;
+        for (size_t hop = 1; hop < answers->items[i].count; hop++)
+            if (is_l15(study, cycles[hop]) && count < MAX_FOOTPRINT_HOPS &&
+                (!steady || is_l15(study, median(cycles + hop % positions, positions))))
+                hops[count++] = cycles[hop];
+    }
+    return count;
+}
+
+/* Finds the latency of L1.5 from the hops of the footprints that hit it. A disturbed hit of L1 can
+ * take as long, and there can be more of these than hits of a small L1.5. Therefore, if there are
+ * disturbances, only hops at steady positions count, if any. */
 static enum fth_status find_l15_hops(struct constant_study *study,
                                      const struct fth_answers *answers, struct fth_error *error)
 {
     uint32_t *hops = calloc(MAX_FOOTPRINT_HOPS, sizeof *hops);
-    size_t count = 0;
     if (!hops)
         return out_of_memory(error);
-    for (size_t i = REPEATS; i < answers->count; i++)
-        for (size_t hop = 1; hop < answers->items[i].count; hop++)
-            if (is_l15(study, answers->items[i].cycles[hop]) && count < MAX_FOOTPRINT_HOPS)
-                hops[count++] = answers->items[i].cycles[hop];
+    size_t count = collect_l15_hops(study, answers, study->slow_rate > 0, hops);
+    if (count == 0)
+        count = collect_l15_hops(study, answers, false, hops);
     enum fth_status status = set_l15_latency(study, hops, count, error);
     free(hops);
     return status;

@@ -55,6 +55,52 @@ struct code_edge {
     uint64_t bytes, fits, evicts;
 };
 
+/* The slow hops of the repeats of one request. */
+struct slow_constants {
+    uint64_t all;    /* of all repeats */
+    uint64_t steady; /* positions that are slow in most repeats */
+};
+
+/* Finds the repeat during which another program ran, which may have evicted all constants: it has
+ * more slow hops than chance explains, compared with the median of the three. Returns its index, or
+ * REPEATS if there is none. `median` receives the median. */
+static size_t find_emptied(const uint64_t counts[REPEATS], uint64_t *median)
+{
+    size_t least = 0, most = 0;
+    for (size_t i = 1; i < REPEATS; i++) {
+        least = counts[i] < counts[least] ? i : least;
+        most = counts[i] >= counts[most] ? i : most;
+    }
+    *median = counts[REPEATS - least - most]; /* the indices add up to REPEATS */
+    return (double)counts[most] > fth_max_by_chance(fmax((double)*median, 1)) ? most : REPEATS;
+}
+
+/* Counts the slow hops. If there are disturbances, every repeat counts as the median of the three,
+ * because another program may have evicted some constants during one of them. If it evicted many,
+ * this repeat has no steady position. */
+static struct slow_constants count_slow_constants(const struct fth_constant_code_plan *plan,
+                                                  const struct fth_samples samples[REPEATS])
+{
+    struct slow_constants slow = {0};
+    uint64_t counts[REPEATS] = {0}, median;
+    const size_t first = CODE_PASSES + 1, end = samples[0].count;
+    for (size_t i = 0; i < REPEATS; i++)
+        for (size_t hop = first; hop < end; hop++)
+            counts[i] += samples[i].cycles[hop] > plan->threshold_cycles;
+    const bool disturbed = plan->slow_rate > 0;
+    const size_t emptied = find_emptied(counts, &median);
+    for (size_t i = 0; i < REPEATS; i++)
+        slow.all += disturbed ? median : counts[i];
+    for (size_t hop = first; hop < end; hop++) {
+        unsigned times = 0;
+        for (size_t i = 0; i < REPEATS; i++)
+            times +=
+                !(disturbed && i == emptied) && samples[i].cycles[hop] > plan->threshold_cycles;
+        slow.steady += times > REPEATS / 2;
+    }
+    return slow;
+}
+
 /* Counts the constant lines that code of each length evicts; 0 if disturbances explain all slow
  * hops. The samples of a request are the times of the CODE_PASSES passes of the code, then those of
  * the hops over the constants. The first hop does not count because the code that times it is
@@ -81,22 +127,15 @@ static enum fth_status count_evicted(const struct code_study *study, uint64_t by
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         const struct fth_samples *samples = &answers.items[REPEATS * i];
         const double hops = (double)(samples->count - CODE_PASSES), rate = study->plan->slow_rate;
-        uint64_t all = 0, steady = 0;
-        for (size_t hop = CODE_PASSES + 1; hop < samples->count; hop++) {
-            unsigned times = 0;
-            for (size_t j = 0; j < REPEATS; j++)
-                times += samples[j].cycles[hop] > study->plan->threshold_cycles;
-            all += times;
-            steady += times > REPEATS / 2;
-        }
+        const struct slow_constants slow = count_slow_constants(study->plan, samples);
         /* As in capacity.c: there are more slow hops than disturbances explain, in total or at
          * positions that are slow in most repeats. The rate of disturbances was measured
          * with hits of L1 and is assumed to be the same here. Three repeats form three pairs (so
          * REPEATS is also the number of pairs). By disturbances alone, a position is therefore slow
          * in two of the three repeats with a probability of about 3 * rate * rate. */
-        bool some = (double)all > fth_max_by_chance(REPEATS * hops * rate) ||
-                    (double)steady > fth_max_by_chance(REPEATS * hops * rate * rate);
-        evicted[i] = some ? (all + REPEATS - 1) / REPEATS : 0;
+        bool some = (double)slow.all > fth_max_by_chance(REPEATS * hops * rate) ||
+                    (double)slow.steady > fth_max_by_chance(REPEATS * hops * rate * rate);
+        evicted[i] = some ? (slow.all + REPEATS - 1) / REPEATS : 0;
     }
     fth_answers_fini(&answers);
     free(requests);

@@ -526,6 +526,7 @@ enum fth_status fth_probe_l2(const struct fth_prober *prober, const struct fth_l
                     .memory_threshold =
                         plan->overhead_cycles + plan->memory->low - memory_margin_cycles};
     enum fth_status status = find_figures(&l2, error);
+    found->line = fth_likely_line(found->line);
     found->near_threshold = l2.near_threshold;
     found->memory_threshold = l2.memory_threshold;
     return status;

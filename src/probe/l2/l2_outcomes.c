@@ -87,6 +87,8 @@ static const double max_chance_deviations = 4;
  * stride uses only every second set. A minimum fall of 0.1 is well below all of these differences,
  * and a minimum loss of 0.3 well below all of these losses. */
 static const double min_line_loss = 0.3, min_line_fall = 0.1;
+/* Minimum confidence of a line: twice as likely as all others together. Chosen. */
+static const double min_line_confidence = 2.0 / 3;
 /* Sector: fraction of the lines that are found in L2 if less than a sector was written, and if more
  * was. The limits are well between 0 and the 0.5 that two partitions leave. */
 static const double max_found_below = 0.1, min_found_above = 0.4;
@@ -133,6 +135,11 @@ struct fth_decision fth_decide_line(const struct fth_outcomes *outcomes, size_t 
 {
     return limited(decide_with_confidence(
         line_of, outcomes, strides < FTH_MAX_OUTCOMES ? strides : FTH_MAX_OUTCOMES, smallest));
+}
+
+struct fth_decision fth_likely_line(struct fth_decision line)
+{
+    return line.confidence >= min_line_confidence ? line : (struct fth_decision){0};
 }
 
 /* If less than a sector was written, all lines come from memory. From a sector on, they are found

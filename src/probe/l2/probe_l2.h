@@ -37,6 +37,8 @@ struct fth_decision {
  * a line, and fewer beyond. */
 struct fth_decision fth_decide_line(const struct fth_outcomes *outcomes, size_t strides,
                                     uint64_t smallest);
+/* Returns the line, or no line if it is less than twice as likely as all others together. */
+struct fth_decision fth_likely_line(struct fth_decision line);
 /* Decides the sector size in bytes. outcomes[i] was measured after `smallest` << i bytes of each
  * line were written. A load hits only if the whole sector was written. */
 struct fth_decision fth_decide_sector(const struct fth_outcomes *outcomes, size_t widths,

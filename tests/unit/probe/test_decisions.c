@@ -146,6 +146,20 @@ static void lines_need_a_clear_fall(void **state)
     }
 }
 
+static void unlikely_lines_are_unknown(void **state)
+{
+    (void)state;
+    static const struct {
+        struct fth_decision line;
+        uint64_t expected;
+    } rows[] = {{{64, 0.9}, 64}, {{64, 0.67}, 64}, {{64, 0.66}, 0}, {{128, 0.2}, 0}, {{0, 0}, 0}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        const struct fth_decision found = fth_likely_line(rows[i].line);
+        assert_int_equal(found.value, rows[i].expected);
+        assert_true(found.confidence == (rows[i].expected ? rows[i].line.confidence : 0));
+    }
+}
+
 static void sectors_and_partitions_have_limits(void **state)
 {
     (void)state;
@@ -537,6 +551,7 @@ int main(void)
         cmocka_unit_test(a_period_has_a_confidence),
         cmocka_unit_test(a_plateau_has_an_interval_and_a_confidence),
         cmocka_unit_test(lines_need_a_clear_fall),
+        cmocka_unit_test(unlikely_lines_are_unknown),
         cmocka_unit_test(sectors_and_partitions_have_limits),
         cmocka_unit_test(footprints_have_limits),
         cmocka_unit_test(victims_are_counted_by_arrival_and_by_way),

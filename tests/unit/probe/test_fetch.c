@@ -404,6 +404,18 @@ static void finds_known_caches(void **state)
     probe_all(truths, FTH_COUNT(truths));
 }
 
+/* An L1.5 of three times the size of L1 is visible in one footprint only. */
+static void finds_small_l15(void **state)
+{
+    (void)state;
+    static const struct truth truth = {.code = {{.size = 0}, {32 * K, 128, 0, 1.5}},
+                                       .l1 = {4096, 256, 4, 40},
+                                       .l15 = {12 * K, 256, 1, 77},
+                                       .shared = -1,
+                                       .l2_cycles = 400};
+    probe_all(&truth, 1);
+}
+
 static void finds_caches_in_noise(void **state)
 {
     (void)state;
@@ -424,12 +436,67 @@ static void finds_caches_in_noise(void **state)
          .l1 = {2048, 64, 0, 30},
          .l15 = {32 * K, 256, 0, 100},
          .shared = -1},
+        /* Disturbed hits of L1 take longer than hits of L1.5, and are more than these. */
+        {.code = {{.size = 0}, {32 * K, 128, 0, 1.5}},
+         .l1 = {1024, 256, 4, 12},
+         .l15 = {7 * K, 256, 1, 79},
+         .shared = -1,
+         .l2_cycles = 384},
     };
     for (size_t i = 0; i < (SANITIZED ? 1 : SEEDS); i++) {
         for (size_t j = 0; j < FTH_COUNT(truths); j++)
             truths[j].noise = noises[i];
         probe_all(truths, FTH_COUNT(truths));
     }
+}
+
+/* Passes requests on to another device. For one of three repeats of code with constants, all
+ * constants seem to be evicted if the code is short: another program has run. */
+static enum fth_status measure_beside_another(void *state, const struct fth_request *requests,
+                                              size_t count, struct fth_samples *samples,
+                                              struct fth_error *error)
+{
+    const struct fth_device *device = state;
+    const enum fth_status status =
+        device->ops->measure(device->state, requests, count, samples, error);
+    for (size_t i = 0; i < count && status == FTH_OK; i += 3)
+        if (requests[i].family == FTH_FAMILY_FETCH && requests[i].fetch.constants.count &&
+            requests[i].fetch.instructions <= 1024)
+            for (size_t hop = requests[i].fetch.passes; hop < samples[i].count; hop++)
+                samples[i].cycles[hop] += 600;
+    return status;
+}
+
+static enum fth_status describe_another(void *state, struct fth_gpu *gpu, struct fth_error *error)
+{
+    return fth_device_describe(state, gpu, error);
+}
+
+/* If one of three repeats is disturbed, the other two decide whether constants were evicted. */
+static void disturbed_repeats_do_not_evict_constants(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops ops = {.describe = describe_another,
+                                              .measure = measure_beside_another};
+    const struct truth truth = {.code = {{.size = 0}, {48 * K, 128, 0, 1.5}},
+                                .l1 = {2048, 64, 0, 25},
+                                .l15 = {48 * K, 128, 0, 80},
+                                .shared = 1,
+                                .noise =
+                                    "\"seed\": 1, \"jitter_cycles\": 2, \"outlier_rate\": 0.01"};
+    struct fth_device *gpu = open_gpu(&truth);
+    struct fth_device device = {.ops = &ops, .state = gpu, .id = "busy"};
+    const struct fth_prober prober = {.device = &device, .sms = 3};
+    struct fth_fetch_levels levels;
+    struct fth_constants constants;
+    struct fth_buffer differences = {0};
+    assert_int_equal(fth_probe_fetch(&prober, &levels, NULL), FTH_OK);
+    assert_int_equal(fth_probe_constants(&prober, &levels, &constants, NULL), FTH_OK);
+    compare_constants(&truth, &constants, &differences);
+    if (differences.size)
+        fail_msg("%s", differences.data);
+    fth_buffer_fini(&differences);
+    fth_device_close(gpu);
 }
 
 static uint64_t random_between(struct fth_rng *rng, uint64_t low, uint64_t high)
@@ -581,7 +648,9 @@ int main(int count, char *words[])
         cmocka_unit_test(code_has_the_requested_length),
         cmocka_unit_test(constants_are_timed_after_the_code),
         cmocka_unit_test(finds_known_caches),
+        cmocka_unit_test(finds_small_l15),
         cmocka_unit_test(finds_caches_in_noise),
+        cmocka_unit_test(disturbed_repeats_do_not_evict_constants),
         cmocka_unit_test(finds_random_caches),
         cmocka_unit_test(missing_caches_are_not_found),
         cmocka_unit_test(the_size_of_the_l15_is_not_needed),

@@ -202,6 +202,88 @@ static void capacities_that_walks_contradict_are_not_believed(void **state)
     }
 }
 
+enum {
+    OUTLIER = 10 * HIT,    /* cycles of a disturbed hit */
+    OUTLIER_DISTANCE = 97, /* hops between two disturbed hits */
+    MEMORY = 900,          /* cycles of a line that the L2 does not hold */
+    EMPTIED_PASS = 3       /* another program empties the cache during it */
+};
+
+/* A device with a cache of `fits_bytes` that evicts lines at random, beside another program. No
+ * sample shows its interruptions. */
+struct emptied_device {
+    uint64_t fits_bytes;
+    uint32_t first_cycles; /* of first loads */
+};
+
+static uint32_t emptied_hop(const struct emptied_device *emptied, const struct fth_step *step,
+                            uint64_t hop)
+{
+    const uint64_t pass = hop / step->chain.count, position = hop % step->chain.count;
+    const uint64_t fits = emptied->fits_bytes / step->chain.stride_bytes;
+    if (step->chain.array)
+        return emptied->first_cycles;
+    /* Each line too many causes two misses per pass, at other positions in each pass. */
+    const uint64_t misses = step->chain.count > fits ? 2 * (step->chain.count - fits) : 0;
+    if (pass == EMPTIED_PASS || (position + 7 * pass) % step->chain.count < misses)
+        return MISS;
+    return hop % OUTLIER_DISTANCE == OUTLIER_DISTANCE - 1 ? OUTLIER : HIT;
+}
+
+static enum fth_status measure_emptied(void *state, const struct fth_request *requests,
+                                       size_t count, struct fth_samples *samples,
+                                       struct fth_error *error)
+{
+    (void)error;
+    for (size_t i = 0; i < count; i++) {
+        const struct fth_step *step = &requests[i].chase.steps[requests[i].chase.step_count - 1];
+        samples[i] = (struct fth_samples){
+            .status = FTH_OK, .count = fth_request_samples(&requests[i]), .clock_mhz = 1000};
+        samples[i].cycles = calloc(samples[i].count, sizeof *samples[i].cycles);
+        assert_non_null(samples[i].cycles);
+        for (size_t hop = 0; hop < samples[i].count; hop++)
+            samples[i].cycles[hop] = emptied_hop(state, step, hop);
+    }
+    return FTH_OK;
+}
+
+static const struct fth_device_ops emptied_ops = {.measure = measure_emptied};
+
+/* Passes over a cache that another program has emptied are neither misses of the footprint nor part
+ * of the rate of disturbances. With a rate that includes them, 16 lines too many would seem to fit.
+ */
+static void emptied_caches_have_their_size(void **state)
+{
+    (void)state;
+    struct emptied_device emptied = {.fits_bytes = 16384, .first_cycles = MISS};
+    struct fth_device device = {.ops = &emptied_ops, .state = &emptied, .id = "emptied"};
+    const struct fth_prober prober = {.device = &device, .sms = 1};
+    struct fth_capacity_plan plan = make_plan(true);
+    plan.evidence = false;
+    struct fth_capacity found;
+    assert_int_equal(fth_probe_capacity(&prober, &plan, &found, NULL), FTH_OK);
+    assert_int_equal(found.fits_bytes, 16384);
+    assert_int_equal(found.misses_bytes, 16416);
+    assert_true(found.confidence == 11.0 / 12);
+    /* 5 % of the latency of a miss and 4 cycles on both sides */
+    assert_true(found.miss_low_cycles == MISS - 16 && found.miss_high_cycles == MISS + 16);
+}
+
+/* If first loads come from memory, they do not show the fastest misses. */
+static void misses_are_not_slower_than_the_l2(void **state)
+{
+    (void)state;
+    struct emptied_device emptied = {.fits_bytes = 16384, .first_cycles = MEMORY};
+    struct fth_device device = {.ops = &emptied_ops, .state = &emptied, .id = "emptied"};
+    const struct fth_prober prober = {.device = &device, .sms = 1};
+    struct fth_capacity_plan plan = make_plan(true);
+    plan.evidence = false;
+    struct fth_capacity found;
+    assert_int_equal(fth_probe_capacity(&prober, &plan, &found, NULL), FTH_OK);
+    assert_true(found.miss_low_cycles > HIT && found.miss_low_cycles < MISS);
+    assert_true(found.miss_high_cycles == MEMORY + 49);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +292,8 @@ int main(void)
         cmocka_unit_test(disturbed_evidence_is_unknown),
         cmocka_unit_test(an_interrupted_full_miss_is_unknown),
         cmocka_unit_test(capacities_that_walks_contradict_are_not_believed),
+        cmocka_unit_test(emptied_caches_have_their_size),
+        cmocka_unit_test(misses_are_not_slower_than_the_l2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
