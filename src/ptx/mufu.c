@@ -222,6 +222,28 @@ uint32_t fth_ptx_mufu_cos(uint32_t x)
     return sine(x, 1, false);
 }
 
+/* Below 2^-8, the result is the argument. Up to 8, each octave has segments of equal size. The
+ * distance has 17 bits in all of them; lower bits of the significand are dropped. */
+uint32_t fth_ptx_mufu_tanh(uint32_t x)
+{
+    enum { UNIT_BITS = 24, FIRST_EXPONENT = -8, INDEX_BITS = 6 /* for distances of 17 bits */ };
+    static const struct {
+        uint8_t dropped_bits, first_segment;
+    } octaves[] = {{6, 0},  {6, 1},  {6, 2},  {5, 3},  {5, 5}, {4, 7},
+                   {4, 11}, {4, 15}, {3, 19}, {2, 27}, {3, 43}};
+    const uint32_t sign = x & 0x80000000u;
+    const int octave = (int)(x >> FRACTION_BITS & 0xff) - 127 - FIRST_EXPONENT;
+    if (is_nan(x))
+        return NOT_A_NUMBER;
+    if (octave < 0)
+        return x;
+    if (octave >= (int)(sizeof octaves / sizeof octaves[0]))
+        return sign | 127u * ONE;
+    const int64_t sum = interpolate(fth_ptx_mufu_tanh_segments + octaves[octave].first_segment,
+                                    INDEX_BITS, 0, (x & (ONE - 1)) >> octaves[octave].dropped_bits);
+    return from_fixed(sign, (uint64_t)sum, SUM_BITS + UNIT_BITS);
+}
+
 /* ---- instructions of PTX ---- */
 
 #define TINY 0x00800000u  /* 2^-126, the smallest normal number */

@@ -12,6 +12,8 @@ uint32_t fth_ptx_mufu_rcp(uint32_t x);
 uint32_t fth_ptx_mufu_rsqrt(uint32_t x);
 uint32_t fth_ptx_mufu_sqrt(uint32_t x);
 uint32_t fth_ptx_mufu_lg2(uint32_t x);
+/* Keeps subnormal operands. */
+uint32_t fth_ptx_mufu_tanh(uint32_t x);
 /* The argument is in revolutions. */
 uint32_t fth_ptx_mufu_sin(uint32_t x);
 uint32_t fth_ptx_mufu_cos(uint32_t x);
@@ -34,7 +36,7 @@ uint32_t fth_ptx_full_div(uint32_t x, uint32_t y, bool ftz);
 struct fth_ptx_mufu_segment {
     uint32_t constant;
     int32_t linear;
-    int16_t quadratic;
+    int32_t quadratic;
 };
 
 /* ---- mufu_tables.c ---- */
@@ -45,5 +47,6 @@ extern const struct fth_ptx_mufu_segment fth_ptx_mufu_rsqrt_segments[128];
 extern const struct fth_ptx_mufu_segment fth_ptx_mufu_sqrt_segments[128];
 extern const struct fth_ptx_mufu_segment fth_ptx_mufu_lg2_segments[64];
 extern const struct fth_ptx_mufu_segment fth_ptx_mufu_sin_segments[64];
+extern const struct fth_ptx_mufu_segment fth_ptx_mufu_tanh_segments[51];
 
 #endif

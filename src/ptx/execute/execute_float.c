@@ -266,9 +266,9 @@ APPROXIMATE(sqrt_approx_f32, sqrt)
 BINARY(div_approx_f32, uint32_t, fth_ptx_approx_div(a, b, inst->flags &F_FTZ))
 BINARY(div_full_f32, uint32_t, fth_ptx_full_div(a, b, inst->flags &F_FTZ))
 
-/* ---- approximations that are computed in double, within the error that PTX allows ---- */
+UNARY(tanh_f32, uint32_t, fth_ptx_mufu_tanh(a))
 
-F32_ONE(tanh_f32, (float)tanh((double)x))
+/* ---- approximations that are computed in double ---- */
 
 /* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 (`root`). The hardware reads only the high word of
  * the operand and sets the low word of the result to zero. Subnormal numbers count as zero. */
