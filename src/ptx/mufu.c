@@ -244,6 +244,56 @@ uint32_t fth_ptx_mufu_tanh(uint32_t x)
     return from_fixed(sign, (uint64_t)sum, SUM_BITS + UNIT_BITS);
 }
 
+/* ---- the upper words of f64 numbers ---- */
+
+enum { FRACTION_BITS_64H = 20, DROPPED_BITS = FRACTION_BITS - FRACTION_BITS_64H, BIAS_64H = 1023 };
+#define ONE_64H ((uint32_t)1 << FRACTION_BITS_64H)
+#define INFINITE_64H 0x7ff00000u
+
+/* Returns significand * 2^(exponent - 23), truncated; the significand has 24 bits, or is 2^24. */
+static uint32_t pack_64h(uint32_t sign, int exponent, uint32_t significand)
+{
+    if (significand >> 24) {
+        significand >>= 1;
+        exponent++;
+    }
+    if (exponent < 1 - BIAS_64H)
+        return sign;
+    return sign | ((uint32_t)(exponent + BIAS_64H - 1) * ONE_64H + (significand >> DROPPED_BITS));
+}
+
+uint32_t fth_ptx_mufu_rcp64h(uint32_t x)
+{
+    const uint32_t sign = x & 0x80000000u;
+    const int exponent = (int)(x >> FRACTION_BITS_64H & 0x7ff) - BIAS_64H;
+    const uint32_t fraction = (x & (ONE_64H - 1)) << DROPPED_BITS;
+    if ((x & 0x7fffffff) > INFINITE_64H)
+        return NOT_A_NUMBER;
+    if (exponent == -BIAS_64H)
+        return sign | INFINITE_64H;
+    if (exponent == BIAS_64H + 1)
+        return sign;
+    return pack_64h(sign, -exponent - 1, evaluate(fth_ptx_mufu_rcp_segments, 7, 8092, fraction));
+}
+
+uint32_t fth_ptx_mufu_rsq64h(uint32_t x)
+{
+    const uint32_t sign = x & 0x80000000u;
+    const int exponent = (int)(x >> FRACTION_BITS_64H & 0x7ff) - BIAS_64H;
+    const int odd = exponent & 1;
+    const uint32_t fraction = (x & (ONE_64H - 1)) << DROPPED_BITS;
+    if ((x & 0x7fffffff) < ONE_64H)
+        return sign | INFINITE_64H;
+    if ((x & 0x7fffffff) > INFINITE_64H || sign)
+        return NOT_A_NUMBER;
+    if (x == INFINITE_64H)
+        return 0;
+    const uint32_t significand =
+        evaluate(fth_ptx_mufu_rsqrt_segments + 64 * odd, 6, 32766, fraction);
+    const bool exact = !odd && fraction == 0; /* a power of 4 */
+    return pack_64h(0, -(exponent - odd) / 2 - 1, exact ? 2 * ONE : significand);
+}
+
 /* ---- instructions of PTX ---- */
 
 #define TINY 0x00800000u  /* 2^-126, the smallest normal number */

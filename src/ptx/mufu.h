@@ -18,6 +18,10 @@ uint32_t fth_ptx_mufu_tanh(uint32_t x);
 uint32_t fth_ptx_mufu_sin(uint32_t x);
 uint32_t fth_ptx_mufu_cos(uint32_t x);
 
+/* The upper words of f64 numbers: the fractions of arguments and results have 20 bits. */
+uint32_t fth_ptx_mufu_rcp64h(uint32_t x);
+uint32_t fth_ptx_mufu_rsq64h(uint32_t x);
+
 /* The PTX instructions with .approx, in the forms with and without .ftz, as NVIDIA's assembler
  * translates them for sm_90: MUFU, with arguments and results that are scaled if they are
  * subnormal. */

@@ -268,24 +268,10 @@ BINARY(div_full_f32, uint32_t, fth_ptx_full_div(a, b, inst->flags &F_FTZ))
 
 UNARY(tanh_f32, uint32_t, fth_ptx_mufu_tanh(a))
 
-/* ---- approximations that are computed in double ---- */
+/* The hardware reads the upper word of the operand. The lower word of the result is zero. */
+UNARY(rcp_approx_f64, uint64_t, (uint64_t)fth_ptx_mufu_rcp64h((uint32_t)(a >> 32)) << 32)
+UNARY(rsqrt_approx_ftz_f64, uint64_t, (uint64_t)fth_ptx_mufu_rsq64h((uint32_t)(a >> 32)) << 32)
 
-/* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 (`root`). The hardware reads only the high word of
- * the operand and sets the low word of the result to zero. Subnormal numbers count as zero. */
-static inline uint64_t approximate_64(uint64_t bits, bool root)
-{
-    double x = as_double(bits & 0xffffffff00000000u);
-    if (fabs(x) < 0x1p-1022)
-        x = copysign(0, x);
-    double y = root ? 1 / sqrt(x) : 1 / x;
-    if (y != y)
-        return NAN_64;
-    if (fabs(y) < 0x1p-1022)
-        y = copysign(0, y);
-    return double_bits(y) & 0xffffffff00000000u;
-}
-UNARY(rcp_approx_f64, uint64_t, approximate_64(a, false))
-UNARY(rsqrt_approx_ftz_f64, uint64_t, approximate_64(a, true))
 UNARY(rsqrt_f64, uint64_t, result_64(1 / sqrt(as_double(a)), a, 0, 0))
 
 /* ---- selection of handlers ---- */

@@ -161,11 +161,8 @@ static void add_doubles(struct diff_builder *b)
      * other bound. The tolerance is the sum of 2^-20 for the GPU and 2^-20 for the engine. */
     static const char *const approximate_ops[] = {"rcp", "rsqrt"};
     for (size_t i = 0; i < 2; i++)
-        diff_op_as(
-            b,
-            &(struct diff_spec){
-                .signature = "d:d", .threads = 512},
-            "%s.approx.ftz.f64", approximate_ops[i]);
+        diff_op_as(b, &(struct diff_spec){.signature = "d:d", .threads = 512}, "%s.approx.ftz.f64",
+                   approximate_ops[i]);
     /* "Emulated in software", without a bound. The results of an H200 are within 1 ulp of the true
      * value. */
     diff_op_as(b,
