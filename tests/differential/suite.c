@@ -320,7 +320,6 @@ void diff_add(struct diff_builder *builder, const struct diff_spec *spec)
     c->per_thread = spec->per_thread ? spec->per_thread : 1;
     c->compare = spec->compare;
     c->digest = spec->digest;
-    c->tolerance = spec->tolerance;
     read_signature(builder, spec->signature, c);
     if (builder->problem)
         return;

@@ -44,14 +44,10 @@ struct diff_type_info {
 
 const struct diff_type_info *diff_type_info(enum diff_type type);
 
-/* The rule for comparing results. `tolerance` is the bound that the PTX ISA documents; its unit
- * depends on the rule. All rules except DIFF_EXACT treat all NaNs as equal. */
+/* The rule for comparing results. */
 enum diff_compare {
-    DIFF_EXACT,    /* bit for bit */
-    DIFF_ANY_NAN,  /* bit for bit, except for the payload of NaNs, which the PTX ISA leaves open */
-    DIFF_ULP,      /* at most `tolerance` units in the last place apart */
-    DIFF_RELATIVE, /* difference at most `tolerance` times the expected value, plus rounding */
-    DIFF_ABSOLUTE  /* difference at most `tolerance`, plus rounding */
+    DIFF_EXACT,  /* bit for bit */
+    DIFF_ANY_NAN /* bit for bit, except for the payload of NaNs, which the PTX ISA leaves open */
 };
 
 /* Values for an operand, as bits. */
@@ -80,7 +76,6 @@ struct diff_case {
     size_t input_bytes, output_bytes;
 
     enum diff_compare compare;
-    double tolerance;
     uint64_t hash; /* over PTX, head of the module, operands, grid and block */
 };
 
@@ -143,7 +138,6 @@ struct diff_spec {
     unsigned per_thread;        /* values that a thread writes per result; 0 means 1 */
     uint32_t grid[3], block[3]; /* 0: one dimension, 128 threads per block */
     enum diff_compare compare;
-    double tolerance;
 };
 
 /* Starts a new family. `head` (may be NULL) is PTX that its module contains before the kernels. */

@@ -12,7 +12,6 @@
 #include <math.h>
 
 #define NAN_32 0x7fffffffu
-#define NAN_64 0x7ff8000000000000u
 
 /* ---- f32 ---- */
 
@@ -272,7 +271,24 @@ UNARY(tanh_f32, uint32_t, fth_ptx_mufu_tanh(a))
 UNARY(rcp_approx_f64, uint64_t, (uint64_t)fth_ptx_mufu_rcp64h((uint32_t)(a >> 32)) << 32)
 UNARY(rsqrt_approx_ftz_f64, uint64_t, (uint64_t)fth_ptx_mufu_rsq64h((uint32_t)(a >> 32)) << 32)
 
-UNARY(rsqrt_f64, uint64_t, result_64(1 / sqrt(as_double(a)), a, 0, 0))
+/* rsqrt.approx.f64 improves the approximation of the hardware with one step of the third order, as
+ * NVIDIA's assembler translates it for sm_90. */
+static inline uint64_t rsqrt_64(uint64_t bits)
+{
+    const double x = as_double(bits);
+    if (!(x >= 0))
+        return result_64((double)NAN, bits, 0, 0);
+    const bool subnormal = x < 0x1p-1022;
+    const double scaled = subnormal ? x * 0x1p54 : x;
+    const uint32_t high = fth_ptx_mufu_rsq64h((uint32_t)(double_bits(scaled) >> 32));
+    const double y = as_double((uint64_t)high << 32);
+    if (x == 0 || isinf(x))
+        return double_bits(y);
+    const double error = fma(scaled, -(y * y), 1);
+    const double root = fma(fma(error, 0.375, 0.5), error * y, y);
+    return double_bits(subnormal ? root * 0x1p27 : root);
+}
+UNARY(rsqrt_f64, uint64_t, rsqrt_64(a))
 
 /* ---- selection of handlers ---- */
 

@@ -2,8 +2,6 @@
  * Precision Floating-Point Instructions". */
 #include "../suite.h"
 
-#include <math.h>
-
 static const struct type {
     const char *name;
     char letter;
