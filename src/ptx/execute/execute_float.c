@@ -246,8 +246,9 @@ static inline uint32_t sign_32(uint64_t bits, uint32_t flags, bool negate)
 }
 UNARY(abs_f32, uint64_t, sign_32(a, inst->flags, false))
 UNARY(neg_f32, uint64_t, sign_32(a, inst->flags, true))
-UNARY(abs_f64, uint64_t, a & ~((uint64_t)1 << 63))
-UNARY(neg_f64, uint64_t, a ^ (uint64_t)1 << 63)
+/* The hardware keeps the sign of a NaN. */
+UNARY(abs_f64, uint64_t, is_nan_64(a) ? quiet(a) : a & ~((uint64_t)1 << 63))
+UNARY(neg_f64, uint64_t, is_nan_64(a) ? quiet(a) : a ^ (uint64_t)1 << 63)
 BINARY(copysign_f32, uint32_t, (b & 0x7fffffffu) | (a & 0x80000000u))
 BINARY(copysign_f64, uint64_t, (b & ~((uint64_t)1 << 63)) | (a & (uint64_t)1 << 63))
 
