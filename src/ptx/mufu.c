@@ -117,14 +117,21 @@ uint32_t fth_ptx_mufu_rcp(uint32_t x)
 }
 
 /* The argument of both roots is m * 4^n, with 1 <= m < 4. The first half of the segments is for
- * m < 2. */
+ * m < 2. Stores n in `half`. */
 static uint32_t evaluate_root(const struct fth_ptx_mufu_segment *segments, uint32_t bias,
-                              uint32_t x, int *half)
+                              int exponent, uint32_t fraction, int *half)
 {
-    const int exponent = (int)(x >> FRACTION_BITS & 0xff) - 127;
     const int odd = exponent & 1;
     *half = (exponent - odd) / 2;
-    return evaluate(odd ? segments + 64 : segments, 6, bias, x & (ONE - 1));
+    return evaluate(odd ? segments + 64 : segments, 6, bias, fraction);
+}
+
+/* 1 / sqrt(x); powers of 4 are exact. */
+static uint32_t evaluate_rsqrt(int exponent, uint32_t fraction, int *half)
+{
+    const uint32_t significand =
+        evaluate_root(fth_ptx_mufu_rsqrt_segments, 32766, exponent, fraction, half);
+    return exponent % 2 == 0 && fraction == 0 ? 2 * ONE : significand;
 }
 
 uint32_t fth_ptx_mufu_rsqrt(uint32_t x)
@@ -137,9 +144,9 @@ uint32_t fth_ptx_mufu_rsqrt(uint32_t x)
         return NOT_A_NUMBER;
     if (x == INFINITE)
         return 0;
-    const uint32_t significand = evaluate_root(fth_ptx_mufu_rsqrt_segments, 32766, x, &half);
-    const bool exact = (x & (2 * ONE - 1)) == ONE; /* a power of 4 */
-    return pack(0, -half - 1, exact ? 2 * ONE : significand);
+    const int exponent = (int)(x >> FRACTION_BITS) - 127;
+    const uint32_t significand = evaluate_rsqrt(exponent, x & (ONE - 1), &half);
+    return pack(0, -half - 1, significand);
 }
 
 uint32_t fth_ptx_mufu_sqrt(uint32_t x)
@@ -152,7 +159,9 @@ uint32_t fth_ptx_mufu_sqrt(uint32_t x)
         return NOT_A_NUMBER;
     if (x == INFINITE)
         return INFINITE;
-    const uint32_t significand = evaluate_root(fth_ptx_mufu_sqrt_segments, 32767, x, &half);
+    const int exponent = (int)(x >> FRACTION_BITS) - 127;
+    const uint32_t significand =
+        evaluate_root(fth_ptx_mufu_sqrt_segments, 32767, exponent, x & (ONE - 1), &half);
     return pack(0, half, significand);
 }
 
@@ -279,19 +288,17 @@ uint32_t fth_ptx_mufu_rcp64h(uint32_t x)
 uint32_t fth_ptx_mufu_rsq64h(uint32_t x)
 {
     const uint32_t sign = x & 0x80000000u;
-    const int exponent = (int)(x >> FRACTION_BITS_64H & 0x7ff) - BIAS_64H;
-    const int odd = exponent & 1;
-    const uint32_t fraction = (x & (ONE_64H - 1)) << DROPPED_BITS;
+    int half;
     if ((x & 0x7fffffff) < ONE_64H)
         return sign | INFINITE_64H;
     if ((x & 0x7fffffff) > INFINITE_64H || sign)
         return NOT_A_NUMBER;
     if (x == INFINITE_64H)
         return 0;
+    const int exponent = (int)(x >> FRACTION_BITS_64H) - BIAS_64H;
     const uint32_t significand =
-        evaluate(fth_ptx_mufu_rsqrt_segments + 64 * odd, 6, 32766, fraction);
-    const bool exact = !odd && fraction == 0; /* a power of 4 */
-    return pack_64h(0, -(exponent - odd) / 2 - 1, exact ? 2 * ONE : significand);
+        evaluate_rsqrt(exponent, (x & (ONE_64H - 1)) << DROPPED_BITS, &half);
+    return pack_64h(0, -half - 1, significand);
 }
 
 /* ---- instructions of PTX ---- */
