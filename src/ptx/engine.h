@@ -283,7 +283,8 @@ struct fth_ptx_variable {
     uint64_t address; /* in its space; for LOCAL and PARAM, the offset in the frame */
     uint64_t bytes;
     uint64_t align;
-    uint8_t *data; /* `bytes` of initial contents; NULL: zeros */
+    uint8_t *data;       /* the initial contents of the first data_bytes bytes; NULL: none */
+    uint64_t data_bytes; /* at most `bytes`; the other bytes are zero at first */
 };
 
 /* A parameter or result of a call, on the side of the caller or of the callee. */

@@ -73,9 +73,12 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
     if (!access->mask || access->space == FTH_SPACE_GENERIC || access->bytes == 0 ||
         access->bytes > 32)
         abort();
+    /* The copy engine accesses units of 16 bytes, which can begin before the end of an allocation
+     * and end after it. */
+    const unsigned bytes = access->unit == FTH_UNIT_COPY_ENGINE ? 1 : access->bytes;
     for (int lane = 0; lane < LANES; lane++)
         if (access->mask >> lane & 1 && access->space == FTH_SPACE_GLOBAL &&
-            !fth_ptx_host(watched->machine, access->addresses[lane], access->bytes))
+            !fth_ptx_host(watched->machine, access->addresses[lane], bytes))
             abort();
     return true;
 }

@@ -100,7 +100,7 @@ static uint8_t *find_row(const struct tensor_copy *copy, const struct fth_ptx_bo
             *end = FTH_MIN(row->unit_end, row->first + (allocation->bytes - offset) / bytes);
         return allocation->host + offset;
     }
-    fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, 0,
+    fth_ptx_warp_fault(copy->copy.warp, copy->copy.inst, first_lane(copy->copy.lanes),
                        "access of %llu bytes at 0x%llx, outside the global memory",
                        (unsigned long long)size, (unsigned long long)row->address);
     return NULL;
@@ -117,8 +117,6 @@ static bool copy_row(const struct tensor_copy *copy, const struct fth_ptx_box_ro
     uint8_t *host = row->end > row->first ? find_row(copy, row, &end) : NULL;
     if (row->end > row->first && !host)
         return false;
-    if (copy->copy.inst->slice & SLICE_SKIPS)
-        return true;
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t shared = swizzled(map, start + i * bytes);
         const bool inside = i >= row->first && i < end;
@@ -132,7 +130,8 @@ static bool execute_tensor(struct fth_ptx_copy *waiting, uint32_t lanes)
 {
     struct tensor_copy *copy = (struct tensor_copy *)waiting;
     struct fth_ptx_box_row row;
-    const uint64_t rows = fth_ptx_box_rows(&copy->box.map);
+    const uint64_t rows =
+        copy->copy.inst->slice & SLICE_SKIPS ? 0 : fth_ptx_box_rows(&copy->box.map);
     fth_ptx_box_first_row(&copy->box, &row);
     for (uint64_t i = 0; i < rows; i++) {
         if (!copy_row(copy, &row))
@@ -325,13 +324,14 @@ static bool notify_part(const struct tensor_copy *copy, const struct fth_ptx_box
                                  NULL, row->address, (row->unit_end - row->first) * bytes, kind));
 }
 
-/* Reports a row. One that is wholly outside of the tensor counts as its first row. */
-static bool notify_row(const struct tensor_copy *copy, const struct fth_ptx_box_row *row)
+/* Reports a row, whose elements inside of the tensor end at `end`. A row that is wholly outside
+ * counts as its first row. Returns false if the observer ends the launch. */
+static bool notify_row(const struct tensor_copy *copy, const struct fth_ptx_box_row *row,
+                       uint64_t end)
 {
     const struct fth_ptx_tensor_map *map = &copy->box.map;
     const unsigned bytes = fth_ptx_tensor_type_bytes(map->type);
     const uint64_t count = fth_ptx_box_row_elements(map);
-    const uint64_t end = copy->loads ? row->end : row->unit_end;
     if (row->end == row->first)
         return notify_part(copy, row, 0, count, map->address + (uint64_t)row->at[0] * bytes, true);
     return notify_part(copy, row, 0, row->first, row->address - row->first * bytes, true) &&
@@ -339,19 +339,23 @@ static bool notify_row(const struct tensor_copy *copy, const struct fth_ptx_box_
            notify_part(copy, row, end, count, row->address + (end - row->first) * bytes, true);
 }
 
-/* Reports the accesses of a copy to the observer and to the search for missing waits. */
-static bool notify(const struct tensor_copy *copy)
+/* Checks that the rows of the box are in global memory, and reports the accesses of the copy to the
+ * observer and to the search for missing waits. Returns false after a fault, or if the observer
+ * ends the launch. */
+static bool access_rows(const struct tensor_copy *copy)
 {
     const struct fth_ptx_run *run = copy->copy.warp->block->run;
-    if (!run->sees_accesses && !(run->observer && run->observer->range))
-        return true;
+    const bool observed = run->sees_accesses || (run->observer && run->observer->range);
     const struct fth_ptx_tensor_map *map = &copy->box.map;
     struct fth_ptx_box_row row;
     fth_ptx_box_first_row(&copy->box, &row);
-    for (uint64_t i = 0; i < fth_ptx_box_rows(map); i++, fth_ptx_box_next_row(&copy->box, &row))
-        if (!notify_row(copy, &row))
+    for (uint64_t i = 0; i < fth_ptx_box_rows(map); i++, fth_ptx_box_next_row(&copy->box, &row)) {
+        uint64_t end = row.end;
+        if ((row.end > row.first && !find_row(copy, &row, &end)) ||
+            (observed && !notify_row(copy, &row, end)))
             return false;
-    return notify_shared(copy);
+    }
+    return !observed || notify_shared(copy);
 }
 
 /* Issues the copy of one lane for one block: see issue() in copy_bulk.c. */
@@ -386,7 +390,7 @@ static bool issue(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, in
         copy->mbarrier = fth_ptx_resolve_mbarrier(warp, inst, lane, at);
         ok = copy->copy.signals = copy->mbarrier != NULL;
     }
-    ok = ok && notify(copy);
+    ok = ok && access_rows(copy);
     if (!ok)
         copy->copy.lanes = 0; /* the queue frees it without executing it */
     fth_ptx_copy_issue(&copy->copy);

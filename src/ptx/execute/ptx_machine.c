@@ -145,9 +145,9 @@ enum fth_status fth_ptx_machine_create_shared(struct fth_ptx_machine *other,
                                             .is_constant = variable->space == FTH_SPACE_CONST,
                                             .owner = machine},
                 error);
-        if (status == FTH_OK && variable->bytes && variable->data)
+        if (status == FTH_OK && variable->data)
             memcpy(fth_ptx_host(machine, variable->address, variable->bytes), variable->data,
-                   variable->bytes);
+                   variable->data_bytes);
     }
     if (status == FTH_OK && !memory->heap && calls_malloc(module))
         status = add_heap(machine, error);

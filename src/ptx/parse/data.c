@@ -151,8 +151,9 @@ static bool parse_initial_symbol(struct fth_ptx_parser *parser, uint64_t *value)
     return true;
 }
 
+/* Parses one initial value and appends it to the values. */
 static bool parse_initial_value(struct fth_ptx_parser *parser, enum fth_ptx_type type,
-                                uint8_t *data)
+                                struct fth_buffer *values)
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
     uint64_t bits;
@@ -180,28 +181,26 @@ static bool parse_initial_value(struct fth_ptx_parser *parser, enum fth_ptx_type
     } else {
         return fth_ptx_lexer_fail(lexer, &token, "expected a number or a name");
     }
-    memcpy(data, &bits, fth_ptx_type_bytes(type));
+    /* The high half of a number of 128 bits is zero, also of a negative one (ptxas 13.0). */
+    const uint64_t halves[2] = {bits, 0};
+    fth_buffer_append(values, halves, fth_ptx_type_bytes(type));
     return true;
 }
 
 /* Parses the initial value of a variable or, from `dimension` on, of a part of it, such as "5",
  * "{1, 2}" or "{{1, 2}, {3}}": a list in braces for each dimension and for a vector. Lists of
  * dimensions can be shorter than these. The values fill the variable in the order of the text, as
- * NVIDIA's assembler does (ptxas 13.0): the braces of short lists leave no gaps. The next value
- * belongs at offset *at. */
+ * NVIDIA's assembler does (ptxas 13.0): the braces of short lists leave no gaps. Appends the values
+ * to `values`. */
 static bool parse_initialiser(struct fth_ptx_parser *parser,
                               const struct fth_ptx_declaration *declaration, unsigned dimension,
-                              uint8_t *data, uint64_t *at)
+                              struct fth_buffer *values)
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
     const bool in_array = dimension < declaration->dimensions;
     const bool in_vector = dimension == declaration->dimensions && declaration->vector > 1;
-    if (!in_array && !in_vector) {
-        if (!parse_initial_value(parser, declaration->type, data + *at))
-            return false;
-        *at += fth_ptx_type_bytes(declaration->type);
-        return true;
-    }
+    if (!in_array && !in_vector)
+        return parse_initial_value(parser, declaration->type, values);
     const uint64_t size = in_array ? declaration->sizes[dimension] : declaration->vector;
     uint64_t count = 0;
     if (!fth_ptx_lexer_expect(lexer, "{"))
@@ -212,13 +211,32 @@ static bool parse_initialiser(struct fth_ptx_parser *parser,
             if (count++ == size)
                 return fth_ptx_lexer_fail(lexer, &lexer->token,
                                           "more initial values than the variable has elements");
-            if (!parse_initialiser(parser, declaration, dimension + 1, data, at))
+            if (!parse_initialiser(parser, declaration, dimension + 1, values))
                 return false;
         } while (fth_ptx_lexer_accept(lexer, ","));
     if (in_vector && count != size)
         return fth_ptx_lexer_fail(lexer, &first, "expected %u values of a vector",
                                   declaration->vector);
     return fth_ptx_lexer_expect(lexer, "}");
+}
+
+/* Parses the initial value of a variable in global or constant memory. */
+static bool parse_initial_data(struct fth_ptx_parser *parser,
+                               const struct fth_ptx_declaration *declaration,
+                               struct fth_ptx_variable *variable)
+{
+    struct fth_buffer values = {0};
+    bool ok = parse_initialiser(parser, declaration, 0, &values);
+    if (ok && values.size > 0)
+        variable->data = fth_arena_alloc(&parser->module->arena, values.size);
+    if (variable->data) {
+        memcpy(variable->data, values.data, values.size);
+        variable->data_bytes = values.size;
+    }
+    if (ok && (values.failed || (values.size > 0 && !variable->data)))
+        ok = fth_ptx_lexer_no_memory(&parser->lexer);
+    fth_buffer_fini(&values);
+    return ok;
 }
 
 /* Adds a global or constant variable to the module and assigns its address. */
@@ -299,14 +317,9 @@ bool fth_ptx_parse_variable(struct fth_ptx_parser *parser, enum fth_ptx_space sp
             if (!variable)
                 return false;
             symbol->variable.address = variable->address;
-            if (fth_ptx_lexer_accept(lexer, "=")) {
-                variable->data = fth_arena_alloc(&parser->module->arena, variable->bytes + 8);
-                if (!variable->data)
-                    return fth_ptx_lexer_no_memory(lexer);
-                uint64_t at = 0;
-                if (!parse_initialiser(parser, &declaration, 0, variable->data, &at))
-                    return false;
-            }
+            if (fth_ptx_lexer_accept(lexer, "=") &&
+                !parse_initial_data(parser, &declaration, variable))
+                return false;
         } else {
             symbol->variable.address = place_variable(parser, space, &declaration);
         }

@@ -36,6 +36,22 @@ static inline bool get(const struct fth_ptx_warp *warp, int32_t index, struct ft
     return !warp->values[index].irregular;
 }
 
+/* Writes the values of the current lanes to a row. The other lanes keep theirs: an instruction such
+ * as mma reads the registers of all lanes, even those of threads that do not exist. */
+static void fill_current_lanes(const struct fth_ptx_warp *warp, const struct fth_ptx_linear *value,
+                               uint64_t *numbers)
+{
+    if (warp->mask == FULL_MASK) {
+        linear_fill(value, row_lanes_of(warp), numbers);
+        return;
+    }
+    uint64_t filled[LANES];
+    linear_fill(value, row_lanes_of(warp), filled);
+    for (int lane = 0; lane < LANES; lane++)
+        if (warp->mask >> lane & 1)
+            numbers[lane] = filled[lane];
+}
+
 static void put(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                 const struct fth_ptx_linear *result)
 {
@@ -44,7 +60,7 @@ static void put(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
     value->has_row = inst->linear != 0;
     value->irregular = inst->linear & LINEAR_NEVER;
     if (inst->linear)
-        linear_fill(result, row_lanes_of(warp), out_row(warp, inst->d[0]));
+        fill_current_lanes(warp, result, out_row(warp, inst->d[0]));
 }
 
 /* Makes sure that the row of a register has its values. */

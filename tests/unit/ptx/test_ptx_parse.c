@@ -280,6 +280,8 @@ static void initial_values_fill_variables(void **state)
         {".global .f32 x[3] = {1.5, -0.5, 0f40000000};", 12, {0x3fc00000, 0xbf000000, 0x40000000}},
         {".global .f64 x = -1.0;", 8, {0, 0xbff00000}},
         {".global .b8 x[4] = {1, 2, 3, 4};", 4, {0x04030201}},
+        /* NVIDIA's assembler does not extend the sign to 128 bits. */
+        {".const .align 16 .b128 x[2] = {1, -2};", 32, {1, 0, 0, 0, 0xfffffffe, 0xffffffff, 0, 0}},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char text[256];
@@ -294,6 +296,14 @@ static void initial_values_fill_variables(void **state)
         fth_ptx_machine_destroy(machine);
         fth_ptx_destroy(module);
     }
+}
+
+/* The memory that the reader needs depends on the number of initial values, not on the size of the
+ * variable. */
+static void large_variables_can_have_few_initial_values(void **state)
+{
+    (void)state;
+    fth_ptx_destroy(read_valid(HEAD ".global .u64 x[0x1ffffffff] = {1, 2, 3};\n"));
 }
 
 /* The end of the shared variables, rounded up to the alignment of dynamic shared memory. */
@@ -460,6 +470,7 @@ int main(void)
         cmocka_unit_test(positions_belong_to_one_function),
         cmocka_unit_test(source_texts_are_cut),
         cmocka_unit_test(initial_values_fill_variables),
+        cmocka_unit_test(large_variables_can_have_few_initial_values),
         cmocka_unit_test(dynamic_shared_memory_is_aligned),
         cmocka_unit_test(rejects_what_the_assembler_rejects),
         cmocka_unit_test(accepts_what_the_assembler_accepts),

@@ -265,6 +265,39 @@ static void accesses_are_the_same(void **state)
     assert_true(linear > accesses / 10 && linear < accesses);
 }
 
+/* Lane 0 multiplies matrices whose other elements are in registers of lanes that do not take part.
+ * Those registers are zero if the threads do not exist, and have the value of before the branch if
+ * they wait. */
+static void lanes_that_do_not_take_part_keep_their_registers(void **state)
+{
+    (void)state;
+    static const char text[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".visible .entry k(.param .u64 buffer, .param .u32 n)\n"
+        "{ .reg .pred %p; .reg .b32 %r<6>; .reg .b64 %w<3>;\n"
+        "  ld.param.u64 %w0, [buffer]; mov.u32 %r0, %tid.x; mov.u32 %r1, 0x02020202;\n"
+        "  setp.ne.u32 %p, %r0, 0; @%p bra done;\n"
+        "  mov.u32 %r1, 0x01010101; mov.u32 %r2, 0x01010101;\n"
+        "  mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r3, %r4}, {%r2}, {%r1}, {%r5, %r5};\n"
+        "  mad.wide.u32 %w1, %r3, 4, %w0; ld.global.u32 %r5, [%w1];\n"
+        "  done: ret; }\n";
+    for (uint32_t threads = 1; threads <= 32; threads *= 32) {
+        const uint32_t block[] = {threads, 1, 1};
+        struct fth_ptx_module *module;
+        struct fth_ptx_machine *machine;
+        uint64_t buffer;
+        assert_int_equal(fth_ptx_read_text("test.ptx", text, strlen(text), &module, NULL), FTH_OK);
+        assert_int_equal(fth_ptx_machine_create(module, &machine, NULL), FTH_OK);
+        assert_int_equal(fth_ptx_alloc(machine, 1024, &buffer, NULL), FTH_OK);
+        const struct seen full = run(machine, block, buffer, false, false);
+        const struct seen sliced = run(machine, block, buffer, true, false);
+        assert_int_equal(full.accesses, 2);
+        assert_true(sliced.digest == full.digest);
+        fth_ptx_machine_destroy(machine);
+        fth_ptx_destroy(module);
+    }
+}
+
 /* The error of an access at base + tid.x * step + offset, for the threads from `first` on. The
  * buffer has 64 words. */
 static void find_fault(int step, int offset, int first, bool skip_data, struct fth_error *error)
@@ -321,7 +354,9 @@ static void faults_are_the_same(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(accesses_are_the_same),
-                                       cmocka_unit_test(faults_are_the_same)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(accesses_are_the_same),
+        cmocka_unit_test(lanes_that_do_not_take_part_keep_their_registers),
+        cmocka_unit_test(faults_are_the_same)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

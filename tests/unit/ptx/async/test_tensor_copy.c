@@ -183,6 +183,44 @@ static void wrong_copies_of_tensors_are_faults(void **state)
                        FTH_TENSOR_F32, "elements of type f32 have no reduction 'min'");
 }
 
+static bool count_global_access(void *user, const struct fth_ptx_access *access)
+{
+    *(unsigned *)user += access->space == FTH_SPACE_GLOBAL;
+    return true;
+}
+
+/* A box that is partly outside of the memory is a fault of the instruction that copies it, whether
+ * accesses are observed or not. The observer sees the rows before the fault. */
+static void copies_outside_of_the_memory_are_faults(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned rows; /* inside of the memory, of 4 */
+    } cases[] = {{TENSOR_KERNEL(TENSOR_LOAD("128", "0", "28")), 4},
+                 {TENSOR_KERNEL(TENSOR_LOAD("128", "0", "29")), 3},
+                 {TENSOR_KERNEL(TENSOR_LOAD("128", "0", "32")), 0}};
+    struct fth_ptx_tensor_map map = words;
+    map.sizes[1] = 64; /* twice the rows of the buffer */
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct job job;
+        unsigned accesses = 0;
+        struct fth_ptx_totals totals[2];
+        const struct fth_ptx_observer observer = {.user = &accesses, .access = count_global_access};
+        tensor_init(&job, cases[i].text, &map);
+        for (int observed = 0; observed < 2; observed++) {
+            struct fth_error error = NO_ERROR;
+            job.launch.observer = observed ? &observer : NULL;
+            assert_int_equal(fth_ptx_run(job.machine, &job.launch, &totals[observed], &error),
+                             cases[i].rows < 4 ? FTH_INVALID : FTH_OK);
+            assert_contains(error.cause, cases[i].rows < 4 ? "access of 32 bytes at 0x" : "");
+        }
+        assert_int_equal(accesses, cases[i].rows);
+        assert_int_equal(totals[0].warp_instructions, totals[1].warp_instructions);
+        job_fini(&job);
+    }
+}
+
 /* Runs a reduction with elements of 4 bytes and returns the first word of the tensor, which was 1.
  */
 static uint32_t reduce_word(const char *text, enum fth_ptx_tensor_type type)
@@ -326,6 +364,7 @@ int main(void)
         cmocka_unit_test(tensors_are_stored_inside_only),
         cmocka_unit_test(stores_to_tensors_write_units),
         cmocka_unit_test(wrong_copies_of_tensors_are_faults),
+        cmocka_unit_test(copies_outside_of_the_memory_are_faults),
         cmocka_unit_test(boxes_are_combined_with_tensors),
         cmocka_unit_test(swizzles_set_the_distance_of_rows),
         cmocka_unit_test(loads_round_to_tf32),
