@@ -117,14 +117,21 @@ uint32_t fth_ptx_mufu_rcp(uint32_t x)
 }
 
 /* The argument of both roots is m * 4^n, with 1 <= m < 4. The first half of the segments is for
- * m < 2. */
+ * m < 2. Stores n in `half`. */
 static uint32_t evaluate_root(const struct fth_ptx_mufu_segment *segments, uint32_t bias,
-                              uint32_t x, int *half)
+                              int exponent, uint32_t fraction, int *half)
 {
-    const int exponent = (int)(x >> FRACTION_BITS & 0xff) - 127;
     const int odd = exponent & 1;
     *half = (exponent - odd) / 2;
-    return evaluate(odd ? segments + 64 : segments, 6, bias, x & (ONE - 1));
+    return evaluate(odd ? segments + 64 : segments, 6, bias, fraction);
+}
+
+/* 1 / sqrt(x); powers of 4 are exact. */
+static uint32_t evaluate_rsqrt(int exponent, uint32_t fraction, int *half)
+{
+    const uint32_t significand =
+        evaluate_root(fth_ptx_mufu_rsqrt_segments, 32766, exponent, fraction, half);
+    return exponent % 2 == 0 && fraction == 0 ? 2 * ONE : significand;
 }
 
 uint32_t fth_ptx_mufu_rsqrt(uint32_t x)
@@ -137,9 +144,9 @@ uint32_t fth_ptx_mufu_rsqrt(uint32_t x)
         return NOT_A_NUMBER;
     if (x == INFINITE)
         return 0;
-    const uint32_t significand = evaluate_root(fth_ptx_mufu_rsqrt_segments, 32766, x, &half);
-    const bool exact = (x & (2 * ONE - 1)) == ONE; /* a power of 4 */
-    return pack(0, -half - 1, exact ? 2 * ONE : significand);
+    const int exponent = (int)(x >> FRACTION_BITS) - 127;
+    const uint32_t significand = evaluate_rsqrt(exponent, x & (ONE - 1), &half);
+    return pack(0, -half - 1, significand);
 }
 
 uint32_t fth_ptx_mufu_sqrt(uint32_t x)
@@ -152,7 +159,9 @@ uint32_t fth_ptx_mufu_sqrt(uint32_t x)
         return NOT_A_NUMBER;
     if (x == INFINITE)
         return INFINITE;
-    const uint32_t significand = evaluate_root(fth_ptx_mufu_sqrt_segments, 32767, x, &half);
+    const int exponent = (int)(x >> FRACTION_BITS) - 127;
+    const uint32_t significand =
+        evaluate_root(fth_ptx_mufu_sqrt_segments, 32767, exponent, x & (ONE - 1), &half);
     return pack(0, half, significand);
 }
 
@@ -220,6 +229,76 @@ uint32_t fth_ptx_mufu_sin(uint32_t x)
 uint32_t fth_ptx_mufu_cos(uint32_t x)
 {
     return sine(x, 1, false);
+}
+
+/* Below 2^-8, the result is the argument. Up to 8, each octave has segments of equal size. The
+ * distance has 17 bits in all of them; lower bits of the significand are dropped. */
+uint32_t fth_ptx_mufu_tanh(uint32_t x)
+{
+    enum { UNIT_BITS = 24, FIRST_EXPONENT = -8, INDEX_BITS = 6 /* for distances of 17 bits */ };
+    static const struct {
+        uint8_t dropped_bits, first_segment;
+    } octaves[] = {{6, 0},  {6, 1},  {6, 2},  {5, 3},  {5, 5}, {4, 7},
+                   {4, 11}, {4, 15}, {3, 19}, {2, 27}, {3, 43}};
+    const uint32_t sign = x & 0x80000000u;
+    const int octave = (int)(x >> FRACTION_BITS & 0xff) - 127 - FIRST_EXPONENT;
+    if (is_nan(x))
+        return NOT_A_NUMBER;
+    if (octave < 0)
+        return x;
+    if (octave >= (int)(sizeof octaves / sizeof octaves[0]))
+        return sign | 127u * ONE;
+    const int64_t sum = interpolate(fth_ptx_mufu_tanh_segments + octaves[octave].first_segment,
+                                    INDEX_BITS, 0, (x & (ONE - 1)) >> octaves[octave].dropped_bits);
+    return from_fixed(sign, (uint64_t)sum, SUM_BITS + UNIT_BITS);
+}
+
+/* ---- the upper words of f64 numbers ---- */
+
+enum { FRACTION_BITS_64H = 20, DROPPED_BITS = FRACTION_BITS - FRACTION_BITS_64H, BIAS_64H = 1023 };
+#define ONE_64H ((uint32_t)1 << FRACTION_BITS_64H)
+#define INFINITE_64H 0x7ff00000u
+
+/* Returns significand * 2^(exponent - 23), truncated; the significand has 24 bits, or is 2^24. */
+static uint32_t pack_64h(uint32_t sign, int exponent, uint32_t significand)
+{
+    if (significand >> 24) {
+        significand >>= 1;
+        exponent++;
+    }
+    if (exponent < 1 - BIAS_64H)
+        return sign;
+    return sign | ((uint32_t)(exponent + BIAS_64H - 1) * ONE_64H + (significand >> DROPPED_BITS));
+}
+
+uint32_t fth_ptx_mufu_rcp64h(uint32_t x)
+{
+    const uint32_t sign = x & 0x80000000u;
+    const int exponent = (int)(x >> FRACTION_BITS_64H & 0x7ff) - BIAS_64H;
+    const uint32_t fraction = (x & (ONE_64H - 1)) << DROPPED_BITS;
+    if ((x & 0x7fffffff) > INFINITE_64H)
+        return NOT_A_NUMBER;
+    if (exponent == -BIAS_64H)
+        return sign | INFINITE_64H;
+    if (exponent == BIAS_64H + 1)
+        return sign;
+    return pack_64h(sign, -exponent - 1, evaluate(fth_ptx_mufu_rcp_segments, 7, 8092, fraction));
+}
+
+uint32_t fth_ptx_mufu_rsq64h(uint32_t x)
+{
+    const uint32_t sign = x & 0x80000000u;
+    int half;
+    if ((x & 0x7fffffff) < ONE_64H)
+        return sign | INFINITE_64H;
+    if ((x & 0x7fffffff) > INFINITE_64H || sign)
+        return NOT_A_NUMBER;
+    if (x == INFINITE_64H)
+        return 0;
+    const int exponent = (int)(x >> FRACTION_BITS_64H) - BIAS_64H;
+    const uint32_t significand =
+        evaluate_rsqrt(exponent, (x & (ONE_64H - 1)) << DROPPED_BITS, &half);
+    return pack_64h(0, -half - 1, significand);
 }
 
 /* ---- instructions of PTX ---- */

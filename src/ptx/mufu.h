@@ -12,9 +12,15 @@ uint32_t fth_ptx_mufu_rcp(uint32_t x);
 uint32_t fth_ptx_mufu_rsqrt(uint32_t x);
 uint32_t fth_ptx_mufu_sqrt(uint32_t x);
 uint32_t fth_ptx_mufu_lg2(uint32_t x);
+/* Keeps subnormal operands. */
+uint32_t fth_ptx_mufu_tanh(uint32_t x);
 /* The argument is in revolutions. */
 uint32_t fth_ptx_mufu_sin(uint32_t x);
 uint32_t fth_ptx_mufu_cos(uint32_t x);
+
+/* The upper words of f64 numbers: the fractions of arguments and results have 20 bits. */
+uint32_t fth_ptx_mufu_rcp64h(uint32_t x);
+uint32_t fth_ptx_mufu_rsq64h(uint32_t x);
 
 /* The PTX instructions with .approx, in the forms with and without .ftz, as NVIDIA's assembler
  * translates them for sm_90: MUFU, with arguments and results that are scaled if they are
@@ -34,7 +40,7 @@ uint32_t fth_ptx_full_div(uint32_t x, uint32_t y, bool ftz);
 struct fth_ptx_mufu_segment {
     uint32_t constant;
     int32_t linear;
-    int16_t quadratic;
+    int32_t quadratic;
 };
 
 /* ---- mufu_tables.c ---- */
@@ -45,5 +51,6 @@ extern const struct fth_ptx_mufu_segment fth_ptx_mufu_rsqrt_segments[128];
 extern const struct fth_ptx_mufu_segment fth_ptx_mufu_sqrt_segments[128];
 extern const struct fth_ptx_mufu_segment fth_ptx_mufu_lg2_segments[64];
 extern const struct fth_ptx_mufu_segment fth_ptx_mufu_sin_segments[64];
+extern const struct fth_ptx_mufu_segment fth_ptx_mufu_tanh_segments[51];
 
 #endif

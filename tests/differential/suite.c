@@ -318,9 +318,7 @@ void diff_add(struct diff_builder *builder, const struct diff_spec *spec)
     c->family = builder->family->name;
     snprintf(c->entry, sizeof c->entry, "k%zu", suite->case_count - builder->family->first);
     c->per_thread = spec->per_thread ? spec->per_thread : 1;
-    c->compare = spec->compare;
     c->digest = spec->digest;
-    c->tolerance = spec->tolerance;
     read_signature(builder, spec->signature, c);
     if (builder->problem)
         return;

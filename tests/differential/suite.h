@@ -1,11 +1,9 @@
 /* The differential suite compares the PTX engine with a real GPU. A case is a small kernel around
- * one PTX instruction, with its operands and the rule for comparing its results. A real GPU has run
- * all cases (harvest.c), and golden.zst contains its results. The PTX engine must compute the same
- * results (test_differential.c).
+ * one PTX instruction, with its operands. A real GPU has run all cases (harvest.c), and golden.zst
+ * contains its results. The PTX engine must compute the same bits (test_differential.c).
  *
- *   suite.c         builds the suite: cases, PTX, hashes         values.c  edge values and samples
- *   diff_compare.c  decides whether two results count as equal   golden.c  the golden file
- *   cases/          the cases, one file per theme
+ *   suite.c   builds the suite: cases, PTX, hashes   values.c  edge values and samples
+ *   cases/    the cases, one file per theme          golden.c  the golden file
  *
  * Thread i of a kernel loads a[i], b[i], c[i], e[i], executes the instruction and stores d[i] and
  * q[i]. All operands come from memory, so that no compiler can evaluate the instruction, and every
@@ -19,8 +17,8 @@
 #define DIFF_RESULTS 2
 #define DIFF_NAME_BYTES 64 /* maximum size of a case's name in bytes, including the final 0 */
 
-/* The type of an operand or result. It determines how the value is loaded and stored, which edge
- * values it has, and how it is compared. The comments show the type's letter in signatures. */
+/* The type of an operand or result. It determines how the value is loaded and stored, and which
+ * edge values it has. The comments show the type's letter in signatures. */
 enum diff_type {
     DIFF_NONE,
     DIFF_I16,    /* h */
@@ -43,16 +41,6 @@ struct diff_type_info {
 };
 
 const struct diff_type_info *diff_type_info(enum diff_type type);
-
-/* The rule for comparing results. `tolerance` is the bound that the PTX ISA documents; its unit
- * depends on the rule. All rules except DIFF_EXACT treat all NaNs as equal. */
-enum diff_compare {
-    DIFF_EXACT,    /* bit for bit */
-    DIFF_ANY_NAN,  /* bit for bit, except for the payload of NaNs, which the PTX ISA leaves open */
-    DIFF_ULP,      /* at most `tolerance` units in the last place apart */
-    DIFF_RELATIVE, /* difference at most `tolerance` times the expected value, plus rounding */
-    DIFF_ABSOLUTE  /* difference at most `tolerance`, plus rounding */
-};
 
 /* Values for an operand, as bits. */
 struct diff_values {
@@ -79,8 +67,6 @@ struct diff_case {
     unsigned char *input;
     size_t input_bytes, output_bytes;
 
-    enum diff_compare compare;
-    double tolerance;
     uint64_t hash; /* over PTX, head of the module, operands, grid and block */
 };
 
@@ -142,8 +128,6 @@ struct diff_spec {
     size_t threads;             /* 0: enough for the operands; rounded up to whole blocks */
     unsigned per_thread;        /* values that a thread writes per result; 0 means 1 */
     uint32_t grid[3], block[3]; /* 0: one dimension, 128 threads per block */
-    enum diff_compare compare;
-    double tolerance;
 };
 
 /* Starts a new family. `head` (may be NULL) is PTX that its module contains before the kernels. */
@@ -180,11 +164,6 @@ void diff_sample(struct fth_rng *rng, const enum diff_type *type, const struct d
 /* Decode a float, and encode a value as a float, rounding towards zero. */
 double diff_decode(enum diff_type type, uint64_t bits);
 uint64_t diff_encode(enum diff_type type, double value);
-
-/* ---- compare.c ---- */
-
-/* Returns whether a result counts as equal to the expected one. */
-bool diff_same(const struct diff_case *c, unsigned result, uint64_t got, uint64_t expected);
 
 /* ---- golden.c ---- */
 

@@ -8,12 +8,13 @@
 #define F32_NAN 0x7fffffffu
 /* Bit patterns of f64: the NaN of an addition without a NaN operand, such as inf - inf, and the bit
  * that makes a NaN quiet. */
-#define F64_NAN 0x7ff8000000000000u
+#define F64_NAN 0xfff8000000000000u
 #define F64_QUIET 0x0008000000000000u
 
 /* As on an H200: f32 additions in global memory treat subnormal operands and results as zero; f64
- * additions in global memory return a NaN operand unchanged. In shared memory, additions follow
- * IEEE 754. */
+ * additions in global memory return a NaN operand unchanged, preferably the operand of the
+ * instruction. In shared memory, additions follow IEEE 754; they return a NaN operand made quiet,
+ * preferably the value in memory. */
 static uint64_t add_f32(uint64_t old, uint64_t b, bool global)
 {
     uint32_t x = (uint32_t)old, y = (uint32_t)b;
@@ -31,8 +32,9 @@ static uint64_t add_f64(uint64_t old, uint64_t b, bool global)
     double x = as_double(old), y = as_double(b), sum = x + y;
     if (sum == sum)
         return double_bits(sum);
-    uint64_t nan = y != y ? b : x != x ? old : F64_NAN;
-    return global ? nan : nan | F64_QUIET;
+    if (global)
+        return y != y ? b : x != x ? old : F64_NAN;
+    return x != x ? old | F64_QUIET : y != y ? b | F64_QUIET : F64_NAN;
 }
 
 /* The new value of a word in memory. `old` is its present value; b and c are the operands. */

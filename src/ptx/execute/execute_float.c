@@ -12,7 +12,6 @@
 #include <math.h>
 
 #define NAN_32 0x7fffffffu
-#define NAN_64 0x7ff8000000000000u
 
 /* ---- f32 ---- */
 
@@ -247,8 +246,9 @@ static inline uint32_t sign_32(uint64_t bits, uint32_t flags, bool negate)
 }
 UNARY(abs_f32, uint64_t, sign_32(a, inst->flags, false))
 UNARY(neg_f32, uint64_t, sign_32(a, inst->flags, true))
-UNARY(abs_f64, uint64_t, a & ~((uint64_t)1 << 63))
-UNARY(neg_f64, uint64_t, a ^ (uint64_t)1 << 63)
+/* The hardware keeps the sign of a NaN. */
+UNARY(abs_f64, uint64_t, is_nan_64(a) ? quiet(a) : a & ~((uint64_t)1 << 63))
+UNARY(neg_f64, uint64_t, is_nan_64(a) ? quiet(a) : a ^ (uint64_t)1 << 63)
 BINARY(copysign_f32, uint32_t, (b & 0x7fffffffu) | (a & 0x80000000u))
 BINARY(copysign_f64, uint64_t, (b & ~((uint64_t)1 << 63)) | (a & (uint64_t)1 << 63))
 
@@ -266,27 +266,30 @@ APPROXIMATE(sqrt_approx_f32, sqrt)
 BINARY(div_approx_f32, uint32_t, fth_ptx_approx_div(a, b, inst->flags &F_FTZ))
 BINARY(div_full_f32, uint32_t, fth_ptx_full_div(a, b, inst->flags &F_FTZ))
 
-/* ---- approximations that are computed in double, within the error that PTX allows ---- */
+UNARY(tanh_f32, uint32_t, fth_ptx_mufu_tanh(a))
 
-F32_ONE(tanh_f32, (float)tanh((double)x))
+/* The hardware reads the upper word of the operand. The lower word of the result is zero. */
+UNARY(rcp_approx_f64, uint64_t, (uint64_t)fth_ptx_mufu_rcp64h((uint32_t)(a >> 32)) << 32)
+UNARY(rsqrt_approx_ftz_f64, uint64_t, (uint64_t)fth_ptx_mufu_rsq64h((uint32_t)(a >> 32)) << 32)
 
-/* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 (`root`). The hardware reads only the high word of
- * the operand and sets the low word of the result to zero. Subnormal numbers count as zero. */
-static inline uint64_t approximate_64(uint64_t bits, bool root)
+/* rsqrt.approx.f64 improves the approximation of the hardware with one step of the third order, as
+ * NVIDIA's assembler translates it for sm_90. */
+static inline uint64_t rsqrt_64(uint64_t bits)
 {
-    double x = as_double(bits & 0xffffffff00000000u);
-    if (fabs(x) < 0x1p-1022)
-        x = copysign(0, x);
-    double y = root ? 1 / sqrt(x) : 1 / x;
-    if (y != y)
-        return NAN_64;
-    if (fabs(y) < 0x1p-1022)
-        y = copysign(0, y);
-    return double_bits(y) & 0xffffffff00000000u;
+    const double x = as_double(bits);
+    if (!(x >= 0))
+        return result_64((double)NAN, bits, 0, 0);
+    const bool subnormal = x < 0x1p-1022;
+    const double scaled = subnormal ? x * 0x1p54 : x;
+    const uint32_t high = fth_ptx_mufu_rsq64h((uint32_t)(double_bits(scaled) >> 32));
+    const double y = as_double((uint64_t)high << 32);
+    if (x == 0 || isinf(x))
+        return double_bits(y);
+    const double error = fma(scaled, -(y * y), 1);
+    const double root = fma(fma(error, 0.375, 0.5), error * y, y);
+    return double_bits(subnormal ? root * 0x1p27 : root);
 }
-UNARY(rcp_approx_f64, uint64_t, approximate_64(a, false))
-UNARY(rsqrt_approx_ftz_f64, uint64_t, approximate_64(a, true))
-UNARY(rsqrt_f64, uint64_t, result_64(1 / sqrt(as_double(a)), a, 0, 0))
+UNARY(rsqrt_f64, uint64_t, rsqrt_64(a))
 
 /* ---- selection of handlers ---- */
 

@@ -66,13 +66,13 @@ static uint16_t min_or_max(uint16_t a, uint16_t b, const struct half_kind *kind,
     return (uint16_t)((less != maximum ? a : b) | sign);
 }
 
-/* ex2: the result in f32, which is truncated to the type. */
-static double exponential(double x)
+/* Computes a special function in f32. */
+static double special(uint32_t (*function)(uint32_t x), double x)
 {
     const float argument = (float)x;
     uint32_t bits;
     memcpy(&bits, &argument, sizeof bits);
-    bits = fth_ptx_mufu_ex2(bits);
+    bits = function(bits);
     float result;
     memcpy(&result, &bits, sizeof result);
     return (double)result;
@@ -92,8 +92,8 @@ static uint16_t compute(enum half_operation operation, const struct half_kind *k
     case SUB: value = x - y; break;
     case MUL: value = x * y; break;
     case FMA: value = fused_odd(x, y, z); break;
-    case EX2: value = exponential(x); break;
-    case TANH: value = tanh(x); break;
+    case EX2: value = special(fth_ptx_mufu_ex2, x); break;
+    case TANH: value = special(fth_ptx_mufu_tanh, x); break;
     case MIN: return min_or_max(a, b, kind, flags, false);
     case MAX: return min_or_max(a, b, kind, flags, true);
     case ABS: return isnan(x) ? 0x7fff : a & 0x7fff;
@@ -107,7 +107,8 @@ static uint16_t compute(enum half_operation operation, const struct half_kind *k
     if (flags & F_FTZ && fabs(value) < kind->min_normal)
         value = copysign(0, value);
     uint16_t result = kind->from_double(value, R_RN);
-    if (operation == EX2 && result != kind->exponent_mask) /* infinite results stay infinite */
+    /* The special functions are truncated to the type; infinite results stay infinite. */
+    if ((operation == EX2 || operation == TANH) && result != kind->exponent_mask)
         result = kind->from_double(value, R_RZ);
     if (flags & F_RELU && result == 0x8000)
         result = 0;

@@ -41,6 +41,28 @@ static void functions_of_one_operand(void **state)
         }
 }
 
+/* The same operands, for functions without .ftz or always with it. */
+static void functions_of_one_form(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t (*function)(uint32_t x);
+        uint64_t digest;
+    } rows[] = {
+        {"tanh", fth_ptx_mufu_tanh, 0x23a7394a2ce8e803},
+        {"rcp64h", fth_ptx_mufu_rcp64h, 0x31c60023bf87e04d},
+        {"rsq64h", fth_ptx_mufu_rsq64h, 0xf36e7070e87bdca6},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        uint64_t sum = 0;
+        for (uint32_t k = 0; k < 65536; k++)
+            sum += mix(k * 65521, rows[i].function(k * 65521));
+        if (sum != rows[i].digest)
+            fail_msg("%s: the digest is 0x%016llx", rows[i].name, (unsigned long long)sum);
+    }
+}
+
 /* Returns a random pattern for a number. */
 static uint32_t scatter(uint32_t x)
 {
@@ -72,14 +94,23 @@ static void divisions(void **state)
         }
 }
 
+struct edge {
+    uint32_t (*function)(uint32_t x);
+    uint32_t x, result;
+};
+
+static void check_edges(const struct edge *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].function(rows[i].x) != rows[i].result)
+            fail_msg("row %zu: 0x%08x gives 0x%08x", i, rows[i].x, rows[i].function(rows[i].x));
+}
+
 /* Operands at which the cases of the functions change. */
 static void edges(void **state)
 {
     (void)state;
-    static const struct {
-        uint32_t (*function)(uint32_t x);
-        uint32_t x, result;
-    } rows[] = {
+    static const struct edge rows[] = {
         {fth_ptx_mufu_ex2, 0x007fffff, 0x3f800000},   {fth_ptx_mufu_ex2, 0xbf800000, 0x3f000000},
         {fth_ptx_mufu_ex2, 0xbf800001, 0x3efffffe},   {fth_ptx_mufu_ex2, 0xc2fc0000, 0x00800000},
         {fth_ptx_mufu_ex2, 0xc2fc0001, 0x00000000},   {fth_ptx_mufu_ex2, 0x42ffffff, 0x7f7fffa8},
@@ -99,15 +130,45 @@ static void edges(void **state)
         {fth_ptx_mufu_lg2, 0x7f800000, 0x7f800000},   {fth_ptx_mufu_lg2, 0xbf800000, 0x7fffffff},
         {fth_ptx_mufu_sin, 0x7f800000, 0x7fffffff},   {fth_ptx_mufu_sin, 0x80000000, 0x80000000},
         {fth_ptx_mufu_sin, 0x7f7fffff, 0x00000000},   {fth_ptx_mufu_cos, 0xff7fffff, 0x3f800000},
+        {fth_ptx_mufu_tanh, 0x80000001, 0x80000001},  {fth_ptx_mufu_tanh, 0x3b7fffff, 0x3b7fffff},
+        {fth_ptx_mufu_tanh, 0x3b80003f, 0x3b800000},  {fth_ptx_mufu_tanh, 0x3c000000, 0x3bffff00},
+        {fth_ptx_mufu_tanh, 0xbf800000, 0xbf42f848},  {fth_ptx_mufu_tanh, 0x40ffffff, 0x3f7ffffc},
+        {fth_ptx_mufu_tanh, 0x41000000, 0x3f800000},  {fth_ptx_mufu_tanh, 0xff800000, 0xbf800000},
+        {fth_ptx_mufu_tanh, 0xffc00001, 0x7fffffff},
     };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++)
-        if (rows[i].function(rows[i].x) != rows[i].result)
-            fail_msg("row %zu: 0x%08x gives 0x%08x", i, rows[i].x, rows[i].function(rows[i].x));
+    check_edges(rows, FTH_COUNT(rows));
+}
+
+/* The same for the upper words of f64 numbers. */
+static void edges_of_upper_words(void **state)
+{
+    (void)state;
+    static const struct edge rows[] = {
+        {fth_ptx_mufu_rcp64h, 0x800fffff, 0xfff00000},
+        {fth_ptx_mufu_rcp64h, 0x00100000, 0x7fd00000},
+        {fth_ptx_mufu_rcp64h, 0x3ff00000, 0x3ff00000},
+        {fth_ptx_mufu_rcp64h, 0xbff00001, 0xbfeffffe},
+        {fth_ptx_mufu_rcp64h, 0x7fd00000, 0x00100000},
+        {fth_ptx_mufu_rcp64h, 0x7fd00001, 0x00000000},
+        {fth_ptx_mufu_rcp64h, 0xfff00000, 0x80000000},
+        {fth_ptx_mufu_rcp64h, 0xfff00001, 0x7fffffff},
+        {fth_ptx_mufu_rsq64h, 0x800fffff, 0xfff00000},
+        {fth_ptx_mufu_rsq64h, 0x00100000, 0x5fe00000},
+        {fth_ptx_mufu_rsq64h, 0x3ff00000, 0x3ff00000},
+        {fth_ptx_mufu_rsq64h, 0x3ff00001, 0x3feffffe},
+        {fth_ptx_mufu_rsq64h, 0x7fe00000, 0x1ff6a09e},
+        {fth_ptx_mufu_rsq64h, 0x7ff00000, 0x00000000},
+        {fth_ptx_mufu_rsq64h, 0x7ff00001, 0x7fffffff},
+        {fth_ptx_mufu_rsq64h, 0xbff00000, 0x7fffffff},
+    };
+    check_edges(rows, FTH_COUNT(rows));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(functions_of_one_operand),
-                                       cmocka_unit_test(divisions), cmocka_unit_test(edges)};
+                                       cmocka_unit_test(functions_of_one_form),
+                                       cmocka_unit_test(divisions), cmocka_unit_test(edges),
+                                       cmocka_unit_test(edges_of_upper_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
