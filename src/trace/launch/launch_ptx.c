@@ -33,10 +33,8 @@ struct search {
     size_t text_bytes;      /* size of their texts */
     size_t match_count;     /* modules so far that have the kernels, and different texts */
     struct fth_buffer text; /* of the first match */
-    struct fth_ptx_module *module;
-    struct list matches;      /* descriptions of all matches */
-    struct list names;        /* of the kernels of all modules */
-    struct fth_error refused; /* why a module could not be parsed */
+    struct list matches;    /* descriptions of all matches */
+    struct list names;      /* of the kernels of all modules */
 };
 
 static void list_name(struct list *list, const char *name)
@@ -112,72 +110,63 @@ static enum fth_status refuse_machine_code(const struct search *search, const ch
 
 /* ---- PTX ---- */
 
+/* Returns whether a list of names, each followed by a NUL, has a name. */
+static bool has_name(const struct fth_buffer *names, const char *name)
+{
+    for (size_t at = 0; at < names->size; at += strlen(names->data + at) + 1)
+        if (strcmp(names->data + at, name) == 0)
+            return true;
+    return false;
+}
+
 /* Returns whether a module has all kernels of the search; without any, whether it has a kernel. */
-static bool has_kernels(const struct search *search, const struct fth_ptx_module *module)
+static bool has_kernels(const struct search *search, const struct fth_buffer *names)
 {
     for (size_t i = 0; i < search->kernel_count; i++)
-        if (!fth_ptx_kernel(module, search->kernels[i]))
+        if (!has_name(names, search->kernels[i]))
             return false;
-    return fth_ptx_kernel_at(module, 0) != NULL;
+    return names->size > 0;
 }
 
-/* Keeps a module that has the kernels if it is the first one, and counts it. Two translation units
- * with the same text are one module. Takes ownership of both. */
+/* Keeps the text of a module that has the kernels if it is the first one, and counts it. Two
+ * translation units with the same text are one module. */
 static void keep(struct search *search, const struct fth_fatbin_entry *entry,
-                 struct fth_buffer *text, struct fth_ptx_module *module)
+                 struct fth_buffer *text)
 {
     char description[96], target[32];
-    const bool same = search->match_count && text->size == search->text.size &&
-                      memcmp(text->data, search->text.data, text->size) == 0;
-    if (!same) {
-        search->match_count++;
-        snprintf(description, sizeof description, "module %zu (%s%s%.*s)", entry->container + 1,
-                 fth_fatbin_target_format(entry, target, sizeof target), entry->name ? ", " : "",
-                 (int)FTH_MIN(entry->name_bytes, 40), entry->name ? entry->name : "");
-        list_name(&search->matches, description);
-    }
-    if (search->module) {
-        fth_ptx_destroy(module);
-        fth_buffer_fini(text);
+    if (search->match_count && text->size == search->text.size &&
+        memcmp(text->data, search->text.data, text->size) == 0)
         return;
+    snprintf(description, sizeof description, "module %zu (%s%s%.*s)", entry->container + 1,
+             fth_fatbin_target_format(entry, target, sizeof target), entry->name ? ", " : "",
+             (int)FTH_MIN(entry->name_bytes, 40), entry->name ? entry->name : "");
+    list_name(&search->matches, description);
+    if (search->match_count++ == 0) {
+        search->text = *text;
+        *text = (struct fth_buffer){0};
     }
-    search->module = module;
-    search->text = *text;
 }
 
-/* Parses the PTX of one entry, and keeps it if it has the kernels. A module that cannot be parsed
- * is left out; the others may have the kernels. */
+/* Looks for the kernels in the PTX of one entry. */
 static enum fth_status visit(struct search *search, const struct fth_fatbin_entry *entry,
                              struct fth_error *error)
 {
-    struct fth_buffer text = {0};
-    struct fth_ptx_module *module = NULL;
-    struct fth_error refused = FTH_NO_ERROR;
-    const struct fth_ptx_kernel *kernel;
+    struct fth_buffer text = {0}, names = {0};
     search->module_count++;
     search->text_bytes += entry->unpacked_bytes;
     if (search->text_bytes > FTH_PTX_LIMIT->bytes)
-        return fth_fail(error, FTH_INVALID, "read fat binary", search->path,
-                        "the PTX of all modules is larger than 256 MiB, the limit for a file with "
-                        "PTX");
+        return fth_file_too_large(search->path, FTH_PTX_LIMIT, error);
     enum fth_status status = fth_fatbin_unpack(search->fatbin, entry, &text, error);
+    if (status == FTH_OK && !fth_ptx_scan_kernels(text.data, text.size, &names))
+        status = fth_no_memory(error, operation, search->path);
     if (status == FTH_OK) {
-        status = fth_ptx_read_text(search->path, text.data, text.size, &module, &refused);
-        if (status == FTH_NO_MEMORY)
-            fth_error_move(error, &refused);
-        else if (status != FTH_OK) {
-            fth_error_move(&search->refused, &refused); /* keeps the first one */
-            status = FTH_OK;
-        }
+        for (size_t at = 0; at < names.size; at += strlen(names.data + at) + 1)
+            list_name(&search->names, names.data + at);
+        if (has_kernels(search, &names))
+            keep(search, entry, &text);
     }
-    for (size_t i = 0; module && (kernel = fth_ptx_kernel_at(module, i)); i++)
-        list_name(&search->names, kernel->name);
-    if (module && has_kernels(search, module)) {
-        keep(search, entry, &text, module);
-        return status;
-    }
-    fth_ptx_destroy(module);
     fth_buffer_fini(&text);
+    fth_buffer_fini(&names);
     return status;
 }
 
@@ -195,8 +184,6 @@ static enum fth_status explain(struct search *search, struct fth_error *error)
                         "-xptx all %s', and give the PTX file",
                         search->match_count, list_text(&search->matches), search->path);
     FTH_TRY(refuse_machine_code(search, search->kernel_count == 1 ? first : NULL, error));
-    if (search->refused.status != FTH_OK)
-        return fth_error_move(error, &search->refused);
     if (!search->names.text[0])
         return fth_fail(error, FTH_INVALID, "read PTX", search->path,
                         "the file contains no kernel (.entry)");
@@ -221,15 +208,14 @@ static enum fth_status find_module(struct search *search, struct fth_error *erro
     return search->match_count == 1 ? FTH_OK : explain(search, error);
 }
 
-enum fth_status fth_launch_parse_ptx(struct fth_launch *launch, const char *const *kernels,
-                                     size_t kernel_count, struct fth_error *error)
+/* If launch->ptx is a fat binary or an ELF file, replaces it by the text of one of its modules. */
+static enum fth_status extract(struct fth_launch *launch, const char *const *kernels,
+                               size_t kernel_count, struct fth_error *error)
 {
     struct fth_fatbin fatbin;
-    const char *content = launch->ptx.data ? launch->ptx.data : "";
-    if (!fth_fatbin_is_image(content, launch->ptx.size))
-        return fth_ptx_read_text(launch->ptx_path, content, launch->ptx.size, &launch->module,
-                                 error);
-    FTH_TRY(fth_fatbin_open(launch->ptx_path, content, launch->ptx.size, &fatbin, error));
+    if (!fth_fatbin_is_image(launch->ptx.data, launch->ptx.size))
+        return FTH_OK;
+    FTH_TRY(fth_fatbin_open(launch->ptx_path, launch->ptx.data, launch->ptx.size, &fatbin, error));
     struct search search = {.path = launch->ptx_path,
                             .fatbin = &fatbin,
                             .kernels = kernels,
@@ -237,12 +223,18 @@ enum fth_status fth_launch_parse_ptx(struct fth_launch *launch, const char *cons
     const enum fth_status status = find_module(&search, error);
     fth_fatbin_fini(&fatbin);
     if (status != FTH_OK) {
-        fth_ptx_destroy(search.module);
         fth_buffer_fini(&search.text);
         return status;
     }
     fth_buffer_fini(&launch->ptx);
     launch->ptx = search.text;
-    launch->module = search.module;
     return FTH_OK;
+}
+
+enum fth_status fth_launch_parse_ptx(struct fth_launch *launch, const char *const *kernels,
+                                     size_t kernel_count, struct fth_error *error)
+{
+    FTH_TRY(extract(launch, kernels, kernel_count, error));
+    return fth_ptx_read_text(launch->ptx_path, launch->ptx.data ? launch->ptx.data : "",
+                             launch->ptx.size, &launch->module, error);
 }
