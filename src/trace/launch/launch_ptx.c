@@ -99,10 +99,10 @@ static enum fth_status refuse_machine_code(const struct search *search, const ch
     if (search->module_count)
         return FTH_OK;
     if (!kernels.text[0])
-        return fth_fail(error, FTH_INVALID, operation, search->path,
+        return fth_fail(error, FTH_INVALID, "read PTX", search->path,
                         "the file contains neither PTX nor kernels");
     return fth_fail(
-        error, FTH_UNSUPPORTED, operation, search->path,
+        error, FTH_UNSUPPORTED, "read PTX", search->path,
         "the file has machine code but no PTX; fathom executes PTX, which 'nvcc " ADD_PTX
         "' adds; kernels: %s",
         list_text(&kernels));
