@@ -281,12 +281,13 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_explore = {
     "explore",
     "Run the cache model for many combinations of parameters",
-    "[TRACE | LAUNCH.json | KERNEL.ptx | -]... [OPTION]...",
+    "[TRACE | LAUNCH.json | KERNEL.ptx | PROGRAM | -]... [OPTION]...",
     "Model the given inputs for every combination of parameter values, as 'fathom\n"
     "model' does, on all cores. The inputs are any that 'fathom trace' accepts. The\n"
-    "options from --entry to --seed are for PTX files. A point is one input with one\n"
-    "combination of values. Print a table with one row per point and kernel, or save\n"
-    "the points with -o. 'fathom model --parameters' lists the parameters.\n"
+    "options from --entry to --seed are for PTX files and programs. A point is one\n"
+    "input with one combination of values. Print a table with one row per point and\n"
+    "kernel, or save the points with -o. 'fathom model --parameters' lists the\n"
+    "parameters.\n"
     "\n"
     "With -o, each point is on disk as soon as it is finished. After Ctrl-C, a crash\n"
     "or a full disk, run the same command again: it continues and computes nothing\n"

@@ -170,13 +170,14 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_model = {
     "model",
     "Predict cache hits and memory traffic of kernels on a GPU",
-    "TRACE | LAUNCH.json | KERNEL.ptx | - [OPTION]... | --parameters [OPTION]...",
+    "TRACE | LAUNCH.json | KERNEL.ptx | PROGRAM | - [OPTION]... | --parameters [OPTION]...",
     "Model how the memory accesses of kernels behave in the caches of a GPU. The\n"
-    "input is any that 'fathom trace' accepts: a trace, or a launch file or PTX file,\n"
-    "which is traced first; with -, it is read from standard input. The options from\n"
-    "--entry to --seed are for PTX files. Print the hits and misses of L1 and L2 in\n"
-    "sectors, the traffic to memory, and the average latency of a read in cycles, per\n"
-    "kernel, launch or instruction. No GPU is needed.\n"
+    "input is any that 'fathom trace' accepts: a trace, or a launch file, a PTX file\n"
+    "or a program that contains PTX, which is traced first; with -, it is read from\n"
+    "standard input. The options from --entry to --seed are for PTX files and\n"
+    "programs. Print the hits and misses of L1 and L2 in sectors, the traffic to\n"
+    "memory, and the average latency of a read in cycles, per kernel, launch or\n"
+    "instruction. No GPU is needed.\n"
     "\n"
     "The model is that of M. Kiani and A. Rajabzadeh, \"RDGC: A Reuse Distance-Based\n"
     "Approach to GPU Cache Performance Analysis\", extended for newer GPUs: sectors,\n"

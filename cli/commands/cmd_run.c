@@ -379,6 +379,8 @@ static const struct cli_example examples[] = {
      "run a kernel compiled with 'nvcc -ptx' and print its buffers"},
     {"fathom run k.ptx -e sum -b 64 -a 'ptr:f32[64]=random' --show 0 --json",
      "run one of several kernels and print all values as JSON"},
+    {"fathom run a.out -e scale -b 64 -a 'ptr:f32[64]=iota' -a f32:2",
+     "run a kernel of a program that nvcc compiled, without the program"},
     {"fathom run examples/workloads/2mm.json --verify", "run a launch file and check its results"},
     {"fathom run examples/workloads/2mm.json --set N=64", "run it with a smaller problem size"},
     {"fathom run gemm.json --check-async",
@@ -397,12 +399,18 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_run = {
     "run",
     "Execute kernels with or without a GPU, and print their buffers",
-    "KERNEL.ptx | LAUNCH.json [OPTION]...",
+    "KERNEL.ptx | PROGRAM | LAUNCH.json [OPTION]...",
     "Execute a kernel of a PTX file, or all launches of a launch file (see\n"
     "docs/launch-files.md), and print the contents of the buffers afterwards. The\n"
     "kernels run in fathom's PTX engine, on the CPU cores of this machine; with --on,\n"
     "they run on a GPU. A launch file contains everything that the options from\n"
     "--entry to --seed specify for a PTX file. --set and --verify need a launch file.\n"
+    "\n"
+    "PROGRAM is a file that contains PTX: a fat binary (nvcc --fatbin), or a program,\n"
+    "library or object file that nvcc compiled. The host code does not run. If the\n"
+    "file was made from several source files, --entry selects the one with this\n"
+    "kernel. If it has only machine code, compile it with\n"
+    "-gencode arch=compute_90,code=compute_90. See docs/fat-binaries.md.\n"
     "\n"
     "Pass the arguments of the kernel with --arg, in order. ARGUMENT is one of:\n"
     "\n"

@@ -313,12 +313,12 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_trace = {
     "trace",
     "Record the memory accesses of kernels",
-    "KERNEL.ptx | LAUNCH.json | TRACE | - [OPTION]...",
+    "KERNEL.ptx | PROGRAM | LAUNCH.json | TRACE | - [OPTION]...",
     "Execute kernels in the PTX engine, as 'fathom run' does, and record every access\n"
     "of their warps to global memory. Without -o, print statistics of the accesses.\n"
     "With -o, write a compressed trace file with checksums. As for 'fathom run', the\n"
-    "options from --entry to --seed are for PTX files, and --set and --verify are for\n"
-    "launch files.\n"
+    "options from --entry to --seed are for PTX files and for programs that contain\n"
+    "PTX, and --set and --verify are for launch files.\n"
     "\n"
     "A trace contains one launch after the other. For each launch, the first access\n"
     "of every warp of all blocks comes first (in the order of blocks, then of warps),\n"

@@ -13,15 +13,18 @@ extern "C" {
 #endif
 
 /* A list of kernel launches, called steps, with their arguments and the buffers that they share.
- * The kernels come from one PTX file. The steps run one after the other, on fathom's PTX engine,
- * which needs no GPU, or on a device. */
+ * The kernels come from one module of PTX. The steps run one after the other, on fathom's PTX
+ * engine, which needs no GPU, or on a device. */
 struct fth_launch;
 
 /* Reads a PTX file and creates one step that launches `kernel`; NULL selects the only kernel of the
- * file. Add arguments with fth_launch_argument; the grid is one block of 32 threads unless
- * fth_launch_set_shape changes it. `seed` determines the contents of random buffers.
- * FTH_INVALID: the file is not PTX that the engine implements, or has no kernel. FTH_NOT_FOUND:
- * there is no such file or kernel, or `kernel` is NULL and the file has several. */
+ * file. The file can also be a fat binary, or a program, library or object file with PTX, of which
+ * the module that has the kernel is read (docs/fat-binaries.md). Add arguments with
+ * fth_launch_argument; the grid is one block of 32 threads unless fth_launch_set_shape changes it.
+ * `seed` determines the contents of random buffers. FTH_INVALID: the file is not PTX that the
+ * engine implements, or has no kernel. FTH_NOT_FOUND: there is no such file or kernel, or `kernel`
+ * is NULL and the file has several, or several modules of the file have it. FTH_UNSUPPORTED: the
+ * file has the kernel as machine code only. */
 FTH_API FTH_MUST_USE enum fth_status fth_launch_create(const char *path, const char *kernel,
                                                        uint64_t seed, struct fth_launch **launch,
                                                        struct fth_error *error);
@@ -69,7 +72,7 @@ struct fth_launch_options {
     /* For launch files: texts "NAME=VALUE", as for fth_launch_read. */
     const char *const *sizes;
     size_t size_count;
-    /* For PTX files. */
+    /* For PTX files and programs with PTX. */
     const char *kernel;           /* default: the only kernel of the file */
     uint32_t grid[3], block[3];   /* blocks and threads; default: 1 and 32, in y and z 1 */
     size_t shared_bytes;          /* dynamic shared memory per block */
@@ -85,10 +88,10 @@ struct fth_launch_options {
 /* Initialises a struct fth_launch_options; the arguments are designated initialisers. */
 #define FTH_LAUNCH_OPTIONS(...) FTH_OPTIONS(struct fth_launch_options, __VA_ARGS__)
 
-/* Reads a launch file or a PTX file; fathom recognises which by the content. "-" is standard input.
- * `options` may be NULL. FTH_INVALID: also if an option does not apply to this kind of file, or the
- * file is a trace. Otherwise the statuses of fth_launch_read, fth_launch_create and
- * fth_launch_argument. */
+/* Reads a launch file, a PTX file or a program with PTX; fathom recognises which by the content.
+ * "-" is standard input. `options` may be NULL. FTH_INVALID: also if an option does not apply to
+ * this kind of file, or the file is a trace. Otherwise the statuses of fth_launch_read,
+ * fth_launch_create and fth_launch_argument. */
 FTH_API FTH_MUST_USE enum fth_status fth_launch_open(const char *path,
                                                      const struct fth_launch_options *options,
                                                      struct fth_launch **launch,

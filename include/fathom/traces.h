@@ -190,7 +190,7 @@ struct fth_trace_options {
 /* Obtains a trace from whatever `path` is; fathom recognises it by its content:
  *
  *   - a trace of fathom, which is opened as by fth_trace_open,
- *   - a launch file, or PTX of a kernel, which is run as by fth_launch_trace,
+ *   - a launch file, PTX, or a program with PTX, which is run as by fth_launch_trace,
  *   - a trace of another tool, which is converted: tuples as text, or a .traceg file of Accel-Sim,
  *   - "-": one of these on standard input.
  *

@@ -21,7 +21,7 @@
  *   dependences.c registers read and written         special.c      special registers
  *   placement.c   where operands are stored
  *   position.c    positions in the source
- *   binary.c      files that are not PTX
+ *   scan.c        binary files, names of kernels
  *   constant_expression.c  constant expressions
  *   statement.c   families of instructions with a syntax of their own
  *
@@ -36,8 +36,9 @@
 
 /* ---- modules ---- */
 
-/* The limit for reading a PTX file. Chosen: the PTX of very large sources has some megabytes. */
-#define FTH_PTX_LIMIT FTH_FILE_LIMIT("a PTX file", (size_t)256 << 20)
+/* The limit for reading a PTX file, or a file that contains PTX. Chosen: the PTX of very large
+ * sources has some megabytes. */
+#define FTH_PTX_LIMIT FTH_FILE_LIMIT("a file with PTX", (size_t)256 << 20)
 
 struct fth_ptx_module;
 
@@ -53,12 +54,12 @@ FTH_MUST_USE enum fth_status fth_ptx_read_text(const char *name, const char *tex
 FTH_MUST_USE enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t size,
                                                   uint64_t address, struct fth_ptx_module **module,
                                                   struct fth_error *error);
-/* If the data is a binary file, returns what kind of file it is, such as "a fatbin"; otherwise
- * NULL. FTH_PTX_FROM_BINARY says how to get PTX instead. */
-const char *fth_ptx_binary_kind(const void *data, size_t size);
-#define FTH_PTX_FROM_BINARY                                                                        \
-    "if it contains PTX, 'cuobjdump -ptx FILE' extracts it; otherwise compile the source with "    \
-    "'nvcc -ptx'"
+/* Returns whether the data is a binary file. */
+bool fth_ptx_is_binary(const void *data, size_t size);
+/* Appends the names of the kernels of PTX, each followed by a NUL, in the order of the text,
+ * without parsing it. A text that is not PTX gives arbitrary names. Returns false without memory.
+ */
+bool fth_ptx_scan_kernels(const char *text, size_t size, struct fth_buffer *names);
 /* Returns the size of the module's code if every instruction takes FTH_PTX_INSTRUCTION_BYTES. Each
  * function is padded to 128 bytes. */
 uint64_t fth_ptx_code_bytes(const struct fth_ptx_module *module);
