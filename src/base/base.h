@@ -10,6 +10,7 @@
  *   dl.c        functions of shared objects    version.c     the version of the library
  *   locale.c    numbers with a decimal point
  *   caller_options.c   options that can grow
+ *   demangle/   names of C++ functions (fth_demangle)
  */
 #ifndef FTH_BASE_H
 #define FTH_BASE_H
@@ -194,6 +195,12 @@ size_t fth_text_columns(const char *text);
  * appended. */
 size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t columns,
                        const char *ellipsis);
+
+/* ---- demangle/ ---- */
+
+/* Writes the C++ type of a parameter of the function with this mangled name. False: the name does
+ * not state it, or fth_demangle would fail. */
+bool fth_demangle_parameter_type(const char *name, size_t index, char *text, size_t size);
 
 /* ---- json_write.c ---- */
 
