@@ -32,8 +32,9 @@ FTH_API void fth_make_printable(char *text);
 
 /* How fth_demangle writes the name of a function:
  *   FTH_NAME_FULL   as c++filt does: void transpose<32, 0>(float*, float const*)
- *   FTH_NAME_SHORT  without return type and parameters: transpose<32, 0> */
-enum fth_name_form { FTH_NAME_FULL, FTH_NAME_SHORT };
+ *   FTH_NAME_SHORT  without return type and parameters: transpose<32, 0>
+ *   FTH_NAME_PARAMETERS  without return type: transpose<32, 0>(float*, float const*) */
+enum fth_name_form { FTH_NAME_FULL, FTH_NAME_SHORT, FTH_NAME_PARAMETERS };
 /* Size of a text that has room for the name of nearly every kernel, in bytes. */
 #define FTH_NAME_BYTES 8192
 

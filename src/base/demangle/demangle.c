@@ -148,10 +148,11 @@ bool fth_demangle(const char *name, enum fth_name_form form, char *text, size_t 
     struct fth_demangler parser;
     const fth_node node = parse(&parser, name);
     const struct fth_demangle_node *top = &parser.nodes[node];
-    if (node &&
-        fth_demangle_print(&parser,
-                           form == FTH_NAME_SHORT && top->kind == FTH_NODE_ENCODING ? top->a : node,
-                           text, size))
+    const bool is_function = node && top->kind == FTH_NODE_ENCODING;
+    if (is_function && form == FTH_NAME_PARAMETERS)
+        parser.nodes[top->b].a = 0;
+    const fth_node shown = is_function && form == FTH_NAME_SHORT ? top->a : node;
+    if (node && fth_demangle_print(&parser, shown, text, size))
         return true;
     if (size)
         snprintf(text, size, "%s", name);

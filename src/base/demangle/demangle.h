@@ -6,6 +6,7 @@
  *   demangle_type.c         types
  *   demangle_expression.c   literals, operators, expressions in template arguments and types
  *   demangle_print.c        writes the tree as text, in the style of binutils' c++filt
+ *   name_match.c            finds the names that a user means
  *
  * The parser makes a tree of nodes. A name is untrusted input: the number of nodes, the depth of
  * the tree, the steps of the printer and the length of the text are limited. A name that exceeds a

@@ -153,7 +153,7 @@ static fth_node class_name(const struct fth_demangler *parser, fth_node scope)
 static fth_node parse_structor(struct fth_demangler *parser, fth_node scope)
 {
     const bool constructor = fth_demangle_peek(parser, 0) == 'C';
-    if (!scope || !isdigit((unsigned char)fth_demangle_peek(parser, 1)))
+    if (!scope || fth_demangle_peek(parser, 1) < '0' || fth_demangle_peek(parser, 1) > '5')
         return 0;
     parser->at += 2;
     const fth_node name = class_name(parser, scope);

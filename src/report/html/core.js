@@ -60,6 +60,9 @@ const NARROW = 520;
    prototype), or undefined. listOf: the objects of a list. textOf: a value as text, "" if it is missing. */
 const field = (object, name) => object !== null && typeof object === "object" && Object.prototype.hasOwnProperty.call(object, name) ? object[name] : undefined;
 const listOf = (value) => Array.isArray(value) ? value.filter((v) => v !== null && typeof v === "object") : [];
+/* The name of the kernel of a row, as in C++. Documents of older versions have only the name of the PTX file. */
+const kernelOf = (row) => textOf(field(row, "demangled") || field(row, "kernel"));
+
 const textOf = (value) => value === undefined || value === null ? "" : String(value);
 
 /* Groups items with the same key, in the order in which the keys first appear: [[key, members], …]. */

@@ -255,8 +255,8 @@ static void other_names_are_returned(void **state)
                                         "_Z1fDx",
                                         "_Z1fIXEEvv",
                                         "_Z1fIXplLi1EEEvv",
-                                        "_Z1fIXsr1AE1BEEvv",
-                                        "_Z1fILn5EEvv",
+                                        "_Z1fIXsr1AEEvv",
+
                                         "_ZN1AC9E",
                                         "_ZC1v",
                                         "_Z1fIZ1gvEvT_",
