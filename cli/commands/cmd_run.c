@@ -323,7 +323,7 @@ static int put_skeleton(const struct cli_arguments *arguments, const struct fth_
         return result;
     fth_demangle(fth_launch_kernel(launch, 0), FTH_NAME_PARAMETERS, name, sizeof name);
     if (steps == 1)
-        cli_note("%s was not run, because it has no arguments.", name);
+        cli_note("%s was not run, because no arguments were given.", name);
     else
         cli_note("Nothing was run: the file has %zu kernels, and none was selected with --entry.",
                  steps);
@@ -410,6 +410,8 @@ static const struct cli_option *const options[] = {
 static const struct cli_example examples[] = {
     {"fathom run k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]=iota'",
      "run a kernel compiled with 'nvcc -ptx' and print its buffers"},
+    {"fathom run k.ptx -e 'transpose<32,0>' > launch.json",
+     "write a launch file for a kernel, to be edited and run"},
     {"fathom run k.ptx -e sum -b 64 -a 'ptr:f32[64]=random' --show 0 --json",
      "run one of several kernels and print all values as JSON"},
     {"fathom run examples/workloads/2mm.json --verify", "run a launch file and check its results"},
@@ -436,6 +438,9 @@ const struct cli_command cli_run = {
     "kernels run in fathom's PTX engine, on the CPU cores of this machine; with --on,\n"
     "they run on a GPU. A launch file contains everything that the options from\n"
     "--entry to --seed specify for a PTX file. --set and --verify need a launch file.\n"
+    "\n"
+    "For a PTX file without --arg, if its kernel has parameters or if it has several\n"
+    "kernels and --entry selects none, print a launch file that you can edit and run.\n"
     "\n"
     "Pass the arguments of the kernel with --arg, in order. ARGUMENT is one of:\n"
     "\n"

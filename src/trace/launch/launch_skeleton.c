@@ -134,7 +134,10 @@ static void describe(const struct fth_ptx_kernel *kernel, size_t index, struct s
     snprintf(element, sizeof element, "%s", parameter->type);
     if (*element == 'b' && element[1] != 'f')
         *element = 'u';
-    describe_number(element, parameter->bytes, slot);
+    if (has_type) /* an enumeration, or a pointer to a function or member */
+        snprintf(slot->text, sizeof slot->text, "%s:0", element);
+    else
+        describe_number(element, parameter->bytes, slot);
 }
 
 /* Writes the name of the buffer of a parameter. */
