@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct cli_option cli_option_entry = {"entry", 'e', "NAME", CLI_WORD_NONE,
-                                            "select the kernel if the file has several"};
+const struct cli_option cli_option_entry = {
+    "entry", 'e', "NAME", CLI_WORD_NONE,
+    "select the kernel if the file has several: its C++ name, such as transpose<32,0>, its name in "
+    "the PTX file, or the beginning of either"};
 const struct cli_option cli_option_grid = {"grid", 'g', "X[,Y[,Z]]", CLI_WORD_NONE,
                                            "blocks in the grid (default: 1)"};
 const struct cli_option cli_option_block = {"block", 'b', "X[,Y[,Z]]", CLI_WORD_NONE,

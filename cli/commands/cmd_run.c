@@ -131,7 +131,7 @@ static int verify(const struct cli_arguments *arguments, const struct fth_launch
 
 static const struct fth_column counter_columns[] = {
     {"launch", "Launch", FTH_COLUMN_NUMBER},
-    {"kernel", "Kernel", FTH_COLUMN_TEXT},
+    {"kernel", "Kernel", FTH_COLUMN_KERNEL},
     {"value", "Value", FTH_COLUMN_NUMBER},
     {"metric", "Metric", FTH_COLUMN_TEXT},
 };
@@ -172,10 +172,12 @@ static int show_counters(const struct cli_arguments *arguments, const struct fth
 static void report_totals(const struct fth_launch *launch, const struct fth_launch_totals *totals)
 {
     size_t steps = fth_launch_step_count(launch);
-    char launches[40];
-    snprintf(launches, sizeof launches, "%zu launches", steps);
-    cli_note("%s: %llu warp instructions, %llu thread instructions",
-             steps == 1 ? fth_launch_kernel(launch, 0) : launches,
+    char what[FTH_NAME_BYTES];
+    if (steps == 1)
+        fth_demangle(fth_launch_kernel(launch, 0), FTH_NAME_SHORT, what, sizeof what);
+    else
+        snprintf(what, sizeof what, "%zu launches", steps);
+    cli_note("%s: %llu warp instructions, %llu thread instructions", what,
              (unsigned long long)totals->warp_instructions,
              (unsigned long long)totals->thread_instructions);
 }
@@ -188,10 +190,11 @@ static int compare_doubles(const void *a, const void *b)
 
 /* Prints the time of the launches of one kernel: total, median, minimum and maximum. Sorts
  * `seconds`. */
-static void report_kernel_time(const char *kernel, const char *device, double *seconds,
-                               size_t count)
+static void report_kernel_time(const char *name, const char *device, double *seconds, size_t count)
 {
     double all = 0;
+    char kernel[FTH_NAME_BYTES];
+    fth_demangle(name, FTH_NAME_SHORT, kernel, sizeof kernel);
     qsort(seconds, count, sizeof *seconds, compare_doubles);
     for (size_t i = 0; i < count; i++)
         all += seconds[i];
@@ -306,6 +309,30 @@ static int put_results(const struct cli_arguments *arguments, const struct fth_l
                                                   : show(arguments, launch, max_values);
 }
 
+/* Prints a launch file for kernels without arguments, and says what to do with it. */
+static int put_skeleton(const struct cli_arguments *arguments, const struct fth_launch *launch)
+{
+    char *text, name[FTH_NAME_BYTES];
+    size_t size;
+    struct fth_error error = FTH_NO_ERROR;
+    const size_t steps = fth_launch_step_count(launch);
+    if (fth_launch_skeleton(launch, &text, &size, &error) != FTH_OK)
+        return cli_fail(&error);
+    const int result = cli_put_text(arguments, text, size);
+    if (result != CLI_DONE)
+        return result;
+    fth_demangle(fth_launch_kernel(launch, 0), FTH_NAME_PARAMETERS, name, sizeof name);
+    if (steps == 1)
+        cli_note("%s was not run, because no arguments were given.", name);
+    else
+        cli_note("Nothing was run: the file has %zu kernels, and none was selected with --entry.",
+                 steps);
+    cli_note("The output is a launch file to start from. Write it to a file such as launch.json, "
+             "edit its sizes, buffers and arguments, and run it with 'fathom run launch.json'. See "
+             "docs/launch-files.md.");
+    return CLI_DONE;
+}
+
 static int run(const struct cli_arguments *arguments)
 {
     uint64_t max_values = 8;
@@ -322,8 +349,14 @@ static int run(const struct cli_arguments *arguments)
     int result = cli_read_launch_options(arguments, &cli_option_set, &values);
     if (result != CLI_DONE)
         return result;
+    values.options.all_kernels = values.options.argument_count == 0;
     if (fth_launch_open(arguments->words[0], &values.options, &launch, &error) != FTH_OK)
         return cli_fail(&error);
+    if (fth_launch_is_incomplete(launch)) {
+        result = put_skeleton(arguments, launch);
+        fth_launch_destroy(launch);
+        return result;
+    }
     const char *device = cli_value(arguments, &option_on);
     const char *folder = cli_value(arguments, &option_save);
     /* The output of kernels precedes the table; it must not be in the middle of JSON. */
@@ -377,6 +410,8 @@ static const struct cli_option *const options[] = {
 static const struct cli_example examples[] = {
     {"fathom run k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]=iota'",
      "run a kernel compiled with 'nvcc -ptx' and print its buffers"},
+    {"fathom run k.ptx -e 'transpose<32,0>' > launch.json",
+     "write a launch file for a kernel, to be edited and run"},
     {"fathom run k.ptx -e sum -b 64 -a 'ptr:f32[64]=random' --show 0 --json",
      "run one of several kernels and print all values as JSON"},
     {"fathom run a.out -e scale -b 64 -a 'ptr:f32[64]=iota' -a f32:2",
@@ -411,6 +446,9 @@ const struct cli_command cli_run = {
     "file was made from several source files, --entry selects the one with this\n"
     "kernel. If it has only machine code, compile it with\n"
     "-gencode arch=compute_90,code=compute_90. See docs/fat-binaries.md.\n"
+    "\n"
+    "For a PTX file without --arg, if its kernel has parameters or if it has several\n"
+    "kernels and --entry selects none, print a launch file that you can edit and run.\n"
     "\n"
     "Pass the arguments of the kernel with --arg, in order. ARGUMENT is one of:\n"
     "\n"

@@ -31,7 +31,7 @@ static const struct cli_option option_output = {
 enum { COLUMNS = 12 };
 
 static const struct fth_column kernel_columns[COLUMNS] = {
-    {"kernel", "Kernel", FTH_COLUMN_TEXT},
+    {"kernel", "Kernel", FTH_COLUMN_KERNEL},
     {"launches", "Launches", FTH_COLUMN_NUMBER},
     {"longest", "L", FTH_COLUMN_NUMBER},
     {"reads", "Reads", FTH_COLUMN_NUMBER},
@@ -46,7 +46,7 @@ static const struct fth_column kernel_columns[COLUMNS] = {
 };
 
 static const struct fth_column line_columns[] = {
-    {"kernel", "Kernel", FTH_COLUMN_TEXT},
+    {"kernel", "Kernel", FTH_COLUMN_KERNEL},
     {"line", "PTX line", FTH_COLUMN_NUMBER},
     {"source_file", "File", FTH_COLUMN_TEXT},
     {"source_line", "Line", FTH_COLUMN_NUMBER},

@@ -18,13 +18,15 @@ extern "C" {
 struct fth_launch;
 
 /* Reads a PTX file and creates one step that launches `kernel`; NULL selects the only kernel of the
- * file. The file can also be a fat binary, or a program, library or object file with PTX, of which
- * the module that has the kernel is read (docs/fat-binaries.md). Add arguments with
- * fth_launch_argument; the grid is one block of 32 threads unless fth_launch_set_shape changes it.
- * `seed` determines the contents of random buffers. FTH_INVALID: the file is not PTX that the
- * engine implements, or has no kernel. FTH_NOT_FOUND: there is no such file or kernel, or `kernel`
- * is NULL and the file has several, or several modules of the file have it. FTH_UNSUPPORTED: the
- * file has the kernel as machine code only. */
+ * file. `kernel` is the name in the PTX file, the C++ name with or without parameters, the C++ name
+ * without template arguments, or the beginning of one of these; it must identify one kernel. The
+ * file can also be a fat binary, or a program, library or object file with PTX, of which the module
+ * that has the kernel is read (docs/fat-binaries.md). Add arguments with fth_launch_argument; the
+ * grid is one block of 32 threads unless fth_launch_set_shape changes it. `seed` determines the
+ * contents of random buffers. FTH_INVALID: the file is not PTX that the engine implements, or has no
+ * kernel. FTH_NOT_FOUND: there is no such file or kernel, or `kernel` is NULL and the file has
+ * several, or several modules of the file have it. FTH_UNSUPPORTED: the file has the kernel as
+ * machine code only. */
 FTH_API FTH_MUST_USE enum fth_status fth_launch_create(const char *path, const char *kernel,
                                                        uint64_t seed, struct fth_launch **launch,
                                                        struct fth_error *error);
@@ -73,7 +75,7 @@ struct fth_launch_options {
     const char *const *sizes;
     size_t size_count;
     /* For PTX files and programs with PTX. */
-    const char *kernel;           /* default: the only kernel of the file */
+    const char *kernel;           /* as for fth_launch_create */
     uint32_t grid[3], block[3];   /* blocks and threads; default: 1 and 32, in y and z 1 */
     size_t shared_bytes;          /* dynamic shared memory per block */
     const char *const *arguments; /* of the kernel, as for fth_launch_argument */
@@ -84,6 +86,9 @@ struct fth_launch_options {
     /* For PTX files: blocks per cluster in x, y and z. NULL: as the kernel requires, or no
      * clusters. */
     const uint32_t *cluster;
+    /* For PTX files with several kernels: without `kernel`, make a step of each kernel, for
+     * fth_launch_skeleton, instead of failing. */
+    bool all_kernels;
 };
 /* Initialises a struct fth_launch_options; the arguments are designated initialisers. */
 #define FTH_LAUNCH_OPTIONS(...) FTH_OPTIONS(struct fth_launch_options, __VA_ARGS__)
@@ -97,9 +102,19 @@ FTH_API FTH_MUST_USE enum fth_status fth_launch_open(const char *path,
                                                      struct fth_launch **launch,
                                                      struct fth_error *error);
 
+/* Returns whether a launch of a PTX file lacks what it needs to run: it has several steps, or a
+ * kernel with parameters and no arguments. */
+FTH_API bool fth_launch_is_incomplete(const struct fth_launch *launch);
+/* Writes a launch file for the kernels of an incomplete launch, which the user has to edit: it has
+ * a buffer for each parameter that is a pointer, and placeholders for the others. The caller
+ * releases *text with fth_free. */
+FTH_API FTH_MUST_USE enum fth_status fth_launch_skeleton(const struct fth_launch *launch,
+                                                         char **text, size_t *size,
+                                                         struct fth_error *error);
+
 /* Returns the number of steps. */
 FTH_API size_t fth_launch_step_count(const struct fth_launch *launch);
-/* Returns the name of the kernel of a step; NULL past the last. */
+/* Returns the name of the kernel of a step, as in the PTX file; NULL past the last. */
 FTH_API const char *fth_launch_kernel(const struct fth_launch *launch, size_t step);
 /* Returns the value of a size (see fth_launch_read); 0 if there is none with this name. */
 FTH_API double fth_launch_size(const struct fth_launch *launch, const char *name);

@@ -46,7 +46,11 @@ enum fth_column_kind {
     FTH_COLUMN_TEXT,    /* fth_cell.text */
     FTH_COLUMN_NUMBERS, /* fth_cell.text: numbers separated by single spaces; a list in JSON */
     FTH_COLUMN_NUMBER,  /* fth_cell.number */
-    FTH_COLUMN_BYTES    /* fth_cell.number; the text format shows it as a size, such as "32 KiB" */
+    FTH_COLUMN_BYTES,   /* fth_cell.number; the text format shows it as a size, such as "32 KiB" */
+    /* fth_cell.text: the name of a kernel. The text format shows the short C++ name (fth_demangle).
+     * JSON and CSV have the name as it is, and the short C++ name as `demangled`; in CSV, this is
+     * the last column. A table has at most one such column. */
+    FTH_COLUMN_KERNEL
 };
 /* A column of struct fth_table. */
 struct fth_column {

@@ -4,6 +4,7 @@
 
 #include <fathom/status.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,20 @@ FTH_API const char *fth_suggest(const char *word, const char *const *words, size
  * invisible and bidirectional formatting characters, and invalid UTF-8. The text does not get
  * longer. */
 FTH_API void fth_make_printable(char *text);
+
+/* How fth_demangle writes the name of a function:
+ *   FTH_NAME_FULL   as c++filt does: void transpose<32, 0>(float*, float const*)
+ *   FTH_NAME_SHORT  without return type and parameters: transpose<32, 0>
+ *   FTH_NAME_PARAMETERS  without return type: transpose<32, 0>(float*, float const*) */
+enum fth_name_form { FTH_NAME_FULL, FTH_NAME_SHORT, FTH_NAME_PARAMETERS };
+/* Size of a text that has room for the name of nearly every kernel, in bytes. */
+#define FTH_NAME_BYTES 8192
+
+/* Writes the C++ name of a function or variable, given as the compiler encodes it (mangled, by the
+ * Itanium C++ ABI), to `text` of `size` bytes. Returns false and writes the given name, cut to the
+ * size, if it is not such a name, such as that of a function in C, if it contains something that
+ * fathom does not know, or if the C++ name does not fit. */
+FTH_API bool fth_demangle(const char *name, enum fth_name_form form, char *text, size_t size);
 
 /* Writes a file atomically: `path` holds either the old contents or all of the new ones, even after
  * a crash. A file that is replaced keeps its mode. If `path` is a symbolic link, its target is

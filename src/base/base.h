@@ -10,6 +10,7 @@
  *   dl.c        functions of shared objects    version.c     the version of the library
  *   locale.c    numbers with a decimal point
  *   caller_options.c   options that can grow
+ *   demangle/   names of C++ functions (fth_demangle)
  */
 #ifndef FTH_BASE_H
 #define FTH_BASE_H
@@ -194,6 +195,22 @@ size_t fth_text_columns(const char *text);
  * appended. */
 size_t fth_text_append(struct fth_buffer *buffer, const char *text, size_t columns,
                        const char *ellipsis);
+
+/* ---- demangle/ ---- */
+
+/* Writes the C++ type of a parameter of the function with this mangled name. False: the name does
+ * not state it, or fth_demangle would fail. */
+bool fth_demangle_parameter_type(const char *name, size_t index, char *text, size_t size);
+/* Finds which of `count` mangled names a user means by `wanted`, and sets matches[i] for these. The
+ * rules are, in this order: the mangled name itself; the C++ name, with or without return type and
+ * parameters; the C++ name without its last template arguments; the beginning of the C++ name or of
+ * the mangled name. Spaces do not count. The first rule by which there is a match decides. Returns
+ * the number of matches. */
+size_t fth_name_match(const char *wanted, const char *const *names, size_t count, bool *matches);
+/* Writes the names with matches[i], or all if it is NULL, as a list for a message, in this form. A
+ * list that does not fit ends with the number of the names that are left out. */
+void fth_name_list(const char *const *names, size_t count, const bool *matches,
+                   enum fth_name_form form, char *text, size_t size);
 
 /* ---- json_write.c ---- */
 

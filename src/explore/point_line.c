@@ -217,7 +217,10 @@ static void put_row(struct fth_json_writer *json, const struct fth_study *study,
 {
     const double cycles = fth_model_access_cycles(row, params);
     fth_json_begin(json, '{', true);
+    char name[FTH_NAME_BYTES];
+    fth_demangle(row->kernel, FTH_NAME_SHORT, name, sizeof name);
     put_setting(json, "kernel", row->kernel);
+    put_setting(json, "demangled", name);
     put_count(json, "launches", row->launches);
     put_count(json, "l1_bytes", row->l1_bytes);
     put_count(json, "blocks_per_sm", row->blocks_at_once);

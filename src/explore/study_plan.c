@@ -65,6 +65,51 @@ static void *copy_longer(struct fth_exploration *exploration, const void *items,
     return longer;
 }
 
+/* Collects the different kernels of a trace in the order of their first launches. `names` has room
+ * for one per launch. Returns their number. */
+static size_t collect_kernels(const struct fth_trace *trace, const char **names)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < fth_trace_launch_count(trace); i++) {
+        const char *name = fth_trace_launch_at(trace, i)->kernel;
+        size_t k = 0;
+        while (k < count && strcmp(names[k], name) != 0)
+            k++;
+        if (k == count)
+            names[count++] = name;
+    }
+    return count;
+}
+
+/* Finds the kernel of a trace that the user means (see fth_name_match). *found is its name in the
+ * trace. */
+static enum fth_status find_kernel(struct fth_exploration *exploration, size_t input,
+                                   const char *wanted, const char **found, struct fth_error *error)
+{
+    const struct fth_input *from = &exploration->inputs[input];
+    const size_t launches = fth_trace_launch_count(from->trace);
+    const char **names = fth_arena_array(&exploration->arena, launches + 1, sizeof *names);
+    bool *matches = fth_arena_array(&exploration->arena, launches + 1, sizeof *matches);
+    if (!names || !matches)
+        return fth_no_memory(error, operation, NULL);
+    const size_t count = collect_kernels(from->trace, names);
+    const size_t match_count = fth_name_match(wanted, names, count, matches);
+    for (size_t i = 0; i < count; i++)
+        if (matches[i])
+            *found = names[i];
+    if (match_count == 1)
+        return (*found = fth_arena_text(&exploration->arena, *found))
+                   ? FTH_OK
+                   : fth_no_memory(error, operation, NULL);
+    if (match_count == 0)
+        return fth_fail(error, FTH_NOT_FOUND, operation, from->name,
+                        "the trace does not launch a kernel '%s'", wanted);
+    char list[300];
+    fth_name_list(names, count, matches, FTH_NAME_PARAMETERS, list, sizeof list);
+    return fth_fail(error, FTH_NOT_FOUND, operation, from->name, "several kernels match '%s': %s",
+                    wanted, list);
+}
+
 enum fth_status fth_study_input(struct fth_exploration *exploration, struct fth_study *study,
                                 size_t input, const char *kernel, struct fth_error *error)
 {
@@ -72,21 +117,16 @@ enum fth_status fth_study_input(struct fth_exploration *exploration, struct fth_
         copy_longer(exploration, study->inputs, study->input_count, sizeof *study->inputs);
     const char **kernels =
         copy_longer(exploration, study->kernels, study->input_count, sizeof *study->kernels);
-    const char *name = kernel ? fth_arena_text(&exploration->arena, kernel) : NULL;
-    if (!inputs || !kernels || (kernel && !name))
+    if (!inputs || !kernels)
         return fth_no_memory(error, operation, NULL);
     inputs[study->input_count] = input;
-    kernels[study->input_count++] = name;
+    kernels[study->input_count] = NULL;
+    if (kernel)
+        FTH_TRY(find_kernel(exploration, input, kernel, &kernels[study->input_count], error));
+    study->input_count++;
     study->inputs = inputs;
     study->kernels = kernels;
-    if (!kernel)
-        return FTH_OK;
-    const struct fth_input *from = &exploration->inputs[input];
-    for (size_t i = 0; i < fth_trace_launch_count(from->trace); i++)
-        if (strcmp(fth_trace_launch_at(from->trace, i)->kernel, kernel) == 0)
-            return FTH_OK;
-    return fth_fail(error, FTH_NOT_FOUND, operation, from->name,
-                    "the trace does not launch a kernel '%s'", kernel);
+    return FTH_OK;
 }
 
 /* ---- parameters ---- */

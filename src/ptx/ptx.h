@@ -75,6 +75,7 @@ struct fth_ptx_parameter {
 
 struct fth_ptx_kernel {
     const char *name;
+    const char *display_name; /* short C++ name, for messages; the same as `name` if it has none */
     const struct fth_ptx_parameter *parameters;
     size_t parameter_count;
     size_t parameter_bytes;

@@ -45,6 +45,9 @@ extern const struct fth_report_writer fth_report_text, fth_report_json, fth_repo
 
 /* Writes a list with one object per row. Cells without a value are omitted. */
 void fth_json_table(struct fth_json_writer *json, const struct fth_table *table);
+/* Writes the name of a kernel as the value of the current key, and its short C++ name with the key
+ * "demangled". */
+void fth_json_kernel(struct fth_json_writer *json, const char *name);
 /* Appends a cell, quoted if necessary, and then a comma or, after the last cell of a row, a
  * newline. A text that a spreadsheet would evaluate as a formula gets an apostrophe in front;
  * control characters become '?'. `text` NULL: an empty cell. */
@@ -112,6 +115,8 @@ void fth_cells_put(struct fth_cells *cells, const char *text, double number);
 /* Appends a cell of a column of texts. */
 void fth_cells_put_text(struct fth_cells *cells, const char *text);
 void fth_cells_fini(struct fth_cells *cells);
+/* Returns whether the cells of a column of this kind have a number, and not a text. */
+bool fth_column_is_number(enum fth_column_kind kind);
 /* Appends a table for the terminal. */
 void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
                     struct fth_buffer *out);

@@ -47,7 +47,8 @@ void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK) {
         run->status = FTH_INVALID;
-        fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->name, "%s: %s", place, text);
+        fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->kernel.display_name, "%s: %s",
+                 place, text);
     }
     pthread_mutex_unlock(run->lock);
     warp->failed = true;
@@ -59,8 +60,9 @@ void fth_ptx_run_inconclusive(struct fth_ptx_warp *warp)
     struct fth_ptx_run *run = warp->block->run;
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK)
-        run->status = fth_fail(run->error, FTH_INCONCLUSIVE, "run kernel", run->kernel->name,
-                               "the accesses depend on data that was not computed");
+        run->status =
+            fth_fail(run->error, FTH_INCONCLUSIVE, "run kernel", run->kernel->kernel.display_name,
+                     "the accesses depend on data that was not computed");
     pthread_mutex_unlock(run->lock);
     warp->failed = true;
     fth_ptx_run_stop(run);
@@ -71,7 +73,7 @@ void fth_ptx_run_no_memory(struct fth_ptx_run *run)
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK) {
         run->status = FTH_NO_MEMORY;
-        fth_no_memory(run->error, "run kernel", run->kernel->name);
+        fth_no_memory(run->error, "run kernel", run->kernel->kernel.display_name);
     }
     pthread_mutex_unlock(run->lock);
     fth_ptx_run_stop(run);
@@ -84,7 +86,7 @@ static void fail_over_limit(struct fth_ptx_run *run)
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK) {
         run->status = FTH_INVALID;
-        fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->name,
+        fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->kernel.display_name,
                  "the launch has issued more than %llu warp instructions, the limit of a launch; "
                  "raise it with --max-instructions, which allows a launch %d times as many as a "
                  "warp",
@@ -414,7 +416,7 @@ static void run_clusters(struct fth_ptx_run *run, const struct fth_log *log)
         run_cluster(&worker, index);
         time_t now = log ? time(NULL) : 0;
         if (now != last) /* at most once per second */
-            fth_log_progress(log, run->kernel->name, (double)index / (double)count);
+            fth_log_progress(log, run->kernel->kernel.display_name, (double)index / (double)count);
         last = now;
     }
     fth_ptx_frames_free(&worker);
@@ -458,13 +460,13 @@ static enum fth_status check_clusters(struct fth_ptx_run *run, struct fth_error 
         run->cluster[i] = run->cluster[i] ? run->cluster[i] : 1;
         blocks *= run->cluster[i];
         if (blocks > MAX_CLUSTER_BLOCKS)
-            return fth_fail(error, FTH_INVALID, operation, kernel->name,
+            return fth_fail(error, FTH_INVALID, operation, kernel->display_name,
                             "a cluster can have at most %d blocks", MAX_CLUSTER_BLOCKS);
         if (is_requested && required[0] && required[i] != run->cluster[i])
-            return fth_fail(error, FTH_INVALID, operation, kernel->name,
+            return fth_fail(error, FTH_INVALID, operation, kernel->display_name,
                             "the cluster size differs from the kernel's .reqnctapercluster");
         if (run->grid[i] % run->cluster[i])
-            return fth_fail(error, FTH_INVALID, operation, kernel->name,
+            return fth_fail(error, FTH_INVALID, operation, kernel->display_name,
                             "the grid size %u is not a multiple of the cluster size %u",
                             run->grid[i], run->cluster[i]);
         run->cluster_count *= run->grid[i] / run->cluster[i];
@@ -472,7 +474,7 @@ static enum fth_status check_clusters(struct fth_ptx_run *run, struct fth_error 
     run->cluster_blocks = (uint32_t)blocks;
     if (blocks > 1 && run->shared_bytes > CLUSTER_WINDOW)
         return fth_fail(
-            error, FTH_INVALID, operation, kernel->name,
+            error, FTH_INVALID, operation, kernel->display_name,
             "%llu bytes of shared memory exceed the limit of %llu per block of a cluster",
             (unsigned long long)run->shared_bytes, (unsigned long long)CLUSTER_WINDOW);
     return FTH_OK;
@@ -489,7 +491,7 @@ static enum fth_status check_launch(struct fth_ptx_run *run, struct fth_error *e
         run->threads[i] = launch->block[i] ? launch->block[i] : 1;
         if (run->grid[i] > (i ? 65535u : 0x7fffffffu) || run->threads[i] > 1024)
             return fth_fail(
-                error, FTH_INVALID, operation, kernel->name,
+                error, FTH_INVALID, operation, kernel->display_name,
                 "the grid exceeds 2147483647x65535x65535 or the block exceeds 1024 in a dimension");
         run->block_count *= run->grid[i];
         run->threads_per_block *= run->threads[i];
@@ -498,27 +500,27 @@ static enum fth_status check_launch(struct fth_ptx_run *run, struct fth_error *e
                          ? run->threads[0]
                          : LANES;
     if (run->threads_per_block > 1024)
-        return fth_fail(error, FTH_INVALID, operation, kernel->name,
+        return fth_fail(error, FTH_INVALID, operation, kernel->display_name,
                         "%llu threads per block exceed the limit of 1024",
                         (unsigned long long)run->threads_per_block);
     uint64_t max = (uint64_t)kernel->max_block[0] * kernel->max_block[1] * kernel->max_block[2];
     if (max && run->threads_per_block > max)
-        return fth_fail(error, FTH_INVALID, operation, kernel->name,
+        return fth_fail(error, FTH_INVALID, operation, kernel->display_name,
                         "%llu threads per block exceed the kernel's .maxntid of %llu",
                         (unsigned long long)run->threads_per_block, (unsigned long long)max);
     for (int i = 0; i < 3; i++)
         if (kernel->required_block[i] && kernel->required_block[i] != run->threads[i])
-            return fth_fail(error, FTH_INVALID, operation, kernel->name,
+            return fth_fail(error, FTH_INVALID, operation, kernel->display_name,
                             "the block is %ux%ux%u, but the kernel's .reqntid is %ux%ux%u",
                             run->threads[0], run->threads[1], run->threads[2],
                             kernel->required_block[0], kernel->required_block[1],
                             kernel->required_block[2]);
     if (launch->argument_bytes != kernel->parameter_bytes)
-        return fth_fail(error, FTH_INVALID, operation, kernel->name,
+        return fth_fail(error, FTH_INVALID, operation, kernel->display_name,
                         "%zu bytes of arguments were passed, but the kernel takes %zu",
                         launch->argument_bytes, kernel->parameter_bytes);
     if (launch->dynamic_shared_bytes > (size_t)1 << 30)
-        return fth_fail(error, FTH_INVALID, operation, kernel->name,
+        return fth_fail(error, FTH_INVALID, operation, kernel->display_name,
                         "%zu bytes of dynamic shared memory exceed the limit of 1 GiB",
                         launch->dynamic_shared_bytes);
     run->shared_bytes = launch->dynamic_shared_bytes
@@ -543,7 +545,7 @@ static void warn_of_dropped_output(struct fth_ptx_machine *machine,
                     prints ? "kernel '%s' prints more than 1 MiB per block; the rest is dropped"
                            : "kernel '%s' calls printf; its output is dropped; 'fathom run' "
                              "prints it",
-                    kernel->name);
+                    kernel->kernel.display_name);
 }
 
 /* Fills in a run and checks the launch. */
@@ -602,7 +604,7 @@ static enum fth_status prepare_slice(struct fth_ptx_run *run, struct fth_error *
     for (size_t i = 0; i < memory->allocation_count; i++)
         if (memory->allocations[i].exact && memory->allocations[i].stale) {
             fth_slice_destroy(run->slice);
-            return fth_fail(error, FTH_INCONCLUSIVE, "run kernel", run->kernel->name,
+            return fth_fail(error, FTH_INCONCLUSIVE, "run kernel", run->kernel->kernel.display_name,
                             "the accesses depend on data that an earlier launch did not compute");
         }
     for (size_t i = 0; i < memory->allocation_count && run->slice; i++)
@@ -624,7 +626,7 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     run_launch(&run);
     fth_slice_destroy(run.slice);
     pthread_mutex_destroy(&lock);
-    fth_log_progress(launch->log, run.kernel->name, 1);
+    fth_log_progress(launch->log, run.kernel->kernel.display_name, 1);
     fth_ptx_print_rest(&run);
     const size_t findings = fth_hazards_log(&run);
     if (run.dropped_output)
@@ -634,10 +636,10 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     if (run.status == FTH_OK && run.stop && fth_log_interrupted(launch->log))
         return fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted");
     if (run.status == FTH_OK && run.stop)
-        return fth_fail(error, FTH_INTERRUPTED, "run kernel", run.kernel->name,
+        return fth_fail(error, FTH_INTERRUPTED, "run kernel", run.kernel->kernel.display_name,
                         "stopped by the observer");
     if (run.status == FTH_OK && findings)
-        return fth_fail(error, FTH_INVALID, "run kernel", run.kernel->name,
+        return fth_fail(error, FTH_INVALID, "run kernel", run.kernel->kernel.display_name,
                         "%zu pair%s of instructions race with an asynchronous operation in flight; "
                         "add the waits and fences that are missing",
                         findings, findings == 1 ? "" : "s");

@@ -141,12 +141,12 @@ size_t fth_hazards_log(struct fth_ptx_run *run)
         char times[48] = "";
         if (finding->count > 1)
             snprintf(times, sizeof times, " (%llu times)", (unsigned long long)finding->count);
-        fth_log_message(run->launch->log, FTH_LOG_WARNING, "kernel '%s': %s%s", run->kernel->name,
-                        finding->text, times);
+        fth_log_message(run->launch->log, FTH_LOG_WARNING, "kernel '%s': %s%s",
+                        run->kernel->kernel.display_name, finding->text, times);
     }
     if (count > MAX_LOGGED)
         fth_log_message(run->launch->log, FTH_LOG_WARNING, "kernel '%s': %zu more findings",
-                        run->kernel->name, count - MAX_LOGGED);
+                        run->kernel->kernel.display_name, count - MAX_LOGGED);
     free(findings->at);
     free(findings);
     run->findings = NULL;

@@ -334,6 +334,16 @@ static bool lacks_definitions(const struct fth_ptx_module *module)
     return false;
 }
 
+/* Sets the C++ name of a kernel. False: memory is exhausted. */
+static bool set_display_name(struct fth_ptx_parser *parser, struct fth_ptx_kernel *kernel)
+{
+    char text[FTH_NAME_BYTES];
+    kernel->display_name = fth_demangle(kernel->name, FTH_NAME_SHORT, text, sizeof text)
+                               ? fth_arena_text(&parser->module->arena, text)
+                               : kernel->name;
+    return kernel->display_name || fth_ptx_lexer_no_memory(&parser->lexer);
+}
+
 bool fth_ptx_parse_function(struct fth_ptx_parser *parser, bool is_kernel)
 {
     struct fth_ptx_lexer *lexer = &parser->lexer;
@@ -353,6 +363,8 @@ bool fth_ptx_parse_function(struct fth_ptx_parser *parser, bool is_kernel)
         return fth_ptx_lexer_fail(lexer, &name, "function '%s' already has a body", function->name);
     *function = (struct fth_ptx_function){.name = function->name, .is_kernel = is_kernel};
     function->kernel.name = function->name;
+    if (is_kernel && !set_display_name(parser, &function->kernel))
+        return false;
     parser->function = function;
     parser->function_index = (size_t)(function - parser->module->functions);
     parser->function_shared_end = parser->module->shared_end;

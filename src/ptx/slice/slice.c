@@ -471,7 +471,7 @@ enum fth_status fth_slice_create(struct fth_ptx_run *run, struct fth_slice **out
         *out = slice;
     else
         fth_slice_destroy(slice);
-    return ok ? FTH_OK : fth_no_memory(error, "launch kernel", run->kernel->name);
+    return ok ? FTH_OK : fth_no_memory(error, "launch kernel", run->kernel->kernel.display_name);
 }
 
 const struct fth_ptx_inst *fth_slice_code(const struct fth_slice *slice,

@@ -114,21 +114,43 @@ static enum fth_status write_gpu(const struct fth_gpu *gpu,
     return FTH_OK;
 }
 
+static void write_cell(const struct fth_table *table, size_t index, bool last,
+                       struct fth_buffer *out)
+{
+    const struct fth_cell *cell = &table->cells[index];
+    char number[40];
+    const char *text = cell->text;
+    if (fth_column_is_number(table->columns[index % table->column_count].kind))
+        text = isnan(cell->number) ? NULL : fth_number_format(cell->number, number, sizeof number);
+    fth_csv_cell(out, text, last);
+}
+
+/* Writes the C++ name of a kernel as the last cell of a row. */
+static void write_demangled(const char *name, struct fth_buffer *out)
+{
+    char text[FTH_NAME_BYTES];
+    fth_demangle(name ? name : "", FTH_NAME_SHORT, text, sizeof text);
+    fth_csv_cell(out, text, true);
+}
+
 static void write_table(const struct fth_table *table, const struct fth_report_options *options,
                         struct fth_buffer *out)
 {
     (void)options;
-    for (size_t c = 0; c < table->column_count; c++)
-        fth_csv_cell(out, table->columns[c].key, c + 1 == table->column_count);
-    for (size_t i = 0; i < table->row_count * table->column_count; i++) {
-        size_t c = i % table->column_count;
-        char number[40];
-        const char *text = table->cells[i].text;
-        if (table->columns[c].kind >= FTH_COLUMN_NUMBER)
-            text = isnan(table->cells[i].number)
-                       ? NULL
-                       : fth_number_format(table->cells[i].number, number, sizeof number);
-        fth_csv_cell(out, text, c + 1 == table->column_count);
+    const size_t count = table->column_count;
+    size_t kernel = 0;
+    while (kernel < count && table->columns[kernel].kind != FTH_COLUMN_KERNEL)
+        kernel++;
+    const bool has_kernel = kernel < count;
+    for (size_t c = 0; c < count; c++)
+        fth_csv_cell(out, table->columns[c].key, c + 1 == count && !has_kernel);
+    if (has_kernel)
+        fth_csv_cell(out, "demangled", true);
+    for (size_t row = 0; row < table->row_count; row++) {
+        for (size_t c = 0; c < count; c++)
+            write_cell(table, row * count + c, c + 1 == count && !has_kernel, out);
+        if (has_kernel)
+            write_demangled(table->cells[row * count + kernel].text, out);
     }
 }
 

@@ -37,6 +37,15 @@ static void write_numbers(struct fth_json_writer *json, const char *text)
     fth_json_end(json, ']');
 }
 
+void fth_json_kernel(struct fth_json_writer *json, const char *name)
+{
+    char text[FTH_NAME_BYTES];
+    fth_json_text(json, name);
+    fth_demangle(name, FTH_NAME_SHORT, text, sizeof text);
+    fth_json_key(json, "demangled");
+    fth_json_text(json, text);
+}
+
 void fth_json_table(struct fth_json_writer *json, const struct fth_table *table)
 {
     fth_json_begin(json, '[', false);
@@ -45,12 +54,14 @@ void fth_json_table(struct fth_json_writer *json, const struct fth_table *table)
         for (size_t c = 0; c < table->column_count; c++) {
             const struct fth_cell *cell = &table->cells[row * table->column_count + c];
             enum fth_column_kind kind = table->columns[c].kind;
-            bool text = kind == FTH_COLUMN_TEXT || kind == FTH_COLUMN_NUMBERS;
+            bool text = !fth_column_is_number(kind);
             if (text ? !cell->text : isnan(cell->number))
                 continue;
             fth_json_key(json, table->columns[c].key);
             if (kind == FTH_COLUMN_NUMBERS)
                 write_numbers(json, cell->text);
+            else if (kind == FTH_COLUMN_KERNEL)
+                fth_json_kernel(json, cell->text);
             else if (text)
                 fth_json_text(json, cell->text);
             else

@@ -124,7 +124,7 @@ function pointsOf(rows, key, what, x, place, title) {
 /* One panel per kernel. Its curves are the hit columns or, with a second axis, the values of that axis, with one panel per hit column. */
 function panelsOf(rows, { x, second, others }, place, hitColumns) {
   const panels = [], manyTraces = new Set(rows.map((row) => field(row, "trace"))).size > 1;
-  const panelName = (row) => [manyTraces ? textOf(field(row, "trace")).replace(/\.(json|trace)$/, "") : "", textOf(field(row, "kernel")), ...others.map((axis) => `${axis.title} ${axis.of(row)}`)].filter(Boolean).join(" · ");
+  const panelName = (row) => [manyTraces ? textOf(field(row, "trace")).replace(/\.(json|trace)$/, "") : "", kernelOf(row), ...others.map((axis) => `${axis.title} ${axis.of(row)}`)].filter(Boolean).join(" · ");
   for (const [title, members] of groupsOf(rows, panelName)) {
     if (!second) {
       panels.push({ title, series: hitColumns.map(([key, what]) => ({ name: what, points: pointsOf(members, key, what, x, place, title) })) });
@@ -154,7 +154,7 @@ function showStudy(grid, document_, name, found) {
   if (panels.length > MAX_PANELS) notes.push(`Only the first ${MAX_PANELS} of ${panels.length} charts are shown; the data table has all values.`);
   const title = `${name ? `${cut(name, 60)}: ` : ""}hit percentage by ${cut(x.title, 60)}${second ? ` and ${cut(second.title, 60)}` : ""}`;
   const frame = addFigure(grid, { title, name: "explore", wide: true, note: notes.join(" "), columns: ["trace", "kernel", ...axes.map((axis) => axis.names.join("+")), "l1_read_sectors", ...hitColumns.map(([key]) => key), "l2_sectors"],
-    rows: rows.map((row) => [field(row, "trace"), field(row, "kernel"), ...axes.map((axis) => axis.of(row)), field(row, "l1_read_sectors"), ...hitColumns.map(([key]) => field(row, key)), field(row, "l2_sectors")]) });
+    rows: rows.map((row) => [field(row, "trace"), kernelOf(row), ...axes.map((axis) => axis.of(row)), field(row, "l1_read_sectors"), ...hitColumns.map(([key]) => field(row, key)), field(row, "l2_sectors")]) });
   const all = panels.flatMap((panel) => panel.series.flatMap((s) => s.points)), [low, high] = d3.extent(all, (p) => p.y);
   lineMultiples(frame, { panels: panels.slice(0, MAX_PANELS), names: panels[0].series.map((s) => s.name), axis: x, place,
     label: `${title}: ${Math.min(MAX_PANELS, panels.length)} small charts, ${all.length} points from ${number(low)} to ${number(high)} %. Arrow keys step through the points.` });

@@ -43,7 +43,7 @@ function bySourceLine(instructions) {
   for (const row of instructions) {
     const counted = row.l1 && row.l2 && Array.isArray(row.l1.sectors) && Array.isArray(row.l2.sectors);
     const calls = listOf(row.inlined_at), place = row.source_line ? positionOf(row) : `PTX line ${row.line}`;
-    const name = `${row.kernel} ${place}${calls.length ? ` @ ${positionOf(calls[calls.length - 1])}` : ""} ${row.kind || ""}`.trim();
+    const name = `${kernelOf(row)} ${place}${calls.length ? ` @ ${positionOf(calls[calls.length - 1])}` : ""} ${row.kind || ""}`.trim();
     if (!counted) { lines.set(`${name} ${lines.size}`, { ...row, label: name, calls }); continue; }
     /* The chart shows the outermost call only, so the key has all of them, and the whole names of the files. */
     const key = JSON.stringify([row.kernel, row.source_file, place, row.inlined_at, row.kind]);
@@ -71,7 +71,7 @@ function profiles(grid, model) {
     }).filter((s) => s.points.length);
     if (!series.length) continue;
     const misses = [["C1R", "L1"], ["C2R", "L2"]].filter(([key]) => Array.isArray(kernel[key]) && kernel[key].length > 1).map(([key, level]) => ({ x: kernel[key].length - 1, label: `${level} misses` }));
-    const frame = addFigure(grid, { title: `Reuse distances: ${cut(kernel.kernel, 40)}`, name: "model-profile", note: "Sectors by the number of other lines of the same set that were accessed since their last use.", columns: ["profile", "distance", "sectors"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
+    const frame = addFigure(grid, { title: `Reuse distances: ${cut(kernelOf(kernel), 40)}`, name: "model-profile", note: "Sectors by the number of other lines of the same set that were accessed since their last use.", columns: ["profile", "distance", "sectors"], rows: series.flatMap((s) => s.points.map((p) => [s.name, p.x, p.y])) });
     xyChart(frame, { series, xLabel: "reuse distance within the set, lines", yLabel: "sectors", height: 300, join: false, yLog: true, fit: "x", vlines: misses });
   }
 }
@@ -104,7 +104,7 @@ function runName(file) {
 /* The kernels of several runs in one chart. */
 function modelOverview(grid, entries) {
   hitRatios(grid, { title: "Hit ratio by kernel, all runs", name: "model-all", wide: true, note: "Percentage of sectors that hit.", labelOf: (row) => row.label,
-    rows: entries.flatMap((e) => listOf(e.document.kernels).map((k) => ({ ...k, label: `${runName(e.file)} ${textOf(k.kernel)}` }))) });
+    rows: entries.flatMap((e) => listOf(e.document.kernels).map((k) => ({ ...k, label: `${runName(e.file)} ${kernelOf(k)}` }))) });
 }
 
 /* At most `limit` lines, those with the most sectors, in the order of the source. */
@@ -118,7 +118,7 @@ function busiest(lines, limit) {
 function showModel(grid, model, file) {
   const inner = el("div", { class: "grid small" }), lines = bySourceLine(listOf(model.instructions)), shown = busiest(lines, 40);
   grid.append(el("div", { class: "wide run" }, el("h3", {}, runName(file)), inner));
-  hitRatios(inner, { title: "Hit ratio by kernel", name: "model-kernels", note: "Percentage of sectors that hit.", rows: listOf(model.kernels), labelOf: (row) => textOf(row.kernel) });
+  hitRatios(inner, { title: "Hit ratio by kernel", name: "model-kernels", note: "Percentage of sectors that hit.", rows: listOf(model.kernels), labelOf: kernelOf });
   hitRatios(inner, { title: "Hit ratio by source line", name: "model-lines", rows: shown, labelOf: (row) => row.label,
     note: `Kernel, position in the source (or PTX line where it is unknown) and, after @, the call in the kernel if the code is inlined.${shown.length < lines.length ? ` The ${shown.length} of ${lines.length} lines with the most sectors.` : ""}` });
   profiles(inner, model);

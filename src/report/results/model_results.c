@@ -34,7 +34,7 @@ static uint64_t sum(const uint64_t by_kind[3])
 }
 
 static const struct fth_column row_columns[] = {
-    {"kernel", "Kernel", FTH_COLUMN_TEXT},
+    {"kernel", "Kernel", FTH_COLUMN_KERNEL},
     {"launches", "Launches", FTH_COLUMN_NUMBER},
     {"l1_bytes", "L1", FTH_COLUMN_BYTES},
     {"blocks_per_sm", "Blk/SM", FTH_COLUMN_NUMBER},
@@ -57,7 +57,7 @@ static const struct fth_column row_columns[] = {
 static const struct fth_column launch_column = {"launch", "Launch", FTH_COLUMN_NUMBER};
 
 static const struct fth_column line_columns[] = {
-    {"kernel", "Kernel", FTH_COLUMN_TEXT},
+    {"kernel", "Kernel", FTH_COLUMN_KERNEL},
     {"line", "PTX line", FTH_COLUMN_NUMBER},
     {"source_file", "File", FTH_COLUMN_TEXT},
     {"source_line", "Line", FTH_COLUMN_NUMBER},
@@ -75,9 +75,9 @@ static const struct fth_column line_columns[] = {
 
 /* C1R: reads of the L1; C1W: its writes; C2R and C2W: those of the L2. */
 static const struct fth_column profile_columns[] = {
-    {"kernel", "Kernel", FTH_COLUMN_TEXT}, {"distance", "Distance", FTH_COLUMN_TEXT},
-    {"C1R", "C1R", FTH_COLUMN_NUMBER},     {"C1W", "C1W", FTH_COLUMN_NUMBER},
-    {"C2R", "C2R", FTH_COLUMN_NUMBER},     {"C2W", "C2W", FTH_COLUMN_NUMBER},
+    {"kernel", "Kernel", FTH_COLUMN_KERNEL}, {"distance", "Distance", FTH_COLUMN_TEXT},
+    {"C1R", "C1R", FTH_COLUMN_NUMBER},       {"C1W", "C1W", FTH_COLUMN_NUMBER},
+    {"C2R", "C2R", FTH_COLUMN_NUMBER},       {"C2W", "C2W", FTH_COLUMN_NUMBER},
 };
 
 static const struct fth_column curve_columns[] = {
@@ -413,7 +413,7 @@ static void write_row(struct fth_json_writer *json, enum fth_model_view view,
 {
     fth_json_begin(json, '{', row->instruction != NULL);
     fth_json_key(json, "kernel");
-    fth_json_text(json, row->kernel);
+    fth_json_kernel(json, row->kernel);
     if (row->instruction)
         write_instruction(json, row->instruction);
     else if (view == FTH_MODEL_VIEW_LAUNCHES)

@@ -18,7 +18,7 @@ static const struct fth_column first_columns[] = {
 };
 static const struct fth_column values_column = {"values", "Values", FTH_COLUMN_TEXT};
 static const struct fth_column last_columns[] = {
-    {"kernel", "Kernel", FTH_COLUMN_TEXT},
+    {"kernel", "Kernel", FTH_COLUMN_KERNEL},
     {"l1_read_sectors", "L1 reads", FTH_COLUMN_NUMBER},
     {"l1_read_hit_percent", "hit %", FTH_COLUMN_NUMBER},
     {"l1_merged_sectors", "merged", FTH_COLUMN_NUMBER},

@@ -6,22 +6,27 @@
 
 #include <math.h>
 
-enum { NUMBER_BYTES = 40 }; /* of a formatted number, with the terminating NUL */
+/* Size of the text of a cell that is formatted: a number, or the name of a kernel. */
+enum { TEXT_BYTES = FTH_NAME_BYTES };
 
-/* Returns the text of a cell. A number is formatted into `number`. */
+/* Returns the text of a cell. A number or the name of a kernel is written to `text`. */
 static const char *cell_text(const struct fth_table *table, size_t index, bool utf8,
-                             char number[NUMBER_BYTES])
+                             char text[TEXT_BYTES])
 {
     const struct fth_cell *cell = &table->cells[index];
     const char *no_value = utf8 ? "–" : "-";
     switch (table->columns[index % table->column_count].kind) {
     case FTH_COLUMN_TEXT:
     case FTH_COLUMN_NUMBERS: return cell->text && *cell->text ? cell->text : no_value;
+    case FTH_COLUMN_KERNEL:
+        if (!cell->text || !*cell->text)
+            return no_value;
+        fth_demangle(cell->text, FTH_NAME_SHORT, text, TEXT_BYTES);
+        return text;
     case FTH_COLUMN_BYTES:
-        return isnan(cell->number) ? no_value : fth_size_format(cell->number, number, NUMBER_BYTES);
+        return isnan(cell->number) ? no_value : fth_size_format(cell->number, text, TEXT_BYTES);
     default:
-        return isnan(cell->number) ? no_value
-                                   : fth_number_format(cell->number, number, NUMBER_BYTES);
+        return isnan(cell->number) ? no_value : fth_number_format(cell->number, text, TEXT_BYTES);
     }
 }
 
@@ -29,17 +34,21 @@ static const char *cell_text(const struct fth_table *table, size_t index, bool u
  * further columns are not shown; no table of fathom has more. */
 enum { MAX_WIDTH = 60, MAX_COLUMNS = 32 };
 
+bool fth_column_is_number(enum fth_column_kind kind)
+{
+    return kind == FTH_COLUMN_NUMBER || kind == FTH_COLUMN_BYTES;
+}
+
 void fth_text_table(const struct fth_table *table, const struct fth_report_options *options,
                     struct fth_buffer *out)
 {
     size_t width[MAX_COLUMNS];
     size_t count = table->column_count < MAX_COLUMNS ? table->column_count : MAX_COLUMNS;
-    char number[NUMBER_BYTES];
+    char cell[TEXT_BYTES];
     for (size_t c = 0; c < count; c++) {
         width[c] = fth_text_columns(table->columns[c].head);
         for (size_t row = 0; row < table->row_count; row++) {
-            const char *text =
-                cell_text(table, row * table->column_count + c, options->utf8, number);
+            const char *text = cell_text(table, row * table->column_count + c, options->utf8, cell);
             size_t columns = fth_text_columns(text);
             width[c] = columns > width[c] ? columns : width[c];
         }
@@ -51,10 +60,10 @@ void fth_text_table(const struct fth_table *table, const struct fth_report_optio
         bool head = row == 0;
         fth_buffer_text(out, head && options->colour ? "\033[1m" : "");
         for (size_t c = 0; c < count; c++) {
-            bool right = table->columns[c].kind >= FTH_COLUMN_NUMBER, last = c + 1 == count;
+            bool right = fth_column_is_number(table->columns[c].kind), last = c + 1 == count;
             const char *text =
                 head ? table->columns[c].head
-                     : cell_text(table, (row - 1) * table->column_count + c, options->utf8, number);
+                     : cell_text(table, (row - 1) * table->column_count + c, options->utf8, cell);
             size_t used = fth_text_columns(text) < width[c] ? fth_text_columns(text) : width[c];
             fth_buffer_repeat(out, " ", right ? width[c] - used : 0);
             fth_text_append(out, text, width[c], options->utf8 ? "…" : "~");

@@ -126,9 +126,9 @@ static enum fth_status device_run(void *context, const struct fth_launch_step *s
         device->ops->objects_free(device->machine, status == FTH_OK ? error : NULL);
     status = status == FTH_OK ? freed : status;
     if (status != FTH_OK)
-        fth_error_context(error, "kernel '%s', grid %ux%ux%u, block %ux%ux%u", step->kernel->name,
-                          step->grid[0], step->grid[1], step->grid[2], step->block[0],
-                          step->block[1], step->block[2]);
+        fth_error_context(error, "kernel '%s', grid %ux%ux%u, block %ux%ux%u",
+                          step->kernel->display_name, step->grid[0], step->grid[1], step->grid[2],
+                          step->block[0], step->block[1], step->block[2]);
     return status;
 }
 

@@ -8,7 +8,9 @@
  *   launch_open.c        opens a launch file or a PTX file, and checks which options apply to it
  *   launch_ptx.c         parses PTX, and finds it in fat binaries and ELF files
  *   launch_build.c       launches and buffers as given on the command line
+ *   launch_kernel.c      finds kernels by their names, and describes their parameters
  *   launch_argument.c    arguments of kernels
+ *   launch_skeleton.c    writes a launch file for the user to edit
  *   launch_file.c        launches, buffers and arguments from a launch file
  *   launch_tensor_map.c  tensor maps from a launch file
  *   launch_texture.c     textures and surfaces from a launch file
@@ -252,6 +254,7 @@ struct fth_launch {
     struct fth_ptx_module *module;
     struct fth_scope scope; /* variable 0 is `i`, the index of a buffer element; then the sizes */
     uint64_t seed;
+    bool has_shape; /* of a PTX file: the options state the grid or the block */
     struct fth_launch_buffer *buffers;
     size_t buffer_count, buffer_capacity;
     struct fth_launch_step *steps;
@@ -270,17 +273,10 @@ struct fth_launch {
 FTH_MUST_USE enum fth_status fth_launch_new(const char *path, uint64_t seed,
                                             struct fth_launch **launch, struct fth_error *error);
 /* Like fth_launch_create, for PTX that is in memory; takes ownership of the text, also on failure.
- * `path` is used in messages. */
+ * `path` is used in messages. `all_kernels`: as in struct fth_launch_options. */
 FTH_MUST_USE enum fth_status fth_launch_create_text(const char *path, struct fth_buffer *text,
-                                                    const char *kernel, uint64_t seed,
-                                                    struct fth_launch **launch,
-                                                    struct fth_error *error);
-/* Finds a kernel of the module by its name; with NULL, the only kernel. FTH_NOT_FOUND: there is no
- * such kernel, or there are several; the error lists the kernels of the module. FTH_INVALID: the
- * module has no kernel. */
-FTH_MUST_USE enum fth_status fth_launch_find_kernel(const struct fth_launch *launch,
-                                                    const char *name,
-                                                    const struct fth_ptx_kernel **kernel,
+                                                    const char *kernel, bool all_kernels,
+                                                    uint64_t seed, struct fth_launch **launch,
                                                     struct fth_error *error);
 /* fth_grow with an error message. */
 FTH_MUST_USE enum fth_status fth_launch_grow(void **items, size_t count, size_t *capacity,
@@ -306,6 +302,19 @@ const char *fth_launch_resolve_path(struct fth_launch *launch, const char *path)
 FTH_MUST_USE enum fth_status fth_launch_parse_ptx(struct fth_launch *launch,
                                                   const char *const *kernels, size_t kernel_count,
                                                   struct fth_error *error);
+
+/* ---- launch_kernel.c ---- */
+
+/* Finds a kernel of the module by its name (see fth_name_match); with NULL, the only kernel.
+ * FTH_NOT_FOUND: there is no such kernel, or there are several; the error lists them, or suggests
+ * the most similar one. FTH_INVALID: the module has no kernel. */
+FTH_MUST_USE enum fth_status fth_launch_find_kernel(const struct fth_launch *launch,
+                                                    const char *name,
+                                                    const struct fth_ptx_kernel **kernel,
+                                                    struct fth_error *error);
+/* Lists the parameters of a kernel for a message, with the types of C++ if its name states them:
+ * "float const* (u64), ns::Params (struct of 24 bytes)". A list that does not fit is cut. */
+void fth_kernel_describe_parameters(const struct fth_ptx_kernel *kernel, char *text, size_t size);
 
 /* ---- launch_argument.c ---- */
 

@@ -62,18 +62,6 @@ static bool is_passed_by_address(const struct fth_launch_argument *argument, siz
     return argument->kind == FTH_ARGUMENT_TENSOR_MAP && parameter_bytes == sizeof(uint64_t);
 }
 
-/* Lists the parameters of the kernel for a message: "u64 of 8 bytes, u32 of 4 bytes". */
-static void describe_parameters(const struct fth_ptx_kernel *kernel, char *text, size_t size)
-{
-    text[0] = '\0';
-    for (size_t i = 0; i < kernel->parameter_count; i++) {
-        const struct fth_ptx_parameter *parameter = &kernel->parameters[i];
-        size_t used = strlen(text);
-        snprintf(text + used, size - used, "%s%s of %zu bytes", i ? ", " : "", parameter->type,
-                 parameter->bytes);
-    }
-}
-
 /* Checks the cluster against the grid, so that the message is the same on all executors. The
  * maximum of 16 blocks is that of the GPUs with compute capability 9.0; without an opt-in it is 8,
  * but the executor for GPUs opts in. */
@@ -84,11 +72,11 @@ static enum fth_status check_cluster(const struct fth_launch_step *step, struct 
     for (int i = 0; i < 3 && step->cluster[i]; i++) {
         blocks *= step->cluster[i];
         if (blocks > MAX_CLUSTER_BLOCKS)
-            return fth_fail(error, FTH_INVALID, "launch kernel", step->kernel->name,
+            return fth_fail(error, FTH_INVALID, "launch kernel", step->kernel->display_name,
                             "a cluster can have at most %d blocks", MAX_CLUSTER_BLOCKS);
         if (step->grid[i] % step->cluster[i])
             return fth_fail(
-                error, FTH_INVALID, "launch kernel", step->kernel->name,
+                error, FTH_INVALID, "launch kernel", step->kernel->display_name,
                 "the %u blocks of the grid along %c are not a multiple of the %u blocks "
                 "of a cluster",
                 step->grid[i], 'x' + i, step->cluster[i]);
@@ -99,17 +87,17 @@ static enum fth_status check_cluster(const struct fth_launch_step *step, struct 
 enum fth_status fth_step_check(const struct fth_launch_step *step, struct fth_error *error)
 {
     const struct fth_ptx_kernel *kernel = step->kernel;
-    char wanted[256];
-    describe_parameters(kernel, wanted, sizeof wanted);
+    char wanted[400];
+    fth_kernel_describe_parameters(kernel, wanted, sizeof wanted);
     if (step->argument_count != kernel->parameter_count)
-        return fth_fail(error, FTH_INVALID, "launch kernel", kernel->name,
+        return fth_fail(error, FTH_INVALID, "launch kernel", kernel->display_name,
                         "it takes %zu arguments (%s), but %zu were given", kernel->parameter_count,
                         wanted, step->argument_count);
     for (size_t i = 0; i < step->argument_count; i++) {
         const size_t bytes = layout_of(&step->arguments[i]).bytes;
         if (kernel->parameters[i].bytes != bytes &&
             !is_passed_by_address(&step->arguments[i], kernel->parameters[i].bytes))
-            return fth_fail(error, FTH_INVALID, "launch kernel", kernel->name,
+            return fth_fail(error, FTH_INVALID, "launch kernel", kernel->display_name,
                             "argument %zu has %zu bytes, but the kernel takes %s", i + 1, bytes,
                             wanted);
     }
@@ -118,7 +106,7 @@ enum fth_status fth_step_check(const struct fth_launch_step *step, struct fth_er
      * checks this limit, which all GPUs have (CUDA C++ Programming Guide, "Compute Capabilities").
      */
     if (step->block[2] > 64)
-        return fth_fail(error, FTH_INVALID, "launch kernel", kernel->name,
+        return fth_fail(error, FTH_INVALID, "launch kernel", kernel->display_name,
                         "%u threads per block along z exceed the limit of 64", step->block[2]);
     return FTH_OK;
 }

@@ -28,31 +28,6 @@
 
 static const char operation[] = "read argument";
 
-/* ---- kernels ---- */
-
-enum fth_status fth_launch_find_kernel(const struct fth_launch *launch, const char *name,
-                                       const struct fth_ptx_kernel **kernel,
-                                       struct fth_error *error)
-{
-    const struct fth_ptx_kernel *each;
-    *kernel = fth_ptx_kernel_at(launch->module, 0);
-    if (!*kernel)
-        return fth_fail(error, FTH_INVALID, "read PTX", launch->path,
-                        "the file contains no kernel (.entry)");
-    if (!name && !fth_ptx_kernel_at(launch->module, 1))
-        return FTH_OK;
-    *kernel = name ? fth_ptx_kernel(launch->module, name) : NULL;
-    if (*kernel)
-        return FTH_OK;
-    char names[256] = "";
-    for (size_t i = 0; (each = fth_ptx_kernel_at(launch->module, i)); i++) {
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", each->name);
-    }
-    return fth_fail(error, FTH_NOT_FOUND, "find kernel", name ? name : "",
-                    "choose one of the kernels of the file: %s", names);
-}
-
 /* ---- creating launches ---- */
 
 enum fth_status fth_launch_grow(void **items, size_t count, size_t *capacity, size_t size,
@@ -80,22 +55,35 @@ enum fth_status fth_launch_new(const char *path, uint64_t seed, struct fth_launc
     return fth_no_memory(error, "read launch", path);
 }
 
-/* Parses the text of a launch and adds its only step. */
-static enum fth_status add_step(struct fth_launch *launch, const char *kernel,
+/* Adds a step with the default shape. */
+static enum fth_status add_step(struct fth_launch *launch, const struct fth_ptx_kernel *kernel,
                                 struct fth_error *error)
 {
-    struct fth_launch_step step = {.grid = {1, 1, 1}, .block = {32, 1, 1}};
-    FTH_TRY(fth_launch_parse_ptx(launch, &kernel, kernel ? 1 : 0, error));
-    FTH_TRY(fth_launch_find_kernel(launch, kernel, &step.kernel, error));
-    FTH_TRY(fth_launch_grow((void **)&launch->steps, 0, &launch->step_capacity,
+    FTH_TRY(fth_launch_grow((void **)&launch->steps, launch->step_count, &launch->step_capacity,
                             sizeof *launch->steps, error));
-    launch->steps[launch->step_count++] = step;
+    launch->steps[launch->step_count++] =
+        (struct fth_launch_step){.kernel = kernel, .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    return FTH_OK;
+}
+
+/* Parses the text of a launch and adds a step for `kernel`, or for every kernel. */
+static enum fth_status add_steps(struct fth_launch *launch, const char *kernel, bool all_kernels,
+                                 struct fth_error *error)
+{
+    const struct fth_ptx_kernel *found;
+    FTH_TRY(fth_launch_parse_ptx(launch, &kernel, kernel ? 1 : 0, error));
+    if (kernel || !all_kernels || !fth_ptx_kernel_at(launch->module, 1)) {
+        FTH_TRY(fth_launch_find_kernel(launch, kernel, &found, error));
+        return add_step(launch, found, error);
+    }
+    for (size_t i = 0; (found = fth_ptx_kernel_at(launch->module, i)); i++)
+        FTH_TRY(add_step(launch, found, error));
     return FTH_OK;
 }
 
 enum fth_status fth_launch_create_text(const char *path, struct fth_buffer *text,
-                                       const char *kernel, uint64_t seed, struct fth_launch **out,
-                                       struct fth_error *error)
+                                       const char *kernel, bool all_kernels, uint64_t seed,
+                                       struct fth_launch **out, struct fth_error *error)
 {
     struct fth_launch *launch = NULL;
     *out = NULL;
@@ -108,7 +96,7 @@ enum fth_status fth_launch_create_text(const char *path, struct fth_buffer *text
     launch->ptx_path = launch->path;
     launch->ptx = *text;
     *text = (struct fth_buffer){0};
-    status = add_step(launch, kernel, error);
+    status = add_steps(launch, kernel, all_kernels, error);
     if (status == FTH_OK)
         *out = launch;
     else
@@ -123,7 +111,7 @@ enum fth_status fth_launch_create(const char *path, const char *kernel, uint64_t
     *out = NULL;
     enum fth_status status = fth_file_read(path, FTH_PTX_LIMIT, &text, error);
     if (status == FTH_OK)
-        return fth_launch_create_text(path, &text, kernel, seed, out, error);
+        return fth_launch_create_text(path, &text, kernel, false, seed, out, error);
     fth_buffer_fini(&text);
     return status;
 }

@@ -43,6 +43,7 @@ static enum fth_status set_shape(struct fth_launch *launch,
     }
     if (!has_block)
         shape.block[0] = 32;
+    launch->has_shape = has_block || options->grid[0];
     if (options->cluster)
         memcpy(shape.cluster, options->cluster, sizeof shape.cluster);
     return fth_launch_set_shape(launch, &shape, error);
@@ -58,8 +59,9 @@ static enum fth_status open_ptx(const struct fth_trace_input *input,
                         "--set only applies to launch files");
     enum fth_status status = fth_trace_input_read(input, FTH_PTX_LIMIT, &content, error);
     if (status == FTH_OK)
-        status = fth_launch_create_text(input->path, &content, options->kernel,
-                                        options->seed ? *options->seed : 1, launch, error);
+        status =
+            fth_launch_create_text(input->path, &content, options->kernel, options->all_kernels,
+                                   options->seed ? *options->seed : 1, launch, error);
     for (size_t i = 0; i < options->argument_count && status == FTH_OK; i++)
         status = fth_launch_argument(*launch, options->arguments[i], error);
     if (status == FTH_OK)

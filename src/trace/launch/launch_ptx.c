@@ -110,12 +110,16 @@ static enum fth_status refuse_machine_code(const struct search *search, const ch
 
 /* ---- PTX ---- */
 
-/* Returns whether a list of names, each followed by a NUL, has a name. */
-static bool has_name(const struct fth_buffer *names, const char *name)
+/* Returns whether a list of names, each followed by a NUL, has a kernel that the user means by
+ * `wanted`. */
+static bool has_name(const struct fth_buffer *names, const char *wanted)
 {
-    for (size_t at = 0; at < names->size; at += strlen(names->data + at) + 1)
-        if (strcmp(names->data + at, name) == 0)
+    for (size_t at = 0; at < names->size; at += strlen(names->data + at) + 1) {
+        const char *name = names->data + at;
+        bool matches = false;
+        if (fth_name_match(wanted, &name, 1, &matches) > 0)
             return true;
+    }
     return false;
 }
 

@@ -66,7 +66,7 @@ static enum fth_status pack_arguments(const struct fth_launch *launch,
     FTH_TRY(fth_step_check(step, error));
     uint8_t *packed = calloc(1, kernel->parameter_bytes + 1);
     if (!packed)
-        return fth_no_memory(error, "launch kernel", kernel->name);
+        return fth_no_memory(error, "launch kernel", kernel->display_name);
     enum fth_status status = FTH_OK;
     for (size_t i = 0; i < step->argument_count && status == FTH_OK; i++)
         status = fth_argument_pack(launch, &step->arguments[i], kernel->parameters[i].bytes,

@@ -1,0 +1,301 @@
+/* Writes a launch file for kernels whose arguments are not known, which a user then edits. The PTX
+ * file states the sizes of the parameters. The mangled name of a C++ kernel also states their
+ * types, and thus which of them are pointers and what these point to. For a kernel in C, a
+ * parameter of 64 bits is taken as a pointer to floats. */
+#include "trace/launch/launch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Number of elements of the buffers, and threads per block, in the skeleton. Chosen. */
+enum { DEFAULT_SIZE = 1024, DEFAULT_THREADS = 256 };
+
+/* The types of C++ that have a type of launch files. */
+static const struct known_type {
+    const char *name;
+    const char *element;
+    unsigned lanes; /* numbers per value */
+} known_types[] = {
+    {"float", "f32", 1},
+    {"double", "f64", 1},
+    {"__half", "f16", 1},
+    {"__nv_bfloat16", "bf16", 1},
+    {"__nv_fp8_e4m3", "e4m3", 1},
+    {"__nv_fp8_e5m2", "e5m2", 1},
+    {"bool", "u8", 1},
+    {"char", "s8", 1},
+    {"signed char", "s8", 1},
+    {"unsigned char", "u8", 1},
+    {"short", "s16", 1},
+    {"unsigned short", "u16", 1},
+    {"int", "s32", 1},
+    {"unsigned int", "u32", 1},
+    {"long", "s64", 1},
+    {"unsigned long", "u64", 1},
+    {"long long", "s64", 1},
+    {"unsigned long long", "u64", 1},
+    {"float2", "f32", 2},
+    {"float3", "f32", 3},
+    {"float4", "f32", 4},
+    {"double2", "f64", 2},
+    {"int2", "s32", 2},
+    {"int4", "s32", 4},
+    {"uint2", "u32", 2},
+    {"uint4", "u32", 4},
+    {"__half2", "f16", 2},
+    {"__nv_bfloat162", "bf16", 2},
+};
+
+/* What the launch file has for a parameter: a buffer, or a text as the argument. */
+struct slot {
+    bool is_buffer;
+    char text[64];     /* of the buffer, or of the argument unless it is a struct */
+    size_t zero_bytes; /* of a struct; 0: it is not one */
+};
+
+static const struct known_type *find_type(const char *name, size_t size)
+{
+    for (size_t i = 0; i < FTH_COUNT(known_types); i++)
+        if (strlen(known_types[i].name) == size && memcmp(known_types[i].name, name, size) == 0)
+            return &known_types[i];
+    return NULL;
+}
+
+/* Returns the length of the text without `end`, if it ends with it. */
+static size_t without(const char *text, size_t size, const char *end, bool *found)
+{
+    const size_t end_size = strlen(end);
+    *found = size >= end_size && memcmp(text + size - end_size, end, end_size) == 0;
+    return *found ? size - end_size : size;
+}
+
+/* Describes the buffer of a pointer or reference by its C++ type, such as "float const*". False: it
+ * is neither. */
+static bool describe_pointer(const char *type, struct slot *slot)
+{
+    const char *rows = strstr(type, " (*) [");
+    const char *array = rows ? rows : strstr(type, " (&) [");
+    size_t size = array ? (size_t)(array - type) : strlen(type);
+    bool found = array != NULL, is_const, is_volatile;
+    if (!array)
+        size = without(type, size, "*", &found);
+    if (!found)
+        size = without(type, size, "&", &found);
+    if (!found)
+        return false;
+    size = without(type, size, " volatile", &is_volatile);
+    size = without(type, size, " const", &is_const);
+    const struct known_type *known = find_type(type, size);
+    slot->is_buffer = true;
+    if (array)
+        snprintf(slot->text, sizeof slot->text, "%s[N*N]", known ? known->element : "u8");
+    else if (!known) /* a struct of unknown size, or void: 64 bytes per element */
+        snprintf(slot->text, sizeof slot->text, "u8[64*N]");
+    else if (known->lanes > 1)
+        snprintf(slot->text, sizeof slot->text, "%s[%u*N]", known->element, known->lanes);
+    else
+        snprintf(slot->text, sizeof slot->text, "%s[N]", known->element);
+    /* What a kernel only reads has values; integers could be indices, so that they stay 0. */
+    if (is_const && known && strpbrk(known->element, "fe"))
+        strcat(slot->text, "=random");
+    return true;
+}
+
+/* Describes the argument for a parameter that is a number of this type of launch files. */
+static void describe_number(const char *element, size_t bytes, struct slot *slot)
+{
+    const bool is_size = (*element == 'u' || *element == 's') && bytes >= 4;
+    snprintf(slot->text, sizeof slot->text, "%s:%s", element, is_size ? "N" : "1");
+}
+
+static void describe(const struct fth_ptx_kernel *kernel, size_t index, struct slot *slot)
+{
+    const struct fth_ptx_parameter *parameter = &kernel->parameters[index];
+    char type[FTH_NAME_BYTES], element[8];
+    const bool has_type = fth_demangle_parameter_type(kernel->name, index, type, sizeof type);
+    const struct known_type *known = has_type ? find_type(type, strlen(type)) : NULL;
+    *slot = (struct slot){0};
+    if (has_type && describe_pointer(type, slot))
+        return;
+    if (known && known->lanes == 1) {
+        describe_number(known->element, parameter->bytes, slot);
+        return;
+    }
+    if (strcmp(parameter->type, "b8") == 0) {
+        slot->zero_bytes = parameter->bytes;
+        return;
+    }
+    if (!has_type && parameter->bytes == sizeof(uint64_t) && *parameter->type != 'f') {
+        slot->is_buffer = true;
+        snprintf(slot->text, sizeof slot->text, "f32[N]");
+        return;
+    }
+    /* Untyped bits, such as b32, are an unsigned integer. */
+    snprintf(element, sizeof element, "%s", parameter->type);
+    if (*element == 'b' && element[1] != 'f')
+        *element = 'u';
+    if (has_type) /* an enumeration, or a pointer to a function or member */
+        snprintf(slot->text, sizeof slot->text, "%s:0", element);
+    else
+        describe_number(element, parameter->bytes, slot);
+}
+
+/* Writes the name of the buffer of a parameter. */
+static void name_buffer(const struct fth_launch *launch, size_t step, size_t parameter,
+                        char name[64])
+{
+    if (launch->step_count == 1)
+        snprintf(name, 64, "arg%zu", parameter + 1);
+    else
+        snprintf(name, 64, "launch%zu_arg%zu", step + 1, parameter + 1);
+}
+
+static void write_buffers(const struct fth_launch *launch, struct fth_json_writer *json)
+{
+    char name[64];
+    struct slot slot;
+    fth_json_key(json, "buffers");
+    fth_json_begin(json, '{', false);
+    for (size_t i = 0; i < launch->step_count; i++) {
+        const struct fth_ptx_kernel *kernel = launch->steps[i].kernel;
+        for (size_t k = 0; k < kernel->parameter_count; k++) {
+            describe(kernel, k, &slot);
+            if (!slot.is_buffer)
+                continue;
+            name_buffer(launch, i, k, name);
+            fth_json_key(json, name);
+            fth_json_text(json, slot.text);
+        }
+    }
+    fth_json_end(json, '}');
+}
+
+/* Writes "bytes:" and zeros in hexadecimal. */
+static void write_zeros(struct fth_json_writer *json, size_t bytes)
+{
+    struct fth_buffer text = {0};
+    fth_buffer_text(&text, "bytes:");
+    fth_buffer_repeat(&text, "00", bytes);
+    fth_json_text(json, text.data ? text.data : "");
+    json->out->failed = json->out->failed || text.failed;
+    fth_buffer_fini(&text);
+}
+
+static void write_arguments(const struct fth_launch *launch, size_t step,
+                            struct fth_json_writer *json)
+{
+    const struct fth_ptx_kernel *kernel = launch->steps[step].kernel;
+    char name[64];
+    struct slot slot;
+    fth_json_key(json, "args");
+    fth_json_begin(json, '[', true);
+    for (size_t i = 0; i < kernel->parameter_count; i++) {
+        describe(kernel, i, &slot);
+        name_buffer(launch, step, i, name);
+        if (slot.zero_bytes)
+            write_zeros(json, slot.zero_bytes);
+        else
+            fth_json_text(json, slot.is_buffer ? name : slot.text);
+    }
+    fth_json_end(json, ']');
+}
+
+/* Writes up to three dimensions, without those at the end that are 1. */
+static void write_dimensions(struct fth_json_writer *json, const char *key,
+                             const uint32_t dimensions[3])
+{
+    size_t count = 3;
+    while (count > 1 && dimensions[count - 1] <= 1)
+        count--;
+    fth_json_key(json, key);
+    fth_json_begin(json, '[', true);
+    for (size_t i = 0; i < count; i++)
+        fth_json_number(json, dimensions[i]);
+    fth_json_end(json, ']');
+}
+
+/* Writes the grid and the block: what the kernel requires, what the options state, or enough blocks
+ * for N threads. */
+static void write_shape(const struct fth_launch *launch, const struct fth_ptx_kernel *kernel,
+                        struct fth_json_writer *json)
+{
+    const uint32_t *max = kernel->max_block;
+    const struct fth_launch_step *first = &launch->steps[0];
+    const uint64_t max_threads = (uint64_t)max[0] * (max[1] ? max[1] : 1) * (max[2] ? max[2] : 1);
+    uint32_t block[3] = {DEFAULT_THREADS, 1, 1};
+    if (kernel->required_block[0])
+        memcpy(block, kernel->required_block, sizeof block);
+    else if (launch->has_shape)
+        memcpy(block, first->block, sizeof block);
+    else if (max[0] && max_threads < DEFAULT_THREADS)
+        memcpy(block, max, sizeof block);
+    if (launch->has_shape || kernel->required_cluster[0]) {
+        write_dimensions(json, "grid", launch->has_shape ? first->grid : kernel->required_cluster);
+    } else {
+        char blocks[40];
+        snprintf(blocks, sizeof blocks, "ceil(N/%u)", block[0]);
+        fth_json_key(json, "grid");
+        fth_json_begin(json, '[', true);
+        fth_json_text(json, blocks);
+        fth_json_end(json, ']');
+    }
+    write_dimensions(json, "block", block);
+}
+
+/* Writes a launch of a kernel, by its C++ name unless other kernels have the same. */
+static void write_launch(const struct fth_launch *launch, size_t step, struct fth_json_writer *json)
+{
+    const struct fth_ptx_kernel *kernel = launch->steps[step].kernel, *found;
+    const bool is_unique =
+        fth_launch_find_kernel(launch, kernel->display_name, &found, NULL) == FTH_OK &&
+        found == kernel;
+    fth_json_begin(json, '{', true);
+    fth_json_key(json, "kernel");
+    fth_json_text(json, is_unique ? kernel->display_name : kernel->name);
+    write_shape(launch, kernel, json);
+    if (launch->steps[0].shared_bytes) {
+        fth_json_key(json, "shared");
+        fth_json_number(json, (double)launch->steps[0].shared_bytes);
+    }
+    write_arguments(launch, step, json);
+    fth_json_end(json, '}');
+}
+
+bool fth_launch_is_incomplete(const struct fth_launch *launch)
+{
+    return launch->ptx_path == launch->path && launch->argument_count == 0 &&
+           (launch->step_count > 1 || launch->steps[0].kernel->parameter_count > 0);
+}
+
+enum fth_status fth_launch_skeleton(const struct fth_launch *launch, char **text, size_t *size,
+                                    struct fth_error *error)
+{
+    struct fth_buffer out = {0};
+    struct fth_json_writer json = {.out = &out};
+    *text = NULL;
+    *size = 0;
+    fth_json_begin(&json, '{', false);
+    fth_json_key(&json, "schema");
+    fth_json_text(&json, "fathom-launch/1");
+    fth_json_key(&json, "ptx");
+    fth_json_text(&json, strcmp(launch->path, "-") == 0 ? "kernel.ptx" : launch->path);
+    fth_json_key(&json, "sizes");
+    fth_json_begin(&json, '{', true);
+    fth_json_key(&json, "N");
+    fth_json_number(&json, DEFAULT_SIZE);
+    fth_json_end(&json, '}');
+    write_buffers(launch, &json);
+    fth_json_key(&json, "launches");
+    fth_json_begin(&json, '[', false);
+    for (size_t i = 0; i < launch->step_count; i++)
+        write_launch(launch, i, &json);
+    fth_json_end(&json, ']');
+    fth_json_end(&json, '}');
+    if (out.failed) {
+        fth_buffer_fini(&out);
+        return fth_no_memory(error, "write launch file", launch->path);
+    }
+    *text = out.data;
+    *size = out.size;
+    return FTH_OK;
+}
