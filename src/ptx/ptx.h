@@ -121,6 +121,15 @@ uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine);
  * This is the default of a CUDA device (cudaLimitMallocHeapSize). */
 #define FTH_PTX_HEAP_BYTES ((uint64_t)8 << 20)
 
+/* Sets the address of the first allocation, before there is one. It is a multiple of 2 MiB, and at
+ * least 1 TiB. */
+void fth_ptx_set_base(struct fth_ptx_machine *machine, uint64_t address);
+/* Lets kernels access the caller's host memory at this address, which is at least 1 TiB. The memory
+ * has 8 more bytes, which kernels do not access, and must not be freed before fth_ptx_free or the
+ * last machine. */
+FTH_MUST_USE enum fth_status fth_ptx_map(struct fth_ptx_machine *machine, void *host,
+                                         uint64_t bytes, uint64_t address, struct fth_error *error);
+
 /* Allocates zeroed device memory. The address is aligned to 2 MiB if `bytes` is at least 2 MiB, and
  * to 256 bytes otherwise; it can be passed to kernels. A large allocation takes host memory only
  * for the pages that are written. */
