@@ -14,9 +14,9 @@
  *   driver_entry.c    cuGetProcAddress, and the functions that are not implemented
  *   driver_error.c    names and texts of results
  *
- * The API has no handle for the process, so its state is global: one struct driver, behind one lock.
- * Everything that a program puts on a stream is executed at once, in the order of the calls, which
- * is one of the orders that CUDA allows. */
+ * The API has no handle for the process, so its state is global: one struct driver, behind one
+ * lock. Everything that a program puts on a stream is executed at once, in the order of the calls,
+ * which is one of the orders that CUDA allows. */
 #ifndef FATHOM_FRONTEND_DRIVER_H
 #define FATHOM_FRONTEND_DRIVER_H
 

@@ -243,9 +243,7 @@ CU(cuCtxGetLimit, size_t *value, int limit)
     if (limit < 0 || (size_t)limit >= FTH_COUNT(driver_current()->limits))
         return INVALID_VALUE;
     const uint64_t set = driver_current()->limits[limit];
-    *value = (size_t)(set                                     ? set
-                      : (size_t)limit < FTH_COUNT(defaults) ? defaults[limit]
-                                                              : 0);
+    *value = (size_t)(set ? set : (size_t)limit < FTH_COUNT(defaults) ? defaults[limit] : 0);
     return SUCCESS;
 }
 

@@ -44,8 +44,8 @@ int driver_fill(const struct operation *operation)
                    height = operation->fill.height, pitch = operation->fill.pitch;
     if (width == 0 || height == 0)
         return SUCCESS;
-    unsigned char *target = fth_session_host(driver.session, operation->fill.address,
-                                             (height - 1) * pitch + width);
+    unsigned char *target =
+        fth_session_host(driver.session, operation->fill.address, (height - 1) * pitch + width);
     if (!target)
         return INVALID_VALUE;
     for (uint64_t y = 0; y < height; y++)
@@ -128,8 +128,8 @@ ALIAS(cuMemcpyDtoDAsync_v2_ptsz, cuMemcpyDtoDAsync_v2);
 
 /* ---- copies of rectangles and boxes ---- */
 
-/* Offsets of the fields of CUDA_MEMCPY2D and CUDA_MEMCPY3D. Each has a source and a destination, with
- * the same fields. */
+/* Offsets of the fields of CUDA_MEMCPY2D and CUDA_MEMCPY3D. Each has a source and a destination,
+ * with the same fields. */
 struct layout {
     size_t side_bytes, type, host, device, array, pitch, height;
 };

@@ -14,7 +14,8 @@ static double memory_clock_khz(void)
 {
     const double bits = number("device", "memory_bus_bits", 6016);
     const double peak = number("memory", "peak_bytes_per_s", 0);
-    return peak > 0 ? peak / (bits / 8) / 2 / 1e3 : 1000 * number("device", "memory_clock_mhz", 3201);
+    return peak > 0 ? peak / (bits / 8) / 2 / 1e3
+                    : 1000 * number("device", "memory_clock_mhz", 3201);
 }
 
 /* The compute capability, such as 90. */
@@ -44,10 +45,10 @@ static double figure(int attribute)
     case 81: return number("shared", "size_bytes", 228 << 10);
     case 82: return number("registers", "size_bytes", 256 << 10) / 4;
     case 97: return fmax(48 << 10, number("shared", "size_bytes", 228 << 10) - (1 << 10));
-    case 95:                                  /* cooperative launches */
-    case 115: return 1;                       /* memory pools */
-    case 120: return capability() >= 90;      /* clusters */
-    case 127: return capability() >= 90;      /* tensor maps */
+    case 95:                             /* cooperative launches */
+    case 115: return 1;                  /* memory pools */
+    case 120: return capability() >= 90; /* clusters */
+    case 127: return capability() >= 90; /* tensor maps */
     default: return 0;
     }
 }
@@ -56,12 +57,12 @@ static double figure(int attribute)
 static const struct {
     int attribute, value;
 } constants[] = {
-    {2, 1024},    {3, 1024},     {4, 64},     {5, 2147483647}, {6, 65535}, {7, 65535},
-    {8, 48 << 10}, {9, 64 << 10}, {11, 2147483647}, {12, 65536}, {14, 512}, {15, 1},
-    {21, 131072}, {22, 131072},  {23, 65536}, {24, 16384},     {25, 16384}, {26, 16384},
-    {19, 1},      {31, 1},       {40, 3},     {41, 1},         {51, 1},    {78, 1},
-    {79, 1},      {80, 1},       {83, 1},     {86, 0},         {87, 2},    {88, 1},
-    {89, 1},      {90, 1},       {91, 1},     {106, 32},       {111, 1024},
+    {2, 1024},     {3, 1024},     {4, 64},          {5, 2147483647}, {6, 65535},  {7, 65535},
+    {8, 48 << 10}, {9, 64 << 10}, {11, 2147483647}, {12, 65536},     {14, 512},   {15, 1},
+    {21, 131072},  {22, 131072},  {23, 65536},      {24, 16384},     {25, 16384}, {26, 16384},
+    {19, 1},       {31, 1},       {40, 3},          {41, 1},         {51, 1},     {78, 1},
+    {79, 1},       {80, 1},       {83, 1},          {86, 0},         {87, 2},     {88, 1},
+    {89, 1},       {90, 1},       {91, 1},          {106, 32},       {111, 1024},
 };
 
 int driver_attribute(int attribute)

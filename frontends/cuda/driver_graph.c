@@ -229,10 +229,9 @@ static int read_launch(const void *parameters, struct operation *operation)
         operation->launch.function = (struct function *)(uintptr_t)field(parameters, 56, 8);
     if (!driver_is_function(operation->launch.function))
         return INVALID_HANDLE;
-    return driver_take_arguments(operation->launch.function,
-                                 (void **)(uintptr_t)field(parameters, 40, 8),
-                                 (void **)(uintptr_t)field(parameters, 48, 8),
-                                 &operation->launch.arguments);
+    return driver_take_arguments(
+        operation->launch.function, (void **)(uintptr_t)field(parameters, 40, 8),
+        (void **)(uintptr_t)field(parameters, 48, 8), &operation->launch.arguments);
 }
 
 CU(cuGraphAddKernelNode_v2, struct node **node, struct graph *graph, struct node *const *before,
@@ -328,8 +327,8 @@ CU(cuGraphAddEmptyNode, struct node **node, struct graph *graph, struct node *co
     return add_node(node, graph, &operation);
 }
 
-CU(cuGraphAddDependencies_v2, struct graph *graph, struct node *const *from,
-   struct node *const *to, const void *edges, size_t count)
+CU(cuGraphAddDependencies_v2, struct graph *graph, struct node *const *from, struct node *const *to,
+   const void *edges, size_t count)
 {
     LOCK;
     (void)from, (void)to, (void)edges, (void)count;

@@ -78,7 +78,8 @@ static int check_shape(const struct operation *operation)
             return INVALID_VALUE;
     const uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
     if (threads > (uint64_t)driver_attribute(1) ||
-        (most[0] && threads > (uint64_t)most[0] * (most[1] ? most[1] : 1) * (most[2] ? most[2] : 1)))
+        (most[0] &&
+         threads > (uint64_t)most[0] * (most[1] ? most[1] : 1) * (most[2] ? most[2] : 1)))
         return INVALID_VALUE;
     if (operation->launch.shared_bytes > function->max_dynamic_shared)
         return INVALID_VALUE;

@@ -286,8 +286,7 @@ static int pointer_attribute(void *value, int attribute, const struct fth_sessio
     switch (attribute) {
     case 1: *(struct context **)value = &driver.primary; return SUCCESS;
     case 2:
-        *(unsigned *)value =
-            of_gpu || block->kind == FTH_MEMORY_MANAGED ? DEVICE_TYPE : HOST_TYPE;
+        *(unsigned *)value = of_gpu || block->kind == FTH_MEMORY_MANAGED ? DEVICE_TYPE : HOST_TYPE;
         return SUCCESS;
     case 3: *(uint64_t *)value = address; return SUCCESS;
     case 4: /* no host pointer for the memory of the GPU */

@@ -61,13 +61,12 @@ static int load(struct module **out, const void *image, const char *name)
         return OUT_OF_MEMORY;
     const bool is_text = ((const char *)image)[0] == '/' || ((const char *)image)[0] == '.' ||
                          ((const char *)image)[0] == '\n';
-    enum fth_status status =
-        is_text ? fth_session_load(driver.session, name, image, text_size(image), &module->module,
-                                   &error)
-                : fth_session_load_image(driver.session, name, image,
-                                         (uint32_t)driver_attribute(75) * 10 +
-                                             (uint32_t)driver_attribute(76),
-                                         &module->module, &error);
+    enum fth_status status = is_text ? fth_session_load(driver.session, name, image,
+                                                        text_size(image), &module->module, &error)
+                                     : fth_session_load_image(driver.session, name, image,
+                                                              (uint32_t)driver_attribute(75) * 10 +
+                                                                  (uint32_t)driver_attribute(76),
+                                                              &module->module, &error);
     if (status != FTH_OK) {
         char text[sizeof error];
         driver_report("error", "%s", fth_error_text(&error, text, sizeof text));

@@ -37,7 +37,9 @@ void driver_unlock(const int *unused)
 
 int driver_check(void)
 {
-    return !driver.initialised ? NOT_INITIALIZED : !driver_current() ? INVALID_CONTEXT : driver.sticky;
+    return !driver.initialised ? NOT_INITIALIZED
+           : !driver_current() ? INVALID_CONTEXT
+                               : driver.sticky;
 }
 
 int driver_result(enum fth_status status)
@@ -96,8 +98,9 @@ static void open_files(void)
     if (!getenv("FATHOM_EXEC_TRACE"))
         return;
     files.trace_file = open_file(folder, "trace");
-    if (files.trace_file < 0 || fth_trace_writer_attach(files.trace_file, "the trace of the program",
-                                                        &files.writer, &error) != FTH_OK)
+    if (files.trace_file < 0 ||
+        fth_trace_writer_attach(files.trace_file, "the trace of the program", &files.writer,
+                                &error) != FTH_OK)
         driver_report("error", "cannot write a trace: %s", error.cause);
 }
 

@@ -1,5 +1,5 @@
-/* Streams and events. Work is executed when it is put on a stream, so a stream never has anything to
- * wait for. */
+/* Streams and events. Work is executed when it is put on a stream, so a stream never has anything
+ * to wait for. */
 #include "driver.h"
 
 static struct stream default_stream;
@@ -156,8 +156,8 @@ CU(cuStreamGetCtx, struct stream *stream, struct context **context)
     LOCK;
     const int result = check_stream(stream);
     if (result == SUCCESS)
-        *context = driver_stream(stream)->context ? driver_stream(stream)->context
-                                                  : driver_current();
+        *context =
+            driver_stream(stream)->context ? driver_stream(stream)->context : driver_current();
     return result;
 }
 ALIAS(cuStreamGetCtx_ptsz, cuStreamGetCtx);

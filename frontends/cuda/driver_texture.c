@@ -1,5 +1,5 @@
-/* Arrays, textures, surfaces and tensor maps. The texels of an array are in the memory of the GPU, in
- * rows. */
+/* Arrays, textures, surfaces and tensor maps. The texels of an array are in the memory of the GPU,
+ * in rows. */
 #include "driver.h"
 #include "ptx/async/tensor_map.h"
 
@@ -79,8 +79,8 @@ static int create_array(struct array **out, struct fth_ptx_image image, uint64_t
         free(array);
         return result;
     }
-    *array = (struct array){arrays, image, image.width * image.channels * formats[image.format].bytes,
-                            flags};
+    *array = (struct array){arrays, image,
+                            image.width * image.channels * formats[image.format].bytes, flags};
     arrays = array;
     *out = array;
     return SUCCESS;
@@ -208,8 +208,8 @@ CU(cuTexObjectCreate, uint64_t *texture, const void *resource, const void *sampl
     if (view && field(view, 0, 4) != 0)
         return driver_unsupported("a resource view of a texture");
     const struct fth_ptx_sampling how = read_sampling(sampling, &image);
-    return driver_result(fth_ptx_texture_create(fth_session_machine(driver.session), &image, &how,
-                                                texture, NULL));
+    return driver_result(
+        fth_ptx_texture_create(fth_session_machine(driver.session), &image, &how, texture, NULL));
 }
 
 CU(cuSurfObjectCreate, uint64_t *surface, const void *resource)

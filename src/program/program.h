@@ -100,6 +100,12 @@ FTH_MUST_USE enum fth_status fth_session_load(struct fth_session *session, const
                                               const char *ptx, size_t size,
                                               struct fth_session_module **module,
                                               struct fth_error *error);
+/* Loads a module from a fat binary in the memory of this process: the PTX for a GPU of this
+ * architecture, such as 90. FTH_UNSUPPORTED: it has none. */
+FTH_MUST_USE enum fth_status fth_session_load_image(struct fth_session *session, const char *name,
+                                                    const void *container, uint32_t architecture,
+                                                    struct fth_session_module **module,
+                                                    struct fth_error *error);
 void fth_session_unload(struct fth_session *session, struct fth_session_module *module);
 /* Returns the kernel with this name, or NULL. */
 const struct fth_ptx_kernel *fth_session_kernel(const struct fth_session_module *module,

@@ -36,8 +36,9 @@
 
 /* ---- modules ---- */
 
-/* The limit for reading a PTX file. Chosen: the PTX of very large sources has some megabytes. */
-#define FTH_PTX_LIMIT FTH_FILE_LIMIT("a PTX file", (size_t)256 << 20)
+/* The limit for reading a PTX file, or a file that contains PTX. Chosen: the PTX of very large
+ * sources has some megabytes. */
+#define FTH_PTX_LIMIT FTH_FILE_LIMIT("a file with PTX", (size_t)256 << 20)
 
 struct fth_ptx_module;
 
@@ -53,12 +54,8 @@ FTH_MUST_USE enum fth_status fth_ptx_read_text(const char *name, const char *tex
 FTH_MUST_USE enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t size,
                                                   uint64_t address, struct fth_ptx_module **module,
                                                   struct fth_error *error);
-/* If the data is a binary file, returns what kind of file it is, such as "a fatbin"; otherwise
- * NULL. FTH_PTX_FROM_BINARY says how to get PTX instead. */
-const char *fth_ptx_binary_kind(const void *data, size_t size);
-#define FTH_PTX_FROM_BINARY                                                                        \
-    "if it contains PTX, 'cuobjdump -ptx FILE' extracts it; otherwise compile the source with "    \
-    "'nvcc -ptx'"
+/* Returns whether the data is a binary file. */
+bool fth_ptx_is_binary(const void *data, size_t size);
 /* Returns the size of the module's code if every instruction takes FTH_PTX_INSTRUCTION_BYTES. Each
  * function is padded to 128 bytes. */
 uint64_t fth_ptx_code_bytes(const struct fth_ptx_module *module);

@@ -40,7 +40,7 @@ enum fth_trace_input_kind {
     FTH_INPUT_TUPLES,  /* a trace in text form */
     FTH_INPUT_TRACEG,  /* a .traceg file of Accel-Sim */
     FTH_INPUT_LAUNCH,  /* JSON: a launch file */
-    FTH_INPUT_PTX
+    FTH_INPUT_PTX      /* PTX, or a fat binary or ELF file, which can contain PTX */
 };
 
 /* An input that is open for reading. */
@@ -49,7 +49,7 @@ struct fth_trace_input {
     const char *name; /* for messages: the path, or "standard input" */
     int fd;           /* can seek */
     enum fth_trace_input_kind kind;
-    const char *binary; /* if the kind is unknown: what kind of binary file it is; NULL: no idea */
+    bool binary; /* if the kind is unknown: it is a binary file */
 };
 
 /* Opens a file, or standard input with "-", and recognises its kind. `log` can interrupt the
