@@ -102,7 +102,7 @@ static int load_file(struct module **module, const char *path)
     struct fth_error error = FTH_NO_ERROR;
     if (!path)
         return INVALID_VALUE;
-    if (fth_file_read(path, &FTH_PTX_LIMIT, &content, &error) != FTH_OK) {
+    if (fth_file_read(path, FTH_PTX_LIMIT, &content, &error) != FTH_OK) {
         fth_buffer_fini(&content);
         return FILE_NOT_FOUND;
     }
