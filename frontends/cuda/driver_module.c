@@ -314,3 +314,29 @@ CU(cuLibraryGetGlobal, uint64_t *address, size_t *bytes, struct module *library,
 {
     return cuModuleGetGlobal_v2(address, bytes, library, name);
 }
+
+/* A managed variable has one address for kernels and host. Its memory in this process is mapped for
+ * kernels at the address that it has here. */
+CU(cuLibraryGetManaged, uint64_t *address, size_t *bytes, struct module *library, const char *name)
+{
+    LOCK;
+    uint64_t found = 0, size = 0;
+    struct fth_session_block block;
+    const int result = driver_check();
+    if (result != SUCCESS)
+        return result;
+    if (!is_module(library))
+        return INVALID_HANDLE;
+    if (!name || !fth_session_variable(library->module, name, &found, &size))
+        return NOT_FOUND;
+    void *host = fth_session_host(driver.session, found, size);
+    const uint64_t there = (uint64_t)(uintptr_t)host;
+    if (!fth_session_find(driver.session, there, &block) &&
+        fth_session_register(driver.session, host, size, NULL) != FTH_OK)
+        return OUT_OF_MEMORY;
+    if (address)
+        *address = there;
+    if (bytes)
+        *bytes = (size_t)size;
+    return SUCCESS;
+}
