@@ -101,7 +101,8 @@ FTH_MUST_USE enum fth_status fth_session_load(struct fth_session *session, const
                                               struct fth_session_module **module,
                                               struct fth_error *error);
 /* Loads a module from a fat binary in the memory of this process: the PTX for a GPU of this
- * architecture, such as 90. FTH_UNSUPPORTED: it has none. */
+ * architecture, such as 90, or else that for the lowest one, which a GPU would refuse.
+ * FTH_UNSUPPORTED: it has no PTX. */
 FTH_MUST_USE enum fth_status fth_session_load_image(struct fth_session *session, const char *name,
                                                     const void *container, uint32_t architecture,
                                                     struct fth_session_module **module,

@@ -28,7 +28,7 @@ enum fth_status fth_session_load(struct fth_session *session, const char *name, 
     return FTH_OK;
 }
 
-/* Fills the error for a container without PTX for the GPU: names a kernel, so that the user finds
+/* Fills the error for a container without PTX: names a kernel, so that the user finds
  * the source file, and how to compile it. */
 static enum fth_status fail_without_ptx(const struct fth_fatbin *fatbin, uint32_t architecture,
                                         struct fth_error *error)
@@ -39,9 +39,9 @@ static enum fth_status fail_without_ptx(const struct fth_fatbin *fatbin, uint32_
             fth_fatbin_kernels(fatbin, &fatbin->entries[i], &kernels, NULL) != FTH_OK)
             break;
     fth_fail(error, FTH_UNSUPPORTED, "load module", fatbin->name,
-             "the code of kernel '%s' has no PTX for architecture %u or an earlier one; compile it "
-             "with 'nvcc -gencode arch=compute_%u,code=compute_%u'",
-             kernels.size ? kernels.data : "?", architecture, architecture, architecture);
+             "the code of kernel '%s' has no PTX; compile it with 'nvcc -gencode "
+             "arch=compute_%u,code=compute_%u'",
+             kernels.size ? kernels.data : "?", architecture, architecture);
     fth_buffer_fini(&kernels);
     return FTH_UNSUPPORTED;
 }
@@ -55,6 +55,8 @@ enum fth_status fth_session_load_image(struct fth_session *session, const char *
     *module = NULL;
     FTH_TRY(fth_fatbin_open_memory(name, container, &fatbin, error));
     const struct fth_fatbin_entry *entry = fth_fatbin_choose(&fatbin, 0, architecture);
+    if (!entry)
+        entry = fth_fatbin_lowest(&fatbin, 0);
     enum fth_status status = entry ? fth_fatbin_unpack(&fatbin, entry, &ptx, error)
                                    : fail_without_ptx(&fatbin, architecture, error);
     if (status == FTH_OK)
