@@ -79,6 +79,9 @@ static bool preload(void)
 
 /* ---- the program ---- */
 
+/* Exit codes for a program that cannot be run, as those of a shell. */
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+
 /* Returns the GPU as the program can find it from any folder. */
 static const char *absolute_gpu(const struct cli_arguments *arguments, char path[PATH_MAX])
 {
@@ -109,7 +112,7 @@ static int run_program(const struct cli_arguments *arguments, const char *folder
         execvp(words[0], words);
         const int cause = errno;
         cli_message("cannot run '%s': %s", words[0], strerror(cause));
-        _exit(cause == ENOENT ? 127 : 126);
+        _exit(cause == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
     }
     if (child < 0) {
         cli_message("cannot start a process: %s", strerror(errno));
@@ -274,8 +277,10 @@ static int exec(const struct cli_arguments *arguments)
     if (!realpath(path, folder))
         snprintf(folder, sizeof folder, "%s", path);
     const int status = run_program(arguments, folder);
-    if (status >= 0 && !cli_value(arguments, &option_no_model) &&
-        !cli_value(arguments, &option_check))
+    const bool was_run =
+        status >= 0 && !(WIFEXITED(status) && (WEXITSTATUS(status) == NOT_FOUND ||
+                                               WEXITSTATUS(status) == NOT_EXECUTABLE));
+    if (was_run && !cli_value(arguments, &option_no_model) && !cli_value(arguments, &option_check))
         code = show_results(arguments, folder);
     remove_folder(folder);
     if (status < 0)
