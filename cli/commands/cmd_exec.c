@@ -98,8 +98,8 @@ static int run_program(const struct cli_arguments *arguments, const char *folder
     char path[PATH_MAX], *words[CLI_MAX_ARGUMENTS + 1];
     const bool traced =
         !cli_value(arguments, &option_no_model) && !cli_value(arguments, &option_check);
-    for (size_t i = 0; i < arguments->word_count; i++)
-        words[i] = (char *)(uintptr_t)arguments->words[i];
+    /* execvp does not change the words, although its parameter is not const. */
+    memcpy(words, arguments->words, arguments->word_count * sizeof *words);
     words[arguments->word_count] = NULL;
     fflush(NULL);
     const pid_t child = fork();
@@ -318,7 +318,7 @@ const struct cli_command cli_exec = {
     "misses of L1 and L2 and the traffic to memory, as 'fathom model' does.\n"
     "\n"
     "The program runs with your rights, and its own output is unchanged. The exit code\n"
-    "is that of the program. See docs/programs.md for what is supported.",
+    "is that of the program. See docs/programs/exec.md for what is supported.",
     options,
     examples,
     CLI_WORD_FILE,

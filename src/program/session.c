@@ -5,7 +5,7 @@
 
 /* Figures for descriptions that lack them, those of an H200: the size of the memory in bytes, the
  * clock in MHz, the bandwidth of the memory and of the link to the host in bytes per second. They
- * only affect what a program is told, and the times of events. */
+ * only affect what a program finds out about the GPU, and the times of events. */
 static const double default_memory_bytes = 141e9, default_clock_mhz = 1980,
                     default_bytes_per_s = 4.8e12, default_link_bytes_per_s = 55e9;
 
