@@ -1,0 +1,10 @@
+# Errors before a program is run.
+fathom exec
+echo "exit code $?"
+fathom exec --gpu
+echo "exit code $?"
+fathom exec --lnes -- true
+echo "exit code $?"
+fathom exec -o /nowhere/table.txt -- true
+echo "exit code $?"
+fathom exec --trace /nowhere/t.trace -- true
