@@ -253,13 +253,18 @@ static void remove_folder(const char *folder)
 static bool make_folder(const struct cli_arguments *arguments, char folder[PATH_MAX])
 {
     const char *trace = cli_value(arguments, &option_trace), *parent = getenv("TMPDIR");
+    struct fth_error error = FTH_NO_ERROR;
+    if (trace && fth_file_check(trace, &error) != FTH_OK) {
+        cli_fail(&error);
+        return false;
+    }
     if (trace)
         snprintf(folder, PATH_MAX, "%s.XXXXXX", trace);
     else
         snprintf(folder, PATH_MAX, "%s/fathom-exec-XXXXXX", parent && parent[0] ? parent : "/tmp");
     if (mkdtemp(folder))
         return true;
-    cli_message("cannot create the folder %s: %s", folder, strerror(errno));
+    cli_message("cannot create a folder beside '%s': %s", folder, strerror(errno));
     return false;
 }
 
