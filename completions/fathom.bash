@@ -95,7 +95,7 @@ _fathom()
         esac ;;
     exec)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--gpu --trace --launches --lines --no-model --check --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--gpu --kernel --launch --trace --launches --lines --no-model --check --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     run)

@@ -97,6 +97,8 @@ complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l help -s h -d 
 complete -c fathom -n '__fish_use_subcommand' -a exec -d "Run a CUDA program without a GPU and model its kernels"
 complete -c fathom -n '__fish_seen_subcommand_from exec' -F
 complete -c fathom -n '__fish_seen_subcommand_from exec' -l gpu -r -F -a "(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -d "the GPU that the program finds, and whose caches are modelled: a name listed by 'fathom gpus', or a description file (default: h200)"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l kernel -r -f -d "trace and model only the kernels whose names match an extended regular expression"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l launch -r -f -d "trace and model only the launches from number N to M, counted from 0 in the order of the program; N.. means up to the last, N only this one"
 complete -c fathom -n '__fish_seen_subcommand_from exec' -l trace -r -F -d "keep the trace in this file; if several processes launch kernels, their numbers are appended to the name"
 complete -c fathom -n '__fish_seen_subcommand_from exec' -l launches -d "print one row per launch"
 complete -c fathom -n '__fish_seen_subcommand_from exec' -l lines -d "print one row per memory instruction, with its line in the PTX and, if known, in the CUDA source"

@@ -8,3 +8,9 @@ echo "exit code $?"
 fathom exec -o /nowhere/table.txt -- true
 echo "exit code $?"
 fathom exec --trace /nowhere/t.trace -- true
+echo "exit code $?"
+fathom exec --launch 5..3 -- true
+echo "exit code $?"
+fathom exec --launch 5x -- true
+echo "exit code $?"
+fathom exec --kernel '((' -- true
