@@ -244,7 +244,8 @@ static int model_file(const struct cli_arguments *arguments, const char *path, c
     if (launches)
         code = model_trace(arguments, trace);
     else
-        cli_message("the program launched no kernel");
+        cli_message("there is no launch to model: the program launched no kernel, or --kernel and "
+                    "--launch select none");
     fth_trace_close(trace);
     return code;
 }
