@@ -445,7 +445,7 @@ const struct cli_command cli_run = {
     "library or object file that nvcc compiled. The host code does not run. If the\n"
     "file was made from several source files, --entry selects the one with this\n"
     "kernel. If it has only machine code, compile it with\n"
-    "-gencode arch=compute_90,code=compute_90. See docs/fat-binaries.md.\n"
+    "-gencode arch=compute_90,code=compute_90. See docs/programs/fat-binaries.md.\n"
     "\n"
     "For a PTX file without --arg, if its kernel has parameters or if it has several\n"
     "kernels and --entry selects none, print a launch file that you can edit and run.\n"

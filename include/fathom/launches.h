@@ -21,12 +21,12 @@ struct fth_launch;
  * file. `kernel` is the name in the PTX file, the C++ name with or without parameters, the C++ name
  * without template arguments, or the beginning of one of these; it must identify one kernel. The
  * file can also be a fat binary, or a program, library or object file with PTX, of which the module
- * that has the kernel is read (docs/fat-binaries.md). Add arguments with fth_launch_argument; the
- * grid is one block of 32 threads unless fth_launch_set_shape changes it. `seed` determines the
- * contents of random buffers. FTH_INVALID: the file is not PTX that the engine implements, or has no
- * kernel. FTH_NOT_FOUND: there is no such file or kernel, or `kernel` is NULL and the file has
- * several, or several modules of the file have it. FTH_UNSUPPORTED: the file has the kernel as
- * machine code only. */
+ * that has the kernel is read (docs/programs/fat-binaries.md). Add arguments with
+ * fth_launch_argument; the grid is one block of 32 threads unless fth_launch_set_shape changes it.
+ * `seed` determines the contents of random buffers. FTH_INVALID: the file is not PTX that the
+ * engine implements, or has no kernel. FTH_NOT_FOUND: there is no such file or kernel, or `kernel`
+ * is NULL and the file has several, or several modules of the file have it. FTH_UNSUPPORTED: the
+ * file has the kernel as machine code only. */
 FTH_API FTH_MUST_USE enum fth_status fth_launch_create(const char *path, const char *kernel,
                                                        uint64_t seed, struct fth_launch **launch,
                                                        struct fth_error *error);

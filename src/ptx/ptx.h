@@ -123,6 +123,15 @@ uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine);
  * This is the default of a CUDA device (cudaLimitMallocHeapSize). */
 #define FTH_PTX_HEAP_BYTES ((uint64_t)8 << 20)
 
+/* Sets the address of the first allocation, before there is one. It is a multiple of 2 MiB, and at
+ * least 1 TiB. */
+void fth_ptx_set_base(struct fth_ptx_machine *machine, uint64_t address);
+/* Lets kernels access the caller's host memory at this address, which is at least 1 TiB. The memory
+ * has 8 more bytes, which kernels do not access, and must not be freed before fth_ptx_free or the
+ * last machine. */
+FTH_MUST_USE enum fth_status fth_ptx_map(struct fth_ptx_machine *machine, void *host,
+                                         uint64_t bytes, uint64_t address, struct fth_error *error);
+
 /* Allocates zeroed device memory. The address is aligned to 2 MiB if `bytes` is at least 2 MiB, and
  * to 256 bytes otherwise; it can be passed to kernels. A large allocation takes host memory only
  * for the pages that are written. */
@@ -411,6 +420,12 @@ struct fth_ptx_launch {
     unsigned threads;          /* host threads; 0: one per core */
     uint32_t sms;              /* for %smid: block i runs on SM i % sms; 0 counts as 1 */
     uint64_t max_instructions; /* per warp; 0: FTH_PTX_MAX_INSTRUCTIONS */
+    /* All blocks run at the same time, in one host thread, so that they can wait for each other.
+     * Not for observers with a `time` callback. */
+    bool cooperative;
+    /* With `cooperative`: the address of at least 8 bytes that are 0 before the first launch. The
+     * barriers of cooperative groups keep their state there (%envreg1 and %envreg2). */
+    uint64_t grid_workspace;
     /* Executes only what the accesses, the control flow and the instruction counts depend on, and
      * skips all other arithmetic and data. The observer sees the same as in a full execution, but
      * memory afterwards only has the right contents where fth_ptx_is_exact returns true. */
