@@ -31,13 +31,22 @@ static struct fth_ptx_launch engine_launch(const struct fth_session *session,
     return engine;
 }
 
+/* Returns whether the C++ name of the kernel, or its name in the PTX, matches the expression. */
+static bool matches(const struct fth_session *session, const char *kernel)
+{
+    char name[FTH_NAME_BYTES];
+    (void)fth_demangle(kernel, FTH_NAME_SHORT, name, sizeof name);
+    return regexec(&session->kernels, name, 0, NULL, 0) == 0 ||
+           regexec(&session->kernels, kernel, 0, NULL, 0) == 0;
+}
+
 /* Returns whether the launch with this number is traced. */
 static bool is_traced(const struct fth_session *session, const char *kernel, uint64_t number)
 {
     const struct fth_session_options *options = &session->options;
     return session->recorder && number >= options->traced_first &&
            (options->traced_end == 0 || number < options->traced_end) &&
-           (!session->has_kernels || regexec(&session->kernels, kernel, 0, NULL, 0) == 0);
+           (!session->has_kernels || matches(session, kernel));
 }
 
 enum fth_status fth_session_run(struct fth_session *session,
