@@ -12,7 +12,7 @@
  *
  *   parse/                                           execute/
  *   lexer.c       tokens, errors with a caret        ptx_machine.c  memory, symbols
- *   module.c      directives and functions           ptx_launch.c   checks, blocks, host threads
+ *   module.c      directives and functions           ptx_launch.c   checks, host threads
  *   names.c       scopes, symbols, labels            divergence.c   fragments of a warp
  *   data.c        variables, registers               calls.c        frames, calls and returns
  *   assemble.c    one instruction                    barrier.c      barriers of blocks, clusters
@@ -28,7 +28,8 @@
  * Families: matrix/ has the instructions of the tensor cores, async/ asynchronous copies and the
  * barriers that count them, texture/ textures and surfaces, video/ the video instructions, narrow.c
  * conversions to small formats, wide.c registers of 128 bits and atomic operations on vectors.
- * runtime/ has printf, assert, malloc and free, hazard/ the search for missing waits. */
+ * runtime/ has printf, assert, malloc and free, hazard/ the search for missing waits, schedule/ the
+ * order in which blocks and warps run. */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H
 

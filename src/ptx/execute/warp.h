@@ -431,4 +431,11 @@ void fth_ptx_worker_count(struct fth_ptx_worker *worker, uint64_t issued);
  * when out of memory. */
 bool fth_ptx_reserve_shared(struct fth_ptx_block *block);
 
+/* ---- schedule/clusters.c ---- */
+
+/* Runs clusters until none is left. Each host thread executes this function; only one has a log. */
+void fth_ptx_run_clusters(struct fth_ptx_run *run, const struct fth_log *log);
+/* Runs all clusters of the grid at the same time, in one host thread. */
+void fth_ptx_run_all_clusters(struct fth_ptx_run *run);
+
 #endif

@@ -19,8 +19,8 @@
  *   launch_save.c        writes the contents of buffers to files
  *   fill.c               initial contents of buffers
  *   launch_run.c         runs the launches in order
- *   engine_executor.c    executor: the PTX engine
- *   device_executor.c    executor: a GPU or a simulated GPU
+ *   ../executors/engine_executor.c  executor: the PTX engine
+ *   ../executors/device_executor.c  executor: a GPU or a simulated GPU
  *   verify.c             compares buffers with their expected contents
  */
 /* clang-format on */
