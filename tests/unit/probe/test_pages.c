@@ -109,7 +109,18 @@ static void walks_are_compared_with_single_loads(void **state)
     open_pages(&fake, &prober, &pages);
     pages.first_load_extra = 8;
     assert_int_equal(fth_pages_walk(&pages, walks, FTH_COUNT(walks), NULL), FTH_OK);
-    expect_requests(&fake, "Y");
+    expect_requests(
+        &fake,
+        "walk cg 8:4096x1; time-hops cg 8:4096x1 passes 16; walk cg 8+4096:4096x1; time-hops cg "
+        "8+4096:4096x1 passes 16; walk cg 8+8192:4096x1; time-hops cg 8+8192:4096x1 passes 16; "
+        "walk cg 8+12288:4096x1; time-hops cg 8+12288:4096x1 passes 16; sm 0; alone\n"
+        "walk cg 8+16384:4096x1; time-hops cg 8+16384:4096x1 passes 16; walk cg 8+20480:4096x1; "
+        "time-hops cg 8+20480:4096x1 passes 16; walk cg 8+24576:4096x1; time-hops cg "
+        "8+24576:4096x1 passes 16; sm 0; alone\n"
+        "walk cg 8+8192:4096x5 passes 2; time-hops cg 8+8192:4096x5 passes 4; sm 0; alone\n"
+        "walk cg 8+8192:4096x5 passes 2; time-hops cg 8+8192:4096x5 passes 2; sm 0; alone\n"
+        "walk cg 8+8192:4096x5; time-hops cg 8+24576:4096x1 passes 32; time-hops cg 8+8192:4096x5 "
+        "reverse; sm 0; alone\n");
     assert_int_equal(pages.baseline_count, 7);
     for (uint64_t i = 0; i < 7; i++)
         assert_true(fabs(pages.baseline[i] - (i ? 92 + (double)i : 100)) < 1e-9);
@@ -143,9 +154,17 @@ static void groups_give_baselines(void **state)
         double penalty;
         const char *requests;
     } rows[] = {
-        {4, 0, "A"},
-        {5, 0, "B"},
-        {9, 7, "C"},
+        {4, 0,
+         "walk cg 8:4096x4; time-hops cg 8:4096x4 passes 16; walk cg 8+12288:4096x4; time-hops cg "
+         "8+12288:4096x4 passes 16; walk cg 8+24576:4096x3; time-hops cg 8+24576:4096x3 passes 16; "
+         "sm 0; alone\nwalk cg 8:4096x9; time-hops cg 8:4096x9 passes 2; sm 0; alone\n"},
+        {5, 0,
+         "walk cg 8:4096x5; time-hops cg 8:4096x5 passes 6; walk cg 8+16384:4096x5; time-hops cg "
+         "8+16384:4096x5 passes 6; sm 0; alone\nwalk cg 8:4096x9; time-hops cg 8:4096x9 passes 2; "
+         "sm 0; alone\n"},
+        {9, 7,
+         "walk cg 8:4096x9; time-hops cg 8:4096x9 passes 6; sm 0; alone\nwalk cg 8:4096x9; "
+         "time-hops cg 8:4096x9 passes 2; sm 0; alone\n"},
     };
     for (size_t r = 0; r < FTH_COUNT(rows); r++) {
         struct fake fake = {.max_count = 15};
