@@ -85,12 +85,13 @@ static fth_cu_result create_texture(uint64_t *texture, const struct fth_cu_resou
     char what[100];
     assert_null(view);
     describe_resource(resource, what, sizeof what);
-    *texture = 70;
-    return note("texture on %s modes %d %d %d filter %d flags %u border %g %g %g %g\n", what,
-                sampling->address_mode[0], sampling->address_mode[1], sampling->address_mode[2],
-                sampling->filter_mode, sampling->flags, (double)sampling->border[0],
-                (double)sampling->border[1], (double)sampling->border[2],
-                (double)sampling->border[3]);
+    const fth_cu_result result =
+        note("texture on %s modes %d %d %d filter %d flags %u border %g %g %g %g\n", what,
+             sampling->address_mode[0], sampling->address_mode[1], sampling->address_mode[2],
+             sampling->filter_mode, sampling->flags, (double)sampling->border[0],
+             (double)sampling->border[1], (double)sampling->border[2], (double)sampling->border[3]);
+    *texture = result == 0 ? 70 : 0;
+    return result;
 }
 
 static fth_cu_result destroy_texture(uint64_t texture)
@@ -102,8 +103,9 @@ static fth_cu_result create_surface(uint64_t *surface, const struct fth_cu_resou
 {
     char what[100];
     describe_resource(resource, what, sizeof what);
-    *surface = 80;
-    return note("surface on %s\n", what);
+    const fth_cu_result result = note("surface on %s\n", what);
+    *surface = result == 0 ? 80 : 0;
+    return result;
 }
 
 static fth_cu_result destroy_surface(uint64_t surface)
