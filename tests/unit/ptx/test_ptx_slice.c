@@ -294,20 +294,20 @@ static void calls_are_followed(void **state)
     job_fini(&job);
 }
 
-/* The result of a call is the first register of the kernel, the argument and the result of the
- * function are its only ones. */
+/* A function returns the address of an index. The result of the call is the first register of the
+ * kernel; the argument and the result of the function are its only ones. */
 static void results_can_be_the_first_register(void **state)
 {
     (void)state;
     static const char text[] =
-        HEAD ".func (.reg .b32 r) half(.reg .b32 x) { shr.u32 r, x, 1; ret; }\n"
+        HEAD ".func (.reg .b64 r) same(.reg .b64 x) { mov.u64 r, x; ret; }\n"
              ".visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c)\n"
-             "{ .reg .b32 %first, %r<4>; .reg .b64 %rd<9>;\n"
+             "{ .reg .b64 %first, %rd<9>; .reg .b32 %r<4>;\n"
              "  ld.param.u64 %rd4, [a]; ld.param.u64 %rd5, [b]; mov.u32 %r1, %tid.x;\n"
              "  mul.wide.u32 %rd7, %r1, 4; add.u64 %rd1, %rd4, %rd7;\n"
-             "  ld.global.u32 %r2, [%rd1]; call (%first), half, (%r2);\n"
-             "  mul.wide.u32 %rd8, %first, 4; add.u64 %rd8, %rd5, %rd8;\n"
-             "  st.global.u32 [%rd8], %first; ret; }\n";
+             "  call (%first), same, (%rd1); ld.global.u32 %r2, [%first];\n"
+             "  mul.wide.u32 %rd8, %r2, 4; add.u64 %rd8, %rd5, %rd8;\n"
+             "  ld.global.u32 %r3, [%rd8]; ret; }\n";
     struct job job;
     job_init(&job, text);
     assert_true(run(&job, "k", true, FTH_OK) == full_accesses(text, "k"));
