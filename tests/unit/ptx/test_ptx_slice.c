@@ -294,6 +294,28 @@ static void calls_are_followed(void **state)
     job_fini(&job);
 }
 
+/* A function returns the address of an index. The result of the call is the first register of the
+ * kernel; the argument and the result of the function are its only ones. */
+static void results_can_be_the_first_register(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD ".func (.reg .b64 r) same(.reg .b64 x) { mov.u64 r, x; ret; }\n"
+             ".visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c)\n"
+             "{ .reg .b64 %first, %rd<9>; .reg .b32 %r<4>;\n"
+             "  ld.param.u64 %rd4, [a]; ld.param.u64 %rd5, [b]; mov.u32 %r1, %tid.x;\n"
+             "  mul.wide.u32 %rd7, %r1, 4; add.u64 %rd1, %rd4, %rd7;\n"
+             "  call (%first), same, (%rd1); ld.global.u32 %r2, [%first];\n"
+             "  mul.wide.u32 %rd8, %r2, 4; add.u64 %rd8, %rd5, %rd8;\n"
+             "  ld.global.u32 %r3, [%rd8]; ret; }\n";
+    struct job job;
+    job_init(&job, text);
+    assert_true(run(&job, "k", true, FTH_OK) == full_accesses(text, "k"));
+    assert_true(fth_ptx_is_exact(job.machine, job.buffers[0]));
+    assert_false(fth_ptx_is_exact(job.machine, job.buffers[1]));
+    job_fini(&job);
+}
+
 /* A copy whose data is not needed still completes at its mbarrier. */
 static void copies_complete(void **state)
 {
@@ -379,6 +401,7 @@ int main(void)
         cmocka_unit_test(plans_include_later_launches),
         cmocka_unit_test(unplanned_launches_are_refused),
         cmocka_unit_test(calls_are_followed),
+        cmocka_unit_test(results_can_be_the_first_register),
         cmocka_unit_test(faults_are_found_without_data),
         cmocka_unit_test(copies_complete),
     };
