@@ -410,7 +410,7 @@ const struct cli_command cli_run = {
     "library or object file that nvcc compiled. The host code does not run. If the\n"
     "file was made from several source files, --entry selects the one with this\n"
     "kernel. If it has only machine code, compile it with\n"
-    "-gencode arch=compute_90,code=compute_90. See docs/fat-binaries.md.\n"
+    "-gencode arch=compute_90,code=compute_90. See docs/formats/fat-binaries.md.\n"
     "\n"
     "Pass the arguments of the kernel with --arg, in order. ARGUMENT is one of:\n"
     "\n"

@@ -19,7 +19,7 @@ struct fth_launch;
 
 /* Reads a PTX file and creates one step that launches `kernel`; NULL selects the only kernel of the
  * file. The file can also be a fat binary, or a program, library or object file with PTX, of which
- * the module that has the kernel is read (docs/fat-binaries.md). Add arguments with
+ * the module that has the kernel is read (docs/formats/fat-binaries.md). Add arguments with
  * fth_launch_argument; the grid is one block of 32 threads unless fth_launch_set_shape changes it.
  * `seed` determines the contents of random buffers. FTH_INVALID: the file is not PTX that the
  * engine implements, or has no kernel. FTH_NOT_FOUND: there is no such file or kernel, or `kernel`

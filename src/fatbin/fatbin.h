@@ -1,5 +1,5 @@
 /* fatbin/: reads CUDA code out of files: fat binaries, which 'nvcc --fatbin' writes, host programs,
- * libraries and object files that contain fat binaries, and cubins (docs/fat-binaries.md).
+ * libraries and object files that contain fat binaries, and cubins (docs/formats/fat-binaries.md).
  *
  *   fatbin_open.c    recognises an image and reads its parts; containers in memory
  *   fatbin_entry.c   the containers and entries of a fat binary

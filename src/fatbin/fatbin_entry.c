@@ -1,5 +1,5 @@
-/* Reads the containers of a fat binary and lists their entries. docs/fat-binaries.md describes the
- * layout and how it was found. */
+/* Reads the containers of a fat binary and lists their entries. docs/formats/fat-binaries.md
+ * describes the layout and how it was found. */
 #include "fatbin/fatbin.h"
 
 #include <stdlib.h>
