@@ -197,7 +197,7 @@ static enum fth_status explain(struct search *search, struct fth_error *error)
     if (!search->names.text[0])
         return fth_fail(error, FTH_INVALID, "read PTX", search->path,
                         "the file contains no kernel (.entry)");
-    if (search->kernel_count == 0 || only_kernel(search))
+    if (only_kernel(search))
         return fth_fail(error, FTH_NOT_FOUND, operation, first,
                         "choose one of the kernels of the file: %s", list_text(&search->names));
     return fth_fail(error, FTH_NOT_FOUND, operation, first,
