@@ -249,7 +249,8 @@ static void every_truncation_is_refused(void **state)
     }
 }
 
-/* Offsets of the fields are those of docs/formats/fat-binaries.md; the entry begins at offset 16. */
+/* Offsets of the fields are those of docs/formats/fat-binaries.md; the entry begins at offset 16.
+ */
 static void damaged_headers_are_refused(void **state)
 {
     (void)state;
