@@ -42,7 +42,7 @@ static void build(uint8_t file[SIZE])
 {
     static const char names[] = "\0.names\0.symtab\0.bss\0first\0helper\0second";
     memset(file, 0, SIZE);
-    memcpy(file, "\177ELF\2\1\1", 7);
+    memcpy(file, "\177ELF\2\1\1", 8); /* with the NUL after the version */
     store(file + 18, 190, 2);
     store(file + 40, SECTIONS, 8);
     store(file + 58, SECTION, 2);
@@ -50,7 +50,7 @@ static void build(uint8_t file[SIZE])
     store(file + 62, SECTION_NAMES, 2);
     memcpy(file + NAMES, names, sizeof names);
     set_section(file, SECTION_NAMES, 1, 3, NAMES, sizeof names, 0);
-    set_section(file, SECTION_SYMBOLS, 8, 2, SYMBOLS, 3 * SYMBOL, SECTION_NAMES);
+    set_section(file, SECTION_SYMBOLS, 8, 2, SYMBOLS, (size_t)3 * SYMBOL, SECTION_NAMES);
     set_section(file, SECTION_BSS, 16, 8, SYMBOLS, (size_t)1 << 40, 0);
     set_symbol(file, 0, 21, 0x12, 0x10); /* a global function with the mark of a kernel */
     set_symbol(file, 1, 27, 0x12, 0);
@@ -151,7 +151,7 @@ static void names_of_kernels_have_a_limit(void **state)
     memset(file + SIZE, 'k', NAME_BYTES - 1);
     file[TABLE - 1] = 0;
     set_section(file, SECTION_BSS, 0, 3, SIZE, NAME_BYTES, 0);
-    set_section(file, SECTION_SYMBOLS, 8, 2, TABLE, COUNT * SYMBOL, SECTION_BSS);
+    set_section(file, SECTION_SYMBOLS, 8, 2, TABLE, (size_t)COUNT * SYMBOL, SECTION_BSS);
     for (size_t i = 0; i < COUNT; i++) {
         file[TABLE + i * SYMBOL + 4] = 0x12;
         file[TABLE + i * SYMBOL + 5] = 0x10;
