@@ -174,6 +174,16 @@ static enum fth_status visit(struct search *search, const struct fth_fatbin_entr
     return status;
 }
 
+/* Returns the name of the kernel if the search is for one kernel, which can be named several times;
+ * otherwise NULL. */
+static const char *only_kernel(const struct search *search)
+{
+    for (size_t i = 1; i < search->kernel_count; i++)
+        if (strcmp(search->kernels[i], search->kernels[0]) != 0)
+            return NULL;
+    return search->kernel_count ? search->kernels[0] : NULL;
+}
+
 /* Fails, because no module or several modules have the kernels. */
 static enum fth_status explain(struct search *search, struct fth_error *error)
 {
@@ -187,11 +197,11 @@ static enum fth_status explain(struct search *search, struct fth_error *error)
                         "%zu modules of the file have this kernel: %s; extract one with 'cuobjdump "
                         "-xptx all %s', and give the PTX file",
                         search->match_count, list_text(&search->matches), search->path);
-    FTH_TRY(refuse_machine_code(search, search->kernel_count == 1 ? first : NULL, error));
+    FTH_TRY(refuse_machine_code(search, only_kernel(search), error));
     if (!search->names.text[0])
         return fth_fail(error, FTH_INVALID, "read PTX", search->path,
                         "the file contains no kernel (.entry)");
-    if (search->kernel_count <= 1)
+    if (only_kernel(search))
         return fth_fail(error, FTH_NOT_FOUND, operation, first,
                         "choose one of the kernels of the file: %s", list_text(&search->names));
     return fth_fail(error, FTH_NOT_FOUND, operation, first,

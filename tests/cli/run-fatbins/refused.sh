@@ -24,6 +24,9 @@ cat >launch.json <<'END'
               {"kernel": "shift", "grid": 1, "block": 4, "args": ["a", "f32:1", "i32:4"]}]}
 END
 fathom run launch.json
+# A launch file that launches a missing kernel twice.
+sed 's/scale/missing/; s/shift/missing/' launch.json >missing.json
+fathom run missing.json
 # Damaged and truncated files, and files without CUDA code.
 head -c 500 lz4.fatbin >short.fatbin
 fathom run short.fatbin

@@ -42,7 +42,7 @@ static void build(uint8_t file[SIZE])
 {
     static const char names[] = "\0.names\0.symtab\0.bss\0first\0helper\0second";
     memset(file, 0, SIZE);
-    memcpy(file, "\177ELF\2\1\1", 7);
+    memcpy(file, "\177ELF\2\1\1", 8); /* with the NUL after the version */
     store(file + 18, 190, 2);
     store(file + 40, SECTIONS, 8);
     store(file + 58, SECTION, 2);
@@ -50,7 +50,7 @@ static void build(uint8_t file[SIZE])
     store(file + 62, SECTION_NAMES, 2);
     memcpy(file + NAMES, names, sizeof names);
     set_section(file, SECTION_NAMES, 1, 3, NAMES, sizeof names, 0);
-    set_section(file, SECTION_SYMBOLS, 8, 2, SYMBOLS, 3 * SYMBOL, SECTION_NAMES);
+    set_section(file, SECTION_SYMBOLS, 8, 2, SYMBOLS, (size_t)3 * SYMBOL, SECTION_NAMES);
     set_section(file, SECTION_BSS, 16, 8, SYMBOLS, (size_t)1 << 40, 0);
     set_symbol(file, 0, 21, 0x12, 0x10); /* a global function with the mark of a kernel */
     set_symbol(file, 1, 27, 0x12, 0);
@@ -151,7 +151,7 @@ static void names_of_kernels_have_a_limit(void **state)
     memset(file + SIZE, 'k', NAME_BYTES - 1);
     file[TABLE - 1] = 0;
     set_section(file, SECTION_BSS, 0, 3, SIZE, NAME_BYTES, 0);
-    set_section(file, SECTION_SYMBOLS, 8, 2, TABLE, COUNT * SYMBOL, SECTION_BSS);
+    set_section(file, SECTION_SYMBOLS, 8, 2, TABLE, (size_t)COUNT * SYMBOL, SECTION_BSS);
     for (size_t i = 0; i < COUNT; i++) {
         file[TABLE + i * SYMBOL + 4] = 0x12;
         file[TABLE + i * SYMBOL + 5] = 0x10;
@@ -187,74 +187,75 @@ static void an_elf_file_without_cuda_code_is_refused(void **state)
 
 #define BLOCK(bytes) (bytes), sizeof(bytes) - 1
 
+static const struct {
+    const char *block;
+    size_t size;
+    const char *text; /* NULL: the block is refused */
+    size_t text_size; /* of a refused block: the size to try */
+} blocks[] = {
+    {BLOCK("\x30"
+           "abc"),
+     "abc", 3},
+    {BLOCK("\x00"), "", 0},
+    /* Literals and a match that overlaps itself: distance 1, 4 + 1 bytes. */
+    {BLOCK("\x11"
+           "a\x01\0\x10"
+           "b"),
+     "aaaaaab", 7},
+    {BLOCK("\x20"
+           "xy\x02\0\x10"
+           "z"),
+     "xyxyxyz", 7},
+    /* Lengths with more bytes: 15 + 1 literals, a match of 15 + 255 + 0 + 4 is too long. */
+    {BLOCK("\xf0\x01"
+           "0123456789abcdef"),
+     "0123456789abcdef", 16},
+    {BLOCK("\x1f"
+           "a\x01\0\xff\0\0"),
+     NULL, 100},
+    {BLOCK("\x1f"
+           "a\x01\0\x01\x10"
+           "b"),
+     "aaaaaaaaaaaaaaaaaaaaab", 22},
+    {BLOCK(""), NULL, 0},
+    {BLOCK("\x40"
+           "abc"),
+     NULL, 4}, /* too few literals */
+    {BLOCK("\x30"
+           "abc"),
+     NULL, 4}, /* too little output */
+    {BLOCK("\x30"
+           "abc"),
+     NULL, 2}, /* too much output */
+    {BLOCK("\x11"
+           "a\x02\0\x10"
+           "b"),
+     NULL, 7}, /* distance before the beginning */
+    {BLOCK("\x11"
+           "a\0\0\x10"
+           "b"),
+     NULL, 7}, /* distance 0 */
+    {BLOCK("\x11"
+           "a\x01"),
+     NULL, 6}, /* half a distance */
+    {BLOCK("\x11"
+           "a\x01\0"),
+     NULL, 6},                 /* no last sequence */
+    {BLOCK("\xf0"), NULL, 15}, /* no further byte of a length */
+    {BLOCK("\xf0\xff\xff"), NULL, 15},
+};
+
 static void lz4_blocks_are_decoded(void **state)
 {
     (void)state;
-    static const struct {
-        const char *block;
-        size_t size;
-        const char *text; /* NULL: the block is refused */
-        size_t text_size; /* of a refused block: the size to try */
-    } rows[] = {
-        {BLOCK("\x30"
-               "abc"),
-         "abc", 3},
-        {BLOCK("\x00"), "", 0},
-        /* Literals and a match that overlaps itself: distance 1, 4 + 1 bytes. */
-        {BLOCK("\x11"
-               "a\x01\0\x10"
-               "b"),
-         "aaaaaab", 7},
-        {BLOCK("\x20"
-               "xy\x02\0\x10"
-               "z"),
-         "xyxyxyz", 7},
-        /* Lengths with more bytes: 15 + 1 literals, a match of 15 + 255 + 0 + 4 is too long. */
-        {BLOCK("\xf0\x01"
-               "0123456789abcdef"),
-         "0123456789abcdef", 16},
-        {BLOCK("\x1f"
-               "a\x01\0\xff\0\0"),
-         NULL, 100},
-        {BLOCK("\x1f"
-               "a\x01\0\x01\x10"
-               "b"),
-         "aaaaaaaaaaaaaaaaaaaaab", 22},
-        {BLOCK(""), NULL, 0},
-        {BLOCK("\x40"
-               "abc"),
-         NULL, 4}, /* too few literals */
-        {BLOCK("\x30"
-               "abc"),
-         NULL, 4}, /* too little output */
-        {BLOCK("\x30"
-               "abc"),
-         NULL, 2}, /* too much output */
-        {BLOCK("\x11"
-               "a\x02\0\x10"
-               "b"),
-         NULL, 7}, /* distance before the beginning */
-        {BLOCK("\x11"
-               "a\0\0\x10"
-               "b"),
-         NULL, 7}, /* distance 0 */
-        {BLOCK("\x11"
-               "a\x01"),
-         NULL, 6}, /* half a distance */
-        {BLOCK("\x11"
-               "a\x01\0"),
-         NULL, 6},                 /* no last sequence */
-        {BLOCK("\xf0"), NULL, 15}, /* no further byte of a length */
-        {BLOCK("\xf0\xff\xff"), NULL, 15},
-    };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        uint8_t *out = malloc(rows[i].text_size + 1), *block = malloc(rows[i].size + 1);
-        memcpy(block, rows[i].block, rows[i].size);
-        const bool decoded = fth_lz4_decode(block, rows[i].size, out, rows[i].text_size);
-        if (decoded != (rows[i].text != NULL))
+    for (size_t i = 0; i < FTH_COUNT(blocks); i++) {
+        uint8_t *out = malloc(blocks[i].text_size + 1), *block = malloc(blocks[i].size + 1);
+        memcpy(block, blocks[i].block, blocks[i].size);
+        const bool decoded = fth_lz4_decode(block, blocks[i].size, out, blocks[i].text_size);
+        if (decoded != (blocks[i].text != NULL))
             fail_msg("row %zu: decoded %d", i, decoded);
         if (decoded)
-            assert_memory_equal(out, rows[i].text, rows[i].text_size);
+            assert_memory_equal(out, blocks[i].text, blocks[i].text_size);
         free(block);
         free(out);
     }

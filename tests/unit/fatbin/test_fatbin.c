@@ -325,10 +325,10 @@ static void counts_have_limits(void **state)
         fth_buffer_append(&entries, entry, ENTRY);
         fth_buffer_append(&containers, header, HEADER);
     }
-    store(entries.data + 8, (LIMIT + 1) * ENTRY, 8);
+    store(entries.data + 8, (uint64_t)(LIMIT + 1) * ENTRY, 8);
     check_refused(entries.data, entries.size, FTH_INVALID, "more than 65536 entries");
     check_refused(containers.data, containers.size, FTH_INVALID, "more than 65536 containers");
-    store(entries.data + 8, LIMIT * ENTRY, 8);
+    store(entries.data + 8, (uint64_t)LIMIT * ENTRY, 8);
     entries.size -= ENTRY;
     containers.size -= HEADER;
     struct fth_fatbin fatbin = open_image(&entries);

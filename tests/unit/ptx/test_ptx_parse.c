@@ -5,6 +5,7 @@
 #include "refused.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
 /* A kernel that declares some registers. BODY begins at line 6. */
@@ -137,6 +138,42 @@ static void binary_files_are_recognised(void **state)
         assert_int_equal(fth_ptx_is_binary(rows[i].data, rows[i].size), rows[i].binary);
         if (rows[i].binary)
             check_refused(rows[i].data, rows[i].size, "this is a binary file, not PTX", "");
+    }
+}
+
+static void kernels_are_found_without_parsing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *names; /* the names are separated by commas */
+    } rows[] = {
+        {"", ""},
+        {".entry", ""},
+        {".entry ", ""},
+        {".visible .entry k(", "k"},
+        {".entry\n\t$a_1%Z\n(\n.param .u64 p)\n{ret;}\n.weak .entry b()", "$a_1%Z,b"},
+        {".entry/* name */k()", "k"},
+        {".entry // name\nk()", "k"},
+        {"/* .entry a */ .entry b() // .entry c\n.entry d()", "b,d"},
+        {"/* .entry a", ""},
+        {"// .entry a", ""},
+        {".entry k / .entry l", "k,l"},
+        {".entryk a() .entry.k b()", ""},
+        {".func f() { call.uni g; } .entry k", "k"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        /* A copy without a NUL, so that tools find accesses beyond the text. */
+        const size_t size = strlen(rows[i].text);
+        char *text = malloc(size ? size : 1);
+        struct fth_buffer names = {0};
+        memcpy(text, rows[i].text, size);
+        assert_true(fth_ptx_scan_kernels(text, size, &names));
+        free(text);
+        for (size_t at = 0; at < names.size; at++)
+            if (!names.data[at])
+                names.data[at] = at + 1 < names.size ? ',' : '\0';
+        assert_string_equal(names.data ? names.data : "", rows[i].names);
+        fth_buffer_fini(&names);
     }
 }
 
@@ -458,6 +495,7 @@ int main(void)
         cmocka_unit_test(errors_name_the_line),
         cmocka_unit_test(excerpts_are_printable),
         cmocka_unit_test(binary_files_are_recognised),
+        cmocka_unit_test(kernels_are_found_without_parsing),
         cmocka_unit_test(positions_name_files_and_inlined_calls),
         cmocka_unit_test(positions_belong_to_one_function),
         cmocka_unit_test(source_texts_are_cut),

@@ -126,10 +126,51 @@ static void traces_need_memory(void **state)
     obtain_without_memory("objects", &with_files, 20);
 }
 
+/* Fat binaries in an object file that is named on the command line or in a launch file. */
+static void fat_binaries_need_memory(void **state)
+{
+    (void)state;
+    static const char object[] = FTH_SOURCE_ROOT "/tests/fatbin/x86_64.obj";
+    static const char *const arguments[] = {"ptr:f32[64]", "f32:1", "i32:64"};
+    static const char text[] =
+        "{\"schema\": \"fathom-launch/1\", \"ptx\": \"" FTH_SOURCE_ROOT
+        "/tests/fatbin/x86_64.obj\", \"buffers\": {\"b\": \"f32[8]\"}, \"launches\": [{\"kernel\": "
+        "\"scale\", \"grid\": 1, \"block\": 8, \"args\": [\"b\", \"f32:2\", \"i32:8\"]}]}";
+    const struct fth_launch_options shift =
+        FTH_LAUNCH_OPTIONS(.kernel = "shift", .arguments = arguments, .argument_count = 3);
+    const struct fth_launch_options files = FTH_LAUNCH_OPTIONS(.allow_files = true);
+    const struct fth_trace_options with_kernel = FTH_TRACE_OPTIONS(.launch = &shift, .threads = 1);
+    const struct fth_trace_options with_files = FTH_TRACE_OPTIONS(.launch = &files, .threads = 1);
+    write_plain("launch", text, sizeof text - 1);
+    obtain_without_memory(object, &with_kernel, 20);
+    obtain_without_memory("launch", &with_files, 20);
+}
+
+/* The kernels of machine code are listed for the message, which needs memory, too. */
+static void machine_code_needs_memory(void **state)
+{
+    (void)state;
+    static const char path[] = FTH_SOURCE_ROOT "/tests/fatbin/machine-zstd.fatbin";
+    for (size_t number = 1;; number++) {
+        struct fth_launch *created = NULL;
+        struct fth_error error = NO_ERROR;
+        fail_from(number, false);
+        const enum fth_status status = fth_launch_create(path, NULL, 1, &created, &error);
+        const bool failed = has_failed();
+        fail_from(0, false);
+        assert_null(created);
+        assert_int_equal(status, failed ? FTH_NO_MEMORY : FTH_UNSUPPORTED);
+        if (!failed)
+            return;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(traces_need_memory),
+        cmocka_unit_test(fat_binaries_need_memory),
+        cmocka_unit_test(machine_code_needs_memory),
     };
     return cmocka_run_group_tests_name("trace-no-memory", tests, enter_folder, leave_folder);
 }
