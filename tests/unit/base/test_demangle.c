@@ -445,7 +445,7 @@ static void lists_are_limited(void **state)
     char text[120];
     fth_name_list(kernels, FTH_COUNT(kernels), some, FTH_NAME_PARAMETERS, text, sizeof text);
     assert_string_equal(text, "transpose<64, 1>(float*, float const*), sort(int*)");
-    fth_name_list(kernels, FTH_COUNT(kernels), NULL, FTH_NAME_SHORT, text, 119);
+    fth_name_list(kernels, FTH_COUNT(kernels), NULL, FTH_NAME_SHORT, text, 117);
     assert_string_equal(text, "transpose<32, 0>, transpose<64, 1>, ns::map<ns::add<1> >, sort, "
                               "sort, saxpy, and 1 more");
     fth_name_list(kernels, FTH_COUNT(kernels), NULL, FTH_NAME_SHORT, text, 52);
