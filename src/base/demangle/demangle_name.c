@@ -166,14 +166,13 @@ fth_node fth_demangle_unqualified(struct fth_demangler *parser, fth_node scope)
     const char c = fth_demangle_peek(parser, 0);
     fth_node node = 0;
     uint32_t number;
-    if (isdigit((unsigned char)c))
+    /* L is in front of a name with internal linkage. */
+    if (isdigit((unsigned char)c) || fth_demangle_accept(parser, "L"))
         node = fth_demangle_source_name(parser);
     else if (islower((unsigned char)c))
         node = fth_demangle_operator(parser);
     else if (c == 'C' || c == 'D')
         node = parse_structor(parser, scope);
-    else if (fth_demangle_accept(parser, "L")) /* a name with internal linkage */
-        node = fth_demangle_source_name(parser);
     else if (fth_demangle_accept(parser, "Ul"))
         node = parse_lambda(parser);
     else if (fth_demangle_accept(parser, "Ut") && fth_demangle_sequence(parser, 10, &number))

@@ -10,59 +10,49 @@ static const char operation[] = "find kernel";
 /* Size of a list of names in a message, so that the rest of the message fits struct fth_error. */
 enum { LIST_BYTES = 400 };
 
-/* Says that no kernel has this name, or that several have it. */
-static enum fth_status refuse(const char *name, const char *const *names, size_t count,
-                              const bool *matches, size_t found, struct fth_error *error)
+/* Says that no kernel has this name, or that several have it. `shown` are the names for messages.
+ */
+static enum fth_status refuse(const char *name, const char *const *names, const char *const *shown,
+                              size_t count, const bool *matches, size_t found,
+                              struct fth_error *error)
 {
-    char list[LIST_BYTES], nearest[LIST_BYTES];
-    if (found) {
-        fth_name_list(names, count, matches, FTH_NAME_PARAMETERS, list, sizeof list);
-        return fth_fail(error, FTH_NOT_FOUND, operation, name, "several kernels match: %s", list);
-    }
-    const char **shown = malloc(count * sizeof *shown);
-    if (!shown)
-        return fth_no_memory(error, operation, name);
-    char(*texts)[LIST_BYTES] = malloc(count * sizeof *texts);
-    for (size_t i = 0; i < count && texts; i++) {
-        fth_demangle(names[i], FTH_NAME_SHORT, texts[i], sizeof texts[i]);
-        shown[i] = texts[i];
-    }
-    const char *similar = texts ? fth_suggest(name, shown, count) : NULL;
-    snprintf(nearest, sizeof nearest, "%s", similar ? similar : "");
-    const bool failed = !texts;
-    free(texts);
-    free(shown);
-    if (failed)
-        return fth_no_memory(error, operation, name);
-    if (*nearest)
+    char list[LIST_BYTES];
+    const char *nearest = found ? NULL : fth_suggest(name, shown, count);
+    if (nearest)
         return fth_fail(error, FTH_NOT_FOUND, operation, name,
                         "the file has no such kernel; did you mean '%s'?", nearest);
-    fth_name_list(names, count, NULL, FTH_NAME_SHORT, list, sizeof list);
-    return fth_fail(error, FTH_NOT_FOUND, operation, name,
-                    "choose one of the kernels of the file: %s", list);
+    fth_name_list(names, count, found ? matches : NULL,
+                  found ? FTH_NAME_PARAMETERS : FTH_NAME_SHORT, list, sizeof list);
+    return fth_fail(
+        error, FTH_NOT_FOUND, operation, name,
+        found ? "several kernels match: %s" : "choose one of the kernels of the file: %s", list);
 }
 
 /* Collects the names of all kernels, and finds the one that `name` means. */
 static enum fth_status find(const struct fth_launch *launch, const char *name, size_t count,
                             const struct fth_ptx_kernel **kernel, struct fth_error *error)
 {
-    const char **names = malloc(count * sizeof *names);
-    bool *matches = malloc(count * sizeof *matches);
+    const char **names = calloc(count + 1, sizeof *names);
+    const char **shown = calloc(count + 1, sizeof *shown);
+    bool *matches = calloc(count + 1, sizeof *matches);
     enum fth_status status = FTH_OK;
-    if (!names || !matches) {
+    if (!names || !shown || !matches) {
         status = fth_no_memory(error, operation, name);
         goto out;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         names[i] = fth_ptx_kernel_at(launch->module, i)->name;
+        shown[i] = fth_ptx_kernel_at(launch->module, i)->display_name;
+    }
     const size_t found = fth_name_match(name, names, count, matches);
     for (size_t i = 0; i < count && found == 1; i++)
         if (matches[i])
             *kernel = fth_ptx_kernel_at(launch->module, i);
     if (found != 1)
-        status = refuse(name, names, count, matches, found, error);
+        status = refuse(name, names, shown, count, matches, found, error);
 out:
     free(names);
+    free(shown);
     free(matches);
     return status;
 }

@@ -86,18 +86,19 @@ static bool describe_pointer(const char *type, struct slot *slot)
     size = without(type, size, " volatile", &is_volatile);
     size = without(type, size, " const", &is_const);
     const struct known_type *known = find_type(type, size);
+    /* What a kernel only reads has values; integers could be indices, so that they stay 0. */
+    const char *contents = is_const && known && strpbrk(known->element, "fe") ? "=random" : "";
     slot->is_buffer = true;
     if (array)
-        snprintf(slot->text, sizeof slot->text, "%s[N*N]", known ? known->element : "u8");
+        snprintf(slot->text, sizeof slot->text, "%s[N*N]%s", known ? known->element : "u8",
+                 contents);
     else if (!known) /* a struct of unknown size, or void: 64 bytes per element */
         snprintf(slot->text, sizeof slot->text, "u8[64*N]");
     else if (known->lanes > 1)
-        snprintf(slot->text, sizeof slot->text, "%s[%u*N]", known->element, known->lanes);
+        snprintf(slot->text, sizeof slot->text, "%s[%u*N]%s", known->element, known->lanes,
+                 contents);
     else
-        snprintf(slot->text, sizeof slot->text, "%s[N]", known->element);
-    /* What a kernel only reads has values; integers could be indices, so that they stay 0. */
-    if (is_const && known && strpbrk(known->element, "fe"))
-        strcat(slot->text, "=random");
+        snprintf(slot->text, sizeof slot->text, "%s[N]%s", known->element, contents);
     return true;
 }
 

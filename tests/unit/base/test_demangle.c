@@ -228,69 +228,69 @@ static void short_names_have_no_parameters(void **state)
     }
 }
 
+/* Names that are not mangled, not complete or not valid. */
+static const char *const invalid[] = {"",
+                                      "saxpy",
+                                      "_Z",
+                                      "_Z1",
+                                      "_Z3ab",
+                                      "_Z0f",
+                                      "_ZN",
+                                      "_Z1fIiEvT0_",
+                                      "_Z1fS_",
+                                      "_Z1fS0_",
+                                      "_Z1fSZ_",
+                                      "_Z1fIiEv",
+                                      "_Z1fIi",
+                                      "_Z1fILi5Evv",
+                                      "_Z1fv.clone",
+                                      "_Z1fq",
+                                      "_Z1fP",
+                                      "_Z1fM1A",
+                                      "_Z1fFvE",
+                                      "_Z1fA3i",
+                                      "_Z1fDx",
+                                      "_Z1fIXEEvv",
+                                      "_Z1fIXplLi1EEEvv",
+                                      "_Z1fIXsr1AEEvv",
+                                      "_ZN1AC9E",
+                                      "_ZC1v",
+                                      "_Z1fIZ1gvEvT_",
+                                      "_Z1fIUlvEEvT_",
+                                      "_Z1fIUt",
+                                      "_Z1fB",
+                                      "_Z99999999999f",
+                                      "_Z1fIJiEvT_",
+                                      "_ZTV1A",
+                                      "_Z1fT_",
+                                      "_ZSt",
+                                      "_ZNSt",
+                                      "_Z1fIL_Z1gEvv",
+                                      "_Z1fIXtliLi1EEvv",
+                                      "_Z1fIXcviEEvv",
+                                      "_Z1fIXdtfp_EEvv",
+                                      "_Z1fIXflEEvv",
+                                      "_Z1fIXscfEEvv",
+                                      "_Z1fIXstEEvv",
+                                      "_Z1fIXquLi1ELi2EEEvv",
+                                      "_Z1fIXclEEvv",
+                                      "_Z1fDv",
+                                      "_Z1fDtE",
+                                      "_Z1fU1A",
+                                      "_Z1fK",
+                                      "_Z1fIXfL1pEEvv",
+                                      "_Z1fIXfpEEvv",
+                                      "_Z1fIZ1gvE1A_xEvT_",
+                                      "_Z1fIZ1gvE1A__1EvT_"};
+
 static void other_names_are_returned(void **state)
 {
     (void)state;
-    static const char *const names[] = {"",
-                                        "saxpy",
-                                        "_Z",
-                                        "_Z1",
-                                        "_Z3ab",
-                                        "_Z0f",
-
-                                        "_ZN",
-                                        "_Z1fIiEvT0_",
-                                        "_Z1fS_",
-                                        "_Z1fS0_",
-                                        "_Z1fSZ_",
-                                        "_Z1fIiEv",
-                                        "_Z1fIi",
-                                        "_Z1fILi5Evv",
-                                        "_Z1fv.clone",
-                                        "_Z1fq",
-                                        "_Z1fP",
-                                        "_Z1fM1A",
-                                        "_Z1fFvE",
-                                        "_Z1fA3i",
-                                        "_Z1fDx",
-                                        "_Z1fIXEEvv",
-                                        "_Z1fIXplLi1EEEvv",
-                                        "_Z1fIXsr1AEEvv",
-
-                                        "_ZN1AC9E",
-                                        "_ZC1v",
-                                        "_Z1fIZ1gvEvT_",
-                                        "_Z1fIUlvEEvT_",
-                                        "_Z1fIUt",
-                                        "_Z1fB",
-                                        "_Z99999999999f",
-                                        "_Z1fIJiEvT_",
-                                        "_ZTV1A",
-                                        "_Z1fT_",
-                                        "_ZSt",
-                                        "_ZNSt",
-                                        "_Z1fIL_Z1gEvv",
-                                        "_Z1fIXtliLi1EEvv",
-                                        "_Z1fIXcviEEvv",
-                                        "_Z1fIXdtfp_EEvv",
-                                        "_Z1fIXflEEvv",
-                                        "_Z1fIXscfEEvv",
-                                        "_Z1fIXstEEvv",
-                                        "_Z1fIXquLi1ELi2EEEvv",
-                                        "_Z1fIXclEEvv",
-                                        "_Z1fDv",
-                                        "_Z1fDtE",
-                                        "_Z1fU1A",
-                                        "_Z1fK",
-                                        "_Z1fIXfL1pEEvv",
-                                        "_Z1fIXfpEEvv",
-                                        "_Z1fIZ1gvE1A_xEvT_",
-                                        "_Z1fIZ1gvE1A__1EvT_"};
     char text[FTH_NAME_BYTES];
-    for (size_t i = 0; i < FTH_COUNT(names); i++) {
-        if (fth_demangle(names[i], FTH_NAME_FULL, text, sizeof text))
-            fail_msg("'%s' became '%s'", names[i], text);
-        assert_string_equal(text, names[i]);
+    for (size_t i = 0; i < FTH_COUNT(invalid); i++) {
+        if (fth_demangle(invalid[i], FTH_NAME_FULL, text, sizeof text))
+            fail_msg("'%s' became '%s'", invalid[i], text);
+        assert_string_equal(text, invalid[i]);
     }
 }
 
@@ -387,6 +387,75 @@ static void parameter_types_are_found(void **state)
     assert_true(fth_demangle_parameter_type("_Z1fPf", 0, text, 7));
 }
 
+static const char *const kernels[] = {"_Z9transposeILi32ELi0EEvPfPKf",
+                                      "_Z9transposeILi64ELi1EEvPfPKf",
+                                      "_ZN2ns3mapINS_3addILi1EEEEEvv",
+                                      "_Z4sortPi",
+                                      "_Z4sortPf",
+                                      "saxpy",
+                                      "_Z9broken"};
+
+static void names_match_by_the_first_rule(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *wanted, *matches; /* one digit per kernel */
+    } cases[] = {
+        {"_Z9transposeILi64ELi1EEvPfPKf", "0100000"},
+        {"transpose<32, 0>", "1000000"},
+        {"transpose < 32,0 >", "1000000"},
+        {"transpose<32,0>(float*,float const*)", "1000000"},
+        {"void transpose<32,0>(float*, float const*)", "1000000"},
+        {"transpose", "1100000"},
+        {"transpose<", "1100000"},
+        {"transpose<6", "0100000"},
+        {"ns::map<ns::add<1> >", "0010000"},
+        {"ns::map<ns::add<1>>", "0010000"},
+        {"ns::map", "0010000"},
+        {"ns", "0010000"},
+        {"map", "0000000"},
+        {"sort", "0001100"},
+        {"sort(f", "0000100"},
+        {"s", "0001110"},
+        {"saxpy", "0000010"},
+        {"saxpyy", "0000000"},
+        {"_Z4", "0001100"},
+        {"_Z9broken", "0000001"},
+        {"_Z9b", "0000001"},
+        {"", "0000000"},
+        {" ", "0000000"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        bool matches[FTH_COUNT(kernels)];
+        size_t expected = 0;
+        const size_t found = fth_name_match(cases[i].wanted, kernels, FTH_COUNT(kernels), matches);
+        for (size_t k = 0; k < FTH_COUNT(kernels); k++) {
+            if (matches[k] != (cases[i].matches[k] == '1'))
+                fail_msg("'%s' and %s", cases[i].wanted, kernels[k]);
+            expected += cases[i].matches[k] == '1';
+        }
+        assert_int_equal(found, expected);
+    }
+}
+
+static void lists_are_limited(void **state)
+{
+    (void)state;
+    static const bool some[] = {false, true, false, true, false, false, false};
+    char text[120];
+    fth_name_list(kernels, FTH_COUNT(kernels), some, FTH_NAME_PARAMETERS, text, sizeof text);
+    assert_string_equal(text, "transpose<64, 1>(float*, float const*), sort(int*)");
+    fth_name_list(kernels, FTH_COUNT(kernels), NULL, FTH_NAME_SHORT, text, 117);
+    assert_string_equal(text, "transpose<32, 0>, transpose<64, 1>, ns::map<ns::add<1> >, sort, "
+                              "sort, saxpy, and 1 more");
+    fth_name_list(kernels, FTH_COUNT(kernels), NULL, FTH_NAME_SHORT, text, 52);
+    assert_string_equal(text, "transpose<32, 0>, and 6 more");
+    fth_name_list(kernels, FTH_COUNT(kernels), NULL, FTH_NAME_SHORT, text, 40);
+    assert_string_equal(text, "7 kernels");
+    fth_name_list(kernels, 0, NULL, FTH_NAME_SHORT, text, sizeof text);
+    assert_string_equal(text, "");
+}
+
 /* Returns whether GNU c++filt is installed. */
 static bool has_cxxfilt(void)
 {
@@ -427,6 +496,8 @@ int main(void)
         cmocka_unit_test(names_that_do_not_fit_are_cut),
         cmocka_unit_test(hostile_names_are_refused),
         cmocka_unit_test(parameter_types_are_found),
+        cmocka_unit_test(names_match_by_the_first_rule),
+        cmocka_unit_test(lists_are_limited),
         cmocka_unit_test(cxxfilt_agrees),
     };
     return cmocka_run_group_tests_name("demangle", tests, NULL, NULL);

@@ -325,6 +325,29 @@ static void different_points_are_refused(void **state)
     fth_buffer_fini(&changed);
 }
 
+/* The kernel of an input can be given by its C++ name. */
+static void kernels_are_found_by_their_names(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "# kernel _Z3mapIfEvPT_\n0 0 0 R 8\n# kernel _Z3mapIiEvPT_\n0 0 0 R 8\n"
+        "# kernel _Z3mapIfEvPT_\n0 0 0 R 8\n";
+    struct fth_exploration *exploration = create();
+    struct fth_error error = NO_ERROR;
+    size_t number = 0;
+    write_plain("names", text, sizeof text - 1);
+    struct fth_study *study = fth_study_add(exploration, "names");
+    assert_int_equal(fth_input_open(exploration, "names", NULL, NULL, &number, NULL), FTH_OK);
+    assert_int_equal(fth_study_input(exploration, study, number, "map", &error), FTH_NOT_FOUND);
+    assert_string_equal(error.cause,
+                        "several kernels match 'map': map<float>(float*), map<int>(int*)");
+    assert_int_equal(study->input_count, 0);
+    assert_int_equal(fth_study_input(exploration, study, number, "map<f", NULL), FTH_OK);
+    assert_int_equal(study->input_count, 1);
+    assert_string_equal(study->kernels[0], "_Z3mapIfEvPT_");
+    fth_explore_destroy(exploration);
+}
+
 /* Adds a second study, whose points follow those of the first. Settings of all studies override
  * those of one study. */
 static void studies_follow_each_other(void **state)
@@ -345,7 +368,6 @@ static void studies_follow_each_other(void **state)
     assert_int_equal(fth_study_input(exploration, study, number, "none", &error), FTH_NOT_FOUND);
     assert_string_equal(error.argument, "two");
     assert_string_equal(error.cause, "the trace does not launch a kernel 'none'");
-    study->input_count = 0;
     assert_int_equal(fth_study_input(exploration, study, number, "k", NULL), FTH_OK);
     assert_int_equal(fth_study_set(exploration, study, "gpu.sms", "7", NULL), FTH_OK);
     assert_int_equal(fth_study_set(exploration, study, "l1.latency", "17", NULL), FTH_OK);
@@ -427,6 +449,7 @@ int main(void)
         cmocka_unit_test(missing_shards_are_listed),
         cmocka_unit_test(different_points_are_refused),
         cmocka_unit_test(studies_follow_each_other),
+        cmocka_unit_test(kernels_are_found_by_their_names),
         cmocka_unit_test(points_are_written_completely),
     };
     return cmocka_run_group_tests_name("plan", tests, enter_folder, leave_folder);
