@@ -85,6 +85,8 @@ CU(cuInit, unsigned flags)
         return INVALID_VALUE;
     if (driver.initialised)
         return SUCCESS;
+    if (driver.is_forked || driver.is_finished)
+        return driver.is_forked ? NOT_INITIALIZED : DEINITIALIZED;
     const int result = driver_start();
     driver.initialised = result == SUCCESS;
     return result;
@@ -149,6 +151,16 @@ CU(cuDeviceComputeCapability, int *major, int *minor, int device)
     return SUCCESS;
 }
 
+/* A CUdevprop: 14 attributes. */
+CU(cuDeviceGetProperties, int *properties, int device)
+{
+    static const int attributes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+    const int result = properties ? check_device(device) : INVALID_VALUE;
+    for (size_t i = 0; result == SUCCESS && i < FTH_COUNT(attributes); i++)
+        properties[i] = driver_attribute(attributes[i]);
+    return result;
+}
+
 CU(cuDeviceTotalMem_v2, size_t *bytes, int device)
 {
     const int result = check_device(device);
@@ -191,6 +203,18 @@ CU(cuDeviceCanAccessPeer, int *can, int device, int peer)
         return INVALID_DEVICE;
     *can = 0;
     return SUCCESS;
+}
+
+/* There are no two devices that could access each other. */
+CU(cuDeviceGetP2PAttribute, int *value, int attribute, int device, int peer)
+{
+    (void)attribute;
+    if (!value)
+        return INVALID_VALUE;
+    *value = 0;
+    return check_device(device) != SUCCESS ? check_device(device)
+           : check_device(peer) != SUCCESS ? check_device(peer)
+                                           : INVALID_DEVICE;
 }
 
 CU(cuDeviceGetTexture1DLinearMaxWidth, size_t *texels, int format, unsigned channels, int device)

@@ -66,8 +66,7 @@ int driver_launch(const struct operation *operation)
     return driver.sticky;
 }
 
-/* Checks the shape of a launch as the driver does. */
-static int check_shape(const struct operation *operation)
+int driver_check_shape(const struct operation *operation)
 {
     const struct function *function = operation->launch.function;
     const uint32_t *grid = operation->launch.grid, *block = operation->launch.block;
@@ -98,7 +97,7 @@ static int launch(struct operation *operation, struct stream *stream, void **eac
         return result;
     if (!driver_is_function(operation->launch.function))
         return INVALID_HANDLE;
-    result = check_shape(operation);
+    result = driver_check_shape(operation);
     if (result == SUCCESS)
         result = driver_take_arguments(operation->launch.function, each, extra,
                                        &operation->launch.arguments);

@@ -67,7 +67,8 @@ enum fth_session_memory {
 struct fth_session_block {
     uint64_t address, bytes;
     enum fth_session_memory kind;
-    void *host; /* its memory in this process */
+    void *host;        /* its memory in this process */
+    const void *owner; /* from fth_session_set_owner; NULL: none */
 };
 
 /* Allocates memory. FTH_NO_MEMORY: the GPU or the host has not enough. */
@@ -81,6 +82,9 @@ FTH_MUST_USE enum fth_status fth_session_register(struct fth_session *session, v
  * of the kinds, a mask of 1 << enum fth_session_memory. */
 FTH_MUST_USE enum fth_status fth_session_free(struct fth_session *session, uint64_t address,
                                               unsigned kinds, struct fth_error *error);
+/* Sets the owner of the block with this address, with which fth_session_free_owned frees it. */
+void fth_session_set_owner(struct fth_session *session, uint64_t address, const void *owner);
+void fth_session_free_owned(struct fth_session *session, const void *owner);
 /* Finds the block that contains the address; variables of modules are no blocks. Returns false if
  * there is none. */
 bool fth_session_find(const struct fth_session *session, uint64_t address,

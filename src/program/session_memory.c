@@ -79,7 +79,7 @@ static enum fth_status alloc_host(struct fth_session *session, enum fth_session_
         return status;
     }
     *address = (uint64_t)(uintptr_t)host;
-    add_block(session, &(struct fth_session_block){*address, bytes, kind, host});
+    add_block(session, &(struct fth_session_block){*address, bytes, kind, host, NULL});
     return FTH_OK;
 }
 
@@ -101,8 +101,9 @@ enum fth_status fth_session_alloc(struct fth_session *session, enum fth_session_
     }
     FTH_TRY(fth_ptx_alloc(session->memory, bytes, address, error));
     session->used_bytes += bytes;
-    add_block(session, &(struct fth_session_block){*address, bytes, kind,
-                                                   fth_ptx_host(session->memory, *address, bytes)});
+    add_block(session,
+              &(struct fth_session_block){*address, bytes, kind,
+                                          fth_ptx_host(session->memory, *address, bytes), NULL});
     return FTH_OK;
 }
 
@@ -112,7 +113,8 @@ enum fth_status fth_session_register(struct fth_session *session, void *host, ui
     const uint64_t address = (uint64_t)(uintptr_t)host;
     FTH_TRY(reserve_block(session, error));
     FTH_TRY(fth_ptx_map(session->memory, host, bytes, address, error));
-    add_block(session, &(struct fth_session_block){address, bytes, FTH_MEMORY_REGISTERED, host});
+    add_block(session,
+              &(struct fth_session_block){address, bytes, FTH_MEMORY_REGISTERED, host, NULL});
     return FTH_OK;
 }
 
@@ -132,6 +134,23 @@ enum fth_status fth_session_free(struct fth_session *session, uint64_t address, 
     session->block_count--;
     memmove(block, block + 1, (session->block_count - (next - 1)) * sizeof *block);
     return FTH_OK;
+}
+
+void fth_session_set_owner(struct fth_session *session, uint64_t address, const void *owner)
+{
+    const size_t next = upper_bound(session, address);
+    if (next && session->blocks[next - 1].address == address)
+        session->blocks[next - 1].owner = owner;
+}
+
+void fth_session_free_owned(struct fth_session *session, const void *owner)
+{
+    for (size_t i = session->block_count; i-- > 0;) {
+        const struct fth_session_block block = session->blocks[i];
+        if (block.owner == owner &&
+            fth_session_free(session, block.address, 1u << block.kind, NULL) != FTH_OK)
+            return; /* cannot happen: the block exists */
+    }
 }
 
 bool fth_session_find(const struct fth_session *session, uint64_t address,
