@@ -13,7 +13,7 @@ static uint64_t extent(const struct copy_side *side, uint64_t width, uint64_t he
 static bool is_of_gpu(uint64_t address)
 {
     struct fth_session_block block;
-    return address >= FTH_SESSION_BASE ||
+    return fth_session_is_device(address) ||
            (fth_session_find(driver.session, address, &block) && block.kind == FTH_MEMORY_MANAGED);
 }
 

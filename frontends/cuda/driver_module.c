@@ -199,6 +199,9 @@ CU(cuLibraryGetModule, struct module **module, struct module *library)
 
 /* ---- kernels ---- */
 
+/* The shared memory that a block can have unless the program asks for more, in bytes. */
+enum { DEFAULT_SHARED_BYTES = 48 << 10 };
+
 /* Returns the function for a kernel, and makes it at the first call. */
 static int get_function(struct function **out, struct module *module,
                         const struct fth_ptx_kernel *kernel)
@@ -211,11 +214,14 @@ static int get_function(struct function **out, struct module *module,
     struct function *made = calloc(1, sizeof *made);
     if (!made)
         return OUT_OF_MEMORY;
-    *made = (struct function){.next = module->functions,
-                              .module = module,
-                              .kernel = kernel,
-                              .max_dynamic_shared = 48 << 10,
-                              .carveout = -1};
+    *made =
+        (struct function){.next = module->functions,
+                          .module = module,
+                          .kernel = kernel,
+                          .max_dynamic_shared = kernel->shared_bytes < DEFAULT_SHARED_BYTES
+                                                    ? DEFAULT_SHARED_BYTES - kernel->shared_bytes
+                                                    : 0,
+                          .carveout = -1};
     module->functions = made;
     *out = made;
     return SUCCESS;

@@ -29,17 +29,20 @@ static struct fth_ptx_launch engine_launch(const struct fth_session *session,
 }
 
 enum fth_status fth_session_run(struct fth_session *session,
-                                const struct fth_session_launch *launch, struct fth_error *error)
+                                const struct fth_session_launch *launch, enum fth_ptx_fault *fault,
+                                struct fth_error *error)
 {
     struct fth_ptx_launch engine = engine_launch(session, launch);
-    struct fth_ptx_totals totals = {0, 0};
+    struct fth_ptx_totals totals = {0, 0, FTH_FAULT_NONE};
     struct fth_error engine_error = FTH_NO_ERROR;
+    *fault = FTH_FAULT_NONE;
     if (session->recorder) {
         FTH_TRY(fth_trace_recorder_begin(session->recorder, launch->kernel->name, launch->grid,
                                          launch->block, session->options.log, error));
         engine.observer = fth_trace_recorder_observer(session->recorder);
     }
     enum fth_status status = fth_ptx_run(launch->module->machine, &engine, &totals, &engine_error);
+    *fault = totals.fault;
     if (session->recorder)
         status = fth_trace_recorder_end(session->recorder, status,
                                         launch->kernel->shared_bytes + launch->shared_bytes,

@@ -163,12 +163,15 @@ bool fth_session_find(const struct fth_session *session, uint64_t address,
     return true;
 }
 
+bool fth_session_is_device(uint64_t address)
+{
+    return address >= FTH_SESSION_BASE && address < FTH_SESSION_END;
+}
+
 void *fth_session_host(const struct fth_session *session, uint64_t address, uint64_t bytes)
 {
     void *host = fth_ptx_host(session->memory, address, bytes);
-    const bool of_gpu =
-        address >= FTH_SESSION_BASE && address < fth_ptx_next_address(session->memory);
-    return host || of_gpu ? host : (void *)(uintptr_t)address;
+    return host || fth_session_is_device(address) ? host : (void *)(uintptr_t)address;
 }
 
 uint64_t fth_session_free_bytes(const struct fth_session *session)

@@ -438,10 +438,22 @@ struct fth_ptx_launch {
     bool check_async;
 };
 
-/* Instructions issued. A warp instruction counts one thread instruction per active lane. */
+/* What a kernel did wrong. */
+enum fth_ptx_fault {
+    FTH_FAULT_NONE,
+    FTH_FAULT_ADDRESS,   /* an access outside the allocations */
+    FTH_FAULT_ALIGNMENT, /* an access at a misaligned address */
+    FTH_FAULT_ASSERT,    /* a failed assertion */
+    FTH_FAULT_LIMIT,     /* more instructions than allowed */
+    FTH_FAULT_OTHER
+};
+
+/* Instructions issued, and how the launch ended. A warp instruction counts one thread instruction
+ * per active lane. */
 struct fth_ptx_totals {
     uint64_t warp_instructions;
     uint64_t thread_instructions;
+    enum fth_ptx_fault fault;
 };
 
 /* Runs a kernel to its end. It fails if the kernel accesses memory outside the allocations or at a

@@ -34,24 +34,41 @@ void fth_ptx_warp_place(const struct fth_ptx_warp *warp, const struct fth_ptx_in
              (unsigned)(thread / threads[0] / threads[1]));
 }
 
-void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
-                        const char *cause, ...)
+FTH_PRINTF(5, 0)
+static void stop_with_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                            enum fth_ptx_fault fault, const char *cause, va_list arguments)
 {
     struct fth_ptx_run *run = warp->block->run;
     char text[400], place[400];
-    va_list arguments;
-    va_start(arguments, cause);
     vsnprintf(text, sizeof text, cause, arguments);
-    va_end(arguments);
     fth_ptx_warp_place(warp, inst, lane, place, sizeof place);
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK) {
         run->status = FTH_INVALID;
+        run->fault = fault;
         fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->name, "%s: %s", place, text);
     }
     pthread_mutex_unlock(run->lock);
     warp->failed = true;
     fth_ptx_run_stop(run);
+}
+
+void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                        const char *cause, ...)
+{
+    va_list arguments;
+    va_start(arguments, cause);
+    stop_with_fault(warp, inst, lane, FTH_FAULT_OTHER, cause, arguments);
+    va_end(arguments);
+}
+
+void fth_ptx_warp_fault_of(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                           enum fth_ptx_fault fault, const char *cause, ...)
+{
+    va_list arguments;
+    va_start(arguments, cause);
+    stop_with_fault(warp, inst, lane, fault, cause, arguments);
+    va_end(arguments);
 }
 
 void fth_ptx_run_inconclusive(struct fth_ptx_warp *warp)
@@ -84,6 +101,7 @@ static void fail_over_limit(struct fth_ptx_run *run)
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK) {
         run->status = FTH_INVALID;
+        run->fault = FTH_FAULT_LIMIT;
         fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->name,
                  "the launch has issued more than %llu warp instructions, the limit of a launch; "
                  "raise it with --max-instructions, which allows a launch %d times as many as a "
@@ -617,7 +635,7 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     struct fth_ptx_run run;
     if (totals)
-        *totals = (struct fth_ptx_totals){0, 0};
+        *totals = (struct fth_ptx_totals){0, 0, FTH_FAULT_NONE};
     FTH_TRY(prepare(machine, launch, &run, error));
     FTH_TRY(prepare_slice(&run, error));
     run.lock = &lock;
@@ -630,7 +648,8 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     if (run.dropped_output)
         warn_of_dropped_output(machine, run.kernel, launch->print != NULL, launch->log);
     if (totals)
-        *totals = (struct fth_ptx_totals){run.warp_instructions, run.thread_instructions};
+        *totals =
+            (struct fth_ptx_totals){run.warp_instructions, run.thread_instructions, run.fault};
     if (run.status == FTH_OK && run.stop && fth_log_interrupted(launch->log))
         return fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted");
     if (run.status == FTH_OK && run.stop)

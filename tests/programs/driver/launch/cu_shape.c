@@ -5,11 +5,11 @@ static const char ptx[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n.extern .shared .align 16 .b8 dynamic[];\n"
     /* Writes to the last word of the dynamic shared memory, and the size of the cluster to `out`.
      */
-    ".visible .entry k(.param .u64 out)\n{ .reg .b32 %r<6>; .reg .b64 %d;\n"
+    ".visible .entry k(.param .u64 out)\n{ .reg .b32 %r<6>; .reg .b64 %d; .reg .pred %p;\n"
     "ld.param.u64 %d, [out]; mov.u32 %r1, %dynamic_smem_size; mov.u32 %r2, dynamic;\n"
     "add.u32 %r3, %r2, %r1; setp.eq.u32 %p, %r1, 0; @%p bra skip; st.shared.u32 [%r3+-4], %r1;\n"
     "skip: mov.u32 %r4, %cluster_nctaid.x; st.global.u32 [%d], %r4; st.global.u32 [%d+4], %r1;\n"
-    "ret; .reg .pred %p; }\n"
+    "ret; }\n"
     ".visible .entry few() .maxntid 64, 1, 1 { ret; }\n"
     ".visible .entry paired() .reqnctapercluster 2, 1, 1 { ret; }\n";
 
