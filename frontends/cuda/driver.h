@@ -218,6 +218,7 @@ struct operation {
             struct function *function;
             uint32_t grid[3], block[3], cluster[3];
             uint64_t shared_bytes;
+            bool cooperative;
             unsigned char *arguments; /* owned */
             void **each;              /* owned; addresses of the arguments; NULL: not asked for */
         } launch;

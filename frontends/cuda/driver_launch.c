@@ -62,6 +62,7 @@ int driver_launch(const struct operation *operation)
     struct fth_session_launch launch = {.module = driver_session_module(function->module),
                                         .kernel = function->kernel,
                                         .shared_bytes = operation->launch.shared_bytes,
+                                        .cooperative = operation->launch.cooperative,
                                         .arguments = operation->launch.arguments};
     static const int results[] = {
         [FTH_FAULT_NONE] = LAUNCH_FAILED,           [FTH_FAULT_ADDRESS] = ILLEGAL_ADDRESS,
@@ -110,6 +111,18 @@ static int check_cluster(const struct operation *operation)
     return blocks > (function->non_portable_cluster ? 16u : 8u) ? INVALID_CLUSTER_SIZE : SUCCESS;
 }
 
+/* All blocks of a cooperative launch must fit on the GPU. */
+static int check_cooperative(const struct operation *operation)
+{
+    const uint32_t *grid = operation->launch.grid, *block = operation->launch.block;
+    const int per_sm =
+        blocks_per_sm(operation->launch.function, (int)(block[0] * block[1] * block[2]),
+                      operation->launch.shared_bytes);
+    return (uint64_t)grid[0] * grid[1] * grid[2] > (uint64_t)per_sm * (uint64_t)driver_attribute(16)
+               ? COOPERATIVE_LAUNCH_TOO_LARGE
+               : SUCCESS;
+}
+
 int driver_check_shape(const struct operation *operation)
 {
     const struct function *function = operation->launch.function;
@@ -126,7 +139,9 @@ int driver_check_shape(const struct operation *operation)
         return INVALID_VALUE;
     if (operation->launch.shared_bytes > function->max_dynamic_shared)
         return INVALID_VALUE;
-    return check_cluster(operation);
+    const int result = check_cluster(operation);
+    return result == SUCCESS && operation->launch.cooperative ? check_cooperative(operation)
+                                                              : result;
 }
 
 static int launch(struct operation *operation, struct stream *stream, void **each, void **extra)
@@ -143,61 +158,47 @@ static int launch(struct operation *operation, struct stream *stream, void **eac
     return result == SUCCESS ? driver_submit(stream, operation) : result;
 }
 
+static int launch_shape(struct function *function, const uint32_t grid[3], const uint32_t block[3],
+                        unsigned shared_bytes, bool cooperative, struct stream *stream,
+                        void **arguments, void **extra)
+{
+    struct operation operation = {.kind = OP_LAUNCH};
+    operation.launch.function = function;
+    memcpy(operation.launch.grid, grid, sizeof operation.launch.grid);
+    memcpy(operation.launch.block, block, sizeof operation.launch.block);
+    operation.launch.shared_bytes = shared_bytes;
+    operation.launch.cooperative = cooperative;
+    return launch(&operation, stream, arguments, extra);
+}
+
 CU(cuLaunchKernel, struct function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
    struct stream *stream, void **arguments, void **extra)
 {
     LOCK;
-    struct operation operation = {.kind = OP_LAUNCH};
-    operation.launch.function = function;
-    memcpy(operation.launch.grid, (uint32_t[]){grid_x, grid_y, grid_z}, 12);
-    memcpy(operation.launch.block, (uint32_t[]){block_x, block_y, block_z}, 12);
-    operation.launch.shared_bytes = shared_bytes;
-    return launch(&operation, stream, arguments, extra);
+    return launch_shape(function, (uint32_t[]){grid_x, grid_y, grid_z},
+                        (uint32_t[]){block_x, block_y, block_z}, shared_bytes, false, stream,
+                        arguments, extra);
 }
 ALIAS(cuLaunchKernel_ptsz, cuLaunchKernel);
-
-/* All blocks of a cooperative launch must fit on the GPU. */
-static int check_cooperative(const struct operation *operation)
-{
-    const uint32_t *grid = operation->launch.grid, *block = operation->launch.block;
-    if (!driver_is_function(operation->launch.function))
-        return INVALID_HANDLE;
-    const int result = driver_check_shape(operation);
-    if (result != SUCCESS)
-        return result;
-    const int per_sm =
-        blocks_per_sm(operation->launch.function, (int)(block[0] * block[1] * block[2]),
-                      operation->launch.shared_bytes);
-    return (uint64_t)grid[0] * grid[1] * grid[2] > (uint64_t)per_sm * (uint64_t)driver_attribute(16)
-               ? COOPERATIVE_LAUNCH_TOO_LARGE
-               : SUCCESS;
-}
 
 CU(cuLaunchCooperativeKernel, struct function *function, unsigned grid_x, unsigned grid_y,
    unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
    struct stream *stream, void **arguments)
 {
     LOCK;
-    struct operation operation = {.kind = OP_LAUNCH};
-    operation.launch.function = function;
-    memcpy(operation.launch.grid, (uint32_t[]){grid_x, grid_y, grid_z}, 12);
-    memcpy(operation.launch.block, (uint32_t[]){block_x, block_y, block_z}, 12);
-    operation.launch.shared_bytes = shared_bytes;
-    int result = driver_check();
-    if (result == SUCCESS)
-        result = check_cooperative(&operation);
-    return result == SUCCESS ? launch(&operation, stream, arguments, NULL) : result;
+    return launch_shape(function, (uint32_t[]){grid_x, grid_y, grid_z},
+                        (uint32_t[]){block_x, block_y, block_z}, shared_bytes, true, stream,
+                        arguments, NULL);
 }
 ALIAS(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel);
 
-/* Reads the attributes of CUlaunchConfig. Only the dimensions of clusters and whether the launch is
- * cooperative matter here; the others concern the order and the priority of launches. */
+/* Reads the attributes of CUlaunchConfig. Only clusters and cooperative launches matter here; the
+ * others concern the order and the priority of launches. */
 CU(cuLaunchKernelEx, const void *config, struct function *function, void **arguments, void **extra)
 {
     LOCK;
     enum { COOPERATIVE = 2, CLUSTER_DIMENSION = 4, ATTRIBUTE_BYTES = 72 };
-    bool is_cooperative = false;
     struct operation operation = {.kind = OP_LAUNCH};
     if (!config)
         return INVALID_VALUE;
@@ -207,17 +208,12 @@ CU(cuLaunchKernelEx, const void *config, struct function *function, void **argum
     operation.launch.shared_bytes = field(config, 24, 4);
     const char *attributes = (const char *)(uintptr_t)field(config, 40, 8);
     for (uint64_t i = 0; i < field(config, 48, 4); i++) {
-        const char *const attribute = attributes + i * ATTRIBUTE_BYTES;
+        const char *attribute = attributes + i * ATTRIBUTE_BYTES;
         if (field(attribute, 0, 4) == CLUSTER_DIMENSION)
             memcpy(operation.launch.cluster, attribute + 8, 12);
-        if (field(attribute, 0, 4) == COOPERATIVE)
-            is_cooperative = field(attribute, 8, 4) != 0;
+        else if (field(attribute, 0, 4) == COOPERATIVE)
+            operation.launch.cooperative = field(attribute, 8, 4) != 0;
     }
-    int result = driver_check();
-    if (result == SUCCESS && is_cooperative)
-        result = check_cooperative(&operation);
-    if (result != SUCCESS)
-        return result;
     return launch(&operation, (struct stream *)(uintptr_t)field(config, 32, 8), arguments, extra);
 }
 ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);

@@ -84,6 +84,13 @@ CU(cuGraphAddKernelNode, struct node **node, struct graph *graph, struct node *c
     return add_kernel(node, graph, before, count, parameters, false);
 }
 
+/* Copies what a launch has beside its parameters. */
+static void copy_attributes(const struct operation *from, struct operation *to)
+{
+    memcpy(to->launch.cluster, from->launch.cluster, sizeof to->launch.cluster);
+    to->launch.cooperative = from->launch.cooperative;
+}
+
 static int set_kernel(struct node *node, const void *parameters, bool has_kernel)
 {
     struct operation operation;
@@ -91,8 +98,7 @@ static int set_kernel(struct node *node, const void *parameters, bool has_kernel
     if (result != SUCCESS)
         return result;
     if (node->operation.kind == OP_LAUNCH)
-        memcpy(operation.launch.cluster, node->operation.launch.cluster,
-               sizeof operation.launch.cluster);
+        copy_attributes(&node->operation, &operation);
     return replace(node, &operation);
 }
 
@@ -163,7 +169,7 @@ CU(cuGraphKernelNodeGetParams, struct node *node, void *parameters)
 }
 
 /* Attributes of launches (CUlaunchAttributeID). Values have 64 bytes. */
-enum { CLUSTER_DIMENSION = 4, VALUE_BYTES = 64 };
+enum { COOPERATIVE = 2, CLUSTER_DIMENSION = 4, VALUE_BYTES = 64 };
 
 CU(cuGraphKernelNodeGetAttribute, struct node *node, int attribute, void *value)
 {
@@ -173,6 +179,8 @@ CU(cuGraphKernelNodeGetAttribute, struct node *node, int attribute, void *value)
     memset(value, 0, VALUE_BYTES);
     if (attribute == CLUSTER_DIMENSION)
         memcpy(value, node->operation.launch.cluster, sizeof node->operation.launch.cluster);
+    if (attribute == COOPERATIVE)
+        *(int *)value = node->operation.launch.cooperative;
     return SUCCESS;
 }
 
@@ -183,6 +191,8 @@ CU(cuGraphKernelNodeSetAttribute, struct node *node, int attribute, const void *
         return INVALID_VALUE;
     if (attribute == CLUSTER_DIMENSION)
         memcpy(node->operation.launch.cluster, value, sizeof node->operation.launch.cluster);
+    if (attribute == COOPERATIVE)
+        node->operation.launch.cooperative = field(value, 0, 4) != 0;
     return SUCCESS;
 }
 
@@ -191,8 +201,7 @@ CU(cuGraphKernelNodeCopyAttributes, struct node *to, struct node *from)
     LOCK;
     if (!is_kind(to, OP_LAUNCH, to) || !is_kind(from, OP_LAUNCH, from))
         return INVALID_VALUE;
-    memcpy(to->operation.launch.cluster, from->operation.launch.cluster,
-           sizeof to->operation.launch.cluster);
+    copy_attributes(&from->operation, &to->operation);
     return SUCCESS;
 }
 
