@@ -1,7 +1,7 @@
 /* Capture of streams: the work that a program puts on a stream becomes nodes of a graph. Each
  * stream of a capture has a set of nodes that its next one depends on: the last one of the stream,
  * and those of the events that it has waited for since. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 /* States of a capture (CUstreamCaptureStatus). */
 enum { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED };

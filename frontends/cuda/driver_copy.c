@@ -1,7 +1,7 @@
 /* Copies in one, two and three dimensions, and filling memory. The session finds out whether an
  * address is one of the GPU or of the host, so the direction that a function's name states is not
  * needed. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 /* The bytes from the first to the last one of a side. */
 static uint64_t extent(const struct copy_side *side, uint64_t width, uint64_t height,
@@ -136,7 +136,8 @@ static int read_flat(const void *copy, struct operation *operation)
         memcpy(to + SIDE_TYPE, from + FLAT_TYPE, 32);
         memcpy(to + SIDE_PITCH, from + FLAT_PITCH, 8);
     }
-    memcpy((char *)box + 2 * SIDE_BYTES, (const char *)copy + 2 * FLAT_SIDE_BYTES, 16);
+    memcpy((char *)box + (size_t)2 * SIDE_BYTES, (const char *)copy + (size_t)2 * FLAT_SIDE_BYTES,
+           16);
     box[COPY_WORDS - 1] = 1;
     return driver_read_copy(box, operation);
 }

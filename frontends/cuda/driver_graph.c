@@ -1,7 +1,7 @@
 /* Graphs: their structure, copies and launches. A graph that can be launched is a copy of another
  * one, in which each node comes after those that it depends on; a launch executes its nodes in this
  * order. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 #include <stdio.h>
 
@@ -435,10 +435,12 @@ CU(cuGraphDestroyNode, struct node *node)
         return INVALID_VALUE;
     struct graph *graph = node->graph;
     struct node **link = &graph->nodes;
+    while (*link && *link != node)
+        link = &(*link)->next;
+    if (!*link)
+        return INVALID_VALUE;
     for (struct node *at = graph->nodes; at; at = at->next)
         remove_from(&at->before, node);
-    while (*link != node)
-        link = &(*link)->next;
     *link = node->next;
     if (graph->end == &node->next)
         graph->end = link;

@@ -1,5 +1,5 @@
 /* Memory of the GPU, pinned and managed memory, pools, and what a pointer points to. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 enum { DEVICE_KINDS = 1u << FTH_MEMORY_DEVICE | 1u << FTH_MEMORY_MANAGED };
 
@@ -99,7 +99,7 @@ CU(cuMemHostAlloc, void **host, size_t bytes, unsigned flags)
     if (!host)
         return INVALID_VALUE;
     const int result = driver_allocate(FTH_MEMORY_PINNED, bytes, &address);
-    *host = (void *)(uintptr_t)address;
+    *host = pointer_to(address);
     return result;
 }
 
@@ -360,7 +360,7 @@ static int pointer_attribute(void *value, int attribute, const struct fth_sessio
         return SUCCESS;
     case 3: *(uint64_t *)value = address; return SUCCESS;
     case 4: /* no host pointer for the memory of the GPU */
-        *(void **)value = of_gpu ? NULL : (void *)(uintptr_t)address;
+        *(void **)value = of_gpu ? NULL : pointer_to(address);
         return of_gpu ? INVALID_VALUE : SUCCESS;
     case 6: *(int *)value = 0; return SUCCESS; /* sync memory operations */
     case 7: *(unsigned long long *)value = block->address; return SUCCESS; /* buffer id */

@@ -1,6 +1,6 @@
 /* The nodes of graphs and their parameters. A node's parameters can be set in a graph, and in an
  * executable graph for the node that is a copy of it. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 static int add(struct node **out, struct graph *graph, struct operation *operation,
                struct node *const *before, size_t count)
@@ -46,20 +46,19 @@ static int read_launch(const void *parameters, bool has_kernel, struct operation
     *operation = (struct operation){.kind = OP_LAUNCH};
     if (!parameters)
         return INVALID_VALUE;
-    operation->launch.function = (struct function *)(uintptr_t)field(parameters, 0, 8);
+    operation->launch.function = pointer_field(parameters, 0);
     memcpy(operation->launch.grid, (const char *)parameters + 8, 12);
     memcpy(operation->launch.block, (const char *)parameters + 20, 12);
     operation->launch.shared_bytes = field(parameters, 32, 4);
     if (!operation->launch.function && has_kernel)
-        operation->launch.function = (struct function *)(uintptr_t)field(parameters, 56, 8);
+        operation->launch.function = pointer_field(parameters, 56);
     if (!driver_is_function(operation->launch.function))
         return INVALID_VALUE;
     const int result = driver_check_shape(operation);
-    return result != SUCCESS ? result
-                             : driver_take_arguments(operation->launch.function,
-                                                     (void **)(uintptr_t)field(parameters, 40, 8),
-                                                     (void **)(uintptr_t)field(parameters, 48, 8),
-                                                     &operation->launch.arguments);
+    return result != SUCCESS
+               ? result
+               : driver_take_arguments(operation->launch.function, pointer_field(parameters, 40),
+                                       pointer_field(parameters, 48), &operation->launch.arguments);
 }
 
 static int add_kernel(struct node **node, struct graph *graph, struct node *const *before,
@@ -320,7 +319,7 @@ static int read_host(const void *parameters, struct operation *operation)
     if (!parameters)
         return INVALID_VALUE;
     memcpy(&operation->host.function, parameters, sizeof operation->host.function);
-    operation->host.user = (void *)(uintptr_t)field(parameters, 8, 8);
+    operation->host.user = pointer_field(parameters, 8);
     return operation->host.function ? SUCCESS : INVALID_VALUE;
 }
 
@@ -586,15 +585,11 @@ CU(cuGraphAddNode_v2, struct node **node, struct graph *graph, struct node *cons
                                     NULL);
     case TYPE_FILL: return cuGraphAddMemsetNode(node, graph, before, count, at, NULL);
     case TYPE_HOST: return cuGraphAddHostNode(node, graph, before, count, at);
-    case TYPE_GRAPH:
-        return cuGraphAddChildGraphNode(node, graph, before, count,
-                                        (struct graph *)(uintptr_t)word);
+    case TYPE_GRAPH: return cuGraphAddChildGraphNode(node, graph, before, count, pointer_to(word));
     case TYPE_EMPTY: return cuGraphAddEmptyNode(node, graph, before, count);
-    case TYPE_WAIT:
-        return cuGraphAddEventWaitNode(node, graph, before, count, (struct event *)(uintptr_t)word);
+    case TYPE_WAIT: return cuGraphAddEventWaitNode(node, graph, before, count, pointer_to(word));
     case TYPE_RECORD:
-        return cuGraphAddEventRecordNode(node, graph, before, count,
-                                         (struct event *)(uintptr_t)word);
+        return cuGraphAddEventRecordNode(node, graph, before, count, pointer_to(word));
     case TYPE_ALLOC: return cuGraphAddMemAllocNode(node, graph, before, count, at);
     case TYPE_FREE: return cuGraphAddMemFreeNode(node, graph, before, count, word);
     default: break;
@@ -615,7 +610,7 @@ static int set_any(struct node *node, const void *parameters)
     if (!node || !parameters)
         return INVALID_VALUE;
     const char *const at = (const char *)parameters + NODE_PARAMETERS;
-    struct event *const event = (struct event *)(uintptr_t)field(at, 0, 8);
+    struct event *const event = pointer_field(at, 0);
     switch ((int)field(parameters, 0, 4)) {
     case TYPE_KERNEL: return set_kernel(node, at, true);
     case TYPE_COPY: return set_copy(node, (const char *)parameters + NODE_COPY);
@@ -625,7 +620,7 @@ static int set_any(struct node *node, const void *parameters)
         return result == SUCCESS ? replace(node, &operation) : result;
     }
     case TYPE_GRAPH: {
-        const int result = read_child((const struct graph *)(uintptr_t)field(at, 0, 8), &operation);
+        const int result = read_child(pointer_field(at, 0), &operation);
         return result == SUCCESS ? replace(node, &operation) : result;
     }
     case TYPE_WAIT: return set_event(node, event, OP_WAIT);

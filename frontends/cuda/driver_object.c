@@ -1,6 +1,6 @@
 /* What graphs own beside their nodes: the memory of their allocation nodes, and objects of the
  * program, which live as long as the last graph that uses them. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 /* ---- memory ---- */
 

@@ -9,7 +9,7 @@
  *
  * A report has one line per event: its kind, a space, and a text. */
 #define _GNU_SOURCE /* PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP */
-#include "driver.h"
+#include "cuda_driver.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

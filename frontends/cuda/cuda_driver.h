@@ -367,4 +367,18 @@ static inline uint64_t field(const void *structure, size_t offset, size_t bytes)
     return value;
 }
 
+/* Returns the address as a pointer. */
+static inline void *pointer_to(uint64_t address)
+{
+    void *pointer;
+    memcpy(&pointer, &address, sizeof pointer);
+    return pointer;
+}
+
+/* Reads a pointer of a structure of the API at an offset. */
+static inline void *pointer_field(const void *structure, size_t offset)
+{
+    return pointer_to(field(structure, offset, sizeof(void *)));
+}
+
 #endif
