@@ -236,8 +236,9 @@ CU(cuMemRangeGetAttributes, void **values, const size_t *sizes, const int *attri
 /* ---- pools, and allocations in the order of a stream ---- */
 
 /* There is one pool, and a program can create more, which do not differ from it. */
+enum { POOL_ATTRIBUTES = 32 };
 struct pool {
-    uint64_t attributes[32];
+    uint64_t attributes[POOL_ATTRIBUTES];
 };
 static struct pool default_pool;
 
@@ -279,7 +280,7 @@ CU(cuMemPoolTrimTo, struct pool *pool, size_t bytes)
 /* Attributes 1 to 3 are of 32 bits, the others of 64 (CUmemPool_attribute). */
 CU(cuMemPoolSetAttribute, struct pool *pool, int attribute, const void *value)
 {
-    if (attribute < 1 || (size_t)attribute >= FTH_COUNT(pool->attributes))
+    if (!pool || !value || attribute < 1 || attribute >= POOL_ATTRIBUTES)
         return INVALID_VALUE;
     pool->attributes[attribute] = field(value, 0, attribute <= 3 ? 4 : 8);
     return SUCCESS;
@@ -287,7 +288,7 @@ CU(cuMemPoolSetAttribute, struct pool *pool, int attribute, const void *value)
 
 CU(cuMemPoolGetAttribute, struct pool *pool, int attribute, void *value)
 {
-    if (attribute < 1 || (size_t)attribute >= FTH_COUNT(pool->attributes))
+    if (!pool || !value || attribute < 1 || attribute >= POOL_ATTRIBUTES)
         return INVALID_VALUE;
     memcpy(value, &pool->attributes[attribute], attribute <= 3 ? 4 : 8);
     return SUCCESS;

@@ -406,6 +406,14 @@ static inline int succeed(void)
     return 0;
 }
 
+/* Returns the address as a pointer. */
+static inline void *pointer_to(uint64_t address)
+{
+    void *pointer;
+    memcpy(&pointer, &address, sizeof pointer);
+    return pointer;
+}
+
 /* Initialises the API and makes a context current. */
 static inline struct context *start(void)
 {

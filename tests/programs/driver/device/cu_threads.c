@@ -17,7 +17,7 @@ static void *work(void *user)
     EXPECT(201, cuCtxSynchronize()); /* contexts are current per thread */
     CHECK(cuCtxSetCurrent(context));
     CHECK(cuStreamCreate(&stream, 0));
-    CHECK(cuMemAlloc_v2(&data, COUNT * 4));
+    CHECK(cuMemAlloc_v2(&data, sizeof(unsigned[COUNT])));
     CHECK(cuMemsetD32Async(data, 0, COUNT, stream));
     for (int i = 0; i < ROUNDS; i++)
         CHECK(cuLaunchKernel(add, 2, 1, 1, 128, 1, 1, 0, stream, arguments, NULL));

@@ -123,7 +123,7 @@ static void check_memory(void)
     struct graph_exec *exec;
     uint64_t temporary;
     CHECK(cuStreamBeginCapture_v2(first, 0));
-    CHECK(cuMemAllocAsync(&temporary, COUNT * 4, first));
+    CHECK(cuMemAllocAsync(&temporary, sizeof(unsigned[COUNT]), first));
     CHECK(cuMemsetD32Async(temporary, 30, COUNT, first));
     launch(&temporary, first);
     CHECK(cuMemcpyDtoD_v2(other, other, 4)); /* not in the capture */
@@ -147,8 +147,8 @@ int main(void)
     CHECK(cuStreamCreate(&second, 1));
     CHECK(cuEventCreate(&fork_event, 2));
     CHECK(cuEventCreate(&join_event, 2));
-    CHECK(cuMemAlloc_v2(&data, COUNT * 4));
-    CHECK(cuMemAlloc_v2(&other, COUNT * 4));
+    CHECK(cuMemAlloc_v2(&data, sizeof(unsigned[COUNT])));
+    CHECK(cuMemAlloc_v2(&other, sizeof(unsigned[COUNT])));
     check_fork();
     check_errors();
     check_to_graph();

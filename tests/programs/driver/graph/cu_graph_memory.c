@@ -21,7 +21,7 @@ int main(void)
     uint64_t freed;
     start();
     CHECK(cuMemGetInfo_v2(&before, &total));
-    struct alloc_node parameters = {.properties = {1, 0, 1, 0}, .bytes = COUNT * 4};
+    struct alloc_node parameters = {.properties = {1, 0, 1, 0}, .bytes = sizeof(unsigned[COUNT])};
     CHECK(cuGraphCreate(&graph, 0));
     CHECK(cuGraphAddMemAllocNode(&alloc, graph, NULL, 0, &parameters));
     ASSERT(parameters.address != 0);

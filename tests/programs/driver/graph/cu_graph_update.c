@@ -36,7 +36,7 @@ int main(void)
     struct update_info info;
     start();
     struct function *add = load_kernel(PTX_HEADER PTX_ADD, "add");
-    CHECK(cuMemAlloc_v2(&data, COUNT * 4));
+    CHECK(cuMemAlloc_v2(&data, sizeof(unsigned[COUNT])));
     struct graph *graph = make(add, &data, 10, 1, nodes);
     struct graph *other = make(add, &data, 50, 5, others);
     CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0));

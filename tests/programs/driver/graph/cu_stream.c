@@ -44,7 +44,7 @@ int main(void)
     ASSERT(of_stream == context);
     CHECK(cuStreamQuery(stream));
     CHECK(cuStreamQuery(NULL));
-    CHECK(cuStreamSynchronize((struct stream *)2)); /* the default stream of the thread */
+    CHECK(cuStreamSynchronize(pointer_to(2))); /* the default stream of the thread */
     CHECK(cuMemAlloc_v2(&data, 16));
     CHECK(cuMemsetD32Async(data, 3, 4, stream));
     CHECK(cuLaunchHostFunc(stream, inspect, &calls));

@@ -12,7 +12,7 @@ int main(void)
     uint64_t data;
     unsigned value = 1, count = 100;
     unsigned char small = 7;
-    const unsigned block[4] = {0, 0, 0, 1000};
+    unsigned block[4] = {0, 0, 0, 1000};
     struct module *module;
     struct function *mixed;
     start();
@@ -29,7 +29,7 @@ int main(void)
         unsigned value, count;
     } packed = {data, 2, 100};
     size_t bytes = sizeof packed;
-    void *extra[] = {(void *)1, &packed, (void *)2, &bytes, NULL};
+    void *extra[] = {pointer_to(1), &packed, pointer_to(2), &bytes, NULL};
     CHECK(cuLaunchKernel(add, 4, 1, 1, 32, 1, 1, 0, NULL, NULL, extra));
     ASSERT(all_are(data, 3, 100));
     struct launch_config config = {.grid = {4, 1, 1}, .block = {32, 1, 1}};
@@ -39,7 +39,7 @@ int main(void)
     ASSERT(all_are(data, 6, 100));
     CHECK(cuLaunchCooperativeKernel(add, 4, 1, 1, 32, 1, 1, 0, NULL, arguments));
     ASSERT(all_are(data, 7, 100));
-    void *others[] = {&small, (void *)(uintptr_t)block, &data};
+    void *others[] = {&small, block, &data};
     CHECK(cuLaunchKernel(mixed, 1, 1, 1, 1, 1, 1, 0, NULL, others, NULL));
     ASSERT(all_are(data, 1007, 1));
     /* errors */

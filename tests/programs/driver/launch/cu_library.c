@@ -36,10 +36,10 @@ int main(void)
     ASSERT(all_are(address, 9, 1));
     CHECK(cuLibraryGetManaged(&managed, &bytes, library, "shared_counter"));
     ASSERT(bytes == 4);
-    *(unsigned *)(uintptr_t)managed = 40;
+    *(unsigned *)pointer_to(managed) = 40;
     arguments[0] = &managed;
     CHECK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
-    ASSERT(*(unsigned *)(uintptr_t)managed == 42);
+    ASSERT(*(const unsigned *)pointer_to(managed) == 42);
     CHECK(cuLibraryUnload(library));
     EXPECT(400, cuLibraryUnload(library));
     EXPECT(400, cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));

@@ -50,7 +50,8 @@ static void copy_boxes(void)
     struct array_3d shape = {4, 4, 4, FORMAT_U8, 1, 0}, got;
     CHECK(cuArray3DCreate_v2(&array, &shape));
     CHECK(cuArray3DGetDescriptor_v2(&got, array));
-    ASSERT(memcmp(&got, &shape, sizeof shape) == 0);
+    ASSERT(got.width == 4 && got.height == 4 && got.depth == 4 && got.format == FORMAT_U8 &&
+           got.channels == 1 && got.flags == 0);
     struct copy_3d copy = {.source_type = HOST,
                            .source_host = image,
                            .source_pitch = 4,

@@ -26,8 +26,8 @@ int main(void)
     int location;
     start();
     add = load_kernel(PTX_HEADER PTX_ADD, "add");
-    CHECK(cuMemHostAlloc((void **)&pinned, COUNT * 4, 2));
-    memset(pinned, 0, COUNT * 4);
+    CHECK(cuMemHostAlloc((void **)&pinned, sizeof(unsigned[COUNT]), 2));
+    memset(pinned, 0, sizeof(unsigned[COUNT]));
     CHECK(cuMemHostGetDevicePointer_v2(&address, pinned, 0));
     run(address);
     check(pinned, 5);
@@ -40,8 +40,8 @@ int main(void)
     unsigned *plain = calloc(COUNT + 2, 4);
     ASSERT(plain != NULL);
     EXPECT(1, cuMemHostGetDevicePointer_v2(&address, plain, 0));
-    CHECK(cuMemHostRegister_v2(plain, COUNT * 4, 0));
-    EXPECT(712, cuMemHostRegister_v2(plain, COUNT * 4, 0));
+    CHECK(cuMemHostRegister_v2(plain, sizeof(unsigned[COUNT]), 0));
+    EXPECT(712, cuMemHostRegister_v2(plain, sizeof(unsigned[COUNT]), 0));
     CHECK(cuMemHostGetDevicePointer_v2(&address, plain, 0));
     run(address);
     check(plain, 5);
@@ -49,18 +49,18 @@ int main(void)
     EXPECT(713, cuMemHostUnregister(plain));
     free(plain);
 
-    CHECK(cuMemAllocManaged(&address, COUNT * 4, 1));
-    EXPECT(1, cuMemAllocManaged(&address, COUNT * 4, 0));
-    CHECK(cuMemAllocManaged(&address, COUNT * 4, 1));
-    managed = (unsigned *)(uintptr_t)address;
-    memset(managed, 0, COUNT * 4);
+    CHECK(cuMemAllocManaged(&address, sizeof(unsigned[COUNT]), 1));
+    EXPECT(1, cuMemAllocManaged(&address, sizeof(unsigned[COUNT]), 0));
+    CHECK(cuMemAllocManaged(&address, sizeof(unsigned[COUNT]), 1));
+    managed = pointer_to(address);
+    memset(managed, 0, sizeof(unsigned[COUNT]));
     run(address);
     check(managed, 5);
     CHECK(cuPointerGetAttribute(&is_managed, 8, address));
     ASSERT(is_managed == 1);
-    CHECK(cuMemRangeGetAttribute(&location, 4, 2, address, COUNT * 4));
+    CHECK(cuMemRangeGetAttribute(&location, 4, 2, address, sizeof(unsigned[COUNT])));
     ASSERT(location == -2); /* no preferred location */
-    EXPECT(1, cuMemRangeGetAttribute(&location, 3, 2, address, COUNT * 4));
+    EXPECT(1, cuMemRangeGetAttribute(&location, 3, 2, address, sizeof(unsigned[COUNT])));
     CHECK(cuMemFree_v2(address));
     return succeed();
 }

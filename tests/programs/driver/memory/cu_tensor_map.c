@@ -26,7 +26,7 @@ int main(void)
     struct {
         _Alignas(64) unsigned char bytes[128];
     } map;
-    const uint64_t sizes[] = {WIDTH, HEIGHT}, strides[] = {4 * WIDTH};
+    const uint64_t sizes[] = {WIDTH, HEIGHT}, strides[] = {sizeof(unsigned[WIDTH])};
     const uint32_t box[] = {4, 4}, steps[] = {1, 1}, wide[] = {512, 4};
     unsigned image[HEIGHT][WIDTH], back[4][4];
     uint64_t tensor, out;
@@ -38,7 +38,7 @@ int main(void)
     CHECK(cuMemAlloc_v2(&tensor, sizeof image));
     CHECK(cuMemAlloc_v2(&out, sizeof back));
     CHECK(cuMemcpyHtoD_v2(tensor, image, sizeof image));
-    void *const address = (void *)(uintptr_t)tensor;
+    void *const address = pointer_to(tensor);
     CHECK(cuTensorMapEncodeTiled(&map, UINT32, 2, address, sizes, strides, box, steps, 0, 0, 0, 0));
     void *arguments[] = {&map, &out};
     CHECK(cuLaunchKernel(copy, 1, 1, 1, 16, 1, 1, 0, NULL, arguments, NULL));

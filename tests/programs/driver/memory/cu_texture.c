@@ -24,12 +24,12 @@ static void copy_image(const void *host, struct array *array, void *back)
     struct copy_2d copy = {.source_type = host ? HOST : ARRAY,
                            .source_host = host,
                            .source_array = host ? NULL : array,
-                           .source_pitch = 4 * WIDTH,
+                           .source_pitch = sizeof(unsigned[WIDTH]),
                            .target_type = host ? ARRAY : HOST,
                            .target_host = back,
                            .target_array = host ? array : NULL,
-                           .target_pitch = 4 * WIDTH,
-                           .width = 4 * WIDTH,
+                           .target_pitch = sizeof(unsigned[WIDTH]),
+                           .width = sizeof(unsigned[WIDTH]),
                            .height = HEIGHT};
     CHECK(cuMemcpy2D_v2(&copy));
 }
