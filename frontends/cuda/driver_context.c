@@ -1,5 +1,5 @@
 /* Contexts. All contexts share the memory of the session. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 enum { MAX_DEPTH = 64 };
 
@@ -12,14 +12,34 @@ struct context *driver_current(void)
     return depth ? stack[depth - 1] : NULL;
 }
 
-static bool exists(const struct context *context)
+bool driver_is_context(const struct context *context)
 {
     if (context == &driver.primary)
         return driver.primary.retained > 0;
     for (const struct context *at = driver.contexts; at; at = at->next)
         if (at == context)
-            return true;
+            return !at->is_destroyed;
     return false;
+}
+
+/* Frees what was created while the context was current. */
+static void free_contents(const struct context *context)
+{
+    driver_free_streams(context);
+    driver_free_arrays(context);
+    driver_free_modules(context);
+    if (driver.session)
+        fth_session_free_owned(driver.session, context);
+}
+
+void driver_free_contexts(void)
+{
+    while (driver.contexts) {
+        struct context *next = driver.contexts->next;
+        free(driver.contexts);
+        driver.contexts = next;
+    }
+    driver.primary.retained = 0;
 }
 
 static void make_current(struct context *context)
@@ -40,7 +60,6 @@ CU(cuDevicePrimaryCtxRetain, struct context **context, int device)
         return NOT_INITIALIZED;
     if (device != 0 || !context)
         return device ? INVALID_DEVICE : INVALID_VALUE;
-    driver.primary.is_primary = true;
     driver.primary.retained++;
     if (!driver.primary.id)
         driver.primary.id = driver.next_id++;
@@ -56,17 +75,22 @@ CU(cuDevicePrimaryCtxRelease_v2, int device)
     if (driver.primary.retained == 0)
         return INVALID_CONTEXT;
     driver.primary.retained--;
+    if (driver.primary.retained == 0)
+        free_contents(&driver.primary);
     return SUCCESS;
 }
+ALIAS(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2);
 
 CU(cuDevicePrimaryCtxReset_v2, int device)
 {
     LOCK;
     if (device != 0)
         return INVALID_DEVICE;
+    free_contents(&driver.primary);
     driver.sticky = SUCCESS;
     return SUCCESS;
 }
+ALIAS(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2);
 
 CU(cuDevicePrimaryCtxSetFlags_v2, int device, unsigned flags)
 {
@@ -76,6 +100,7 @@ CU(cuDevicePrimaryCtxSetFlags_v2, int device, unsigned flags)
     driver.primary.flags = flags;
     return SUCCESS;
 }
+ALIAS(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2);
 
 CU(cuDevicePrimaryCtxGetState, int device, unsigned *flags, int *active)
 {
@@ -109,6 +134,7 @@ CU(cuCtxCreate_v2, struct context **context, unsigned flags, int device)
     *context = made;
     return SUCCESS;
 }
+ALIAS(cuCtxCreate, cuCtxCreate_v2);
 
 CU(cuCtxCreate_v4, struct context **context, const void *parameters, unsigned flags, int device)
 {
@@ -127,28 +153,28 @@ CU(cuCtxCreate_v3, struct context **context, const void *parameters, int count, 
 CU(cuCtxDestroy_v2, struct context *context)
 {
     LOCK;
-    struct context **link = &driver.contexts;
-    while (*link && *link != context)
-        link = &(*link)->next;
-    if (!*link)
+    if (context == &driver.primary || !driver_is_context(context))
         return INVALID_CONTEXT;
-    *link = context->next;
+    free_contents(context);
+    /* The context stays in the list, because it may be current in other threads. */
+    context->is_destroyed = true;
     if (driver_current() == context)
         depth--;
-    free(context);
     return SUCCESS;
 }
+ALIAS(cuCtxDestroy, cuCtxDestroy_v2);
 
 CU(cuCtxPushCurrent_v2, struct context *context)
 {
     LOCK;
-    if (!exists(context))
+    if (!driver_is_context(context))
         return INVALID_CONTEXT;
     if (depth == MAX_DEPTH)
         return OUT_OF_MEMORY;
     stack[depth++] = context;
     return SUCCESS;
 }
+ALIAS(cuCtxPushCurrent, cuCtxPushCurrent_v2);
 
 CU(cuCtxPopCurrent_v2, struct context **context)
 {
@@ -159,13 +185,14 @@ CU(cuCtxPopCurrent_v2, struct context **context)
         *context = stack[depth];
     return SUCCESS;
 }
+ALIAS(cuCtxPopCurrent, cuCtxPopCurrent_v2);
 
 CU(cuCtxSetCurrent, struct context *context)
 {
     LOCK;
     if (!driver.initialised)
         return NOT_INITIALIZED;
-    if (context && !exists(context))
+    if (context && !driver_is_context(context))
         return INVALID_CONTEXT;
     make_current(context);
     return SUCCESS;
@@ -183,10 +210,32 @@ CU(cuCtxGetCurrent, struct context **context)
 
 CU(cuCtxGetDevice, int *device)
 {
+    if (!device)
+        return INVALID_VALUE;
+    if (!driver.initialised)
+        return NOT_INITIALIZED;
     if (!driver_current())
         return INVALID_CONTEXT;
     *device = 0;
     return SUCCESS;
+}
+
+CU(cuCtxGetDevice_v2, int *device, struct context *context)
+{
+    LOCK;
+    if (!device || !driver_is_context(context ? context : driver_current()))
+        return device ? INVALID_CONTEXT : INVALID_VALUE;
+    *device = 0;
+    return SUCCESS;
+}
+
+CU(cuCtxSetFlags, unsigned flags)
+{
+    LOCK;
+    const int result = driver_check();
+    if (result == SUCCESS)
+        driver_current()->flags = flags;
+    return result;
 }
 
 CU(cuCtxGetFlags, unsigned *flags)
@@ -208,7 +257,8 @@ CU(cuCtxGetId, struct context *context, unsigned long long *id)
 
 CU(cuCtxGetApiVersion, struct context *context, unsigned *version)
 {
-    (void)context;
+    if (!version || (context && !driver_is_context(context)))
+        return version ? INVALID_CONTEXT : INVALID_VALUE;
     *version = 3020;
     return SUCCESS;
 }
@@ -217,6 +267,13 @@ CU(cuCtxSynchronize, void)
 {
     LOCK;
     return driver_check();
+}
+
+CU(cuCtxSynchronize_v2, struct context *context)
+{
+    LOCK;
+    const int result = driver_check();
+    return result != SUCCESS ? result : driver_is_context(context) ? SUCCESS : INVALID_CONTEXT;
 }
 
 /* Limits of CUDA (CUlimit): 0 is the stack of a thread in bytes, 1 the buffer of printf, 2 the heap

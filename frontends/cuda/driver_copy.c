@@ -1,7 +1,7 @@
 /* Copies in one, two and three dimensions, and filling memory. The session finds out whether an
  * address is one of the GPU or of the host, so the direction that a function's name states is not
  * needed. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 /* The bytes from the first to the last one of a side. */
 static uint64_t extent(const struct copy_side *side, uint64_t width, uint64_t height,
@@ -13,30 +13,136 @@ static uint64_t extent(const struct copy_side *side, uint64_t width, uint64_t he
 static bool is_of_gpu(uint64_t address)
 {
     struct fth_session_block block;
-    return address >= FTH_SESSION_BASE ||
+    return fth_session_is_device(address) ||
            (fth_session_find(driver.session, address, &block) && block.kind == FTH_MEMORY_MANAGED);
+}
+
+/* ---- copies of boxes ---- */
+
+/* Offsets of the fields of a CUDA_MEMCPY3D. It has a source and a destination, with the same
+ * fields, and the size of the box. */
+enum {
+    SIDE_BYTES = 88,
+    SIDE_TYPE = 32,
+    SIDE_HOST = 40,
+    SIDE_DEVICE = 48,
+    SIDE_ARRAY = 56,
+    SIDE_PITCH = 72,
+    SIDE_HEIGHT = 80
+};
+/* Types of memory (CUmemorytype). */
+enum { HOST = 1, DEVICE = 2, ARRAY = 3, UNIFIED = 4 };
+
+/* The largest size of a box in one dimension, in bytes, rows or images, for which the number of its
+ * bytes cannot overflow. */
+#define MAX_EXTENT ((uint64_t)1 << 40)
+
+struct box {
+    uint64_t width, height, depth; /* bytes, rows, images */
+};
+
+/* Reads the array of one side. Returns false unless the box is inside of it. */
+static bool read_array(const char *side, const struct box *box, struct copy_side *out)
+{
+    struct array_shape shape;
+    const uint64_t x = field(side, 0, 8), y = field(side, 8, 8), z = field(side, 16, 8);
+    if (!driver_array_shape(field(side, SIDE_ARRAY, 8), &shape) || x > shape.row_bytes ||
+        box->width > shape.row_bytes - x || y > shape.rows || box->height > shape.rows - y ||
+        z > shape.images || box->depth > shape.images - z)
+        return false;
+    *out = (struct copy_side){shape.address, shape.row_bytes, shape.row_bytes * shape.rows};
+    return true;
+}
+
+/* Reads one side of a copy. Returns false if it is not valid. */
+static bool read_side(const char *side, const struct box *box, struct copy_side *out)
+{
+    const uint64_t x = field(side, 0, 8), y = field(side, 8, 8), z = field(side, 16, 8),
+                   type = field(side, SIDE_TYPE, 4);
+    if (type == ARRAY) {
+        if (!read_array(side, box, out))
+            return false;
+    } else {
+        const uint64_t rows = field(side, SIDE_HEIGHT, 8), pitch = field(side, SIDE_PITCH, 8);
+        out->address = field(side, type == HOST ? SIDE_HOST : SIDE_DEVICE, 8);
+        out->pitch = pitch ? pitch : box->width;
+        out->slice_pitch = out->pitch * (rows ? rows : box->height);
+        if (x > MAX_EXTENT || out->pitch > MAX_EXTENT || rows > MAX_EXTENT ||
+            (pitch && box->height > 1 && pitch < x + box->width) ||
+            (rows && box->depth > 1 && rows < box->height))
+            return false;
+    }
+    out->address += z * out->slice_pitch + y * out->pitch + x;
+    return type >= HOST && type <= UNIFIED;
+}
+
+/* Reads a CUDA_MEMCPY3D. */
+static bool read_box(const void *copy, struct box *box, struct copy_side *to,
+                     struct copy_side *from)
+{
+    const char *const source = copy, *const target = source + SIDE_BYTES,
+                      *const size = target + SIDE_BYTES;
+    *box = (struct box){field(size, 0, 8), field(size, 8, 8), field(size, 16, 8)};
+    return box->width <= MAX_EXTENT && box->height <= MAX_EXTENT && box->depth <= MAX_EXTENT &&
+           read_side(source, box, from) && read_side(target, box, to);
 }
 
 int driver_copy(const struct operation *operation)
 {
-    const struct copy_side *to = &operation->copy.to, *from = &operation->copy.from;
-    const uint64_t width = operation->copy.width, height = operation->copy.height,
-                   depth = operation->copy.depth;
-    if (width == 0 || height == 0 || depth == 0)
+    struct copy_side to, from;
+    struct box box;
+    if (!read_box(operation->copy, &box, &to, &from))
+        return INVALID_VALUE;
+    if (box.width == 0 || box.height == 0 || box.depth == 0)
         return SUCCESS;
-    char *target = fth_session_host(driver.session, to->address, extent(to, width, height, depth));
-    const char *source =
-        fth_session_host(driver.session, from->address, extent(from, width, height, depth));
+    char *target =
+        fth_session_host(driver.session, to.address, extent(&to, box.width, box.height, box.depth));
+    const char *source = fth_session_host(driver.session, from.address,
+                                          extent(&from, box.width, box.height, box.depth));
     if (!target || !source)
         return INVALID_VALUE;
-    for (uint64_t z = 0; z < depth; z++)
-        for (uint64_t y = 0; y < height; y++)
-            memmove(target + z * to->slice_pitch + y * to->pitch,
-                    source + z * from->slice_pitch + y * from->pitch, (size_t)width);
-    fth_session_add_copy_time(driver.session, width * height * depth,
-                              is_of_gpu(to->address) && is_of_gpu(from->address));
+    for (uint64_t z = 0; z < box.depth; z++)
+        for (uint64_t y = 0; y < box.height; y++)
+            memmove(target + z * to.slice_pitch + y * to.pitch,
+                    source + z * from.slice_pitch + y * from.pitch, (size_t)box.width);
+    fth_session_add_copy_time(driver.session, box.width * box.height * box.depth,
+                              is_of_gpu(to.address) && is_of_gpu(from.address));
     return SUCCESS;
 }
+
+int driver_read_copy(const void *copy, struct operation *operation)
+{
+    struct copy_side to, from;
+    struct box box;
+    *operation = (struct operation){.kind = OP_COPY};
+    if (!copy)
+        return INVALID_VALUE;
+    memcpy(operation->copy, copy, sizeof operation->copy);
+    return read_box(operation->copy, &box, &to, &from) ? SUCCESS : INVALID_VALUE;
+}
+
+/* Reads a CUDA_MEMCPY2D, which has the same fields in other places: two coordinates, the type, the
+ * addresses, the array, and the pitch. */
+static int read_flat(const void *copy, struct operation *operation)
+{
+    enum { FLAT_SIDE_BYTES = 56, FLAT_TYPE = 16, FLAT_PITCH = 48 };
+    uint64_t box[COPY_WORDS] = {0};
+    if (!copy)
+        return INVALID_VALUE;
+    for (size_t i = 0; i < 2; i++) {
+        char *const to = (char *)box + i * SIDE_BYTES;
+        const char *const from = (const char *)copy + i * FLAT_SIDE_BYTES;
+        memcpy(to, from, 16);
+        memcpy(to + SIDE_TYPE, from + FLAT_TYPE, 32);
+        memcpy(to + SIDE_PITCH, from + FLAT_PITCH, 8);
+    }
+    memcpy((char *)box + (size_t)2 * SIDE_BYTES, (const char *)copy + (size_t)2 * FLAT_SIDE_BYTES,
+           16);
+    box[COPY_WORDS - 1] = 1;
+    return driver_read_copy(box, operation);
+}
+
+/* ---- filling ---- */
 
 int driver_fill(const struct operation *operation)
 {
@@ -44,6 +150,9 @@ int driver_fill(const struct operation *operation)
                    height = operation->fill.height, pitch = operation->fill.pitch;
     if (width == 0 || height == 0)
         return SUCCESS;
+    if (operation->fill.width > MAX_EXTENT || height > MAX_EXTENT || pitch > MAX_EXTENT ||
+        (height > 1 && pitch < width))
+        return INVALID_VALUE;
     unsigned char *target =
         fth_session_host(driver.session, operation->fill.address, (height - 1) * pitch + width);
     if (!target)
@@ -59,13 +168,21 @@ int driver_fill(const struct operation *operation)
 
 static int copy_range(uint64_t to, uint64_t from, size_t bytes, struct stream *stream)
 {
-    struct operation operation = {.kind = OP_COPY};
-    operation.copy.to = (struct copy_side){to, bytes, bytes};
-    operation.copy.from = (struct copy_side){from, bytes, bytes};
-    operation.copy.width = bytes;
-    operation.copy.height = operation.copy.depth = 1;
-    const int result = driver_check();
-    return result != SUCCESS ? result : driver_submit(stream, &operation);
+    uint64_t box[COPY_WORDS] = {0};
+    struct operation operation;
+    const uint64_t type = UNIFIED;
+    memcpy((char *)box + SIDE_TYPE, &type, sizeof type);
+    memcpy((char *)box + SIDE_DEVICE, &from, sizeof from);
+    memcpy((char *)box + SIDE_BYTES + SIDE_TYPE, &type, sizeof type);
+    memcpy((char *)box + SIDE_BYTES + SIDE_DEVICE, &to, sizeof to);
+    box[COPY_WORDS - 3] = bytes;
+    box[COPY_WORDS - 2] = box[COPY_WORDS - 1] = 1;
+    int result = driver_check();
+    if (result == SUCCESS && bytes && (!to || !from))
+        result = INVALID_VALUE;
+    if (result == SUCCESS)
+        result = driver_read_copy(box, &operation);
+    return result == SUCCESS ? driver_submit(stream, &operation) : result;
 }
 
 #define ADDRESS(pointer) ((uint64_t)(uintptr_t)(pointer))
@@ -126,71 +243,41 @@ CU(cuMemcpyDtoDAsync_v2, uint64_t to, uint64_t from, size_t bytes, struct stream
 }
 ALIAS(cuMemcpyDtoDAsync_v2_ptsz, cuMemcpyDtoDAsync_v2);
 
+/* Copies between contexts: all of them share the memory. */
+CU(cuMemcpyPeer, uint64_t to, struct context *to_context, uint64_t from,
+   struct context *from_context, size_t bytes)
+{
+    LOCK;
+    (void)to_context, (void)from_context;
+    return copy_range(to, from, bytes, NULL);
+}
+ALIAS(cuMemcpyPeer_ptds, cuMemcpyPeer);
+
+CU(cuMemcpyPeerAsync, uint64_t to, struct context *to_context, uint64_t from,
+   struct context *from_context, size_t bytes, struct stream *stream)
+{
+    LOCK;
+    (void)to_context, (void)from_context;
+    return copy_range(to, from, bytes, stream);
+}
+ALIAS(cuMemcpyPeerAsync_ptsz, cuMemcpyPeerAsync);
+
 /* ---- copies of rectangles and boxes ---- */
 
-/* Offsets of the fields of CUDA_MEMCPY2D and CUDA_MEMCPY3D. Each has a source and a destination,
- * with the same fields. */
-struct layout {
-    size_t side_bytes, type, host, device, array, pitch, height;
-};
-static const struct layout flat = {56, 16, 24, 32, 40, 48, 0};
-static const struct layout solid = {88, 32, 40, 48, 56, 72, 80};
-
-/* Reads one side of a copy at `side`. Returns false if it is not valid. */
-static bool read_side(const char *side, const struct layout *layout, uint64_t rows,
-                      struct copy_side *out)
-{
-    enum { HOST = 1, DEVICE, ARRAY, UNIFIED };
-    const uint64_t x = field(side, 0, 8), y = field(side, 8, 8),
-                   z = layout == &solid ? field(side, 16, 8) : 0;
-    const uint64_t type = field(side, layout->type, 4);
-    if (type == ARRAY) {
-        if (!driver_array_side(field(side, layout->array, 8), out))
-            return false;
-    } else {
-        const uint64_t height = layout->height ? field(side, layout->height, 8) : 0;
-        out->address = field(side, type == HOST ? layout->host : layout->device, 8);
-        out->pitch = field(side, layout->pitch, 8);
-        out->slice_pitch = out->pitch * (height ? height : rows);
-    }
-    out->address += z * out->slice_pitch + y * out->pitch + x;
-    return type >= HOST && type <= UNIFIED;
-}
-
-/* Reads a CUDA_MEMCPY2D or CUDA_MEMCPY3D. */
-static int read_box(const void *copy, const struct layout *layout, struct operation *operation)
-{
-    const char *from = copy, *to = from + layout->side_bytes, *size = to + layout->side_bytes;
-    if (!copy)
-        return INVALID_VALUE;
-    *operation = (struct operation){.kind = OP_COPY};
-    operation->copy.width = field(size, 0, 8);
-    operation->copy.height = field(size, 8, 8);
-    operation->copy.depth = layout == &solid ? field(size, 16, 8) : 1;
-    return read_side(from, layout, operation->copy.height, &operation->copy.from) &&
-                   read_side(to, layout, operation->copy.height, &operation->copy.to)
-               ? SUCCESS
-               : INVALID_VALUE;
-}
-
-int driver_read_copy(const void *copy, struct operation *operation)
-{
-    return read_box(copy, &solid, operation);
-}
-
-static int copy_box(const void *copy, const struct layout *layout, struct stream *stream)
+static int copy_box(const void *copy, int (*read)(const void *, struct operation *),
+                    struct stream *stream)
 {
     struct operation operation;
     int result = driver_check();
     if (result == SUCCESS)
-        result = read_box(copy, layout, &operation);
+        result = read(copy, &operation);
     return result == SUCCESS ? driver_submit(stream, &operation) : result;
 }
 
 CU(cuMemcpy2D_v2, const void *copy)
 {
     LOCK;
-    return copy_box(copy, &flat, NULL);
+    return copy_box(copy, read_flat, NULL);
 }
 ALIAS(cuMemcpy2D_v2_ptds, cuMemcpy2D_v2);
 ALIAS(cuMemcpy2DUnaligned_v2, cuMemcpy2D_v2);
@@ -199,61 +286,92 @@ ALIAS(cuMemcpy2DUnaligned_v2_ptds, cuMemcpy2D_v2);
 CU(cuMemcpy2DAsync_v2, const void *copy, struct stream *stream)
 {
     LOCK;
-    return copy_box(copy, &flat, stream);
+    return copy_box(copy, read_flat, stream);
 }
 ALIAS(cuMemcpy2DAsync_v2_ptsz, cuMemcpy2DAsync_v2);
 
 CU(cuMemcpy3D_v2, const void *copy)
 {
     LOCK;
-    return copy_box(copy, &solid, NULL);
+    return copy_box(copy, driver_read_copy, NULL);
 }
 ALIAS(cuMemcpy3D_v2_ptds, cuMemcpy3D_v2);
+/* A CUDA_MEMCPY3D_PEER has contexts in fields that a CUDA_MEMCPY3D reserves. */
+ALIAS(cuMemcpy3DPeer, cuMemcpy3D_v2);
+ALIAS(cuMemcpy3DPeer_ptds, cuMemcpy3D_v2);
 
 CU(cuMemcpy3DAsync_v2, const void *copy, struct stream *stream)
 {
     LOCK;
-    return copy_box(copy, &solid, stream);
+    return copy_box(copy, driver_read_copy, stream);
 }
 ALIAS(cuMemcpy3DAsync_v2_ptsz, cuMemcpy3DAsync_v2);
+ALIAS(cuMemcpy3DPeerAsync, cuMemcpy3DAsync_v2);
+ALIAS(cuMemcpy3DPeerAsync_ptsz, cuMemcpy3DAsync_v2);
 
-/* Copies a range of the first row of an array, from or to an address. */
-static int copy_array_range(uint64_t array, size_t offset, uint64_t address, size_t bytes,
-                            bool to_array, struct stream *stream)
+/* ---- copies of a range of the first row of an array ---- */
+
+/* Returns the address of a range of an array, or 0 if the range is not inside of its first row. */
+static uint64_t array_range(uint64_t array, size_t offset, size_t bytes)
 {
-    struct copy_side side;
-    if (!driver_array_side(array, &side))
-        return INVALID_HANDLE;
-    side.address += offset;
-    return to_array ? copy_range(side.address, address, bytes, stream)
-                    : copy_range(address, side.address, bytes, stream);
+    struct array_shape shape;
+    return driver_array_shape(array, &shape) && offset <= shape.row_bytes &&
+                   bytes <= shape.row_bytes - offset
+               ? shape.address + offset
+               : 0;
 }
+
+CU(cuMemcpyHtoAAsync_v2, uint64_t array, size_t offset, const void *from, size_t bytes,
+   struct stream *stream)
+{
+    LOCK;
+    return copy_range(array_range(array, offset, bytes), ADDRESS(from), bytes, stream);
+}
+ALIAS(cuMemcpyHtoAAsync_v2_ptsz, cuMemcpyHtoAAsync_v2);
 
 CU(cuMemcpyHtoA_v2, uint64_t array, size_t offset, const void *from, size_t bytes)
 {
-    LOCK;
-    return copy_array_range(array, offset, ADDRESS(from), bytes, true, NULL);
+    return cuMemcpyHtoAAsync_v2(array, offset, from, bytes, NULL);
 }
+ALIAS(cuMemcpyHtoA_v2_ptds, cuMemcpyHtoA_v2);
+
+CU(cuMemcpyAtoHAsync_v2, void *to, uint64_t array, size_t offset, size_t bytes,
+   struct stream *stream)
+{
+    LOCK;
+    return copy_range(ADDRESS(to), array_range(array, offset, bytes), bytes, stream);
+}
+ALIAS(cuMemcpyAtoHAsync_v2_ptsz, cuMemcpyAtoHAsync_v2);
 
 CU(cuMemcpyAtoH_v2, void *to, uint64_t array, size_t offset, size_t bytes)
 {
-    LOCK;
-    return copy_array_range(array, offset, ADDRESS(to), bytes, false, NULL);
+    return cuMemcpyAtoHAsync_v2(to, array, offset, bytes, NULL);
 }
+ALIAS(cuMemcpyAtoH_v2_ptds, cuMemcpyAtoH_v2);
 
 CU(cuMemcpyDtoA_v2, uint64_t array, size_t offset, uint64_t from, size_t bytes)
 {
     LOCK;
-    return copy_array_range(array, offset, from, bytes, true, NULL);
+    return copy_range(array_range(array, offset, bytes), from, bytes, NULL);
 }
+ALIAS(cuMemcpyDtoA_v2_ptds, cuMemcpyDtoA_v2);
 
 CU(cuMemcpyAtoD_v2, uint64_t to, uint64_t array, size_t offset, size_t bytes)
 {
     LOCK;
-    return copy_array_range(array, offset, to, bytes, false, NULL);
+    return copy_range(to, array_range(array, offset, bytes), bytes, NULL);
 }
+ALIAS(cuMemcpyAtoD_v2_ptds, cuMemcpyAtoD_v2);
 
-/* ---- filling ---- */
+CU(cuMemcpyAtoA_v2, uint64_t to, size_t to_offset, uint64_t from, size_t from_offset, size_t bytes)
+{
+    LOCK;
+    return copy_range(array_range(to, to_offset, bytes), array_range(from, from_offset, bytes),
+                      bytes, NULL);
+}
+ALIAS(cuMemcpyAtoA_v2_ptds, cuMemcpyAtoA_v2);
+
+/* ---- functions that fill memory ---- */
 
 static int fill(uint64_t address, size_t pitch, uint32_t value, unsigned bytes, size_t width,
                 size_t height, struct stream *stream)

@@ -1,5 +1,5 @@
 /* Devices: there is one, with the properties of a description. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,10 +22,11 @@ static double memory_clock_khz(void)
 static int capability(void)
 {
     const char *text = fth_gpu_text(driver.gpu, "device", "compute_capability");
-    int major = 9, minor = 0;
-    if (text)
-        (void)sscanf(text, "%d.%d", &major, &minor);
-    return 10 * major + minor;
+    char *rest = NULL;
+    if (!text)
+        return 90;
+    const long major = strtol(text, &rest, 10);
+    return (int)(10 * major + (*rest == '.' ? strtol(rest + 1, NULL, 10) : 0));
 }
 
 /* The attributes that depend on the GPU, by the numbers of CUdevice_attribute. */
@@ -40,14 +41,14 @@ static double figure(int attribute)
     case 37: return number("device", "memory_bus_bits", 6016);
     case 38: return number("l2", "size_bytes", 50 << 20);
     case 39: return number("device", "max_threads_per_sm", 2048);
-    case 75: return capability() / 10;
+    case 75: return (int)(capability() / 10);
     case 76: return capability() % 10;
     case 81: return number("shared", "size_bytes", 228 << 10);
     case 82: return number("registers", "size_bytes", 256 << 10) / 4;
     case 97: return fmax(48 << 10, number("shared", "size_bytes", 228 << 10) - (1 << 10));
     case 95:                             /* cooperative launches */
     case 115: return 1;                  /* memory pools */
-    case 120: return capability() >= 90; /* clusters */
+    case 120:                            /* clusters */
     case 127: return capability() >= 90; /* tensor maps */
     default: return 0;
     }
@@ -85,6 +86,8 @@ CU(cuInit, unsigned flags)
         return INVALID_VALUE;
     if (driver.initialised)
         return SUCCESS;
+    if (driver.is_forked || driver.is_finished)
+        return driver.is_forked ? NOT_INITIALIZED : DEINITIALIZED;
     const int result = driver_start();
     driver.initialised = result == SUCCESS;
     return result;
@@ -149,6 +152,16 @@ CU(cuDeviceComputeCapability, int *major, int *minor, int device)
     return SUCCESS;
 }
 
+/* A CUdevprop: 14 attributes. */
+CU(cuDeviceGetProperties, int *properties, int device)
+{
+    static const int attributes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+    const int result = properties ? check_device(device) : INVALID_VALUE;
+    for (size_t i = 0; result == SUCCESS && i < FTH_COUNT(attributes); i++)
+        properties[i] = driver_attribute(attributes[i]);
+    return result;
+}
+
 CU(cuDeviceTotalMem_v2, size_t *bytes, int device)
 {
     const int result = check_device(device);
@@ -191,6 +204,18 @@ CU(cuDeviceCanAccessPeer, int *can, int device, int peer)
         return INVALID_DEVICE;
     *can = 0;
     return SUCCESS;
+}
+
+/* There are no two devices that could access each other. */
+CU(cuDeviceGetP2PAttribute, int *value, int attribute, int device, int peer)
+{
+    (void)attribute;
+    if (!value)
+        return INVALID_VALUE;
+    *value = 0;
+    return check_device(device) != SUCCESS ? check_device(device)
+           : check_device(peer) != SUCCESS ? check_device(peer)
+                                           : INVALID_DEVICE;
 }
 
 CU(cuDeviceGetTexture1DLinearMaxWidth, size_t *texels, int format, unsigned channels, int device)

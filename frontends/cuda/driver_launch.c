@@ -1,5 +1,5 @@
 /* Launches, the attributes of kernels, and how many blocks an SM can hold. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 #include <stdio.h>
 
@@ -13,8 +13,8 @@ int driver_take_arguments(const struct function *function, void **each, void **e
     const size_t bytes = kernel->parameter_bytes;
     *arguments = NULL;
     if (bytes == 0)
-        return SUCCESS;
-    if (bytes > MAX_ARGUMENT_BYTES || (!each && !extra))
+        return each && extra ? INVALID_VALUE : SUCCESS;
+    if (bytes > MAX_ARGUMENT_BYTES || !each == !extra)
         return INVALID_VALUE;
     *arguments = calloc(1, bytes);
     if (!*arguments)
@@ -41,6 +41,21 @@ int driver_take_arguments(const struct function *function, void **each, void **e
     return INVALID_VALUE;
 }
 
+/* The registers of a thread are not known from PTX; this many are assumed. */
+enum { ASSUMED_REGISTERS = 32 };
+
+/* Blocks per SM, as threads, blocks and shared memory allow. A block takes 1 KiB of shared memory
+ * more than it uses (attribute 111). */
+static int blocks_per_sm(const struct function *function, int threads, uint64_t dynamic_shared)
+{
+    const uint64_t shared =
+        function->kernel->shared_bytes + dynamic_shared + (uint64_t)driver_attribute(111);
+    const int warps = (threads + 31) / 32, by_threads = driver_attribute(39) / 32 / warps;
+    const int by_shared = (int)((uint64_t)driver_attribute(81) / shared);
+    const int by_registers = driver_attribute(82) / (ASSUMED_REGISTERS * 32 * warps);
+    return FTH_MIN(FTH_MIN(by_threads, by_shared), FTH_MIN(by_registers, driver_attribute(106)));
+}
+
 int driver_launch(const struct operation *operation)
 {
     const struct function *function = operation->launch.function;
@@ -49,6 +64,11 @@ int driver_launch(const struct operation *operation)
                                         .shared_bytes = operation->launch.shared_bytes,
                                         .cooperative = operation->launch.cooperative,
                                         .arguments = operation->launch.arguments};
+    static const int results[] = {
+        [FTH_FAULT_NONE] = LAUNCH_FAILED,           [FTH_FAULT_ADDRESS] = ILLEGAL_ADDRESS,
+        [FTH_FAULT_ALIGNMENT] = MISALIGNED_ADDRESS, [FTH_FAULT_ASSERT] = ASSERT,
+        [FTH_FAULT_LIMIT] = LAUNCH_TIMEOUT,         [FTH_FAULT_OTHER] = LAUNCH_FAILED};
+    enum fth_ptx_fault fault = FTH_FAULT_NONE;
     struct fth_error error = FTH_NO_ERROR;
     char text[sizeof error];
     for (int i = 0; i < 3; i++) {
@@ -57,18 +77,53 @@ int driver_launch(const struct operation *operation)
         launch.cluster[i] = operation->launch.cluster[i];
     }
     fflush(stdout); /* the output of printf comes after the program's own so far */
-    const enum fth_status status = fth_session_run(driver.session, &launch, &error);
+    const enum fth_status status = fth_session_run(driver.session, &launch, &fault, &error);
     fflush(stdout);
     if (status == FTH_OK)
         return SUCCESS;
     driver_report("error", "%s", fth_error_text(&error, text, sizeof text));
-    /* As on a GPU, no later call succeeds. */
-    driver.sticky = status == FTH_NO_MEMORY ? OUT_OF_MEMORY : LAUNCH_FAILED;
+    /* As on a GPU, no later call succeeds after a fault. */
+    driver.sticky = status == FTH_NO_MEMORY     ? OUT_OF_MEMORY
+                    : status == FTH_UNSUPPORTED ? ILLEGAL_INSTRUCTION
+                                                : results[fault];
     return driver.sticky;
 }
 
-/* Checks the shape of a launch as the driver does. */
-static int check_shape(const struct operation *operation)
+/* The blocks of a cluster, as the launch or the kernel defines it. */
+static int check_cluster(const struct operation *operation)
+{
+    const struct function *function = operation->launch.function;
+    const uint32_t *required = function->kernel->required_cluster;
+    const uint32_t *cluster = operation->launch.cluster;
+    if (!cluster[0])
+        cluster = required;
+    if (!cluster[0])
+        return SUCCESS;
+    uint64_t blocks = 1;
+    for (int i = 0; i < 3; i++) {
+        const uint32_t size = cluster[i] ? cluster[i] : 1;
+        if (operation->launch.grid[i] % size)
+            return INVALID_VALUE;
+        if (required[0] && size != (required[i] ? required[i] : 1))
+            return INVALID_VALUE;
+        blocks *= size;
+    }
+    return blocks > (function->non_portable_cluster ? 16u : 8u) ? INVALID_CLUSTER_SIZE : SUCCESS;
+}
+
+/* All blocks of a cooperative launch must fit on the GPU. */
+static int check_cooperative(const struct operation *operation)
+{
+    const uint32_t *grid = operation->launch.grid, *block = operation->launch.block;
+    const int per_sm =
+        blocks_per_sm(operation->launch.function, (int)(block[0] * block[1] * block[2]),
+                      operation->launch.shared_bytes);
+    return (uint64_t)grid[0] * grid[1] * grid[2] > (uint64_t)per_sm * (uint64_t)driver_attribute(16)
+               ? COOPERATIVE_LAUNCH_TOO_LARGE
+               : SUCCESS;
+}
+
+int driver_check_shape(const struct operation *operation)
 {
     const struct function *function = operation->launch.function;
     const uint32_t *grid = operation->launch.grid, *block = operation->launch.block;
@@ -84,12 +139,9 @@ static int check_shape(const struct operation *operation)
         return INVALID_VALUE;
     if (operation->launch.shared_bytes > function->max_dynamic_shared)
         return INVALID_VALUE;
-    const uint32_t *cluster = operation->launch.cluster;
-    for (int i = 0; i < 3 && cluster[0]; i++)
-        if (cluster[i] == 0 || grid[i] % cluster[i])
-            return INVALID_CLUSTER_SIZE;
-    const uint32_t blocks = cluster[0] * cluster[1] * cluster[2];
-    return blocks > (function->non_portable_cluster ? 16u : 8u) ? INVALID_CLUSTER_SIZE : SUCCESS;
+    const int result = check_cluster(operation);
+    return result == SUCCESS && operation->launch.cooperative ? check_cooperative(operation)
+                                                              : result;
 }
 
 static int launch(struct operation *operation, struct stream *stream, void **each, void **extra)
@@ -99,7 +151,7 @@ static int launch(struct operation *operation, struct stream *stream, void **eac
         return result;
     if (!driver_is_function(operation->launch.function))
         return INVALID_HANDLE;
-    result = check_shape(operation);
+    result = driver_check_shape(operation);
     if (result == SUCCESS)
         result = driver_take_arguments(operation->launch.function, each, extra,
                                        &operation->launch.arguments);
@@ -154,7 +206,7 @@ CU(cuLaunchKernelEx, const void *config, struct function *function, void **argum
     memcpy(operation.launch.grid, config, 12);
     memcpy(operation.launch.block, (const char *)config + 12, 12);
     operation.launch.shared_bytes = field(config, 24, 4);
-    const char *attributes = (const char *)(uintptr_t)field(config, 40, 8);
+    const char *attributes = pointer_field(config, 40);
     for (uint64_t i = 0; i < field(config, 48, 4); i++) {
         const char *attribute = attributes + i * ATTRIBUTE_BYTES;
         if (field(attribute, 0, 4) == CLUSTER_DIMENSION)
@@ -162,14 +214,11 @@ CU(cuLaunchKernelEx, const void *config, struct function *function, void **argum
         else if (field(attribute, 0, 4) == COOPERATIVE)
             operation.launch.cooperative = field(attribute, 8, 4) != 0;
     }
-    return launch(&operation, (struct stream *)(uintptr_t)field(config, 32, 8), arguments, extra);
+    return launch(&operation, pointer_field(config, 32), arguments, extra);
 }
 ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);
 
 /* ---- attributes of kernels ---- */
-
-/* The registers of a thread are not known from PTX; this many are assumed. */
-enum { ASSUMED_REGISTERS = 32 };
 
 CU(cuFuncGetAttribute, int *value, int attribute, struct function *function)
 {
@@ -250,18 +299,6 @@ CU(cuKernelSetCacheConfig, struct function *kernel, int config, int device)
 
 /* ---- occupancy ---- */
 
-/* Blocks per SM, as threads, blocks and shared memory allow. A block takes 1 KiB of shared memory
- * more than it uses (attribute 111). */
-static int blocks_per_sm(const struct function *function, int threads, uint64_t dynamic_shared)
-{
-    const uint64_t shared =
-        function->kernel->shared_bytes + dynamic_shared + (uint64_t)driver_attribute(111);
-    const int warps = (threads + 31) / 32, by_threads = driver_attribute(39) / 32 / warps;
-    const int by_shared = (int)((uint64_t)driver_attribute(81) / shared);
-    const int by_registers = driver_attribute(82) / (ASSUMED_REGISTERS * 32 * warps);
-    return FTH_MIN(FTH_MIN(by_threads, by_shared), FTH_MIN(by_registers, driver_attribute(106)));
-}
-
 CU(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, struct function *function, int threads,
    size_t dynamic_shared)
 {
@@ -341,7 +378,7 @@ CU(cuOccupancyMaxActiveClusters, int *clusters, struct function *function, const
     memcpy(block, (const char *)config + 12, sizeof block);
     const int result = cuOccupancyMaxActiveBlocksPerMultiprocessor(
         &blocks, function, (int)(block[0] * block[1] * block[2]), (size_t)field(config, 24, 4));
-    const char *attributes = (const char *)(uintptr_t)field(config, 40, 8);
+    const char *attributes = pointer_field(config, 40);
     for (uint64_t i = 0; i < field(config, 48, 4); i++)
         if (field(attributes + i * 72, 0, 4) == 4)
             memcpy(cluster, attributes + i * 72 + 8, sizeof cluster);

@@ -1,23 +1,25 @@
 /* Memory of the GPU, pinned and managed memory, pools, and what a pointer points to. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 enum { DEVICE_KINDS = 1u << FTH_MEMORY_DEVICE | 1u << FTH_MEMORY_MANAGED };
 
-static int allocate(enum fth_session_memory kind, size_t bytes, uint64_t *address)
+int driver_allocate(enum fth_session_memory kind, size_t bytes, uint64_t *address)
 {
-    struct fth_error error = FTH_NO_ERROR;
-    const int result = driver_check();
+    int result = driver_check();
     if (result != SUCCESS)
         return result;
     if (!address)
         return INVALID_VALUE;
-    return driver_result(fth_session_alloc(driver.session, kind, bytes, address, &error));
+    result = driver_result(fth_session_alloc(driver.session, kind, bytes, address, NULL));
+    if (result == SUCCESS)
+        fth_session_set_owner(driver.session, *address, driver_current());
+    return result;
 }
 
 CU(cuMemAlloc_v2, uint64_t *address, size_t bytes)
 {
     LOCK;
-    return allocate(FTH_MEMORY_DEVICE, bytes, address);
+    return driver_allocate(FTH_MEMORY_DEVICE, bytes, address);
 }
 
 /* Rows begin at multiples of 512 bytes, as on NVIDIA's GPUs. */
@@ -25,13 +27,13 @@ CU(cuMemAllocPitch_v2, uint64_t *address, size_t *pitch, size_t width, size_t he
    unsigned element_bytes)
 {
     LOCK;
-    (void)element_bytes;
-    if (!pitch || width > SIZE_MAX / 2)
+    if (!pitch || width == 0 || height == 0 || width > SIZE_MAX / 2 ||
+        (element_bytes != 4 && element_bytes != 8 && element_bytes != 16))
         return INVALID_VALUE;
     *pitch = (width + 511) / 512 * 512;
-    if (height && *pitch > SIZE_MAX / height)
+    if (*pitch > SIZE_MAX / height)
         return OUT_OF_MEMORY;
-    return allocate(FTH_MEMORY_DEVICE, *pitch * height, address);
+    return driver_allocate(FTH_MEMORY_DEVICE, *pitch * height, address);
 }
 
 static int release(uint64_t address, unsigned kinds)
@@ -39,8 +41,10 @@ static int release(uint64_t address, unsigned kinds)
     const int result = driver_check();
     if (result != SUCCESS)
         return result;
-    return address == 0 ? SUCCESS
-                        : driver_result(fth_session_free(driver.session, address, kinds, NULL));
+    /* The memory of an allocation node is freed with the graph. */
+    return address == 0 || driver_is_reserved(address)
+               ? SUCCESS
+               : driver_result(fth_session_free(driver.session, address, kinds, NULL));
 }
 
 CU(cuMemFree_v2, uint64_t address)
@@ -52,8 +56,10 @@ CU(cuMemFree_v2, uint64_t address)
 CU(cuMemAllocManaged, uint64_t *address, size_t bytes, unsigned flags)
 {
     LOCK;
-    (void)flags;
-    return allocate(FTH_MEMORY_MANAGED, bytes, address);
+    enum { ATTACH_GLOBAL = 1, ATTACH_HOST = 2 };
+    if (flags != ATTACH_GLOBAL && flags != ATTACH_HOST)
+        return INVALID_VALUE;
+    return driver_allocate(FTH_MEMORY_MANAGED, bytes, address);
 }
 
 CU(cuMemGetInfo_v2, size_t *free, size_t *total)
@@ -92,8 +98,8 @@ CU(cuMemHostAlloc, void **host, size_t bytes, unsigned flags)
     (void)flags;
     if (!host)
         return INVALID_VALUE;
-    const int result = allocate(FTH_MEMORY_PINNED, bytes, &address);
-    *host = (void *)(uintptr_t)address;
+    const int result = driver_allocate(FTH_MEMORY_PINNED, bytes, &address);
+    *host = pointer_to(address);
     return result;
 }
 
@@ -141,8 +147,15 @@ CU(cuMemHostRegister_v2, void *host, size_t bytes, unsigned flags)
         return result;
     if (fth_session_find(driver.session, (uint64_t)(uintptr_t)host, &block))
         return ALREADY_REGISTERED;
-    return driver_result(fth_session_register(driver.session, host, bytes, NULL));
+    if (!host || bytes == 0)
+        return INVALID_VALUE;
+    const int registered = driver_result(fth_session_register(driver.session, host, bytes, NULL));
+    if (registered == SUCCESS)
+        fth_session_set_owner(driver.session, (uint64_t)(uintptr_t)host, driver_current());
+    return registered;
 }
+
+ALIAS(cuMemHostRegister, cuMemHostRegister_v2);
 
 CU(cuMemHostUnregister, void *host)
 {
@@ -185,11 +198,47 @@ CU(cuMemAdvise_v2, uint64_t address, size_t bytes, int advice, uint64_t location
     return driver_check();
 }
 
+/* Attributes of a range of managed memory (CUmem_range_attribute): 1 read mostly, 2 the preferred
+ * location, 3 the devices that access it, 4 where it was prefetched to last; 5 to 8 are the type
+ * and the number of both locations. Hints are not kept, so there are none. */
+static int range_attribute(int *values, size_t bytes, int attribute, uint64_t address)
+{
+    enum { NO_DEVICE_ID = -2 };
+    struct fth_session_block block;
+    if (!values || bytes < 4 || bytes % 4 || attribute < 1 || attribute > 8 ||
+        !fth_session_find(driver.session, address, &block) || block.kind != FTH_MEMORY_MANAGED)
+        return INVALID_VALUE;
+    const bool is_device = attribute == 2 || attribute == 3 || attribute == 4;
+    for (size_t i = 0; i < bytes / 4; i++)
+        values[i] = is_device ? NO_DEVICE_ID : 0;
+    return SUCCESS;
+}
+
+CU(cuMemRangeGetAttribute, void *value, size_t bytes, int attribute, uint64_t address, size_t count)
+{
+    LOCK;
+    const int result = driver_check();
+    (void)count;
+    return result != SUCCESS ? result : range_attribute(value, bytes, attribute, address);
+}
+
+CU(cuMemRangeGetAttributes, void **values, const size_t *sizes, const int *attributes,
+   size_t number, uint64_t address, size_t count)
+{
+    LOCK;
+    int result = driver_check();
+    (void)count;
+    for (size_t i = 0; result == SUCCESS && i < number; i++)
+        result = range_attribute(values[i], sizes[i], attributes[i], address);
+    return result;
+}
+
 /* ---- pools, and allocations in the order of a stream ---- */
 
 /* There is one pool, and a program can create more, which do not differ from it. */
+enum { POOL_ATTRIBUTES = 32 };
 struct pool {
-    uint64_t attributes[32];
+    uint64_t attributes[POOL_ATTRIBUTES];
 };
 static struct pool default_pool;
 
@@ -231,7 +280,7 @@ CU(cuMemPoolTrimTo, struct pool *pool, size_t bytes)
 /* Attributes 1 to 3 are of 32 bits, the others of 64 (CUmemPool_attribute). */
 CU(cuMemPoolSetAttribute, struct pool *pool, int attribute, const void *value)
 {
-    if (attribute < 1 || (size_t)attribute >= FTH_COUNT(pool->attributes))
+    if (!pool || !value || attribute < 1 || attribute >= POOL_ATTRIBUTES)
         return INVALID_VALUE;
     pool->attributes[attribute] = field(value, 0, attribute <= 3 ? 4 : 8);
     return SUCCESS;
@@ -239,7 +288,7 @@ CU(cuMemPoolSetAttribute, struct pool *pool, int attribute, const void *value)
 
 CU(cuMemPoolGetAttribute, struct pool *pool, int attribute, void *value)
 {
-    if (attribute < 1 || (size_t)attribute >= FTH_COUNT(pool->attributes))
+    if (!pool || !value || attribute < 1 || attribute >= POOL_ATTRIBUTES)
         return INVALID_VALUE;
     memcpy(value, &pool->attributes[attribute], attribute <= 3 ? 4 : 8);
     return SUCCESS;
@@ -251,11 +300,30 @@ CU(cuMemPoolSetAccess, struct pool *pool, const void *access, size_t count)
     return SUCCESS;
 }
 
+CU(cuMemPoolGetAccess, int *flags, struct pool *pool, const int *location)
+{
+    enum { DEVICE_LOCATION = 1, READ_WRITE = 3 };
+    if (!flags || !pool || !location)
+        return INVALID_VALUE;
+    *flags = location[0] == DEVICE_LOCATION && location[1] == 0 ? READ_WRITE : 0;
+    return SUCCESS;
+}
+
 CU(cuMemAllocAsync, uint64_t *address, size_t bytes, struct stream *stream)
 {
     LOCK;
-    (void)stream;
-    return allocate(FTH_MEMORY_DEVICE, bytes, address);
+    const struct stream *on = driver_stream(stream);
+    struct operation operation = {.kind = OP_ALLOC};
+    size_t size;
+    if (!on || !address)
+        return on ? INVALID_VALUE : INVALID_HANDLE;
+    if (!on->capture)
+        return driver_allocate(FTH_MEMORY_DEVICE, bytes, address);
+    const int result = driver_reserve(bytes, &operation.reservation);
+    if (result != SUCCESS)
+        return result;
+    *address = driver_reservation_address(operation.reservation, &size);
+    return driver_submit(stream, &operation);
 }
 ALIAS(cuMemAllocAsync_ptsz, cuMemAllocAsync);
 
@@ -270,8 +338,11 @@ ALIAS(cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync);
 CU(cuMemFreeAsync, uint64_t address, struct stream *stream)
 {
     LOCK;
-    (void)stream;
-    return release(address, DEVICE_KINDS);
+    const struct stream *on = driver_stream(stream);
+    struct operation operation = {.kind = OP_FREE, .freed = address};
+    if (!on)
+        return INVALID_HANDLE;
+    return on->capture ? driver_submit(stream, &operation) : release(address, DEVICE_KINDS);
 }
 ALIAS(cuMemFreeAsync_ptsz, cuMemFreeAsync);
 
@@ -284,13 +355,13 @@ static int pointer_attribute(void *value, int attribute, const struct fth_sessio
     enum { HOST_TYPE = 1, DEVICE_TYPE = 2 };
     const bool of_gpu = block->kind == FTH_MEMORY_DEVICE;
     switch (attribute) {
-    case 1: *(struct context **)value = &driver.primary; return SUCCESS;
+    case 1: *(const void **)value = block->owner; return SUCCESS;
     case 2:
         *(unsigned *)value = of_gpu || block->kind == FTH_MEMORY_MANAGED ? DEVICE_TYPE : HOST_TYPE;
         return SUCCESS;
     case 3: *(uint64_t *)value = address; return SUCCESS;
     case 4: /* no host pointer for the memory of the GPU */
-        *(void **)value = of_gpu ? NULL : (void *)(uintptr_t)address;
+        *(void **)value = of_gpu ? NULL : pointer_to(address);
         return of_gpu ? INVALID_VALUE : SUCCESS;
     case 6: *(int *)value = 0; return SUCCESS; /* sync memory operations */
     case 7: *(unsigned long long *)value = block->address; return SUCCESS; /* buffer id */

@@ -1,5 +1,5 @@
 /* Modules, libraries and their kernels. A library is a module here. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 #include <stdio.h>
 
@@ -7,6 +7,8 @@ struct module {
     struct module *next;
     struct fth_session_module *module;
     struct function *functions; /* those that the program has asked for */
+    const struct context *context;
+    bool is_library; /* it does not belong to a context */
 };
 
 /* All modules of the process. */
@@ -55,7 +57,7 @@ static int load(struct module **out, const void *image, const char *name)
     if (!out || !image)
         return INVALID_VALUE;
     if (field(image, 0, 4) == WRAPPER_MAGIC)
-        image = (const void *)(uintptr_t)field(image, 8, 8);
+        image = pointer_field(image, 8);
     struct module *module = calloc(1, sizeof *module);
     if (!module)
         return OUT_OF_MEMORY;
@@ -77,6 +79,7 @@ static int load(struct module **out, const void *image, const char *name)
                                            : INVALID_IMAGE;
     }
     module->next = modules;
+    module->context = driver_current();
     modules = module;
     *out = module;
     return SUCCESS;
@@ -117,6 +120,30 @@ CU(cuModuleLoad, struct module **module, const char *path)
     return load_file(module, path);
 }
 
+static void free_module(struct module *module)
+{
+    fth_session_unload(driver.session, module->module);
+    while (module->functions) {
+        struct function *next = module->functions->next;
+        free(module->functions);
+        module->functions = next;
+    }
+    free(module);
+}
+
+void driver_free_modules(const struct context *context)
+{
+    for (struct module **link = &modules; *link;) {
+        struct module *at = *link;
+        if (context && (at->is_library || at->context != context)) {
+            link = &at->next;
+            continue;
+        }
+        *link = at->next;
+        free_module(at);
+    }
+}
+
 CU(cuModuleUnload, struct module *module)
 {
     LOCK;
@@ -126,13 +153,7 @@ CU(cuModuleUnload, struct module *module)
     if (!*link)
         return INVALID_HANDLE;
     *link = module->next;
-    fth_session_unload(driver.session, module->module);
-    while (module->functions) {
-        struct function *next = module->functions->next;
-        free(module->functions);
-        module->functions = next;
-    }
-    free(module);
+    free_module(module);
     return SUCCESS;
 }
 ALIAS(cuLibraryUnload, cuModuleUnload);
@@ -148,7 +169,11 @@ CU(cuLibraryLoadData, struct module **library, const void *image, int *options, 
 {
     (void)options, (void)values, (void)count;
     (void)library_options, (void)library_values, (void)library_count;
-    return cuModuleLoadData(library, image);
+    LOCK;
+    const int result = load(library, image, "the library");
+    if (result == SUCCESS)
+        (*library)->is_library = true;
+    return result;
 }
 
 CU(cuLibraryLoadFromFile, struct module **library, const char *path, int *options, void **values,
@@ -156,16 +181,26 @@ CU(cuLibraryLoadFromFile, struct module **library, const char *path, int *option
 {
     (void)options, (void)values, (void)count;
     (void)library_options, (void)library_values, (void)library_count;
-    return cuModuleLoad(library, path);
+    LOCK;
+    const int result = load_file(library, path);
+    if (result == SUCCESS)
+        (*library)->is_library = true;
+    return result;
 }
 
 CU(cuLibraryGetModule, struct module **module, struct module *library)
 {
+    LOCK;
+    if (!is_module(library) || !module)
+        return INVALID_HANDLE;
     *module = library;
     return SUCCESS;
 }
 
 /* ---- kernels ---- */
+
+/* The shared memory that a block can have unless the program asks for more, in bytes. */
+enum { DEFAULT_SHARED_BYTES = 48 << 10 };
 
 /* Returns the function for a kernel, and makes it at the first call. */
 static int get_function(struct function **out, struct module *module,
@@ -179,11 +214,14 @@ static int get_function(struct function **out, struct module *module,
     struct function *made = calloc(1, sizeof *made);
     if (!made)
         return OUT_OF_MEMORY;
-    *made = (struct function){.next = module->functions,
-                              .module = module,
-                              .kernel = kernel,
-                              .max_dynamic_shared = 48 << 10,
-                              .carveout = -1};
+    *made =
+        (struct function){.next = module->functions,
+                          .module = module,
+                          .kernel = kernel,
+                          .max_dynamic_shared = kernel->shared_bytes < DEFAULT_SHARED_BYTES
+                                                    ? DEFAULT_SHARED_BYTES - kernel->shared_bytes
+                                                    : 0,
+                          .carveout = -1};
     module->functions = made;
     *out = made;
     return SUCCESS;
@@ -206,6 +244,9 @@ ALIAS(cuLibraryGetKernel, cuModuleGetFunction);
 
 CU(cuKernelGetFunction, struct function **function, struct function *kernel)
 {
+    LOCK;
+    if (!driver_is_function(kernel) || !function)
+        return INVALID_HANDLE;
     *function = kernel;
     return SUCCESS;
 }

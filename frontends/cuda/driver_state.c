@@ -8,7 +8,8 @@
  *   FATHOM_EXEC_CHECK    if set, missing waits are reported
  *
  * A report has one line per event: its kind, a space, and a text. */
-#include "driver.h"
+#define _GNU_SOURCE /* PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP */
+#include "cuda_driver.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@ static struct {
     int trace_file, report_file; /* -1: none */
     const char *unsupported[256];
     size_t unsupported_count;
-} files = {.lock = PTHREAD_MUTEX_INITIALIZER, .trace_file = -1, .report_file = -1};
+} files = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .trace_file = -1, .report_file = -1};
 
 int driver_lock(void)
 {
@@ -39,9 +40,11 @@ void driver_unlock(const int *unused)
 
 int driver_check(void)
 {
-    return !driver.initialised ? NOT_INITIALIZED
-           : !driver_current() ? INVALID_CONTEXT
-                               : driver.sticky;
+    return driver.is_finished                     ? DEINITIALIZED
+           : !driver.initialised                  ? NOT_INITIALIZED
+           : !driver_current()                    ? INVALID_CONTEXT
+           : !driver_is_context(driver_current()) ? CONTEXT_IS_DESTROYED
+                                                  : driver.sticky;
 }
 
 int driver_result(enum fth_status status)
@@ -119,6 +122,18 @@ static void log_message(void *user, enum fth_level level, const char *text)
         driver_report("warning", "%s", text);
 }
 
+/* A child process has a copy of the state, but must not write to the files of its parent. As with
+ * NVIDIA's driver, it cannot use the API if its parent does. */
+static void handle_fork(void)
+{
+    static const pthread_mutex_t unlocked = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+    files.lock = unlocked;
+    driver.is_forked = true;
+    driver.initialised = false;
+    files.writer = NULL;
+    files.report_file = files.trace_file = -1;
+}
+
 /* Returns the number in a variable of the environment; 0 if it is not set. */
 static uint64_t number_of(const char *variable)
 {
@@ -133,6 +148,8 @@ int driver_start(void)
     struct fth_error error = FTH_NO_ERROR;
     struct fth_catalogue *catalogue = NULL;
     char text[sizeof error];
+    if (pthread_atfork(NULL, NULL, handle_fork) != 0)
+        return OUT_OF_MEMORY;
     open_files();
     enum fth_status status = fth_catalogue_open(&catalogue, &error);
     if (status == FTH_OK)
@@ -156,14 +173,25 @@ int driver_start(void)
 }
 
 /* Completes the files when the program ends. If it is killed, they are readable up to the last
- * launch. */
+ * launch. Other threads may still use the API; a launch that is running ends first. */
 __attribute__((destructor)) static void finish(void)
 {
     struct fth_error error = FTH_NO_ERROR;
+    if (driver.is_forked || pthread_mutex_lock(&files.lock) != 0)
+        return; /* a signal handler has interrupted a call and ended the process */
+    driver.is_finished = true;
+    driver_free_graphs();
+    driver_free_streams(NULL);
+    driver_free_objects();
+    driver_free_arrays(NULL);
+    driver_free_modules(NULL);
+    driver_free_contexts();
     fth_session_destroy(driver.session);
     if (files.writer && fth_trace_writer_commit(files.writer, &error) != FTH_OK)
         driver_report("error", "cannot complete the trace: %s", error.cause);
     fth_gpu_destroy(driver.gpu);
     driver.session = NULL;
     driver.gpu = NULL;
+    driver.initialised = false;
+    pthread_mutex_unlock(&files.lock);
 }

@@ -1,6 +1,6 @@
 /* Arrays, textures, surfaces and tensor maps. The texels of an array are in the memory of the GPU,
  * in rows. */
-#include "driver.h"
+#include "cuda_driver.h"
 #include "ptx/async/tensor_map.h"
 
 /* The numbers of CUarray_format, by enum fth_ptx_texel, and the sizes of a channel. */
@@ -17,6 +17,7 @@ struct array {
     struct fth_ptx_image image;
     uint64_t row_bytes;
     unsigned flags;
+    const struct context *context;
 };
 static struct array *arrays;
 
@@ -38,13 +39,14 @@ static bool find_format(uint64_t number, enum fth_ptx_texel *format)
     return false;
 }
 
-bool driver_array_side(uint64_t handle, struct copy_side *side)
+bool driver_array_shape(uint64_t handle, struct array_shape *shape)
 {
     const struct array *array = find_array(handle);
     if (!array)
         return false;
-    const uint64_t height = array->image.height ? array->image.height : 1;
-    *side = (struct copy_side){array->image.address, array->row_bytes, array->row_bytes * height};
+    *shape = (struct array_shape){array->image.address, array->row_bytes,
+                                  array->image.height ? array->image.height : 1,
+                                  array->image.depth ? array->image.depth : 1};
     return true;
 }
 
@@ -73,14 +75,14 @@ static int create_array(struct array **out, struct fth_ptx_image image, uint64_t
     struct array *array = calloc(1, sizeof *array);
     if (!array)
         return OUT_OF_MEMORY;
-    result = driver_result(
-        fth_session_alloc(driver.session, FTH_MEMORY_DEVICE, bytes, &image.address, NULL));
+    result = driver_allocate(FTH_MEMORY_DEVICE, (size_t)bytes, &image.address);
     if (result != SUCCESS) {
         free(array);
         return result;
     }
-    *array = (struct array){arrays, image,
-                            image.width * image.channels * formats[image.format].bytes, flags};
+    *array =
+        (struct array){arrays, image, image.width * image.channels * formats[image.format].bytes,
+                       flags, driver_current()};
     arrays = array;
     *out = array;
     return SUCCESS;
@@ -105,6 +107,28 @@ CU(cuArrayCreate_v2, struct array **array, const void *shape)
     return create_array(array, image, field(shape, 16, 4), 0);
 }
 
+/* The memory is gone already if its context has been destroyed. */
+static int free_array(struct array *array)
+{
+    const int result = driver_result(
+        fth_session_free(driver.session, array->image.address, 1u << FTH_MEMORY_DEVICE, NULL));
+    free(array);
+    return result;
+}
+
+void driver_free_arrays(const struct context *context)
+{
+    for (struct array **link = &arrays; *link;) {
+        struct array *at = *link;
+        if (context && at->context != context) {
+            link = &at->next;
+            continue;
+        }
+        *link = at->next;
+        free_array(at);
+    }
+}
+
 CU(cuArrayDestroy, struct array *array)
 {
     LOCK;
@@ -114,10 +138,7 @@ CU(cuArrayDestroy, struct array *array)
     if (!*link)
         return INVALID_HANDLE;
     *link = array->next;
-    const int result = driver_result(
-        fth_session_free(driver.session, array->image.address, 1u << FTH_MEMORY_DEVICE, NULL));
-    free(array);
-    return result;
+    return free_array(array);
 }
 
 CU(cuArray3DGetDescriptor_v2, void *shape, struct array *handle)
@@ -195,45 +216,149 @@ static struct fth_ptx_sampling read_sampling(const void *sampling,
     return read;
 }
 
+/* The sizes of CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC and CUDA_RESOURCE_VIEW_DESC in bytes. */
+enum { RESOURCE_BYTES = 144, TEXTURE_BYTES = 104, VIEW_BYTES = 112 };
+
+/* A texture or surface, with what the program passed to create it. */
+struct image_object {
+    struct image_object *next;
+    uint64_t handle;
+    bool is_surface;
+    unsigned char resource[RESOURCE_BYTES], texture[TEXTURE_BYTES];
+};
+static struct image_object *image_objects;
+
+static struct image_object **find_object(uint64_t handle, bool is_surface)
+{
+    struct image_object **link = &image_objects;
+    while (*link && ((*link)->handle != handle || (*link)->is_surface != is_surface))
+        link = &(*link)->next;
+    return link;
+}
+
+/* Creates a texture or, if `sampling` is NULL, a surface. */
+static int create_object(uint64_t *handle, const void *resource, const void *sampling)
+{
+    struct fth_ptx_image image;
+    struct fth_ptx_machine *const machine = fth_session_machine(driver.session);
+    if (!handle || !resource || !read_resource(resource, &image))
+        return INVALID_VALUE;
+    struct image_object *object = calloc(1, sizeof *object);
+    if (!object)
+        return OUT_OF_MEMORY;
+    object->is_surface = !sampling;
+    memcpy(object->resource, resource, RESOURCE_BYTES);
+    enum fth_status status;
+    if (sampling) {
+        const struct fth_ptx_sampling how = read_sampling(sampling, &image);
+        memcpy(object->texture, sampling, TEXTURE_BYTES);
+        status = fth_ptx_texture_create(machine, &image, &how, handle, NULL);
+    } else {
+        status = fth_ptx_surface_create(machine, &image, handle, NULL);
+    }
+    if (status != FTH_OK) {
+        free(object);
+        return driver_result(status);
+    }
+    object->handle = *handle;
+    object->next = image_objects;
+    image_objects = object;
+    return SUCCESS;
+}
+
+static int destroy_object(uint64_t handle, bool is_surface)
+{
+    const int result = driver_check();
+    struct image_object **link = find_object(handle, is_surface), *object = *link;
+    if (result != SUCCESS || !object)
+        return result != SUCCESS ? result : INVALID_VALUE;
+    *link = object->next;
+    free(object);
+    fth_ptx_texture_free(fth_session_machine(driver.session), handle);
+    return SUCCESS;
+}
+
+void driver_free_objects(void)
+{
+    while (image_objects) {
+        struct image_object *next = image_objects->next;
+        free(image_objects);
+        image_objects = next;
+    }
+}
+
 CU(cuTexObjectCreate, uint64_t *texture, const void *resource, const void *sampling,
    const void *view)
 {
     LOCK;
-    struct fth_ptx_image image;
     const int result = driver_check();
     if (result != SUCCESS)
         return result;
-    if (!texture || !resource || !sampling || !read_resource(resource, &image))
+    if (!sampling)
         return INVALID_VALUE;
     if (view && field(view, 0, 4) != 0)
         return driver_unsupported("a resource view of a texture");
-    const struct fth_ptx_sampling how = read_sampling(sampling, &image);
-    return driver_result(
-        fth_ptx_texture_create(fth_session_machine(driver.session), &image, &how, texture, NULL));
+    return create_object(texture, resource, sampling);
 }
 
 CU(cuSurfObjectCreate, uint64_t *surface, const void *resource)
 {
     LOCK;
-    struct fth_ptx_image image;
     const int result = driver_check();
-    if (result != SUCCESS)
-        return result;
-    if (!surface || !resource || !read_resource(resource, &image))
-        return INVALID_VALUE;
-    return driver_result(
-        fth_ptx_surface_create(fth_session_machine(driver.session), &image, surface, NULL));
+    return result != SUCCESS ? result : create_object(surface, resource, NULL);
 }
 
-CU(cuTexObjectDestroy, uint64_t object)
+CU(cuTexObjectDestroy, uint64_t texture)
 {
     LOCK;
-    const int result = driver_check();
-    if (result == SUCCESS)
-        fth_ptx_texture_free(fth_session_machine(driver.session), object);
-    return result;
+    return destroy_object(texture, false);
 }
-ALIAS(cuSurfObjectDestroy, cuTexObjectDestroy);
+
+CU(cuSurfObjectDestroy, uint64_t surface)
+{
+    LOCK;
+    return destroy_object(surface, true);
+}
+
+CU(cuTexObjectGetResourceDesc, void *resource, uint64_t texture)
+{
+    LOCK;
+    const struct image_object *object = *find_object(texture, false);
+    if (!object || !resource)
+        return INVALID_VALUE;
+    memcpy(resource, object->resource, RESOURCE_BYTES);
+    return SUCCESS;
+}
+
+CU(cuTexObjectGetTextureDesc, void *sampling, uint64_t texture)
+{
+    LOCK;
+    const struct image_object *object = *find_object(texture, false);
+    if (!object || !sampling)
+        return INVALID_VALUE;
+    memcpy(sampling, object->texture, TEXTURE_BYTES);
+    return SUCCESS;
+}
+
+/* Textures have no views here, so their description is all zeros. */
+CU(cuTexObjectGetResourceViewDesc, void *view, uint64_t texture)
+{
+    LOCK;
+    if (!*find_object(texture, false) || !view)
+        return INVALID_VALUE;
+    memset(view, 0, VIEW_BYTES);
+    return SUCCESS;
+}
+
+CU(cuSurfObjectGetResourceDesc, void *resource, uint64_t surface)
+{
+    LOCK;
+    const struct image_object *object = *find_object(surface, true);
+    if (!object || !resource)
+        return INVALID_VALUE;
+    memcpy(resource, object->resource, RESOURCE_BYTES);
+    return SUCCESS;
+}
 
 /* ---- tensor maps ---- */
 

@@ -59,6 +59,8 @@ struct fth_ptx_machine *fth_session_machine(struct fth_session *session);
  * their addresses end at 0x7fffffffffff, and on arm64, the kernel places memory close to
  * 0xaaaa00000000 and 0xffff00000000. */
 #define FTH_SESSION_BASE 0x900000000000u
+/* The first address above the GPU's memory. */
+#define FTH_SESSION_END 0xa00000000000u
 /* Address of the first allocation of pinned or managed memory, which is far from where a process
  * has its code, heap and stack. */
 #define FTH_SESSION_HOST_BASE 0x300000000000u
@@ -73,7 +75,8 @@ enum fth_session_memory {
 struct fth_session_block {
     uint64_t address, bytes;
     enum fth_session_memory kind;
-    void *host; /* its memory in this process */
+    void *host;        /* its memory in this process */
+    const void *owner; /* from fth_session_set_owner; NULL: none */
 };
 
 /* Allocates memory. FTH_NO_MEMORY: the GPU or the host has not enough. */
@@ -87,10 +90,15 @@ FTH_MUST_USE enum fth_status fth_session_register(struct fth_session *session, v
  * of the kinds, a mask of 1 << enum fth_session_memory. */
 FTH_MUST_USE enum fth_status fth_session_free(struct fth_session *session, uint64_t address,
                                               unsigned kinds, struct fth_error *error);
+/* Sets the owner of the block with this address, with which fth_session_free_owned frees it. */
+void fth_session_set_owner(struct fth_session *session, uint64_t address, const void *owner);
+void fth_session_free_owned(struct fth_session *session, const void *owner);
 /* Finds the block that contains the address; variables of modules are no blocks. Returns false if
  * there is none. */
 bool fth_session_find(const struct fth_session *session, uint64_t address,
                       struct fth_session_block *block);
+/* Returns whether an address is one of the GPU's memory, allocated or not. */
+bool fth_session_is_device(uint64_t address);
 /* Returns the memory in this process for a range of addresses: of the GPU's memory, of a variable,
  * or of the host. NULL: the range begins in the GPU's memory, but is not inside one allocation. */
 void *fth_session_host(const struct fth_session *session, uint64_t address, uint64_t bytes);
@@ -136,10 +144,10 @@ struct fth_session_launch {
     const void *arguments; /* with the layout of the kernel's parameters in the PTX */
 };
 
-/* Runs a kernel to its end. */
+/* Runs a kernel to its end. If it fails, *fault says what the kernel did wrong. */
 FTH_MUST_USE enum fth_status fth_session_run(struct fth_session *session,
                                              const struct fth_session_launch *launch,
-                                             struct fth_error *error);
+                                             enum fth_ptx_fault *fault, struct fth_error *error);
 /* Returns the time at which the work so far would end, in nanoseconds since the session began: an
  * estimate from the figures of the description, for the times of events. It ignores caches and
  * stalls. */

@@ -50,13 +50,15 @@ static bool is_traced(const struct fth_session *session, const char *kernel, uin
 }
 
 enum fth_status fth_session_run(struct fth_session *session,
-                                const struct fth_session_launch *launch, struct fth_error *error)
+                                const struct fth_session_launch *launch, enum fth_ptx_fault *fault,
+                                struct fth_error *error)
 {
     enum { WORKSPACE_BYTES = 256 };
+    *fault = FTH_FAULT_NONE;
     if (launch->cooperative && !session->grid_workspace)
         FTH_TRY(fth_ptx_alloc(session->memory, WORKSPACE_BYTES, &session->grid_workspace, error));
     struct fth_ptx_launch engine = engine_launch(session, launch);
-    struct fth_ptx_totals totals = {0, 0};
+    struct fth_ptx_totals totals = {0, 0, FTH_FAULT_NONE};
     struct fth_error engine_error = FTH_NO_ERROR;
     const bool traced = is_traced(session, launch->kernel->name, session->launches++);
     if (traced) {
@@ -65,6 +67,7 @@ enum fth_status fth_session_run(struct fth_session *session,
         engine.observer = fth_trace_recorder_observer(session->recorder);
     }
     enum fth_status status = fth_ptx_run(launch->module->machine, &engine, &totals, &engine_error);
+    *fault = totals.fault;
     if (traced)
         status = fth_trace_recorder_end(session->recorder, status,
                                         launch->kernel->shared_bytes + launch->shared_bytes,

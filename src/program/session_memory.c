@@ -87,7 +87,7 @@ static enum fth_status alloc_host(struct fth_session *session, enum fth_session_
         return status;
     }
     *address = (uint64_t)(uintptr_t)host;
-    add_block(session, &(struct fth_session_block){*address, bytes, kind, host});
+    add_block(session, &(struct fth_session_block){*address, bytes, kind, host, NULL});
     return FTH_OK;
 }
 
@@ -109,8 +109,9 @@ enum fth_status fth_session_alloc(struct fth_session *session, enum fth_session_
     }
     FTH_TRY(fth_ptx_alloc(session->memory, bytes, address, error));
     session->used_bytes += bytes;
-    add_block(session, &(struct fth_session_block){*address, bytes, kind,
-                                                   fth_ptx_host(session->memory, *address, bytes)});
+    add_block(session,
+              &(struct fth_session_block){*address, bytes, kind,
+                                          fth_ptx_host(session->memory, *address, bytes), NULL});
     return FTH_OK;
 }
 
@@ -120,7 +121,8 @@ enum fth_status fth_session_register(struct fth_session *session, void *host, ui
     const uint64_t address = (uint64_t)(uintptr_t)host;
     FTH_TRY(reserve_block(session, error));
     FTH_TRY(fth_ptx_map(session->memory, host, bytes, address, error));
-    add_block(session, &(struct fth_session_block){address, bytes, FTH_MEMORY_REGISTERED, host});
+    add_block(session,
+              &(struct fth_session_block){address, bytes, FTH_MEMORY_REGISTERED, host, NULL});
     return FTH_OK;
 }
 
@@ -142,6 +144,23 @@ enum fth_status fth_session_free(struct fth_session *session, uint64_t address, 
     return FTH_OK;
 }
 
+void fth_session_set_owner(struct fth_session *session, uint64_t address, const void *owner)
+{
+    const size_t next = upper_bound(session, address);
+    if (next && session->blocks[next - 1].address == address)
+        session->blocks[next - 1].owner = owner;
+}
+
+void fth_session_free_owned(struct fth_session *session, const void *owner)
+{
+    for (size_t i = session->block_count; i-- > 0;) {
+        const struct fth_session_block block = session->blocks[i];
+        if (block.owner == owner &&
+            fth_session_free(session, block.address, 1u << block.kind, NULL) != FTH_OK)
+            return; /* cannot happen: the block exists */
+    }
+}
+
 bool fth_session_find(const struct fth_session *session, uint64_t address,
                       struct fth_session_block *block)
 {
@@ -152,12 +171,15 @@ bool fth_session_find(const struct fth_session *session, uint64_t address,
     return true;
 }
 
+bool fth_session_is_device(uint64_t address)
+{
+    return address >= FTH_SESSION_BASE && address < FTH_SESSION_END;
+}
+
 void *fth_session_host(const struct fth_session *session, uint64_t address, uint64_t bytes)
 {
     void *host = fth_ptx_host(session->memory, address, bytes);
-    const bool of_gpu =
-        address >= FTH_SESSION_BASE && address < fth_ptx_next_address(session->memory);
-    return host || of_gpu ? host : pointer_to(address);
+    return host || fth_session_is_device(address) ? host : pointer_to(address);
 }
 
 uint64_t fth_session_free_bytes(const struct fth_session *session)

@@ -28,8 +28,8 @@
  * Families: matrix/ has the instructions of the tensor cores, async/ asynchronous copies and the
  * barriers that count them, texture/ textures and surfaces, video/ the video instructions, narrow.c
  * conversions to small formats, wide.c registers of 128 bits and atomic operations on vectors.
- * runtime/ has printf, assert, malloc and free, hazard/ the search for missing waits, schedule/ the
- * order in which blocks and warps run. */
+ * runtime/ has printf, assert, malloc, free and the faults, hazard/ the search for missing waits,
+ * schedule/ the order in which blocks and warps run. */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H
 
@@ -450,10 +450,22 @@ struct fth_ptx_launch {
     bool check_async;
 };
 
-/* Instructions issued. A warp instruction counts one thread instruction per active lane. */
+/* What a kernel did wrong. */
+enum fth_ptx_fault {
+    FTH_FAULT_NONE,
+    FTH_FAULT_ADDRESS,   /* an access outside the allocations */
+    FTH_FAULT_ALIGNMENT, /* an access at a misaligned address */
+    FTH_FAULT_ASSERT,    /* a failed assertion */
+    FTH_FAULT_LIMIT,     /* more instructions than allowed */
+    FTH_FAULT_OTHER
+};
+
+/* Instructions issued, and how the launch ended. A warp instruction counts one thread instruction
+ * per active lane. */
 struct fth_ptx_totals {
     uint64_t warp_instructions;
     uint64_t thread_instructions;
+    enum fth_ptx_fault fault;
 };
 
 /* Runs a kernel to its end. It fails if the kernel accesses memory outside the allocations or at a

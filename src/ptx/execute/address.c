@@ -105,9 +105,9 @@ static const char *space_name(unsigned space)
 static void report_outside(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
                            uint64_t address, unsigned bytes, unsigned space, bool write)
 {
-    fth_ptx_warp_fault(warp, inst, lane, "%s of %u bytes at 0x%llx, outside the %s memory",
-                       write ? "write" : "read", bytes, (unsigned long long)address,
-                       space_name(space));
+    fth_ptx_warp_fault_of(
+        warp, inst, lane, FTH_FAULT_ADDRESS, "%s of %u bytes at 0x%llx, outside the %s memory",
+        write ? "write" : "read", bytes, (unsigned long long)address, space_name(space));
 }
 
 const uint8_t *fth_ptx_resolve_global(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
@@ -158,10 +158,11 @@ uint8_t *fth_ptx_resolve_range(struct fth_ptx_warp *warp, const struct fth_ptx_i
         host = host_of_global(warp, *address, (unsigned)bytes);
     }
     if (!aligned)
-        fth_ptx_warp_fault(warp, inst, lane,
-                           "%s of %llu bytes at 0x%llx; address and size must be multiples of %d",
-                           write ? "write" : "read", (unsigned long long)bytes,
-                           (unsigned long long)*address, COPY_UNIT);
+        fth_ptx_warp_fault_of(
+            warp, inst, lane, FTH_FAULT_ALIGNMENT,
+            "%s of %llu bytes at 0x%llx; address and size must be multiples of %d",
+            write ? "write" : "read", (unsigned long long)bytes, (unsigned long long)*address,
+            COPY_UNIT);
     else if (!host)
         report_outside(warp, inst, lane, *address, (unsigned)bytes,
                        space == SPACE_CLUSTER ? FTH_SPACE_SHARED : space, write);
@@ -277,9 +278,10 @@ static bool find_hosts(struct fth_ptx_warp *warp, const struct fth_ptx_inst *ins
         int lane = first_lane(left);
         uint64_t address = group->addresses[lane];
         if (address & (bytes - 1)) {
-            fth_ptx_warp_fault(warp, inst, lane,
-                               "%s of %u bytes at 0x%llx, which is not aligned to %u",
-                               write ? "write" : "read", bytes, (unsigned long long)address, bytes);
+            fth_ptx_warp_fault_of(warp, inst, lane, FTH_FAULT_ALIGNMENT,
+                                  "%s of %u bytes at 0x%llx, which is not aligned to %u",
+                                  write ? "write" : "read", bytes, (unsigned long long)address,
+                                  bytes);
             return false;
         }
         group->host[lane] = host_of(warp, group, lane, bytes);

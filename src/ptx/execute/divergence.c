@@ -438,10 +438,11 @@ static void fail_over_limit(struct fth_ptx_warp *warp)
 {
     warp->current = 0; /* the fragment that ran may no longer exist */
     load_state(warp);
-    fth_ptx_warp_fault(warp, &warp->frame->function->code[warp->pc], first_lane(warp->mask),
-                       "the warp has issued more than %llu instructions, the limit of a warp; if "
-                       "it is not in an endless loop, raise the limit with --max-instructions",
-                       (unsigned long long)warp->block->run->max_warp_instructions);
+    fth_ptx_warp_fault_of(
+        warp, &warp->frame->function->code[warp->pc], first_lane(warp->mask), FTH_FAULT_LIMIT,
+        "the warp has issued more than %llu instructions, the limit of a warp; if "
+        "it is not in an endless loop, raise the limit with --max-instructions",
+        (unsigned long long)warp->block->run->max_warp_instructions);
 }
 
 bool fth_ptx_warp_run(struct fth_ptx_warp *warp, uint64_t turn)

@@ -10,75 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- faults ---- */
-
-void fth_ptx_run_stop(struct fth_ptx_run *run)
-{
-    __atomic_store_n(&run->stop, true, __ATOMIC_RELAXED);
-}
-
-void fth_ptx_warp_place(const struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
-                        char *text, size_t size)
-{
-    char source[160] = "";
-    if (inst->source) {
-        const char *start = ", source ";
-        snprintf(source, sizeof source, "%s", start);
-        fth_source_text(inst->source, source + strlen(start), sizeof source - strlen(start));
-    }
-    uint64_t thread = (uint64_t)warp->index * LANES + (uint64_t)lane;
-    const uint32_t *threads = warp->block->run->threads, *xyz = warp->block->xyz;
-    snprintf(text, size, "line %u (%s)%s, block (%u,%u,%u), thread (%u,%u,%u)", inst->line,
-             inst->opcode, source, xyz[0], xyz[1], xyz[2], (unsigned)(thread % threads[0]),
-             (unsigned)(thread / threads[0] % threads[1]),
-             (unsigned)(thread / threads[0] / threads[1]));
-}
-
-void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
-                        const char *cause, ...)
-{
-    struct fth_ptx_run *run = warp->block->run;
-    char text[400], place[400];
-    va_list arguments;
-    va_start(arguments, cause);
-    vsnprintf(text, sizeof text, cause, arguments);
-    va_end(arguments);
-    fth_ptx_warp_place(warp, inst, lane, place, sizeof place);
-    pthread_mutex_lock(run->lock);
-    if (run->status == FTH_OK) {
-        run->status = FTH_INVALID;
-        fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->kernel.display_name, "%s: %s",
-                 place, text);
-    }
-    pthread_mutex_unlock(run->lock);
-    warp->failed = true;
-    fth_ptx_run_stop(run);
-}
-
-void fth_ptx_run_inconclusive(struct fth_ptx_warp *warp)
-{
-    struct fth_ptx_run *run = warp->block->run;
-    pthread_mutex_lock(run->lock);
-    if (run->status == FTH_OK)
-        run->status =
-            fth_fail(run->error, FTH_INCONCLUSIVE, "run kernel", run->kernel->kernel.display_name,
-                     "the accesses depend on data that was not computed");
-    pthread_mutex_unlock(run->lock);
-    warp->failed = true;
-    fth_ptx_run_stop(run);
-}
-
-void fth_ptx_run_no_memory(struct fth_ptx_run *run)
-{
-    pthread_mutex_lock(run->lock);
-    if (run->status == FTH_OK) {
-        run->status = FTH_NO_MEMORY;
-        fth_no_memory(run->error, "run kernel", run->kernel->kernel.display_name);
-    }
-    pthread_mutex_unlock(run->lock);
-    fth_ptx_run_stop(run);
-}
-
 /* ---- limits ---- */
 
 static void fail_over_limit(struct fth_ptx_run *run)
@@ -86,6 +17,7 @@ static void fail_over_limit(struct fth_ptx_run *run)
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK) {
         run->status = FTH_INVALID;
+        run->fault = FTH_FAULT_LIMIT;
         fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->kernel.display_name,
                  "the launch has issued more than %llu warp instructions, the limit of a launch; "
                  "raise it with --max-instructions, which allows a launch %d times as many as a "
@@ -311,7 +243,7 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     struct fth_ptx_run run;
     if (totals)
-        *totals = (struct fth_ptx_totals){0, 0};
+        *totals = (struct fth_ptx_totals){0, 0, FTH_FAULT_NONE};
     FTH_TRY(prepare(machine, launch, &run, error));
     FTH_TRY(prepare_slice(&run, error));
     run.lock = &lock;
@@ -324,7 +256,8 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     if (run.dropped_output)
         warn_of_dropped_output(machine, run.kernel, launch->print != NULL, launch->log);
     if (totals)
-        *totals = (struct fth_ptx_totals){run.warp_instructions, run.thread_instructions};
+        *totals =
+            (struct fth_ptx_totals){run.warp_instructions, run.thread_instructions, run.fault};
     if (run.status == FTH_OK && run.stop && fth_log_interrupted(launch->log))
         return fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted");
     if (run.status == FTH_OK && run.stop)

@@ -207,6 +207,7 @@ struct fth_ptx_run {
     void *lock;                    /* pthread_mutex_t */
     struct fth_error *error;
     enum fth_status status;
+    enum fth_ptx_fault fault;
 };
 
 static inline const uint64_t *row(const struct fth_ptx_warp *warp, int32_t index)
@@ -226,10 +227,13 @@ static inline int first_lane(uint32_t mask)
 }
 
 /* Stops the launch with the error "line N (OPCODE), block (x,y,z), thread (x,y,z): CAUSE", unless
- * it already has one. */
+ * it already has one. The first function is for FTH_FAULT_OTHER. */
 FTH_PRINTF(4, 5)
 void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
                         const char *cause, ...);
+FTH_PRINTF(5, 6)
+void fth_ptx_warp_fault_of(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
+                           enum fth_ptx_fault fault, const char *cause, ...);
 /* Writes "line N (OPCODE), source FILE:LINE, block (x,y,z), thread (x,y,z)". */
 void fth_ptx_warp_place(const struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
                         char *text, size_t size);

@@ -125,7 +125,7 @@ static enum fth_status engine_run(void *context, const struct fth_launch_step *s
                                   struct fth_launch_totals *totals, struct fth_error *error)
 {
     struct engine *engine = context;
-    struct fth_ptx_totals counted = {0, 0};
+    struct fth_ptx_totals counted = {0, 0, FTH_FAULT_NONE};
     struct fth_ptx_launch launch = launch_of(engine, step, arguments, argument_bytes);
     launch.threads = options->threads;
     launch.max_instructions = options->max_instructions;

@@ -31,6 +31,7 @@ struct fixture {
     struct fth_session_module *module;
     struct fth_trace_writer *writer;
     int file;
+    enum fth_ptx_fault fault; /* of the last launch */
 };
 
 static void open_session(struct fixture *fixture, bool traced)
@@ -72,7 +73,7 @@ static enum fth_status launch(struct fixture *fixture, uint64_t to, uint64_t fro
                                      .grid = {1, 1, 1},
                                      .block = {threads, 1, 1},
                                      .arguments = arguments},
-        error);
+        &fixture->fault, error);
 }
 
 /* Kernels access all kinds of memory, and the host accesses those that are its own directly. */
@@ -169,7 +170,12 @@ static void faults_name_the_kernel(void **state)
     open_session(&fixture, false);
     assert_int_equal(fth_session_alloc(fixture.session, FTH_MEMORY_DEVICE, 32, &address, NULL),
                      FTH_OK);
+    assert_int_equal(launch(&fixture, address + 2, address, 1, NULL), FTH_INVALID);
+    assert_int_equal(fixture.fault, FTH_FAULT_ALIGNMENT);
+    assert_int_equal(launch(&fixture, address, address, 1, NULL), FTH_OK);
+    assert_int_equal(fixture.fault, FTH_FAULT_NONE);
     assert_int_equal(launch(&fixture, address, address, 9, &error), FTH_INVALID);
+    assert_int_equal(fixture.fault, FTH_FAULT_ADDRESS);
     assert_contains(error.cause, "outside the global memory");
     close_session(&fixture);
 }
@@ -208,7 +214,7 @@ static enum fth_status launch_grid(struct fixture *fixture, const char *kernel, 
                                      .block = {1, 1, 1},
                                      .cooperative = cooperative,
                                      .arguments = &argument},
-        NULL);
+        &fixture->fault, NULL);
 }
 
 /* The blocks of a cooperative launch can wait for each other, also if they are traced. They have a
@@ -242,11 +248,39 @@ static void blocks_of_cooperative_launches_meet(void **state)
     }
 }
 
+/* The memory of an owner can be freed at once. Addresses of memory that is not allocated are never
+ * taken for those of the host. */
+static void memory_has_owners(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct fth_session_block block;
+    uint64_t addresses[3];
+    static const char owner, other;
+    open_session(&fixture, false);
+    const uint64_t before = fth_session_free_bytes(fixture.session);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(
+            fth_session_alloc(fixture.session, FTH_MEMORY_DEVICE, 64, &addresses[i], NULL), FTH_OK);
+        fth_session_set_owner(fixture.session, addresses[i], i == 1 ? &other : &owner);
+    }
+    fth_session_free_owned(fixture.session, &owner);
+    assert_false(fth_session_find(fixture.session, addresses[0], &block));
+    assert_true(fth_session_find(fixture.session, addresses[1], &block));
+    assert_ptr_equal(block.owner, &other);
+    assert_false(fth_session_find(fixture.session, addresses[2], &block));
+    assert_int_equal(before - fth_session_free_bytes(fixture.session), 64);
+    assert_null(fth_session_host(fixture.session, addresses[2], 4));
+    assert_null(fth_session_host(fixture.session, FTH_SESSION_END - 64, 4));
+    close_session(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_access_all_kinds_of_memory),
                                        cmocka_unit_test(addresses_do_not_change),
                                        cmocka_unit_test(memory_is_limited),
+                                       cmocka_unit_test(memory_has_owners),
                                        cmocka_unit_test(faults_name_the_kernel),
                                        cmocka_unit_test(launches_are_traced),
                                        cmocka_unit_test(blocks_of_cooperative_launches_meet)};
