@@ -85,8 +85,8 @@ enum cli_exit {
 /* ---- main.c ---- */
 
 extern const struct cli_command cli_bare, cli_topo, cli_dissect, cli_bench, cli_gpus, cli_devices,
-    cli_compare, cli_report, cli_fingerprint, cli_run, cli_trace, cli_model, cli_explore, cli_merge,
-    cli_completion, cli_help;
+    cli_compare, cli_report, cli_fingerprint, cli_exec, cli_run, cli_trace, cli_model, cli_explore,
+    cli_merge, cli_completion, cli_help;
 /* Returns NULL past the last command. Index 0 is fathom without a command. */
 const struct cli_command *cli_command_at(size_t index);
 /* Returns NULL after a message on stderr if there is no such command. */

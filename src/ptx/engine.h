@@ -26,6 +26,9 @@
 #define CODE_WINDOW 0x730000000000u
 #define WINDOW_BYTES 0x10000000000u
 #define GLOBAL_BASE 0x7f0000000000u
+/* No global memory is below this address, also if another base or host memory is used
+ * (fth_ptx_set_base, fth_ptx_map). Offsets in shared memory and handles of textures are smaller. */
+#define LOWEST_GLOBAL 0x10000000000u
 
 /* Two further values of enum fth_ptx_space that exist only inside the engine; they are larger than
  * all values of the enum. SPACE_ARGUMENT stands for the arguments of a kernel, whereas

@@ -36,8 +36,9 @@
 
 /* ---- modules ---- */
 
-/* The limit for reading a PTX file. Chosen: the PTX of very large sources has some megabytes. */
-#define FTH_PTX_LIMIT FTH_FILE_LIMIT("a PTX file", (size_t)256 << 20)
+/* The limit for reading a PTX file, or a file that contains PTX. Chosen: the PTX of very large
+ * sources has some megabytes. */
+#define FTH_PTX_LIMIT FTH_FILE_LIMIT("a file with PTX", (size_t)256 << 20)
 
 struct fth_ptx_module;
 
@@ -53,12 +54,8 @@ FTH_MUST_USE enum fth_status fth_ptx_read_text(const char *name, const char *tex
 FTH_MUST_USE enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t size,
                                                   uint64_t address, struct fth_ptx_module **module,
                                                   struct fth_error *error);
-/* If the data is a binary file, returns what kind of file it is, such as "a fatbin"; otherwise
- * NULL. FTH_PTX_FROM_BINARY says how to get PTX instead. */
-const char *fth_ptx_binary_kind(const void *data, size_t size);
-#define FTH_PTX_FROM_BINARY                                                                        \
-    "if it contains PTX, 'cuobjdump -ptx FILE' extracts it; otherwise compile the source with "    \
-    "'nvcc -ptx'"
+/* Returns whether the data is a binary file. */
+bool fth_ptx_is_binary(const void *data, size_t size);
 /* Returns the size of the module's code if every instruction takes FTH_PTX_INSTRUCTION_BYTES. Each
  * function is padded to 128 bytes. */
 uint64_t fth_ptx_code_bytes(const struct fth_ptx_module *module);
@@ -120,6 +117,15 @@ uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine);
  * malloc. It keeps its contents from one launch to the next. malloc returns NULL when it is full.
  * This is the default of a CUDA device (cudaLimitMallocHeapSize). */
 #define FTH_PTX_HEAP_BYTES ((uint64_t)8 << 20)
+
+/* Sets the address of the first allocation, before there is one. It is a multiple of 2 MiB, and at
+ * least 1 TiB. */
+void fth_ptx_set_base(struct fth_ptx_machine *machine, uint64_t address);
+/* Lets kernels access the caller's host memory at this address, which is at least 1 TiB. The memory
+ * has 8 more bytes, which kernels do not access, and must not be freed before fth_ptx_free or the
+ * last machine. */
+FTH_MUST_USE enum fth_status fth_ptx_map(struct fth_ptx_machine *machine, void *host,
+                                         uint64_t bytes, uint64_t address, struct fth_error *error);
 
 /* Allocates zeroed device memory. The address is aligned to 2 MiB if `bytes` is at least 2 MiB, and
  * to 256 bytes otherwise; it can be passed to kernels. A large allocation takes host memory only

@@ -6,6 +6,7 @@
  *   trace_obtain.c         fth_trace_obtain: makes or opens the trace that an input stands for
  *   trace_input.c         opens an input and recognises what it is by its content
  *   trace_recorder.c       the observer of the PTX engine that writes a trace
+ *   trace_launch.c         runs launches with a recorder
  *   trace_stats.c          requests, sectors and footprints of a trace
  *   format/container.c     the file format: compressed parts with checksums
  *   format/codec.c         encodes accesses into frames and decodes them
@@ -39,7 +40,7 @@ enum fth_trace_input_kind {
     FTH_INPUT_TUPLES,  /* a trace in text form */
     FTH_INPUT_TRACEG,  /* a .traceg file of Accel-Sim */
     FTH_INPUT_LAUNCH,  /* JSON: a launch file */
-    FTH_INPUT_PTX
+    FTH_INPUT_PTX      /* PTX, or a fat binary or ELF file, which can contain PTX */
 };
 
 /* An input that is open for reading. */
@@ -48,7 +49,7 @@ struct fth_trace_input {
     const char *name; /* for messages: the path, or "standard input" */
     int fd;           /* can seek */
     enum fth_trace_input_kind kind;
-    const char *binary; /* if the kind is unknown: what kind of binary file it is; NULL: no idea */
+    bool binary; /* if the kind is unknown: it is a binary file */
 };
 
 /* Opens a file, or standard input with "-", and recognises its kind. `log` can interrupt the
@@ -336,6 +337,33 @@ FTH_MUST_USE enum fth_status fth_trace_writer_commit(struct fth_trace_writer *wr
                                                      struct fth_error *error);
 /* Discards the file and frees the writer; takes NULL. */
 void fth_trace_writer_abort(struct fth_trace_writer *writer);
+
+/* ---- trace_recorder.c ---- */
+
+struct fth_ptx_observer;
+struct fth_trace_recorder;
+
+/* Creates a recorder, which writes the accesses of launches to a trace. It borrows the writer. */
+FTH_MUST_USE enum fth_status fth_trace_recorder_create(struct fth_trace_writer *writer,
+                                                       struct fth_trace_recorder **recorder,
+                                                       struct fth_error *error);
+void fth_trace_recorder_destroy(struct fth_trace_recorder *recorder);
+/* Returns the observer for fth_ptx_run. It belongs to the recorder. */
+const struct fth_ptx_observer *fth_trace_recorder_observer(
+    const struct fth_trace_recorder *recorder);
+/* Starts a launch; `log` can interrupt it, and may be NULL. */
+FTH_MUST_USE enum fth_status fth_trace_recorder_begin(struct fth_trace_recorder *recorder,
+                                                      const char *kernel, const uint32_t grid[3],
+                                                      const uint32_t block[3],
+                                                      const struct fth_log *log,
+                                                      struct fth_error *error);
+/* Completes a launch, for which fth_ptx_run has returned `status` and `engine_error`. Returns the
+ * status of the launch and of its recording: the first failure. `shared_bytes` is the shared memory
+ * per block. */
+FTH_MUST_USE enum fth_status fth_trace_recorder_end(struct fth_trace_recorder *recorder,
+                                                    enum fth_status status, uint64_t shared_bytes,
+                                                    struct fth_error *engine_error,
+                                                    struct fth_error *error);
 
 /* ---- trace_reader.c ---- */
 

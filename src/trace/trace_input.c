@@ -2,6 +2,7 @@
  * launch file or PTX. The input is opened once and stays open, because a pipe can be read only
  * once, and because another program could replace the file in between. Standard input and pipes are
  * copied to a temporary file, so that all readers can seek. */
+#include "fatbin/fatbin.h"
 #include "ptx/ptx.h"
 #include "trace/trace.h"
 
@@ -26,7 +27,8 @@ static char first_except(const char *text, size_t size, const char *set)
     return at < size ? text[at] : '\0';
 }
 
-/* Returns the kind of a text. Blank lines before its first line are ignored.
+/* Returns the kind of an input. Fat binaries and ELF files contain PTX. In a text, blank lines
+ * before the first line are ignored.
  *
  *     -kernel name = …     .traceg files begin with header lines, which begin with a dash
  *     # …                  a comment of a text trace
@@ -39,6 +41,8 @@ static enum fth_trace_input_kind recognise(const char *text, size_t size)
     if (size >= sizeof FTH_TRACE_MAGIC - 1 &&
         memcmp(text, FTH_TRACE_MAGIC, sizeof FTH_TRACE_MAGIC - 1) == 0)
         return FTH_INPUT_TRACE;
+    if (fth_fatbin_is_image(text, size))
+        return FTH_INPUT_PTX;
     switch (first_except(text, size, blanks)) {
     case '-': return FTH_INPUT_TRACEG;
     case '#': return FTH_INPUT_TUPLES;
@@ -114,7 +118,7 @@ static enum fth_status find_kind(struct fth_trace_input *input, struct fth_error
     fth_zreader_close(reader);
     if (status == FTH_OK) {
         input->kind = recognise(prefix, size);
-        input->binary = input->kind == FTH_INPUT_UNKNOWN ? fth_ptx_binary_kind(prefix, size) : NULL;
+        input->binary = input->kind == FTH_INPUT_UNKNOWN && fth_ptx_is_binary(prefix, size);
     }
     return status;
 }

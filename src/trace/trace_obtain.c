@@ -116,9 +116,9 @@ enum fth_status fth_trace_obtain(const char *path, const struct fth_trace_option
     FTH_TRY(fth_trace_input_open(path, options.log, &input, error));
     enum fth_status status;
     if (input.kind == FTH_INPUT_UNKNOWN && input.binary)
-        status =
-            fth_fail(error, FTH_INVALID, operation, input.name,
-                     "this is %s, neither a trace nor PTX; " FTH_PTX_FROM_BINARY, input.binary);
+        status = fth_fail(error, FTH_INVALID, operation, input.name,
+                          "this is a binary file, neither a trace nor a file with PTX; compile the "
+                          "source with 'nvcc -ptx'");
     else if (input.kind == FTH_INPUT_UNKNOWN)
         status = fth_fail(error, FTH_INVALID, operation, input.name,
                           "unknown format: neither a trace, nor a launch file, nor PTX");

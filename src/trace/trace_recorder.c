@@ -1,10 +1,10 @@
-/* Traces a launch: an observer of the PTX engine that passes the accesses of all blocks to a trace
+/* The recorder: an observer of the PTX engine that passes the accesses of all blocks to a trace
  * writer. Each host thread collects the accesses of its current block (or cluster of blocks)
  * without locking. When the block has ended, its accesses are written. Blocks are written in the
  * order of their index, so that the same launch gives the same file with any number of host
  * threads. A block that ends early waits in memory for the blocks before it, within the limits
  * below. */
-#include "trace/launch/launch.h"
+#include "ptx/ptx.h"
 #include "trace/trace.h"
 
 #include <pthread.h>
@@ -56,7 +56,7 @@ struct pending {
     struct fth_records records;
 };
 
-struct recorder {
+struct fth_trace_recorder {
     struct fth_trace_writer *writer;
     pthread_key_t key;    /* the worker of the current host thread */
     pthread_mutex_t lock; /* protects the following fields and the writer */
@@ -69,10 +69,11 @@ struct recorder {
     const struct fth_log *log;
     enum fth_status status;
     struct fth_error error;
+    struct fth_ptx_observer observer;
 };
 
 /* Records the first failure; FTH_OK stands for exhausted memory. Always returns false. */
-static bool fail(struct recorder *recorder, enum fth_status status)
+static bool fail(struct fth_trace_recorder *recorder, enum fth_status status)
 {
     if (recorder->status == FTH_OK)
         recorder->status = status == FTH_OK ? FTH_NO_MEMORY : status;
@@ -83,7 +84,7 @@ static bool fail(struct recorder *recorder, enum fth_status status)
 
 /* Returns the worker of the calling host thread and creates it at the first call. NULL: memory is
  * exhausted. */
-static struct worker *current_worker(struct recorder *recorder)
+static struct worker *current_worker(struct fth_trace_recorder *recorder)
 {
     struct worker *worker = pthread_getspecific(recorder->key);
     if (worker)
@@ -133,7 +134,7 @@ static struct fth_trace_instruction facts_of(const struct fth_ptx_access *access
 }
 
 /* Returns the writer's number of an instruction; SIZE_MAX: memory is exhausted. */
-static inline size_t instruction_of(struct recorder *recorder, struct worker *worker,
+static inline size_t instruction_of(struct fth_trace_recorder *recorder, struct worker *worker,
                                     const struct fth_ptx_access *access)
 {
     struct instruction_slot *slot =
@@ -160,7 +161,7 @@ static inline size_t instruction_of(struct recorder *recorder, struct worker *wo
 }
 
 /* Passes records to the writer and clears them. The caller holds the lock. */
-static bool write_records(struct recorder *recorder, struct fth_records *records)
+static bool write_records(struct fth_trace_recorder *recorder, struct fth_records *records)
 {
     if (recorder->status != FTH_OK)
         return false;
@@ -199,7 +200,7 @@ static bool add_record(struct fth_records *records, const struct fth_record *rec
 
 static bool on_access(void *user, const struct fth_ptx_access *access)
 {
-    struct recorder *recorder = user;
+    struct fth_trace_recorder *recorder = user;
     struct worker *worker = current_worker(recorder);
     if (worker && count_untraced(worker, access->space))
         return true;
@@ -223,7 +224,7 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
 }
 
 /* Writes and frees the pending clusters that directly follow those already written. */
-static bool write_pending(struct recorder *recorder)
+static bool write_pending(struct fth_trace_recorder *recorder)
 {
     bool ok = true;
     while (recorder->pending && recorder->pending->index == recorder->next) {
@@ -241,7 +242,8 @@ static bool write_pending(struct recorder *recorder)
 
 /* Adds a cluster that has ended early to the pending ones. If too many bytes are pending already,
  * its accesses are written at once and only its index is kept. */
-static bool defer_cluster(struct recorder *recorder, struct worker *worker, uint64_t index)
+static bool defer_cluster(struct fth_trace_recorder *recorder, struct worker *worker,
+                          uint64_t index)
 {
     struct pending *pending = calloc(1, sizeof *pending);
     struct pending **at = &recorder->pending;
@@ -278,7 +280,7 @@ static bool defer_cluster(struct recorder *recorder, struct worker *worker, uint
 
 static bool on_done(void *user, uint64_t index)
 {
-    struct recorder *recorder = user;
+    struct fth_trace_recorder *recorder = user;
     struct worker *worker = current_worker(recorder);
     bool ok = worker != NULL;
     pthread_mutex_lock(&recorder->lock);
@@ -303,16 +305,8 @@ static bool on_done(void *user, uint64_t index)
 
 /* ---- launches ---- */
 
-/* The executor that traces: the PTX engine, which it wraps so that each step becomes a launch of
- * the trace. */
-struct tracing {
-    struct fth_executor engine;
-    struct recorder recorder;
-    struct fth_ptx_observer observer;
-};
-
 /* Frees all workers and pending clusters; adds the counts of the workers to *totals. */
-static void free_workers(struct recorder *recorder, struct fth_trace_launch *totals)
+static void free_workers(struct fth_trace_recorder *recorder, struct fth_trace_launch *totals)
 {
     while (recorder->workers) {
         struct worker *worker = recorder->workers;
@@ -334,23 +328,55 @@ static void free_workers(struct recorder *recorder, struct fth_trace_launch *tot
     fth_records_fini(&recorder->spare);
 }
 
-static enum fth_status traced_run(void *context, const struct fth_launch_step *step,
-                                  const void *arguments, size_t argument_bytes,
-                                  const struct fth_run_options *options,
-                                  struct fth_launch_totals *totals, struct fth_error *error)
+enum fth_status fth_trace_recorder_create(struct fth_trace_writer *writer,
+                                          struct fth_trace_recorder **out, struct fth_error *error)
 {
-    struct tracing *tracing = context;
-    struct recorder *recorder = &tracing->recorder;
-    struct fth_trace_launch counted = {.shared_bytes =
-                                           step->kernel->shared_bytes + step->shared_bytes};
-    struct fth_error engine_error = FTH_NO_ERROR;
+    struct fth_trace_recorder *recorder = *out = calloc(1, sizeof *recorder);
+    if (!recorder || pthread_key_create(&recorder->key, NULL) != 0) {
+        free(recorder);
+        *out = NULL;
+        return fth_no_memory(error, "trace launch", NULL);
+    }
+    pthread_mutex_init(&recorder->lock, NULL);
+    recorder->writer = writer;
+    recorder->observer = (struct fth_ptx_observer){.user = recorder,
+                                                   .parallel = true,
+                                                   .takes_linear = true,
+                                                   .access = on_access,
+                                                   .done = on_done};
+    return FTH_OK;
+}
+
+void fth_trace_recorder_destroy(struct fth_trace_recorder *recorder)
+{
+    if (!recorder)
+        return;
+    pthread_mutex_destroy(&recorder->lock);
+    pthread_key_delete(recorder->key);
+    free(recorder);
+}
+
+const struct fth_ptx_observer *fth_trace_recorder_observer(
+    const struct fth_trace_recorder *recorder)
+{
+    return &recorder->observer;
+}
+
+enum fth_status fth_trace_recorder_begin(struct fth_trace_recorder *recorder, const char *kernel,
+                                         const uint32_t grid[3], const uint32_t block[3],
+                                         const struct fth_log *log, struct fth_error *error)
+{
     recorder->next = 0;
     recorder->pending_bytes = 0;
-    recorder->log = options->log;
-    FTH_TRY(fth_trace_writer_begin(recorder->writer, step->kernel->name, step->grid, step->block,
-                                   error));
-    enum fth_status status = tracing->engine.run(tracing->engine.context, step, arguments,
-                                                 argument_bytes, options, totals, &engine_error);
+    recorder->log = log;
+    return fth_trace_writer_begin(recorder->writer, kernel, grid, block, error);
+}
+
+enum fth_status fth_trace_recorder_end(struct fth_trace_recorder *recorder, enum fth_status status,
+                                       uint64_t shared_bytes, struct fth_error *engine_error,
+                                       struct fth_error *error)
+{
+    struct fth_trace_launch counted = {.shared_bytes = shared_bytes};
     /* The worker of the calling thread is freed below; the next launch must not find it. */
     pthread_setspecific(recorder->key, NULL);
     free_workers(recorder, &counted);
@@ -360,132 +386,6 @@ static enum fth_status traced_run(void *context, const struct fth_launch_step *s
         status = recorder->status;
     if (status == FTH_OK)
         return fth_trace_writer_end(recorder->writer, &counted, error);
-    fth_error_move(error, recorder->status != FTH_OK ? &recorder->error : &engine_error);
+    fth_error_move(error, recorder->status != FTH_OK ? &recorder->error : engine_error);
     return status;
-}
-
-static enum fth_status traced_alloc(void *context, uint64_t bytes, uint64_t *address,
-                                    struct fth_error *error)
-{
-    struct tracing *tracing = context;
-    return tracing->engine.alloc(tracing->engine.context, bytes, address, error);
-}
-
-static enum fth_status traced_write(void *context, uint64_t address, const void *data,
-                                    uint64_t bytes, struct fth_error *error)
-{
-    struct tracing *tracing = context;
-    return tracing->engine.write(tracing->engine.context, address, data, bytes, error);
-}
-
-static enum fth_status traced_read(void *context, uint64_t address, void *data, uint64_t bytes,
-                                   struct fth_error *error)
-{
-    struct tracing *tracing = context;
-    return tracing->engine.read(tracing->engine.context, address, data, bytes, error);
-}
-
-static enum fth_status traced_tensor_map(void *context, const struct fth_ptx_tensor_map *map,
-                                         unsigned char bytes[FTH_TENSOR_MAP_BYTES],
-                                         struct fth_error *error)
-{
-    struct tracing *tracing = context;
-    return tracing->engine.tensor_map(tracing->engine.context, map, bytes, error);
-}
-
-static enum fth_status traced_texture(void *context, const struct fth_ptx_image *image,
-                                      const struct fth_ptx_sampling *sampling, uint64_t *handle,
-                                      struct fth_error *error)
-{
-    struct tracing *tracing = context;
-    return tracing->engine.texture(tracing->engine.context, image, sampling, handle, error);
-}
-
-static void traced_close(void *context)
-{
-    struct tracing *tracing = context;
-    tracing->engine.close(tracing->engine.context);
-    pthread_mutex_destroy(&tracing->recorder.lock);
-    pthread_key_delete(tracing->recorder.key);
-    free(tracing);
-}
-
-static enum fth_status traced_plan(void *context, const struct fth_launch_step *step,
-                                   const void *arguments, size_t argument_bytes, bool *changed,
-                                   struct fth_error *error)
-{
-    struct tracing *tracing = context;
-    return tracing->engine.plan(tracing->engine.context, step, arguments, argument_bytes, changed,
-                                error);
-}
-
-static bool traced_omits(void *context, uint64_t address)
-{
-    struct tracing *tracing = context;
-    return tracing->engine.omits(tracing->engine.context, address);
-}
-
-static enum fth_status open_tracing(const struct fth_launch *launch,
-                                    struct fth_trace_writer *writer, bool skip_data,
-                                    struct fth_executor *executor, struct fth_error *error)
-{
-    struct tracing *tracing = calloc(1, sizeof *tracing);
-    if (!tracing || pthread_key_create(&tracing->recorder.key, NULL) != 0) {
-        free(tracing);
-        return fth_no_memory(error, "trace launch", NULL);
-    }
-    pthread_mutex_init(&tracing->recorder.lock, NULL);
-    tracing->recorder.writer = writer;
-    tracing->observer = (struct fth_ptx_observer){.user = &tracing->recorder,
-                                                  .parallel = true,
-                                                  .takes_linear = true,
-                                                  .access = on_access,
-                                                  .done = on_done};
-    enum fth_status status =
-        fth_engine_open(launch->module, &tracing->observer, skip_data, &tracing->engine, error);
-    if (status != FTH_OK) {
-        pthread_mutex_destroy(&tracing->recorder.lock);
-        pthread_key_delete(tracing->recorder.key);
-        free(tracing);
-        return status;
-    }
-    *executor = (struct fth_executor){
-        .context = tracing,
-        .alloc = traced_alloc,
-        .write = traced_write,
-        .read = traced_read,
-        .run = traced_run,
-        .plan = tracing->engine.plan ? traced_plan : NULL,
-        .omits = tracing->engine.omits ? traced_omits : NULL,
-        .tensor_map = traced_tensor_map,
-        .texture = traced_texture,
-        .close = traced_close,
-    };
-    return FTH_OK;
-}
-
-enum fth_status fth_launch_trace_to(struct fth_launch *launch, struct fth_trace_writer *writer,
-                                    bool skip_data, const struct fth_run_options *options,
-                                    struct fth_launch_totals *totals, struct fth_error *error)
-{
-    struct fth_executor executor;
-    enum fth_status status = open_tracing(launch, writer, skip_data, &executor, error);
-    if (status == FTH_OK)
-        status = fth_launch_run_on(launch, &executor, options, totals, error);
-    if (status == FTH_OK)
-        return fth_trace_writer_commit(writer, error);
-    fth_trace_writer_abort(writer);
-    return status;
-}
-
-enum fth_status fth_launch_trace(struct fth_launch *launch, const char *path,
-                                 const struct fth_run_options *options,
-                                 struct fth_launch_totals *totals, struct fth_error *error)
-{
-    struct fth_run_options known;
-    struct fth_trace_writer *writer;
-    FTH_TRY(fth_options_read("fth_run_options", options, &known, sizeof known, error));
-    FTH_TRY(fth_trace_writer_create(path, &writer, error));
-    /* The caller may read the buffers afterwards. */
-    return fth_launch_trace_to(launch, writer, false, &known, totals, error);
 }

@@ -65,6 +65,8 @@ static bool get_host_memory(struct fth_ptx_allocation *allocation)
 
 static void free_host_memory(const struct fth_ptx_allocation *allocation)
 {
+    if (allocation->is_borrowed)
+        return;
     if (allocation->mapped_bytes)
         munmap(allocation->host, allocation->mapped_bytes);
     else
@@ -79,7 +81,7 @@ static enum fth_status add_allocation(struct fth_ptx_memory *memory,
                   sizeof *memory->allocations))
         return fth_no_memory(error, operation, NULL);
     memory->allocations = allocations;
-    if (!get_host_memory(&added)) {
+    if (!added.is_borrowed && !get_host_memory(&added)) {
         char text[32];
         return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "not enough host memory for %s",
                         fth_size_format((double)added.bytes, text, sizeof text));
@@ -129,6 +131,8 @@ enum fth_status fth_ptx_machine_create_shared(struct fth_ptx_machine *other,
         return fth_no_memory(error, operation, NULL);
     }
     memory->users++;
+    if (!other)
+        memory->base = GLOBAL_BASE + LARGE_PAGE; /* the same address as after a few variables */
     machine->memory = memory;
     machine->module = module;
     enum fth_status status = FTH_OK;
@@ -193,13 +197,38 @@ void fth_ptx_machine_destroy(struct fth_ptx_machine *machine)
 uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine)
 {
     const struct fth_ptx_memory *memory = machine->memory;
-    if (memory->allocation_count == 0)
-        return GLOBAL_BASE + LARGE_PAGE; /* the same address as after a few variables */
-    const struct fth_ptx_allocation *last = &memory->allocations[memory->allocation_count - 1];
+    size_t count = memory->allocation_count;
+    while (count > 0 && memory->allocations[count - 1].is_borrowed)
+        count--;
+    if (count == 0)
+        return memory->base;
+    const struct fth_ptx_allocation *last = &memory->allocations[count - 1];
     /* At least 256 bytes stay free after the last allocation. Variables do not share a large page
      * with allocations. */
     uint64_t end = last->base + last->bytes + 256, unit = last->owner ? LARGE_PAGE : 256;
     return (end + unit - 1) & ~(unit - 1);
+}
+
+void fth_ptx_set_base(struct fth_ptx_machine *machine, uint64_t address)
+{
+    machine->memory->base = address;
+}
+
+enum fth_status fth_ptx_map(struct fth_ptx_machine *machine, void *host, uint64_t bytes,
+                            uint64_t address, struct fth_error *error)
+{
+    struct fth_ptx_memory *memory = machine->memory;
+    const size_t next = upper_bound(memory, address);
+    if (bytes == 0 || address < LOWEST_GLOBAL || address + bytes < address ||
+        fth_ptx_find_allocation(memory, address) ||
+        (next < memory->allocation_count && memory->allocations[next].base - address < bytes))
+        return fth_fail(error, FTH_INVALID, "map host memory", NULL,
+                        "the %llu bytes at 0x%llx cannot be mapped", (unsigned long long)bytes,
+                        (unsigned long long)address);
+    return add_allocation(memory,
+                          (struct fth_ptx_allocation){
+                              .base = address, .bytes = bytes, .host = host, .is_borrowed = true},
+                          error);
 }
 
 enum fth_status fth_ptx_alloc(struct fth_ptx_machine *machine, uint64_t bytes, uint64_t *address,

@@ -11,6 +11,7 @@ struct fth_ptx_allocation {
     uint64_t base, bytes;
     uint8_t *host;
     size_t mapped_bytes; /* size of the mmap'ed host memory; 0: from calloc */
+    bool is_borrowed;    /* the host memory belongs to the caller of fth_ptx_map */
     bool is_constant;
     bool exact; /* sliced launches must keep its contents as a full execution would */
     bool stale; /* a sliced launch may not have written what a full execution would */
@@ -19,6 +20,7 @@ struct fth_ptx_allocation {
 
 struct fth_ptx_memory {
     size_t users;                           /* number of machines */
+    uint64_t base;                          /* the address of the first allocation */
     struct fth_ptx_allocation *allocations; /* sorted by base */
     size_t allocation_count, allocation_capacity;
     struct fth_ptx_texture *textures; /* and surfaces (texture/) */

@@ -36,7 +36,7 @@ static bool conflicts(const struct fth_hazard_operation *operation,
         (range->kind == access->kind && range->kind != FTH_ACCESS_WRITE))
         return false;
     const bool own = operation->warp == warp;
-    if (inst->async && range->kind == access->kind && access->start >= GLOBAL_BASE && !own)
+    if (inst->async && range->kind == access->kind && access->start >= LOWEST_GLOBAL && !own)
         return false;
     return range->state != HAZARD_LOCAL || !own;
 }
@@ -57,7 +57,7 @@ static void report_access(struct fth_hazards *hazards, const struct fth_ptx_warp
     static const char *const kinds[] = {[FTH_ACCESS_READ] = "read",
                                         [FTH_ACCESS_WRITE] = "write",
                                         [FTH_ACCESS_ATOMIC] = "atomic access"};
-    const bool shared = access->start < GLOBAL_BASE, reads = range->kind == FTH_ACCESS_READ;
+    const bool shared = access->start < LOWEST_GLOBAL, reads = range->kind == FTH_ACCESS_READ;
     const char *done = range->state == HAZARD_LOCAL ? (reads ? "has read" : "has written")
                        : reads                      ? "may not have read yet"
                                                     : "may not have written yet";
@@ -137,7 +137,7 @@ static void check_proxy(struct fth_hazards *hazards, const struct fth_ptx_warp *
 static void check_access(struct fth_hazards *hazards, const struct fth_ptx_warp *warp,
                          const struct fth_ptx_inst *inst, const struct fth_hazard_range *access)
 {
-    const bool shared = access->start < GLOBAL_BASE;
+    const bool shared = access->start < LOWEST_GLOBAL;
     check_operations(hazards, warp, inst, access);
     if (inst->async > ASYNC_THREAD && shared && access->kind == FTH_ACCESS_READ)
         check_proxy(hazards, warp, inst, access);

@@ -175,7 +175,7 @@ void fth_hazards_end(struct fth_hazards *hazards)
             continue;
         /* Shared memory ends with its block. */
         for (size_t i = 0; i < at->range_count; i++)
-            if (at->ranges[i].state <= HAZARD_COUNTED && at->ranges[i].start < GLOBAL_BASE) {
+            if (at->ranges[i].state <= HAZARD_COUNTED && at->ranges[i].start < LOWEST_GLOBAL) {
                 fth_hazard_report(hazards, HAZARD_EXIT, at->warp, at->inst, at->ranges[i].lane,
                                   NULL,
                                   "the block ends, and with it its shared memory, while the copy "

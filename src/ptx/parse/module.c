@@ -209,10 +209,9 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
     *out = NULL;
     enum fth_status status = FTH_OK;
     struct fth_error fault = FTH_NO_ERROR;
-    const char *binary = fth_ptx_binary_kind(text, size);
-    if (binary)
+    if (fth_ptx_is_binary(text, size))
         return fth_fail(error, FTH_INVALID, "read PTX", name,
-                        "this is %s, not PTX; " FTH_PTX_FROM_BINARY, binary);
+                        "this is a binary file, not PTX; compile the source with 'nvcc -ptx'");
     struct fth_ptx_module *module = calloc(1, sizeof *module);
     struct fth_ptx_parser *parser = calloc(1, sizeof *parser);
     if (module) {

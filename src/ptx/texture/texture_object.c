@@ -156,7 +156,7 @@ const struct fth_ptx_texture *fth_ptx_look_up_texture(const struct fth_ptx_machi
                                                       uint64_t handle, bool is_surface)
 {
     const struct fth_ptx_memory *memory = machine->memory;
-    if (handle >= GLOBAL_BASE) {
+    if (handle >= LOWEST_GLOBAL) {
         const void *host = fth_ptx_host(machine, handle, sizeof handle);
         if (!host)
             return NULL;
@@ -175,8 +175,8 @@ const struct fth_ptx_texture *fth_ptx_find_texture(struct fth_ptx_warp *warp,
         fth_ptx_look_up_texture(warp->block->run->machine, handle, is_surface);
     if (!found)
         fth_ptx_warp_fault(warp, inst, lane,
-                           handle >= GLOBAL_BASE ? "the reference at 0x%llx is not bound to a %s"
-                                                 : "0x%llx is not a %s",
+                           handle >= LOWEST_GLOBAL ? "the reference at 0x%llx is not bound to a %s"
+                                                   : "0x%llx is not a %s",
                            (unsigned long long)handle, is_surface ? "surface" : "texture");
     return found;
 }

@@ -6,6 +6,7 @@
  *   scalar.c             number types (f32, s32, ...) and their values as text
  *   launch_expression.c  arithmetic such as "N*N/32" and "(i % 7) / 7"
  *   launch_open.c        opens a launch file or a PTX file, and checks which options apply to it
+ *   launch_ptx.c         parses PTX, and finds it in fat binaries and ELF files
  *   launch_build.c       launches and buffers as given on the command line
  *   launch_argument.c    arguments of kernels
  *   launch_file.c        launches, buffers and arguments from a launch file
@@ -246,8 +247,8 @@ struct fth_launch {
     struct fth_arena arena;
     char *path;            /* of the launch file, or of the PTX file without one */
     bool allow_files;      /* the launch may read files outside of the folder of the launch file */
-    const char *ptx_path;  /* of the PTX file, for messages */
-    struct fth_buffer ptx; /* its text, for an executor that compiles it itself */
+    const char *ptx_path;  /* of the file with PTX, for messages */
+    struct fth_buffer ptx; /* the PTX, for an executor that compiles it itself */
     struct fth_ptx_module *module;
     struct fth_scope scope; /* variable 0 is `i`, the index of a buffer element; then the sizes */
     uint64_t seed;
@@ -274,9 +275,6 @@ FTH_MUST_USE enum fth_status fth_launch_create_text(const char *path, struct fth
                                                     const char *kernel, uint64_t seed,
                                                     struct fth_launch **launch,
                                                     struct fth_error *error);
-/* Parses launch->ptx. */
-FTH_MUST_USE enum fth_status fth_launch_parse_ptx(struct fth_launch *launch,
-                                                  struct fth_error *error);
 /* Finds a kernel of the module by its name; with NULL, the only kernel. FTH_NOT_FOUND: there is no
  * such kernel, or there are several; the error lists the kernels of the module. FTH_INVALID: the
  * module has no kernel. */
@@ -298,6 +296,16 @@ FTH_MUST_USE enum fth_status fth_launch_add_buffer(struct fth_launch *launch, co
 /* Resolves a path relative to the folder of the launch file. The launch owns the result. NULL:
  * memory is exhausted. */
 const char *fth_launch_resolve_path(struct fth_launch *launch, const char *path);
+
+/* ---- launch_ptx.c ---- */
+
+/* Parses launch->ptx. If it is a fat binary or an ELF file, finds the module in it that has the
+ * kernels, and replaces it by the text of this module. Without kernels, the file must have a single
+ * module with kernels. FTH_NOT_FOUND: no module has the kernels, or several do; the error lists the
+ * candidates. FTH_UNSUPPORTED: the kernels are there as machine code only. */
+FTH_MUST_USE enum fth_status fth_launch_parse_ptx(struct fth_launch *launch,
+                                                  const char *const *kernels, size_t kernel_count,
+                                                  struct fth_error *error);
 
 /* ---- launch_argument.c ---- */
 

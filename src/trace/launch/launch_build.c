@@ -80,18 +80,12 @@ enum fth_status fth_launch_new(const char *path, uint64_t seed, struct fth_launc
     return fth_no_memory(error, "read launch", path);
 }
 
-enum fth_status fth_launch_parse_ptx(struct fth_launch *launch, struct fth_error *error)
-{
-    return fth_ptx_read_text(launch->ptx_path, launch->ptx.data ? launch->ptx.data : "",
-                             launch->ptx.size, &launch->module, error);
-}
-
 /* Parses the text of a launch and adds its only step. */
 static enum fth_status add_step(struct fth_launch *launch, const char *kernel,
                                 struct fth_error *error)
 {
     struct fth_launch_step step = {.grid = {1, 1, 1}, .block = {32, 1, 1}};
-    FTH_TRY(fth_launch_parse_ptx(launch, error));
+    FTH_TRY(fth_launch_parse_ptx(launch, &kernel, kernel ? 1 : 0, error));
     FTH_TRY(fth_launch_find_kernel(launch, kernel, &step.kernel, error));
     FTH_TRY(fth_launch_grow((void **)&launch->steps, 0, &launch->step_capacity,
                             sizeof *launch->steps, error));

@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* MAX_STEPS is the maximum number of launches in a file. MAX_ITERATIONS is the maximum number of
@@ -379,18 +380,47 @@ static enum fth_status read_expectations(struct fth_launch_reader *reader)
 
 /* ---- the document ---- */
 
+/* The names of kernels that the launches of a file state. */
+struct kernel_names {
+    const char **names;
+    size_t count, capacity;
+};
+
+/* Appends the names of the kernels of object["launches"]. Whatever is not a launch, and launches
+ * beyond the maximum, are ignored; read_steps reports them. */
+static enum fth_status collect_kernels(const struct fth_json *object, unsigned depth,
+                                       struct kernel_names *kernels, struct fth_error *error)
+{
+    FTH_JSON_EACH_ITEM (each, fth_json_get(object, "launches")) {
+        const char *name = fth_json_string(fth_json_get(each, "kernel"));
+        if (name && kernels->count < MAX_STEPS) {
+            FTH_TRY(fth_launch_grow((void **)&kernels->names, kernels->count, &kernels->capacity,
+                                    sizeof name, error));
+            kernels->names[kernels->count++] = name;
+        }
+        if (depth < MAX_LOOP_DEPTH)
+            FTH_TRY(collect_kernels(each, depth + 1, kernels, error));
+    }
+    return FTH_OK;
+}
+
 static enum fth_status read_module(struct fth_launch_reader *reader)
 {
+    struct kernel_names kernels = {0};
     const struct fth_json *ptx = fth_json_get(reader->root, "ptx");
     if (!fth_json_is(ptx, FTH_JSON_TEXT))
-        return fth_reader_refuse(reader, "\"ptx\" must be the path of a PTX file");
+        return fth_reader_refuse(reader, "\"ptx\" must be the path of a file with PTX");
     const char *path = fth_launch_resolve_path(reader->launch, fth_json_string(ptx));
     if (!path)
         return fth_reader_no_memory(reader);
     reader->launch->ptx_path = path;
     FTH_TRY(fth_launch_read_file(reader->launch, path, FTH_PTX_LIMIT, &reader->launch->ptx,
                                  reader->error));
-    return fth_launch_parse_ptx(reader->launch, reader->error);
+    enum fth_status status = collect_kernels(reader->root, 0, &kernels, reader->error);
+    if (status == FTH_OK)
+        status = fth_launch_parse_ptx(reader->launch, kernels.names, kernels.count, reader->error);
+    free(kernels.names);
+    return status;
 }
 
 static enum fth_status read_document(struct fth_launch_reader *reader, const char *const *settings,

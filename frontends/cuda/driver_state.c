@@ -1,0 +1,157 @@
+/* The state of a program that runs under 'fathom exec'. The environment says what to do:
+ *
+ *   FATHOM_EXEC_GPU      the GPU that the program finds: a name in the catalogue, or a path
+ *   FATHOM_EXEC_FOLDER   where to write, per process: PID.trace and PID.report; unset: nowhere
+ *   FATHOM_EXEC_TRACE    if set, the accesses are traced
+ *   FATHOM_EXEC_CHECK    if set, missing waits are reported
+ *
+ * A report has one line per event: its kind, a space, and a text. */
+#include "driver.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct driver driver = {.next_id = 1};
+
+static struct {
+    pthread_mutex_t lock;
+    struct fth_trace_writer *writer;
+    int trace_file, report_file; /* -1: none */
+    const char *unsupported[256];
+    size_t unsupported_count;
+} files = {.lock = PTHREAD_MUTEX_INITIALIZER, .trace_file = -1, .report_file = -1};
+
+int driver_lock(void)
+{
+    pthread_mutex_lock(&files.lock);
+    return 0;
+}
+
+void driver_unlock(const int *unused)
+{
+    (void)unused;
+    pthread_mutex_unlock(&files.lock);
+}
+
+int driver_check(void)
+{
+    return !driver.initialised ? NOT_INITIALIZED
+           : !driver_current() ? INVALID_CONTEXT
+                               : driver.sticky;
+}
+
+int driver_result(enum fth_status status)
+{
+    return status == FTH_OK            ? SUCCESS
+           : status == FTH_NO_MEMORY   ? OUT_OF_MEMORY
+           : status == FTH_UNSUPPORTED ? NOT_SUPPORTED
+                                       : INVALID_VALUE;
+}
+
+/* ---- messages ---- */
+
+void driver_report(const char *kind, const char *format, ...)
+{
+    char line[2048];
+    int used = snprintf(line, sizeof line, "%s ", kind);
+    va_list arguments;
+    va_start(arguments, format);
+    if (used > 0)
+        vsnprintf(line + used, sizeof line - (size_t)used - 1, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "fathom exec: %s\n", line + used);
+    const size_t size = strlen(line);
+    line[size] = '\n';
+    if (files.report_file >= 0 && write(files.report_file, line, size + 1) < 0)
+        return; /* the message is on standard error */
+}
+
+int driver_unsupported(const char *what)
+{
+    for (size_t i = 0; i < files.unsupported_count; i++)
+        if (strcmp(files.unsupported[i], what) == 0)
+            return NOT_SUPPORTED;
+    if (files.unsupported_count < FTH_COUNT(files.unsupported))
+        files.unsupported[files.unsupported_count++] = what;
+    driver_report("unsupported", "%s is not supported", what);
+    return NOT_SUPPORTED;
+}
+
+/* ---- the session ---- */
+
+static int open_file(const char *folder, const char *suffix)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%ld.%s", folder, (long)getpid(), suffix);
+    return open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+}
+
+static void open_files(void)
+{
+    const char *folder = getenv("FATHOM_EXEC_FOLDER");
+    struct fth_error error = FTH_NO_ERROR;
+    if (!folder)
+        return;
+    files.report_file = open_file(folder, "report");
+    if (!getenv("FATHOM_EXEC_TRACE"))
+        return;
+    files.trace_file = open_file(folder, "trace");
+    if (files.trace_file < 0 ||
+        fth_trace_writer_attach(files.trace_file, "the trace of the program", &files.writer,
+                                &error) != FTH_OK)
+        driver_report("error", "cannot write a trace: %s", error.cause);
+}
+
+static void print_output(void *user, const char *text, size_t size)
+{
+    (void)user;
+    fwrite(text, 1, size, stdout);
+}
+
+static void log_message(void *user, enum fth_level level, const char *text)
+{
+    (void)user;
+    if (level <= FTH_LOG_WARNING)
+        driver_report("warning", "%s", text);
+}
+
+int driver_start(void)
+{
+    static const struct fth_log log = {.message = log_message};
+    const char *gpu = getenv("FATHOM_EXEC_GPU");
+    struct fth_error error = FTH_NO_ERROR;
+    struct fth_catalogue *catalogue = NULL;
+    char text[sizeof error];
+    open_files();
+    enum fth_status status = fth_catalogue_open(&catalogue, &error);
+    if (status == FTH_OK)
+        status = fth_catalogue_read(catalogue, gpu ? gpu : "h200", NULL, &driver.gpu, &error);
+    fth_catalogue_close(catalogue);
+    if (status == FTH_OK)
+        status = fth_session_create(
+            &(struct fth_session_options){.gpu = driver.gpu,
+                                          .trace = files.writer,
+                                          .check_async = getenv("FATHOM_EXEC_CHECK") != NULL,
+                                          .log = &log,
+                                          .print = print_output},
+            &driver.session, &error);
+    if (status == FTH_OK)
+        return SUCCESS;
+    driver_report("error", "%s", fth_error_text(&error, text, sizeof text));
+    return NO_DEVICE;
+}
+
+/* Completes the files when the program ends. If it is killed, they are readable up to the last
+ * launch. */
+__attribute__((destructor)) static void finish(void)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    fth_session_destroy(driver.session);
+    if (files.writer && fth_trace_writer_commit(files.writer, &error) != FTH_OK)
+        driver_report("error", "cannot complete the trace: %s", error.cause);
+    fth_gpu_destroy(driver.gpu);
+    driver.session = NULL;
+    driver.gpu = NULL;
+}

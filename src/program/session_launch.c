@@ -1,0 +1,64 @@
+/* The launches of a session, and an estimate of how long they take. */
+#include "program/session_parts.h"
+
+/* The estimate of times: a launch takes at least LAUNCH_NS, and an SM issues WARPS_PER_CYCLE
+ * instructions per cycle. A copy takes at least COPY_NS. LAUNCH_NS and COPY_NS are chosen, close to
+ * what an H200 shows; the SMs of NVIDIA's GPUs have four schedulers, each of which issues one
+ * instruction of a warp per cycle. */
+static const double LAUNCH_NS = 2500, COPY_NS = 5000, WARPS_PER_CYCLE = 4;
+
+static struct fth_ptx_launch engine_launch(const struct fth_session *session,
+                                           const struct fth_session_launch *launch)
+{
+    struct fth_ptx_launch engine = {.kernel = launch->kernel->name,
+                                    .dynamic_shared_bytes = launch->shared_bytes,
+                                    .arguments = launch->arguments,
+                                    .argument_bytes = launch->kernel->parameter_bytes,
+                                    .sms = session->sms,
+                                    .max_instructions = session->options.max_instructions,
+                                    .log = session->options.log,
+                                    .print = session->options.print,
+                                    .print_user = session->options.print_user,
+                                    .check_async = session->options.check_async};
+    for (int i = 0; i < 3; i++) {
+        engine.grid[i] = launch->grid[i];
+        engine.block[i] = launch->block[i];
+        engine.cluster[i] = launch->cluster[i];
+    }
+    return engine;
+}
+
+enum fth_status fth_session_run(struct fth_session *session,
+                                const struct fth_session_launch *launch, struct fth_error *error)
+{
+    struct fth_ptx_launch engine = engine_launch(session, launch);
+    struct fth_ptx_totals totals = {0, 0};
+    struct fth_error engine_error = FTH_NO_ERROR;
+    if (session->recorder) {
+        FTH_TRY(fth_trace_recorder_begin(session->recorder, launch->kernel->name, launch->grid,
+                                         launch->block, session->options.log, error));
+        engine.observer = fth_trace_recorder_observer(session->recorder);
+    }
+    enum fth_status status = fth_ptx_run(launch->module->machine, &engine, &totals, &engine_error);
+    if (session->recorder)
+        status = fth_trace_recorder_end(session->recorder, status,
+                                        launch->kernel->shared_bytes + launch->shared_bytes,
+                                        &engine_error, error);
+    else if (status != FTH_OK)
+        fth_error_move(error, &engine_error);
+    session->time_ns += LAUNCH_NS + (double)totals.warp_instructions * 1e9 /
+                                        (WARPS_PER_CYCLE * session->sms * session->clock_hz);
+    return status;
+}
+
+double fth_session_time_ns(const struct fth_session *session)
+{
+    return session->time_ns;
+}
+
+void fth_session_add_copy_time(struct fth_session *session, uint64_t bytes, bool within_gpu)
+{
+    session->time_ns +=
+        COPY_NS + (double)bytes * 1e9 /
+                      (within_gpu ? session->memory_bytes_per_s / 2 : session->link_bytes_per_s);
+}

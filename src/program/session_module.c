@@ -1,0 +1,98 @@
+/* The modules of a session. Each has a machine of its own in the PTX engine; all machines share one
+ * memory. */
+#include "fatbin/fatbin.h"
+#include "program/session_parts.h"
+
+#include <stdlib.h>
+
+enum fth_status fth_session_load(struct fth_session *session, const char *name, const char *ptx,
+                                 size_t size, struct fth_session_module **out,
+                                 struct fth_error *error)
+{
+    struct fth_session_module *module = *out = calloc(1, sizeof *module);
+    if (!module)
+        return fth_no_memory(error, "load module", name);
+    enum fth_status status = fth_ptx_read_text_at(
+        name, ptx, size, fth_ptx_next_address(session->memory), &module->ptx, error);
+    if (status == FTH_OK)
+        status =
+            fth_ptx_machine_create_shared(session->memory, module->ptx, &module->machine, error);
+    if (status != FTH_OK) {
+        fth_ptx_destroy(module->ptx);
+        free(module);
+        *out = NULL;
+        return status;
+    }
+    module->next = session->modules;
+    session->modules = module;
+    return FTH_OK;
+}
+
+/* Fills the error for a container without PTX: names a kernel, so that the user finds
+ * the source file, and how to compile it. */
+static enum fth_status fail_without_ptx(const struct fth_fatbin *fatbin, uint32_t architecture,
+                                        struct fth_error *error)
+{
+    struct fth_buffer kernels = {0};
+    for (size_t i = 0; i < fatbin->count && kernels.size == 0; i++)
+        if (fatbin->entries[i].kind == FTH_FATBIN_CUBIN &&
+            fth_fatbin_kernels(fatbin, &fatbin->entries[i], &kernels, NULL) != FTH_OK)
+            break;
+    fth_fail(error, FTH_UNSUPPORTED, "load module", fatbin->name,
+             "the code of kernel '%s' has no PTX; compile it with 'nvcc -gencode "
+             "arch=compute_%u,code=compute_%u'",
+             kernels.size ? kernels.data : "?", architecture, architecture);
+    fth_buffer_fini(&kernels);
+    return FTH_UNSUPPORTED;
+}
+
+enum fth_status fth_session_load_image(struct fth_session *session, const char *name,
+                                       const void *container, uint32_t architecture,
+                                       struct fth_session_module **module, struct fth_error *error)
+{
+    struct fth_fatbin fatbin;
+    struct fth_buffer ptx = {0};
+    *module = NULL;
+    FTH_TRY(fth_fatbin_open_memory(name, container, &fatbin, error));
+    const struct fth_fatbin_entry *entry = fth_fatbin_choose(&fatbin, 0, architecture);
+    if (!entry)
+        entry = fth_fatbin_lowest(&fatbin, 0);
+    enum fth_status status = entry ? fth_fatbin_unpack(&fatbin, entry, &ptx, error)
+                                   : fail_without_ptx(&fatbin, architecture, error);
+    if (status == FTH_OK)
+        status = fth_session_load(session, name, ptx.data, ptx.size, module, error);
+    fth_buffer_fini(&ptx);
+    fth_fatbin_fini(&fatbin);
+    return status;
+}
+
+void fth_session_unload(struct fth_session *session, struct fth_session_module *module)
+{
+    struct fth_session_module **link = &session->modules;
+    while (*link && *link != module)
+        link = &(*link)->next;
+    if (!*link)
+        return;
+    *link = module->next;
+    fth_ptx_machine_destroy(module->machine);
+    fth_ptx_destroy(module->ptx);
+    free(module);
+}
+
+const struct fth_ptx_kernel *fth_session_kernel(const struct fth_session_module *module,
+                                                const char *name)
+{
+    return fth_ptx_kernel(module->ptx, name);
+}
+
+const struct fth_ptx_kernel *fth_session_kernel_at(const struct fth_session_module *module,
+                                                   size_t index)
+{
+    return fth_ptx_kernel_at(module->ptx, index);
+}
+
+bool fth_session_variable(const struct fth_session_module *module, const char *name,
+                          uint64_t *address, uint64_t *bytes)
+{
+    return fth_ptx_symbol(module->machine, name, address, bytes);
+}
