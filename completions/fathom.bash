@@ -42,13 +42,14 @@ _fathom()
     *:--only) _fathom_list 'l1 texture readonly constant_l1 constant_l15 instruction_l0 instruction_l1 instruction_l15 shared cluster_shared l2 tlb_l1 tlb_l2 tlb_l3 memory registers'; return ;;
     *:--record) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--series) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    bench:--format | devices:--format | compare:--format | fingerprint:--format | run:--format | trace:--format | model:--format | explore:--format | merge:--format) COMPREPLY=($(compgen -W 'text json csv' -- "$cur")); return ;;
+    bench:--format | devices:--format | compare:--format | fingerprint:--format | exec:--format | run:--format | trace:--format | model:--format | explore:--format | merge:--format) COMPREPLY=($(compgen -W 'text json csv' -- "$cur")); return ;;
     *:--describe) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--fleet) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--gpu) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")); return ;;
+    *:--trace) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--on) _fathom_device; return ;;
     *:--save) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    *:--gpu) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")); return ;;
     *:--file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     esac
     case $command in
@@ -92,6 +93,11 @@ _fathom()
         -*) COMPREPLY=($(compgen -W '--device --record --store --max-bytes --runs --accuracy --json --format --output -o --require-gpu --max-instructions --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -W 'enroll identify list forget export import' -- "$cur")) ;;
         esac ;;
+    exec)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--gpu --kernel --launch --trace --launches --lines --no-model --check --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+        esac ;;
     run)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --set -s --allow-files --max-instructions --check-async --copy-order --on --max-seconds --show --verify --counters --save --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
@@ -125,9 +131,9 @@ _fathom()
     help)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint run trace model explore merge completion help' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint exec run trace model explore merge completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint run trace model explore merge completion help --device --json --format --output -o --only --record --thorough --require-gpu --max-instructions --verbose -v --quiet -q --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint exec run trace model explore merge completion help --device --json --format --output -o --only --record --thorough --require-gpu --max-instructions --verbose -v --quiet -q --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

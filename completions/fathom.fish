@@ -94,6 +94,21 @@ complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l require-gpu -
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l max-instructions -r -f -d "let a warp issue at most N instructions per launch in the PTX engine or on a simulated GPU, and all warps of the launch together 1024 times as many (default: 1073741824)"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l quiet -s q -d "print no notes and no progress on standard error, only warnings and errors"
 complete -c fathom -n '__fish_seen_subcommand_from fingerprint' -l help -s h -d "show this help"
+complete -c fathom -n '__fish_use_subcommand' -a exec -d "Run a CUDA program without a GPU and model its kernels"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -F
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l gpu -r -F -a "(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -d "the GPU that the program finds, and whose caches are modelled: a name listed by 'fathom gpus', or a description file (default: h200)"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l kernel -r -f -d "trace and model only the kernels whose names match an extended regular expression"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l launch -r -f -d "trace and model only the launches from number N to M, counted from 0 in the order of the program; N.. means up to the last, N only this one"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l trace -r -F -d "keep the trace in this file; if several processes launch kernels, their numbers are appended to the name"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l launches -d "print one row per launch"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l lines -d "print one row per memory instruction, with its line in the PTX and, if known, in the CUDA source"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l no-model -d "only run the program, without tracing and modelling"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l check -d "report accesses that race with an asynchronous copy because a wait is missing; without tracing and modelling"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l json -d "print JSON (same as --format json)"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l format -r -f -a 'text json csv' -d "select the format: text, json or csv"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l output -s o -r -F -d "write to FILE instead of standard output; FILE is only replaced once the output is complete"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l quiet -s q -d "print no notes and no progress on standard error, only warnings and errors"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l help -s h -d "show this help"
 complete -c fathom -n '__fish_use_subcommand' -a run -d "Execute kernels with or without a GPU, and print their buffers"
 complete -c fathom -n '__fish_seen_subcommand_from run' -F
 complete -c fathom -n '__fish_seen_subcommand_from run' -l entry -s e -r -f -d "select the kernel if the PTX file has several"
@@ -202,6 +217,6 @@ complete -c fathom -n '__fish_use_subcommand' -a completion -d "Print a completi
 complete -c fathom -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
 complete -c fathom -n '__fish_seen_subcommand_from completion' -l help -s h -d "show this help"
 complete -c fathom -n '__fish_use_subcommand' -a help -d "Show the help of a command"
-complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo dissect bench gpus devices compare report fingerprint run trace model explore merge completion help'
+complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo dissect bench gpus devices compare report fingerprint exec run trace model explore merge completion help'
 complete -c fathom -n '__fish_seen_subcommand_from help' -l man -d "print the man page, which covers all commands, as roff"
 complete -c fathom -n '__fish_seen_subcommand_from help' -l help -s h -d "show this help"

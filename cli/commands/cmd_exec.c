@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <regex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,13 @@ static const struct cli_option option_trace = {
     "trace", 0, "TRACE", CLI_WORD_FILE,
     "keep the trace in this file; if several processes launch kernels, their numbers are appended "
     "to the name"};
+static const struct cli_option option_kernel = {
+    "kernel", 0, "REGEX", CLI_WORD_NONE,
+    "trace and model only the kernels whose names match an extended regular expression"};
+static const struct cli_option option_launch = {
+    "launch", 0, "N..M", CLI_WORD_NONE,
+    "trace and model only the launches from number N to M, counted from 0 in the order of the "
+    "program; N.. means up to the last, N only this one"};
 static const struct cli_option option_no_model = {
     "no-model", 0, NULL, CLI_WORD_NONE, "only run the program, without tracing and modelling"};
 static const struct cli_option option_check = {
@@ -92,14 +100,60 @@ static const char *absolute_gpu(const struct cli_arguments *arguments, char path
     return stat(gpu, &info) == 0 && realpath(gpu, path) ? path : gpu;
 }
 
+/* Reads --launch: N..M, N.. or N. The environment of the program gets the range. Returns CLI_DONE,
+ * or CLI_USAGE after a message. */
+static int set_range(const struct cli_arguments *arguments)
+{
+    const char *text = cli_value(arguments, &option_launch);
+    unsigned long long first = 0, last = 0;
+    int used = 0;
+    char number[32];
+    if (!text)
+        return CLI_DONE;
+    const bool open = sscanf(text, "%llu..%n", &first, &used) == 1 && used && !text[used];
+    used = 0;
+    const bool single = !open && sscanf(text, "%llu%n", &first, &used) == 1 && !text[used];
+    used = 0;
+    if (single)
+        last = first;
+    else if (!open && (sscanf(text, "%llu..%llu%n", &first, &last, &used) != 2 || text[used] ||
+                       last < first)) {
+        cli_message("--launch requires a range such as 0..9, 5.. or 5, not '%s'", text);
+        return CLI_USAGE;
+    }
+    snprintf(number, sizeof number, "%llu", first);
+    setenv("FATHOM_EXEC_FIRST", number, 1);
+    snprintf(number, sizeof number, "%llu", open ? 0 : last + 1);
+    setenv("FATHOM_EXEC_END", number, 1);
+    return CLI_DONE;
+}
+
+/* Checks --kernel, and passes it to the program. */
+static int set_pattern(const struct cli_arguments *arguments)
+{
+    const char *pattern = cli_value(arguments, &option_kernel);
+    regex_t compiled;
+    if (!pattern)
+        return CLI_DONE;
+    const int code = regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB);
+    if (code != 0) {
+        char text[128];
+        regerror(code, &compiled, text, sizeof text);
+        cli_message("--kernel: '%s' is not a regular expression: %s", pattern, text);
+        return CLI_USAGE;
+    }
+    regfree(&compiled);
+    return setenv("FATHOM_EXEC_KERNELS", pattern, 1) == 0 ? CLI_DONE : cli_no_memory();
+}
+
 /* Runs the program. Returns the status of waitpid, or -1 after a message. */
 static int run_program(const struct cli_arguments *arguments, const char *folder)
 {
     char path[PATH_MAX], *words[CLI_MAX_ARGUMENTS + 1];
     const bool traced =
         !cli_value(arguments, &option_no_model) && !cli_value(arguments, &option_check);
-    for (size_t i = 0; i < arguments->word_count; i++)
-        words[i] = (char *)(uintptr_t)arguments->words[i];
+    /* execvp does not change the words, although its parameter is not const. */
+    memcpy(words, arguments->words, arguments->word_count * sizeof *words);
     words[arguments->word_count] = NULL;
     fflush(NULL);
     const pid_t child = fork();
@@ -253,13 +307,18 @@ static void remove_folder(const char *folder)
 static bool make_folder(const struct cli_arguments *arguments, char folder[PATH_MAX])
 {
     const char *trace = cli_value(arguments, &option_trace), *parent = getenv("TMPDIR");
+    struct fth_error error = FTH_NO_ERROR;
+    if (trace && fth_file_check(trace, &error) != FTH_OK) {
+        cli_fail(&error);
+        return false;
+    }
     if (trace)
         snprintf(folder, PATH_MAX, "%s.XXXXXX", trace);
     else
         snprintf(folder, PATH_MAX, "%s/fathom-exec-XXXXXX", parent && parent[0] ? parent : "/tmp");
     if (mkdtemp(folder))
         return true;
-    cli_message("cannot create the folder %s: %s", folder, strerror(errno));
+    cli_message("cannot create a folder beside '%s': %s", folder, strerror(errno));
     return false;
 }
 
@@ -271,6 +330,10 @@ static int exec(const struct cli_arguments *arguments)
         return CLI_USAGE;
     }
     int code = cli_check_output(arguments);
+    if (code == CLI_DONE)
+        code = set_range(arguments);
+    if (code == CLI_DONE)
+        code = set_pattern(arguments);
     if (code != CLI_DONE || !make_folder(arguments, path))
         return code != CLI_DONE ? code : CLI_FAILED;
     /* The program may change its working folder. */
@@ -294,9 +357,13 @@ static int exec(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    &option_gpu,        &option_trace,     &option_launches, &option_lines,
-    &option_no_model,   &option_check,     &cli_option_json, &cli_option_format,
-    &cli_option_output, &cli_option_quiet, &cli_option_help, NULL,
+    &option_gpu,        &option_kernel,
+    &option_launch,     &option_trace,
+    &option_launches,   &option_lines,
+    &option_no_model,   &option_check,
+    &cli_option_json,   &cli_option_format,
+    &cli_option_output, &cli_option_quiet,
+    &cli_option_help,   NULL,
 };
 
 static const struct cli_example examples[] = {
@@ -318,7 +385,7 @@ const struct cli_command cli_exec = {
     "misses of L1 and L2 and the traffic to memory, as 'fathom model' does.\n"
     "\n"
     "The program runs with your rights, and its own output is unchanged. The exit code\n"
-    "is that of the program. See docs/programs.md for what is supported.",
+    "is that of the program. See docs/programs/exec.md for what is supported.",
     options,
     examples,
     CLI_WORD_FILE,

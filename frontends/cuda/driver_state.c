@@ -3,6 +3,8 @@
  *   FATHOM_EXEC_GPU      the GPU that the program finds: a name in the catalogue, or a path
  *   FATHOM_EXEC_FOLDER   where to write, per process: PID.trace and PID.report; unset: nowhere
  *   FATHOM_EXEC_TRACE    if set, the accesses are traced
+ *   FATHOM_EXEC_KERNELS  only kernels that match this regular expression are traced
+ *   FATHOM_EXEC_FIRST, FATHOM_EXEC_END   only launches in this range are traced (end 0: no limit)
  *   FATHOM_EXEC_CHECK    if set, missing waits are reported
  *
  * A report has one line per event: its kind, a space, and a text. */
@@ -117,6 +119,13 @@ static void log_message(void *user, enum fth_level level, const char *text)
         driver_report("warning", "%s", text);
 }
 
+/* Returns the number in a variable of the environment; 0 if it is not set. */
+static uint64_t number_of(const char *variable)
+{
+    const char *text = getenv(variable);
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
 int driver_start(void)
 {
     static const struct fth_log log = {.message = log_message};
@@ -133,6 +142,9 @@ int driver_start(void)
         status = fth_session_create(
             &(struct fth_session_options){.gpu = driver.gpu,
                                           .trace = files.writer,
+                                          .traced_kernels = getenv("FATHOM_EXEC_KERNELS"),
+                                          .traced_first = number_of("FATHOM_EXEC_FIRST"),
+                                          .traced_end = number_of("FATHOM_EXEC_END"),
                                           .check_async = getenv("FATHOM_EXEC_CHECK") != NULL,
                                           .log = &log,
                                           .print = print_output},

@@ -29,8 +29,13 @@ struct fth_session;
 
 struct fth_session_options {
     const struct fth_gpu *gpu; /* the GPU that the program finds; borrowed */
-    struct fth_trace_writer
-        *trace;                /* receives the accesses of the launches; borrowed; may be NULL */
+    /* Receives the accesses of the launches; borrowed; may be NULL. */
+    struct fth_trace_writer *trace;
+    /* Only these launches are traced: those of kernels whose names match a POSIX extended regular
+     * expression (NULL: all), and whose number, counted from 0 in the order of the program, is in
+     * this range (end 0: no limit). */
+    const char *traced_kernels;
+    uint64_t traced_first, traced_end;
     uint64_t max_instructions; /* per warp; 0: FTH_PTX_MAX_INSTRUCTIONS */
     bool check_async;          /* look for missing waits; see struct fth_ptx_launch */
     const struct fth_log *log; /* may be NULL */
@@ -39,6 +44,7 @@ struct fth_session_options {
     void *print_user;
 };
 
+/* FTH_INVALID: the regular expression is not valid. */
 FTH_MUST_USE enum fth_status fth_session_create(const struct fth_session_options *options,
                                                 struct fth_session **session,
                                                 struct fth_error *error);

@@ -5,7 +5,7 @@
 
 /* Figures for descriptions that lack them, those of an H200: the size of the memory in bytes, the
  * clock in MHz, the bandwidth of the memory and of the link to the host in bytes per second. They
- * only affect what a program is told, and the times of events. */
+ * only affect what a program finds out about the GPU, and the times of events. */
 static const double default_memory_bytes = 141e9, default_clock_mhz = 1980,
                     default_bytes_per_s = 4.8e12, default_link_bytes_per_s = 55e9;
 
@@ -21,6 +21,21 @@ static void read_figures(struct fth_session *session)
     session->link_bytes_per_s = default_link_bytes_per_s;
 }
 
+static enum fth_status compile_pattern(struct fth_session *session, struct fth_error *error)
+{
+    const char *pattern = session->options.traced_kernels;
+    if (!pattern)
+        return FTH_OK;
+    const int code = regcomp(&session->kernels, pattern, REG_EXTENDED | REG_NOSUB);
+    session->has_kernels = code == 0;
+    if (code == 0)
+        return FTH_OK;
+    char text[128];
+    regerror(code, &session->kernels, text, sizeof text);
+    return fth_fail(error, FTH_INVALID, "select kernels", pattern,
+                    "this is not a regular expression: %s", text);
+}
+
 enum fth_status fth_session_create(const struct fth_session_options *options,
                                    struct fth_session **out, struct fth_error *error)
 {
@@ -33,6 +48,8 @@ enum fth_status fth_session_create(const struct fth_session_options *options,
     enum fth_status status = fth_ptx_machine_create(NULL, &session->memory, error);
     if (status == FTH_OK)
         fth_ptx_set_base(session->memory, FTH_SESSION_BASE);
+    if (status == FTH_OK)
+        status = compile_pattern(session, error);
     if (status == FTH_OK && options->trace)
         status = fth_trace_recorder_create(options->trace, &session->recorder, error);
     if (status != FTH_OK) {
@@ -54,6 +71,8 @@ void fth_session_destroy(struct fth_session *session)
             break;
     }
     free(session->blocks);
+    if (session->has_kernels)
+        regfree(&session->kernels);
     fth_trace_recorder_destroy(session->recorder);
     fth_ptx_machine_destroy(session->memory);
     free(session);

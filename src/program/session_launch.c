@@ -28,19 +28,29 @@ static struct fth_ptx_launch engine_launch(const struct fth_session *session,
     return engine;
 }
 
+/* Returns whether the launch with this number is traced. */
+static bool is_traced(const struct fth_session *session, const char *kernel, uint64_t number)
+{
+    const struct fth_session_options *options = &session->options;
+    return session->recorder && number >= options->traced_first &&
+           (options->traced_end == 0 || number < options->traced_end) &&
+           (!session->has_kernels || regexec(&session->kernels, kernel, 0, NULL, 0) == 0);
+}
+
 enum fth_status fth_session_run(struct fth_session *session,
                                 const struct fth_session_launch *launch, struct fth_error *error)
 {
     struct fth_ptx_launch engine = engine_launch(session, launch);
     struct fth_ptx_totals totals = {0, 0};
     struct fth_error engine_error = FTH_NO_ERROR;
-    if (session->recorder) {
+    const bool traced = is_traced(session, launch->kernel->name, session->launches++);
+    if (traced) {
         FTH_TRY(fth_trace_recorder_begin(session->recorder, launch->kernel->name, launch->grid,
                                          launch->block, session->options.log, error));
         engine.observer = fth_trace_recorder_observer(session->recorder);
     }
     enum fth_status status = fth_ptx_run(launch->module->machine, &engine, &totals, &engine_error);
-    if (session->recorder)
+    if (traced)
         status = fth_trace_recorder_end(session->recorder, status,
                                         launch->kernel->shared_bytes + launch->shared_bytes,
                                         &engine_error, error);

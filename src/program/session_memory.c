@@ -12,6 +12,14 @@ static const char operation[] = "allocate memory";
  * between two blocks. It is a multiple of the page size of every host. */
 #define HOST_ALIGN ((uint64_t)64 << 10)
 
+/* Returns the pointer with this address. */
+static void *pointer_to(uint64_t address)
+{
+    void *pointer;
+    memcpy(&pointer, &address, sizeof pointer);
+    return pointer;
+}
+
 /* Returns the index of the first block that begins above the address. */
 static size_t upper_bound(const struct fth_session *session, uint64_t address)
 {
@@ -52,7 +60,7 @@ static void *map_host_memory(struct fth_session *session, uint64_t bytes)
     enum { ATTEMPTS = 64 };
     const uint64_t space = (bytes + 2 * HOST_ALIGN - 1) / HOST_ALIGN * HOST_ALIGN;
     for (int i = 0; i < ATTEMPTS; i++, session->next_host += space) {
-        void *wanted = (void *)(uintptr_t)session->next_host;
+        void *wanted = pointer_to(session->next_host);
         void *got = mmap(wanted, (size_t)bytes + 8, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (got == MAP_FAILED)
@@ -149,7 +157,7 @@ void *fth_session_host(const struct fth_session *session, uint64_t address, uint
     void *host = fth_ptx_host(session->memory, address, bytes);
     const bool of_gpu =
         address >= FTH_SESSION_BASE && address < fth_ptx_next_address(session->memory);
-    return host || of_gpu ? host : (void *)(uintptr_t)address;
+    return host || of_gpu ? host : pointer_to(address);
 }
 
 uint64_t fth_session_free_bytes(const struct fth_session *session)

@@ -4,6 +4,8 @@
 
 #include "program/program.h"
 
+#include <regex.h>
+
 struct fth_session_module {
     struct fth_session_module *next;
     struct fth_ptx_module *ptx;
@@ -14,6 +16,9 @@ struct fth_session {
     struct fth_session_options options;
     struct fth_ptx_machine *memory;
     struct fth_trace_recorder *recorder; /* NULL: without a trace */
+    regex_t kernels;                     /* options.traced_kernels, */
+    bool has_kernels;                    /* if there is one */
+    uint64_t launches;                   /* number of launches so far */
     struct fth_session_module *modules;
     struct fth_session_block *blocks; /* sorted by address */
     size_t block_count, block_capacity;
