@@ -272,7 +272,7 @@ static void kernel_nodes(void **state)
     (void)state;
     static char host[1];
     static const char code[] = "code";
-    void **handle = __cudaRegisterFatBinary((void *)(uintptr_t)code);
+    void **handle = __cudaRegisterFatBinary(fth_pointer(fth_address(code)));
     __cudaRegisterFunction(handle, host, host, "kernel", -1, NULL, NULL, NULL, NULL, NULL);
     struct fth_kernel_node node = {.function = host,
                                    .grid = {1, 2, 3},
