@@ -244,7 +244,8 @@ static int model_file(const struct cli_arguments *arguments, const char *path, c
     if (launches)
         code = model_trace(arguments, trace);
     else
-        cli_message("the program launched no kernel");
+        cli_message("there is no launch to model: the program launched no kernel, or --kernel and "
+                    "--launch select none");
     fth_trace_close(trace);
     return code;
 }
@@ -263,10 +264,51 @@ static int keep_trace(const struct cli_arguments *arguments, const char *path, c
     return CLI_FAILED;
 }
 
-static int is_trace(const struct dirent *entry)
+static int ends_with(const struct dirent *entry, const char *suffix)
 {
     const char *dot = strrchr(entry->d_name, '.');
-    return dot && strcmp(dot, ".trace") == 0;
+    return dot && strcmp(dot, suffix) == 0;
+}
+
+static int is_trace(const struct dirent *entry)
+{
+    return ends_with(entry, ".trace");
+}
+
+static int is_report(const struct dirent *entry)
+{
+    return ends_with(entry, ".report");
+}
+
+/* Prints the errors and the missing functions of a report again, which can be far above in the
+ * output of the program. */
+static void show_report(const char *path)
+{
+    static const char unsupported[] = "unsupported ", failed[] = "error ";
+    FILE *file = fopen(path, "r");
+    char line[4096];
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, unsupported, sizeof unsupported - 1) == 0)
+            cli_message("%s", line + sizeof unsupported - 1);
+        else if (strncmp(line, failed, sizeof failed - 1) == 0)
+            cli_message("%s", line + sizeof failed - 1);
+    }
+    if (file)
+        fclose(file);
+}
+
+static void show_reports(const char *folder)
+{
+    struct dirent **entries = NULL;
+    const int count = scandir(folder, &entries, is_report, alphasort);
+    for (int i = 0; i < count; i++) {
+        char path[2 * PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        show_report(path);
+        free(entries[i]);
+    }
+    free(entries);
 }
 
 static int show_results(const struct cli_arguments *arguments, const char *folder)
@@ -345,6 +387,7 @@ static int exec(const struct cli_arguments *arguments)
                                                WEXITSTATUS(status) == NOT_EXECUTABLE));
     if (was_run && !cli_value(arguments, &option_no_model) && !cli_value(arguments, &option_check))
         code = show_results(arguments, folder);
+    show_reports(folder);
     remove_folder(folder);
     if (status < 0)
         return CLI_FAILED;

@@ -170,6 +170,7 @@ struct operation {
             struct function *function;
             uint32_t grid[3], block[3], cluster[3];
             uint64_t shared_bytes;
+            bool cooperative;
             unsigned char *arguments; /* owned */
         } launch;
         struct {

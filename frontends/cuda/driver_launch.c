@@ -47,6 +47,7 @@ int driver_launch(const struct operation *operation)
     struct fth_session_launch launch = {.module = driver_session_module(function->module),
                                         .kernel = function->kernel,
                                         .shared_bytes = operation->launch.shared_bytes,
+                                        .cooperative = operation->launch.cooperative,
                                         .arguments = operation->launch.arguments};
     struct fth_error error = FTH_NO_ERROR;
     char text[sizeof error];
@@ -105,17 +106,27 @@ static int launch(struct operation *operation, struct stream *stream, void **eac
     return result == SUCCESS ? driver_submit(stream, operation) : result;
 }
 
+static int launch_shape(struct function *function, const uint32_t grid[3], const uint32_t block[3],
+                        unsigned shared_bytes, bool cooperative, struct stream *stream,
+                        void **arguments, void **extra)
+{
+    struct operation operation = {.kind = OP_LAUNCH};
+    operation.launch.function = function;
+    memcpy(operation.launch.grid, grid, sizeof operation.launch.grid);
+    memcpy(operation.launch.block, block, sizeof operation.launch.block);
+    operation.launch.shared_bytes = shared_bytes;
+    operation.launch.cooperative = cooperative;
+    return launch(&operation, stream, arguments, extra);
+}
+
 CU(cuLaunchKernel, struct function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
    struct stream *stream, void **arguments, void **extra)
 {
     LOCK;
-    struct operation operation = {.kind = OP_LAUNCH};
-    operation.launch.function = function;
-    memcpy(operation.launch.grid, (uint32_t[]){grid_x, grid_y, grid_z}, 12);
-    memcpy(operation.launch.block, (uint32_t[]){block_x, block_y, block_z}, 12);
-    operation.launch.shared_bytes = shared_bytes;
-    return launch(&operation, stream, arguments, extra);
+    return launch_shape(function, (uint32_t[]){grid_x, grid_y, grid_z},
+                        (uint32_t[]){block_x, block_y, block_z}, shared_bytes, false, stream,
+                        arguments, extra);
 }
 ALIAS(cuLaunchKernel_ptsz, cuLaunchKernel);
 
@@ -123,17 +134,19 @@ CU(cuLaunchCooperativeKernel, struct function *function, unsigned grid_x, unsign
    unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
    struct stream *stream, void **arguments)
 {
-    return cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
-                          stream, arguments, NULL);
+    LOCK;
+    return launch_shape(function, (uint32_t[]){grid_x, grid_y, grid_z},
+                        (uint32_t[]){block_x, block_y, block_z}, shared_bytes, true, stream,
+                        arguments, NULL);
 }
 ALIAS(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel);
 
-/* Reads the attributes of CUlaunchConfig. Only the dimensions of clusters matter here; the others
- * concern the order and the priority of launches. */
+/* Reads the attributes of CUlaunchConfig. Only clusters and cooperative launches matter here; the
+ * others concern the order and the priority of launches. */
 CU(cuLaunchKernelEx, const void *config, struct function *function, void **arguments, void **extra)
 {
     LOCK;
-    enum { CLUSTER_DIMENSION = 4, ATTRIBUTE_BYTES = 72 };
+    enum { COOPERATIVE = 2, CLUSTER_DIMENSION = 4, ATTRIBUTE_BYTES = 72 };
     struct operation operation = {.kind = OP_LAUNCH};
     if (!config)
         return INVALID_VALUE;
@@ -142,9 +155,13 @@ CU(cuLaunchKernelEx, const void *config, struct function *function, void **argum
     memcpy(operation.launch.block, (const char *)config + 12, 12);
     operation.launch.shared_bytes = field(config, 24, 4);
     const char *attributes = (const char *)(uintptr_t)field(config, 40, 8);
-    for (uint64_t i = 0; i < field(config, 48, 4); i++)
-        if (field(attributes + i * ATTRIBUTE_BYTES, 0, 4) == CLUSTER_DIMENSION)
-            memcpy(operation.launch.cluster, attributes + i * ATTRIBUTE_BYTES + 8, 12);
+    for (uint64_t i = 0; i < field(config, 48, 4); i++) {
+        const char *attribute = attributes + i * ATTRIBUTE_BYTES;
+        if (field(attribute, 0, 4) == CLUSTER_DIMENSION)
+            memcpy(operation.launch.cluster, attribute + 8, 12);
+        else if (field(attribute, 0, 4) == COOPERATIVE)
+            operation.launch.cooperative = field(attribute, 8, 4) != 0;
+    }
     return launch(&operation, (struct stream *)(uintptr_t)field(config, 32, 8), arguments, extra);
 }
 ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);

@@ -19,7 +19,10 @@ static struct fth_ptx_launch engine_launch(const struct fth_session *session,
                                     .log = session->options.log,
                                     .print = session->options.print,
                                     .print_user = session->options.print_user,
-                                    .check_async = session->options.check_async};
+                                    .check_async = session->options.check_async,
+                                    .cooperative = launch->cooperative,
+                                    .grid_workspace =
+                                        launch->cooperative ? session->grid_workspace : 0};
     for (int i = 0; i < 3; i++) {
         engine.grid[i] = launch->grid[i];
         engine.block[i] = launch->block[i];
@@ -40,6 +43,9 @@ static bool is_traced(const struct fth_session *session, const char *kernel, uin
 enum fth_status fth_session_run(struct fth_session *session,
                                 const struct fth_session_launch *launch, struct fth_error *error)
 {
+    enum { WORKSPACE_BYTES = 256 };
+    if (launch->cooperative && !session->grid_workspace)
+        FTH_TRY(fth_ptx_alloc(session->memory, WORKSPACE_BYTES, &session->grid_workspace, error));
     struct fth_ptx_launch engine = engine_launch(session, launch);
     struct fth_ptx_totals totals = {0, 0};
     struct fth_error engine_error = FTH_NO_ERROR;

@@ -19,6 +19,7 @@ struct fth_session {
     regex_t kernels;                     /* options.traced_kernels, */
     bool has_kernels;                    /* if there is one */
     uint64_t launches;                   /* number of launches so far */
+    uint64_t grid_workspace;             /* of cooperative launches; 0: none was made yet */
     struct fth_session_module *modules;
     struct fth_session_block *blocks; /* sorted by address */
     size_t block_count, block_capacity;

@@ -415,6 +415,12 @@ struct fth_ptx_launch {
     unsigned threads;          /* host threads; 0: one per core */
     uint32_t sms;              /* for %smid: block i runs on SM i % sms; 0 counts as 1 */
     uint64_t max_instructions; /* per warp; 0: FTH_PTX_MAX_INSTRUCTIONS */
+    /* All blocks run at the same time, in one host thread, so that they can wait for each other.
+     * Not for observers with a `time` callback. */
+    bool cooperative;
+    /* With `cooperative`: the address of at least 8 bytes that are 0 before the first launch. The
+     * barriers of cooperative groups keep their state there (%envreg1 and %envreg2). */
+    uint64_t grid_workspace;
     /* Executes only what the accesses, the control flow and the instruction counts depend on, and
      * skips all other arithmetic and data. The observer sees the same as in a full execution, but
      * memory afterwards only has the right contents where fth_ptx_is_exact returns true. */

@@ -11,10 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MAX_CLUSTER_BLOCKS is the largest cluster of the PTX engine; MAX_WARPS are the warps of the
- * largest block. INSTRUCTION_CACHE_SLOTS is chosen: most kernels have fewer memory
- * instructions. */
-enum { MAX_CLUSTER_BLOCKS = 16, MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 256 };
+/* MAX_WARPS are the warps of the largest block. INSTRUCTION_CACHE_SLOTS is chosen: most kernels
+ * have fewer memory instructions. */
+enum { MAX_WARPS = 32, INSTRUCTION_CACHE_SLOTS = 256 };
 
 /* Limits of the memory for records, in bytes and in accesses. Chosen, not derived. When the pending
  * clusters exceed MAX_PENDING_BYTES, or a running block has MAX_BLOCK_ACCESSES accesses, records
@@ -41,9 +40,11 @@ struct instruction_slot {
 /* The state of one host thread. */
 struct worker {
     struct worker *next;
-    struct block
-        blocks[MAX_CLUSTER_BLOCKS]; /* the running block, or the blocks of the running cluster */
-    size_t block_count;
+    /* The running block, the blocks of the running cluster or, of a cooperative launch, all blocks.
+     * Those from block_count on are not in use, but their records may have memory. */
+    struct block *blocks;
+    size_t block_count, block_capacity;
+    size_t last_block; /* index of the block of the last access */
     /* Direct-mapped cache of the writer's instruction numbers, to avoid taking the lock. */
     struct instruction_slot instruction_cache[INSTRUCTION_CACHE_SLOTS];
     uint64_t shared, local, constant, texture; /* requests of warps to other memory spaces */
@@ -103,15 +104,29 @@ static struct worker *current_worker(struct fth_trace_recorder *recorder)
     return worker;
 }
 
-/* Returns the running block with this index and adds it if it is new. NULL: too many blocks. */
+/* Returns the running block with this index and adds it if it is new. NULL: memory is exhausted.
+ * Blocks take turns, so the search begins at the last one. */
 static struct block *find_block(struct worker *worker, uint64_t index)
 {
-    for (size_t i = 0; i < worker->block_count; i++)
-        if (worker->blocks[i].index == index)
-            return &worker->blocks[i];
-    if (worker->block_count == MAX_CLUSTER_BLOCKS)
-        return NULL;
-    struct block *block = &worker->blocks[worker->block_count++];
+    for (size_t i = 0; i < worker->block_count; i++) {
+        const size_t at = (worker->last_block + i) % worker->block_count;
+        if (worker->blocks[at].index == index) {
+            worker->last_block = at;
+            return &worker->blocks[at];
+        }
+    }
+    if (worker->block_count == worker->block_capacity) {
+        const size_t capacity = worker->block_capacity ? 2 * worker->block_capacity : 1;
+        struct block *blocks = realloc(worker->blocks, capacity * sizeof *blocks);
+        if (!blocks)
+            return NULL;
+        memset(blocks + worker->block_capacity, 0,
+               (capacity - worker->block_capacity) * sizeof *blocks);
+        worker->blocks = blocks;
+        worker->block_capacity = capacity;
+    }
+    worker->last_block = worker->block_count++;
+    struct block *block = &worker->blocks[worker->last_block];
     block->index = index;
     memset(block->next_numbers, 0, sizeof block->next_numbers);
     return block;
@@ -299,7 +314,7 @@ static bool on_done(void *user, uint64_t index)
     }
     pthread_mutex_unlock(&recorder->lock);
     if (worker)
-        worker->block_count = 0;
+        worker->block_count = worker->last_block = 0;
     return ok;
 }
 
@@ -315,8 +330,9 @@ static void free_workers(struct fth_trace_recorder *recorder, struct fth_trace_l
         totals->local += worker->local;
         totals->constant += worker->constant;
         totals->texture += worker->texture;
-        for (size_t i = 0; i < MAX_CLUSTER_BLOCKS; i++)
+        for (size_t i = 0; i < worker->block_capacity; i++)
             fth_records_fini(&worker->blocks[i].records);
+        free(worker->blocks);
         free(worker);
     }
     while (recorder->pending) {

@@ -203,17 +203,21 @@ static bool stopped(const struct fth_ptx_run *run)
 /* Instructions that a warp issues at most between two points at which copies can take place, with
  * FTH_COPY_RANDOM. Chosen, not derived: a few instructions of a pipeline. */
 enum { RANDOM_TURN = 64 };
+/* Instructions per turn if all blocks of the grid run at the same time. A block that waits for all
+ * others in a loop uses up its turns. Chosen, not derived. */
+enum { COOPERATIVE_TURN = 256 };
 
 /* Gives a warp a turn. The random points at which copies take place do not change the order in
  * which the warps run. Returns true if the warp issued instructions and does not wait in a loop. */
 static bool run_turn(struct fth_ptx_warp *warp)
 {
     struct fth_ptx_cluster *cluster = warp->block->cluster;
+    const uint32_t turn = warp->block->run->launch->cooperative ? COOPERATIVE_TURN : WARP_TURN;
     if (warp->block->run->launch->copy_order != FTH_COPY_RANDOM)
-        return fth_ptx_warp_run(warp, WARP_TURN);
+        return fth_ptx_warp_run(warp, turn);
     const uint64_t start = warp->instructions;
     bool progress = false, runs = true;
-    while (runs && warp->instructions - start < WARP_TURN && !stopped(warp->block->run)) {
+    while (runs && warp->instructions - start < turn && !stopped(warp->block->run)) {
         runs = fth_ptx_warp_run(warp, 1 + fth_rng_below(&cluster->rng, RANDOM_TURN));
         progress = progress || runs;
         runs = runs && warp->fragment_count && !warp->blocked && !warp->failed;
@@ -254,26 +258,23 @@ static bool waits_in_loop(const struct fth_ptx_cluster *cluster)
     return false;
 }
 
-/* Runs a cluster for an observer without a `time` callback: the warps take long turns. */
-static void run_in_rounds(struct fth_ptx_run *run, struct fth_ptx_cluster *cluster)
+/* Gives each warp of a cluster a turn, for an observer without a `time` callback. Returns false
+ * once all warps have ended. *idle counts the rounds without progress. */
+static bool run_cluster_round(struct fth_ptx_run *run, struct fth_ptx_cluster *cluster,
+                              uint32_t *idle)
 {
-    uint32_t idle = 0;
-    for (bool left = true; left && !stopped(run);) {
-        bool progress = false;
-        left = cluster->changed = false;
-        for (uint32_t b = 0; b < cluster->count; b++)
-            left = run_round(&cluster->blocks[b], &progress) || left;
-        progress = (left && fth_ptx_release_cluster(cluster)) || progress || cluster->changed;
-        if (progress || !left || stopped(run)) {
-            idle = 0;
-            continue;
-        }
-        /* Unless they were executed earlier, copies are executed when all warps wait. */
-        if (fth_ptx_copies_release(cluster))
-            continue;
-        if (++idle > MAX_IDLE_ROUNDS || !waits_in_loop(cluster))
-            fth_ptx_report_deadlock(cluster);
+    bool progress = false, left = cluster->changed = false;
+    for (uint32_t b = 0; b < cluster->count; b++)
+        left = run_round(&cluster->blocks[b], &progress) || left;
+    progress = (left && fth_ptx_release_cluster(cluster)) || progress || cluster->changed;
+    if (progress || !left || stopped(run)) {
+        *idle = 0;
+        return left;
     }
+    /* Unless they were executed earlier, copies are executed when all warps wait. */
+    if (!fth_ptx_copies_release(cluster) && (++*idle > MAX_IDLE_ROUNDS || !waits_in_loop(cluster)))
+        fth_ptx_report_deadlock(cluster);
+    return true;
 }
 
 /* Instructions per turn if the observer has a `time` callback and several warps can run. Long
@@ -354,51 +355,92 @@ static void run_by_time(struct fth_ptx_run *run, struct fth_ptx_cluster *cluster
     }
 }
 
-static void run_cluster(struct fth_ptx_worker *worker, uint64_t index)
+/* Prepares a cluster. Returns false without memory; cluster_fini must then be called, too. */
+static bool cluster_init(struct fth_ptx_cluster *cluster, struct fth_ptx_worker *worker,
+                         uint64_t index)
 {
     struct fth_ptx_run *run = worker->run;
-    struct fth_ptx_block only;
-    struct fth_ptx_cluster cluster = {.blocks = &only, .worker = worker};
-    if (run->cluster_blocks > 1)
-        cluster.blocks = calloc(run->cluster_blocks, sizeof *cluster.blocks);
+    *cluster = (struct fth_ptx_cluster){.worker = worker};
+    cluster->blocks = calloc(run->cluster_blocks, sizeof *cluster->blocks);
     if (run->check_async)
-        cluster.hazards = fth_hazards_create(&cluster, index);
-    bool ok = cluster.blocks && (cluster.hazards || !run->check_async);
+        cluster->hazards = fth_hazards_create(cluster, index);
+    bool ok = cluster->blocks && (cluster->hazards || !run->check_async);
     if (!ok)
         fth_ptx_run_no_memory(run);
     /* Each cluster has random numbers of its own, so that they do not depend on which host thread
      * runs it. */
-    fth_rng_init(&cluster.rng, run->launch->copy_seed * 0x9e3779b97f4a7c15u + index);
+    fth_rng_init(&cluster->rng, run->launch->copy_seed * 0x9e3779b97f4a7c15u + index);
     for (uint32_t rank = 0; rank < run->cluster_blocks && ok; rank++) {
-        ok = block_init(&cluster.blocks[rank], run, &cluster, index, rank);
-        cluster.count++;
+        ok = block_init(&cluster->blocks[rank], run, cluster, index, rank);
+        cluster->count++;
     }
-    if (ok && run->observer && run->observer->time)
-        run_by_time(run, &cluster);
-    else if (ok)
-        run_in_rounds(run, &cluster);
-    if (cluster.hazards && !stopped(run))
-        fth_hazards_end(cluster.hazards);
-    while (!stopped(run) && fth_ptx_copies_run(&cluster)) /* copies outlive their threads */
+    return ok;
+}
+
+/* Ends a cluster: executes the copies that outlive its threads, prints and counts. */
+static void cluster_fini(struct fth_ptx_cluster *cluster, uint64_t index)
+{
+    struct fth_ptx_run *run = cluster->worker->run;
+    if (cluster->hazards && !stopped(run))
+        fth_hazards_end(cluster->hazards);
+    while (!stopped(run) && fth_ptx_copies_run(cluster))
         continue;
-    fth_ptx_copies_free(&cluster);
-    fth_hazards_destroy(cluster.hazards);
-    fth_ptx_print_cluster(&cluster, index);
+    fth_ptx_copies_free(cluster);
+    fth_hazards_destroy(cluster->hazards);
+    fth_ptx_print_cluster(cluster, index);
     uint64_t warp_instructions = 0, thread_instructions = 0;
-    for (uint32_t rank = 0; rank < cluster.count; rank++) {
-        struct fth_ptx_block *block = &cluster.blocks[rank];
+    for (uint32_t rank = 0; rank < cluster->count; rank++) {
+        struct fth_ptx_block *block = &cluster->blocks[rank];
         for (uint32_t w = 0; w < block->warp_count; w++) {
             warp_instructions += block->warps[w].instructions;
             thread_instructions += block->warps[w].thread_instructions;
         }
         block_fini(block);
     }
+    free(cluster->blocks);
     __atomic_fetch_add(&run->warp_instructions, warp_instructions, __ATOMIC_RELAXED);
     __atomic_fetch_add(&run->thread_instructions, thread_instructions, __ATOMIC_RELAXED);
-    if (cluster.blocks != &only)
-        free(cluster.blocks);
     if (run->observer && run->observer->done && !run->observer->done(run->observer->user, index))
         fth_ptx_run_stop(run);
+}
+
+static void run_cluster(struct fth_ptx_worker *worker, uint64_t index)
+{
+    struct fth_ptx_run *run = worker->run;
+    struct fth_ptx_cluster cluster;
+    uint32_t idle = 0;
+    const bool ok = cluster_init(&cluster, worker, index);
+    if (ok && run->observer && run->observer->time)
+        run_by_time(run, &cluster);
+    else
+        while (ok && !stopped(run) && run_cluster_round(run, &cluster, &idle))
+            continue;
+    cluster_fini(&cluster, index);
+}
+
+/* Runs all clusters of the grid at the same time, in one host thread. */
+static void run_all_clusters(struct fth_ptx_run *run)
+{
+    const uint64_t count = run->cluster_count;
+    struct fth_ptx_worker worker = {.run = run};
+    struct fth_ptx_cluster *clusters = calloc(count, sizeof *clusters);
+    uint32_t *idle = calloc(count, sizeof *idle);
+    uint64_t made = 0;
+    bool ok = clusters && idle;
+    if (!ok)
+        fth_ptx_run_no_memory(run);
+    for (; made < count && ok; made++)
+        ok = cluster_init(&clusters[made], &worker, made);
+    for (bool left = ok; left && !stopped(run);) {
+        left = false;
+        for (uint64_t i = 0; i < count && !stopped(run); i++)
+            left = run_cluster_round(run, &clusters[i], &idle[i]) || left;
+    }
+    for (uint64_t i = 0; i < made; i++)
+        cluster_fini(&clusters[i], i);
+    free(clusters);
+    free(idle);
+    fth_ptx_frames_free(&worker);
 }
 
 /* Runs clusters until none is left. Each host thread executes this function; only one has a log. */
@@ -584,6 +626,10 @@ static void run_launch(struct fth_ptx_run *run)
 {
     unsigned threads = host_threads(run), started = 0;
     pthread_t workers[256];
+    if (run->launch->cooperative) {
+        run_all_clusters(run);
+        return;
+    }
     while (started + 1 < threads &&
            pthread_create(&workers[started], NULL, run_clusters_unlogged, run) == 0)
         started++;

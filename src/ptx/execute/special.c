@@ -49,6 +49,8 @@ enum special {
     NCLUSTERID_X,
     NCLUSTERID_Y,
     NCLUSTERID_Z,
+    ENVREG1,
+    ENVREG2,
     DYNAMIC_SHARED,
     LOCAL_BASE
 };
@@ -104,6 +106,8 @@ static const struct {
     {"%nclusterid.x", NCLUSTERID_X},
     {"%nclusterid.y", NCLUSTERID_Y},
     {"%nclusterid.z", NCLUSTERID_Z},
+    {"%envreg1", ENVREG1},
+    {"%envreg2", ENVREG2},
     /* Not part of PTX: addresses that are known only when the kernel runs. */
     {"%dynamic_shared", DYNAMIC_SHARED},
     {"%local_base", LOCAL_BASE},
@@ -171,6 +175,8 @@ static uint64_t uniform_special(const struct fth_ptx_warp *warp, unsigned specia
     case NCLUSTERID_X: return run->grid[0] / run->cluster[0];
     case NCLUSTERID_Y: return run->grid[1] / run->cluster[1];
     case NCLUSTERID_Z: return run->grid[2] / run->cluster[2];
+    case ENVREG1: return run->launch->grid_workspace >> 32;
+    case ENVREG2: return (uint32_t)run->launch->grid_workspace;
     case DYNAMIC_SHARED: return run->module->dynamic_shared;
     case LOCAL_BASE: return warp->frame->local_base;
     default: return 0; /* GRIDID */

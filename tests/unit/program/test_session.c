@@ -14,7 +14,16 @@ static const char text[] =
     "  ld.param.u64 %w0, [to]; ld.param.u64 %w1, [from]; mov.u32 %r0, %tid.x;\n"
     "  mul.wide.u32 %w2, %r0, 4; add.u64 %w0, %w0, %w2; add.u64 %w1, %w1, %w2;\n"
     "  ld.global.u32 %r1, [%w0]; ld.global.u32 %r2, [%w1]; add.u32 %r1, %r1, %r2;\n"
-    "  ld.global.u32 %r3, [v]; mad.lo.u32 %r1, %r3, 5, %r1; st.global.u32 [%w0], %r1; ret; }\n";
+    "  ld.global.u32 %r3, [v]; mad.lo.u32 %r1, %r3, 5, %r1; st.global.u32 [%w0], %r1; ret; }\n"
+    /* Each block counts itself and waits for all others. */
+    ".visible .entry meet(.param .u64 count)\n"
+    "{ .reg .b32 %r<4>; .reg .b64 %w; .reg .pred %p;\n"
+    "  ld.param.u64 %w, [count]; mov.u32 %r0, %nctaid.x; atom.global.add.u32 %r1, [%w], 1;\n"
+    "  wait: ld.acquire.gpu.global.u32 %r2, [%w]; setp.lt.u32 %p, %r2, %r0; @%p bra wait; ret; }\n"
+    /* Stores the address of the workspace of the grid. */
+    ".visible .entry workspace(.param .u64 to)\n"
+    "{ .reg .b32 %r<2>; .reg .b64 %w; ld.param.u64 %w, [to];\n"
+    "  mov.u32 %r0, %envreg2; mov.u32 %r1, %envreg1; st.global.v2.u32 [%w], {%r0, %r1}; ret; }\n";
 
 struct fixture {
     struct fth_gpu *gpu;
@@ -188,11 +197,58 @@ static void launches_are_traced(void **state)
     close_session(&fixture);
 }
 
+static enum fth_status launch_grid(struct fixture *fixture, const char *kernel, uint64_t argument,
+                                   uint32_t blocks, bool cooperative)
+{
+    return fth_session_run(
+        fixture->session,
+        &(struct fth_session_launch){.module = fixture->module,
+                                     .kernel = fth_session_kernel(fixture->module, kernel),
+                                     .grid = {blocks, 1, 1},
+                                     .block = {1, 1, 1},
+                                     .cooperative = cooperative,
+                                     .arguments = &argument},
+        NULL);
+}
+
+/* The blocks of a cooperative launch can wait for each other, also if they are traced. They have a
+ * workspace, which stays the same. */
+static void blocks_of_cooperative_launches_meet(void **state)
+{
+    (void)state;
+    for (int traced = 0; traced < 2; traced++) {
+        struct fixture fixture;
+        uint64_t address, workspace, again;
+        open_session(&fixture, traced);
+        assert_int_equal(fth_session_alloc(fixture.session, FTH_MEMORY_DEVICE, 8, &address, NULL),
+                         FTH_OK);
+        void *host = fth_session_host(fixture.session, address, 8);
+        assert_int_equal(launch_grid(&fixture, "meet", address, 40, true), FTH_OK);
+        assert_int_equal(*(uint32_t *)host, 40);
+        assert_int_equal(launch_grid(&fixture, "workspace", address, 1, true), FTH_OK);
+        memcpy(&workspace, host, sizeof workspace);
+        assert_int_equal(launch_grid(&fixture, "workspace", address, 1, true), FTH_OK);
+        memcpy(&again, host, sizeof again);
+        assert_int_equal(workspace, again);
+        assert_non_null(fth_session_host(fixture.session, workspace, 8));
+        assert_true(workspace >= FTH_SESSION_BASE);
+        assert_int_equal(launch_grid(&fixture, "workspace", address, 1, false), FTH_OK);
+        memcpy(&again, host, sizeof again);
+        assert_int_equal(again, 0);
+        fth_trace_writer_abort(fixture.writer);
+        if (traced)
+            close(fixture.file);
+        close_session(&fixture);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_access_all_kinds_of_memory),
-        cmocka_unit_test(addresses_do_not_change), cmocka_unit_test(memory_is_limited),
-        cmocka_unit_test(faults_name_the_kernel), cmocka_unit_test(launches_are_traced)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_access_all_kinds_of_memory),
+                                       cmocka_unit_test(addresses_do_not_change),
+                                       cmocka_unit_test(memory_is_limited),
+                                       cmocka_unit_test(faults_name_the_kernel),
+                                       cmocka_unit_test(launches_are_traced),
+                                       cmocka_unit_test(blocks_of_cooperative_launches_meet)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
