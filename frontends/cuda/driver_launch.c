@@ -44,11 +44,13 @@ int driver_take_arguments(const struct function *function, void **each, void **e
 int driver_launch(const struct operation *operation)
 {
     const struct function *function = operation->launch.function;
+    enum fth_ptx_fault fault = FTH_FAULT_OTHER;
     struct fth_session_launch launch = {.module = driver_session_module(function->module),
                                         .kernel = function->kernel,
                                         .shared_bytes = operation->launch.shared_bytes,
                                         .cooperative = operation->launch.cooperative,
-                                        .arguments = operation->launch.arguments};
+                                        .arguments = operation->launch.arguments,
+                                        .fault = &fault};
     struct fth_error error = FTH_NO_ERROR;
     char text[sizeof error];
     for (int i = 0; i < 3; i++) {
@@ -63,8 +65,27 @@ int driver_launch(const struct operation *operation)
         return SUCCESS;
     driver_report("error", "%s", fth_error_text(&error, text, sizeof text));
     /* As on a GPU, no later call succeeds. */
-    driver.sticky = status == FTH_NO_MEMORY ? OUT_OF_MEMORY : LAUNCH_FAILED;
+    static const int results[] = {[FTH_FAULT_OTHER] = LAUNCH_FAILED,
+                                  [FTH_FAULT_OUTSIDE] = ILLEGAL_ADDRESS,
+                                  [FTH_FAULT_ALIGNMENT] = MISALIGNED_ADDRESS,
+                                  [FTH_FAULT_ASSERTION] = ASSERTION_FAILED};
+    driver.sticky = status == FTH_NO_MEMORY ? OUT_OF_MEMORY : results[fault];
     return driver.sticky;
+}
+
+/* The registers of a thread are not known from PTX; this many are assumed. */
+enum { ASSUMED_REGISTERS = 32 };
+
+/* Blocks per SM, as threads, blocks and shared memory allow. A block takes 1 KiB of shared memory
+ * more than it uses (attribute 111). */
+static int blocks_per_sm(const struct function *function, int threads, uint64_t dynamic_shared)
+{
+    const uint64_t shared =
+        function->kernel->shared_bytes + dynamic_shared + (uint64_t)driver_attribute(111);
+    const int warps = (threads + 31) / 32, by_threads = driver_attribute(39) / 32 / warps;
+    const int by_shared = (int)((uint64_t)driver_attribute(81) / shared);
+    const int by_registers = driver_attribute(82) / (ASSUMED_REGISTERS * 32 * warps);
+    return FTH_MIN(FTH_MIN(by_threads, by_shared), FTH_MIN(by_registers, driver_attribute(106)));
 }
 
 /* Checks the shape of a launch as the driver does. */
@@ -88,6 +109,12 @@ static int check_shape(const struct operation *operation)
     for (int i = 0; i < 3 && cluster[0]; i++)
         if (cluster[i] == 0 || grid[i] % cluster[i])
             return INVALID_CLUSTER_SIZE;
+    /* The blocks of a cooperative launch run at the same time. */
+    const uint64_t resident =
+        (uint64_t)blocks_per_sm(function, (int)threads, operation->launch.shared_bytes) *
+        (uint64_t)driver_attribute(16);
+    if (operation->launch.cooperative && (uint64_t)grid[0] * grid[1] * grid[2] > resident)
+        return COOPERATIVE_LAUNCH_TOO_LARGE;
     const uint32_t blocks = cluster[0] * cluster[1] * cluster[2];
     return blocks > (function->non_portable_cluster ? 16u : 8u) ? INVALID_CLUSTER_SIZE : SUCCESS;
 }
@@ -168,9 +195,6 @@ ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);
 
 /* ---- attributes of kernels ---- */
 
-/* The registers of a thread are not known from PTX; this many are assumed. */
-enum { ASSUMED_REGISTERS = 32 };
-
 CU(cuFuncGetAttribute, int *value, int attribute, struct function *function)
 {
     LOCK;
@@ -249,18 +273,6 @@ CU(cuKernelSetCacheConfig, struct function *kernel, int config, int device)
 }
 
 /* ---- occupancy ---- */
-
-/* Blocks per SM, as threads, blocks and shared memory allow. A block takes 1 KiB of shared memory
- * more than it uses (attribute 111). */
-static int blocks_per_sm(const struct function *function, int threads, uint64_t dynamic_shared)
-{
-    const uint64_t shared =
-        function->kernel->shared_bytes + dynamic_shared + (uint64_t)driver_attribute(111);
-    const int warps = (threads + 31) / 32, by_threads = driver_attribute(39) / 32 / warps;
-    const int by_shared = (int)((uint64_t)driver_attribute(81) / shared);
-    const int by_registers = driver_attribute(82) / (ASSUMED_REGISTERS * 32 * warps);
-    return FTH_MIN(FTH_MIN(by_threads, by_shared), FTH_MIN(by_registers, driver_attribute(106)));
-}
 
 CU(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, struct function *function, int threads,
    size_t dynamic_shared)

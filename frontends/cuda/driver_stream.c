@@ -7,7 +7,7 @@ static struct stream *streams;
 
 struct event {
     struct event *next;
-    bool recorded;
+    bool recorded, has_time;
     double time_ns;
     struct graph *capture; /* of the stream on which it was recorded last */
 };
@@ -255,13 +255,14 @@ CU(cuEventCreate, struct event **event, unsigned flags)
 {
     LOCK;
     const int result = driver_check();
-    (void)flags;
+    enum { DISABLE_TIMING = 2 };
     if (result != SUCCESS)
         return result;
     struct event *made = event ? calloc(1, sizeof *made) : NULL;
     if (!made)
         return event ? OUT_OF_MEMORY : INVALID_VALUE;
     made->next = events;
+    made->has_time = !(flags & DISABLE_TIMING);
     events = made;
     *event = made;
     return SUCCESS;
@@ -316,7 +317,8 @@ CU(cuEventElapsedTime, float *milliseconds, struct event *start, struct event *e
     const int result = driver_check();
     if (result != SUCCESS)
         return result;
-    if (!is_event(start) || !is_event(end) || !start->recorded || !end->recorded)
+    if (!is_event(start) || !is_event(end) || !start->recorded || !end->recorded ||
+        !start->has_time || !end->has_time)
         return INVALID_HANDLE;
     *milliseconds = (float)((end->time_ns - start->time_ns) / 1e6);
     return SUCCESS;

@@ -195,12 +195,62 @@ static struct fth_ptx_sampling read_sampling(const void *sampling,
     return read;
 }
 
+/* The descriptions that a texture or a surface was made from, which a program can ask for. */
+enum { RESOURCE_BYTES = 144, SAMPLING_BYTES = 104 };
+struct object {
+    struct object *next;
+    uint64_t handle;
+    unsigned char resource[RESOURCE_BYTES], sampling[SAMPLING_BYTES];
+};
+static struct object *objects;
+
+static int keep_description(uint64_t handle, const void *resource, const void *sampling)
+{
+    struct object *object = calloc(1, sizeof *object);
+    if (!object)
+        return OUT_OF_MEMORY;
+    object->next = objects;
+    object->handle = handle;
+    memcpy(object->resource, resource, RESOURCE_BYTES);
+    if (sampling)
+        memcpy(object->sampling, sampling, SAMPLING_BYTES);
+    objects = object;
+    return SUCCESS;
+}
+
+static struct object **find_object(uint64_t handle)
+{
+    struct object **link = &objects;
+    while (*link && (*link)->handle != handle)
+        link = &(*link)->next;
+    return link;
+}
+
+CU(cuTexObjectGetResourceDesc, void *resource, uint64_t handle)
+{
+    LOCK;
+    const struct object *object = *find_object(handle);
+    if (object && resource)
+        memcpy(resource, object->resource, RESOURCE_BYTES);
+    return object && resource ? SUCCESS : INVALID_VALUE;
+}
+ALIAS(cuSurfObjectGetResourceDesc, cuTexObjectGetResourceDesc);
+
+CU(cuTexObjectGetTextureDesc, void *sampling, uint64_t handle)
+{
+    LOCK;
+    const struct object *object = *find_object(handle);
+    if (object && sampling)
+        memcpy(sampling, object->sampling, SAMPLING_BYTES);
+    return object && sampling ? SUCCESS : INVALID_VALUE;
+}
+
 CU(cuTexObjectCreate, uint64_t *texture, const void *resource, const void *sampling,
    const void *view)
 {
     LOCK;
     struct fth_ptx_image image;
-    const int result = driver_check();
+    int result = driver_check();
     if (result != SUCCESS)
         return result;
     if (!texture || !resource || !sampling || !read_resource(resource, &image))
@@ -208,30 +258,38 @@ CU(cuTexObjectCreate, uint64_t *texture, const void *resource, const void *sampl
     if (view && field(view, 0, 4) != 0)
         return driver_unsupported("a resource view of a texture");
     const struct fth_ptx_sampling how = read_sampling(sampling, &image);
-    return driver_result(
+    result = driver_result(
         fth_ptx_texture_create(fth_session_machine(driver.session), &image, &how, texture, NULL));
+    return result == SUCCESS ? keep_description(*texture, resource, sampling) : result;
 }
 
 CU(cuSurfObjectCreate, uint64_t *surface, const void *resource)
 {
     LOCK;
     struct fth_ptx_image image;
-    const int result = driver_check();
+    int result = driver_check();
     if (result != SUCCESS)
         return result;
     if (!surface || !resource || !read_resource(resource, &image))
         return INVALID_VALUE;
-    return driver_result(
+    result = driver_result(
         fth_ptx_surface_create(fth_session_machine(driver.session), &image, surface, NULL));
+    return result == SUCCESS ? keep_description(*surface, resource, NULL) : result;
 }
 
 CU(cuTexObjectDestroy, uint64_t object)
 {
     LOCK;
     const int result = driver_check();
-    if (result == SUCCESS)
-        fth_ptx_texture_free(fth_session_machine(driver.session), object);
-    return result;
+    if (result != SUCCESS)
+        return result;
+    fth_ptx_texture_free(fth_session_machine(driver.session), object);
+    struct object **link = find_object(object), *found = *link;
+    if (found) {
+        *link = found->next;
+        free(found);
+    }
+    return SUCCESS;
 }
 ALIAS(cuSurfObjectDestroy, cuTexObjectDestroy);
 

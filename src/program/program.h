@@ -132,8 +132,9 @@ struct fth_session_launch {
     uint32_t grid[3], block[3];
     uint32_t cluster[3]; /* all 0: as the kernel requires, or no clusters */
     uint64_t shared_bytes;
-    bool cooperative;      /* the blocks can wait for each other */
-    const void *arguments; /* with the layout of the kernel's parameters in the PTX */
+    bool cooperative;          /* the blocks can wait for each other */
+    const void *arguments;     /* with the layout of the kernel's parameters in the PTX */
+    enum fth_ptx_fault *fault; /* set if the kernel fails; may be NULL */
 };
 
 /* Runs a kernel to its end. */

@@ -21,6 +21,7 @@ static struct fth_ptx_launch engine_launch(const struct fth_session *session,
                                     .print_user = session->options.print_user,
                                     .check_async = session->options.check_async,
                                     .cooperative = launch->cooperative,
+                                    .fault = launch->fault,
                                     .grid_workspace =
                                         launch->cooperative ? session->grid_workspace : 0};
     for (int i = 0; i < 3; i++) {

@@ -405,6 +405,14 @@ struct fth_ptx_observer {
 #define FTH_PTX_MAX_INSTRUCTIONS ((uint64_t)1 << 30)
 enum { FTH_PTX_LAUNCH_FACTOR = 1024 };
 
+/* What ended a launch that failed. */
+enum fth_ptx_fault {
+    FTH_FAULT_OTHER,
+    FTH_FAULT_OUTSIDE,   /* an access outside the allocations */
+    FTH_FAULT_ALIGNMENT, /* an access at a misaligned address */
+    FTH_FAULT_ASSERTION
+};
+
 struct fth_ptx_launch {
     const char *kernel;
     uint32_t grid[3], block[3]; /* 0 counts as 1 */
@@ -442,6 +450,7 @@ struct fth_ptx_launch {
      * receives each of them, up to a limit, as a warning; fth_ptx_run then fails with FTH_INVALID.
      * Ignored with `skip_data`. */
     bool check_async;
+    enum fth_ptx_fault *fault; /* set if the launch fails; may be NULL */
 };
 
 /* Instructions issued. A warp instruction counts one thread instruction per active lane. */

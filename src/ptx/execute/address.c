@@ -105,6 +105,7 @@ static const char *space_name(unsigned space)
 static void report_outside(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
                            uint64_t address, unsigned bytes, unsigned space, bool write)
 {
+    warp->fault = FTH_FAULT_OUTSIDE;
     fth_ptx_warp_fault(warp, inst, lane, "%s of %u bytes at 0x%llx, outside the %s memory",
                        write ? "write" : "read", bytes, (unsigned long long)address,
                        space_name(space));
@@ -277,6 +278,7 @@ static bool find_hosts(struct fth_ptx_warp *warp, const struct fth_ptx_inst *ins
         int lane = first_lane(left);
         uint64_t address = group->addresses[lane];
         if (address & (bytes - 1)) {
+            warp->fault = FTH_FAULT_ALIGNMENT;
             fth_ptx_warp_fault(warp, inst, lane,
                                "%s of %u bytes at 0x%llx, which is not aligned to %u",
                                write ? "write" : "read", bytes, (unsigned long long)address, bytes);

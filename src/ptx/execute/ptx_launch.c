@@ -47,6 +47,8 @@ void fth_ptx_warp_fault(struct fth_ptx_warp *warp, const struct fth_ptx_inst *in
     pthread_mutex_lock(run->lock);
     if (run->status == FTH_OK) {
         run->status = FTH_INVALID;
+        if (run->launch->fault)
+            *run->launch->fault = warp->fault;
         fth_fail(run->error, FTH_INVALID, "run kernel", run->kernel->name, "%s: %s", place, text);
     }
     pthread_mutex_unlock(run->lock);

@@ -163,6 +163,7 @@ struct fth_ptx_warp {
     const struct fth_ptx_allocation *last_allocations[8];
     uint32_t copy_groups[2][LANES]; /* groups of asynchronous copies that each lane has committed:
                                      * of cp.async, and of cp.async.bulk */
+    enum fth_ptx_fault fault;       /* of the next call of fth_ptx_warp_fault */
     bool failed;
     bool yields;  /* the current fragment has nothing to do until other warps or copies go on */
     bool blocked; /* all fragments wait */

@@ -111,10 +111,12 @@ static void call_assert(const struct fth_ptx_builtin_call *call)
     }
     if (ok && (texts[0].failed || texts[1].failed || texts[2].failed))
         fth_ptx_run_no_memory(call->warp->block->run);
-    else if (ok)
+    else if (ok) {
+        call->warp->fault = FTH_FAULT_ASSERTION;
         fth_ptx_warp_fault(call->warp, call->inst, call->lane, "assertion failed: %s:%u: %s: %s",
                            texts[0].data, (unsigned)fth_ptx_builtin_argument(call, 2),
                            texts[1].data, texts[2].data);
+    }
     for (size_t i = 0; i < FTH_COUNT(texts); i++)
         fth_buffer_fini(&texts[i]);
 }
