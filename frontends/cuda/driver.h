@@ -10,6 +10,7 @@
  *   driver_stream.c   streams, events, and the work on them
  *   driver_launch.c   launches, attributes of kernels, occupancy
  *   driver_graph.c    graphs, and streams that are captured into them
+ *   driver_node.c     parameters, dependencies and children of the nodes of graphs
  *   driver_texture.c  arrays, textures, surfaces, tensor maps
  *   driver_entry.c    cuGetProcAddress, and the functions that are not implemented
  *   driver_error.c    names and texts of results
@@ -194,6 +195,7 @@ void driver_operation_fini(struct operation *operation);
  * not a stream. */
 struct stream *driver_stream(const struct stream *handle);
 
+bool driver_is_event(const struct event *event);
 /* Lets the streams of a capture execute their work again. */
 void driver_end_capture(const struct graph *graph);
 
@@ -218,8 +220,51 @@ int driver_take_arguments(const struct function *function, void **each, void **e
 
 /* ---- driver_graph.c ---- */
 
+/* A node of a graph. */
+struct node {
+    struct node *next;
+    struct operation operation;
+    int type;             /* CUgraphNodeType */
+    bool disabled;        /* in an executable graph */
+    struct graph *child;  /* of a node that is a graph; owned */
+    struct event *event;  /* of a node that records an event or waits for one */
+    struct node **before; /* the nodes that it depends on; owned */
+    size_t before_count;
+    const struct node *original; /* in a copy: the node that it was made from */
+    void **arguments;            /* of a launch: their addresses, for programs that ask; owned */
+    struct node *made;           /* while a graph is copied: the copy */
+};
+
+struct graph {
+    struct graph *next;
+    struct node *nodes, **end;
+    size_t count;
+};
+
 /* Adds a node with the operation, which it then owns. */
 int driver_graph_add(struct graph *graph, struct operation *operation);
+/* The same, with the nodes that it depends on; returns the node. */
+int driver_add_node(struct node **node, struct graph *graph, struct node *const *before,
+                    size_t count, struct operation *operation);
+/* Lets a node depend on another one. */
+int driver_add_dependency(struct node *node, struct node *before);
+bool driver_is_graph(const struct graph *graph);
+/* Returns the node of an executable graph that was made from this one, or NULL. */
+struct node *driver_find_copy(const struct graph *executable, const struct node *original);
+int driver_copy_graph(struct graph *from, struct graph **copy);
+int driver_destroy_graph(struct graph *graph);
+
+/* Types of nodes (CUgraphNodeType). */
+enum {
+    NODE_KERNEL,
+    NODE_COPY,
+    NODE_FILL,
+    NODE_HOST,
+    NODE_GRAPH,
+    NODE_EMPTY,
+    NODE_WAIT,
+    NODE_RECORD
+};
 
 /* ---- driver_entry.c ---- */
 

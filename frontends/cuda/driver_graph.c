@@ -1,24 +1,11 @@
-/* Graphs, and the capture of streams into them. The nodes of a graph are executed in the order in
- * which they were added, if that respects their dependencies: a node can only depend on nodes that
- * exist. */
+/* Graphs, and the capture of streams into them. A graph that is instantiated is copied in an order
+ * that respects the dependencies of its nodes, and executed in this order. */
 #include "driver.h"
-
-/* A node of a graph. */
-struct node {
-    struct node *next;
-    struct operation operation;
-};
-
-struct graph {
-    struct graph *next;
-    struct node *nodes, **end;
-    size_t count;
-};
 
 /* A graph that can be launched is a copy of one. */
 static struct graph *graphs;
 
-static bool is_graph(const struct graph *graph)
+bool driver_is_graph(const struct graph *graph)
 {
     for (const struct graph *at = graphs; at; at = at->next)
         if (at == graph)
@@ -37,21 +24,74 @@ static struct graph *make_graph(void)
     return graph;
 }
 
-int driver_graph_add(struct graph *graph, struct operation *operation)
+/* The type of a node that executes an operation. */
+static int type_of(enum operation_kind kind)
 {
-    struct node *node = calloc(1, sizeof *node);
-    if (!node) {
-        driver_operation_fini(operation);
+    static const int types[] = {
+        [OP_EMPTY] = NODE_EMPTY,   [OP_COPY] = NODE_COPY, [OP_FILL] = NODE_FILL,
+        [OP_LAUNCH] = NODE_KERNEL, [OP_HOST] = NODE_HOST, [OP_RECORD] = NODE_RECORD};
+    return types[kind];
+}
+
+int driver_add_dependency(struct node *node, struct node *before)
+{
+    struct node **grown = realloc(node->before, (node->before_count + 1) * sizeof *grown);
+    if (!grown)
         return OUT_OF_MEMORY;
-    }
-    node->operation = *operation;
-    *graph->end = node;
-    graph->end = &node->next;
-    graph->count++;
+    grown[node->before_count++] = before;
+    node->before = grown;
     return SUCCESS;
 }
 
-static int destroy_graph(struct graph *graph)
+static void free_node(struct node *node)
+{
+    driver_operation_fini(&node->operation);
+    if (node->child)
+        (void)driver_destroy_graph(node->child);
+    free(node->before);
+    free(node->arguments);
+    free(node);
+}
+
+int driver_add_node(struct node **out, struct graph *graph, struct node *const *before,
+                    size_t count, struct operation *operation)
+{
+    struct node *node = NULL;
+    int result = out && driver_is_graph(graph) && (before || !count) ? SUCCESS : INVALID_VALUE;
+    if (result == SUCCESS) {
+        node = calloc(1, sizeof *node);
+        result = node ? SUCCESS : OUT_OF_MEMORY;
+    }
+    if (result != SUCCESS) {
+        driver_operation_fini(operation);
+        return result;
+    }
+    node->operation = *operation;
+    node->type = type_of(operation->kind);
+    for (size_t i = 0; i < count && result == SUCCESS; i++)
+        result = driver_add_dependency(node, before[i]);
+    if (result != SUCCESS) {
+        free_node(node);
+        return result;
+    }
+    *graph->end = node;
+    graph->end = &node->next;
+    graph->count++;
+    *out = node;
+    return SUCCESS;
+}
+
+/* Work of captured streams is executed in the order of the calls: each node depends on the one
+ * before it. */
+int driver_graph_add(struct graph *graph, struct operation *operation)
+{
+    struct node *last = graph->nodes, *node;
+    while (last && last->next)
+        last = last->next;
+    return driver_add_node(&node, graph, &last, last != NULL, operation);
+}
+
+int driver_destroy_graph(struct graph *graph)
 {
     struct graph **link = &graphs;
     while (*link && *link != graph)
@@ -61,8 +101,7 @@ static int destroy_graph(struct graph *graph)
     *link = graph->next;
     while (graph->nodes) {
         struct node *next = graph->nodes->next;
-        driver_operation_fini(&graph->nodes->operation);
-        free(graph->nodes);
+        free_node(graph->nodes);
         graph->nodes = next;
     }
     free(graph);
@@ -82,21 +121,56 @@ static bool copy_operation(const struct operation *from, struct operation *to)
     return to->launch.arguments != NULL;
 }
 
-static int copy_graph(const struct graph *from, struct graph **out)
+/* Copies a node to the end of a graph. The nodes that it depends on have been copied. */
+static int copy_node(struct node *from, struct graph *graph)
+{
+    struct operation operation;
+    if (!copy_operation(&from->operation, &operation))
+        return OUT_OF_MEMORY;
+    int result = driver_add_node(&from->made, graph, NULL, 0, &operation);
+    if (result != SUCCESS)
+        return result;
+    struct node *made = from->made;
+    made->type = from->type;
+    made->event = from->event;
+    made->disabled = from->disabled;
+    made->original = from;
+    for (size_t i = 0; i < from->before_count && result == SUCCESS; i++)
+        result = driver_add_dependency(made, from->before[i]->made);
+    if (result == SUCCESS && from->child)
+        result = driver_copy_graph(from->child, &made->child);
+    return result;
+}
+
+static bool can_copy(const struct node *node)
+{
+    for (size_t i = 0; i < node->before_count; i++)
+        if (!node->before[i]->made)
+            return false;
+    return !node->made;
+}
+
+/* Passes over the nodes and copies those whose dependencies have been copied, until none is left.
+ * Most graphs need one pass. */
+int driver_copy_graph(struct graph *from, struct graph **out)
 {
     struct graph *graph = make_graph();
-    if (!graph)
-        return OUT_OF_MEMORY;
-    for (const struct node *node = from->nodes; node; node = node->next) {
-        struct operation operation;
-        if (!copy_operation(&node->operation, &operation) ||
-            driver_graph_add(graph, &operation) != SUCCESS) {
-            destroy_graph(graph);
-            return OUT_OF_MEMORY;
-        }
+    int result = graph ? SUCCESS : OUT_OF_MEMORY;
+    for (struct node *node = from->nodes; node; node = node->next)
+        node->made = NULL;
+    while (result == SUCCESS && graph->count < from->count) {
+        const size_t before = graph->count;
+        for (struct node *node = from->nodes; node && result == SUCCESS; node = node->next)
+            if (can_copy(node))
+                result = copy_node(node, graph);
+        if (result == SUCCESS && graph->count == before)
+            result = INVALID_VALUE; /* a cycle */
     }
-    *out = graph;
-    return SUCCESS;
+    if (result == SUCCESS)
+        *out = graph;
+    else if (graph)
+        (void)driver_destroy_graph(graph);
+    return result;
 }
 
 /* ---- capture ---- */
@@ -194,27 +268,14 @@ CU(cuGraphCreate, struct graph **graph, unsigned flags)
 CU(cuGraphDestroy, struct graph *graph)
 {
     LOCK;
-    return destroy_graph(graph);
+    return driver_destroy_graph(graph);
 }
 ALIAS(cuGraphExecDestroy, cuGraphDestroy);
 
 CU(cuGraphClone, struct graph **clone, struct graph *graph)
 {
     LOCK;
-    return is_graph(graph) && clone ? copy_graph(graph, clone) : INVALID_VALUE;
-}
-
-static int add_node(struct node **out, struct graph *graph, struct operation *operation)
-{
-    if (!out || !is_graph(graph)) {
-        driver_operation_fini(operation);
-        return INVALID_VALUE;
-    }
-    struct node **place = graph->end;
-    const int result = driver_graph_add(graph, operation);
-    if (result == SUCCESS)
-        *out = *place;
-    return result;
+    return driver_is_graph(graph) && clone ? driver_copy_graph(graph, clone) : INVALID_VALUE;
 }
 
 /* Reads CUDA_KERNEL_NODE_PARAMS. */
@@ -239,9 +300,8 @@ CU(cuGraphAddKernelNode_v2, struct node **node, struct graph *graph, struct node
 {
     LOCK;
     struct operation operation;
-    (void)before, (void)count;
     const int result = parameters ? read_launch(parameters, &operation) : INVALID_VALUE;
-    return result == SUCCESS ? add_node(node, graph, &operation) : result;
+    return result == SUCCESS ? driver_add_node(node, graph, before, count, &operation) : result;
 }
 
 static int set_launch(struct node *node, const void *parameters)
@@ -261,40 +321,20 @@ CU(cuGraphKernelNodeSetParams_v2, struct node *node, const void *parameters)
     return set_launch(node, parameters);
 }
 
-/* Finds the node of an executable graph that was copied from this one. */
-static struct node *find_copy(struct graph *executable, const struct node *original)
+struct node *driver_find_copy(const struct graph *executable, const struct node *original)
 {
-    for (const struct graph *graph = graphs; graph; graph = graph->next) {
-        struct node *copy = executable->nodes;
-        for (const struct node *at = graph->nodes; at && copy; at = at->next, copy = copy->next)
-            if (at == original)
-                return copy;
-    }
-    return NULL;
+    struct node *copy = executable->nodes;
+    while (copy && copy->original != original)
+        copy = copy->next;
+    return copy;
 }
 
 CU(cuGraphExecKernelNodeSetParams_v2, struct graph *executable, struct node *node,
    const void *parameters)
 {
     LOCK;
-    return is_graph(executable) ? set_launch(find_copy(executable, node), parameters)
-                                : INVALID_HANDLE;
-}
-
-/* Reads CUDA_MEMSET_NODE_PARAMS. */
-CU(cuGraphAddMemsetNode, struct node **node, struct graph *graph, struct node *const *before,
-   size_t count, const void *parameters, struct context *context)
-{
-    LOCK;
-    struct operation operation = {.kind = OP_FILL};
-    (void)before, (void)count, (void)context;
-    operation.fill.address = field(parameters, 0, 8);
-    operation.fill.pitch = field(parameters, 8, 8);
-    operation.fill.value = (uint32_t)field(parameters, 16, 4);
-    operation.fill.element_bytes = (uint32_t)field(parameters, 20, 4);
-    operation.fill.width = field(parameters, 24, 8);
-    operation.fill.height = field(parameters, 32, 8);
-    return add_node(node, graph, &operation);
+    return driver_is_graph(executable) ? set_launch(driver_find_copy(executable, node), parameters)
+                                       : INVALID_HANDLE;
 }
 
 CU(cuGraphAddMemcpyNode, struct node **node, struct graph *graph, struct node *const *before,
@@ -302,20 +342,9 @@ CU(cuGraphAddMemcpyNode, struct node **node, struct graph *graph, struct node *c
 {
     LOCK;
     struct operation operation;
-    (void)before, (void)count, (void)context;
+    (void)context;
     const int result = driver_read_copy(copy, &operation);
-    return result == SUCCESS ? add_node(node, graph, &operation) : result;
-}
-
-CU(cuGraphAddHostNode, struct node **node, struct graph *graph, struct node *const *before,
-   size_t count, const void *parameters)
-{
-    LOCK;
-    struct operation operation = {.kind = OP_HOST};
-    (void)before, (void)count;
-    memcpy(&operation.host.function, parameters, sizeof operation.host.function);
-    operation.host.user = (void *)(uintptr_t)field(parameters, 8, 8);
-    return add_node(node, graph, &operation);
+    return result == SUCCESS ? driver_add_node(node, graph, before, count, &operation) : result;
 }
 
 CU(cuGraphAddEmptyNode, struct node **node, struct graph *graph, struct node *const *before,
@@ -323,22 +352,13 @@ CU(cuGraphAddEmptyNode, struct node **node, struct graph *graph, struct node *co
 {
     LOCK;
     struct operation operation = {.kind = OP_EMPTY};
-    (void)before, (void)count;
-    return add_node(node, graph, &operation);
-}
-
-CU(cuGraphAddDependencies_v2, struct graph *graph, struct node *const *from, struct node *const *to,
-   const void *edges, size_t count)
-{
-    LOCK;
-    (void)from, (void)to, (void)edges, (void)count;
-    return is_graph(graph) ? SUCCESS : INVALID_HANDLE;
+    return driver_add_node(node, graph, before, count, &operation);
 }
 
 CU(cuGraphGetNodes, struct graph *graph, struct node **nodes, size_t *count)
 {
     LOCK;
-    if (!is_graph(graph) || !count)
+    if (!driver_is_graph(graph) || !count)
         return INVALID_VALUE;
     size_t index = 0;
     for (struct node *node = graph->nodes; nodes && node && index < *count; node = node->next)
@@ -354,7 +374,8 @@ CU(cuGraphInstantiateWithFlags, struct graph **executable, struct graph *graph,
 {
     LOCK;
     (void)flags;
-    return is_graph(graph) && executable ? copy_graph(graph, executable) : INVALID_VALUE;
+    return driver_is_graph(graph) && executable ? driver_copy_graph(graph, executable)
+                                                : INVALID_VALUE;
 }
 
 CU(cuGraphInstantiateWithParams, struct graph **executable, struct graph *graph, void *parameters)
@@ -367,21 +388,22 @@ ALIAS(cuGraphInstantiateWithParams_ptsz, cuGraphInstantiateWithParams);
 CU(cuGraphUpload, struct graph *executable, struct stream *stream)
 {
     LOCK;
-    return is_graph(executable) && driver_stream(stream) ? SUCCESS : INVALID_HANDLE;
+    return driver_is_graph(executable) && driver_stream(stream) ? SUCCESS : INVALID_HANDLE;
 }
 ALIAS(cuGraphUpload_ptsz, cuGraphUpload);
 
-CU(cuGraphLaunch, struct graph *executable, struct stream *handle)
+/* Executes the nodes of a graph, or adds them to the graph that captures the stream. */
+static int run_graph(const struct graph *executable, const struct stream *stream)
 {
-    LOCK;
-    int result = driver_check();
-    const struct stream *stream = driver_stream(handle);
-    if (result == SUCCESS && (!is_graph(executable) || !stream))
-        result = INVALID_HANDLE;
+    int result = SUCCESS;
     for (const struct node *node = executable->nodes; result == SUCCESS && node;
          node = node->next) {
         struct operation operation;
-        if (!stream->capture)
+        if (node->disabled)
+            continue;
+        if (node->child)
+            result = run_graph(node->child, stream);
+        else if (!stream->capture)
             result = driver_execute(&node->operation);
         else
             result = copy_operation(&node->operation, &operation)
@@ -390,13 +412,23 @@ CU(cuGraphLaunch, struct graph *executable, struct stream *handle)
     }
     return result;
 }
+
+CU(cuGraphLaunch, struct graph *executable, struct stream *handle)
+{
+    LOCK;
+    const int result = driver_check();
+    const struct stream *stream = driver_stream(handle);
+    if (result != SUCCESS || !driver_is_graph(executable) || !stream)
+        return result != SUCCESS ? result : INVALID_HANDLE;
+    return run_graph(executable, stream);
+}
 ALIAS(cuGraphLaunch_ptsz, cuGraphLaunch);
 
 /* Replaces the contents of an executable graph by those of a graph of the same shape. */
 CU(cuGraphExecUpdate_v2, struct graph *executable, struct graph *graph, void *info)
 {
     LOCK;
-    if (!is_graph(executable) || !is_graph(graph))
+    if (!driver_is_graph(executable) || !driver_is_graph(graph))
         return INVALID_HANDLE;
     if (info)
         memset(info, 0, 4);

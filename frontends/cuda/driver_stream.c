@@ -243,7 +243,7 @@ ALIAS(cuStreamWriteValue32_v2_ptsz, cuStreamWriteValue32_v2);
 
 /* ---- events ---- */
 
-static bool is_event(const struct event *event)
+bool driver_is_event(const struct event *event)
 {
     for (const struct event *at = events; at; at = at->next)
         if (at == event)
@@ -288,7 +288,7 @@ CU(cuEventRecord, struct event *event, struct stream *stream)
     const int result = driver_check();
     if (result != SUCCESS)
         return result;
-    if (!is_event(event) || !driver_stream(stream))
+    if (!driver_is_event(event) || !driver_stream(stream))
         return INVALID_HANDLE;
     event->capture = driver_stream(stream)->capture;
     /* In a capture, an event only connects streams. */
@@ -307,7 +307,7 @@ CU(cuEventSynchronize, struct event *event)
 {
     LOCK;
     const int result = driver_check();
-    return result != SUCCESS ? result : is_event(event) ? SUCCESS : INVALID_HANDLE;
+    return result != SUCCESS ? result : driver_is_event(event) ? SUCCESS : INVALID_HANDLE;
 }
 ALIAS(cuEventQuery, cuEventSynchronize);
 
@@ -317,7 +317,7 @@ CU(cuEventElapsedTime, float *milliseconds, struct event *start, struct event *e
     const int result = driver_check();
     if (result != SUCCESS)
         return result;
-    if (!is_event(start) || !is_event(end) || !start->recorded || !end->recorded ||
+    if (!driver_is_event(start) || !driver_is_event(end) || !start->recorded || !end->recorded ||
         !start->has_time || !end->has_time)
         return INVALID_HANDLE;
     *milliseconds = (float)((end->time_ns - start->time_ns) / 1e6);
@@ -333,7 +333,7 @@ CU(cuStreamWaitEvent, struct stream *stream, struct event *event, unsigned flags
     const int result = check_stream(stream);
     if (result != SUCCESS)
         return result;
-    if (!is_event(event))
+    if (!driver_is_event(event))
         return INVALID_HANDLE;
     if (event->capture)
         driver_stream(stream)->capture = event->capture;

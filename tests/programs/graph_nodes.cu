@@ -18,6 +18,11 @@ static void increase(void *data)
     ++*(int *)data;
 }
 
+static void reset(void *data)
+{
+    *(int *)data = 0;
+}
+
 int main()
 {
     int *value, host = 0, calls = 0, summand = 5;
@@ -58,6 +63,16 @@ int main()
     cudaKernelNodeParams read = {};
     CHECK(cudaGraphKernelNodeGetParams(kernel, &read));
     EXPECT(read.func == (void *)add && read.gridDim.x == 1);
+    EXPECT(*(int **)read.kernelParams[0] == value && *(int *)read.kernelParams[1] == 5);
+    size_t count = 0;
+    CHECK(cudaGraphGetRootNodes(graph, NULL, &count));
+    EXPECT(count == 1);
+    CHECK(cudaGraphGetEdges(graph, NULL, NULL, NULL, &count));
+    EXPECT(count == 5);
+    cudaGraphNode_t before[2];
+    count = 2;
+    CHECK(cudaGraphNodeGetDependencies(stored, before, NULL, &count));
+    EXPECT(count == 1 && before[0] == nested);
     cudaGraphExec_t exec;
     CHECK(cudaGraphInstantiate(&exec, graph, 0));
     CHECK(cudaGraphLaunch(exec, 0));
@@ -71,6 +86,21 @@ int main()
     CHECK(cudaGraphLaunch(exec, 0));
     CHECK(cudaDeviceSynchronize());
     EXPECT(host == 107 && calls == 2);
+    CHECK(cudaGraphNodeSetEnabled(exec, called, 0));
+    CHECK(cudaGraphLaunch(exec, 0));
+    CHECK(cudaDeviceSynchronize());
+    EXPECT(calls == 2);
+    /* A node that was added last, but comes first. */
+    cudaGraphNode_t last;
+    cudaHostNodeParams first = {reset, &calls};
+    CHECK(cudaGraphAddHostNode(&last, graph, NULL, 0, &first));
+    CHECK(cudaGraphAddDependencies(graph, &last, &set, NULL, 1));
+    cudaGraphExec_t ordered;
+    CHECK(cudaGraphInstantiate(&ordered, graph, 0));
+    CHECK(cudaGraphLaunch(ordered, 0));
+    CHECK(cudaDeviceSynchronize());
+    EXPECT(calls == 1 && host == 105);
+    CHECK(cudaGraphExecDestroy(ordered));
     CHECK(cudaGraphExecDestroy(exec));
     CHECK(cudaGraphDestroy(graph));
     CHECK(cudaGraphDestroy(child));

@@ -116,6 +116,34 @@ static void kernels_access_all_kinds_of_memory(void **state)
     close_session(&fixture);
 }
 
+/* A launch that fails says what ended it. */
+static void faults_have_a_kind(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    uint64_t address;
+    open_session(&fixture, false);
+    assert_int_equal(fth_session_alloc(fixture.session, FTH_MEMORY_DEVICE, 32, &address, NULL),
+                     FTH_OK);
+    const struct {
+        uint64_t address;
+        enum fth_ptx_fault fault;
+    } cases[] = {{address + 256, FTH_FAULT_OUTSIDE}, {address + 1, FTH_FAULT_ALIGNMENT}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum fth_ptx_fault fault = FTH_FAULT_OTHER;
+        const uint64_t arguments[] = {cases[i].address, address};
+        const struct fth_session_launch one = {.module = fixture.module,
+                                               .kernel = fth_session_kernel(fixture.module, "add"),
+                                               .grid = {1, 1, 1},
+                                               .block = {1, 1, 1},
+                                               .arguments = arguments,
+                                               .fault = &fault};
+        assert_int_equal(fth_session_run(fixture.session, &one, NULL), FTH_INVALID);
+        assert_int_equal(fault, cases[i].fault);
+    }
+    close_session(&fixture);
+}
+
 /* Two runs of a program get the same addresses. */
 static void addresses_do_not_change(void **state)
 {
@@ -245,6 +273,7 @@ static void blocks_of_cooperative_launches_meet(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_access_all_kinds_of_memory),
+                                       cmocka_unit_test(faults_have_a_kind),
                                        cmocka_unit_test(addresses_do_not_change),
                                        cmocka_unit_test(memory_is_limited),
                                        cmocka_unit_test(faults_name_the_kernel),
