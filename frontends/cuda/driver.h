@@ -276,4 +276,18 @@ static inline uint64_t field(const void *structure, size_t offset, size_t bytes)
     return value;
 }
 
+/* Reads a pointer at an offset. */
+static inline void *pointer_field(const void *structure, size_t offset)
+{
+    void *pointer;
+    memcpy(&pointer, (const char *)structure + offset, sizeof pointer);
+    return pointer;
+}
+
+/* The address of memory of the host as a pointer. */
+static inline void *pointer_to(uint64_t address)
+{
+    return (void *)(uintptr_t)address; // NOLINT(performance-no-int-to-ptr)
+}
+
 #endif

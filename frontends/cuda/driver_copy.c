@@ -160,9 +160,9 @@ static bool read_side(const char *side, const struct layout *layout, uint64_t ro
 /* Reads a CUDA_MEMCPY2D or CUDA_MEMCPY3D. */
 static int read_box(const void *copy, const struct layout *layout, struct operation *operation)
 {
-    const char *from = copy, *to = from + layout->side_bytes, *size = to + layout->side_bytes;
     if (!copy)
         return INVALID_VALUE;
+    const char *from = copy, *to = from + layout->side_bytes, *size = to + layout->side_bytes;
     *operation = (struct operation){.kind = OP_COPY};
     operation->copy.width = field(size, 0, 8);
     operation->copy.height = field(size, 8, 8);

@@ -22,10 +22,11 @@ static double memory_clock_khz(void)
 static int capability(void)
 {
     const char *text = fth_gpu_text(driver.gpu, "device", "compute_capability");
-    int major = 9, minor = 0;
-    if (text)
-        (void)sscanf(text, "%d.%d", &major, &minor);
-    return 10 * major + minor;
+    char *end = NULL;
+    if (!text)
+        return 90;
+    const int major = (int)strtol(text, &end, 10);
+    return 10 * major + (*end == '.' ? (int)strtol(end + 1, NULL, 10) : 0);
 }
 
 /* The attributes that depend on the GPU, by the numbers of CUdevice_attribute. */
@@ -40,14 +41,14 @@ static double figure(int attribute)
     case 37: return number("device", "memory_bus_bits", 6016);
     case 38: return number("l2", "size_bytes", 50 << 20);
     case 39: return number("device", "max_threads_per_sm", 2048);
-    case 75: return capability() / 10;
+    case 75: return floor((double)capability() / 10);
     case 76: return capability() % 10;
     case 81: return number("shared", "size_bytes", 228 << 10);
     case 82: return number("registers", "size_bytes", 256 << 10) / 4;
     case 97: return fmax(48 << 10, number("shared", "size_bytes", 228 << 10) - (1 << 10));
     case 95:                             /* cooperative launches */
     case 115: return 1;                  /* memory pools */
-    case 120: return capability() >= 90; /* clusters */
+    case 120:                            /* clusters */
     case 127: return capability() >= 90; /* tensor maps */
     default: return 0;
     }

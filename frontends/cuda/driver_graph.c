@@ -282,17 +282,16 @@ CU(cuGraphClone, struct graph **clone, struct graph *graph)
 static int read_launch(const void *parameters, struct operation *operation)
 {
     *operation = (struct operation){.kind = OP_LAUNCH};
-    operation->launch.function = (struct function *)(uintptr_t)field(parameters, 0, 8);
+    operation->launch.function = pointer_field(parameters, 0);
     memcpy(operation->launch.grid, (const char *)parameters + 8, 12);
     memcpy(operation->launch.block, (const char *)parameters + 20, 12);
     operation->launch.shared_bytes = field(parameters, 32, 4);
     if (!operation->launch.function)
-        operation->launch.function = (struct function *)(uintptr_t)field(parameters, 56, 8);
+        operation->launch.function = pointer_field(parameters, 56);
     if (!driver_is_function(operation->launch.function))
         return INVALID_HANDLE;
-    return driver_take_arguments(
-        operation->launch.function, (void **)(uintptr_t)field(parameters, 40, 8),
-        (void **)(uintptr_t)field(parameters, 48, 8), &operation->launch.arguments);
+    return driver_take_arguments(operation->launch.function, pointer_field(parameters, 40),
+                                 pointer_field(parameters, 48), &operation->launch.arguments);
 }
 
 CU(cuGraphAddKernelNode_v2, struct node **node, struct graph *graph, struct node *const *before,

@@ -181,7 +181,7 @@ CU(cuLaunchKernelEx, const void *config, struct function *function, void **argum
     memcpy(operation.launch.grid, config, 12);
     memcpy(operation.launch.block, (const char *)config + 12, 12);
     operation.launch.shared_bytes = field(config, 24, 4);
-    const char *attributes = (const char *)(uintptr_t)field(config, 40, 8);
+    const char *attributes = pointer_field(config, 40);
     for (uint64_t i = 0; i < field(config, 48, 4); i++) {
         const char *attribute = attributes + i * ATTRIBUTE_BYTES;
         if (field(attribute, 0, 4) == CLUSTER_DIMENSION)
@@ -189,7 +189,7 @@ CU(cuLaunchKernelEx, const void *config, struct function *function, void **argum
         else if (field(attribute, 0, 4) == COOPERATIVE)
             operation.launch.cooperative = field(attribute, 8, 4) != 0;
     }
-    return launch(&operation, (struct stream *)(uintptr_t)field(config, 32, 8), arguments, extra);
+    return launch(&operation, pointer_field(config, 32), arguments, extra);
 }
 ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);
 
@@ -353,7 +353,7 @@ CU(cuOccupancyMaxActiveClusters, int *clusters, struct function *function, const
     memcpy(block, (const char *)config + 12, sizeof block);
     const int result = cuOccupancyMaxActiveBlocksPerMultiprocessor(
         &blocks, function, (int)(block[0] * block[1] * block[2]), (size_t)field(config, 24, 4));
-    const char *attributes = (const char *)(uintptr_t)field(config, 40, 8);
+    const char *attributes = pointer_field(config, 40);
     for (uint64_t i = 0; i < field(config, 48, 4); i++)
         if (field(attributes + i * 72, 0, 4) == 4)
             memcpy(cluster, attributes + i * 72 + 8, sizeof cluster);

@@ -93,7 +93,7 @@ CU(cuMemHostAlloc, void **host, size_t bytes, unsigned flags)
     if (!host)
         return INVALID_VALUE;
     const int result = allocate(FTH_MEMORY_PINNED, bytes, &address);
-    *host = (void *)(uintptr_t)address;
+    *host = pointer_to(address);
     return result;
 }
 
@@ -231,7 +231,7 @@ CU(cuMemPoolTrimTo, struct pool *pool, size_t bytes)
 /* Attributes 1 to 3 are of 32 bits, the others of 64 (CUmemPool_attribute). */
 CU(cuMemPoolSetAttribute, struct pool *pool, int attribute, const void *value)
 {
-    if (attribute < 1 || (size_t)attribute >= FTH_COUNT(pool->attributes))
+    if (attribute < 1 || attribute >= (int)FTH_COUNT(pool->attributes))
         return INVALID_VALUE;
     pool->attributes[attribute] = field(value, 0, attribute <= 3 ? 4 : 8);
     return SUCCESS;
@@ -239,7 +239,7 @@ CU(cuMemPoolSetAttribute, struct pool *pool, int attribute, const void *value)
 
 CU(cuMemPoolGetAttribute, struct pool *pool, int attribute, void *value)
 {
-    if (attribute < 1 || (size_t)attribute >= FTH_COUNT(pool->attributes))
+    if (attribute < 1 || attribute >= (int)FTH_COUNT(pool->attributes))
         return INVALID_VALUE;
     memcpy(value, &pool->attributes[attribute], attribute <= 3 ? 4 : 8);
     return SUCCESS;
@@ -290,7 +290,7 @@ static int pointer_attribute(void *value, int attribute, const struct fth_sessio
         return SUCCESS;
     case 3: *(uint64_t *)value = address; return SUCCESS;
     case 4: /* no host pointer for the memory of the GPU */
-        *(void **)value = of_gpu ? NULL : (void *)(uintptr_t)address;
+        *(void **)value = of_gpu ? NULL : pointer_to(address);
         return of_gpu ? INVALID_VALUE : SUCCESS;
     case 6: *(int *)value = 0; return SUCCESS; /* sync memory operations */
     case 7: *(unsigned long long *)value = block->address; return SUCCESS; /* buffer id */

@@ -55,7 +55,7 @@ static int load(struct module **out, const void *image, const char *name)
     if (!out || !image)
         return INVALID_VALUE;
     if (field(image, 0, 4) == WRAPPER_MAGIC)
-        image = (const void *)(uintptr_t)field(image, 8, 8);
+        image = pointer_field(image, 8);
     struct module *module = calloc(1, sizeof *module);
     if (!module)
         return OUT_OF_MEMORY;

@@ -256,7 +256,7 @@ static struct operation read_host(const void *parameters)
 {
     struct operation operation = {.kind = OP_HOST};
     memcpy(&operation.host.function, parameters, sizeof operation.host.function);
-    operation.host.user = (void *)(uintptr_t)field(parameters, 8, 8);
+    operation.host.user = pointer_field(parameters, 8);
     return operation;
 }
 
