@@ -76,7 +76,7 @@ struct fth_entry {
     enum fth_entry_kind kind;
     const char *name;          /* in the module; NULL for handles */
     struct fth_binary *binary; /* NULL for handles */
-    size_t bytes;              /* of a variable */
+    const void *owner;         /* the fat binary or the library with which the entry ends */
     struct fth_entry *next;
 };
 
@@ -103,8 +103,11 @@ int fth_find_function(const void *symbol, struct fth_cu_function **function);
 int fth_find_kernel(const void *symbol, struct fth_cu_kernel **kernel);
 /* Returns the host function of a kernel that the program registered, or the handle itself. */
 const void *fth_find_host_function(struct fth_cu_function *function);
-/* Makes a handle that the program received usable where the API takes a kernel. */
-int fth_register_handle(const void *handle, enum fth_entry_kind kind);
+/* Makes a handle that the program received usable where the API takes a kernel. The handle belongs
+ * to a library, or to the fat binary of a kernel's host function. */
+int fth_register_handle(const void *handle, enum fth_entry_kind kind, const void *owner);
+/* Forgets the handles of a library. */
+void fth_forget_handles(const struct fth_cu_library *library);
 /* Returns the address and the size of a variable by the address of its host copy. */
 int fth_find_variable(const void *symbol, uint64_t *address, size_t *bytes);
 /* Unloads all fat binaries; the next use loads them again. */

@@ -80,7 +80,7 @@ FTH_API int cudaGetFuncBySymbol(struct fth_cu_function **function, const void *s
 {
     int error = function ? find(symbol, function) : FTH_INVALID_VALUE;
     if (!error)
-        error = fth_register_handle(*function, FTH_ENTRY_FUNCTION);
+        error = fth_register_handle(*function, FTH_ENTRY_FUNCTION, symbol);
     return fth_leave(error);
 }
 
@@ -90,7 +90,7 @@ FTH_API int cudaGetKernel(struct fth_cu_kernel **kernel, const void *symbol)
     if (!error)
         error = fth_find_kernel(symbol, kernel);
     if (!error)
-        error = fth_register_handle(*kernel, FTH_ENTRY_HANDLE);
+        error = fth_register_handle(*kernel, FTH_ENTRY_HANDLE, symbol);
     return fth_leave(error);
 }
 
@@ -161,6 +161,7 @@ FTH_API int cudaLibraryLoadFromFile(struct fth_cu_library **library, const char 
 
 FTH_API int cudaLibraryUnload(struct fth_cu_library *library)
 {
+    fth_forget_handles(library);
     FTH_FORWARD(cuLibraryUnload(library));
 }
 
@@ -171,7 +172,7 @@ FTH_API int cudaLibraryGetKernel(struct fth_cu_kernel **kernel, struct fth_cu_li
     if (!error)
         error = cuLibraryGetKernel(kernel, library, name);
     if (!error)
-        error = fth_register_handle(*kernel, FTH_ENTRY_HANDLE);
+        error = fth_register_handle(*kernel, FTH_ENTRY_HANDLE, library);
     return fth_leave(error);
 }
 
@@ -190,7 +191,7 @@ FTH_API int cudaLibraryEnumerateKernels(struct fth_cu_kernel **kernels, unsigned
     if (!error)
         error = cuLibraryEnumerateKernels(kernels, count, library);
     for (unsigned i = 0; i < count && i < existing && !error; i++)
-        error = fth_register_handle(kernels[i], FTH_ENTRY_HANDLE);
+        error = fth_register_handle(kernels[i], FTH_ENTRY_HANDLE, library);
     return fth_leave(error);
 }
 

@@ -45,8 +45,8 @@ FTH_API int cudaGraphKernelNodeGetParams(struct fth_cu_node *node, struct fth_ke
                                        .shared_bytes = driver.shared_bytes,
                                        .parameters = driver.parameters,
                                        .extra = driver.extra};
-    /* The kernel may be one that the program did not register. */
-    return fth_leave(fth_register_handle(kernel->function, FTH_ENTRY_FUNCTION));
+    /* The kernel may be one that the program did not register. The node is then its owner. */
+    return fth_leave(fth_register_handle(kernel->function, FTH_ENTRY_FUNCTION, node));
 }
 
 FTH_API int cudaGraphKernelNodeSetParams(struct fth_cu_node *node,

@@ -68,13 +68,14 @@ FTH_API void __cudaRegisterFatBinaryEnd(void **handle)
     (void)handle;
 }
 
-static void remove_entries(struct fth_state *state, const struct fth_binary *binary)
+/* Removes the entries of an owner: all of them, or only the handles. */
+static void remove_entries(struct fth_state *state, const void *owner, bool only_handles)
 {
     for (size_t i = 0; i < FTH_BUCKETS; i++) {
         struct fth_entry **place = &state->entries[i];
         while (*place) {
             struct fth_entry *entry = *place;
-            if (entry->binary == binary) {
+            if (entry->owner == owner && !(only_handles && entry->binary)) {
                 *place = entry->next;
                 free(entry);
             } else {
@@ -95,7 +96,7 @@ FTH_API void __cudaUnregisterFatBinary(void **handle)
         place = &(*place)->next;
     if (*place)
         *place = binary->next;
-    remove_entries(state, binary);
+    remove_entries(state, binary, false);
     fth_unlock();
     if (binary->library)
         (void)cuLibraryUnload(binary->library);
@@ -108,32 +109,35 @@ FTH_API void __cudaRegisterFunction(void **handle, const char *host, char *devic
 {
     (void)device, (void)max_threads, (void)thread, (void)block;
     (void)block_size, (void)grid_size, (void)warp_size;
-    struct fth_entry entry = {
-        .key = host, .kind = FTH_ENTRY_KERNEL, .name = name, .binary = (struct fth_binary *)handle};
+    struct fth_entry entry = {.key = host,
+                              .kind = FTH_ENTRY_KERNEL,
+                              .name = name,
+                              .binary = (struct fth_binary *)handle,
+                              .owner = (const void *)handle};
     (void)add(&entry);
 }
 
 FTH_API void __cudaRegisterVar(void **handle, char *host, char *device, const char *name,
                                int external, size_t bytes, int constant, int global)
 {
-    (void)device, (void)external, (void)constant, (void)global;
+    (void)device, (void)external, (void)bytes, (void)constant, (void)global;
     struct fth_entry entry = {.key = host,
                               .kind = FTH_ENTRY_VARIABLE,
                               .name = name,
                               .binary = (struct fth_binary *)handle,
-                              .bytes = bytes};
+                              .owner = (const void *)handle};
     (void)add(&entry);
 }
 
 FTH_API void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
                                       int external, size_t bytes, int constant, int global)
 {
-    (void)device, (void)external, (void)constant, (void)global;
+    (void)device, (void)external, (void)bytes, (void)constant, (void)global;
     struct fth_entry entry = {.key = (const void *)host,
                               .kind = FTH_ENTRY_MANAGED,
                               .name = name,
                               .binary = (struct fth_binary *)handle,
-                              .bytes = bytes};
+                              .owner = (const void *)handle};
     (void)add(&entry);
 }
 
@@ -235,13 +239,20 @@ const void *fth_find_host_function(struct fth_cu_function *function)
     return found;
 }
 
-int fth_register_handle(const void *handle, enum fth_entry_kind kind)
+int fth_register_handle(const void *handle, enum fth_entry_kind kind, const void *owner)
 {
     struct fth_state *state = fth_lock();
+    const struct fth_entry *symbol = find(state, owner);
     bool known = find(state, handle) != NULL;
+    struct fth_entry entry = {.key = handle, .kind = kind, .owner = symbol ? symbol->owner : owner};
     fth_unlock();
-    struct fth_entry entry = {.key = handle, .kind = kind};
     return known ? FTH_SUCCESS : add(&entry);
+}
+
+void fth_forget_handles(const struct fth_cu_library *library)
+{
+    remove_entries(fth_lock(), library, true);
+    fth_unlock();
 }
 
 /* Returns the managed variable at an address. In programs, the name of a managed variable stands
@@ -277,6 +288,7 @@ void fth_forget_libraries(void)
         if (binary->library)
             (void)cuLibraryUnload(binary->library);
         binary->library = NULL;
+        remove_entries(state, binary, true);
     }
     fth_unlock();
 }

@@ -1,6 +1,7 @@
-/* Structures of the CUDA runtime API as programs pass them: version 13, Linux, 64 bits.
+/* Structures of the CUDA runtime API as programs pass them, and of the driver API: version 13,
+ * Linux, 64 bits.
  *
- * Only the layout matters here; tests/programs/test_cuda_layout compares it with CUDA's headers
+ * Only the layout matters here; tests/programs/cuda_layout.c compares it with CUDA's headers
  * where they are installed. Enumerations of the API are passed as int. Handles of the runtime are
  * handles of the driver, as CUDA documents.
  */
@@ -318,6 +319,131 @@ struct fth_device_properties {
     unsigned gpu_pci_device, gpu_pci_subsystem;
     int multinode_ipc;
     int reserved[56];
+};
+
+/* ---- structures of the driver ---- */
+
+/* Types of memory in a copy. */
+enum { FTH_CU_HOST = 1, FTH_CU_DEVICE = 2, FTH_CU_ARRAY = 3, FTH_CU_UNIFIED = 4 };
+
+struct fth_cu_copy_2d {
+    size_t source_x, source_y;
+    int source_type;
+    const void *source_host;
+    uint64_t source_device;
+    const struct fth_cu_array *source_array;
+    size_t source_pitch;
+    size_t target_x, target_y;
+    int target_type;
+    void *target_host;
+    uint64_t target_device;
+    struct fth_cu_array *target_array;
+    size_t target_pitch;
+    size_t width, height;
+};
+
+struct fth_cu_copy_3d {
+    size_t source_x, source_y, source_z, source_level;
+    int source_type;
+    const void *source_host;
+    uint64_t source_device;
+    struct fth_cu_array *source_array;
+    void *reserved0;
+    size_t source_pitch, source_height;
+    size_t target_x, target_y, target_z, target_level;
+    int target_type;
+    void *target_host;
+    uint64_t target_device;
+    struct fth_cu_array *target_array;
+    void *reserved1;
+    size_t target_pitch, target_height;
+    size_t width, height, depth;
+};
+
+struct fth_cu_array_shape {
+    size_t width, height, depth;
+    int format;
+    unsigned channels, flags;
+};
+
+/* Formats of the elements of an array. */
+enum {
+    FTH_CU_U8 = 0x01,
+    FTH_CU_U16 = 0x02,
+    FTH_CU_U32 = 0x03,
+    FTH_CU_S8 = 0x08,
+    FTH_CU_S16 = 0x09,
+    FTH_CU_S32 = 0x0a,
+    FTH_CU_F16 = 0x10,
+    FTH_CU_F32 = 0x20,
+    FTH_CU_UNORM8X1 = 0xc0,
+    FTH_CU_SNORM16X4 = 0xcb,
+};
+
+struct fth_cu_resource {
+    int type;
+    union {
+        struct fth_cu_array *array;
+        struct fth_cu_mipmap *mipmap;
+        struct {
+            uint64_t address;
+            int format;
+            unsigned channels;
+            size_t bytes;
+        } linear;
+        struct {
+            uint64_t address;
+            int format;
+            unsigned channels;
+            size_t width, height, pitch;
+        } pitched;
+        int reserved[32];
+    } of;
+    unsigned flags;
+};
+
+struct fth_cu_texture {
+    int address_mode[3];
+    int filter_mode;
+    unsigned flags, max_anisotropy;
+    int mipmap_filter_mode;
+    float mipmap_bias, min_mipmap_level, max_mipmap_level;
+    float border[4];
+    int reserved[12];
+};
+
+enum {
+    FTH_CU_READ_AS_INTEGER = 0x01,
+    FTH_CU_NORMALIZED = 0x02,
+    FTH_CU_SRGB = 0x10,
+    FTH_CU_NO_TRILINEAR_OPTIMIZATION = 0x20,
+    FTH_CU_SEAMLESS_CUBEMAP = 0x40,
+};
+
+struct fth_cu_launch {
+    struct fth_dim3 grid, block;
+    unsigned shared_bytes;
+    struct fth_cu_stream *stream;
+    struct fth_attribute *attributes;
+    unsigned attribute_count;
+};
+
+struct fth_cu_kernel_node {
+    struct fth_cu_function *function;
+    struct fth_dim3 grid, block;
+    unsigned shared_bytes;
+    void **parameters, **extra;
+    struct fth_cu_kernel *kernel;
+    struct fth_cu_context *context;
+};
+
+/* Attributes of a pointer. */
+enum {
+    FTH_CU_POINTER_TYPE = 2,
+    FTH_CU_POINTER_DEVICE = 3,
+    FTH_CU_POINTER_HOST = 4,
+    FTH_CU_POINTER_MANAGED = 8,
+    FTH_CU_POINTER_ORDINAL = 9,
 };
 
 #endif
