@@ -86,10 +86,13 @@ int main()
     CHECK(cudaGraphLaunch(exec, 0));
     CHECK(cudaDeviceSynchronize());
     EXPECT(host == 107 && calls == 2);
-    CHECK(cudaGraphNodeSetEnabled(exec, called, 0));
+    /* Kernels, copies and fills can be disabled, functions of the host cannot. */
+    EXPECT(cudaGraphNodeSetEnabled(exec, called, 0) == cudaErrorInvalidValue);
+    (void)cudaGetLastError();
+    CHECK(cudaGraphNodeSetEnabled(exec, kernel, 0));
     CHECK(cudaGraphLaunch(exec, 0));
     CHECK(cudaDeviceSynchronize());
-    EXPECT(calls == 2);
+    EXPECT(host == 100 && calls == 3);
     /* A node that was added last, but comes first. */
     cudaGraphNode_t last;
     cudaHostNodeParams first = {reset, &calls};
