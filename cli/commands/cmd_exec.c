@@ -100,32 +100,55 @@ static const char *absolute_gpu(const struct cli_arguments *arguments, char path
     return stat(gpu, &info) == 0 && realpath(gpu, path) ? path : gpu;
 }
 
-/* Reads --launch: N..M, N.. or N. The environment of the program gets the range. Returns CLI_DONE,
- * or CLI_USAGE after a message. */
+/* Reads a whole number at *text, and moves *text behind it. Returns false if there is none. */
+static bool read_number(const char **text, unsigned long long *number)
+{
+    char *end;
+    if (**text < '0' || **text > '9')
+        return false;
+    errno = 0;
+    *number = strtoull(*text, &end, 10);
+    *text = end;
+    return errno == 0;
+}
+
+/* Reads a range: N..M, N.. or N. *end is the number after the last one; 0: there is no limit. */
+static bool read_range(const char *text, unsigned long long *first, unsigned long long *end)
+{
+    if (!read_number(&text, first))
+        return false;
+    *end = *first + 1;
+    if (!*text)
+        return true;
+    if (strncmp(text, "..", 2) != 0)
+        return false;
+    text += 2;
+    *end = 0;
+    if (!*text)
+        return true;
+    unsigned long long last;
+    const bool ok = read_number(&text, &last) && !*text && last >= *first;
+    *end = ok ? last + 1 : 0;
+    return ok;
+}
+
+/* Checks --launch, and passes it to the program. */
 static int set_range(const struct cli_arguments *arguments)
 {
     const char *text = cli_value(arguments, &option_launch);
-    unsigned long long first = 0, last = 0;
-    int used = 0;
+    unsigned long long first, end;
     char number[32];
     if (!text)
         return CLI_DONE;
-    const bool open = sscanf(text, "%llu..%n", &first, &used) == 1 && used && !text[used];
-    used = 0;
-    const bool single = !open && sscanf(text, "%llu%n", &first, &used) == 1 && !text[used];
-    used = 0;
-    if (single)
-        last = first;
-    else if (!open && (sscanf(text, "%llu..%llu%n", &first, &last, &used) != 2 || text[used] ||
-                       last < first)) {
+    if (!read_range(text, &first, &end)) {
         cli_message("--launch requires a range such as 0..9, 5.. or 5, not '%s'", text);
         return CLI_USAGE;
     }
     snprintf(number, sizeof number, "%llu", first);
-    setenv("FATHOM_EXEC_FIRST", number, 1);
-    snprintf(number, sizeof number, "%llu", open ? 0 : last + 1);
-    setenv("FATHOM_EXEC_END", number, 1);
-    return CLI_DONE;
+    if (setenv("FATHOM_EXEC_FIRST", number, 1) != 0)
+        return cli_no_memory();
+    snprintf(number, sizeof number, "%llu", end);
+    return setenv("FATHOM_EXEC_END", number, 1) == 0 ? CLI_DONE : cli_no_memory();
 }
 
 /* Checks --kernel, and passes it to the program. */
