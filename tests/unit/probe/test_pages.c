@@ -15,6 +15,7 @@ enum { STRIDE = 4096 };
 struct fake {
     struct fth_buffer requests; /* their texts, one per line */
     uint64_t max_count;         /* longer chains do not fit into memory */
+    uint64_t misses; /* in a walk of several loads, so many after the first take 30 more cycles */
 };
 
 static uint32_t cycles_at(uint64_t position, uint64_t pass, bool walked)
@@ -24,13 +25,17 @@ static uint32_t cycles_at(uint64_t position, uint64_t pass, bool walked)
 }
 
 /* Appends the cycles of a timed step. */
-static void time_step(const struct fth_step *step, bool walked, struct fth_samples *samples)
+static void time_step(const struct fake *fake, const struct fth_step *step, bool walked,
+                      struct fth_samples *samples)
 {
     const uint64_t first = step->chain.start_bytes / step->chain.stride_bytes;
     for (uint64_t pass = 0; pass < step->passes; pass++)
-        for (uint64_t hop = 0; hop < step->chain.count; hop++)
-            samples->cycles[samples->count++] = cycles_at(
-                first + (step->reverse ? step->chain.count - 1 - hop : hop), pass, walked);
+        for (uint64_t hop = 0; hop < step->chain.count; hop++) {
+            const uint64_t position = first + (step->reverse ? step->chain.count - 1 - hop : hop);
+            const bool misses = step->chain.count > 1 && position && position <= fake->misses;
+            samples->cycles[samples->count++] =
+                cycles_at(position, pass, walked) + (misses ? 30 : 0);
+        }
 }
 
 static enum fth_status measure(void *state, const struct fth_request *requests, size_t count,
@@ -47,7 +52,7 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
                                           .cycles = calloc(1000, sizeof *samples[i].cycles)};
         for (size_t k = 0; k < chase->step_count; k++) {
             if (chase->steps[k].kind == FTH_STEP_TIME_HOPS)
-                time_step(&chase->steps[k], chase->steps[0].passes == 2, &samples[i]);
+                time_step(fake, &chase->steps[k], chase->steps[0].passes == 2, &samples[i]);
             else if (chase->steps[k].kind == FTH_STEP_TIME_PASS)
                 samples[i].cycles[samples[i].count++] = 1;
         }
@@ -215,6 +220,41 @@ static void groups_show_what_the_first_load_costs(void **state)
     fth_pages_close(&pages);
 }
 
+/* The penalty is the mean of those of at least two loads. Otherwise, it is the height of the step,
+ * without an interval. */
+static void penalties_need_two_misses(void **state)
+{
+    (void)state;
+    static const struct {
+        bool per_load;
+        uint64_t misses, found;
+        double penalty;
+    } rows[] = {{true, 0, 0, 34},  {true, 1, 5, 30},  {true, 3, 15, 30}, {false, 0, 0, 34},
+                {false, 1, 1, 34}, {false, 2, 2, 30}, {false, 3, 3, 30}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fake fake = {.max_count = 15, .misses = rows[i].misses};
+        struct fth_device device = {.ops = &ops, .state = &fake, .id = "fake"};
+        const struct fth_prober prober = {.device = &device, .sms = 1};
+        struct fth_pages pages;
+        open_pages(&fake, &prober, &pages);
+        struct fth_tlb_step step = {.miss_excess = 34, .per_load = rows[i].per_load};
+        const struct fth_tlb_survey survey = {.prober = &prober};
+        const struct fth_tlb_search search = {.pages = &pages, .step = &step, .onset = 4};
+        struct fth_tlb_level level = {.entries = 3};
+        struct fth_tlb_onset onset = {0};
+        assert_int_equal(fth_tlb_find_penalty(&survey, &search, &level, &onset, NULL), FTH_OK);
+        assert_int_equal(onset.pages, 4);
+        if (fabs(level.penalty_cycles - rows[i].penalty) > 1e-9 ||
+            isnan(level.penalty_low) != (rows[i].found < 2) ||
+            isnan(level.penalty_high) != (rows[i].found < 2))
+            fail_msg("row %zu: %g, from %g to %g", i, level.penalty_cycles, level.penalty_low,
+                     level.penalty_high);
+        assert_int_equal(level.entries, 3);
+        fth_buffer_fini(&fake.requests);
+        fth_pages_close(&pages);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +262,7 @@ int main(void)
         cmocka_unit_test(walks_are_compared_with_single_loads),
         cmocka_unit_test(groups_give_baselines),
         cmocka_unit_test(groups_show_what_the_first_load_costs),
+        cmocka_unit_test(penalties_need_two_misses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
