@@ -1,6 +1,6 @@
 /* Tests the walks over a chain of pages (probe/tlb/pages.c) on a device whose cycles are given by a
  * formula: which requests they make, and the baselines and excesses that follow from the answers.
- */
+ * Also tests the penalty of a level (tlb_penalty.c) and the latency spectrum (spectrum.c). */
 #include "check.h"
 #include "probe/tlb/probe_tlb.h"
 #include "requests.h"
@@ -255,6 +255,64 @@ static void penalties_need_two_misses(void **state)
     }
 }
 
+/* ---- the latency spectrum ---- */
+
+/* An L1 that has lost lines: only `resident` of 8 lines still hit when they are loaded again. A hit
+ * takes 33 cycles, with or without a TLB miss, and another load 300. */
+static enum fth_status measure_spectrum(void *state, const struct fth_request *requests,
+                                        size_t count, struct fth_samples *samples,
+                                        struct fth_error *error)
+{
+    const uint64_t *resident = state;
+    (void)error;
+    for (size_t i = 0; i < count; i++) {
+        const struct fth_chase *chase = &requests[i].chase;
+        samples[i] = (struct fth_samples){.clock_mhz = 1000,
+                                          .cycles = calloc(2000, sizeof *samples[i].cycles)};
+        for (size_t k = 0; k < chase->step_count; k++) {
+            const struct fth_step *step = &chase->steps[k];
+            const bool is_few = k + 1 == chase->step_count, is_again = k == 2;
+            if (step->kind != FTH_STEP_TIME_HOPS)
+                continue;
+            for (uint64_t hop = 0; hop < step->passes * step->chain.count; hop++)
+                samples[i].cycles[samples[i].count++] =
+                    is_few || (is_again && hop % 8 < *resident) ? 33 : 300;
+        }
+    }
+    return FTH_OK;
+}
+
+/* If a quarter of the lines hit, and more than twice as many as the first TLB has entries, the hits
+ * are the pattern. Otherwise, all lines are. */
+static void lost_lines_are_no_hits(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops spectrum_ops = {.measure = measure_spectrum};
+    static const struct {
+        uint64_t resident, first_entries;
+        double cycles;
+    } rows[] = {{0, 4, 300}, {1, 4, 300}, {3, 4, 33}, {3, 40, 300}, {8, 4, 33}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        uint64_t resident = rows[i].resident;
+        struct fth_device device = {.ops = &spectrum_ops, .state = &resident, .id = "fake"};
+        const struct fth_prober prober = {.device = &device, .sms = 1};
+        const struct fth_spectrum_plan plan = {.path = FTH_PATH_CA,
+                                               .carveout_percent = -1,
+                                               .page_bytes = 2 << 20,
+                                               .first_entries = rows[i].first_entries,
+                                               .second_entries = 100,
+                                               .max_bytes = UINT64_C(16) << 30};
+        struct fth_spectrum spectrum;
+        assert_int_equal(fth_probe_spectrum(&prober, &plan, &spectrum, NULL), FTH_OK);
+        assert_true(spectrum.patterns[FTH_PATTERN_HIT].cycles.value == 33);
+        if (spectrum.patterns[FTH_PATTERN_HIT_MISS_BOTH].cycles.value != rows[i].cycles)
+            fail_msg("row %zu: %g", i, spectrum.patterns[FTH_PATTERN_HIT_MISS_BOTH].cycles.value);
+        assert_true(spectrum.patterns[FTH_PATTERN_COLD].cycles.value == 300);
+        assert_int_equal(spectrum.patterns[FTH_PATTERN_COLD].presence, FTH_PRESENT);
+        assert_int_equal(spectrum.patterns[FTH_PATTERN_SWITCH].presence, FTH_ABSENT);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +321,7 @@ int main(void)
         cmocka_unit_test(groups_give_baselines),
         cmocka_unit_test(groups_show_what_the_first_load_costs),
         cmocka_unit_test(penalties_need_two_misses),
+        cmocka_unit_test(lost_lines_are_no_hits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
