@@ -15,7 +15,7 @@ enum { STRIDE = 4096 };
 struct fake {
     struct fth_buffer requests; /* their texts, one per line */
     uint64_t max_count;         /* longer chains do not fit into memory */
-    uint64_t misses; /* in a walk of several loads, so many after the first take 30 more cycles */
+    uint64_t misses;            /* loads after the first one of a walk that take 30 more cycles */
 };
 
 static uint32_t cycles_at(uint64_t position, uint64_t pass, bool walked)
