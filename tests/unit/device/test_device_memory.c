@@ -2,6 +2,7 @@
  * frees what it has allocated until then (tests/leaks checks that): a simulated GPU that executes
  * requests of several families, and a recording that is parsed and replayed. */
 #include "check.h"
+#include "device/cuda/cuda.h"
 #include "device/recording.h"
 #include "device/sim/sim.h"
 #include "failing.h"
@@ -233,12 +234,37 @@ static void a_driver_without_memory_is_not_absent(void **state)
     }
 }
 
+/* A name that no GPU can have is refused before the driver is opened. */
+static void names_of_gpus_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        enum fth_status status;
+    } rows[] = {{"0", FTH_UNAVAILABLE},     {"123456", FTH_UNAVAILABLE}, {"GPU-x", FTH_UNAVAILABLE},
+                {"MIG-x", FTH_UNAVAILABLE}, {"1234567", FTH_NOT_FOUND},  {"GPUx", FTH_NOT_FOUND},
+                {"MIGx", FTH_NOT_FOUND},    {"0x", FTH_NOT_FOUND},       {"", FTH_NOT_FOUND}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_cuda cuda;
+        struct fth_error error = NO_ERROR;
+        int ordinal = 0;
+        dl_cause = "libcuda.so.1: cannot open shared object file: No such file or directory";
+        const enum fth_status status = fth_cuda_open_named(rows[i].name, &cuda, &ordinal, &error);
+        dl_cause = NULL;
+        if (status != rows[i].status)
+            fail_msg("'%s': %d: %s", rows[i].name, (int)status, error.cause);
+        assert_contains(error.cause, status == FTH_NOT_FOUND ? "name a GPU by its index"
+                                                             : "no usable NVIDIA driver");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_simulated_gpu_needs_every_allocation),
         cmocka_unit_test(a_recording_needs_every_allocation),
         cmocka_unit_test(a_driver_without_memory_is_not_absent),
+        cmocka_unit_test(names_of_gpus_are_checked),
     };
     return cmocka_run_group_tests_name("device memory", tests, enter_folder, leave_folder);
 }

@@ -475,6 +475,52 @@ static void random_policies_have_uniform_distances(void **state)
     }
 }
 
+/* ---- evictions ---- */
+
+/* A cache of 8 lines in two sets, the even and the odd lines. A set is either full or has space. A
+ * line that is ignored hides whether it was evicted. */
+static void evictions_show_whether_a_set_is_full(void **state)
+{
+    (void)state;
+    static const struct {
+        struct {
+            uint64_t line;
+            uint32_t victims[4];
+            size_t count;
+        } first, second;
+        bool whole_sets, ignores_line_2, explains;
+    } rows[] = {
+        {{8, {0}, 1}, {10, {4}, 1}, false, false, true},
+        {{8, {0}, 0}, {10, {4}, 0}, false, false, true},
+        {{8, {0}, 0}, {10, {4}, 1}, false, false, false},
+        {{8, {0}, 1}, {10, {4}, 0}, false, false, false},
+        {{8, {0}, 0}, {9, {1}, 1}, false, false, true}, /* another set */
+        {{8, {0}, 0}, {10, {4}, 1}, false, true, true},
+        {{8, {0}, 1}, {10, {1}, 1}, false, false, false}, /* the victim is in another set */
+        {{8, {0, 2, 4, 6}, 4}, {10, {0, 2, 4, 6}, 4}, true, false, true},
+        {{8, {0, 2, 4, 6}, 4}, {10, {0, 2, 4}, 3}, true, false, false},
+        {{8, {0, 4, 6}, 3}, {10, {0, 4, 6}, 3}, true, true, true},
+    };
+    const struct fth_mapping mapping = {.kind = FTH_MAPPING_MOD, .modulus = 2};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        uint32_t victims[2][4];
+        bool ignored[8] = {[2] = rows[i].ignores_line_2}, explains = !rows[i].explains;
+        memcpy(victims[0], rows[i].first.victims, sizeof victims[0]);
+        memcpy(victims[1], rows[i].second.victims, sizeof victims[1]);
+        struct fth_eviction first = {rows[i].first.line, victims[0], rows[i].first.count};
+        const struct fth_eviction second = {rows[i].second.line, victims[1], rows[i].second.count};
+        const struct fth_evictions evictions = {.fits = 8,
+                                                .items = &first,
+                                                .count = 1,
+                                                .whole_sets = rows[i].whole_sets,
+                                                .ignored = ignored};
+        assert_int_equal(fth_mapping_explains(&mapping, &evictions, &second, &explains, NULL),
+                         FTH_OK);
+        if (explains != rows[i].explains)
+            fail_msg("row %zu", i);
+    }
+}
+
 /* ---- groups of loads ---- */
 
 /* A group of hits is half of the loads that fit, a group of misses all of them. Both have 2 to 512
@@ -562,6 +608,7 @@ int main(void)
         cmocka_unit_test(misses_are_counted_by_position),
         cmocka_unit_test(misses_beyond_chance_overflow_a_tlb),
         cmocka_unit_test(random_policies_have_uniform_distances),
+        cmocka_unit_test(evictions_show_whether_a_set_is_full),
         cmocka_unit_test(groups_of_loads_grow),
         cmocka_unit_test(larger_groups_replace_single_lines),
         cmocka_unit_test(passes_are_limited_by_the_samples),

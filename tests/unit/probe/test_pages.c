@@ -1,6 +1,6 @@
 /* Tests the walks over a chain of pages (probe/tlb/pages.c) on a device whose cycles are given by a
  * formula: which requests they make, and the baselines and excesses that follow from the answers.
- */
+ * Also tests the penalty of a level (tlb_penalty.c) and the latency spectrum (spectrum.c). */
 #include "check.h"
 #include "probe/tlb/probe_tlb.h"
 #include "requests.h"
@@ -15,6 +15,7 @@ enum { STRIDE = 4096 };
 struct fake {
     struct fth_buffer requests; /* their texts, one per line */
     uint64_t max_count;         /* longer chains do not fit into memory */
+    uint64_t misses;            /* loads after the first one of a walk that take 30 more cycles */
 };
 
 static uint32_t cycles_at(uint64_t position, uint64_t pass, bool walked)
@@ -24,13 +25,17 @@ static uint32_t cycles_at(uint64_t position, uint64_t pass, bool walked)
 }
 
 /* Appends the cycles of a timed step. */
-static void time_step(const struct fth_step *step, bool walked, struct fth_samples *samples)
+static void time_step(const struct fake *fake, const struct fth_step *step, bool walked,
+                      struct fth_samples *samples)
 {
     const uint64_t first = step->chain.start_bytes / step->chain.stride_bytes;
     for (uint64_t pass = 0; pass < step->passes; pass++)
-        for (uint64_t hop = 0; hop < step->chain.count; hop++)
-            samples->cycles[samples->count++] = cycles_at(
-                first + (step->reverse ? step->chain.count - 1 - hop : hop), pass, walked);
+        for (uint64_t hop = 0; hop < step->chain.count; hop++) {
+            const uint64_t position = first + (step->reverse ? step->chain.count - 1 - hop : hop);
+            const bool misses = step->chain.count > 1 && position && position <= fake->misses;
+            samples->cycles[samples->count++] =
+                cycles_at(position, pass, walked) + (misses ? 30 : 0);
+        }
 }
 
 static enum fth_status measure(void *state, const struct fth_request *requests, size_t count,
@@ -47,7 +52,7 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
                                           .cycles = calloc(1000, sizeof *samples[i].cycles)};
         for (size_t k = 0; k < chase->step_count; k++) {
             if (chase->steps[k].kind == FTH_STEP_TIME_HOPS)
-                time_step(&chase->steps[k], chase->steps[0].passes == 2, &samples[i]);
+                time_step(fake, &chase->steps[k], chase->steps[0].passes == 2, &samples[i]);
             else if (chase->steps[k].kind == FTH_STEP_TIME_PASS)
                 samples[i].cycles[samples[i].count++] = 1;
         }
@@ -215,6 +220,99 @@ static void groups_show_what_the_first_load_costs(void **state)
     fth_pages_close(&pages);
 }
 
+/* The penalty is the mean of those of at least two loads. Otherwise, it is the height of the step,
+ * without an interval. */
+static void penalties_need_two_misses(void **state)
+{
+    (void)state;
+    static const struct {
+        bool per_load;
+        uint64_t misses, found;
+        double penalty;
+    } rows[] = {{true, 0, 0, 34},  {true, 1, 5, 30},  {true, 3, 15, 30}, {false, 0, 0, 34},
+                {false, 1, 1, 34}, {false, 2, 2, 30}, {false, 3, 3, 30}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fake fake = {.max_count = 15, .misses = rows[i].misses};
+        struct fth_device device = {.ops = &ops, .state = &fake, .id = "fake"};
+        const struct fth_prober prober = {.device = &device, .sms = 1};
+        struct fth_pages pages;
+        open_pages(&fake, &prober, &pages);
+        struct fth_tlb_step step = {.miss_excess = 34, .per_load = rows[i].per_load};
+        const struct fth_tlb_survey survey = {.prober = &prober};
+        const struct fth_tlb_search search = {.pages = &pages, .step = &step, .onset = 4};
+        struct fth_tlb_level level = {.entries = 3};
+        struct fth_tlb_onset onset = {0};
+        assert_int_equal(fth_tlb_find_penalty(&survey, &search, &level, &onset, NULL), FTH_OK);
+        assert_int_equal(onset.pages, 4);
+        if (fabs(level.penalty_cycles - rows[i].penalty) > 1e-9 ||
+            isnan(level.penalty_low) != (rows[i].found < 2) ||
+            isnan(level.penalty_high) != (rows[i].found < 2))
+            fail_msg("row %zu: %g, from %g to %g", i, level.penalty_cycles, level.penalty_low,
+                     level.penalty_high);
+        assert_int_equal(level.entries, 3);
+        fth_buffer_fini(&fake.requests);
+        fth_pages_close(&pages);
+    }
+}
+
+/* ---- the latency spectrum ---- */
+
+/* An L1 that has lost lines: only `resident` of 8 lines still hit when they are loaded again. A hit
+ * takes 33 cycles, with or without a TLB miss, and another load 300. */
+static enum fth_status measure_spectrum(void *state, const struct fth_request *requests,
+                                        size_t count, struct fth_samples *samples,
+                                        struct fth_error *error)
+{
+    const uint64_t *resident = state;
+    (void)error;
+    for (size_t i = 0; i < count; i++) {
+        const struct fth_chase *chase = &requests[i].chase;
+        samples[i] = (struct fth_samples){.clock_mhz = 1000,
+                                          .cycles = calloc(2000, sizeof *samples[i].cycles)};
+        for (size_t k = 0; k < chase->step_count; k++) {
+            const struct fth_step *step = &chase->steps[k];
+            const bool is_few = k + 1 == chase->step_count, is_again = k == 2;
+            if (step->kind != FTH_STEP_TIME_HOPS)
+                continue;
+            for (uint64_t hop = 0; hop < step->passes * step->chain.count; hop++)
+                samples[i].cycles[samples[i].count++] =
+                    is_few || (is_again && hop % 8 < *resident) ? 33 : 300;
+        }
+    }
+    return FTH_OK;
+}
+
+/* If a quarter of the lines hit, and more than twice as many as the first TLB has entries, the hits
+ * are the pattern. Otherwise, all lines are. */
+static void lost_lines_are_no_hits(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops spectrum_ops = {.measure = measure_spectrum};
+    static const struct {
+        uint64_t resident, first_entries;
+        double cycles;
+    } rows[] = {{0, 4, 300}, {1, 4, 300}, {3, 4, 33}, {3, 40, 300}, {8, 4, 33}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        uint64_t resident = rows[i].resident;
+        struct fth_device device = {.ops = &spectrum_ops, .state = &resident, .id = "fake"};
+        const struct fth_prober prober = {.device = &device, .sms = 1};
+        const struct fth_spectrum_plan plan = {.path = FTH_PATH_CA,
+                                               .carveout_percent = -1,
+                                               .page_bytes = 2 << 20,
+                                               .first_entries = rows[i].first_entries,
+                                               .second_entries = 100,
+                                               .max_bytes = UINT64_C(16) << 30};
+        struct fth_spectrum spectrum;
+        assert_int_equal(fth_probe_spectrum(&prober, &plan, &spectrum, NULL), FTH_OK);
+        assert_true(spectrum.patterns[FTH_PATTERN_HIT].cycles.value == 33);
+        if (spectrum.patterns[FTH_PATTERN_HIT_MISS_BOTH].cycles.value != rows[i].cycles)
+            fail_msg("row %zu: %g", i, spectrum.patterns[FTH_PATTERN_HIT_MISS_BOTH].cycles.value);
+        assert_true(spectrum.patterns[FTH_PATTERN_COLD].cycles.value == 300);
+        assert_int_equal(spectrum.patterns[FTH_PATTERN_COLD].presence, FTH_PRESENT);
+        assert_int_equal(spectrum.patterns[FTH_PATTERN_SWITCH].presence, FTH_ABSENT);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +320,8 @@ int main(void)
         cmocka_unit_test(walks_are_compared_with_single_loads),
         cmocka_unit_test(groups_give_baselines),
         cmocka_unit_test(groups_show_what_the_first_load_costs),
+        cmocka_unit_test(penalties_need_two_misses),
+        cmocka_unit_test(lost_lines_are_no_hits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,6 +63,7 @@ static inline void assert_refused(enum fth_status expected, const char *cause)
             fail_msg("status %d instead of %d for '%s': %s", status, expected, cause, error.cause);
         assert_null(store);
         assert_contains(error.cause, cause);
+        assert_string_equal(error.argument, path);
         assert_int_equal(file_count(), files);
     }
     struct fth_buffer after = read_content();

@@ -207,68 +207,67 @@ static void null_is_an_address(void **state)
     fth_launch_destroy(launch);
 }
 
+#define MAP(rest) "{\"tensormap\": \"a\", " rest "}"
+#define BOX "\"sizes\": [64, 2], \"box\": [64, 2]"
+static const struct {
+    const char *argument, *message;
+} wrong_arguments[] = {
+    {"7", "expected a string (a buffer, or a number such as \"i32:N\"), an object (a tensor map, "
+          "a texture or a surface) or an array (a struct)"},
+    {"[[\"a\"]]", "an object (a tensor map, a texture or a surface)"},
+    {"[\"a\"]", "argument 2 has 8 bytes, but the kernel takes"},
+    {"[]", "argument 2 has 0 bytes"},
+    {"\"bytes:\"", "expected two hexadecimal digits per byte"},
+    {"\"bytes:123\"", "expected two hexadecimal digits per byte"},
+    {"\"bytes:0x\"", "expected two hexadecimal digits per byte"},
+    {"\"bytes:00\"", "argument 2 has 1 bytes"},
+    {"\"nul\"", "unknown type or buffer"},
+    {"{\"tensor\": \"a\"}", "unknown key 'tensor'"},
+    {"{\"tensormap\": 1}", "\"tensormap\" must name a buffer"},
+    {"{\"tensormap\": \"i32:1\"}", "\"tensormap\" must name a buffer, not 'i32:1'"},
+    {MAP("\"type\": 1"), "\"type\" must be a string"},
+    {MAP("\"type\": \"e4m3\""), "unknown \"type\" 'e4m3'"},
+    {MAP("\"box\": [1]"), "\"sizes\" must be an array"},
+    {MAP("\"sizes\": []"), "\"sizes\" must be an array"},
+    {MAP("\"sizes\": 3"), "expected an array of at most 5 numbers"},
+    {MAP("\"sizes\": [1,2,3,4,5,6]"), "expected an array of at most 5 numbers"},
+    {MAP("\"sizes\": [0.5]"), "launches[0].args[1].sizes[0]: 0.5 is not an integer from 1 to"},
+    {MAP("\"sizes\": [64, 2]"), "expected \"box\" (tile mode), or \"pixels\""},
+    {MAP("\"sizes\": [64, 2], \"box\": [64]"), "\"box\" has 1 numbers"},
+    {MAP("\"sizes\": [64, 2], \"strides\": [128, 256]"), "needs 1"},
+    {MAP("\"sizes\": [64, 2], \"box\": [64, 0]"),
+     "launches[0].args[1].box[1]: 0 is not an integer from 1 to 256"},
+    {MAP("\"sizes\": [4294967296, 4294967296, 2], \"box\": [8, 1, 1]"),
+     "the stride of dimension 2 would exceed 2^40 bytes"},
+    {MAP(BOX ", \"swizzle\": 16"),
+     "launches[0].args[1]: \"swizzle\" is 16; expected 0, 32, 64 or 128"},
+    {MAP(BOX ", \"interleave\": 64"), "expected 0, 16 or 32"},
+    {MAP(BOX ", \"l2_promotion\": 1"), "expected 0, 64, 128 or 256"},
+    {MAP(BOX ", \"fill\": \"one\""), "launches[0].args[1]: \"fill\" must be \"zero\" or \"nan\""},
+    {MAP(BOX ", \"channels\": 4"), "\"channels\" requires \"pixels\""},
+    {MAP(BOX ", \"pixels\": 4"), "\"box\" and \"pixels\" exclude each other"},
+    {MAP(BOX ", \"swizzle\": 64"), "with a swizzle of 64 bytes, the maximum is 64"},
+    {MAP("\"sizes\": [64, 2], \"pixels\": 4"), "\"pixels\" requires a tensor with 3 to 5"},
+    {MAP("\"sizes\": [64, 2, 1], \"pixels\": 4"), "\"channels\" must be an integer"},
+    {MAP("\"sizes\": [64, 2, 1], \"pixels\": 4, \"channels\": 4, \"lower_corner\": [1, 2]"),
+     "\"lower_corner\" has 2 numbers; a tensor with these sizes needs 1"},
+    {"{\"tensormap\": \"a+4\", " BOX "}", "the address 0x8 is not a multiple of 16 bytes"},
+};
+
 static void wrong_arguments_are_refused(void **state)
 {
     (void)state;
-#define MAP(rest) "{\"tensormap\": \"a\", " rest "}"
-#define BOX "\"sizes\": [64, 2], \"box\": [64, 2]"
-    static const struct {
-        const char *argument, *message;
-    } cases[] = {
-        {"7",
-         "expected a string (a buffer, or a number such as \"i32:N\"), an object (a tensor map, "
-         "a texture or a surface) or an array (a struct)"},
-        {"[[\"a\"]]", "an object (a tensor map, a texture or a surface)"},
-        {"[\"a\"]", "argument 2 has 8 bytes, but the kernel takes"},
-        {"[]", "argument 2 has 0 bytes"},
-        {"\"bytes:\"", "expected two hexadecimal digits per byte"},
-        {"\"bytes:123\"", "expected two hexadecimal digits per byte"},
-        {"\"bytes:0x\"", "expected two hexadecimal digits per byte"},
-        {"\"bytes:00\"", "argument 2 has 1 bytes"},
-        {"\"nul\"", "unknown type or buffer"},
-        {"{\"tensor\": \"a\"}", "unknown key 'tensor'"},
-        {"{\"tensormap\": 1}", "\"tensormap\" must name a buffer"},
-        {"{\"tensormap\": \"i32:1\"}", "\"tensormap\" must name a buffer, not 'i32:1'"},
-        {MAP("\"type\": 1"), "\"type\" must be a string"},
-        {MAP("\"type\": \"e4m3\""), "unknown \"type\" 'e4m3'"},
-        {MAP("\"box\": [1]"), "\"sizes\" must be an array"},
-        {MAP("\"sizes\": []"), "\"sizes\" must be an array"},
-        {MAP("\"sizes\": 3"), "expected an array of at most 5 numbers"},
-        {MAP("\"sizes\": [1,2,3,4,5,6]"), "expected an array of at most 5 numbers"},
-        {MAP("\"sizes\": [0.5]"), "launches[0].args[1].sizes[0]: 0.5 is not an integer from 1 to"},
-        {MAP("\"sizes\": [64, 2]"), "expected \"box\" (tile mode), or \"pixels\""},
-        {MAP("\"sizes\": [64, 2], \"box\": [64]"), "\"box\" has 1 numbers"},
-        {MAP("\"sizes\": [64, 2], \"strides\": [128, 256]"), "needs 1"},
-        {MAP("\"sizes\": [64, 2], \"box\": [64, 0]"),
-         "launches[0].args[1].box[1]: 0 is not an integer from 1 to 256"},
-        {MAP("\"sizes\": [4294967296, 4294967296, 2], \"box\": [8, 1, 1]"),
-         "the stride of dimension 2 would exceed 2^40 bytes"},
-        {MAP(BOX ", \"swizzle\": 16"),
-         "launches[0].args[1]: \"swizzle\" is 16; expected 0, 32, 64 or 128"},
-        {MAP(BOX ", \"interleave\": 64"), "expected 0, 16 or 32"},
-        {MAP(BOX ", \"l2_promotion\": 1"), "expected 0, 64, 128 or 256"},
-        {MAP(BOX ", \"fill\": \"one\""),
-         "launches[0].args[1]: \"fill\" must be \"zero\" or \"nan\""},
-        {MAP(BOX ", \"channels\": 4"), "\"channels\" requires \"pixels\""},
-        {MAP(BOX ", \"pixels\": 4"), "\"box\" and \"pixels\" exclude each other"},
-        {MAP(BOX ", \"swizzle\": 64"), "with a swizzle of 64 bytes, the maximum is 64"},
-        {MAP("\"sizes\": [64, 2], \"pixels\": 4"), "\"pixels\" requires a tensor with 3 to 5"},
-        {MAP("\"sizes\": [64, 2, 1], \"pixels\": 4"), "\"channels\" must be an integer"},
-        {MAP("\"sizes\": [64, 2, 1], \"pixels\": 4, \"channels\": 4, \"lower_corner\": [1, 2]"),
-         "\"lower_corner\" has 2 numbers; a tensor with these sizes needs 1"},
-        {"{\"tensormap\": \"a+4\", " BOX "}", "the address 0x8 is not a multiple of 16 bytes"},
-    };
-    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+    for (size_t i = 0; i < FTH_COUNT(wrong_arguments); i++) {
         char launches[400];
         struct fth_launch *launch = NULL;
         struct fth_error error = NO_ERROR;
         snprintf(launches, sizeof launches,
                  "{\"kernel\": \"copy\", \"grid\": 1, \"block\": 32, \"args\": [\"a\", %s]}",
-                 cases[i].argument);
+                 wrong_arguments[i].argument);
         assert_int_equal(read_launch("\"a\": \"f16[256]\"", launches, &launch, &error),
                          FTH_INVALID);
         assert_null(launch);
-        assert_contains(error.cause, cases[i].message);
+        assert_contains(error.cause, wrong_arguments[i].message);
     }
 }
 

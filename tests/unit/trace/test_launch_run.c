@@ -400,46 +400,47 @@ static void failures_of_a_device_are_reported(void **state)
     }
 }
 
+static const struct {
+    const char *kernel, *argument;
+    int call;
+    const char *cause;
+    size_t calls[CALLS];
+} objects[] = {
+    {"map", "\"tensormap\": \"b+4\", \"box\": [4]", ALLOC, NULL, {1, 0, 0, 1, 1}},
+    {"map",
+     "\"tensormap\": \"b+4\", \"box\": [4]",
+     OBJECT,
+     "tensor map of buffer 'b': the device is gone",
+     {1, 0, 0, 0, 1}},
+    /* by address: the map is copied to the memory of the device */
+    {"object", "\"tensormap\": \"b+4\", \"box\": [4]", ALLOC, NULL, {2, 1, 0, 1, 1}},
+    {"object",
+     "\"tensormap\": \"b+4\", \"box\": [4]",
+     OBJECT,
+     "tensor map of buffer 'b': the device is gone",
+     {1, 0, 0, 0, 1}},
+    {"object",
+     "\"tensormap\": \"b+4\", \"box\": [4]",
+     WRITE,
+     "the device is gone",
+     {2, 1, 0, 0, 1}},
+    {"object", "\"texture\": \"b+4\"", ALLOC, NULL, {1, 0, 0, 1, 1}},
+    {"object",
+     "\"texture\": \"b+4\"",
+     OBJECT,
+     "texture of buffer 'b': the device is gone",
+     {1, 0, 0, 0, 1}},
+    {"object",
+     "\"surface\": \"b+4\"",
+     OBJECT,
+     "surface of buffer 'b': the device is gone",
+     {1, 0, 0, 0, 1}},
+};
+
 static void failures_of_objects_name_the_buffer(void **state)
 {
     (void)state;
-    static const struct {
-        const char *kernel, *argument;
-        int call;
-        const char *cause;
-        size_t calls[CALLS];
-    } rows[] = {
-        {"map", "\"tensormap\": \"b+4\", \"box\": [4]", ALLOC, NULL, {1, 0, 0, 1, 1}},
-        {"map",
-         "\"tensormap\": \"b+4\", \"box\": [4]",
-         OBJECT,
-         "tensor map of buffer 'b': the device is gone",
-         {1, 0, 0, 0, 1}},
-        /* by address: the map is copied to the memory of the device */
-        {"object", "\"tensormap\": \"b+4\", \"box\": [4]", ALLOC, NULL, {2, 1, 0, 1, 1}},
-        {"object",
-         "\"tensormap\": \"b+4\", \"box\": [4]",
-         OBJECT,
-         "tensor map of buffer 'b': the device is gone",
-         {1, 0, 0, 0, 1}},
-        {"object",
-         "\"tensormap\": \"b+4\", \"box\": [4]",
-         WRITE,
-         "the device is gone",
-         {2, 1, 0, 0, 1}},
-        {"object", "\"texture\": \"b+4\"", ALLOC, NULL, {1, 0, 0, 1, 1}},
-        {"object",
-         "\"texture\": \"b+4\"",
-         OBJECT,
-         "texture of buffer 'b': the device is gone",
-         {1, 0, 0, 0, 1}},
-        {"object",
-         "\"surface\": \"b+4\"",
-         OBJECT,
-         "surface of buffer 'b': the device is gone",
-         {1, 0, 0, 0, 1}},
-    };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < FTH_COUNT(objects); i++) {
         struct fake fake = {.closed = false};
         const struct fth_executor executor = {.context = &fake,
                                               .alloc = fake_alloc,
@@ -455,15 +456,15 @@ static void failures_of_objects_name_the_buffer(void **state)
         snprintf(members, sizeof members,
                  "\"buffers\": {\"b\": \"u32[16]\"}, \"launches\": [{\"kernel\": \"%s\", "
                  "\"grid\": 1, \"block\": 1, \"args\": [{%s, \"sizes\": [8]}]}]",
-                 rows[i].kernel, rows[i].argument);
+                 objects[i].kernel, objects[i].argument);
         struct fth_launch *launch = read_members(members);
-        if (rows[i].cause)
-            fake.failing[rows[i].call] = 1;
+        if (objects[i].cause)
+            fake.failing[objects[i].call] = 1;
         assert_int_equal(fth_launch_run_on(launch, &executor, &options, NULL, &error),
-                         rows[i].cause ? FTH_IO : FTH_OK);
-        if (rows[i].cause)
-            assert_string_equal(error.cause, rows[i].cause);
-        assert_memory_equal(fake.calls, rows[i].calls, sizeof fake.calls);
+                         objects[i].cause ? FTH_IO : FTH_OK);
+        if (objects[i].cause)
+            assert_string_equal(error.cause, objects[i].cause);
+        assert_memory_equal(fake.calls, objects[i].calls, sizeof fake.calls);
         fth_launch_destroy(launch);
     }
 }

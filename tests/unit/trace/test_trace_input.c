@@ -216,6 +216,30 @@ static void descriptor_0_is_closed_like_others(void **state)
     fth_trace_close(trace);
 }
 
+/* Of a file that is standard input, the part that was not read yet is the input. */
+static void standard_input_begins_at_its_position(void **state)
+{
+    (void)state;
+    static const char text[] = "x0 0 0 R 4\n";
+    struct fth_trace *trace = NULL;
+    struct fth_error error = FTH_NO_ERROR;
+    write_plain("input", text, sizeof text - 1);
+    const int before = dup(STDIN_FILENO), fd = open("input", O_RDONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(lseek(STDIN_FILENO, 1, SEEK_SET), 1);
+    const enum fth_status status = fth_trace_obtain("-", NULL, &trace, &error);
+    close(STDIN_FILENO);
+    if (before >= 0) {
+        dup2(before, STDIN_FILENO);
+        close(before);
+    }
+    close(fd);
+    if (status != FTH_OK)
+        fail_with(&error);
+    fth_trace_close(trace);
+}
+
 static void options_for_another_kind_of_input_are_refused(void **state)
 {
     (void)state;
@@ -481,6 +505,7 @@ int main(void)
         cmocka_unit_test(pipes_are_inputs),
         cmocka_unit_test(temporary_traces_have_no_name),
         cmocka_unit_test(descriptor_0_is_closed_like_others),
+        cmocka_unit_test(standard_input_begins_at_its_position),
         cmocka_unit_test(options_for_another_kind_of_input_are_refused),
         cmocka_unit_test(imports_tuples),
         cmocka_unit_test(imports_accel_sim_traces),

@@ -129,62 +129,43 @@ static void forget_calls(void)
 
 /* The flags of an array: 1 layers, 2 surfaces, 4 cubes, 8 gathers. A dimension that an array does
  * not have is 0. */
+static const struct {
+    struct fth_ptx_image image;
+    const char *calls;
+} arrays[] = {
+    {{.geometry = FTH_GEOMETRY_1D, .format = FTH_TEXEL_F32, .width = 5, .height = 1, .depth = 1},
+     "array 5x0x0 format 20 channels 2 flags 2\n"
+     "copy 40x1x1 from memory 2 at 512 pitch 40 height 1 to array\n"},
+    {{.geometry = FTH_GEOMETRY_2D, .format = FTH_TEXEL_U8, .width = 5, .height = 3, .depth = 1},
+     "array 5x3x0 format 1 channels 2 flags 10\n"
+     "copy 10x3x1 from memory 2 at 512 pitch 10 height 3 to array\n"},
+    {{.geometry = FTH_GEOMETRY_3D, .format = FTH_TEXEL_S16, .width = 5, .height = 3, .depth = 2},
+     "array 5x3x2 format 9 channels 2 flags 2\n"
+     "copy 20x3x2 from memory 2 at 512 pitch 20 height 3 to array\n"},
+    {{.geometry = FTH_GEOMETRY_A1D, .format = FTH_TEXEL_F16, .width = 5, .height = 1, .depth = 4},
+     "array 5x0x4 format 10 channels 2 flags 3\n"
+     "copy 20x1x4 from memory 2 at 512 pitch 20 height 1 to array\n"},
+    {{.geometry = FTH_GEOMETRY_A2D, .format = FTH_TEXEL_S8, .width = 5, .height = 3, .depth = 4},
+     "array 5x3x4 format 8 channels 2 flags 3\n"
+     "copy 10x3x4 from memory 2 at 512 pitch 10 height 3 to array\n"},
+    {{.geometry = FTH_GEOMETRY_CUBE, .format = FTH_TEXEL_U16, .width = 4, .height = 4, .depth = 6},
+     "array 4x4x6 format 2 channels 2 flags 6\n"
+     "copy 16x4x6 from memory 2 at 512 pitch 16 height 4 to array\n"},
+    {{.geometry = FTH_GEOMETRY_ACUBE,
+      .format = FTH_TEXEL_U16,
+      .width = 4,
+      .height = 4,
+      .depth = 12},
+     "array 4x4x12 format 2 channels 2 flags 7\n"
+     "copy 16x4x12 from memory 2 at 512 pitch 16 height 4 to array\n"},
+};
+
 static void geometries_become_arrays(void **state)
 {
     (void)state;
-    static const struct {
-        struct fth_ptx_image image;
-        const char *calls;
-    } rows[] = {
-        {{.geometry = FTH_GEOMETRY_1D,
-          .format = FTH_TEXEL_F32,
-          .width = 5,
-          .height = 1,
-          .depth = 1},
-         "array 5x0x0 format 20 channels 2 flags 2\n"
-         "copy 40x1x1 from memory 2 at 512 pitch 40 height 1 to array\n"},
-        {{.geometry = FTH_GEOMETRY_2D, .format = FTH_TEXEL_U8, .width = 5, .height = 3, .depth = 1},
-         "array 5x3x0 format 1 channels 2 flags 10\n"
-         "copy 10x3x1 from memory 2 at 512 pitch 10 height 3 to array\n"},
-        {{.geometry = FTH_GEOMETRY_3D,
-          .format = FTH_TEXEL_S16,
-          .width = 5,
-          .height = 3,
-          .depth = 2},
-         "array 5x3x2 format 9 channels 2 flags 2\n"
-         "copy 20x3x2 from memory 2 at 512 pitch 20 height 3 to array\n"},
-        {{.geometry = FTH_GEOMETRY_A1D,
-          .format = FTH_TEXEL_F16,
-          .width = 5,
-          .height = 1,
-          .depth = 4},
-         "array 5x0x4 format 10 channels 2 flags 3\n"
-         "copy 20x1x4 from memory 2 at 512 pitch 20 height 1 to array\n"},
-        {{.geometry = FTH_GEOMETRY_A2D,
-          .format = FTH_TEXEL_S8,
-          .width = 5,
-          .height = 3,
-          .depth = 4},
-         "array 5x3x4 format 8 channels 2 flags 3\n"
-         "copy 10x3x4 from memory 2 at 512 pitch 10 height 3 to array\n"},
-        {{.geometry = FTH_GEOMETRY_CUBE,
-          .format = FTH_TEXEL_U16,
-          .width = 4,
-          .height = 4,
-          .depth = 6},
-         "array 4x4x6 format 2 channels 2 flags 6\n"
-         "copy 16x4x6 from memory 2 at 512 pitch 16 height 4 to array\n"},
-        {{.geometry = FTH_GEOMETRY_ACUBE,
-          .format = FTH_TEXEL_U16,
-          .width = 4,
-          .height = 4,
-          .depth = 12},
-         "array 4x4x12 format 2 channels 2 flags 7\n"
-         "copy 16x4x12 from memory 2 at 512 pitch 16 height 4 to array\n"},
-    };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < FTH_COUNT(arrays); i++) {
         struct fth_cuda_objects objects = {NULL};
-        struct fth_ptx_image image = rows[i].image;
+        struct fth_ptx_image image = arrays[i].image;
         uint64_t handle;
         image.address = 512;
         image.channels = 2;
@@ -193,7 +174,7 @@ static void geometries_become_arrays(void **state)
                          FTH_OK);
         assert_int_equal(handle, 80);
         char expected[400];
-        snprintf(expected, sizeof expected, "%ssurface on array 0 0 0\n", rows[i].calls);
+        snprintf(expected, sizeof expected, "%ssurface on array 0 0 0\n", arrays[i].calls);
         assert_string_equal(calls, expected);
         assert_int_equal(fth_cuda_objects_free(&driver, &objects, true, NULL), FTH_OK);
     }
