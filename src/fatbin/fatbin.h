@@ -119,7 +119,7 @@ bool fth_fatbin_is_image(const void *data, size_t size);
 /* Lists the entries of an image: a fat binary, or an ELF file with fat binaries in the sections
  * .nv_fatbin and __nv_relfatbin. A cubin gives one entry. `data` and `name` must outlive the
  * result, which the caller releases with fth_fatbin_fini; after a failure there is nothing to
- * release. FTH_INVALID: the image is damaged, or it has no CUDA code. */
+ * release. FTH_INVALID: the image is damaged, or an ELF file without CUDA code. */
 FTH_MUST_USE enum fth_status fth_fatbin_open(const char *name, const void *data, size_t size,
                                              struct fth_fatbin *fatbin, struct fth_error *error);
 /* Like fth_fatbin_open, for one container in the memory of this process, whose size only its own
