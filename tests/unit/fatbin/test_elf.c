@@ -228,6 +228,10 @@ static const struct {
            "abc"),
      NULL, 2}, /* too much output */
     {BLOCK("\x11"
+           "a\x01\0\x10"
+           "b"),
+     NULL, 5}, /* a match beyond the output */
+    {BLOCK("\x11"
            "a\x02\0\x10"
            "b"),
      NULL, 7}, /* distance before the beginning */
@@ -249,11 +253,12 @@ static void lz4_blocks_are_decoded(void **state)
 {
     (void)state;
     for (size_t i = 0; i < FTH_COUNT(blocks); i++) {
-        uint8_t *out = malloc(blocks[i].text_size + 1), *block = malloc(blocks[i].size + 1);
+        uint8_t *out = calloc(1, blocks[i].text_size + 16), *block = malloc(blocks[i].size + 1);
         memcpy(block, blocks[i].block, blocks[i].size);
         const bool decoded = fth_lz4_decode(block, blocks[i].size, out, blocks[i].text_size);
         if (decoded != (blocks[i].text != NULL))
             fail_msg("row %zu: decoded %d", i, decoded);
+        assert_int_equal(out[blocks[i].text_size], 0); /* nothing behind the output */
         if (decoded)
             assert_memory_equal(out, blocks[i].text, blocks[i].text_size);
         free(block);

@@ -113,6 +113,9 @@ static void translation_units_are_separate_containers(void **state)
     struct fth_fatbin fatbin = open_image(&image);
     assert_int_equal(fatbin.entries[0].container, 0);
     assert_int_equal(fatbin.entries[1].container, 1);
+    assert_ptr_equal(fth_fatbin_choose(&fatbin, 0, 90), &fatbin.entries[0]);
+    assert_ptr_equal(fth_fatbin_choose(&fatbin, 1, 90), &fatbin.entries[1]);
+    assert_ptr_equal(fth_fatbin_lowest(&fatbin, 1), &fatbin.entries[1]);
     struct fth_buffer text = unpacked(&fatbin, 1);
     assert_non_null(strstr(text.data, ".entry shift("));
     /* Offsets are those in the file. */
@@ -155,12 +158,19 @@ static void ptx_is_chosen_by_architecture(void **state)
     struct fth_buffer image = load("architectures.fatbin");
     struct fth_fatbin fatbin = open_image(&image);
     assert_int_equal(fatbin.count, 5);
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < 2 * FTH_COUNT(rows); i++) {
         char text[32];
-        const struct fth_fatbin_entry *entry = fth_fatbin_choose(&fatbin, 0, rows[i].number);
-        assert_int_equal(entry != NULL, rows[i].chosen != NULL);
+        const size_t row = i % FTH_COUNT(rows);
+        if (i == FTH_COUNT(rows)) { /* the order of the entries does not matter */
+            const struct fth_fatbin_entry moved = fatbin.entries[1];
+            fatbin.entries[1] = fatbin.entries[2];
+            fatbin.entries[2] = moved;
+        }
+        const struct fth_fatbin_entry *entry = fth_fatbin_choose(&fatbin, 0, rows[row].number);
+        assert_int_equal(entry != NULL, rows[row].chosen != NULL);
         if (entry)
-            assert_string_equal(fth_fatbin_target_format(entry, text, sizeof text), rows[i].chosen);
+            assert_string_equal(fth_fatbin_target_format(entry, text, sizeof text),
+                                rows[row].chosen);
     }
     assert_int_equal(fth_fatbin_lowest(&fatbin, 0)->target.number, 75);
     assert_null(fth_fatbin_choose(&fatbin, 1, 90));
@@ -273,6 +283,7 @@ static void damaged_headers_are_refused(void **state)
         {24, 8, UINT64_MAX - 79, FTH_INVALID, "offset 16: the entry has a header of 80 bytes"},
         {32, 4, 449, FTH_INVALID, "the compressed contents have 449 bytes, the entry only 448"},
         {48, 4, 81, FTH_INVALID, "offset 16: the name of the entry is outside of its header"},
+        {48, 8, 72 | (uint64_t)9 << 32, FTH_INVALID, "the name of the entry is outside"},
         {52, 4, 81, FTH_INVALID, "offset 16: the name of the entry is outside of its header"},
         {72, 8, (256 << 20) + 1, FTH_INVALID, "the limit of an entry is 256 MiB"},
     };
@@ -354,6 +365,7 @@ int main(void)
         cmocka_unit_test(a_cubin_is_an_image_with_one_entry),
         cmocka_unit_test(a_container_in_memory_has_its_own_size),
         cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(a_truncated_second_container_is_refused),
         cmocka_unit_test(damaged_headers_are_refused),
         cmocka_unit_test(damaged_contents_are_refused),
         cmocka_unit_test(counts_have_limits),
