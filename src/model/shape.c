@@ -20,9 +20,12 @@ enum { MIN_CARVEOUT = 32 << 10 };
 #define MAX_ALL_L1_LINES (UINT64_C(1) << 28) /* lines of the L1s of all SMs */
 #define MAX_SECTORS 64                       /* of a line: the bits of a mask of sectors */
 
+/* `name` is that of a kernel or of a parameter. */
 static enum fth_status refuse(const char *name, const char *cause, struct fth_error *error)
 {
-    return fth_fail(error, FTH_INVALID, "model caches", name, "%s", cause);
+    char text[FTH_NAME_BYTES];
+    fth_demangle(name, FTH_NAME_SHORT, text, sizeof text);
+    return fth_fail(error, FTH_INVALID, "model caches", text, "%s", cause);
 }
 
 static bool power_of_two(uint64_t number)

@@ -294,9 +294,12 @@ static enum fth_status run_launches(struct wave_reader *reader, struct fth_error
             continue;
         reader->launch = i;
         const enum fth_status status = run_launch(reader, error);
-        if (status != FTH_OK && status != FTH_INTERRUPTED)
-            fth_error_context(error, "launch %zu, %s", i + 1,
-                              fth_trace_launch_at(reader->trace, i)->kernel);
+        if (status != FTH_OK && status != FTH_INTERRUPTED) {
+            char name[FTH_NAME_BYTES];
+            fth_demangle(fth_trace_launch_at(reader->trace, i)->kernel, FTH_NAME_SHORT, name,
+                         sizeof name);
+            fth_error_context(error, "launch %zu, %s", i + 1, name);
+        }
         if (status != FTH_OK)
             return status;
     }
