@@ -28,7 +28,8 @@
  * Families: matrix/ has the instructions of the tensor cores, async/ asynchronous copies and the
  * barriers that count them, texture/ textures and surfaces, video/ the video instructions, narrow.c
  * conversions to small formats, wide.c registers of 128 bits and atomic operations on vectors.
- * runtime/ has printf, assert, malloc, free and the faults, hazard/ the search for missing waits. */
+ * runtime/ has printf, assert, malloc, free and the faults, hazard/ the search for missing waits.
+ */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H
 
