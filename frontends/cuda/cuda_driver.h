@@ -275,6 +275,8 @@ void driver_free_links(void);
 
 /* Allocates memory for the current context. */
 int driver_allocate(enum fth_session_memory kind, size_t bytes, uint64_t *address);
+/* Frees all pools, but not their memory. */
+void driver_free_pools(void);
 
 /* ---- driver_texture.c ---- */
 
