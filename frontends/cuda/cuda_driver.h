@@ -5,6 +5,7 @@
  *   driver_device.c   devices and their attributes
  *   driver_context.c  contexts
  *   driver_module.c   modules, libraries, kernels
+ *   driver_link.c     linking of images
  *   driver_memory.c   memory, pointers
  *   driver_copy.c     copies, and filling memory
  *   driver_stream.c   streams, events, and the work on them
@@ -153,6 +154,8 @@ struct function {
 
 struct fth_session_module *driver_session_module(const struct module *module);
 bool driver_is_function(const struct function *function);
+/* Writes a message to the error log that a program passes as an option; "": there is none. */
+void driver_write_log(unsigned count, const int *options, void **values, const char *text);
 /* Frees the modules of a context, except those that are libraries; NULL: all modules. */
 void driver_free_modules(const struct context *context);
 
@@ -263,10 +266,17 @@ int driver_copy(const struct operation *operation);
 int driver_read_copy(const void *copy, struct operation *operation);
 int driver_fill(const struct operation *operation);
 
+/* ---- driver_link.c ---- */
+
+/* Frees all links. */
+void driver_free_links(void);
+
 /* ---- driver_memory.c ---- */
 
 /* Allocates memory for the current context. */
 int driver_allocate(enum fth_session_memory kind, size_t bytes, uint64_t *address);
+/* Frees all pools, but not their memory. */
+void driver_free_pools(void);
 
 /* ---- driver_texture.c ---- */
 

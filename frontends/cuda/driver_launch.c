@@ -44,6 +44,17 @@ int driver_take_arguments(const struct function *function, void **each, void **e
 /* The registers of a thread are not known from PTX; this many are assumed. */
 enum { ASSUMED_REGISTERS = 32 };
 
+/* The threads that a block can have, as the GPU and the kernel allow (.maxntid, .reqntid). */
+static uint64_t max_threads(const struct fth_ptx_kernel *kernel)
+{
+    const uint32_t *most = kernel->max_block[0] ? kernel->max_block : kernel->required_block;
+    const uint64_t all = (uint64_t)driver_attribute(1);
+    uint64_t threads = 1;
+    for (int i = 0; i < 3; i++)
+        threads *= most[i] ? most[i] : 1;
+    return most[0] && threads < all ? threads : all;
+}
+
 /* Blocks per SM, as threads, blocks and shared memory allow. A block takes 1 KiB of shared memory
  * more than it uses (attribute 111). */
 static int blocks_per_sm(const struct function *function, int threads, uint64_t dynamic_shared)
@@ -127,15 +138,13 @@ int driver_check_shape(const struct operation *operation)
 {
     const struct function *function = operation->launch.function;
     const uint32_t *grid = operation->launch.grid, *block = operation->launch.block;
-    const uint32_t *most = function->kernel->max_block;
+    const uint32_t *required = function->kernel->required_block;
     for (int i = 0; i < 3; i++)
         if (grid[i] == 0 || block[i] == 0 || grid[i] > (uint32_t)driver_attribute(5 + i) ||
-            block[i] > (uint32_t)driver_attribute(2 + i))
+            block[i] > (uint32_t)driver_attribute(2 + i) ||
+            (required[0] && block[i] != (required[i] ? required[i] : 1)))
             return INVALID_VALUE;
-    const uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
-    if (threads > (uint64_t)driver_attribute(1) ||
-        (most[0] &&
-         threads > (uint64_t)most[0] * (most[1] ? most[1] : 1) * (most[2] ? most[2] : 1)))
+    if ((uint64_t)block[0] * block[1] * block[2] > max_threads(function->kernel))
         return INVALID_VALUE;
     if (operation->launch.shared_bytes > function->max_dynamic_shared)
         return INVALID_VALUE;
@@ -229,13 +238,9 @@ CU(cuFuncGetAttribute, int *value, int attribute, struct function *function)
     if (!value || !driver_is_function(function))
         return value ? INVALID_HANDLE : INVALID_VALUE;
     const struct fth_ptx_kernel *kernel = function->kernel;
-    const uint32_t *most = kernel->max_block[0] ? kernel->max_block : kernel->required_block;
     const uint32_t *cluster = kernel->required_cluster;
     switch (attribute) {
-    case 0:
-        *value = most[0] ? (int)(most[0] * (most[1] ? most[1] : 1) * (most[2] ? most[2] : 1))
-                         : driver_attribute(1);
-        break;
+    case 0: *value = (int)max_threads(kernel); break;
     case 1: *value = (int)kernel->shared_bytes; break;
     case 4: *value = ASSUMED_REGISTERS; break;
     case 5:
@@ -331,8 +336,7 @@ CU(cuOccupancyMaxPotentialBlockSize, int *grid, int *block, struct function *fun
         return result;
     if (!driver_is_function(function))
         return INVALID_HANDLE;
-    const uint32_t most = function->kernel->max_block[0];
-    int largest = most ? (int)most : driver_attribute(1), best = 0;
+    int largest = (int)max_threads(function->kernel), best = 0;
     if (limit > 0 && limit < largest)
         largest = limit;
     for (int threads = largest / 32 * 32; threads > 0; threads -= 32) {

@@ -36,15 +36,18 @@ CU(cuMemAllocPitch_v2, uint64_t *address, size_t *pitch, size_t width, size_t he
     return driver_allocate(FTH_MEMORY_DEVICE, *pitch * height, address);
 }
 
+static void end_use(uint64_t address);
+
 static int release(uint64_t address, unsigned kinds)
 {
-    const int result = driver_check();
-    if (result != SUCCESS)
-        return result;
+    int result = driver_check();
     /* The memory of an allocation node is freed with the graph. */
-    return address == 0 || driver_is_reserved(address)
-               ? SUCCESS
-               : driver_result(fth_session_free(driver.session, address, kinds, NULL));
+    if (result != SUCCESS || address == 0 || driver_is_reserved(address))
+        return result;
+    result = driver_result(fth_session_free(driver.session, address, kinds, NULL));
+    if (result == SUCCESS)
+        end_use(address);
+    return result;
 }
 
 CU(cuMemFree_v2, uint64_t address)
@@ -235,12 +238,95 @@ CU(cuMemRangeGetAttributes, void **values, const size_t *sizes, const int *attri
 
 /* ---- pools, and allocations in the order of a stream ---- */
 
-/* There is one pool, and a program can create more, which do not differ from it. */
-enum { POOL_ATTRIBUTES = 32 };
+/* Attributes of a pool (CUmemPool_attribute): 1 to 3 allow the reuse of memory, 5 and 6 are the
+ * memory reserved and its maximum, 7 and 8 the memory in use and its maximum. */
+enum { POOL_RESERVED = 5, POOL_USED = 7, POOL_ATTRIBUTES = 32 };
+
+/* There is one pool, and a program can create more. They only differ in their attributes. */
 struct pool {
+    struct pool *next;
     uint64_t attributes[POOL_ATTRIBUTES];
 };
-static struct pool default_pool;
+static struct pool default_pool = {NULL, {0, 1, 1, 1}};
+static struct pool *pools, *current_pool = &default_pool;
+
+/* Memory that was allocated from a pool. */
+struct pool_use {
+    struct pool_use *next;
+    struct pool *pool; /* NULL: destroyed */
+    uint64_t address, bytes;
+};
+static struct pool_use *pool_uses;
+
+static void add_to_pool(struct pool *pool, int attribute, uint64_t bytes)
+{
+    uint64_t *const now = &pool->attributes[attribute], *const most = now + 1;
+    *now += bytes;
+    *most = *now > *most ? *now : *most;
+}
+
+static void end_use(uint64_t address)
+{
+    struct pool_use **link = &pool_uses;
+    while (*link && (*link)->address != address)
+        link = &(*link)->next;
+    struct pool_use *use = *link;
+    if (!use)
+        return;
+    *link = use->next;
+    if (use->pool) {
+        use->pool->attributes[POOL_RESERVED] -= use->bytes;
+        use->pool->attributes[POOL_USED] -= use->bytes;
+    }
+    free(use);
+}
+
+static int allocate_from(struct pool *pool, size_t bytes, uint64_t *address)
+{
+    const int result = driver_allocate(FTH_MEMORY_DEVICE, bytes, address);
+    struct pool_use *use = result == SUCCESS ? calloc(1, sizeof *use) : NULL;
+    if (!use)
+        return result; /* the memory counts for no pool if there is no memory for the record */
+    end_use(*address); /* of a context that was destroyed */
+    *use = (struct pool_use){pool_uses, pool, *address, bytes};
+    pool_uses = use;
+    add_to_pool(pool, POOL_RESERVED, bytes);
+    add_to_pool(pool, POOL_USED, bytes);
+    return SUCCESS;
+}
+
+static struct pool **find_pool(const struct pool *pool)
+{
+    struct pool **link = &pools;
+    while (*link && *link != pool)
+        link = &(*link)->next;
+    return link;
+}
+
+static bool is_pool(const struct pool *pool)
+{
+    return pool == &default_pool || *find_pool(pool);
+}
+
+static void destroy_pool(struct pool **link)
+{
+    struct pool *pool = *link;
+    *link = pool->next;
+    for (struct pool_use *use = pool_uses; use; use = use->next)
+        if (use->pool == pool)
+            use->pool = NULL;
+    if (current_pool == pool)
+        current_pool = &default_pool;
+    free(pool);
+}
+
+void driver_free_pools(void)
+{
+    while (pools)
+        destroy_pool(&pools);
+    while (pool_uses)
+        end_use(pool_uses->address);
+}
 
 CU(cuDeviceGetDefaultMemPool, struct pool **pool, int device)
 {
@@ -249,25 +335,45 @@ CU(cuDeviceGetDefaultMemPool, struct pool **pool, int device)
     *pool = &default_pool;
     return SUCCESS;
 }
-ALIAS(cuDeviceGetMemPool, cuDeviceGetDefaultMemPool);
+
+CU(cuDeviceGetMemPool, struct pool **pool, int device)
+{
+    LOCK;
+    if (!pool || device != 0)
+        return device ? INVALID_DEVICE : INVALID_VALUE;
+    *pool = current_pool;
+    return SUCCESS;
+}
 
 CU(cuDeviceSetMemPool, int device, struct pool *pool)
 {
-    (void)pool;
-    return device ? INVALID_DEVICE : SUCCESS;
+    LOCK;
+    if (!is_pool(pool) || device != 0)
+        return device ? INVALID_DEVICE : INVALID_VALUE;
+    current_pool = pool;
+    return SUCCESS;
 }
 
 CU(cuMemPoolCreate, struct pool **pool, const void *properties)
 {
-    (void)properties;
+    LOCK;
+    if (!pool || !properties)
+        return INVALID_VALUE;
     *pool = calloc(1, sizeof **pool);
-    return *pool ? SUCCESS : OUT_OF_MEMORY;
+    if (!*pool)
+        return OUT_OF_MEMORY;
+    **pool = (struct pool){pools, {0, 1, 1, 1}};
+    pools = *pool;
+    return SUCCESS;
 }
 
 CU(cuMemPoolDestroy, struct pool *pool)
 {
-    if (pool != &default_pool)
-        free(pool);
+    LOCK;
+    struct pool **link = find_pool(pool);
+    if (!*link)
+        return INVALID_VALUE; /* also for the default pool */
+    destroy_pool(link);
     return SUCCESS;
 }
 
@@ -309,29 +415,34 @@ CU(cuMemPoolGetAccess, int *flags, struct pool *pool, const int *location)
     return SUCCESS;
 }
 
-CU(cuMemAllocAsync, uint64_t *address, size_t bytes, struct stream *stream)
+static int allocate_async(uint64_t *address, size_t bytes, struct pool *pool, struct stream *stream)
 {
-    LOCK;
     const struct stream *on = driver_stream(stream);
     struct operation operation = {.kind = OP_ALLOC};
     size_t size;
     if (!on || !address)
         return on ? INVALID_VALUE : INVALID_HANDLE;
     if (!on->capture)
-        return driver_allocate(FTH_MEMORY_DEVICE, bytes, address);
+        return allocate_from(pool, bytes, address);
     const int result = driver_reserve(bytes, &operation.reservation);
     if (result != SUCCESS)
         return result;
     *address = driver_reservation_address(operation.reservation, &size);
     return driver_submit(stream, &operation);
 }
+
+CU(cuMemAllocAsync, uint64_t *address, size_t bytes, struct stream *stream)
+{
+    LOCK;
+    return allocate_async(address, bytes, current_pool, stream);
+}
 ALIAS(cuMemAllocAsync_ptsz, cuMemAllocAsync);
 
 CU(cuMemAllocFromPoolAsync, uint64_t *address, size_t bytes, struct pool *pool,
    struct stream *stream)
 {
-    (void)pool;
-    return cuMemAllocAsync(address, bytes, stream);
+    LOCK;
+    return is_pool(pool) ? allocate_async(address, bytes, pool, stream) : INVALID_VALUE;
 }
 ALIAS(cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync);
 

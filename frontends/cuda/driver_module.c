@@ -38,44 +38,63 @@ bool driver_is_function(const struct function *function)
 
 /* ---- loading ---- */
 
-/* What the driver's functions accept as an image begins with one of these. */
-enum { WRAPPER_MAGIC = 0x466243b1 };
+/* What an image begins with, unless it is a text: the structure that nvcc puts around a fat binary,
+ * a fat binary, or a cubin. */
+static const unsigned char wrapper_magic[] = {0xb1, 0x43, 0x62, 0x46},
+                           container_magic[] = {0x50, 0xed, 0x55, 0xba},
+                           cubin_magic[] = {0x7f, 'E', 'L', 'F'};
 
-/* Returns the size of an image that is a text. */
-static size_t text_size(const char *text)
+/* Reads no further than the first byte that differs, because an image can be a short text. */
+static bool begins_with(const unsigned char *image, const unsigned char magic[4])
 {
-    return strlen(text);
+    size_t i = 0;
+    while (i < 4 && image[i] == magic[i])
+        i++;
+    return i == 4;
+}
+
+static bool is_text(const unsigned char *image)
+{
+    return !begins_with(image, container_magic) &&
+           (image[0] == '\t' || image[0] == '\n' || image[0] == '\r' ||
+            (image[0] >= ' ' && image[0] <= '~'));
+}
+
+static enum fth_status load_image(const void *image, const char *name,
+                                  struct fth_session_module **module, struct fth_error *error)
+{
+    const uint32_t architecture =
+        (uint32_t)driver_attribute(75) * 10 + (uint32_t)driver_attribute(76);
+    if (is_text(image))
+        return fth_session_load(driver.session, name, image, strlen(image), module, error);
+    if (begins_with(image, cubin_magic))
+        return fth_fail(error, FTH_UNSUPPORTED, "load module", name,
+                        "it is a cubin, which has no PTX; make PTX with 'nvcc -ptx', or a fat "
+                        "binary with 'nvcc -fatbin'");
+    return fth_session_load_image(driver.session, name, image, architecture, module, error);
 }
 
 /* Loads an image: PTX, a fat binary, or the structure that nvcc puts around one. */
-static int load(struct module **out, const void *image, const char *name)
+static int load(struct module **out, const void *image, const char *name, struct fth_error *error)
 {
-    struct fth_error error = FTH_NO_ERROR;
     const int result = driver_check();
     if (result != SUCCESS)
         return result;
     if (!out || !image)
         return INVALID_VALUE;
-    if (field(image, 0, 4) == WRAPPER_MAGIC)
+    if (begins_with(image, wrapper_magic))
         image = pointer_field(image, 8);
     struct module *module = calloc(1, sizeof *module);
     if (!module)
         return OUT_OF_MEMORY;
-    const bool is_text = ((const char *)image)[0] == '/' || ((const char *)image)[0] == '.' ||
-                         ((const char *)image)[0] == '\n';
-    enum fth_status status = is_text ? fth_session_load(driver.session, name, image,
-                                                        text_size(image), &module->module, &error)
-                                     : fth_session_load_image(driver.session, name, image,
-                                                              (uint32_t)driver_attribute(75) * 10 +
-                                                                  (uint32_t)driver_attribute(76),
-                                                              &module->module, &error);
+    const enum fth_status status = load_image(image, name, &module->module, error);
     if (status != FTH_OK) {
-        char text[sizeof error];
-        driver_report("error", "%s", fth_error_text(&error, text, sizeof text));
+        char text[sizeof *error];
+        driver_report("error", "%s", fth_error_text(error, text, sizeof text));
         free(module);
         return status == FTH_NO_MEMORY     ? OUT_OF_MEMORY
                : status == FTH_UNSUPPORTED ? NO_BINARY_FOR_GPU
-               : is_text                   ? INVALID_PTX
+               : is_text(image)            ? INVALID_PTX
                                            : INVALID_IMAGE;
     }
     module->next = modules;
@@ -88,15 +107,59 @@ static int load(struct module **out, const void *image, const char *name)
 CU(cuModuleLoadData, struct module **module, const void *image)
 {
     LOCK;
-    return load(module, image, "the module");
+    struct fth_error error = FTH_NO_ERROR;
+    return load(module, image, "the module", &error);
 }
 ALIAS(cuModuleLoadFatBinary, cuModuleLoadData);
+
+void driver_write_log(unsigned count, const int *options, void **values, const char *text)
+{
+    /* CUjit_option: buffers for messages and their sizes, which become the sizes used. */
+    enum { INFO_LOG = 3, INFO_BYTES = 4, ERROR_LOG = 5, ERROR_BYTES = 6 };
+    char *error_log = NULL, *info_log = NULL;
+    size_t used = 0, bytes = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (options[i] == ERROR_LOG)
+            error_log = values[i];
+        else if (options[i] == INFO_LOG)
+            info_log = values[i];
+        else if (options[i] == ERROR_BYTES)
+            bytes = (uintptr_t)values[i];
+    if (error_log && bytes) {
+        snprintf(error_log, bytes, "%s", text);
+        used = strlen(error_log);
+    }
+    if (info_log)
+        info_log[0] = '\0';
+    for (unsigned i = 0; i < count; i++)
+        if (options[i] == INFO_BYTES || options[i] == ERROR_BYTES)
+            values[i] = pointer_to(options[i] == ERROR_BYTES ? used : 0);
+}
 
 CU(cuModuleLoadDataEx, struct module **module, const void *image, unsigned count,
    const int *options, void **values)
 {
-    (void)count, (void)options, (void)values;
-    return cuModuleLoadData(module, image);
+    LOCK;
+    struct fth_error error = FTH_NO_ERROR;
+    char text[sizeof error] = "";
+    if (count && (!options || !values))
+        return INVALID_VALUE;
+    const int result = load(module, image, "the module", &error);
+    driver_write_log(count, options, values,
+                     result == SUCCESS ? "" : fth_error_text(&error, text, sizeof text));
+    return result;
+}
+
+/* Returns whether a file has the bytes that its contents need. */
+static bool is_complete(const struct fth_buffer *content)
+{
+    enum { CONTAINER_HEADER = 16 };
+    const unsigned char *const data = (const unsigned char *)content->data;
+    if (content->size == 0 || begins_with(data, wrapper_magic))
+        return false;
+    return !begins_with(data, container_magic) ||
+           (content->size >= CONTAINER_HEADER &&
+            field(data, 8, 8) <= content->size - CONTAINER_HEADER);
 }
 
 static int load_file(struct module **module, const char *path)
@@ -109,7 +172,8 @@ static int load_file(struct module **module, const char *path)
         fth_buffer_fini(&content);
         return FILE_NOT_FOUND;
     }
-    const int result = content.size < 16 ? INVALID_IMAGE : load(module, content.data, path);
+    const int result =
+        is_complete(&content) ? load(module, content.data, path, &error) : INVALID_IMAGE;
     fth_buffer_fini(&content);
     return result;
 }
@@ -122,6 +186,7 @@ CU(cuModuleLoad, struct module **module, const char *path)
 
 static void free_module(struct module *module)
 {
+    fth_session_free_owned(driver.session, module); /* managed variables */
     fth_session_unload(driver.session, module->module);
     while (module->functions) {
         struct function *next = module->functions->next;
@@ -170,7 +235,8 @@ CU(cuLibraryLoadData, struct module **library, const void *image, int *options, 
     (void)options, (void)values, (void)count;
     (void)library_options, (void)library_values, (void)library_count;
     LOCK;
-    const int result = load(library, image, "the library");
+    struct fth_error error = FTH_NO_ERROR;
+    const int result = load(library, image, "the library", &error);
     if (result == SUCCESS)
         (*library)->is_library = true;
     return result;
@@ -372,9 +438,11 @@ CU(cuLibraryGetManaged, uint64_t *address, size_t *bytes, struct module *library
         return NOT_FOUND;
     void *host = fth_session_host(driver.session, found, size);
     const uint64_t there = (uint64_t)(uintptr_t)host;
-    if (!fth_session_find(driver.session, there, &block) &&
-        fth_session_register(driver.session, host, size, NULL) != FTH_OK)
-        return OUT_OF_MEMORY;
+    if (!fth_session_find(driver.session, there, &block)) {
+        if (fth_session_register(driver.session, host, size, NULL) != FTH_OK)
+            return OUT_OF_MEMORY;
+        fth_session_set_owner(driver.session, there, library);
+    }
     if (address)
         *address = there;
     if (bytes)

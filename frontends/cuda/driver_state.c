@@ -185,6 +185,8 @@ __attribute__((destructor)) static void finish(void)
     driver_free_objects();
     driver_free_arrays(NULL);
     driver_free_modules(NULL);
+    driver_free_links();
+    driver_free_pools();
     driver_free_contexts();
     fth_session_destroy(driver.session);
     if (files.writer && fth_trace_writer_commit(files.writer, &error) != FTH_OK)

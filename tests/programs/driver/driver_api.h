@@ -21,6 +21,7 @@ struct node;
 struct array;
 struct pool;
 struct object;
+struct link;
 
 struct copy_2d {
     size_t source_x, source_y;
@@ -177,6 +178,13 @@ int cuCtxGetLimit(size_t *value, int limit);
 int cuCtxGetStreamPriorityRange(int *least, int *greatest);
 
 int cuModuleLoadData(struct module **module, const void *image);
+int cuModuleLoadDataEx(struct module **module, const void *image, unsigned count,
+                       const int *options, void **values);
+int cuLinkCreate_v2(unsigned count, const int *options, void **values, struct link **link);
+int cuLinkAddData_v2(struct link *link, int type, const void *data, size_t bytes, const char *name,
+                     unsigned count, const int *options, void **values);
+int cuLinkComplete(struct link *link, void **image, size_t *bytes);
+int cuLinkDestroy(struct link *link);
 int cuModuleLoad(struct module **module, const char *path);
 int cuModuleUnload(struct module *module);
 int cuModuleGetFunction(struct function **function, struct module *module, const char *name);

@@ -62,6 +62,13 @@ static void load_container(void)
     CHECK(cuModuleLoadData(&module, &wrapper));
     CHECK(cuModuleGetFunction(&function, module, "empty"));
     CHECK(cuModuleUnload(module));
+    /* a file that is truncated */
+    char path[] = "/tmp/fathom-container-XXXXXX";
+    const int file = mkstemp(path);
+    ASSERT(file >= 0 && write(file, container, size - 8) == (ssize_t)size - 8);
+    close(file);
+    EXPECT(200, cuModuleLoad(&module, path));
+    unlink(path);
     free(container);
 }
 
@@ -104,6 +111,8 @@ int main(void)
     EXPECT(218, cuModuleLoadData(&other, PTX_HEADER ".visible .entry bad( { nonsense; }\n"));
     EXPECT(200, cuModuleLoadData(&other, damaged));
     EXPECT(1, cuModuleLoadData(&other, NULL));
+    EXPECT(218, cuModuleLoadData(&other, " "));
+    EXPECT(209, cuModuleLoadData(&other, "\177ELF, a cubin"));
     load_file();
     load_container();
     CHECK(cuModuleUnload(module));

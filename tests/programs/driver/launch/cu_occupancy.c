@@ -33,6 +33,10 @@ int main(void)
     ASSERT(block <= 96 && block % 32 == 0);
     CHECK(cuOccupancyMaxPotentialBlockSize(&grid, &block, empty, shared_of, 0, 0));
     ASSERT(block > 0 && grid >= 132);
+    struct function *few =
+        load_kernel(PTX_HEADER ".visible .entry few() .maxntid 16, 8, 1 { ret; }\n", "few");
+    CHECK(cuOccupancyMaxPotentialBlockSize(&grid, &block, few, NULL, 0, 0));
+    ASSERT(block == 128 && grid == 16 * 132);
     CHECK(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, empty, 2, 1024));
     ASSERT(bytes == 113 << 10);
     EXPECT(1, cuOccupancyAvailableDynamicSMemPerBlock(&bytes, empty, 0, 1024));

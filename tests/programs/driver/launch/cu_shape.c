@@ -11,6 +11,7 @@ static const char ptx[] =
     "skip: mov.u32 %r4, %cluster_nctaid.x; st.global.u32 [%d], %r4; st.global.u32 [%d+4], %r1;\n"
     "ret; }\n"
     ".visible .entry few() .maxntid 64, 1, 1 { ret; }\n"
+    ".visible .entry exact() .reqntid 8, 4 { ret; }\n"
     ".visible .entry paired() .reqnctapercluster 2, 1, 1 { ret; }\n";
 
 static struct function *k;
@@ -33,7 +34,7 @@ static int launch_clusters(unsigned grid, unsigned cluster)
 int main(void)
 {
     struct module *module;
-    struct function *few, *paired;
+    struct function *few, *paired, *exact;
     uint64_t out;
     unsigned result[2];
     start();
@@ -41,6 +42,7 @@ int main(void)
     CHECK(cuFuncGetModule(&module, k));
     CHECK(cuModuleGetFunction(&few, module, "few"));
     CHECK(cuModuleGetFunction(&paired, module, "paired"));
+    CHECK(cuModuleGetFunction(&exact, module, "exact"));
     CHECK(cuMemAlloc_v2(&out, 8));
     arguments[0] = &out;
     CHECK(launch(1, 1, 1024, 1, 0));
@@ -52,6 +54,8 @@ int main(void)
     EXPECT(1, launch(1, 1, 0, 1, 0));
     CHECK(cuLaunchKernel(few, 1, 1, 1, 64, 1, 1, 0, NULL, NULL, NULL));
     EXPECT(1, cuLaunchKernel(few, 1, 1, 1, 65, 1, 1, 0, NULL, NULL, NULL));
+    CHECK(cuLaunchKernel(exact, 1, 1, 1, 8, 4, 1, 0, NULL, NULL, NULL));
+    EXPECT(1, cuLaunchKernel(exact, 1, 1, 1, 4, 8, 1, 0, NULL, NULL, NULL));
     /* dynamic shared memory */
     CHECK(launch(1, 1, 32, 1, 48 << 10));
     EXPECT(1, launch(1, 1, 32, 1, (48 << 10) + 16));

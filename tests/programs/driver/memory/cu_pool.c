@@ -27,11 +27,20 @@ int main(void)
     CHECK(cuMemsetD32Async(first, 9, 1024, stream));
     CHECK(cuMemcpyDtoD_v2(second, first, 4096));
     ASSERT(all_are(second, 9, 1024));
+    CHECK(cuMemPoolGetAttribute(pool, 7, &got)); /* in use */
+    ASSERT(got == 4096);
     CHECK(cuMemFreeAsync(first, stream));
     CHECK(cuMemFreeAsync(second, stream));
+    CHECK(cuMemPoolGetAttribute(pool, 7, &got));
+    ASSERT(got == 0);
+    CHECK(cuMemPoolGetAttribute(pool, 8, &got)); /* the maximum */
+    ASSERT(got == 4096);
     EXPECT(1, cuMemFreeAsync(second, stream));
     CHECK(cuStreamSynchronize(stream));
     CHECK(cuMemPoolDestroy(pool));
+    EXPECT(1, cuMemPoolDestroy(pool));
+    EXPECT(1, cuMemPoolDestroy(standard));
+    EXPECT(1, cuMemAllocFromPoolAsync(&second, 4096, pool, stream));
     CHECK(cuStreamDestroy_v2(stream));
     EXPECT(400, cuMemAllocAsync(&first, 4096, stream));
     return succeed();
