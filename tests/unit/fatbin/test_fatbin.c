@@ -259,6 +259,17 @@ static void every_truncation_is_refused(void **state)
     }
 }
 
+static void a_truncated_second_container_is_refused(void **state)
+{
+    (void)state;
+    struct fth_buffer image = load("plain.fatbin"), second = load("lz4.fatbin");
+    fth_buffer_append(&image, second.data, second.size - 1);
+    check_refused(image.data, image.size, FTH_INVALID,
+                  "offset 768: the container has 544 bytes, but only 543 follow");
+    fth_buffer_fini(&second);
+    fth_buffer_fini(&image);
+}
+
 /* Offsets of the fields are those of docs/programs/fat-binaries.md; the entry begins at offset 16.
  */
 static void damaged_headers_are_refused(void **state)
