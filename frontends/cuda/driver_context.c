@@ -1,5 +1,5 @@
 /* Contexts. All contexts share the memory of the session. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 enum { MAX_DEPTH = 64 };
 

@@ -1,7 +1,7 @@
 /* Copies in one, two and three dimensions, and filling memory. The session finds out whether an
  * address is one of the GPU or of the host, so the direction that a function's name states is not
  * needed. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 /* The bytes from the first to the last one of a side. */
 static uint64_t extent(const struct copy_side *side, uint64_t width, uint64_t height,

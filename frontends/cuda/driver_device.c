@@ -1,5 +1,5 @@
 /* Devices: there is one, with the properties of a description. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 #include <math.h>
 #include <stdio.h>

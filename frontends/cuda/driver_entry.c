@@ -2,7 +2,7 @@
  * that are not implemented are made from functions.txt, the list of the driver's functions: each of
  * them only reports its name. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
-#include "driver.h"
+#include "cuda_driver.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

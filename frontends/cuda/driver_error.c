@@ -1,5 +1,5 @@
 /* Names and texts of the results of the API. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 static const struct {
     int result;

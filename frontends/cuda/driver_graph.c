@@ -1,6 +1,6 @@
 /* Graphs, and the capture of streams into them. A graph that is instantiated is copied in an order
  * that respects the dependencies of its nodes, and executed in this order. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 /* A graph that can be launched is a copy of one. */
 static struct graph *graphs;

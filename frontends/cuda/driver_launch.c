@@ -1,5 +1,5 @@
 /* Launches, the attributes of kernels, and how many blocks an SM can hold. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 #include <stdio.h>
 

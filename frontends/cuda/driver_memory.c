@@ -1,5 +1,5 @@
 /* Memory of the GPU, pinned and managed memory, pools, and what a pointer points to. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 enum { DEVICE_KINDS = 1u << FTH_MEMORY_DEVICE | 1u << FTH_MEMORY_MANAGED };
 

@@ -1,5 +1,5 @@
 /* Modules, libraries and their kernels. A library is a module here. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 #include <stdio.h>
 

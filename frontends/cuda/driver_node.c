@@ -1,6 +1,6 @@
 /* The nodes of graphs: their types, dependencies and parameters, and nodes that are graphs, events
  * or memory. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 CU(cuGraphNodeGetType, struct node *node, int *type)
 {

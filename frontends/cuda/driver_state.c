@@ -8,7 +8,7 @@
  *   FATHOM_EXEC_CHECK    if set, missing waits are reported
  *
  * A report has one line per event: its kind, a space, and a text. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

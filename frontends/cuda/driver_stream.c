@@ -1,6 +1,6 @@
 /* Streams and events. Work is executed when it is put on a stream, so a stream never has anything
  * to wait for. */
-#include "driver.h"
+#include "cuda_driver.h"
 
 static struct stream default_stream;
 static struct stream *streams;

@@ -1,6 +1,6 @@
 /* Arrays, textures, surfaces and tensor maps. The texels of an array are in the memory of the GPU,
  * in rows. */
-#include "driver.h"
+#include "cuda_driver.h"
 #include "ptx/async/tensor_map.h"
 
 /* The numbers of CUarray_format, by enum fth_ptx_texel, and the sizes of a channel. */

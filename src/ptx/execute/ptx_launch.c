@@ -640,25 +640,6 @@ static void run_launch(struct fth_ptx_run *run)
         pthread_join(workers[i], NULL);
 }
 
-/* Makes the slice of a launch, if it has `skip_data`. */
-static enum fth_status prepare_slice(struct fth_ptx_run *run, struct fth_error *error)
-{
-    struct fth_ptx_memory *memory = run->machine->memory;
-    if (!run->launch->skip_data)
-        return FTH_OK;
-    FTH_TRY(fth_slice_create(run, &run->slice, error));
-    for (size_t i = 0; i < memory->allocation_count; i++)
-        if (memory->allocations[i].exact && memory->allocations[i].stale) {
-            fth_slice_destroy(run->slice);
-            return fth_fail(error, FTH_INCONCLUSIVE, "run kernel", run->kernel->name,
-                            "the accesses depend on data that an earlier launch did not compute");
-        }
-    for (size_t i = 0; i < memory->allocation_count && run->slice; i++)
-        memory->allocations[i].stale =
-            !memory->allocations[i].exact && !memory->allocations[i].is_constant;
-    return FTH_OK;
-}
-
 enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_ptx_launch *launch,
                             struct fth_ptx_totals *totals, struct fth_error *error)
 {
@@ -667,7 +648,7 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     if (totals)
         *totals = (struct fth_ptx_totals){0, 0};
     FTH_TRY(prepare(machine, launch, &run, error));
-    FTH_TRY(prepare_slice(&run, error));
+    FTH_TRY(fth_slice_prepare(&run, error));
     run.lock = &lock;
     run_launch(&run);
     fth_slice_destroy(run.slice);
@@ -712,19 +693,4 @@ enum fth_status fth_ptx_plan(struct fth_ptx_machine *machine, const struct fth_p
     fth_slice_destroy(run.slice);
     *changed = *changed || count_exact(machine->memory) != before;
     return FTH_OK;
-}
-
-bool fth_ptx_omit(struct fth_ptx_machine *machine, uint64_t address)
-{
-    const struct fth_ptx_allocation *found = fth_ptx_find_allocation(machine->memory, address);
-    if (!found || found->exact)
-        return false;
-    machine->memory->allocations[found - machine->memory->allocations].stale = true;
-    return true;
-}
-
-bool fth_ptx_is_exact(const struct fth_ptx_machine *machine, uint64_t address)
-{
-    const struct fth_ptx_allocation *found = fth_ptx_find_allocation(machine->memory, address);
-    return !found || !found->stale;
 }

@@ -329,6 +329,8 @@ void fth_ptx_copies_free(struct fth_ptx_cluster *cluster);
 FTH_MUST_USE enum fth_status fth_slice_create(struct fth_ptx_run *run, struct fth_slice **out,
                                               struct fth_error *error);
 void fth_slice_destroy(struct fth_slice *slice);
+/* Makes the slice of a launch, if it has `skip_data`. */
+FTH_MUST_USE enum fth_status fth_slice_prepare(struct fth_ptx_run *run, struct fth_error *error);
 /* Returns the code of a function in a sliced launch. */
 const struct fth_ptx_inst *fth_slice_code(const struct fth_slice *slice,
                                           const struct fth_ptx_function *function);

@@ -8,7 +8,7 @@
  *   slice_registers.c  which registers can be linear in the lane
  *   slice_live.c       which of them a thread can still read
  *   linear.c           executes instructions on linear registers
- *   slice_check.c      checks each access of that code
+ *   slice_check.c      checks each access of that code, and which memory is exact
  *
  * The slice is a prediction: PTX does not say which buffer an address points into. The prediction
  * divides memory into exact memory, whose contents are those of a full execution, and other memory,

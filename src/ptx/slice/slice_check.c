@@ -1,4 +1,5 @@
-/* Checks the accesses of a sliced launch: see slice.h. */
+/* Checks the accesses of a sliced launch, and which memory is exact before and after it: see
+ * slice.h. */
 #include "ptx/slice/slice.h"
 
 /* True if all bytes of a range of shared memory must be exact or, if `any`, at least one. */
@@ -38,4 +39,37 @@ bool fth_slice_allows(const struct fth_slice *slice, const struct fth_ptx_inst *
 bool fth_slice_has_exact_shared(const struct fth_slice *slice)
 {
     return slice->shared || slice->range_count > 0;
+}
+
+enum fth_status fth_slice_prepare(struct fth_ptx_run *run, struct fth_error *error)
+{
+    struct fth_ptx_memory *memory = run->machine->memory;
+    if (!run->launch->skip_data)
+        return FTH_OK;
+    FTH_TRY(fth_slice_create(run, &run->slice, error));
+    for (size_t i = 0; i < memory->allocation_count; i++)
+        if (memory->allocations[i].exact && memory->allocations[i].stale) {
+            fth_slice_destroy(run->slice);
+            return fth_fail(error, FTH_INCONCLUSIVE, "run kernel", run->kernel->name,
+                            "the accesses depend on data that an earlier launch did not compute");
+        }
+    for (size_t i = 0; i < memory->allocation_count && run->slice; i++)
+        memory->allocations[i].stale =
+            !memory->allocations[i].exact && !memory->allocations[i].is_constant;
+    return FTH_OK;
+}
+
+bool fth_ptx_omit(struct fth_ptx_machine *machine, uint64_t address)
+{
+    const struct fth_ptx_allocation *found = fth_ptx_find_allocation(machine->memory, address);
+    if (!found || found->exact)
+        return false;
+    machine->memory->allocations[found - machine->memory->allocations].stale = true;
+    return true;
+}
+
+bool fth_ptx_is_exact(const struct fth_ptx_machine *machine, uint64_t address)
+{
+    const struct fth_ptx_allocation *found = fth_ptx_find_allocation(machine->memory, address);
+    return !found || !found->stale;
 }
