@@ -1,4 +1,5 @@
-/* What the programs share: each checks its own results, prints "ok" and returns 0, or says what is wrong and returns 1. */
+/* What the programs share: each checks its own results, prints "ok" and returns 0, or says what is
+ * wrong and returns 1. */
 #ifndef FTH_PROGRAMS_EXPECT_H
 #define FTH_PROGRAMS_EXPECT_H
 
