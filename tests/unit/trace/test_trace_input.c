@@ -216,7 +216,7 @@ static void descriptor_0_is_closed_like_others(void **state)
     fth_trace_close(trace);
 }
 
-/* Of a file that is standard input, the part that was not read yet is the input. */
+/* If standard input is a file, the input is the part of it that was not read yet. */
 static void standard_input_begins_at_its_position(void **state)
 {
     (void)state;
