@@ -57,6 +57,17 @@ int driver_result(enum fth_status status)
 
 /* ---- messages ---- */
 
+/* Opens a file of this process in the folder of 'fathom exec'. Returns -1 without one. */
+static int open_file(const char *suffix)
+{
+    const char *folder = getenv("FATHOM_EXEC_FOLDER");
+    char path[4096];
+    if (!folder)
+        return -1;
+    snprintf(path, sizeof path, "%s/%ld.%s", folder, (long)getpid(), suffix);
+    return open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+}
+
 void driver_report(const char *kind, const char *format, ...)
 {
     char line[2048];
@@ -69,6 +80,9 @@ void driver_report(const char *kind, const char *format, ...)
     fprintf(stderr, "fathom exec: %s\n", line + used);
     const size_t size = strlen(line);
     line[size] = '\n';
+    /* There can be something to report before the program initialises CUDA. */
+    if (files.report_file < 0)
+        files.report_file = open_file("report");
     if (files.report_file >= 0 && write(files.report_file, line, size + 1) < 0)
         return; /* the message is on standard error */
 }
@@ -86,23 +100,12 @@ int driver_unsupported(const char *what)
 
 /* ---- the session ---- */
 
-static int open_file(const char *folder, const char *suffix)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%ld.%s", folder, (long)getpid(), suffix);
-    return open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-}
-
 static void open_files(void)
 {
-    const char *folder = getenv("FATHOM_EXEC_FOLDER");
     struct fth_error error = FTH_NO_ERROR;
-    if (!folder)
+    if (!getenv("FATHOM_EXEC_FOLDER") || !getenv("FATHOM_EXEC_TRACE"))
         return;
-    files.report_file = open_file(folder, "report");
-    if (!getenv("FATHOM_EXEC_TRACE"))
-        return;
-    files.trace_file = open_file(folder, "trace");
+    files.trace_file = open_file("trace");
     if (files.trace_file < 0 ||
         fth_trace_writer_attach(files.trace_file, "the trace of the program", &files.writer,
                                 &error) != FTH_OK)
