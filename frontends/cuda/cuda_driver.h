@@ -294,6 +294,8 @@ void driver_free_objects(void);
 
 /* ---- driver_launch.c ---- */
 
+/* Executes a kernel. If it faults, driver.sticky becomes the error, and the launch itself succeeds.
+ */
 int driver_launch(const struct operation *operation);
 /* Copies the arguments of a launch into a new block of memory. */
 int driver_take_arguments(const struct function *function, void **each, void **extra,
@@ -342,7 +344,7 @@ int driver_graph_add(struct graph *graph, struct operation *operation, struct no
                      size_t count, struct node **node);
 /* Returns the node of a graph or of its child graphs that is a copy of `original`, or NULL. */
 struct node *driver_graph_find(const struct graph *graph, const struct node *original);
-/* Executes the nodes of an executable graph. */
+/* Executes the nodes of an executable graph, up to a kernel that faults. */
 int driver_graph_run(const struct graph *graph);
 /* Frees all graphs. */
 void driver_free_graphs(void);

@@ -76,8 +76,10 @@ CU(cuStreamEndCapture, struct stream *handle, struct graph **graph)
     *graph = NULL;
     if (!captured)
         return ILLEGAL_STATE;
-    if (!stream->is_origin)
+    if (!stream->is_origin) {
+        captured->is_invalid = true;
         return STREAM_CAPTURE_UNMATCHED;
+    }
     if (captured->is_invalid)
         return discard(captured, STREAM_CAPTURE_INVALIDATED);
     if (!driver_is_joined(stream))

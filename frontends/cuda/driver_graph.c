@@ -530,7 +530,8 @@ ALIAS(cuGraphUpload_ptsz, cuGraphUpload);
 int driver_graph_run(const struct graph *graph)
 {
     int result = SUCCESS;
-    for (const struct node *node = graph->nodes; result == SUCCESS && node; node = node->next)
+    for (const struct node *node = graph->nodes;
+         result == SUCCESS && driver.sticky == SUCCESS && node; node = node->next)
         if (!node->is_disabled)
             result = driver_execute(&node->operation);
     return result;

@@ -93,11 +93,11 @@ int driver_launch(const struct operation *operation)
     if (status == FTH_OK)
         return SUCCESS;
     driver_report("error", "%s", fth_error_text(&error, text, sizeof text));
-    /* As on a GPU, no later call succeeds after a fault. */
+    /* As on a GPU, the launch succeeds, and no later call does. */
     driver.sticky = status == FTH_NO_MEMORY     ? OUT_OF_MEMORY
                     : status == FTH_UNSUPPORTED ? ILLEGAL_INSTRUCTION
                                                 : results[fault];
-    return driver.sticky;
+    return SUCCESS;
 }
 
 /* The blocks of a cluster, as the launch or the kernel defines it. */
@@ -114,7 +114,7 @@ static int check_cluster(const struct operation *operation)
     for (int i = 0; i < 3; i++) {
         const uint32_t size = cluster[i] ? cluster[i] : 1;
         if (operation->launch.grid[i] % size)
-            return INVALID_VALUE;
+            return INVALID_CLUSTER_SIZE;
         if (required[0] && size != (required[i] ? required[i] : 1))
             return INVALID_VALUE;
         blocks *= size;

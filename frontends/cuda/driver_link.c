@@ -84,14 +84,20 @@ CU(cuLinkAddFile_v2, struct link *link, int type, const char *path, unsigned cou
 }
 ALIAS(cuLinkAddFile, cuLinkAddFile_v2);
 
+static const char empty_ptx[] = ".version 8.0\n.target sm_70\n.address_size 64\n";
+
 CU(cuLinkComplete, struct link *link, void **image, size_t *bytes)
 {
     LOCK;
     const int result = driver_check();
     if (result != SUCCESS)
         return result;
-    if (!is_link(link) || !image || !link->image.size)
+    if (!is_link(link) || !image)
         return is_link(link) ? INVALID_VALUE : INVALID_HANDLE;
+    if (!link->image.size) /* as with NVIDIA's driver, the result is a module without contents */
+        fth_buffer_append(&link->image, empty_ptx, sizeof empty_ptx);
+    if (link->image.failed)
+        return OUT_OF_MEMORY;
     *image = link->image.data;
     if (bytes)
         *bytes = link->image.size;

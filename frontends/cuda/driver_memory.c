@@ -411,7 +411,9 @@ CU(cuMemPoolGetAccess, int *flags, struct pool *pool, const int *location)
     enum { DEVICE_LOCATION = 1, READ_WRITE = 3 };
     if (!flags || !pool || !location)
         return INVALID_VALUE;
-    *flags = location[0] == DEVICE_LOCATION && location[1] == 0 ? READ_WRITE : 0;
+    if (location[0] != DEVICE_LOCATION || location[1] != 0)
+        return INVALID_VALUE;
+    *flags = READ_WRITE;
     return SUCCESS;
 }
 

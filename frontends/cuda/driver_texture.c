@@ -270,8 +270,10 @@ static int destroy_object(uint64_t handle, bool is_surface)
 {
     const int result = driver_check();
     struct image_object **link = find_object(handle, is_surface), *object = *link;
-    if (result != SUCCESS || !object)
-        return result != SUCCESS ? result : INVALID_VALUE;
+    if (result != SUCCESS)
+        return result;
+    if (!object) /* NVIDIA's driver does not reject textures that do not exist */
+        return is_surface ? INVALID_VALUE : SUCCESS;
     *link = object->next;
     free(object);
     fth_ptx_texture_free(fth_session_machine(driver.session), handle);
@@ -392,8 +394,7 @@ static int encode(void *out, struct fth_ptx_tensor_map *map, int interleave, int
     map->swizzle = (enum fth_ptx_swizzle)swizzle;
     map->promotion = (enum fth_ptx_promotion)promotion;
     map->fills_with_nan = fill == 1;
-    return (uintptr_t)out % 64 == 0 ? driver_result(fth_ptx_tensor_map_encode(map, out, NULL))
-                                    : INVALID_VALUE;
+    return out ? driver_result(fth_ptx_tensor_map_encode(map, out, NULL)) : INVALID_VALUE;
 }
 
 CU(cuTensorMapEncodeTiled, void *out, int type, uint32_t rank, void *address, const uint64_t *sizes,

@@ -9,12 +9,12 @@ __global__ void store(int *address)
     *address = 1;
 }
 
-static void expect_last(cudaError_t error)
-{
-    EXPECT(cudaPeekAtLastError() == error);
-    EXPECT(cudaGetLastError() == error);
-    EXPECT(cudaGetLastError() == cudaSuccess);
-}
+#define expect_last(error)                                                                         \
+    do {                                                                                           \
+        EXPECT(cudaPeekAtLastError() == (error));                                                  \
+        EXPECT(cudaGetLastError() == (error));                                                     \
+        EXPECT(cudaGetLastError() == cudaSuccess);                                                 \
+    } while (0)
 
 int main()
 {
@@ -41,8 +41,10 @@ int main()
     expect_last(cudaErrorInvalidMemcpyDirection);
     CHECK(cudaDeviceCanAccessPeer(&peer, 0, 0));
     EXPECT(peer == 0);
-    EXPECT(cudaIpcCloseMemHandle(NULL) == cudaErrorNotSupported);
-    expect_last(cudaErrorNotSupported);
+    if (getenv("FATHOM_EXEC_FOLDER")) { /* fathom does not implement it */
+        EXPECT(cudaIpcCloseMemHandle(NULL) == cudaErrorNotSupported);
+        expect_last(cudaErrorNotSupported);
+    }
     EXPECT(strcmp(cudaGetErrorName(cudaErrorNotSupported), "cudaErrorNotSupported") == 0);
     EXPECT(strcmp(cudaGetErrorString(cudaErrorInvalidValue), "invalid argument") == 0);
     nothing<<<1, 32>>>();

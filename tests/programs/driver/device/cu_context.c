@@ -20,12 +20,12 @@ static void check_contents(void)
     CHECK(cuEventCreate(&event, 0));
     CHECK(cuCtxDestroy_v2(context));
     CHECK(cuMemGetInfo_v2(&after, &total)); /* the primary context is current again */
-    ASSERT(before == after);
-    EXPECT(400, cuStreamSynchronize(stream));
-    EXPECT(400, cuEventSynchronize(event));
-    EXPECT(400, cuModuleUnload(module));
-    EXPECT(201, cuCtxDestroy_v2(context));
-    EXPECT(201, cuCtxPushCurrent_v2(context));
+    ASSERT(after >= before); /* NVIDIA's driver also frees what the context itself needed */
+    EXPECT_HERE(400, cuStreamSynchronize(stream));
+    EXPECT_HERE(400, cuEventSynchronize(event));
+    EXPECT_HERE(400, cuModuleUnload(module));
+    EXPECT_HERE(201, cuCtxDestroy_v2(context));
+    EXPECT_HERE(201, cuCtxPushCurrent_v2(context));
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* Functions that are not implemented return 801 (not supported) and are named on standard error,
- * each once. */
+/* Functions that fathom does not implement return 801 (not supported) and are named on standard
+ * error, each once. With NVIDIA's driver, there is nothing to check. */
 #include "driver_api.h"
 
 #include <unistd.h>
@@ -7,6 +7,8 @@
 int main(void)
 {
     char text[4096], handle[64];
+    if (!is_exec())
+        return succeed();
     start();
     FILE *file = tmpfile();
     ASSERT(file != NULL);

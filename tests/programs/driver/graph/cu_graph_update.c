@@ -82,8 +82,8 @@ int main(void)
     EXPECT(910, cuGraphExecUpdate_v2(exec, other, &info));
     ASSERT(info.result == 2 && run(exec, data) == 57);
     CHECK(cuGraphExecDestroy(exec));
-    EXPECT(1, cuGraphExecDestroy(exec));
-    EXPECT(400, cuGraphLaunch(exec, NULL));
+    EXPECT_HERE(1, cuGraphExecDestroy(exec));
+    EXPECT_HERE(400, cuGraphLaunch(exec, NULL));
     CHECK(cuGraphExecDestroy(second));
     CHECK(cuGraphDestroy(graph));
     CHECK(cuGraphDestroy(other));

@@ -55,6 +55,7 @@ int main(void)
     ASSERT(calls == 2 && seen == stream);
     /* values in memory */
     CHECK(cuStreamWriteValue32_v2(stream, data, 77, 0));
+    CHECK(cuStreamSynchronize(stream));
     CHECK(cuMemcpyDtoH_v2(&value, data, 4));
     ASSERT(value == 77);
     CHECK(cuStreamWaitValue32_v2(stream, data, 77, 1)); /* equal */
@@ -62,11 +63,11 @@ int main(void)
     CHECK(cuStreamWaitValue32_v2(stream, data, 64, 2)); /* a common bit */
     CHECK(cuStreamWriteValue64_v2(stream, data + 8, 1ull << 40, 0));
     CHECK(cuStreamWaitValue64_v2(stream, data + 8, 1ull << 40, 1));
-    EXPECT(801, cuStreamWaitValue32_v2(stream, data, 78, 1)); /* would wait forever */
-    EXPECT(1, cuStreamWriteValue32_v2(stream, data + 2, 1, 0));
+    EXPECT_HERE(801, cuStreamWaitValue32_v2(stream, data, 78, 1)); /* would wait forever */
+    EXPECT_HERE(1, cuStreamWriteValue32_v2(stream, data + 2, 1, 0));
     CHECK(cuStreamDestroy_v2(stream));
     CHECK(cuStreamDestroy_v2(urgent));
-    EXPECT(400, cuStreamDestroy_v2(stream));
-    EXPECT(400, cuStreamSynchronize(stream));
+    EXPECT_HERE(400, cuStreamDestroy_v2(stream));
+    EXPECT_HERE(400, cuStreamSynchronize(stream));
     return succeed();
 }

@@ -1,4 +1,5 @@
-/* A kernel that faults: every later call returns the same error.
+/* A kernel that faults: its launch succeeds, and every later call that waits for it returns the
+ * same error.
  *
  * usage: cu_fault KIND      address, misaligned, trap or assert */
 #include "driver_api.h"
@@ -32,7 +33,7 @@ int main(int count, char **words)
     start();
     struct function *kernel = load_kernel(ptx, words[1]);
     CHECK(cuMemAlloc_v2(&data, 64));
-    EXPECT(expected, cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    CHECK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
     EXPECT(expected, cuCtxSynchronize());
     EXPECT(expected, cuMemFree_v2(data));
     EXPECT(expected, cuMemAlloc_v2(&data, 64));

@@ -43,11 +43,12 @@ int main(void)
     CHECK(cuLaunchKernel(mixed, 1, 1, 1, 1, 1, 1, 0, NULL, others, NULL));
     ASSERT(all_are(data, 1007, 1));
     /* errors */
-    EXPECT(1, cuLaunchKernel(add, 4, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+    EXPECT_HERE(1, cuLaunchKernel(add, 4, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
     EXPECT(1, cuLaunchKernel(add, 4, 1, 1, 32, 1, 1, 0, NULL, arguments, extra));
     EXPECT(400, cuLaunchKernel(NULL, 4, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL));
-    EXPECT(400, cuLaunchKernel(add, 4, 1, 1, 32, 1, 1, 0, (struct stream *)&data, arguments, NULL));
-    EXPECT(1, cuLaunchKernelEx(NULL, add, arguments, NULL));
+    EXPECT_HERE(400,
+                cuLaunchKernel(add, 4, 1, 1, 32, 1, 1, 0, (struct stream *)&data, arguments, NULL));
+    EXPECT_HERE(1, cuLaunchKernelEx(NULL, add, arguments, NULL));
     ASSERT(all_are(data + 4, 7, 99));
     return succeed();
 }

@@ -39,9 +39,10 @@ int main(void)
     *(unsigned *)pointer_to(managed) = 40;
     arguments[0] = &managed;
     CHECK(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    CHECK(cuCtxSynchronize());
     ASSERT(*(const unsigned *)pointer_to(managed) == 42);
     CHECK(cuLibraryUnload(library));
-    EXPECT(400, cuLibraryUnload(library));
-    EXPECT(400, cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    EXPECT_HERE(400, cuLibraryUnload(library));
+    EXPECT_HERE(400, cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
     return succeed();
 }

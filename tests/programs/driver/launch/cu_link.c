@@ -19,14 +19,18 @@ int main(void)
     void *arguments[] = {&data, &value, &count};
     start();
     CHECK(cuLinkCreate_v2(0, NULL, NULL, &link));
-    EXPECT(1, cuLinkComplete(link, &image, &bytes)); /* nothing to link */
+    CHECK(cuLinkComplete(link, &image, &bytes)); /* nothing to link */
+    CHECK(cuModuleLoadData(&module, image));
+    CHECK(cuModuleUnload(module));
+    CHECK(cuLinkDestroy(link));
+    CHECK(cuLinkCreate_v2(0, NULL, NULL, &link));
     CHECK(cuLinkAddData_v2(link, PTX, ptx, sizeof ptx, "ptx", 0, NULL, NULL));
-    EXPECT(801, cuLinkAddData_v2(link, PTX, ptx, sizeof ptx, "ptx", 0, NULL, NULL));
+    EXPECT_HERE(801, cuLinkAddData_v2(link, PTX, ptx, sizeof ptx, "ptx", 0, NULL, NULL));
     CHECK(cuLinkComplete(link, &image, &bytes));
     ASSERT(bytes > 0);
     CHECK(cuModuleLoadData(&module, image));
     CHECK(cuLinkDestroy(link)); /* the module has a copy */
-    EXPECT(400, cuLinkDestroy(link));
+    EXPECT_HERE(400, cuLinkDestroy(link));
     CHECK(cuModuleGetFunction(&add, module, "add"));
     CHECK(cuMemAlloc_v2(&data, 128));
     CHECK(cuMemsetD32_v2(data, 1, 32));
@@ -34,9 +38,9 @@ int main(void)
     ASSERT(all_are(data, 7, 32));
     CHECK(cuModuleUnload(module));
     CHECK(cuModuleLoadDataEx(&module, ptx, 2, options, values));
-    ASSERT(log[0] == '\0' && values[1] == NULL);
+    ASSERT((log[0] == '\0' && values[1] == NULL) || !is_exec());
     values[1] = pointer_to(sizeof log);
     EXPECT(218, cuModuleLoadDataEx(&module, PTX_HEADER "nonsense\n", 2, options, values));
-    ASSERT(strstr(log, "line 4") && (uintptr_t)values[1] == strlen(log));
+    ASSERT(strstr(log, "line 4") && ((uintptr_t)values[1] == strlen(log) || !is_exec()));
     return succeed();
 }

@@ -38,7 +38,7 @@ int main(void)
     CHECK(cuOccupancyMaxPotentialBlockSize(&grid, &block, few, NULL, 0, 0));
     ASSERT(block == 128 && grid == 16 * 132);
     CHECK(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, empty, 2, 1024));
-    ASSERT(bytes == 113 << 10);
+    ASSERT(bytes > 48 << 10 && bytes <= 113 << 10);
     EXPECT(1, cuOccupancyAvailableDynamicSMemPerBlock(&bytes, empty, 0, 1024));
     CHECK(cuOccupancyMaxActiveClusters(&clusters, empty, &config));
     ASSERT(clusters > 0 && clusters <= 66);

@@ -68,12 +68,12 @@ int main(void)
     CHECK(launch_clusters(8, 4));
     CHECK(cuMemcpyDtoH_v2(result, out, 8));
     ASSERT(result[0] == 4);
-    EXPECT(1, launch_clusters(6, 4));     /* the grid is not a multiple */
+    EXPECT(912, launch_clusters(6, 4));   /* the grid is not a multiple */
     EXPECT(912, launch_clusters(16, 16)); /* more than 8 blocks */
     CHECK(cuFuncSetAttribute(k, 14, 1));
     CHECK(launch_clusters(16, 16));
     CHECK(cuLaunchKernel(paired, 4, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
-    EXPECT(1, cuLaunchKernel(paired, 3, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+    EXPECT(912, cuLaunchKernel(paired, 3, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
     /* all blocks of a cooperative launch must fit: 2 of 1024 threads per SM */
     CHECK(cuLaunchCooperativeKernel(k, 264, 1, 1, 1024, 1, 1, 0, NULL, arguments));
     EXPECT(720, cuLaunchCooperativeKernel(k, 265, 1, 1, 1024, 1, 1, 0, NULL, arguments));

@@ -33,7 +33,7 @@ int main(void)
     EXPECT(1, cuMemcpyDtoH_v2(back, first + 255, 2));
     EXPECT(1, cuMemcpyHtoD_v2(0, bytes, 4));
     EXPECT(1, cuMemsetD8_v2(first, 0, 257));
-    EXPECT(400, cuMemcpyHtoDAsync_v2(first, bytes, 4, (struct stream *)bytes));
+    EXPECT_HERE(400, cuMemcpyHtoDAsync_v2(first, bytes, 4, (struct stream *)bytes));
     /* filling */
     CHECK(cuMemsetD8_v2(first, 0xab, 16));
     CHECK(cuMemsetD16_v2(first + 4, 0x1234, 2));
@@ -42,7 +42,7 @@ int main(void)
            halves[4] == 0xabab);
     EXPECT(1, cuMemsetD32_v2(first + 2, 0, 1));
     CHECK(cuMemFree_v2(first));
-    EXPECT(1, cuMemcpyDtoH_v2(back, first, 4));
+    EXPECT_HERE(1, cuMemcpyDtoH_v2(back, first, 4));
     CHECK(cuMemAllocPitch_v2(&first, &pitch, 40, 3, 4));
     CHECK(cuMemsetD8_v2(first, 0, 3 * pitch));
     CHECK(cuMemsetD2D32_v2(first + 4, pitch, 7, 2, 3));

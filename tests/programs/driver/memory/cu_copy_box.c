@@ -85,8 +85,8 @@ static void copy_boxes(void)
                 ASSERT(back[z + 2][y][x] == image[z + 1][y + 1][x + 1]);
     ASSERT(back[0][0][0] == 0 && back[2][3][0] == 0 && back[2][0][3] == 0);
     CHECK(cuArrayDestroy(array));
-    EXPECT(400, cuArrayDestroy(array));
-    EXPECT(1, cuMemcpy3D_v2(&copy));
+    EXPECT_HERE(400, cuArrayDestroy(array));
+    EXPECT_HERE(1, cuMemcpy3D_v2(&copy));
 }
 
 static void copy_rows(void)

@@ -11,6 +11,7 @@ static void run(uint64_t address)
     unsigned value = 5, count = COUNT;
     void *arguments[] = {&address, &value, &count};
     CHECK(cuLaunchKernel(add, 1, 1, 1, COUNT, 1, 1, 0, NULL, arguments, NULL));
+    CHECK(cuCtxSynchronize());
 }
 
 static void check(const unsigned *values, unsigned expected)
@@ -35,11 +36,11 @@ int main(void)
     ASSERT(type == 1);
     EXPECT(1, cuMemFree_v2(address));
     CHECK(cuMemFreeHost(pinned));
-    EXPECT(1, cuMemFreeHost(pinned));
+    EXPECT_HERE(1, cuMemFreeHost(pinned));
 
     unsigned *plain = calloc(COUNT + 2, 4);
     ASSERT(plain != NULL);
-    EXPECT(1, cuMemHostGetDevicePointer_v2(&address, plain, 0));
+    EXPECT_HERE(1, cuMemHostGetDevicePointer_v2(&address, plain, 0));
     CHECK(cuMemHostRegister_v2(plain, sizeof(unsigned[COUNT]), 0));
     EXPECT(712, cuMemHostRegister_v2(plain, sizeof(unsigned[COUNT]), 0));
     CHECK(cuMemHostGetDevicePointer_v2(&address, plain, 0));

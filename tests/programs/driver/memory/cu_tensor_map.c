@@ -24,7 +24,7 @@ enum { WIDTH = 16, HEIGHT = 8, UINT32 = 2 };
 int main(void)
 {
     struct {
-        _Alignas(64) unsigned char bytes[128];
+        _Alignas(64) unsigned char bytes[192];
     } map;
     const uint64_t sizes[] = {WIDTH, HEIGHT}, strides[] = {sizeof(unsigned[WIDTH])};
     const uint32_t box[] = {4, 4}, steps[] = {1, 1}, wide[] = {512, 4};
@@ -49,7 +49,8 @@ int main(void)
     EXPECT(1, cuTensorMapEncodeTiled(&map, 99, 2, address, sizes, strides, box, steps, 0, 0, 0, 0));
     EXPECT(1, cuTensorMapEncodeTiled(&map, UINT32, 2, address, sizes, strides, wide, steps, 0, 0, 0,
                                      0));
-    EXPECT(1, cuTensorMapEncodeTiled(map.bytes + 8, UINT32, 2, address, sizes, strides, box, steps,
-                                     0, 0, 0, 0));
+    /* NVIDIA's driver does not need the documented alignment of 64 bytes */
+    CHECK(cuTensorMapEncodeTiled(map.bytes + 8, UINT32, 2, address, sizes, strides, box, steps, 0,
+                                 0, 0, 0));
     return succeed();
 }
