@@ -370,8 +370,7 @@ CU(cuOccupancyAvailableDynamicSMemPerBlock, size_t *bytes, struct function *func
         return INVALID_HANDLE;
     const int64_t share = driver_attribute(81) / blocks - driver_attribute(111) -
                           (int64_t)function->kernel->shared_bytes;
-    const int64_t most = driver_attribute(97) - (int64_t)function->kernel->shared_bytes;
-    *bytes = (size_t)FTH_MIN(share < 0 ? 0 : share, most);
+    *bytes = (size_t)FTH_MIN(share < 0 ? 0 : share, (int64_t)function->max_dynamic_shared);
     return SUCCESS;
 }
 

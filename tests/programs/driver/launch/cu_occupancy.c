@@ -38,7 +38,8 @@ int main(void)
     CHECK(cuOccupancyMaxPotentialBlockSize(&grid, &block, few, NULL, 0, 0));
     ASSERT(block == 128 && grid == 16 * 132);
     CHECK(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, empty, 2, 1024));
-    ASSERT(bytes > 48 << 10 && bytes <= 113 << 10);
+    /* NVIDIA's driver may give less, as the caches take the rest */
+    ASSERT(bytes == 100 << 10 || (!is_exec() && bytes > 0 && bytes < 100 << 10));
     EXPECT(1, cuOccupancyAvailableDynamicSMemPerBlock(&bytes, empty, 0, 1024));
     CHECK(cuOccupancyMaxActiveClusters(&clusters, empty, &config));
     ASSERT(clusters > 0 && clusters <= 66);
