@@ -11,7 +11,7 @@ cat "$data/shift.fatbin" machine-lz4.fatbin >mixed.fatbin
 fathom run mixed.fatbin -e scale
 # Several modules: a kernel is needed, and it must be one of theirs.
 fathom run x86_64.obj
-fathom run x86_64.obj -e scal
+fathom run x86_64.obj -e skal
 # Two modules with the same kernel, and the same module twice.
 cat lz4.fatbin "$data/named.fatbin" >two.fatbin
 cat lz4.fatbin "$data/zstd.fatbin" >same.fatbin

@@ -69,9 +69,10 @@ static fth_cu_result copy_array(const struct fth_cu_copy *copy)
 
 static void describe_resource(const struct fth_cu_resource *resource, char *text, size_t size)
 {
+    const void *array;
+    memcpy(&array, &resource->address, sizeof array);
     if (resource->type == 0) /* CU_RESOURCE_TYPE_ARRAY */
-        snprintf(text, size, "array%s %d %u %zu",
-                 number_of((const void *)(uintptr_t)resource->address) < 0 ? " ?" : "",
+        snprintf(text, size, "array%s %d %u %zu", number_of(array) < 0 ? " ?" : "",
                  resource->format, resource->channels, resource->bytes);
     else
         snprintf(text, size, "memory %d at %llu format %x channels %u bytes %zu", resource->type,
