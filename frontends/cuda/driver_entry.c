@@ -145,7 +145,7 @@ CU(cuGetProcAddress_v2, const char *name, void **function, int version, uint64_t
     }
     if (status)
         *status = *function ? FOUND : suffix ? ABSENT : TOO_OLD;
-    return *function || !suffix ? SUCCESS : NOT_FOUND;
+    return *function || status ? SUCCESS : NOT_FOUND;
 }
 ALIAS(cuGetProcAddress_v2_ptsz, cuGetProcAddress_v2);
 

@@ -73,9 +73,10 @@ static int prepare(const void *symbol, struct fth_dim3 grid, struct fth_dim3 blo
     int error = fth_enter();
     if (!error)
         error = fth_find_function(symbol, function);
-    if (!error && !configuration_fits(grid, block))
-        error = FTH_INVALID_CONFIGURATION;
-    if (!error && shared_bytes > UINT32_MAX)
+    /* These are the results of the runtime of CUDA 13.0 on an H200. */
+    if (error == FTH_INVALID_DEVICE_FUNCTION)
+        error = FTH_INVALID_HANDLE;
+    if (!error && (!configuration_fits(grid, block) || shared_bytes > UINT32_MAX))
         error = FTH_INVALID_VALUE;
     return error;
 }

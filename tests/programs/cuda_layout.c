@@ -465,12 +465,12 @@ FIELD(fth_cu_kernel_node, kernel, CUDA_KERNEL_NODE_PARAMS, kern);
 FIELD(fth_cu_kernel_node, context, CUDA_KERNEL_NODE_PARAMS, ctx);
 
 /* Numbers of errors and other values. */
-_Static_assert(FTH_INVALID_CONFIGURATION == (int)cudaErrorInvalidConfiguration, "");
 _Static_assert(FTH_INVALID_PITCH == (int)cudaErrorInvalidPitchValue, "");
 _Static_assert(FTH_INVALID_SYMBOL == (int)cudaErrorInvalidSymbol, "");
 _Static_assert(FTH_INVALID_CHANNEL == (int)cudaErrorInvalidChannelDescriptor, "");
 _Static_assert(FTH_INVALID_DIRECTION == (int)cudaErrorInvalidMemcpyDirection, "");
 _Static_assert(FTH_MISSING_CONFIGURATION == (int)cudaErrorMissingConfiguration, "");
+_Static_assert(FTH_INVALID_HANDLE == (int)cudaErrorInvalidResourceHandle, "");
 _Static_assert(FTH_INVALID_DEVICE_FUNCTION == (int)cudaErrorInvalidDeviceFunction, "");
 _Static_assert(FTH_INVALID_IMAGE == (int)cudaErrorInvalidKernelImage, "");
 _Static_assert(FTH_NO_KERNEL_IMAGE == (int)cudaErrorNoKernelImageForDevice, "");

@@ -22,14 +22,14 @@ int main()
     EXPECT(cudaSetDevice(7) == cudaErrorInvalidDevice);
     expect_last(cudaErrorInvalidDevice);
     nothing<<<1, 2048>>>();
-    expect_last(cudaErrorInvalidConfiguration);
+    expect_last(cudaErrorInvalidValue);
     nothing<<<0, 32>>>();
-    expect_last(cudaErrorInvalidConfiguration);
+    expect_last(cudaErrorInvalidValue);
     nothing<<<1, dim3(1, 1, 65)>>>();
-    expect_last(cudaErrorInvalidConfiguration);
+    expect_last(cudaErrorInvalidValue);
     EXPECT(cudaLaunchKernel((void *)main, dim3(1), dim3(1), NULL, 0, 0) ==
-           cudaErrorInvalidDeviceFunction);
-    expect_last(cudaErrorInvalidDeviceFunction);
+           cudaErrorInvalidResourceHandle);
+    expect_last(cudaErrorInvalidResourceHandle);
     EXPECT(cudaMalloc(&memory, (size_t)1 << 50) == cudaErrorMemoryAllocation);
     expect_last(cudaErrorMemoryAllocation);
     EXPECT(cudaFree((void *)main) == cudaErrorInvalidValue);

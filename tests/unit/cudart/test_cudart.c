@@ -133,8 +133,7 @@ static void handles_stand_for_kernels(void **state)
     assert_ptr_equal(mock.function, launched);
     /* A reset unloads the binary, and handles end with it. */
     assert_int_equal(cudaDeviceReset(), 0);
-    assert_int_equal(cudaLaunchKernel(kernel, grid, block, NULL, 0, NULL),
-                     FTH_INVALID_DEVICE_FUNCTION);
+    assert_int_equal(cudaLaunchKernel(kernel, grid, block, NULL, 0, NULL), FTH_INVALID_HANDLE);
     assert_int_equal(cudaLaunchKernel(kernel_host, grid, block, NULL, 0, NULL), 0);
 }
 
@@ -146,8 +145,7 @@ static void handles_of_libraries(void **state)
     assert_int_equal(cudaLibraryGetKernel(&kernel, library, kernel_name), 0);
     assert_int_equal(cudaLaunchKernel(kernel, grid, block, NULL, 0, NULL), 0);
     assert_int_equal(cudaLibraryUnload(library), 0);
-    assert_int_equal(cudaLaunchKernel(kernel, grid, block, NULL, 0, NULL),
-                     FTH_INVALID_DEVICE_FUNCTION);
+    assert_int_equal(cudaLaunchKernel(kernel, grid, block, NULL, 0, NULL), FTH_INVALID_HANDLE);
 }
 
 static void launch_attributes_are_passed_on(void **state)
@@ -170,27 +168,24 @@ static void launch_attributes_are_passed_on(void **state)
 static void launches_that_fail(void **state)
 {
     (void)state;
-    assert_int_equal(call_kernel(unregistered, NULL, NULL), FTH_INVALID_DEVICE_FUNCTION);
-    assert_int_equal(call_kernel(variable_host, NULL, NULL), FTH_INVALID_DEVICE_FUNCTION);
+    assert_int_equal(call_kernel(unregistered, NULL, NULL), FTH_INVALID_HANDLE);
+    assert_int_equal(call_kernel(variable_host, NULL, NULL), FTH_INVALID_HANDLE);
     mock.load_result = FTH_NO_KERNEL_IMAGE;
     assert_int_equal(call_kernel(kernel_host, NULL, NULL), FTH_NO_KERNEL_IMAGE);
     assert_int_equal(call_kernel(kernel_host, NULL, NULL), FTH_NO_KERNEL_IMAGE);
     mock.load_result = 0;
     mock.unknown = kernel_name;
-    assert_int_equal(call_kernel(kernel_host, NULL, NULL), FTH_INVALID_DEVICE_FUNCTION);
+    assert_int_equal(call_kernel(kernel_host, NULL, NULL), FTH_INVALID_HANDLE);
     mock.unknown = NULL;
     /* The limits of the device are those of mock_driver.c: 1001 threads per block. */
     static const struct fth_dim3 wrong[] = {{0, 1, 1}, {1, 1, 0}, {2000, 1, 1}, {1002, 1, 1}};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
         assert_int_equal(cudaLaunchKernel(kernel_host, grid, wrong[i], NULL, 0, NULL),
-                         FTH_INVALID_CONFIGURATION);
+                         FTH_INVALID_VALUE);
     static const struct fth_dim3 empty = {1, 0, 1}, wide = {1006, 1, 1}, high = {1, 1007, 1};
-    assert_int_equal(cudaLaunchKernel(kernel_host, empty, block, NULL, 0, NULL),
-                     FTH_INVALID_CONFIGURATION);
-    assert_int_equal(cudaLaunchKernel(kernel_host, wide, block, NULL, 0, NULL),
-                     FTH_INVALID_CONFIGURATION);
-    assert_int_equal(cudaLaunchKernel(kernel_host, high, block, NULL, 0, NULL),
-                     FTH_INVALID_CONFIGURATION);
+    assert_int_equal(cudaLaunchKernel(kernel_host, empty, block, NULL, 0, NULL), FTH_INVALID_VALUE);
+    assert_int_equal(cudaLaunchKernel(kernel_host, wide, block, NULL, 0, NULL), FTH_INVALID_VALUE);
+    assert_int_equal(cudaLaunchKernel(kernel_host, high, block, NULL, 0, NULL), FTH_INVALID_VALUE);
     assert_int_equal(cudaLaunchKernel(kernel_host, grid, block, NULL, (size_t)1 << 32, NULL),
                      FTH_INVALID_VALUE);
     assert_int_equal(mock_count("cuLaunchKernel"), 0);
@@ -277,7 +272,7 @@ static void a_binary_that_is_removed(void **state)
     assert_int_equal(call_kernel(host, NULL, NULL), 0);
     __cudaUnregisterFatBinary(handle);
     assert_int_equal(mock_count("cuLibraryUnload"), 1);
-    assert_int_equal(call_kernel(host, NULL, NULL), FTH_INVALID_DEVICE_FUNCTION);
+    assert_int_equal(call_kernel(host, NULL, NULL), FTH_INVALID_HANDLE);
     assert_int_equal(call_kernel(kernel_host, NULL, NULL), 0);
     __cudaUnregisterFatBinary(NULL);
 }
