@@ -1,0 +1,188 @@
+/* The kernels that a program launches: their names, their modules, and the layout of their
+ * parameters. */
+#include "capture.h"
+
+/* A table from handles to functions, with linear probing. */
+static struct {
+    struct function **slots;
+    size_t size, count; /* size: a power of two, or 0 */
+} table;
+
+/* A handle that stands for another one: a CUfunction for its CUkernel, a CUmodule for its
+ * CUlibrary. */
+static struct {
+    struct alias {
+        void *handle, *original;
+    } * items;
+    size_t count, capacity;
+} aliases;
+
+static size_t slot_of(const void *handle, size_t size)
+{
+    /* The multiplier is 2^64 divided by the golden ratio, as in Knuth's multiplicative hashing. */
+    const uint64_t hash = (uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15);
+    return (size_t)(hash >> 20) & (size - 1);
+}
+
+/* Returns the slot of a handle: its own, or a free one. */
+static struct function **find_slot(struct function **slots, size_t size, const void *handle)
+{
+    size_t i = slot_of(handle, size);
+    while (slots[i] && slots[i]->handle != handle)
+        i = (i + 1) & (size - 1);
+    return &slots[i];
+}
+
+/* Makes a table of this size with the functions that do not belong to a module. */
+static bool rebuild(size_t size, const struct module *without)
+{
+    struct function **slots = calloc(size, sizeof *slots);
+    if (!slots)
+        return false;
+    table.count = 0;
+    for (size_t i = 0; i < table.size; i++) {
+        struct function *function = table.slots[i];
+        if (!function)
+            continue;
+        if (without && function->module == without) {
+            free(function->name);
+            free(function->parameters);
+            free(function);
+            continue;
+        }
+        *find_slot(slots, size, function->handle) = function;
+        table.count++;
+    }
+    free(table.slots);
+    table.slots = slots;
+    table.size = size;
+    return true;
+}
+
+void capture_forget_functions(const struct module *module)
+{
+    if (table.size && !rebuild(table.size, module))
+        /* Without memory, the functions stay, but their module is gone. */
+        for (size_t i = 0; i < table.size; i++)
+            if (table.slots[i] && table.slots[i]->module == module)
+                table.slots[i]->module = NULL;
+}
+
+void capture_alias(void *handle, void *original)
+{
+    capture_lock_tables();
+    size_t i = 0;
+    void *items = aliases.items;
+    while (i < aliases.count && aliases.items[i].handle != handle)
+        i++;
+    if (i == aliases.count &&
+        fth_grow(&items, aliases.count, &aliases.capacity, sizeof *aliases.items)) {
+        aliases.items = items;
+        aliases.count++;
+    }
+    if (i < aliases.count)
+        aliases.items[i] = (struct alias){handle, original};
+    capture_unlock_tables();
+}
+
+static void *original_of(void *handle)
+{
+    void *original = handle;
+    capture_lock_tables();
+    for (size_t i = 0; i < aliases.count; i++)
+        if (aliases.items[i].handle == handle)
+            original = aliases.items[i].original;
+    capture_unlock_tables();
+    return original;
+}
+
+typedef int get_parameter(void *function, size_t index, size_t *offset, size_t *bytes);
+
+/* Reads the layout of the parameters. Returns false without memory. */
+static bool read_parameters(struct function *function, void *handle, get_parameter *get)
+{
+    size_t capacity = 0;
+    struct parameter parameter;
+    while (get &&
+           get(handle, function->parameter_count, &parameter.offset, &parameter.bytes) == 0) {
+        void *parameters = function->parameters;
+        if (!fth_grow(&parameters, function->parameter_count, &capacity, sizeof parameter))
+            return false;
+        function->parameters = parameters;
+        function->parameters[function->parameter_count++] = parameter;
+        const size_t end = parameter.offset + parameter.bytes;
+        if (end > function->parameter_bytes)
+            function->parameter_bytes = end;
+    }
+    if (!get)
+        function->reason = "the driver is older than version 12.4, and does not tell the layout of "
+                           "parameters";
+    if (function->parameter_bytes > FTH_CAPSULE_MAX_PARAMETER_BYTES)
+        function->reason = "its parameters are too large";
+    return true;
+}
+
+/* Finds out about a kernel. Returns false without memory. */
+static bool describe(struct function *function)
+{
+    void *handle = original_of(function->handle), *owner = NULL;
+    const char *name = NULL;
+    get_parameter *get;
+    bool is_library = false;
+    if (CALL(cuFuncGetName, (const char **, void *), &name, handle) == SUCCESS) {
+        if (CALL(cuFuncGetModule, (void **, void *), &owner, handle) != SUCCESS)
+            owner = NULL;
+        get = (get_parameter *)capture_real(F_cuFuncGetParamInfo);
+    } else {
+        is_library = true;
+        if (CALL(cuKernelGetName, (const char **, void *), &name, handle) != SUCCESS)
+            name = NULL;
+        if (CALL(cuKernelGetLibrary, (void **, void *), &owner, handle) != SUCCESS)
+            owner = NULL;
+        get = (get_parameter *)capture_real(F_cuKernelGetParamInfo);
+    }
+    if (!name)
+        function->reason = "the driver does not tell its name";
+    function->name = strdup(name ? name : "?");
+    if (!function->name || !read_parameters(function, handle, get))
+        return false;
+    owner = owner ? original_of(owner) : NULL;
+    function->module = owner ? capture_module(owner) : NULL;
+    if (owner && !function->module)
+        function->module = capture_unknown_module(owner, is_library);
+    function->is_selected = capture_selects(function->name);
+    return true;
+}
+
+struct function *capture_function(void *handle)
+{
+    capture_lock_tables();
+    struct function *function = table.size ? *find_slot(table.slots, table.size, handle) : NULL;
+    capture_unlock_tables();
+    if (function)
+        return function;
+    function = calloc(1, sizeof *function);
+    if (!function)
+        return NULL;
+    function->handle = handle;
+    bool ok = describe(function);
+    capture_lock_tables();
+    if (ok && 2 * (table.count + 1) > table.size)
+        ok = rebuild(table.size ? 2 * table.size : 64, NULL);
+    struct function *known = NULL;
+    if (ok) {
+        struct function **slot = find_slot(table.slots, table.size, handle);
+        known = *slot; /* another thread was faster */
+        if (!known) {
+            *slot = function;
+            table.count++;
+        }
+    }
+    capture_unlock_tables();
+    if (ok && !known)
+        return function;
+    free(function->name);
+    free(function->parameters);
+    free(function);
+    return known;
+}

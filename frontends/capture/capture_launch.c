@@ -1,0 +1,259 @@
+/* Launches. A launch that is written with the contents of memory waits for the GPU before and after
+ * it, and copies the memory that it may access. */
+#include "capture.h"
+
+#include <stdatomic.h>
+
+/* A launch, in the form of any of the functions of the driver. */
+struct call {
+    enum function_index driver; /* the function that the program called */
+    void *function;
+    uint32_t grid[3], block[3], cluster[3];
+    uint32_t shared_bytes;
+    bool is_cooperative;
+    void *stream;
+    void **parameters, **extra;
+    const void *config; /* of cuLaunchKernelEx */
+};
+
+static atomic_uint_least64_t launches; /* of the program so far */
+
+/* Calls the function of the driver. */
+static int forward(const struct call *call)
+{
+    const void *const real = capture_real(call->driver);
+    const uint32_t *g = call->grid, *b = call->block;
+    if (!real)
+        return NOT_SUPPORTED;
+    switch (call->driver) {
+    case F_cuLaunchKernelEx:
+    case F_cuLaunchKernelEx_ptsz:
+        return ((int (*)(const void *, void *, void **, void **))real)(
+            call->config, call->function, call->parameters, call->extra);
+    case F_cuLaunchCooperativeKernel:
+    case F_cuLaunchCooperativeKernel_ptsz:
+        return ((int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                         unsigned, void *, void **))real)(call->function, g[0], g[1], g[2], b[0],
+                                                          b[1], b[2], call->shared_bytes,
+                                                          call->stream, call->parameters);
+    default:
+        return ((int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                         unsigned, void *, void **, void **))real)(
+            call->function, g[0], g[1], g[2], b[0], b[1], b[2], call->shared_bytes, call->stream,
+            call->parameters, call->extra);
+    }
+}
+
+/* Copies the parameters to `block`, which has function->parameter_bytes bytes. */
+static void copy_parameters(const struct call *call, const struct function *function,
+                            unsigned char *block)
+{
+    /* extra = {1, the address of a buffer, 2, the address of its size, 0} */
+    enum { BUFFER = 1, BUFFER_BYTES = 2 };
+    const void *buffer = NULL;
+    size_t bytes = 0;
+    for (size_t i = 0; call->parameters && i < function->parameter_count; i++)
+        memcpy(block + function->parameters[i].offset, call->parameters[i],
+               function->parameters[i].bytes);
+    for (size_t i = 0; !call->parameters && call->extra && call->extra[i]; i += 2)
+        if ((uintptr_t)call->extra[i] == BUFFER)
+            buffer = call->extra[i + 1];
+        else if ((uintptr_t)call->extra[i] == BUFFER_BYTES)
+            bytes = *(const size_t *)call->extra[i + 1];
+    if (buffer)
+        memcpy(block, buffer, FTH_MIN(bytes, function->parameter_bytes));
+}
+
+static bool has_texture(const unsigned char *parameters, size_t bytes)
+{
+    for (size_t i = 0; i + 8 <= bytes; i += 8)
+        if (capture_is_texture(field(parameters, i, 8)))
+            return true;
+    return false;
+}
+
+/* Returns why a launch is written without the contents of memory; NULL: it is written with them. */
+static const char *reason_against(const struct function *function, const unsigned char *parameters,
+                                  const struct fth_capsule_writer *writer)
+{
+    if (function->reason)
+        return function->reason;
+    if (!function->module)
+        return "its module is unknown";
+    if (!function->module->has_ptx && !function->module->code_bytes)
+        return function->module->reason;
+    if (capture_is_recording())
+        return "it was recorded into a graph";
+    if (function->module->has_textures && has_texture(parameters, function->parameter_bytes))
+        return "it uses textures or surfaces, which are not captured";
+    if (capture_options.max_bytes && fth_capsule_written_bytes(writer) > capture_options.max_bytes)
+        return "the capsule has reached its size limit (--limit)";
+    return NULL;
+}
+
+/* What is known of a launch while it is written. */
+struct writing {
+    struct fth_capsule_writer *writer;
+    struct function *function;
+    uint64_t number;
+    unsigned char *parameters;
+    struct contents contents;
+    bool with_contents;
+};
+
+static enum fth_status before_launch(const struct call *call, struct writing *writing,
+                                     const char **reason, struct fth_error *error)
+{
+    struct function *function = writing->function;
+    writing->parameters = calloc(1, function->parameter_bytes + 1);
+    if (!writing->parameters)
+        return fth_no_memory(error, "capture launch", NULL);
+    copy_parameters(call, function, writing->parameters);
+    if (function->module)
+        FTH_TRY(capture_write_module(writing->writer, function->module, error));
+    *reason = reason_against(function, writing->parameters, writing->writer);
+    FTH_TRY(capture_list_contents(function, writing->parameters, function->parameter_bytes,
+                                  &writing->contents, error));
+    writing->with_contents = !*reason && !capture_options.is_light;
+    if (!writing->with_contents) {
+        for (size_t i = 0; i < writing->contents.count; i++)
+            writing->contents.regions[i].before = 0;
+        return FTH_OK;
+    }
+    if (CALL(cuCtxSynchronize, (void)) != SUCCESS) {
+        writing->with_contents = false; /* an earlier launch has failed, as this one will */
+        *reason = "an earlier launch failed";
+        return FTH_OK;
+    }
+    return capture_write_before(writing->writer, &writing->contents, error);
+}
+
+static enum fth_status put_launch(const struct call *call, const struct writing *writing,
+                                  const char *reason, struct fth_error *error)
+{
+    const struct function *function = writing->function;
+    struct fth_capsule_launch launch = {.number = writing->number,
+                                        .kernel = function->name,
+                                        .module = function->module ? function->module->number : 0,
+                                        .shared_bytes = call->shared_bytes,
+                                        .is_cooperative = call->is_cooperative,
+                                        .parameters = writing->parameters,
+                                        .parameter_bytes = function->parameter_bytes,
+                                        .regions = writing->contents.regions,
+                                        .region_count = writing->contents.count,
+                                        .tensor_maps = writing->contents.tensor_maps,
+                                        .tensor_map_count = writing->contents.tensor_map_count,
+                                        .reason = reason};
+    memcpy(launch.grid, call->grid, sizeof launch.grid);
+    memcpy(launch.block, call->block, sizeof launch.block);
+    memcpy(launch.cluster, call->cluster, sizeof launch.cluster);
+    return fth_capsule_put_launch(writing->writer, &launch, error);
+}
+
+/* Writes a launch around the call of the driver. */
+static int launch_written(const struct call *call, struct writing *writing)
+{
+    struct fth_error error = FTH_NO_ERROR;
+    const char *reason = NULL;
+    enum fth_status status = before_launch(call, writing, &reason, &error);
+    const int result = forward(call);
+    if (status == FTH_OK && result == SUCCESS) {
+        status = put_launch(call, writing, reason, &error);
+        /* If the launch fails, the program finds out as it would without a capture. */
+        if (status == FTH_OK && writing->with_contents && CALL(cuCtxSynchronize, (void)) == SUCCESS)
+            status =
+                capture_write_after(writing->writer, writing->number, &writing->contents, &error);
+    }
+    if (status != FTH_OK)
+        capture_fail(&error);
+    capture_contents_fini(&writing->contents);
+    free(writing->parameters);
+    return result;
+}
+
+static int launch(const struct call *call)
+{
+    const uint64_t number = launches++;
+    const struct options *options = &capture_options;
+    struct writing writing = {.number = number};
+    writing.writer = capture_begin();
+    if (!writing.writer)
+        return forward(call);
+    int result;
+    if (number >= options->first && (options->end == 0 || number < options->end) &&
+        (number - options->first) % options->every == 0)
+        writing.function = capture_function(call->function);
+    if (writing.function && writing.function->is_selected) {
+        result = launch_written(call, &writing);
+        capture_end();
+    } else {
+        capture_end();
+        result = forward(call);
+    }
+    return result;
+}
+
+/* ---- the functions of the driver ---- */
+
+#define LAUNCH_FUNCTIONS(suffix)                                                                   \
+    WRAP(cuLaunchKernel##suffix, void *function, unsigned grid_x, unsigned grid_y,                 \
+         unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,                    \
+         unsigned shared_bytes, void *stream, void **parameters, void **extra)                     \
+    {                                                                                              \
+        return launch(&(struct call){.driver = F_cuLaunchKernel##suffix,                           \
+                                     .function = function,                                         \
+                                     .grid = {grid_x, grid_y, grid_z},                             \
+                                     .block = {block_x, block_y, block_z},                         \
+                                     .shared_bytes = shared_bytes,                                 \
+                                     .stream = stream,                                             \
+                                     .parameters = parameters,                                     \
+                                     .extra = extra});                                             \
+    }                                                                                              \
+    WRAP(cuLaunchCooperativeKernel##suffix, void *function, unsigned grid_x, unsigned grid_y,      \
+         unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,                    \
+         unsigned shared_bytes, void *stream, void **parameters)                                   \
+    {                                                                                              \
+        return launch(&(struct call){.driver = F_cuLaunchCooperativeKernel##suffix,                \
+                                     .function = function,                                         \
+                                     .grid = {grid_x, grid_y, grid_z},                             \
+                                     .block = {block_x, block_y, block_z},                         \
+                                     .shared_bytes = shared_bytes,                                 \
+                                     .is_cooperative = true,                                       \
+                                     .stream = stream,                                             \
+                                     .parameters = parameters});                                   \
+    }                                                                                              \
+    WRAP(cuLaunchKernelEx##suffix, const void *config, void *function, void **parameters,          \
+         void **extra)                                                                             \
+    {                                                                                              \
+        struct call call = {.driver = F_cuLaunchKernelEx##suffix,                                  \
+                            .function = function,                                                  \
+                            .parameters = parameters,                                              \
+                            .extra = extra,                                                        \
+                            .config = config};                                                     \
+        if (config)                                                                                \
+            read_config(config, &call);                                                            \
+        return config ? launch(&call) : forward(&call);                                            \
+    }
+
+/* Reads a CUlaunchConfig. */
+static void read_config(const void *config, struct call *call)
+{
+    /* Of CUlaunchAttributeID; the size of CUlaunchAttribute, and the offset of its value. */
+    enum { COOPERATIVE = 2, CLUSTER = 4, ATTRIBUTE_BYTES = 72, VALUE = 8 };
+    memcpy(call->grid, config, 12);
+    memcpy(call->block, (const char *)config + 12, 12);
+    call->shared_bytes = (uint32_t)field(config, 24, 4);
+    call->stream = pointer_to(field(config, 32, 8));
+    const char *attributes = pointer_to(field(config, 40, 8));
+    const uint64_t count = attributes ? field(config, 48, 4) : 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const char *attribute = attributes + i * ATTRIBUTE_BYTES;
+        if (field(attribute, 0, 4) == COOPERATIVE)
+            call->is_cooperative = field(attribute, VALUE, 4) != 0;
+        else if (field(attribute, 0, 4) == CLUSTER)
+            memcpy(call->cluster, attribute + VALUE, sizeof call->cluster);
+    }
+}
+
+LAUNCH_FUNCTIONS()
+LAUNCH_FUNCTIONS(_ptsz)
