@@ -6,6 +6,7 @@
  *   help.c        help for the terminal              man.c         man page
  *   cli_output.c  results, errors, progress, codes   cli_device.c  opening the device
  *   cli_launch.c  options for launches               parameters.c  cache model parameters
+ *   cli_program.c runs a program with a library of fathom
  *   cli_installation.c   documents and examples that are installed with the program
  *   commands/     one command each
  */
@@ -166,6 +167,41 @@ bool cli_parse_whole_number(const struct cli_arguments *arguments, const struct 
 /* Parses --max-instructions. Leaves *number unchanged if it was not given. Returns false after a
  * message if its value is not a whole number from 1 on. */
 bool cli_parse_max_instructions(const struct cli_arguments *arguments, uint64_t *number);
+
+/* ---- cli_program.c ---- */
+
+/* Parses the value of the option as a range of launches: N..M, N.. or N. *end is the number after
+ * the last one; 0: there is no limit. Leaves both unchanged if the option was not given. On failure
+ * it prints an error and returns the exit code. */
+int cli_parse_range(const struct cli_arguments *arguments, const struct cli_option *option,
+                    uint64_t *first, uint64_t *end);
+/* Checks that the value of the option is an extended regular expression. On failure it prints an
+ * error and returns the exit code. */
+int cli_check_pattern(const struct cli_arguments *arguments, const struct cli_option *option);
+
+/* Finds a library that comes with this program: in the folder frontends/FOLDER of a build, or in an
+ * installation. Returns false after a message if it is not there. */
+bool cli_find_library(const char *folder, const char *name, char *path, size_t size);
+
+struct cli_variable {
+    const char *name, *value;
+};
+struct cli_program {
+    const char *const *words; /* the program and its arguments */
+    size_t word_count;
+    const char *preload;                  /* the libraries to preload, separated by colons */
+    const struct cli_variable *variables; /* of its environment */
+    size_t variable_count;
+};
+struct cli_program_end {
+    int signal; /* that ended the program; 0: none */
+    int code;   /* the exit code, as a shell has it */
+};
+/* Runs a program and waits for its end. Returns false after a message if it could not be run. */
+bool cli_run_program(const struct cli_program *program, struct cli_program_end *end);
+/* Prints the signal that ended the program, if any. Returns the exit code of the command: that of
+ * the program, or `code` if that is 0. */
+int cli_finish_program(const struct cli_program_end *end, int code);
 
 /* ---- help.c, man.c ---- */
 

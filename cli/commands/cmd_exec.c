@@ -9,12 +9,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <regex.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const struct cli_option option_gpu = {
@@ -44,51 +41,7 @@ static const struct cli_option option_lines = {"lines", 0, NULL, CLI_WORD_NONE,
 static const struct cli_option option_launches = {"launches", 0, NULL, CLI_WORD_NONE,
                                                   "print one row per launch"};
 
-/* ---- the libraries ---- */
-
-/* The places of the two libraries, relative to the program: in the folder of a build, and after an
- * installation. */
-static const char *const places[][2] = {
-    {"frontends/cuda/libfathom-cuda.so", "frontends/cudart/libfathom-cudart.so"},
-    {"../" CLI_LIBRARY_FOLDER "/libfathom-cuda.so",
-     "../" CLI_LIBRARY_FOLDER "/libfathom-cudart.so"},
-};
-
-/* Finds the folder of this program. */
-static bool find_folder(char folder[PATH_MAX])
-{
-    const ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
-    if (length < 0)
-        return false;
-    folder[length] = '\0';
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = '\0';
-    return slash != NULL;
-}
-
-/* Sets LD_PRELOAD. Returns false after a message if the libraries are not there. */
-static bool preload(void)
-{
-    char folder[PATH_MAX], value[3 * PATH_MAX], path[2 * PATH_MAX];
-    const char *before = getenv("LD_PRELOAD");
-    for (size_t i = 0; find_folder(folder) && i < sizeof places / sizeof places[0]; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, places[i][0]);
-        if (access(path, R_OK) != 0)
-            continue;
-        snprintf(value, sizeof value, "%s/%s:%s/%s%s%s", folder, places[i][0], folder, places[i][1],
-                 before ? ":" : "", before ? before : "");
-        return setenv("LD_PRELOAD", value, 1) == 0;
-    }
-    cli_message("libfathom-cuda.so is not installed with this program; build fathom from its "
-                "sources, or install its package");
-    return false;
-}
-
 /* ---- the program ---- */
-
-/* Exit codes for a program that cannot be run, as those of a shell. */
-enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
 /* Returns the GPU as the program can find it from any folder. */
 static const char *absolute_gpu(const struct cli_arguments *arguments, char path[PATH_MAX])
@@ -100,109 +53,42 @@ static const char *absolute_gpu(const struct cli_arguments *arguments, char path
     return stat(gpu, &info) == 0 && realpath(gpu, path) ? path : gpu;
 }
 
-/* Reads a whole number at *text, and moves *text behind it. Returns false if there is none. */
-static bool read_number(const char **text, unsigned long long *number)
+/* Returns whether the program is traced, and its trace modelled. */
+static bool is_modelled(const struct cli_arguments *arguments)
 {
-    char *end;
-    if (**text < '0' || **text > '9')
+    return !cli_value(arguments, &option_no_model) && !cli_value(arguments, &option_check);
+}
+
+/* Runs the program. Returns false after a message if it could not be run. */
+static bool run_program(const struct cli_arguments *arguments, const char *folder, uint64_t first,
+                        uint64_t end, struct cli_program_end *ended)
+{
+    char gpu[PATH_MAX], driver[PATH_MAX], runtime[PATH_MAX], libraries[2 * PATH_MAX + 2];
+    char first_text[32], end_text[32];
+    *ended = (struct cli_program_end){.code = CLI_FAILED};
+    if (!cli_find_library("cuda", "libfathom-cuda.so", driver, sizeof driver) ||
+        !cli_find_library("cudart", "libfathom-cudart.so", runtime, sizeof runtime))
         return false;
-    errno = 0;
-    *number = strtoull(*text, &end, 10);
-    *text = end;
-    return errno == 0;
-}
-
-/* Reads a range: N..M, N.. or N. *end is the number after the last one; 0: there is no limit. */
-static bool read_range(const char *text, unsigned long long *first, unsigned long long *end)
-{
-    if (!read_number(&text, first))
-        return false;
-    *end = *first + 1;
-    if (!*text)
-        return true;
-    if (strncmp(text, "..", 2) != 0)
-        return false;
-    text += 2;
-    *end = 0;
-    if (!*text)
-        return true;
-    unsigned long long last;
-    const bool ok = read_number(&text, &last) && !*text && last >= *first;
-    *end = ok ? last + 1 : 0;
-    return ok;
-}
-
-/* Checks --launch, and passes it to the program. */
-static int set_range(const struct cli_arguments *arguments)
-{
-    const char *text = cli_value(arguments, &option_launch);
-    unsigned long long first, end;
-    char number[32];
-    if (!text)
-        return CLI_DONE;
-    if (!read_range(text, &first, &end)) {
-        cli_message("--launch requires a range such as 0..9, 5.. or 5, not '%s'", text);
-        return CLI_USAGE;
-    }
-    snprintf(number, sizeof number, "%llu", first);
-    if (setenv("FATHOM_EXEC_FIRST", number, 1) != 0)
-        return cli_no_memory();
-    snprintf(number, sizeof number, "%llu", end);
-    return setenv("FATHOM_EXEC_END", number, 1) == 0 ? CLI_DONE : cli_no_memory();
-}
-
-/* Checks --kernel, and passes it to the program. */
-static int set_pattern(const struct cli_arguments *arguments)
-{
-    const char *pattern = cli_value(arguments, &option_kernel);
-    regex_t compiled;
-    if (!pattern)
-        return CLI_DONE;
-    const int code = regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB);
-    if (code != 0) {
-        char text[128];
-        regerror(code, &compiled, text, sizeof text);
-        cli_message("--kernel: '%s' is not a regular expression: %s", pattern, text);
-        return CLI_USAGE;
-    }
-    regfree(&compiled);
-    return setenv("FATHOM_EXEC_KERNELS", pattern, 1) == 0 ? CLI_DONE : cli_no_memory();
-}
-
-/* Runs the program. Returns the status of waitpid, or -1 after a message. */
-static int run_program(const struct cli_arguments *arguments, const char *folder)
-{
-    char path[PATH_MAX], *words[CLI_MAX_ARGUMENTS + 1];
-    const bool traced =
-        !cli_value(arguments, &option_no_model) && !cli_value(arguments, &option_check);
-    /* execvp does not change the words, although its parameter is not const. */
-    memcpy(words, arguments->words, arguments->word_count * sizeof *words);
-    words[arguments->word_count] = NULL;
-    fflush(NULL);
-    const pid_t child = fork();
-    if (child == 0) {
-        if (!preload() || setenv("FATHOM_EXEC_GPU", absolute_gpu(arguments, path), 1) != 0 ||
-            setenv("FATHOM_EXEC_FOLDER", folder, 1) != 0 ||
-            (traced && setenv("FATHOM_EXEC_TRACE", "1", 1) != 0) ||
-            (cli_value(arguments, &option_check) && setenv("FATHOM_EXEC_CHECK", "1", 1) != 0))
-            _exit(CLI_FAILED);
-        execvp(words[0], words);
-        const int cause = errno;
-        cli_message("cannot run '%s': %s", words[0], strerror(cause));
-        _exit(cause == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
-    }
-    if (child < 0) {
-        cli_message("cannot start a process: %s", strerror(errno));
-        return -1;
-    }
-    /* Ctrl-C ends the program; what it did until then is modelled. */
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
-    sigaction(SIGINT, &ignore, &old);
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    sigaction(SIGINT, &old, NULL);
-    return status;
+    snprintf(libraries, sizeof libraries, "%s:%s", driver, runtime);
+    snprintf(first_text, sizeof first_text, "%llu", (unsigned long long)first);
+    snprintf(end_text, sizeof end_text, "%llu", (unsigned long long)end);
+    struct cli_variable variables[8] = {
+        {"FATHOM_EXEC_GPU", absolute_gpu(arguments, gpu)},
+        {"FATHOM_EXEC_FOLDER", folder},
+        {"FATHOM_EXEC_FIRST", first_text},
+        {"FATHOM_EXEC_END", end_text},
+    };
+    size_t count = 4;
+    if (is_modelled(arguments))
+        variables[count++] = (struct cli_variable){"FATHOM_EXEC_TRACE", "1"};
+    if (cli_value(arguments, &option_check))
+        variables[count++] = (struct cli_variable){"FATHOM_EXEC_CHECK", "1"};
+    if (cli_value(arguments, &option_kernel))
+        variables[count++] =
+            (struct cli_variable){"FATHOM_EXEC_KERNELS", cli_value(arguments, &option_kernel)};
+    return cli_run_program(
+        &(struct cli_program){arguments->words, arguments->word_count, libraries, variables, count},
+        ended);
 }
 
 /* ---- results ---- */
@@ -390,36 +276,27 @@ static bool make_folder(const struct cli_arguments *arguments, char folder[PATH_
 static int exec(const struct cli_arguments *arguments)
 {
     char folder[PATH_MAX], path[PATH_MAX];
+    uint64_t first = 0, end = 0;
+    struct cli_program_end ended;
     if (arguments->word_count == 0) {
         cli_message("no program given; see 'fathom exec --help'");
         return CLI_USAGE;
     }
     int code = cli_check_output(arguments);
     if (code == CLI_DONE)
-        code = set_range(arguments);
+        code = cli_parse_range(arguments, &option_launch, &first, &end);
     if (code == CLI_DONE)
-        code = set_pattern(arguments);
+        code = cli_check_pattern(arguments, &option_kernel);
     if (code != CLI_DONE || !make_folder(arguments, path))
         return code != CLI_DONE ? code : CLI_FAILED;
     /* The program may change its working folder. */
     if (!realpath(path, folder))
         snprintf(folder, sizeof folder, "%s", path);
-    const int status = run_program(arguments, folder);
-    const bool was_run =
-        status >= 0 && !(WIFEXITED(status) && (WEXITSTATUS(status) == NOT_FOUND ||
-                                               WEXITSTATUS(status) == NOT_EXECUTABLE));
-    if (was_run && !cli_value(arguments, &option_no_model) && !cli_value(arguments, &option_check))
+    if (run_program(arguments, folder, first, end, &ended) && is_modelled(arguments))
         code = show_results(arguments, folder);
     show_reports(folder);
     remove_folder(folder);
-    if (status < 0)
-        return CLI_FAILED;
-    if (WIFSIGNALED(status)) {
-        cli_message("the program was ended by signal %d (%s)", WTERMSIG(status),
-                    strsignal(WTERMSIG(status)));
-        return 128 + WTERMSIG(status);
-    }
-    return WEXITSTATUS(status) ? WEXITSTATUS(status) : code;
+    return cli_finish_program(&ended, code);
 }
 
 static const struct cli_option *const options[] = {

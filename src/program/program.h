@@ -29,6 +29,8 @@ struct fth_session;
 
 struct fth_session_options {
     const struct fth_gpu *gpu; /* the GPU that the program finds; borrowed */
+    /* Address of the first allocation of the GPU's memory; 0: FTH_SESSION_BASE. */
+    uint64_t base;
     /* Receives the accesses of the launches; borrowed; may be NULL. */
     struct fth_trace_writer *trace;
     /* Only these launches are traced: those of kernels whose names match a POSIX extended regular
@@ -114,6 +116,13 @@ FTH_MUST_USE enum fth_status fth_session_load(struct fth_session *session, const
                                               const char *ptx, size_t size,
                                               struct fth_session_module **module,
                                               struct fth_error *error);
+/* The same, with the addresses of some variables: see fth_ptx_read_text_placed. */
+FTH_MUST_USE enum fth_status fth_session_load_placed(struct fth_session *session, const char *name,
+                                                     const char *ptx, size_t size,
+                                                     const struct fth_ptx_placement *placements,
+                                                     size_t placement_count,
+                                                     struct fth_session_module **module,
+                                                     struct fth_error *error);
 /* Loads a module from a fat binary in the memory of this process: the PTX for a GPU of this
  * architecture, such as 90, or else that for the lowest one, which a GPU would refuse.
  * FTH_UNSUPPORTED: it has no PTX. */

@@ -47,7 +47,7 @@ enum fth_status fth_session_create(const struct fth_session_options *options,
     read_figures(session);
     enum fth_status status = fth_ptx_machine_create(NULL, &session->memory, error);
     if (status == FTH_OK)
-        fth_ptx_set_base(session->memory, FTH_SESSION_BASE);
+        fth_ptx_set_base(session->memory, options->base ? options->base : FTH_SESSION_BASE);
     if (status == FTH_OK)
         status = compile_pattern(session, error);
     if (status == FTH_OK && options->trace)

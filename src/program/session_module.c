@@ -6,14 +6,24 @@
 #include <stdlib.h>
 
 enum fth_status fth_session_load(struct fth_session *session, const char *name, const char *ptx,
-                                 size_t size, struct fth_session_module **out,
+                                 size_t size, struct fth_session_module **module,
                                  struct fth_error *error)
+{
+    return fth_session_load_placed(session, name, ptx, size, NULL, 0, module, error);
+}
+
+enum fth_status fth_session_load_placed(struct fth_session *session, const char *name,
+                                        const char *ptx, size_t size,
+                                        const struct fth_ptx_placement *placements,
+                                        size_t placement_count, struct fth_session_module **out,
+                                        struct fth_error *error)
 {
     struct fth_session_module *module = *out = calloc(1, sizeof *module);
     if (!module)
         return fth_no_memory(error, "load module", name);
-    enum fth_status status = fth_ptx_read_text_at(
-        name, ptx, size, fth_ptx_next_address(session->memory), &module->ptx, error);
+    enum fth_status status =
+        fth_ptx_read_text_placed(name, ptx, size, fth_ptx_next_address(session->memory), placements,
+                                 placement_count, &module->ptx, error);
     if (status == FTH_OK)
         status =
             fth_ptx_machine_create_shared(session->memory, module->ptx, &module->machine, error);

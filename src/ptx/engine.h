@@ -19,16 +19,18 @@
  * CODE_WINDOW + 16 * i. Global memory begins at GLOBAL_BASE: the variables of the first module
  * that is loaded, then everything that is added later (fth_ptx_next_address). The values are
  * arbitrary, but the ranges must not overlap, and must be far from zero so that small addresses are
- * invalid. */
-#define SHARED_WINDOW 0x700000000000u
-#define LOCAL_WINDOW 0x710000000000u
-#define PARAM_WINDOW 0x720000000000u
-#define CODE_WINDOW 0x730000000000u
+ * invalid. The windows are above all addresses of global memory that a GPU or a host can have (49
+ * bits), so that memory can be mapped at an address that it had elsewhere. */
+#define SHARED_WINDOW 0x2000000000000u
+#define LOCAL_WINDOW 0x2010000000000u
+#define PARAM_WINDOW 0x2020000000000u
+#define CODE_WINDOW 0x2030000000000u
 #define WINDOW_BYTES 0x10000000000u
 #define GLOBAL_BASE 0x7f0000000000u
-/* No global memory is below this address, also if another base or host memory is used
- * (fth_ptx_set_base, fth_ptx_map). Offsets in shared memory and handles of textures are smaller. */
-#define LOWEST_GLOBAL 0x10000000000u
+/* Global memory is from this address on and below SHARED_WINDOW, also if another base or host memory
+ * is used (fth_ptx_set_base, fth_ptx_map). Offsets in shared memory and handles of textures are
+ * smaller. CUDA's memory pools begin at 0x302000000. */
+#define LOWEST_GLOBAL 0x100000000u
 
 /* Two further values of enum fth_ptx_space that exist only inside the engine; they are larger than
  * all values of the enum. SPACE_ARGUMENT stands for the arguments of a kernel, whereas
@@ -286,6 +288,7 @@ struct fth_ptx_variable {
     uint64_t address; /* in its space; for LOCAL and PARAM, the offset in the frame */
     uint64_t bytes;
     uint64_t align;
+    bool is_placed;      /* the caller has chosen its address */
     uint8_t *data;       /* the initial contents of the first data_bytes bytes; NULL: none */
     uint64_t data_bytes; /* at most `bytes`; the other bytes are zero at first */
 };

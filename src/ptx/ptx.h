@@ -55,6 +55,19 @@ FTH_MUST_USE enum fth_status fth_ptx_read_text(const char *name, const char *tex
 FTH_MUST_USE enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t size,
                                                   uint64_t address, struct fth_ptx_module **module,
                                                   struct fth_error *error);
+/* The address of a variable. */
+struct fth_ptx_placement {
+    const char *variable;
+    uint64_t address;
+};
+/* Like fth_ptx_read_text_at, but the variables in the list get the addresses that it states.
+ * fth_ptx_machine_create fails if another variable or an allocation is there. */
+FTH_MUST_USE enum fth_status fth_ptx_read_text_placed(const char *name, const char *text,
+                                                      size_t size, uint64_t address,
+                                                      const struct fth_ptx_placement *placements,
+                                                      size_t placement_count,
+                                                      struct fth_ptx_module **module,
+                                                      struct fth_error *error);
 /* Returns whether the data is a binary file. */
 bool fth_ptx_is_binary(const void *data, size_t size);
 /* Appends the names of the kernels of PTX, each followed by a NUL, in the order of the text,
@@ -125,11 +138,11 @@ uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine);
 #define FTH_PTX_HEAP_BYTES ((uint64_t)8 << 20)
 
 /* Sets the address of the first allocation, before there is one. It is a multiple of 2 MiB, and at
- * least 1 TiB. */
+ * least 4 GiB. */
 void fth_ptx_set_base(struct fth_ptx_machine *machine, uint64_t address);
-/* Lets kernels access the caller's host memory at this address, which is at least 1 TiB. The memory
- * has 8 more bytes, which kernels do not access, and must not be freed before fth_ptx_free or the
- * last machine. */
+/* Lets kernels access the caller's host memory at this address, which is at least 4 GiB and has at
+ * most 49 bits. The memory has 8 more bytes, which kernels do not access, and must not be freed
+ * before fth_ptx_free or the last machine. FTH_INVALID: other memory is there. */
 FTH_MUST_USE enum fth_status fth_ptx_map(struct fth_ptx_machine *machine, void *host,
                                          uint64_t bytes, uint64_t address, struct fth_error *error);
 
@@ -487,6 +500,12 @@ FTH_MUST_USE enum fth_status fth_ptx_plan(struct fth_ptx_machine *machine,
 /* Returns true if no launch that was planned depends on the contents of the allocation at this
  * address, so that they need not be written. The contents are unknown from then on. */
 bool fth_ptx_omit(struct fth_ptx_machine *machine, uint64_t address);
+/* Returns true if a launch that was planned since fth_ptx_clear_plan depends on the contents of the
+ * allocation or variable at this address: its addresses, its control flow, or its barriers. A
+ * kernel that cannot be analysed depends on all memory. */
+bool fth_ptx_is_needed(const struct fth_ptx_machine *machine, uint64_t address);
+/* Forgets all plans, and what earlier launches with `skip_data` did not compute. */
+void fth_ptx_clear_plan(struct fth_ptx_machine *machine);
 /* Returns true unless a launch with `skip_data` may have skipped data at this address, or
  * fth_ptx_omit has returned true for it. */
 bool fth_ptx_is_exact(const struct fth_ptx_machine *machine, uint64_t address);

@@ -302,6 +302,18 @@ bool fth_ptx_omit(struct fth_ptx_machine *machine, uint64_t address)
     return true;
 }
 
+bool fth_ptx_is_needed(const struct fth_ptx_machine *machine, uint64_t address)
+{
+    const struct fth_ptx_allocation *found = fth_ptx_find_allocation(machine->memory, address);
+    return found && found->exact;
+}
+
+void fth_ptx_clear_plan(struct fth_ptx_machine *machine)
+{
+    for (size_t i = 0; i < machine->memory->allocation_count; i++)
+        machine->memory->allocations[i].exact = machine->memory->allocations[i].stale = false;
+}
+
 bool fth_ptx_is_exact(const struct fth_ptx_machine *machine, uint64_t address)
 {
     const struct fth_ptx_allocation *found = fth_ptx_find_allocation(machine->memory, address);

@@ -94,6 +94,15 @@ static enum fth_status add_allocation(struct fth_ptx_memory *memory,
     return FTH_OK;
 }
 
+/* Returns whether nothing is in a range of addresses, and global memory can be there. */
+static bool is_free(const struct fth_ptx_memory *memory, uint64_t address, uint64_t bytes)
+{
+    const size_t next = upper_bound(memory, address);
+    return address >= LOWEST_GLOBAL && address < SHARED_WINDOW &&
+           bytes <= SHARED_WINDOW - address && !fth_ptx_find_allocation(memory, address) &&
+           (next == memory->allocation_count || memory->allocations[next].base - address >= bytes);
+}
+
 static bool calls_malloc(const struct fth_ptx_module *module)
 {
     for (size_t i = 0; module && i < module->function_count; i++)
@@ -138,15 +147,17 @@ enum fth_status fth_ptx_machine_create_shared(struct fth_ptx_machine *other,
     enum fth_status status = FTH_OK;
     for (size_t i = 0; module && i < module->variable_count && status == FTH_OK; i++) {
         const struct fth_ptx_variable *variable = &module->variables[i];
-        if (variable->bytes && fth_ptx_find_allocation(memory, variable->address))
+        if (variable->bytes && !is_free(memory, variable->address, variable->bytes))
             status = fth_fail(error, FTH_INVALID, "load module", module->name,
-                              "the address of variable '%s' is already in use", variable->name);
+                              "the address 0x%llx of variable '%s' is already in use",
+                              (unsigned long long)variable->address, variable->name);
         else
             status = add_allocation(
                 memory,
                 (struct fth_ptx_allocation){.base = variable->address,
                                             .bytes = variable->bytes,
                                             .is_constant = variable->space == FTH_SPACE_CONST,
+                                            .is_placed = variable->is_placed,
                                             .owner = machine},
                 error);
         if (status == FTH_OK && variable->data)
@@ -198,7 +209,7 @@ uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine)
 {
     const struct fth_ptx_memory *memory = machine->memory;
     size_t count = memory->allocation_count;
-    while (count > 0 && memory->allocations[count - 1].is_borrowed)
+    while (count > 0 && memory->allocations[count - 1].is_placed)
         count--;
     if (count == 0)
         return memory->base;
@@ -218,17 +229,15 @@ enum fth_status fth_ptx_map(struct fth_ptx_machine *machine, void *host, uint64_
                             uint64_t address, struct fth_error *error)
 {
     struct fth_ptx_memory *memory = machine->memory;
-    const size_t next = upper_bound(memory, address);
-    if (bytes == 0 || address < LOWEST_GLOBAL || address + bytes < address ||
-        fth_ptx_find_allocation(memory, address) ||
-        (next < memory->allocation_count && memory->allocations[next].base - address < bytes))
+    if (bytes == 0 || !is_free(memory, address, bytes))
         return fth_fail(error, FTH_INVALID, "map host memory", NULL,
                         "the %llu bytes at 0x%llx cannot be mapped", (unsigned long long)bytes,
                         (unsigned long long)address);
-    return add_allocation(memory,
-                          (struct fth_ptx_allocation){
-                              .base = address, .bytes = bytes, .host = host, .is_borrowed = true},
-                          error);
+    return add_allocation(
+        memory,
+        (struct fth_ptx_allocation){
+            .base = address, .bytes = bytes, .host = host, .is_borrowed = true, .is_placed = true},
+        error);
 }
 
 enum fth_status fth_ptx_alloc(struct fth_ptx_machine *machine, uint64_t bytes, uint64_t *address,

@@ -12,6 +12,7 @@ struct fth_ptx_allocation {
     uint8_t *host;
     size_t mapped_bytes; /* size of the mmap'ed host memory; 0: from calloc */
     bool is_borrowed;    /* the host memory belongs to the caller of fth_ptx_map */
+    bool is_placed;      /* the caller has chosen the address */
     bool is_constant;
     bool exact; /* sliced launches must keep its contents as a full execution would */
     bool stale; /* a sliced launch may not have written what a full execution would */

@@ -239,6 +239,15 @@ static bool parse_initial_data(struct fth_ptx_parser *parser,
     return ok;
 }
 
+/* Returns the address that the caller has chosen for a variable, or NULL. */
+static const uint64_t *find_placement(const struct fth_ptx_parser *parser, const char *name)
+{
+    for (size_t i = 0; i < parser->placement_count; i++)
+        if (strcmp(parser->placements[i].variable, name) == 0)
+            return &parser->placements[i].address;
+    return NULL;
+}
+
 /* Adds a global or constant variable to the module and assigns its address. */
 static struct fth_ptx_variable *add_global(struct fth_ptx_parser *parser,
                                            const struct fth_ptx_declaration *declaration,
@@ -258,13 +267,18 @@ static struct fth_ptx_variable *add_global(struct fth_ptx_parser *parser,
         fth_ptx_parser_copy_text(parser, declaration->name.start, declaration->name.size);
     if (!name)
         return NULL;
-    module->global_end = address + declaration->bytes;
+    const uint64_t *placement = find_placement(parser, name);
+    if (placement)
+        address = *placement;
+    else
+        module->global_end = address + declaration->bytes;
     struct fth_ptx_variable *variable = &module->variables[module->variable_count++];
     *variable = (struct fth_ptx_variable){.name = name,
                                           .space = space,
                                           .address = address,
                                           .bytes = declaration->bytes,
-                                          .align = declaration->align};
+                                          .align = declaration->align,
+                                          .is_placed = placement != NULL};
     return variable;
 }
 

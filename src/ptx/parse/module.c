@@ -206,6 +206,15 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
                                      uint64_t address, struct fth_ptx_module **out,
                                      struct fth_error *error)
 {
+    return fth_ptx_read_text_placed(name, text, size, address, NULL, 0, out, error);
+}
+
+enum fth_status fth_ptx_read_text_placed(const char *name, const char *text, size_t size,
+                                         uint64_t address,
+                                         const struct fth_ptx_placement *placements,
+                                         size_t placement_count, struct fth_ptx_module **out,
+                                         struct fth_error *error)
+{
     *out = NULL;
     enum fth_status status = FTH_OK;
     struct fth_error fault = FTH_NO_ERROR;
@@ -227,6 +236,8 @@ enum fth_status fth_ptx_read_text_at(const char *name, const char *text, size_t 
     module->text[size] = '\0';
     module->global_end = address;
     parser->module = module;
+    parser->placements = placements;
+    parser->placement_count = placement_count;
     fth_ptx_lexer_init(&parser->lexer, name, module->text, size, &fault);
     if (!parse_module(parser)) {
         status = fth_error_move(error, &fault);

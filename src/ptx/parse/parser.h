@@ -88,6 +88,8 @@ struct fth_ptx_parser {
     /* End of the shared variables of the kernels that can call functions which the file declares
      * before them and defines after them. */
     uint64_t shared_floor;
+    const struct fth_ptx_placement *placements; /* addresses of variables */
+    size_t placement_count;
 };
 
 /* ---- names.c ---- */

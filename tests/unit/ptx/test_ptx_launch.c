@@ -616,7 +616,7 @@ static void lanes_call_different_functions(void **state)
     job_fini(&job);
 }
 
-/* Function i has the address 0x730000000000 + 16 * i. Here, 0 is `f`, 1 is `g`, which has a result,
+/* Function i has the address 0x2030000000000 + 16 * i. Here, 0 is `f`, 1 is `g`, which has a result,
  * 2 is the kernel, and 3 is not defined. */
 static void calls_by_address_are_checked(void **state)
 {
@@ -624,7 +624,7 @@ static void calls_by_address_are_checked(void **state)
     static const uint64_t wrong[] = {0, 8, 15, 0x10, 0x20, 0x30, 0x40, (uint64_t)-16};
     for (size_t i = 1; i < FTH_COUNT(wrong); i++) {
         char text[1024], cause[200];
-        const unsigned long long target = UINT64_C(0x730000000000) + wrong[i];
+        const unsigned long long target = UINT64_C(0x2030000000000) + wrong[i];
         snprintf(text, sizeof text,
                  HEAD ".func f(.reg .b32 x) { ret; }\n"
                       ".func (.reg .b32 y) g(.reg .b32 x) { mov.u32 y, 1; ret; }\n"

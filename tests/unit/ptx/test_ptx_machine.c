@@ -194,7 +194,8 @@ static void machines_share_a_memory(void **state)
     assert_null(second);
     assert_string_equal(error.operation, "load module");
     assert_string_equal(error.argument, "test.ptx");
-    assert_string_equal(error.cause, "the address of variable 'a' is already in use");
+    assert_string_equal(error.cause,
+                        "the address 0x7f0000000100 of variable 'a' is already in use");
     const uint64_t buffer = allocate(first, 64), next = fth_ptx_next_address(first);
     assert_true(buffer == FIRST); /* not in the page of the variables */
     two = read_at(HEAD ".global .u32 e[2] = {1, 2};\n", next);
@@ -230,6 +231,63 @@ static void machines_share_a_memory(void **state)
     fth_ptx_machine_destroy(third);
     fth_ptx_destroy(one);
     fth_ptx_destroy(two);
+}
+
+/* A caller can choose the addresses of variables, such as those that they had on a GPU. */
+static void variables_have_the_addresses_of_the_caller(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD ".global .u32 a = 7;\n.global .u32 b = 8;\n.const .u32 c = 9;\n"
+                                    ".global .u64 p = generic(b);\n";
+    static const struct fth_ptx_placement placements[] = {
+        {"b", 0x700000000004}, {"c", 0x302000000}, {"absent", 0x5000}};
+    struct fth_ptx_module *module = NULL;
+    struct fth_ptx_machine *machine = NULL;
+    uint64_t address = 0, bytes = 0;
+    assert_int_equal(fth_ptx_read_text_placed("test.ptx", text, sizeof text - 1, FIRST, placements,
+                                              FTH_COUNT(placements), &module, NULL),
+                     FTH_OK);
+    assert_int_equal(fth_ptx_machine_create(module, &machine, NULL), FTH_OK);
+    assert_true(fth_ptx_symbol(machine, "a", &address, &bytes));
+    assert_true(address > FIRST && address < FIRST + 1024);
+    assert_true(fth_ptx_symbol(machine, "b", &address, &bytes));
+    assert_true(address == placements[0].address);
+    assert_int_equal(*(uint32_t *)fth_ptx_host(machine, address, 4), 8);
+    assert_true(fth_ptx_symbol(machine, "c", &address, &bytes));
+    assert_true(address == placements[1].address);
+    assert_int_equal(*(uint32_t *)fth_ptx_host(machine, address, 4), 9);
+    assert_true(fth_ptx_symbol(machine, "p", &address, &bytes));
+    assert_true(*(uint64_t *)fth_ptx_host(machine, address, 8) == placements[0].address);
+    /* They do not determine where other memory goes, and memory cannot be mapped there. */
+    assert_true(fth_ptx_next_address(machine) < FIRST + 4 * MIB);
+    uint64_t host[9] = {0};
+    assert_int_equal(fth_ptx_map(machine, host, 64, placements[0].address - 60, NULL), FTH_INVALID);
+    assert_int_equal(fth_ptx_map(machine, host, 60, placements[0].address - 60, NULL), FTH_OK);
+    fth_ptx_machine_destroy(machine);
+    fth_ptx_destroy(module);
+}
+
+/* Addresses that cannot be those of global memory are refused. */
+static void impossible_addresses_are_refused(void **state)
+{
+    (void)state;
+    static const uint64_t addresses[] = {0, 0xfffffffc, 0x1fffffffffffe, UINT64_C(1) << 49,
+                                         UINT64_C(0) - 2};
+    for (size_t i = 0; i < FTH_COUNT(addresses); i++) {
+        const struct fth_ptx_placement placement = {"a", addresses[i]};
+        struct fth_ptx_module *module = NULL;
+        struct fth_ptx_machine *machine = NULL;
+        uint64_t host[2];
+        static const char text[] = HEAD ".global .u32 a;\n";
+        assert_int_equal(fth_ptx_read_text_placed("test.ptx", text, sizeof text - 1, FIRST,
+                                                  &placement, 1, &module, NULL),
+                         FTH_OK);
+        assert_int_equal(fth_ptx_machine_create(module, &machine, NULL), FTH_INVALID);
+        assert_int_equal(fth_ptx_machine_create(NULL, &machine, NULL), FTH_OK);
+        assert_int_equal(fth_ptx_map(machine, host, 4, addresses[i], NULL), FTH_INVALID);
+        fth_ptx_machine_destroy(machine);
+        fth_ptx_destroy(module);
+    }
 }
 
 /* Variables are aligned to 256 bytes, or more, with at least one byte between them. */
@@ -447,6 +505,8 @@ int main(void)
         cmocka_unit_test(refuses_invalid_sizes_and_addresses),
         cmocka_unit_test(fills_exactly_the_range),
         cmocka_unit_test(machines_share_a_memory),
+        cmocka_unit_test(variables_have_the_addresses_of_the_caller),
+        cmocka_unit_test(impossible_addresses_are_refused),
         cmocka_unit_test(variables_have_gaps),
         cmocka_unit_test(textures_need_memory_for_all_texels),
         cmocka_unit_test(handles_are_used_again),

@@ -255,12 +255,34 @@ static void plans_include_later_launches(void **state)
         assert_int_equal(fth_ptx_plan(job.machine, &launch, &changed, NULL), FTH_OK);
         assert_int_equal(changed, i == 0);
     }
+    assert_true(fth_ptx_is_needed(job.machine, job.buffers[1]));
+    assert_false(fth_ptx_is_needed(job.machine, job.buffers[2]));
     assert_false(fth_ptx_omit(job.machine, job.buffers[1]));
     assert_true(fth_ptx_omit(job.machine, job.buffers[2]));
     run(&job, "first", true, FTH_OK);
     assert_int_equal(job.words[1][0], 63);
     assert_int_equal(job.words[2][0], 0);
     run(&job, "second", true, FTH_OK);
+    job_fini(&job);
+}
+
+/* What a launch depends on can be found out without running it, one launch after the other. */
+static void plans_can_be_cleared(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job, HEAD WRITER READER);
+    bool changed = false;
+    const struct fth_ptx_launch launches[] = {launch_of(&job, "second", true),
+                                              launch_of(&job, "first", true)};
+    for (int i = 0; i < 2; i++) {
+        fth_ptx_clear_plan(job.machine);
+        assert_int_equal(fth_ptx_plan(job.machine, &launches[i], &changed, NULL), FTH_OK);
+        assert_int_equal(fth_ptx_is_needed(job.machine, job.buffers[1]), i == 0);
+    }
+    run(&job, "first", true, FTH_OK);
+    fth_ptx_clear_plan(job.machine);
+    run(&job, "second", true, FTH_OK); /* although b was not computed */
     job_fini(&job);
 }
 
@@ -399,6 +421,7 @@ int main(void)
         cmocka_unit_test(stores_to_other_buffers_are_found),
         cmocka_unit_test(loads_from_other_buffers_are_found),
         cmocka_unit_test(plans_include_later_launches),
+        cmocka_unit_test(plans_can_be_cleared),
         cmocka_unit_test(unplanned_launches_are_refused),
         cmocka_unit_test(calls_are_followed),
         cmocka_unit_test(results_can_be_the_first_register),
