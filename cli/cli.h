@@ -7,6 +7,7 @@
  *   cli_output.c  results, errors, progress, codes   cli_device.c  opening the device
  *   cli_launch.c  options for launches               parameters.c  cache model parameters
  *   cli_program.c runs a program with a library of fathom
+ *   cli_capture.c files that such a program writes
  *   cli_installation.c   documents and examples that are installed with the program
  *   commands/     one command each
  */
@@ -86,8 +87,8 @@ enum cli_exit {
 /* ---- main.c ---- */
 
 extern const struct cli_command cli_bare, cli_topo, cli_dissect, cli_bench, cli_gpus, cli_devices,
-    cli_compare, cli_report, cli_fingerprint, cli_exec, cli_run, cli_trace, cli_model, cli_explore,
-    cli_merge, cli_completion, cli_help;
+    cli_compare, cli_report, cli_fingerprint, cli_exec, cli_capture, cli_run, cli_trace, cli_model,
+    cli_explore, cli_merge, cli_completion, cli_help;
 /* Returns NULL past the last command. Index 0 is fathom without a command. */
 const struct cli_command *cli_command_at(size_t index);
 /* Returns NULL after a message on stderr if there is no such command. */
@@ -202,6 +203,23 @@ bool cli_run_program(const struct cli_program *program, struct cli_program_end *
 /* Prints the signal that ended the program, if any. Returns the exit code of the command: that of
  * the program, or `code` if that is 0. */
 int cli_finish_program(const struct cli_program_end *end, int code);
+
+/* ---- cli_capture.c ---- */
+
+/* Makes a folder for what a program writes: beside the file `target`, which can be written, or, if
+ * it is NULL, for temporary files. `folder` is an absolute path. Returns false after a message. */
+bool cli_make_folder(const char *target, char *folder, size_t size);
+/* Removes the folder and the files in it. */
+void cli_remove_folder(const char *folder);
+/* Prints the messages of the reports in the folder. */
+void cli_show_reports(const char *folder);
+/* Gives a file of the folder the name `target`, with the number of its process appended unless that
+ * is NULL. Returns false after a message. */
+bool cli_keep_file(const char *path, const char *target, const char *process);
+/* Completes the capsules in the folder with PTX of other folders, moves them to `target`, and
+ * prints what they contain. Returns the exit code. */
+int cli_keep_capsules(const char *folder, const char *target, const char *const *ptx,
+                      size_t ptx_count);
 
 /* ---- help.c, man.c ---- */
 

@@ -22,6 +22,10 @@ static const struct cli_option option_trace = {
     "trace", 0, "TRACE", CLI_WORD_FILE,
     "keep the trace in this file; if several processes launch kernels, their numbers are appended "
     "to the name"};
+static const struct cli_option option_save = {
+    "save", 0, "CAPSULE", CLI_WORD_FILE,
+    "keep the launches with the contents of memory in this file, which 'fathom run', 'trace' and "
+    "'model' accept"};
 static const struct cli_option option_kernel = {
     "kernel", 0, "REGEX", CLI_WORD_NONE,
     "trace and model only the kernels whose names match an extended regular expression"};
@@ -63,16 +67,22 @@ static bool is_modelled(const struct cli_arguments *arguments)
 static bool run_program(const struct cli_arguments *arguments, const char *folder, uint64_t first,
                         uint64_t end, struct cli_program_end *ended)
 {
-    char gpu[PATH_MAX], driver[PATH_MAX], runtime[PATH_MAX], libraries[2 * PATH_MAX + 2];
+    char gpu[PATH_MAX], driver[PATH_MAX], runtime[PATH_MAX], capture[PATH_MAX] = "";
+    char libraries[3 * PATH_MAX + 3];
+    const bool is_saved = cli_value(arguments, &option_save) != NULL;
     char first_text[32], end_text[32];
     *ended = (struct cli_program_end){.code = CLI_FAILED};
     if (!cli_find_library("cuda", "libfathom-cuda.so", driver, sizeof driver) ||
         !cli_find_library("cudart", "libfathom-cudart.so", runtime, sizeof runtime))
         return false;
-    snprintf(libraries, sizeof libraries, "%s:%s", driver, runtime);
+    /* The library that captures launches comes first, and passes the calls on. */
+    if (is_saved && !cli_find_library("capture", "libfathom-capture.so", capture, sizeof capture))
+        return false;
+    snprintf(libraries, sizeof libraries, "%s%s%s:%s", capture, is_saved ? ":" : "", driver,
+             runtime);
     snprintf(first_text, sizeof first_text, "%llu", (unsigned long long)first);
     snprintf(end_text, sizeof end_text, "%llu", (unsigned long long)end);
-    struct cli_variable variables[8] = {
+    struct cli_variable variables[16] = {
         {"FATHOM_EXEC_GPU", absolute_gpu(arguments, gpu)},
         {"FATHOM_EXEC_FOLDER", folder},
         {"FATHOM_EXEC_FIRST", first_text},
@@ -86,6 +96,14 @@ static bool run_program(const struct cli_arguments *arguments, const char *folde
     if (cli_value(arguments, &option_kernel))
         variables[count++] =
             (struct cli_variable){"FATHOM_EXEC_KERNELS", cli_value(arguments, &option_kernel)};
+    if (is_saved) {
+        variables[count++] = (struct cli_variable){"FATHOM_CAPTURE_FOLDER", folder};
+        variables[count++] = (struct cli_variable){"FATHOM_CAPTURE_FIRST", first_text};
+        variables[count++] = (struct cli_variable){"FATHOM_CAPTURE_END", end_text};
+        if (cli_value(arguments, &option_kernel))
+            variables[count++] = (struct cli_variable){"FATHOM_CAPTURE_KERNELS",
+                                                       cli_value(arguments, &option_kernel)};
+    }
     return cli_run_program(
         &(struct cli_program){arguments->words, arguments->word_count, libraries, variables, count},
         ended);
@@ -159,65 +177,10 @@ static int model_file(const struct cli_arguments *arguments, const char *path, c
     return code;
 }
 
-/* Moves a trace to the file of --trace, which is on the same file system. */
-static int keep_trace(const struct cli_arguments *arguments, const char *path, const char *process)
-{
-    const char *target = cli_value(arguments, &option_trace);
-    char name[PATH_MAX];
-    if (!target)
-        return CLI_DONE;
-    snprintf(name, sizeof name, "%s%s%s", target, process ? "." : "", process ? process : "");
-    if (rename(path, name) == 0)
-        return CLI_DONE;
-    cli_message("cannot write %s: %s", name, strerror(errno));
-    return CLI_FAILED;
-}
-
-static int ends_with(const struct dirent *entry, const char *suffix)
-{
-    const char *dot = strrchr(entry->d_name, '.');
-    return dot && strcmp(dot, suffix) == 0;
-}
-
 static int is_trace(const struct dirent *entry)
 {
-    return ends_with(entry, ".trace");
-}
-
-static int is_report(const struct dirent *entry)
-{
-    return ends_with(entry, ".report");
-}
-
-/* Prints the errors and the missing functions of a report again, which can be far above in the
- * output of the program. */
-static void show_report(const char *path)
-{
-    static const char unsupported[] = "unsupported ", failed[] = "error ";
-    FILE *file = fopen(path, "r");
-    char line[4096];
-    while (file && fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
-        if (strncmp(line, unsupported, sizeof unsupported - 1) == 0)
-            cli_message("%s", line + sizeof unsupported - 1);
-        else if (strncmp(line, failed, sizeof failed - 1) == 0)
-            cli_message("%s", line + sizeof failed - 1);
-    }
-    if (file)
-        fclose(file);
-}
-
-static void show_reports(const char *folder)
-{
-    struct dirent **entries = NULL;
-    const int count = scandir(folder, &entries, is_report, alphasort);
-    for (int i = 0; i < count; i++) {
-        char path[2 * PATH_MAX];
-        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        show_report(path);
-        free(entries[i]);
-    }
-    free(entries);
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && strcmp(dot, ".trace") == 0;
 }
 
 static int show_results(const struct cli_arguments *arguments, const char *folder)
@@ -234,48 +197,18 @@ static int show_results(const struct cli_arguments *arguments, const char *folde
         const char *process = count > 1 ? entries[i]->d_name : NULL;
         if (code == CLI_DONE)
             code = model_file(arguments, path, process);
-        if (code == CLI_DONE)
-            code = keep_trace(arguments, path, process);
+        if (code == CLI_DONE && cli_value(arguments, &option_trace) &&
+            !cli_keep_file(path, cli_value(arguments, &option_trace), process))
+            code = CLI_FAILED;
         free(entries[i]);
     }
     free(entries);
     return code;
 }
 
-static void remove_folder(const char *folder)
-{
-    DIR *stream = opendir(folder);
-    for (const struct dirent *entry; stream && (entry = readdir(stream));)
-        if (entry->d_name[0] != '.')
-            unlinkat(dirfd(stream), entry->d_name, 0);
-    if (stream)
-        closedir(stream);
-    rmdir(folder);
-}
-
-/* Makes a folder for what the program writes: beside the file of --trace, or for temporary files.
- */
-static bool make_folder(const struct cli_arguments *arguments, char folder[PATH_MAX])
-{
-    const char *trace = cli_value(arguments, &option_trace), *parent = getenv("TMPDIR");
-    struct fth_error error = FTH_NO_ERROR;
-    if (trace && fth_file_check(trace, &error) != FTH_OK) {
-        cli_fail(&error);
-        return false;
-    }
-    if (trace)
-        snprintf(folder, PATH_MAX, "%s.XXXXXX", trace);
-    else
-        snprintf(folder, PATH_MAX, "%s/fathom-exec-XXXXXX", parent && parent[0] ? parent : "/tmp");
-    if (mkdtemp(folder))
-        return true;
-    cli_message("cannot create a folder beside '%s': %s", folder, strerror(errno));
-    return false;
-}
-
 static int exec(const struct cli_arguments *arguments)
 {
-    char folder[PATH_MAX], path[PATH_MAX];
+    char folder[PATH_MAX];
     uint64_t first = 0, end = 0;
     struct cli_program_end ended;
     if (arguments->word_count == 0) {
@@ -287,26 +220,24 @@ static int exec(const struct cli_arguments *arguments)
         code = cli_parse_range(arguments, &option_launch, &first, &end);
     if (code == CLI_DONE)
         code = cli_check_pattern(arguments, &option_kernel);
-    if (code != CLI_DONE || !make_folder(arguments, path))
+    const char *save = cli_value(arguments, &option_save);
+    if (code != CLI_DONE ||
+        !cli_make_folder(save ? save : cli_value(arguments, &option_trace), folder, sizeof folder))
         return code != CLI_DONE ? code : CLI_FAILED;
-    /* The program may change its working folder. */
-    if (!realpath(path, folder))
-        snprintf(folder, sizeof folder, "%s", path);
-    if (run_program(arguments, folder, first, end, &ended) && is_modelled(arguments))
+    const bool was_run = run_program(arguments, folder, first, end, &ended);
+    if (was_run && is_modelled(arguments))
         code = show_results(arguments, folder);
-    show_reports(folder);
-    remove_folder(folder);
+    if (was_run && save && code == CLI_DONE)
+        code = cli_keep_capsules(folder, save, NULL, 0);
+    cli_show_reports(folder);
+    cli_remove_folder(folder);
     return cli_finish_program(&ended, code);
 }
 
 static const struct cli_option *const options[] = {
-    &option_gpu,        &option_kernel,
-    &option_launch,     &option_trace,
-    &option_launches,   &option_lines,
-    &option_no_model,   &option_check,
-    &cli_option_json,   &cli_option_format,
-    &cli_option_output, &cli_option_quiet,
-    &cli_option_help,   NULL,
+    &option_gpu,        &option_kernel,     &option_launch,    &option_trace,    &option_save,
+    &option_launches,   &option_lines,      &option_no_model,  &option_check,    &cli_option_json,
+    &cli_option_format, &cli_option_output, &cli_option_quiet, &cli_option_help, NULL,
 };
 
 static const struct cli_example examples[] = {
@@ -314,6 +245,8 @@ static const struct cli_example examples[] = {
     {"fathom exec -- ./saxpy", "run it without a GPU, and predict its hit ratios on an H200"},
     {"fathom exec --gpu v100 --lines -- ./saxpy 1000", "show which source lines miss on a V100"},
     {"fathom exec --trace saxpy.trace -- ./saxpy", "keep the trace for 'fathom model'"},
+    {"fathom exec --save saxpy.capsule -- ./saxpy",
+     "keep all that is needed to repeat the launches"},
     {NULL, NULL},
 };
 
