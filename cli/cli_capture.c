@@ -108,17 +108,17 @@ bool cli_keep_file(const char *path, const char *target, const char *process)
 static void show_capture(const struct fth_capture *capture, const char *target, const char *process)
 {
     uint64_t launches = 0, complete = 0;
-    char size[32], name[512];
+    char name[512];
     for (size_t i = 0; i < fth_capture_kernel_count(capture); i++) {
         const struct fth_capture_kernel *kernel = fth_capture_kernel_at(capture, i);
         launches += kernel->launches;
         complete += kernel->complete;
     }
-    cli_message("%s%s%s: %llu launch%s of %zu kernel%s, %llu of them complete, %s", target,
+    cli_message("%s%s%s: %llu launch%s of %zu kernel%s, %llu of them complete, %.1f MiB", target,
                 process ? "." : "", process ? process : "", (unsigned long long)launches,
                 launches == 1 ? "" : "es", fth_capture_kernel_count(capture),
                 fth_capture_kernel_count(capture) == 1 ? "" : "s", (unsigned long long)complete,
-                fth_size_format((double)fth_capture_bytes(capture), size, sizeof size));
+                (double)fth_capture_bytes(capture) / 1048576);
     if (fth_capture_was_truncated(capture))
         cli_message("the program ended without completing the capsule, which has the launches up "
                     "to this point");

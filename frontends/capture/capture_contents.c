@@ -121,16 +121,17 @@ static enum fth_status write_image(struct fth_capsule_writer *writer, struct con
     FTH_TRY(fth_capsule_begin_image(writer, previous, region.bytes, error));
     for (uint64_t done = 0; done < region.bytes;) {
         const size_t bytes = (size_t)FTH_MIN((uint64_t)PIECE_BYTES, region.bytes - done);
+        const uint64_t address = region.address + done;
         const void *piece = buffer;
         if (region.kind == FTH_CAPSULE_HOST) {
-            piece = pointer_to(region.address + done);
+            piece = pointer_to(address);
         } else {
-            const int result = CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), buffer,
-                                    region.address + done, bytes);
+            const int result =
+                CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), buffer, address, bytes);
             if (result != SUCCESS)
                 return fth_fail(error, FTH_UNAVAILABLE, operation, region.variable,
                                 "cuMemcpyDtoH of %zu bytes at 0x%llx returned %d", bytes,
-                                (unsigned long long)(region.address + done), result);
+                                (unsigned long long)address, result);
         }
         FTH_TRY(fth_capsule_add_to_image(writer, piece, bytes, error));
         if (scan)

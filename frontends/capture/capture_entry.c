@@ -20,8 +20,6 @@
 
 typedef void *lookup(void *handle, const char *name);
 
-EXPORT lookup dlsym;
-
 enum use { WRAPPED, CALLED };
 
 static const struct {
@@ -93,7 +91,8 @@ void *capture_real(enum function_index function)
 static size_t find_wrapper(const char *name)
 {
     size_t i = 0;
-    while (i < FUNCTION_COUNT && (functions[i].use != WRAPPED || strcmp(functions[i].name, name)))
+    while (i < FUNCTION_COUNT &&
+           (functions[i].use != WRAPPED || strcmp(functions[i].name, name) != 0))
         i++;
     return i;
 }
@@ -103,7 +102,7 @@ static void *wrapper(size_t index)
     return real_dlsym()(own_library(), functions[index].name);
 }
 
-void *dlsym(void *handle, const char *name)
+EXPORT void *dlsym(void *handle, const char *name)
 {
     lookup *real = real_dlsym();
     if (name[0] == 'c' && name[1] == 'u' && handle != RTLD_NEXT) {

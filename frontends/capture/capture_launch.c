@@ -105,9 +105,6 @@ static enum fth_status before_launch(const struct call *call, struct writing *wr
                                      const char **reason, struct fth_error *error)
 {
     struct function *function = writing->function;
-    writing->parameters = calloc(1, function->parameter_bytes + 1);
-    if (!writing->parameters)
-        return fth_no_memory(error, "capture launch", NULL);
     copy_parameters(call, function, writing->parameters);
     if (function->module)
         FTH_TRY(capture_write_module(writing->writer, function->module, error));
@@ -155,7 +152,10 @@ static int launch_written(const struct call *call, struct writing *writing)
 {
     struct fth_error error = FTH_NO_ERROR;
     const char *reason = NULL;
-    enum fth_status status = before_launch(call, writing, &reason, &error);
+    unsigned char *parameters = calloc(1, writing->function->parameter_bytes + 1);
+    writing->parameters = parameters;
+    enum fth_status status = parameters ? before_launch(call, writing, &reason, &error)
+                                        : fth_no_memory(&error, "capture launch", NULL);
     const int result = forward(call);
     if (status == FTH_OK && result == SUCCESS) {
         status = put_launch(call, writing, reason, &error);
@@ -167,7 +167,7 @@ static int launch_written(const struct call *call, struct writing *writing)
     if (status != FTH_OK)
         capture_fail(&error);
     capture_contents_fini(&writing->contents);
-    free(writing->parameters);
+    free(parameters);
     return result;
 }
 

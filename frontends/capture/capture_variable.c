@@ -89,9 +89,6 @@ void capture_variables(const char *ptx, size_t size,
         } else if (equals(word, length, ".entry") || equals(word, length, ".func") ||
                    equals(word, length, ".section")) {
             statement.is_done = true;
-        } else if (equals(word, length, ".version") || equals(word, length, ".target") ||
-                   equals(word, length, ".address_size") || equals(word, length, ".file")) {
-            continue;
         } else if (statement.is_variable && c != '.' && !isdigit((unsigned char)c)) {
             statement.is_done = true;
             if (!found(user, word, length))
