@@ -61,7 +61,8 @@ static void handle_fork(void)
 {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     state.tables = state.capsule = unlocked;
-    state.writer = NULL; /* its descriptor and memory are left alone */
+    fth_capsule_abandon(state.writer);
+    state.writer = NULL;
     state.report = -1;
 }
 

@@ -8,6 +8,7 @@
  *   capsule_lists.c    the lists of chunks of images, in memory
  *   capsule_cache.c    keeps parts with chunks for reading
  *   capsule_table.c    finds contents by their digest
+ *   capsule_complete.c adds PTX from the caches of compilers
  *   capsule_digest.c   the digest by which equal contents are recognised
  *
  * A capsule is a container (base/container/container.h) with these parts, in the order in which the
