@@ -8,7 +8,7 @@
  *   devices.h        devices and measurement    exploration.h   exploring cache designs
  *   benches.h        benches                    reports.h       reports
  *   dissection.h     dissecting caches          utilities.h     memory, sizes, names, files
- *   fingerprints.h   recognising GPUs
+ *   fingerprints.h   recognising GPUs           capsules.h      launches of CUDA programs
  *
  * Errors
  *   A function that can fail returns enum fth_status: FTH_OK (0) or the kind of failure. It also
@@ -55,8 +55,8 @@
  *   Growing structs are those that the library allocates and returns as pointers to const:
  *
  *       fth_attribute, fth_bench_series, fth_device_info, fth_difference, fth_enrolled,
- *       fth_model_curve, fth_model_row, fth_trace_access, fth_trace_instruction,
- *       fth_trace_launch, fth_trace_row
+ *       fth_model_curve, fth_model_row, fth_replay_launch, fth_trace_access,
+ *       fth_trace_instruction, fth_trace_launch, fth_trace_row
  *
  *   A later version can append members. So do not allocate or copy these structs, and do not use
  *   their sizeof.
@@ -75,6 +75,7 @@
 
 #include <fathom/benches.h>
 #include <fathom/cache_model.h>
+#include <fathom/capsules.h>
 #include <fathom/descriptions.h>
 #include <fathom/devices.h>
 #include <fathom/dissection.h>
