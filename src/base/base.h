@@ -11,6 +11,7 @@
  *   locale.c    numbers with a decimal point
  *   caller_options.c   options that can grow
  *   demangle/   names of C++ functions (fth_demangle)
+ *   container/  files that consist of compressed parts (container/container.h)
  */
 #ifndef FTH_BASE_H
 #define FTH_BASE_H

@@ -4,21 +4,27 @@
  *   capsule_writer.c   creates a capsule, and completes one
  *   capsule_image.c    divides memory into chunks, and stores equal chunks once
  *   capsule_launch.c   encodes and decodes the parts
- *   capsule_reader.c   opens a capsule
+ *   capsule_reader.c   opens a capsule, and reads it
+ *   capsule_lists.c    the lists of chunks of images, in memory
+ *   capsule_cache.c    keeps parts with chunks for reading
+ *   capsule_table.c    finds contents by their digest
  *   capsule_digest.c   the digest by which equal contents are recognised
  *
- * A capsule is a container (base/container.h) with these parts, in the order in which the program
- * caused them:
+ * A capsule is a container (base/container/container.h) with these parts, in the order in which the
+ * program caused them:
  *
  *   INFO     the program, its GPU, and how it was captured; always the first part
- *   MODULE   the code of a module; the first module has the number 1
+ *   TEXT     PTX, as it is; the first text has the number 1
+ *   MODULE   a module, with the number of its PTX; the first module has the number 1
  *   CHUNKS   the contents of FTH_CHUNK_BYTES bytes of memory each; the first chunk of the file has
  *            the number 1; chunk 0 consists of zeros
  *   IMAGE    the contents of a region of memory, as a list of chunks; the first image has the
  *            number 1
  *   LAUNCH   a launch with its parameters, and the images of the memory before it
  *   AFTER    the images of the memory after a launch
- *   PTX      PTX for a module that was found later, such as in the cache of a compiler
+ *   PTX      the number of PTX for a module that was found later, such as in the cache of a
+ * compiler END      the number of modules, texts, chunks, images and launches; always the last
+ * part. It is missing if the program was killed
  *
  * The parts of a launch precede it. A capsule whose program was killed has therefore complete
  * launches up to some point, and is read up to there.
@@ -76,7 +82,7 @@ struct fth_capsule_module {
 
 enum fth_capsule_memory {
     FTH_CAPSULE_DEVICE,
-    FTH_CAPSULE_HOST,    /* pinned or registered memory of the host */
+    FTH_CAPSULE_HOST, /* pinned or registered memory of the host */
     FTH_CAPSULE_MANAGED,
     FTH_CAPSULE_VARIABLE /* a variable of the launch's module */
 };
@@ -126,15 +132,21 @@ struct fth_capsule_launch {
 
 /* ---- capsule_writer.c ---- */
 
+/* Writes a capsule. One thread at a time may use it. A call that refuses its arguments
+ * (FTH_INVALID) leaves the capsule as it is. After a call that could not write, all later ones fail
+ * with the same error; what was written before can be read. A process that was forked may only call
+ * fth_capsule_abandon. */
 struct fth_capsule_writer;
 
-/* Creates a capsule. The file has its name from the start, so that it can be read if the process is
- * killed. */
+/* Creates a capsule, and replaces an existing file. The file has its name from the start, so that
+ * it can be read if the process is killed. It is locked (flock) until it is closed: FTH_IO if
+ * another process is writing it. */
 FTH_MUST_USE enum fth_status fth_capsule_create(const char *path,
                                                 const struct fth_capsule_info *info,
                                                 struct fth_capsule_writer **writer,
                                                 struct fth_error *error);
-/* Opens a capsule to add parts. What follows its last complete part is removed. */
+/* Opens a capsule to add parts. What follows its last complete part is removed; until
+ * fth_capsule_finish, it is truncated. */
 FTH_MUST_USE enum fth_status fth_capsule_append(const char *path,
                                                 struct fth_capsule_writer **writer,
                                                 struct fth_error *error);
@@ -165,8 +177,9 @@ void fth_capsule_abandon(struct fth_capsule_writer *writer);
 
 /* Writes the image of a region: begin, then add its contents in order, then end. `previous` is an
  * image of the same region, whose chunks are not listed again where they are equal; 0: none. It can
- * be the previous one of only one image; of a second one, all chunks are listed. *number is
- * `previous` if the contents are equal. */
+ * be the previous one of only one image; of a second one, and if the sizes differ, all chunks are
+ * listed. *number is `previous` if the contents are equal. An image that was begun but not ended is
+ * dropped when the next one begins. */
 FTH_MUST_USE enum fth_status fth_capsule_begin_image(struct fth_capsule_writer *writer,
                                                      uint32_t previous, uint64_t bytes,
                                                      struct fth_error *error);
@@ -184,6 +197,10 @@ struct fth_capsule;
 bool fth_capsule_is(const char *path);
 FTH_MUST_USE enum fth_status fth_capsule_open(const char *path, struct fth_capsule **capsule,
                                               struct fth_error *error);
+/* The same for a file that is open already. `fd` stays the caller's. `name` is used in messages. */
+FTH_MUST_USE enum fth_status fth_capsule_attach(int fd, const char *name,
+                                                struct fth_capsule **capsule,
+                                                struct fth_error *error);
 /* Takes NULL. */
 void fth_capsule_close(struct fth_capsule *capsule);
 /* What the functions return belongs to the capsule. */
@@ -191,8 +208,8 @@ const struct fth_capsule_info *fth_capsule_info(const struct fth_capsule *capsul
 /* Returns whether the program ended before it completed the capsule. */
 bool fth_capsule_is_truncated(const struct fth_capsule *capsule);
 uint32_t fth_capsule_module_count(const struct fth_capsule *capsule);
-/* Returns the module with this number, from 1; its PTX is NULL until fth_capsule_load_ptx. NULL:
- * there is none. */
+/* Returns the module with this number, from 1; NULL: there is none. Its `ptx` is always NULL
+ * (fth_capsule_load_ptx reads it); it has PTX if its `reason` is NULL. */
 const struct fth_capsule_module *fth_capsule_module(const struct fth_capsule *capsule,
                                                     uint32_t number);
 /* Appends the PTX of a module to `ptx`. FTH_UNSUPPORTED: it has none; the error has the reason. */
@@ -204,7 +221,8 @@ const struct fth_capsule_launch *fth_capsule_launch(const struct fth_capsule *ca
                                                     size_t index);
 /* Returns the size of an image in bytes. */
 uint64_t fth_capsule_image_bytes(const struct fth_capsule *capsule, uint32_t image);
-/* Reads a part of an image. Several threads may call this function at the same time. */
+/* Reads a part of an image. Several threads may call this function, and fth_capsule_load_ptx, at
+ * the same time. */
 FTH_MUST_USE enum fth_status fth_capsule_read_image(struct fth_capsule *capsule, uint32_t image,
                                                     uint64_t offset, uint64_t bytes, void *data,
                                                     struct fth_error *error);

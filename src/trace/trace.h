@@ -7,7 +7,6 @@
  *   trace_recorder.c       the observer of the PTX engine that writes a trace
  *   trace_launch.c         runs launches with a recorder
  *   trace_stats.c          requests, sectors and footprints of a trace
- *   format/container.c     the file format: compressed parts with checksums
  *   format/codec.c         encodes accesses into frames and decodes them
  *   format/source_positions.c  positions in the source code
  *   format/trace_writer.c  the trace writer: sorts accesses into runs and writes the index
@@ -29,6 +28,7 @@
 #define FTH_TRACE_H
 
 #include "base/base.h"
+#include "base/container/container.h"
 
 /* ---- trace_input.c ---- */
 
@@ -67,16 +67,9 @@ FTH_MUST_USE enum fth_status fth_trace_input_read(const struct fth_trace_input *
                                                   struct fth_buffer *content,
                                                   struct fth_error *error);
 
-/* ---- container.c ---- */
+/* ---- trace_writer.c: the container (base/container/container.h) ---- */
 
-/* The types of the parts of a trace file. Each part has the layout
- *
- *     type 4 | bytes 4 | stored bytes 4 | zstd frame | checksum 8
- *
- * The number after a field is its size in bytes; integers are little-endian. The field "bytes" is
- * the size of the content, "stored bytes" that of the zstd frame. The checksum is FNV-1a over the
- * part's offset in the file and all its bytes before the checksum. It therefore detects both a
- * flipped bit and a part that was moved. */
+/* The types of the parts of a trace file. */
 enum fth_part {
     FTH_PART_LAUNCH = 0x48434e4c,       /* "LNCH": header of a launch */
     FTH_PART_INSTRUCTIONS = 0x54534e49, /* "INST": instructions that later frames refer to */
@@ -89,60 +82,7 @@ enum fth_part {
 /* The first and the last eight bytes of a trace file. */
 #define FTH_TRACE_MAGIC "fthtrac1"
 #define FTH_TRACE_END "fthtrend"
-enum { FTH_TRACE_TAIL_BYTES = 24, FTH_PART_HEADER_BYTES = 12, FTH_PART_CHECKSUM_BYTES = 8 };
-/* Maximum size of the content of a part before compression, in bytes. Readers reject larger parts,
- * so that a damaged size cannot exhaust the memory. Frames are much smaller. */
-#define FTH_PART_MAX_BYTES ((uint32_t)1 << 28)
-
-/* Returns the checksum of a part that begins at `offset` in the file; `data` are the bytes of the
- * part before the checksum. */
-uint64_t fth_part_checksum(uint64_t offset, const void *data, size_t size);
-
-struct fth_container_writer;
-/* Starts a trace file. Takes ownership of `file`, also on failure. The file appears under its name
- * only after fth_container_commit. */
-FTH_MUST_USE enum fth_status fth_container_create(struct fth_atomic_file *file,
-                                                  struct fth_container_writer **writer,
-                                                  struct fth_error *error);
-/* Compresses `content` and appends it as a part. *offset is set to the offset of the part in the
- * file; `offset` may be NULL. */
-FTH_MUST_USE enum fth_status fth_container_put(struct fth_container_writer *writer,
-                                               enum fth_part type, const struct fth_buffer *content,
-                                               uint64_t *offset, struct fth_error *error);
-/* Writes the tail, which contains the offset `index` of the index part, gives the file its final
- * name, and frees the writer. */
-FTH_MUST_USE enum fth_status fth_container_commit(struct fth_container_writer *writer,
-                                                  uint64_t index, struct fth_error *error);
-/* Discards the file and frees the writer; takes NULL. */
-void fth_container_abort(struct fth_container_writer *writer);
-
-struct fth_container;
-/* Opens a trace file for reading. A missing tail is no error; see fth_container_index. */
-FTH_MUST_USE enum fth_status fth_container_open(const char *path, struct fth_container **container,
-                                                struct fth_error *error);
-/* The same for a file that is open already. `fd` stays the caller's. `name` is used in messages. */
-FTH_MUST_USE enum fth_status fth_container_attach(int fd, const char *name,
-                                                  struct fth_container **container,
-                                                  struct fth_error *error);
-void fth_container_close(struct fth_container *container);
-/* Returns the size of the file in bytes. */
-uint64_t fth_container_bytes(const struct fth_container *container);
-/* Returns the path of the file. */
-const char *fth_container_path(const struct fth_container *container);
-/* Returns the offset of the index part; 0: the file has no valid tail, so it is truncated. */
-uint64_t fth_container_index(const struct fth_container *container);
-/* Reads only the header of the part at `offset`: its type and the offset of the next part. The
- * checksum is not verified. FTH_UNAVAILABLE: the file ends within the part. */
-FTH_MUST_USE enum fth_status fth_container_skip(const struct fth_container *container,
-                                                uint64_t offset, uint32_t *type, uint64_t *next,
-                                                struct fth_error *error);
-/* Reads, verifies and decompresses the part at `offset`, and sets *next to the offset of the next
- * part. FTH_UNAVAILABLE: the file ends within the part. Several threads may call this function at
- * the same time, each with its own `content`. */
-FTH_MUST_USE enum fth_status fth_container_get(const struct fth_container *container,
-                                               uint64_t offset, uint32_t *type,
-                                               struct fth_buffer *content, uint64_t *next,
-                                               struct fth_error *error);
+extern const struct fth_container_format fth_trace_format;
 
 /* ---- records.c ---- */
 
@@ -209,25 +149,6 @@ struct fth_frame {
     uint64_t launch; /* index of the launch */
     uint64_t offset; /* offset of the part in the file; not stored in the frame itself */
 };
-
-/* Appends a variable-length integer: seven bits per byte, the lowest first; the top bit of a byte
- * is set if another byte follows. */
-void fth_put_varint(uint64_t number, struct fth_buffer *out);
-/* Appends the length as a variable-length integer and then the characters. */
-void fth_put_text(const char *text, struct fth_buffer *out);
-
-/* A position in encoded bytes. `failed` is set, and stays set, when a value is incomplete or out of
- * range. Numbers that are returned once it is set are meaningless. `no_memory` is set in addition
- * if memory is exhausted. */
-struct fth_bytes {
-    const unsigned char *at, *end;
-    bool failed, no_memory;
-};
-uint64_t fth_get_varint(struct fth_bytes *bytes);
-uint32_t fth_get_varint32(struct fth_bytes *bytes);
-/* Copies the text into the arena. Returns NULL and sets `failed` if the text is incomplete or
- * longer than 65,536 bytes, or if memory is exhausted. */
-const char *fth_get_text(struct fth_bytes *bytes, struct fth_arena *arena);
 
 void fth_put_frame_header(const struct fth_frame *frame, struct fth_buffer *out);
 void fth_get_frame_header(struct fth_bytes *bytes, struct fth_frame *frame);

@@ -48,7 +48,7 @@ static void put_part(uint8_t letter, const uint8_t *content, size_t size, struct
     put_fixed(size, 4, out);
     put_fixed(stored, 4, out);
     fth_buffer_append(out, packed, stored);
-    put_fixed(fth_part_checksum(at, out->data + at, out->size - at), 8, out);
+    put_fixed(fth_fnv_checksum(at, out->data + at, out->size - at), 8, out);
 }
 
 static void read_all(const struct fth_trace *trace)
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (letter == 'X') {
         size_t at = file.size;
         put_fixed(index, 8, &file);
-        put_fixed(fth_part_checksum(at, file.data + at, 8), 8, &file);
+        put_fixed(fth_fnv_checksum(at, file.data + at, 8), 8, &file);
         fth_buffer_text(&file, FTH_TRACE_END);
     }
     enum fth_status status = open_bytes(&file, &trace, &error);

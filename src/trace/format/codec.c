@@ -44,84 +44,6 @@ enum { TAG_POSITION = 1, TAG_INSTRUCTION = 2, TAG_LANES = 4, TAG_DELTA = 8 };
 enum { LANES = 32 };
 /* The largest valid tag, with all fields present, and a value that is never a valid tag. */
 enum { MAX_TAG = TAG_POSITION | TAG_INSTRUCTION | TAG_LANES | TAG_DELTA, INVALID_TAG = 0xff };
-/* Longest text, such as a kernel's name, that a reader accepts, in bytes. A longer one counts as
- * damage. Chosen, not derived: it bounds the memory that a damaged length can claim. */
-enum { MAX_TEXT_BYTES = 65536 };
-
-/* ---- numbers ---- */
-
-static size_t write_varint(unsigned char *to, uint64_t number)
-{
-    size_t size = 0;
-    for (; number > 0x7f; number >>= 7)
-        to[size++] = (unsigned char)(number | 0x80);
-    to[size++] = (unsigned char)number;
-    return size;
-}
-
-void fth_put_varint(uint64_t number, struct fth_buffer *out)
-{
-    unsigned char bytes[10];
-    fth_buffer_append(out, bytes, write_varint(bytes, number));
-}
-
-void fth_put_text(const char *text, struct fth_buffer *out)
-{
-    size_t size = strlen(text);
-    fth_put_varint(size, out);
-    fth_buffer_append(out, text, size);
-}
-
-uint64_t fth_get_varint(struct fth_bytes *bytes)
-{
-    uint64_t number = 0;
-    for (unsigned shift = 0; shift < 64 && bytes->at < bytes->end; shift += 7) {
-        unsigned char byte = *bytes->at++;
-        if (shift == 63 && byte > 1)
-            break;
-        number |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return number;
-    }
-    bytes->failed = true;
-    return 0;
-}
-
-uint32_t fth_get_varint32(struct fth_bytes *bytes)
-{
-    uint64_t number = fth_get_varint(bytes);
-    if (number > UINT32_MAX)
-        bytes->failed = true;
-    return (uint32_t)number;
-}
-
-const char *fth_get_text(struct fth_bytes *bytes, struct fth_arena *arena)
-{
-    uint64_t size = fth_get_varint(bytes);
-    if (bytes->failed || size > (uint64_t)(bytes->end - bytes->at) || size > MAX_TEXT_BYTES) {
-        bytes->failed = true;
-        return NULL;
-    }
-    char *text = fth_arena_alloc(arena, (size_t)size + 1); /* zeroed, so the text is terminated */
-    if (!text) {
-        bytes->failed = bytes->no_memory = true;
-        return NULL;
-    }
-    memcpy(text, bytes->at, (size_t)size);
-    bytes->at += size;
-    return text;
-}
-
-static uint64_t zigzag(uint64_t difference)
-{
-    return difference << 1 ^ (uint64_t)((int64_t)difference >> 63);
-}
-
-static uint64_t unzigzag(uint64_t number)
-{
-    return number >> 1 ^ (0 - (number & 1));
-}
-
 /* ---- frames ---- */
 
 void fth_put_frame_header(const struct fth_frame *frame, struct fth_buffer *out)
@@ -192,10 +114,11 @@ static struct position position_before(const struct fth_frame *frame, uint32_t w
 static size_t write_position(unsigned char *to, struct position before, struct position here,
                              const struct fth_frame *frame)
 {
-    size_t size = write_varint(to, here.number - before.number);
-    size += write_varint(to + size, here.number == before.number ? here.block - before.block
+    size_t size = fth_write_varint(to, here.number - before.number);
+    size +=
+        fth_write_varint(to + size, here.number == before.number ? here.block - before.block
                                                                  : here.block - frame->first_block);
-    return size + write_varint(to + size, here.warp);
+    return size + fth_write_varint(to + size, here.warp);
 }
 
 /* Whether the lanes and the address differences are those of the instruction's last access. */
@@ -222,18 +145,18 @@ static size_t write_lanes(const struct fth_records *records, unsigned char *to,
     last_access->affine = record->lanes == FTH_LANES_AFFINE;
     last_access->row_lanes = record->lanes == FTH_LANES_ROWS ? record->row_lanes : 0;
     last_access->row_steps = record->step;
-    size_t size = write_varint(to, record->mask);
+    size_t size = fth_write_varint(to, record->mask);
     to[size++] = last_access->affine;
     if (last_access->affine) {
         last_access->steps[0] = record->step;
-        return size + write_varint(to + size, zigzag(record->step));
+        return size + fth_write_varint(to + size, fth_zigzag(record->step));
     }
     uint64_t space[LANES - 1];
     const uint64_t *steps = fth_record_steps(records, record, space);
     const unsigned step_count = (unsigned)__builtin_popcount(record->mask) - 1;
     for (unsigned i = 0; i < step_count; i++) {
         last_access->steps[i] = steps[i];
-        size += write_varint(to + size, zigzag(steps[i]));
+        size += fth_write_varint(to + size, fth_zigzag(steps[i]));
     }
     return size;
 }
@@ -272,7 +195,8 @@ enum fth_status fth_frame_encode(const struct fth_records *records, const struct
         }
         if (record->instruction != instruction) {
             *tag |= TAG_INSTRUCTION;
-            size += write_varint(chunk + size, ids[record->instruction]); /* number in the file */
+            size +=
+                fth_write_varint(chunk + size, ids[record->instruction]); /* number in the file */
         }
         if (!same_lanes(records, last_access, record)) {
             *tag |= TAG_LANES;
@@ -281,7 +205,7 @@ enum fth_status fth_frame_encode(const struct fth_records *records, const struct
         uint64_t delta = record->first - last_access->first;
         if (delta != last_access->delta) {
             *tag |= TAG_DELTA;
-            size += write_varint(chunk + size, zigzag(delta));
+            size += fth_write_varint(chunk + size, fth_zigzag(delta));
         }
         last_access->delta = delta;
         last_access->first = record->first;
@@ -357,7 +281,7 @@ static void read_lanes(struct fth_bytes *bytes, struct last_access *last_access)
     if (count == 0)
         bytes->failed = true;
     for (unsigned i = 0; i < (last_access->affine ? 1 : count - 1) && !bytes->failed; i++)
-        last_access->steps[i] = unzigzag(fth_get_varint(bytes));
+        last_access->steps[i] = fth_unzigzag(fth_get_varint(bytes));
     last_access->breaks = 0;
     for (unsigned i = 1; i + 1 < count && !last_access->affine; i++)
         last_access->breaks |= (uint32_t)(last_access->steps[i] != last_access->steps[0]) << i;
@@ -386,7 +310,7 @@ static bool read_changes(struct fth_frame_decoder *decoder, unsigned tag)
     if (tag & TAG_LANES)
         read_lanes(bytes, last_access);
     if (tag & TAG_DELTA)
-        last_access->delta = unzigzag(fth_get_varint(bytes));
+        last_access->delta = fth_unzigzag(fth_get_varint(bytes));
     return !bytes->failed;
 }
 

@@ -142,15 +142,6 @@ static enum fth_status add_frame(struct fth_trace *trace, const struct fth_frame
     return FTH_OK;
 }
 
-/* An empty buffer may have no memory. Adding 0 to its NULL pointer would be undefined, so another
- * empty range is returned instead. */
-static struct fth_bytes bytes_of(const struct fth_buffer *content)
-{
-    static const unsigned char none[1];
-    const unsigned char *data = content->data ? (const unsigned char *)content->data : none;
-    return (struct fth_bytes){.at = data, .end = data + content->size};
-}
-
 /* Reads the contents of the index: launches, instructions and frame headers. */
 static enum fth_status get_index(struct fth_trace *trace, struct fth_bytes *bytes,
                                  struct fth_error *error)
@@ -190,7 +181,7 @@ static enum fth_status read_index(struct fth_trace *trace, struct fth_error *err
     if (status == FTH_UNAVAILABLE || (status == FTH_OK && type != FTH_PART_INDEX))
         status = refuse(trace, "the file is damaged: the index is not at its offset", error);
     if (status == FTH_OK) {
-        struct fth_bytes bytes = bytes_of(&content);
+        struct fth_bytes bytes = fth_bytes_of(&content);
         status = get_index(trace, &bytes, error);
     }
     fth_buffer_fini(&content);
@@ -208,21 +199,21 @@ static enum fth_status check_parts(struct fth_trace *trace, struct fth_error *er
     size_t frames = 0;
     enum fth_status status = FTH_OK;
     while (at < index && status == FTH_OK) {
-        uint32_t type = 0;
-        uint64_t next = at;
-        status = fth_container_skip(trace->container, at, &type, &next, error);
-        if (status == FTH_OK && type != FTH_PART_FRAME)
-            status = fth_container_get(trace->container, at, &type, &content, &next, error);
+        struct fth_part_header part = {.next = at};
+        status = fth_container_skip(trace->container, at, &part, error);
+        if (status == FTH_OK && part.type != FTH_PART_FRAME)
+            status =
+                fth_container_get(trace->container, at, &part.type, &content, &part.next, error);
         else if (status == FTH_OK &&
                  (frames == trace->frame_count || trace->frames[frames++].offset != at))
             status = refuse(
                 trace, "the file is damaged: a frame is not in the index, or at another offset",
                 error);
-        if (status == FTH_OK && type == FTH_PART_SOURCES) {
-            struct fth_bytes bytes = bytes_of(&content);
+        if (status == FTH_OK && part.type == FTH_PART_SOURCES) {
+            struct fth_bytes bytes = fth_bytes_of(&content);
             status = get_sources(trace, &bytes, error);
         }
-        at = next;
+        at = part.next;
     }
     if (status == FTH_UNAVAILABLE ||
         (status == FTH_OK && (at != index || frames != trace->frame_count)))
@@ -237,7 +228,7 @@ static enum fth_status check_parts(struct fth_trace *trace, struct fth_error *er
 static enum fth_status add_part(struct fth_trace *trace, uint32_t type, uint64_t offset,
                                 const struct fth_buffer *content, struct fth_error *error)
 {
-    struct fth_bytes bytes = bytes_of(content);
+    struct fth_bytes bytes = fth_bytes_of(content);
     struct fth_frame frame;
     enum fth_status status = FTH_OK;
     switch (type) {
@@ -337,7 +328,7 @@ enum fth_status fth_trace_open(const char *path, struct fth_trace **out, struct 
 {
     struct fth_container *container;
     *out = NULL;
-    FTH_TRY(fth_container_open(path, &container, error));
+    FTH_TRY(fth_container_open(&fth_trace_format, path, &container, error));
     return open_container(container, out, error);
 }
 
@@ -346,7 +337,7 @@ enum fth_status fth_trace_attach(int fd, const char *name, struct fth_trace **ou
 {
     struct fth_container *container;
     *out = NULL;
-    FTH_TRY(fth_container_attach(fd, name, &container, error));
+    FTH_TRY(fth_container_attach(&fth_trace_format, fd, name, &container, error));
     return open_container(container, out, error);
 }
 

@@ -13,6 +13,18 @@
  * most some hundred megabytes. Chosen within these limits, not derived. */
 enum { RUN_ACCESSES = 1 << 18, FRAME_ACCESSES = 1 << 13, RUN_STEPS = 1 << 22 };
 
+const struct fth_container_format fth_trace_format = {
+    .magic = FTH_TRACE_MAGIC,
+    .end_magic = FTH_TRACE_END,
+    .name = "a trace",
+    .read = "read trace",
+    .write = "write trace",
+    /* With level 3, files are a few percent larger than with level 9, but compression takes a third
+     * of the time. */
+    .level = 3,
+    .checksum = fth_fnv_checksum,
+};
+
 struct launch {
     struct fth_trace_launch header;
     uint32_t warps; /* per block */
@@ -52,7 +64,7 @@ static enum fth_status create_writer(struct fth_atomic_file *file, struct fth_tr
         fth_atomic_abort(file);
         return fth_no_memory(error, "write trace", NULL);
     }
-    enum fth_status status = fth_container_create(file, &writer->file, error);
+    enum fth_status status = fth_container_create(&fth_trace_format, file, &writer->file, error);
     if (status == FTH_OK)
         *out = writer;
     else

@@ -458,8 +458,8 @@ static void copy_with_frame(const char *from, const char *to, size_t frame_bytes
     struct fth_container *container;
     struct fth_container_writer *writer;
     assert_int_equal(fth_atomic_open(to, &file, NULL), FTH_OK);
-    assert_int_equal(fth_container_create(file, &writer, NULL), FTH_OK);
-    assert_int_equal(fth_container_open(from, &container, NULL), FTH_OK);
+    assert_int_equal(fth_container_create(&fth_trace_format, file, &writer, NULL), FTH_OK);
+    assert_int_equal(fth_container_open(&fth_trace_format, from, &container, NULL), FTH_OK);
     uint32_t type = 0;
     uint64_t index = 0;
     for (uint64_t at = sizeof FTH_TRACE_MAGIC - 1, next; type != FTH_PART_INDEX; at = next) {
@@ -549,26 +549,27 @@ static void reads_the_whole_frames_of_truncated_files(void **state)
     assert_int_equal(
         fth_file_read(path, FTH_FILE_LIMIT("a file of the test", SIZE_MAX / 4), &file, NULL),
         FTH_OK);
-    assert_int_equal(fth_container_open(path, &container, NULL), FTH_OK);
+    assert_int_equal(fth_container_open(&fth_trace_format, path, &container, NULL), FTH_OK);
     int fd = file_of("", 0);
     for (size_t cut = 0; cut < sizeof FTH_TRACE_MAGIC - 1; cut++)
         assert_int_equal(read_cut(fd, &file, cut, &count, &truncated), FTH_INVALID);
-    uint32_t type = 0;
-    for (uint64_t at = sizeof FTH_TRACE_MAGIC - 1, next; type != FTH_PART_INDEX; at = next) {
-        assert_int_equal(fth_container_skip(container, at, &type, &next, NULL), FTH_OK);
+    struct fth_part_header part = {0};
+    for (uint64_t at = sizeof FTH_TRACE_MAGIC - 1, next; part.type != FTH_PART_INDEX; at = next) {
+        assert_int_equal(fth_container_skip(container, at, &part, NULL), FTH_OK);
+        next = part.next;
         const uint64_t cuts[] = {at, at + 1, at + 12, (at + next) / 2, next - 1};
         for (size_t i = 0; i < FTH_COUNT(cuts); i++) {
             assert_int_equal(read_cut(fd, &file, cuts[i], &count, &truncated), FTH_OK);
             assert_true(truncated);
             assert_int_equal(count, whole);
         }
-        if (type == FTH_PART_FRAME)
+        if (part.type == FTH_PART_FRAME)
             whole = ++frames < 3 ? 8192 * frames : example.count;
         assert_int_equal(read_cut(fd, &file, next, &count, &truncated), FTH_OK);
         assert_int_equal(count, whole);
     }
     assert_int_equal(frames, 3);
-    for (size_t cut = file.size - FTH_TRACE_TAIL_BYTES; cut < file.size; cut++) {
+    for (size_t cut = file.size - FTH_CONTAINER_TAIL_BYTES; cut < file.size; cut++) {
         assert_int_equal(read_cut(fd, &file, cut, &count, &truncated), FTH_OK);
         assert_true(truncated);
         assert_int_equal(count, example.count);

@@ -57,7 +57,7 @@ static void positions_are_kept(void **state)
     assert_int_equal(
         fth_file_read("s.trace", FTH_FILE_LIMIT("a file of the test", 1 << 20), &file, NULL),
         FTH_OK);
-    for (size_t cut = 0; cut <= FTH_TRACE_TAIL_BYTES; cut += FTH_TRACE_TAIL_BYTES) {
+    for (size_t cut = 0; cut <= FTH_CONTAINER_TAIL_BYTES; cut += FTH_CONTAINER_TAIL_BYTES) {
         struct fth_trace *trace;
         int fd = file_of(file.data, file.size - cut);
         assert_int_equal(fth_trace_attach(fd, "trace", &trace, NULL), FTH_OK);

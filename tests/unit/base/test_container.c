@@ -1,4 +1,4 @@
-/* Tests the container format of trace files (trace/format/container.c): what its functions return
+/* Tests the container format of trace files (base/container/): what its functions return
  * for each kind of damage, and past the end of the file. */
 #include "check.h"
 #include "folder.h"
@@ -18,7 +18,7 @@ static void write_parts(uint64_t offsets[2])
     struct fth_atomic_file *file;
     struct fth_container_writer *writer;
     assert_int_equal(fth_atomic_open(path, &file, NULL), FTH_OK);
-    assert_int_equal(fth_container_create(file, &writer, NULL), FTH_OK);
+    assert_int_equal(fth_container_create(&fth_trace_format, file, &writer, NULL), FTH_OK);
     for (int i = 0; i < 2; i++) {
         struct fth_buffer content = {0};
         fth_buffer_append(&content, texts[i], sizeof texts[i]);
@@ -33,7 +33,7 @@ static void write_parts(uint64_t offsets[2])
 static struct fth_container *open_parts(void)
 {
     struct fth_container *container;
-    assert_int_equal(fth_container_open(path, &container, NULL), FTH_OK);
+    assert_int_equal(fth_container_open(&fth_trace_format, path, &container, NULL), FTH_OK);
     return container;
 }
 
@@ -48,20 +48,20 @@ static void parts_are_read_back(void **state)
     assert_string_equal(fth_container_path(container), path);
     for (int i = 0; i < 2; i++) {
         struct fth_buffer content = {0};
-        uint64_t skipped = 0;
-        uint32_t type = 0, skipped_type = 0;
-        assert_int_equal(fth_container_skip(container, offsets[i], &skipped_type, &skipped, NULL),
-                         FTH_OK);
+        struct fth_part_header skipped = {0};
+        uint32_t type = 0;
+        assert_int_equal(fth_container_skip(container, offsets[i], &skipped, NULL), FTH_OK);
         assert_int_equal(fth_container_get(container, offsets[i], &type, &content, &next, NULL),
                          FTH_OK);
         assert_int_equal(type, i ? FTH_PART_INDEX : FTH_PART_LAUNCH);
-        assert_int_equal(skipped_type, type);
-        assert_int_equal(skipped, next);
+        assert_int_equal(skipped.type, type);
+        assert_int_equal(skipped.bytes, sizeof texts[i]);
+        assert_int_equal(skipped.next, next);
         assert_int_equal(content.size, sizeof texts[i]);
         assert_memory_equal(content.data, texts[i], sizeof texts[i]);
         fth_buffer_fini(&content);
     }
-    assert_int_equal(next + FTH_TRACE_TAIL_BYTES, fth_container_bytes(container));
+    assert_int_equal(next + FTH_CONTAINER_TAIL_BYTES, fth_container_bytes(container));
     fth_container_close(container);
 }
 
@@ -78,11 +78,11 @@ static void parts_past_the_end_are_unavailable(void **state)
     for (size_t i = 0; i < FTH_COUNT(past); i++) {
         struct fth_buffer content = {0};
         struct fth_error error = NO_ERROR;
+        struct fth_part_header header = {.next = 77};
         uint64_t next = 77;
         uint32_t type;
-        assert_int_equal(fth_container_skip(container, past[i], &type, &next, &error),
-                         FTH_UNAVAILABLE);
-        assert_int_equal(next, 77);
+        assert_int_equal(fth_container_skip(container, past[i], &header, &error), FTH_UNAVAILABLE);
+        assert_int_equal(header.next, 77);
         assert_int_equal(fth_container_get(container, past[i], &type, &content, &next, &error),
                          FTH_UNAVAILABLE);
         assert_int_equal(error.status, FTH_OK);
@@ -102,12 +102,13 @@ static void files_that_become_shorter_are_reported(void **state)
     for (size_t i = 0; i < FTH_COUNT(sizes); i++) {
         struct fth_buffer content = {0};
         struct fth_error error = NO_ERROR, skip_error = NO_ERROR;
+        struct fth_part_header header;
         uint64_t next = 0;
         uint32_t type;
         write_parts(offsets);
         struct fth_container *container = open_parts();
         assert_int_equal(truncate(path, sizes[i]), 0);
-        assert_int_equal(fth_container_skip(container, offsets[1], &type, &next, &skip_error),
+        assert_int_equal(fth_container_skip(container, offsets[1], &header, &skip_error),
                          i < 2 ? FTH_IO : FTH_OK);
         assert_int_equal(fth_container_get(container, offsets[1], &type, &content, &next, &error),
                          FTH_IO);
@@ -131,7 +132,7 @@ static void damage(uint64_t offset, uint64_t end, size_t at, const void *bytes, 
     assert_true(fd >= 0 && covered < sizeof part);
     assert_int_equal(pwrite(fd, bytes, size, (off_t)(offset + at)), size);
     assert_int_equal(pread(fd, part, covered, (off_t)offset), covered);
-    const uint64_t checksum = fth_part_checksum(offset, part, covered);
+    const uint64_t checksum = fth_fnv_checksum(offset, part, covered);
     if (matches)
         assert_int_equal(pwrite(fd, &checksum, sizeof checksum, (off_t)(offset + covered)),
                          sizeof checksum);
@@ -196,10 +197,10 @@ static void damaged_tails_have_no_index(void **state)
     uint64_t offsets[2];
     write_parts(offsets);
     struct fth_container *container = open_parts();
-    const off_t tail = (off_t)fth_container_bytes(container) - FTH_TRACE_TAIL_BYTES;
+    const off_t tail = (off_t)fth_container_bytes(container) - FTH_CONTAINER_TAIL_BYTES;
     fth_container_close(container);
     const int fd = open(path, O_RDWR);
-    for (int at = 0; at < FTH_TRACE_TAIL_BYTES; at++) {
+    for (int at = 0; at < FTH_CONTAINER_TAIL_BYTES; at++) {
         char byte;
         assert_int_equal(pread(fd, &byte, 1, tail + at), 1);
         byte ^= 1;
@@ -229,15 +230,18 @@ static void other_files_are_refused(void **state)
     for (size_t i = 0; i < FTH_COUNT(contents); i++) {
         struct fth_error error = NO_ERROR;
         write_plain(path, contents[i], strlen(contents[i]));
-        assert_int_equal(fth_container_open(path, &container, &error), FTH_INVALID);
+        assert_int_equal(fth_container_open(&fth_trace_format, path, &container, &error),
+                         FTH_INVALID);
         assert_null(container);
         assert_string_equal(error.cause,
                             "not a trace: the file does not begin with \"" FTH_TRACE_MAGIC "\"");
     }
     struct fth_error error = NO_ERROR, closed = NO_ERROR;
-    assert_int_equal(fth_container_open("nowhere/a", &container, &error), FTH_NOT_FOUND);
+    assert_int_equal(fth_container_open(&fth_trace_format, "nowhere/a", &container, &error),
+                     FTH_NOT_FOUND);
     assert_string_equal(error.cause, "No such file or directory");
-    assert_int_equal(fth_container_attach(-1, path, &container, &closed), FTH_IO);
+    assert_int_equal(fth_container_attach(&fth_trace_format, -1, path, &container, &closed),
+                     FTH_IO);
     assert_null(container);
 }
 

@@ -1,0 +1,109 @@
+/* Writes containers (container.h). */
+#include "base/container/container.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+struct fth_container_writer {
+    const struct fth_container_format *format;
+    struct fth_atomic_file *file;
+    ZSTD_CCtx *zstd;
+    uint64_t at;            /* offset of the next part */
+    struct fth_buffer part; /* the part being written; kept to reuse its memory */
+};
+
+enum fth_status fth_container_continue(const struct fth_container_format *format,
+                                       struct fth_atomic_file *file, uint64_t offset,
+                                       struct fth_container_writer **out, struct fth_error *error)
+{
+    *out = NULL;
+    struct fth_container_writer *writer = calloc(1, sizeof *writer);
+    if (!writer) {
+        fth_atomic_abort(file);
+        return fth_no_memory(error, format->write, NULL);
+    }
+    writer->format = format;
+    writer->file = file;
+    writer->at = offset;
+    writer->zstd = ZSTD_createCCtx();
+    if (!writer->zstd) {
+        fth_container_abort(writer);
+        return fth_no_memory(error, format->write, NULL);
+    }
+    *out = writer;
+    return FTH_OK;
+}
+
+enum fth_status fth_container_create(const struct fth_container_format *format,
+                                     struct fth_atomic_file *file,
+                                     struct fth_container_writer **out, struct fth_error *error)
+{
+    FTH_TRY(fth_container_continue(format, file, FTH_CONTAINER_MAGIC_BYTES, out, error));
+    enum fth_status status =
+        fth_atomic_write(file, format->magic, FTH_CONTAINER_MAGIC_BYTES, error);
+    if (status != FTH_OK) {
+        fth_container_abort(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+enum fth_status fth_container_put(struct fth_container_writer *writer, uint32_t type,
+                                  const struct fth_buffer *content, uint64_t *offset,
+                                  struct fth_error *error)
+{
+    struct fth_buffer *part = &writer->part;
+    size_t bound = ZSTD_compressBound(content->size);
+    part->size = 0;
+    if (content->failed || content->size > FTH_PART_MAX_BYTES ||
+        !fth_buffer_reserve(part, FTH_PART_HEADER_BYTES + bound + FTH_PART_CHECKSUM_BYTES))
+        return fth_no_memory(error, writer->format->write, NULL);
+    size_t stored =
+        ZSTD_compressCCtx(writer->zstd, part->data + FTH_PART_HEADER_BYTES, bound,
+                          content->data ? content->data : "", content->size, writer->format->level);
+    if (ZSTD_isError(stored)) /* compressing fails for no other reason */
+        return fth_no_memory(error, writer->format->write, NULL);
+    fth_set_fixed(type, 4, part->data);
+    fth_set_fixed(content->size, 4, part->data + 4);
+    fth_set_fixed(stored, 4, part->data + 8);
+    size_t covered = FTH_PART_HEADER_BYTES + stored;
+    fth_set_fixed(writer->format->checksum(writer->at, part->data, covered), 8,
+                  part->data + covered);
+    part->size = covered + FTH_PART_CHECKSUM_BYTES;
+    if (offset)
+        *offset = writer->at;
+    writer->at += part->size;
+    return fth_atomic_write(writer->file, part->data, part->size, error);
+}
+
+uint64_t fth_container_written(const struct fth_container_writer *writer)
+{
+    return writer->at;
+}
+
+enum fth_status fth_container_commit(struct fth_container_writer *writer, uint64_t index,
+                                     struct fth_error *error)
+{
+    char tail[FTH_CONTAINER_TAIL_BYTES];
+    fth_set_fixed(index, 8, tail);
+    fth_set_fixed(writer->format->checksum(writer->at, tail, 8), 8, tail + 8);
+    memcpy(tail + 16, writer->format->end_magic, FTH_CONTAINER_MAGIC_BYTES);
+    enum fth_status status = fth_atomic_write(writer->file, tail, sizeof tail, error);
+    if (status == FTH_OK) {
+        status = fth_atomic_commit(writer->file, error);
+        writer->file = NULL;
+    }
+    fth_container_abort(writer);
+    return status;
+}
+
+void fth_container_abort(struct fth_container_writer *writer)
+{
+    if (!writer)
+        return;
+    fth_atomic_abort(writer->file);
+    ZSTD_freeCCtx(writer->zstd);
+    fth_buffer_fini(&writer->part);
+    free(writer);
+}
