@@ -7,6 +7,7 @@
  *   cli_output.c  results, errors, progress, codes   cli_device.c  opening the device
  *   cli_launch.c  options for launches               parameters.c  cache model parameters
  *   cli_program.c runs a program with a library of fathom
+ *   cli_capsule.c options for capsules, and runs their launches
  *   cli_installation.c   documents and examples that are installed with the program
  *   commands/     one command each
  */
@@ -202,6 +203,15 @@ bool cli_run_program(const struct cli_program *program, struct cli_program_end *
 /* Prints the signal that ended the program, if any. Returns the exit code of the command: that of
  * the program, or `code` if that is 0. */
 int cli_finish_program(const struct cli_program_end *end, int code);
+
+/* ---- cli_capsule.c ---- */
+
+/* Options of the commands that accept capsules. */
+extern const struct cli_option cli_option_kernels, cli_option_launches, cli_option_max_memory;
+#define CLI_CAPSULE_OPTIONS &cli_option_kernels, &cli_option_launches, &cli_option_max_memory
+/* Replays the capsule that the first positional argument names, and prints what became of its
+ * launches; `verify` is the command's option --verify. Returns the exit code. */
+int cli_run_capsule(const struct cli_arguments *arguments, const struct cli_option *verify);
 
 /* ---- help.c, man.c ---- */
 

@@ -69,8 +69,8 @@ struct fth_replay;
 
 /* Runs the launches of a capsule in the PTX engine, each with the memory that it had in the
  * program. `options` may be NULL. A launch that fails or is skipped is no failure of this function.
- * FTH_NOT_FOUND: there is no such file. FTH_INVALID: the file is damaged or no capsule, or `kernels`
- * is no regular expression. FTH_INTERRUPTED: there is no result. */
+ * FTH_NOT_FOUND: there is no such file. FTH_INVALID: the file is damaged or no capsule, or
+ * `kernels` is no regular expression. FTH_INTERRUPTED: there is no result. */
 FTH_API FTH_MUST_USE enum fth_status fth_capsule_replay(const char *path,
                                                         const struct fth_replay_options *options,
                                                         struct fth_replay **replay,

@@ -4,6 +4,7 @@
 #include "program/replay_parts.h"
 #include "program/session_parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,9 +48,9 @@ static const char *describe(struct fth_replay *replay, const struct fth_replay_d
 {
     char text[512];
     const struct fth_capsule_region *region = found->region;
-    int length = snprintf(text, sizeof text, "%llu byte%s, first at 0x%llx: ",
-                          (unsigned long long)found->bytes, found->bytes == 1 ? "" : "s",
-                          (unsigned long long)found->first);
+    int length = snprintf(text, sizeof text,
+                          "%llu byte%s, first at 0x%llx: ", (unsigned long long)found->bytes,
+                          found->bytes == 1 ? "" : "s", (unsigned long long)found->first);
     const unsigned long long offset = found->first - region->address;
     if (region->kind == FTH_CAPSULE_VARIABLE && region->variable)
         snprintf(text + length, sizeof text - (size_t)length, "byte %llu of variable '%s'", offset,
@@ -286,8 +287,8 @@ static enum fth_status start(struct replayer *replayer, struct fth_trace_writer 
     const struct fth_replay_options *options = &replayer->options;
     FTH_TRY(fth_kernel_pattern_init(&replayer->kernels, options->kernels, error));
     FTH_TRY(find_gpu(fth_capsule_info(replayer->capsule)->gpu, &replayer->gpu, error));
-    replayer->modules = calloc((size_t)fth_capsule_module_count(replayer->capsule) + 1,
-                               sizeof *replayer->modules);
+    replayer->modules =
+        calloc((size_t)fth_capsule_module_count(replayer->capsule) + 1, sizeof *replayer->modules);
     replayer->replay = calloc(1, sizeof *replayer->replay);
     if (!replayer->modules || !replayer->replay)
         return fth_no_memory(error, operation, NULL);

@@ -141,9 +141,8 @@ static struct fth_replay_block *find_block(const struct fth_replay_memory *memor
                                            const struct fth_capsule_region *region)
 {
     const struct fth_replay_block key = {.address = region->address, .bytes = region->bytes};
-    return memory->count
-               ? bsearch(&key, memory->blocks, memory->count, sizeof key, compare_blocks)
-               : NULL;
+    return memory->count ? bsearch(&key, memory->blocks, memory->count, sizeof key, compare_blocks)
+                         : NULL;
 }
 
 unsigned char *fth_replay_memory_host(const struct fth_replay_memory *memory,
@@ -225,9 +224,8 @@ static enum fth_status fill_region(struct fth_replay_memory *memory,
                         "the variable has %llu bytes in the PTX, but %llu in the program",
                         (unsigned long long)bytes, (unsigned long long)region->bytes);
     unsigned char *host = fth_ptx_host(fth_session_machine(memory->session), address, bytes);
-    return region->before
-               ? copy_image(memory, region->before, region->bytes, host, false, error)
-               : FTH_OK;
+    return region->before ? copy_image(memory, region->before, region->bytes, host, false, error)
+                          : FTH_OK;
 }
 
 /* Checks that the images of a launch do not exceed the limit. Other regions take memory only where

@@ -2,6 +2,7 @@
 #include "program/replay_parts.h"
 #include "ptx/async/tensor_map.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +33,7 @@ static enum fth_status list_placements(const struct fth_capsule *capsule, uint32
                 continue;
             if (!fth_grow((void **)placements, found, &capacity, sizeof **placements))
                 return fth_no_memory(error, operation, NULL);
-            (*placements)[found++] =
-                (struct fth_ptx_placement){region->variable, region->address};
+            (*placements)[found++] = (struct fth_ptx_placement){region->variable, region->address};
         }
     }
     if (found)

@@ -24,7 +24,7 @@ struct fth_replay_memory {
     struct fth_capsule *capsule;
     uint64_t max_bytes;              /* of the images of a launch */
     struct fth_replay_block *blocks; /* sorted by address */
-    size_t count, mapped;            /* the first `mapped` blocks are in the memory of the session */
+    size_t count, mapped; /* the first `mapped` blocks are in the memory of the session */
     unsigned char *scratch;
 };
 
@@ -56,9 +56,9 @@ FTH_MUST_USE enum fth_status fth_replay_lacks_data(struct fth_replay_memory *mem
 
 /* Where memory differs from that of the program. */
 struct fth_replay_difference {
-    size_t compared;                          /* number of regions */
-    uint64_t bytes;                           /* that differ */
-    uint64_t first;                           /* the address of the first one, */
+    size_t compared;                         /* number of regions */
+    uint64_t bytes;                          /* that differ */
+    uint64_t first;                          /* the address of the first one, */
     const struct fth_capsule_region *region; /* and its region */
 };
 /* Compares the memory with the images after the launch, without the tensor maps. */

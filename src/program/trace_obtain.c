@@ -175,8 +175,9 @@ enum fth_status fth_trace_obtain(const char *path, const struct fth_trace_option
                           "this is a binary file, neither a trace nor a file with PTX; compile the "
                           "source with 'nvcc -ptx'");
     else if (input.kind == FTH_INPUT_UNKNOWN)
-        status = fth_fail(error, FTH_INVALID, operation, input.name,
-                          "unknown format: neither a trace, nor a launch file, nor a capsule, nor PTX");
+        status =
+            fth_fail(error, FTH_INVALID, operation, input.name,
+                     "unknown format: neither a trace, nor a launch file, nor a capsule, nor PTX");
     else if (input.kind != FTH_INPUT_TRACE)
         status = write_trace(&input, &options, &launch, trace, error);
     else if (options.output)

@@ -1,6 +1,7 @@
 /* Writes the result of replaying a capsule: one row per launch, and one row per kernel. */
 #include "report/report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +11,14 @@ static const struct fth_column launch_columns[] = {
     {"result", "Result", FTH_COLUMN_TEXT},   {"reason", "Reason", FTH_COLUMN_TEXT},
 };
 static const struct fth_column kernel_columns[] = {
-    {"kernel", "Kernel", FTH_COLUMN_KERNEL},      {"launches", "Launches", FTH_COLUMN_NUMBER},
-    {"exact", "Exact", FTH_COLUMN_NUMBER},        {"differs", "Differs", FTH_COLUMN_NUMBER},
-    {"not_compared", "Not compared", FTH_COLUMN_NUMBER}, {"failed", "Failed", FTH_COLUMN_NUMBER},
-    {"skipped", "Skipped", FTH_COLUMN_NUMBER},    {"reason", "Reason", FTH_COLUMN_TEXT},
+    {"kernel", "Kernel", FTH_COLUMN_KERNEL},
+    {"launches", "Launches", FTH_COLUMN_NUMBER},
+    {"exact", "Exact", FTH_COLUMN_NUMBER},
+    {"differs", "Differs", FTH_COLUMN_NUMBER},
+    {"not_compared", "Not compared", FTH_COLUMN_NUMBER},
+    {"failed", "Failed", FTH_COLUMN_NUMBER},
+    {"skipped", "Skipped", FTH_COLUMN_NUMBER},
+    {"reason", "Reason", FTH_COLUMN_TEXT},
 };
 
 static const char lacks_data[] = "its addresses or its control flow depend on data that the "
@@ -57,7 +62,8 @@ static int compare_kernels(const void *a, const void *b)
 {
     const struct fth_replay_launch *const *left = a, *const *right = b;
     const int order = strcmp((*left)->kernel, (*right)->kernel);
-    return order ? order : ((*left)->number > (*right)->number) - ((*left)->number < (*right)->number);
+    return order ? order
+                 : ((*left)->number > (*right)->number) - ((*left)->number < (*right)->number);
 }
 
 /* Adds the row of a kernel with these launches. The reason is the first one. */

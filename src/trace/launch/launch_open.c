@@ -36,10 +36,10 @@ static enum fth_status check_capsule_options(const struct fth_trace_input *input
                                              const struct fth_launch_options *options,
                                              struct fth_error *error)
 {
-    const char *name = options->kernels                                   ? "kernel"
-                       : options->first_launch || options->end_launch     ? "launch"
-                       : options->max_memory_bytes                        ? "max-memory"
-                                                                          : NULL;
+    const char *name = options->kernels                               ? "kernel"
+                       : options->first_launch || options->end_launch ? "launch"
+                       : options->max_memory_bytes                    ? "max-memory"
+                                                                      : NULL;
     return name ? fth_fail(error, FTH_INVALID, "launch", input->path,
                            "--%s only applies to capsules%s", name,
                            options->kernels ? "; --entry selects a kernel of a PTX file" : "")
