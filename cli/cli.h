@@ -8,6 +8,7 @@
  *   cli_launch.c  options for launches               parameters.c  cache model parameters
  *   cli_program.c runs a program with a library of fathom
  *   cli_capture.c files that such a program writes
+ *   cli_capsule.c options for capsules, and runs their launches
  *   cli_installation.c   documents and examples that are installed with the program
  *   commands/     one command each
  */
@@ -220,6 +221,15 @@ bool cli_keep_file(const char *path, const char *target, const char *process);
  * prints what they contain. Returns the exit code. */
 int cli_keep_capsules(const char *folder, const char *target, const char *const *ptx,
                       size_t ptx_count);
+
+/* ---- cli_capsule.c ---- */
+
+/* Options of the commands that accept capsules. */
+extern const struct cli_option cli_option_kernels, cli_option_launches, cli_option_max_memory;
+#define CLI_CAPSULE_OPTIONS &cli_option_kernels, &cli_option_launches, &cli_option_max_memory
+/* Replays the capsule that the first positional argument names, and prints what became of its
+ * launches; `verify` is the command's option --verify. Returns the exit code. */
+int cli_run_capsule(const struct cli_arguments *arguments, const struct cli_option *verify);
 
 /* ---- help.c, man.c ---- */
 

@@ -120,9 +120,15 @@ int cli_read_launch_options(const struct cli_arguments *arguments, const struct 
         options->seed = &values->seed;
     if (cluster)
         options->cluster = values->cluster;
-    const int result = cli_parse_size(arguments, &cli_option_shared, &shared_bytes);
+    int result = cli_parse_size(arguments, &cli_option_shared, &shared_bytes);
+    if (result == CLI_DONE)
+        result = cli_parse_range(arguments, &cli_option_launches, &options->first_launch,
+                                 &options->end_launch);
+    if (result == CLI_DONE)
+        result = cli_parse_size(arguments, &cli_option_max_memory, &options->max_memory_bytes);
     if (result != CLI_DONE)
         return result;
+    options->kernels = cli_value(arguments, &cli_option_kernels);
     options->shared_bytes = (size_t)shared_bytes;
     options->size_count = collect(arguments, set, set != &cli_option_set, values->sizes);
     options->argument_count = collect(arguments, &cli_option_arg, false, values->arguments);

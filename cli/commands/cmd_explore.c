@@ -109,7 +109,8 @@ static int check_arguments(const struct cli_arguments *arguments)
         return CLI_USAGE;
     }
     if (!preset && !file && arguments->word_count == 0) {
-        cli_message("no trace, launch file or PTX file given; see 'fathom explore --help'");
+        cli_message(
+            "no trace, launch file, capsule or PTX file given; see 'fathom explore --help'");
         return CLI_USAGE;
     }
     if (vary && arguments->word_count == 0) {
@@ -253,6 +254,7 @@ static const struct cli_option *const options[] = {
     &option_preset,
     &option_l1_off,
     CLI_KERNEL_OPTIONS,
+    CLI_CAPSULE_OPTIONS,
     &cli_option_allow_files,
     &cli_option_max_instructions,
     &option_shard,
@@ -281,11 +283,12 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_explore = {
     "explore",
     "Run the cache model for many combinations of parameters",
-    "[TRACE | LAUNCH.json | KERNEL.ptx | PROGRAM | -]... [OPTION]...",
+    "[TRACE | LAUNCH.json | CAPSULE | KERNEL.ptx | PROGRAM | -]... [OPTION]...",
     "Model the given inputs for every combination of parameter values, as 'fathom\n"
     "model' does, on all cores. The inputs are any that 'fathom trace' accepts. The\n"
-    "options from --entry to --seed are for PTX files and programs. A point is one\n"
-    "input with one combination of values. Print a table with one row per point and\n"
+    "options from --entry to --seed are for PTX files and programs, those from --kernel\n"
+    "to --max-memory for capsules. A point is one input with one combination of values. Print a "
+    "table with one row per point and\n"
     "kernel, or save the points with -o. 'fathom model --parameters' lists the\n"
     "parameters.\n"
     "\n"

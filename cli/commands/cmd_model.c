@@ -113,7 +113,7 @@ static int model(const struct cli_arguments *arguments)
     const char *gpu = cli_value(arguments, &cli_option_gpu);
     const bool parameters = cli_value(arguments, &option_parameters) != NULL;
     if (!parameters && arguments->word_count == 0) {
-        cli_message("no trace, launch file or PTX file given; see 'fathom model --help'");
+        cli_message("no trace, launch file, capsule or PTX file given; see 'fathom model --help'");
         return CLI_USAGE;
     }
     int result = cli_check_output(arguments);
@@ -143,6 +143,7 @@ static const struct cli_option *const options[] = {
     &option_curve,
     &option_l1_off,
     CLI_KERNEL_OPTIONS,
+    CLI_CAPSULE_OPTIONS,
     &cli_option_allow_files,
     &cli_option_max_instructions,
     &cli_option_threads,
@@ -159,6 +160,8 @@ static const struct cli_example examples[] = {
      "predict the hit ratios of two kernels on an H200"},
     {"fathom model 2mm.trace --gpu h200 --lines", "show which source lines miss"},
     {"fathom model 2mm.trace --gpu h200 --set l1.size_bytes=32K", "model a smaller L1"},
+    {"fathom model program.capsule --gpu h200 --launch 100..199",
+     "model a hundred launches of a CUDA program"},
     {"fathom model --parameters --gpu v100", "list the parameters of a V100"},
     {"fathom model k.ptx -g 4 -b 256 -a i32:1000 -a f32:2 -a 'ptr:f32[1000]' --gpu h200",
      "model one kernel of a PTX file"},
@@ -170,12 +173,14 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_model = {
     "model",
     "Predict cache hits and memory traffic of kernels on a GPU",
-    "TRACE | LAUNCH.json | KERNEL.ptx | PROGRAM | - [OPTION]... | --parameters [OPTION]...",
+    "TRACE | LAUNCH.json | CAPSULE | KERNEL.ptx | PROGRAM | - [OPTION]... | --parameters "
+    "[OPTION]...",
     "Model how the memory accesses of kernels behave in the caches of a GPU. The\n"
-    "input is any that 'fathom trace' accepts: a trace, or a launch file, a PTX file\n"
-    "or a program that contains PTX, which is traced first; with -, it is read from\n"
-    "standard input. The options from --entry to --seed are for PTX files and\n"
-    "programs. Print the hits and misses of L1 and L2 in sectors, the traffic to\n"
+    "input is any that 'fathom trace' accepts: a trace, or a launch file, a capsule, a\n"
+    "PTX file or a program that contains PTX, which is traced first; with -, it is\n"
+    "read from standard input. The options from --entry to --seed are for PTX files\n"
+    "and programs, those from --kernel to --max-memory for capsules. Print the hits and misses of "
+    "L1 and L2 in sectors, the traffic to\n"
     "memory, and the average latency of a read in cycles, per kernel, launch or\n"
     "instruction. No GPU is needed.\n"
     "\n"

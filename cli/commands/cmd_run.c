@@ -11,8 +11,9 @@ static const struct cli_option option_show = {
     "print the first N values of each buffer; 0 prints all (default: 8)"};
 static const struct cli_option option_verify = {
     "verify", 0, NULL, CLI_WORD_NONE,
-    "compare the buffers with the results that the launch file expects, instead of printing them; "
-    "the exit code is 5 if they differ"};
+    "compare the buffers with the results that the launch file expects, instead of printing them, "
+    "or the memory after each launch of a capsule with that of the program; the exit code is 5 if "
+    "they differ"};
 
 static const struct cli_option option_save = {
     "save", 0, "FOLDER", CLI_WORD_FILE,
@@ -340,9 +341,11 @@ static int run(const struct cli_arguments *arguments)
     struct fth_launch *launch = NULL;
     struct fth_launch_totals totals = {0, 0};
     if (arguments->word_count == 0) {
-        cli_message("no PTX file or launch file given; see 'fathom run --help'");
+        cli_message("no PTX file, launch file or capsule given; see 'fathom run --help'");
         return CLI_USAGE;
     }
+    if (fth_capsule_is(arguments->words[0]))
+        return cli_run_capsule(arguments, &option_verify);
     if (!cli_parse_whole_number(arguments, &option_show, &max_values) || !check_counters(arguments))
         return CLI_USAGE;
     struct cli_launch_values values;
@@ -397,6 +400,7 @@ static const struct cli_option *const options[] = {
     &option_max_seconds,
     &option_show,
     &option_verify,
+    CLI_CAPSULE_OPTIONS,
     &option_counters,
     &option_save,
     &cli_option_json,
@@ -424,6 +428,8 @@ static const struct cli_example examples[] = {
      "check that the results do not depend on when asynchronous copies take place"},
     {"fathom run examples/workloads/2mm.json --on cuda:0 --verify",
      "run it on a GPU, check the results, and time each kernel"},
+    {"fathom run program.capsule --verify --kernel 'gemm|softmax'",
+     "repeat launches of a CUDA program, and compare their results with those of the GPU"},
     {"fathom run examples/workloads/2mm.json --counters",
      "count requests, sectors and wavefronts of each launch, without a GPU"},
     {"fathom run examples/workloads/2mm.json --on cuda:0 --save results",
@@ -434,7 +440,7 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_run = {
     "run",
     "Execute kernels with or without a GPU, and print their buffers",
-    "KERNEL.ptx | PROGRAM | LAUNCH.json [OPTION]...",
+    "KERNEL.ptx | PROGRAM | LAUNCH.json | CAPSULE [OPTION]...",
     "Execute a kernel of a PTX file, or all launches of a launch file (see\n"
     "docs/launch-files.md), and print the contents of the buffers afterwards. The\n"
     "kernels run in fathom's PTX engine, on the CPU cores of this machine; with --on,\n"
@@ -446,6 +452,11 @@ const struct cli_command cli_run = {
     "file was made from several source files, --entry selects the one with this\n"
     "kernel. If it has only machine code, compile it with\n"
     "-gencode arch=compute_90,code=compute_90. See docs/programs/fat-binaries.md.\n"
+    "\n"
+    "CAPSULE is a file with launches of a CUDA program, which are repeated with the\n"
+    "memory that they had in the program. Print one row per launch and one per kernel.\n"
+    "Only the options from --verify to --max-memory, --max-instructions and those for\n"
+    "the output apply to capsules. See docs/programs/replay.md.\n"
     "\n"
     "For a PTX file without --arg, if its kernel has parameters or if it has several\n"
     "kernels and --entry selects none, print a launch file that you can edit and run.\n"

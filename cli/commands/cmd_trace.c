@@ -259,7 +259,7 @@ static int run_trace(const struct cli_arguments *arguments)
     struct fth_launch *launch = NULL;
     struct fth_trace *trace = NULL;
     if (arguments->word_count == 0) {
-        cli_message("no PTX file, launch file or trace given; see 'fathom trace --help'");
+        cli_message("no PTX file, launch file, capsule or trace given; see 'fathom trace --help'");
         return CLI_USAGE;
     }
     if (output && strcmp(output, "-") == 0 && requested) {
@@ -289,6 +289,7 @@ static const struct cli_option *const options[] = {
     &option_dump,
     &option_verify,
     CLI_KERNEL_OPTIONS,
+    CLI_CAPSULE_OPTIONS,
     &cli_option_set,
     &cli_option_allow_files,
     &cli_option_max_instructions,
@@ -306,6 +307,8 @@ static const struct cli_example examples[] = {
     {"fathom trace 2mm.trace --lines", "show the requests of each instruction"},
     {"fathom trace kernel-1.traceg -o k.trace",
      "convert a trace of a real GPU made by Accel-Sim's tracer"},
+    {"fathom trace program.capsule --kernel gemm -o gemm.trace",
+     "trace launches of a CUDA program"},
     {"nvcc -ptx k.cu -o - | fathom trace - -b 64 -a 'ptr:f32[64]'", "read PTX from standard input"},
     {NULL, NULL},
 };
@@ -313,12 +316,13 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_trace = {
     "trace",
     "Record the memory accesses of kernels",
-    "KERNEL.ptx | PROGRAM | LAUNCH.json | TRACE | - [OPTION]...",
+    "KERNEL.ptx | PROGRAM | LAUNCH.json | CAPSULE | TRACE | - [OPTION]...",
     "Execute kernels in the PTX engine, as 'fathom run' does, and record every access\n"
     "of their warps to global memory. Without -o, print statistics of the accesses.\n"
     "With -o, write a compressed trace file with checksums. As for 'fathom run', the\n"
     "options from --entry to --seed are for PTX files and for programs that contain\n"
-    "PTX, and --set and --verify are for launch files.\n"
+    "PTX, and --set and --verify are for launch files. CAPSULE is a file with launches\n"
+    "of a CUDA program, of which --kernel and --launch select some.\n"
     "\n"
     "A trace contains one launch after the other. For each launch, the first access\n"
     "of every warp of all blocks comes first (in the order of blocks, then of warps),\n"

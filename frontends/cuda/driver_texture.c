@@ -368,12 +368,8 @@ CU(cuSurfObjectGetResourceDesc, void *resource, uint64_t surface)
 static bool set_tensor(struct fth_ptx_tensor_map *map, int type, uint32_t rank, void *address,
                        const uint64_t *sizes, const uint64_t *strides, const uint32_t *steps)
 {
-    /* CUtensorMapDataType, in its order. */
-    static const char *const names[] = {"u8",  "u16", "u32",  "s32",     "u64",  "s64",     "f16",
-                                        "f32", "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz"};
     *map = (struct fth_ptx_tensor_map){.rank = rank, .address = (uint64_t)(uintptr_t)address};
-    if (type < 0 || (size_t)type >= FTH_COUNT(names) ||
-        !fth_ptx_tensor_type_find(names[type], &map->type))
+    if (!fth_ptx_tensor_type_of_cuda((unsigned)type, &map->type))
         return false;
     for (uint32_t i = 0; i < rank && i < FTH_TENSOR_MAX_RANK; i++) {
         map->sizes[i] = sizes[i];

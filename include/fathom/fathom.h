@@ -8,7 +8,8 @@
  *   devices.h        devices and measurement    exploration.h   exploring cache designs
  *   benches.h        benches                    reports.h       reports
  *   dissection.h     dissecting caches          utilities.h     memory, sizes, names, files
- *   fingerprints.h   recognising GPUs           captures.h      launches captured on a GPU
+ *   fingerprints.h   recognising GPUs           capsules.h      launches of CUDA programs
+ *   captures.h       completing capsules
  *
  * Errors
  *   A function that can fail returns enum fth_status: FTH_OK (0) or the kind of failure. It also
@@ -54,9 +55,9 @@
  *
  *   Growing structs are those that the library allocates and returns as pointers to const:
  *
- *       fth_attribute, fth_bench_series, fth_capture_kernel, fth_device_info, fth_difference, fth_enrolled,
- *       fth_model_curve, fth_model_row, fth_trace_access, fth_trace_instruction,
- *       fth_trace_launch, fth_trace_row
+ *       fth_attribute, fth_bench_series, fth_capture_kernel, fth_device_info, fth_difference,
+ *       fth_enrolled, fth_model_curve, fth_model_row, fth_replay_launch, fth_trace_access,
+ *       fth_trace_instruction, fth_trace_launch, fth_trace_row
  *
  *   A later version can append members. So do not allocate or copy these structs, and do not use
  *   their sizeof.
@@ -75,6 +76,7 @@
 
 #include <fathom/benches.h>
 #include <fathom/cache_model.h>
+#include <fathom/capsules.h>
 #include <fathom/captures.h>
 #include <fathom/descriptions.h>
 #include <fathom/devices.h>

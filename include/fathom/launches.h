@@ -89,6 +89,10 @@ struct fth_launch_options {
     /* For PTX files with several kernels: without `kernel`, make a step of each kernel, for
      * fth_launch_skeleton, instead of failing. */
     bool all_kernels;
+    /* For capsules: as in struct fth_replay_options. */
+    const char *kernels;
+    uint64_t first_launch, end_launch;
+    uint64_t max_memory_bytes;
 };
 /* Initialises a struct fth_launch_options; the arguments are designated initialisers. */
 #define FTH_LAUNCH_OPTIONS(...) FTH_OPTIONS(struct fth_launch_options, __VA_ARGS__)

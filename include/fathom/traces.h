@@ -191,6 +191,8 @@ struct fth_trace_options {
  *
  *   - a trace of fathom, which is opened as by fth_trace_open,
  *   - a launch file, PTX, or a program with PTX, which is run as by fth_launch_trace,
+ *   - a capsule, whose launches are replayed as by fth_capsule_replay; those that cannot be
+ *     replayed are left out with a warning,
  *   - a trace of another tool, which is converted: tuples as text, or a .traceg file of Accel-Sim,
  *   - "-": one of these on standard input.
  *

@@ -36,6 +36,9 @@
 
 #include "base/base.h"
 
+/* The first eight bytes of a capsule. */
+#define FTH_CAPSULE_MAGIC "fthcaps1"
+
 /* The size of a chunk in bytes. The last chunk of an image can be shorter; it is filled up with
  * zeros. Chosen: small enough that a launch that writes a few values adds little to a capsule, and
  * large enough that the list of chunks of a GPU's memory is short. */
@@ -194,8 +197,7 @@ FTH_MUST_USE enum fth_status fth_capsule_end_image(struct fth_capsule_writer *wr
 
 struct fth_capsule;
 
-/* Returns whether a file begins as a capsule does. */
-bool fth_capsule_is(const char *path);
+/* fth_capsule_is is in fathom/capsules.h. */
 FTH_MUST_USE enum fth_status fth_capsule_open(const char *path, struct fth_capsule **capsule,
                                               struct fth_error *error);
 /* The same for a file that is open already. `fd` stays the caller's. `name` is used in messages. */

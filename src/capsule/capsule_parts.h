@@ -19,7 +19,6 @@ enum fth_capsule_part {
     FTH_CAPSULE_PART_END = 0x20444e45     /* "END " */
 };
 
-#define FTH_CAPSULE_MAGIC "fthcaps1"
 extern const struct fth_container_format fth_capsule_format;
 
 /* Chunks in a part: as many as a writer puts into it, and at most. A reader decompresses a whole

@@ -91,6 +91,10 @@ static void put_key(struct fth_buffer *key, const char *path,
     for (int i = 0; i < 3; i++)
         fth_buffer_format(key, "\n%u %u", options->grid[i], options->block[i]);
     fth_buffer_format(key, "\n%zu", options->shared_bytes);
+    if (options->kernels)
+        fth_buffer_format(key, "\nkernels %s", options->kernels);
+    fth_buffer_format(key, "\n%llu %llu", (unsigned long long)options->first_launch,
+                      (unsigned long long)options->end_launch);
     for (int i = 0; options->cluster && i < 3; i++)
         fth_buffer_format(key, "\n%u", options->cluster[i]);
 }

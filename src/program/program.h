@@ -8,6 +8,10 @@
  *   session_memory.c  memory of the GPU, and host memory that kernels can access
  *   session_module.c  modules, kernels and variables
  *   session_launch.c  launches, and what is known of each kernel afterwards
+ *   replay.c          repeats the launches of a capsule in a session
+ *   replay_memory.c   their memory, at the addresses that it had in the program
+ *   replay_module.c   their modules and tensor maps
+ *   trace_obtain.c    fth_trace_obtain: makes or opens the trace that an input stands for
  *
  * Addresses. A program can pass any pointer to a copy, and the session finds out whether it points
  * to the memory of the GPU. Addresses of the GPU's memory are therefore never addresses of the
@@ -131,6 +135,13 @@ FTH_MUST_USE enum fth_status fth_session_load_image(struct fth_session *session,
                                                     struct fth_session_module **module,
                                                     struct fth_error *error);
 void fth_session_unload(struct fth_session *session, struct fth_session_module *module);
+/* Removes the variables of a module from the memory. Its kernels cannot be launched until
+ * fth_session_resume. */
+void fth_session_suspend(struct fth_session *session, struct fth_session_module *module);
+/* Puts the variables of a module that was suspended back, with their initial contents. */
+FTH_MUST_USE enum fth_status fth_session_resume(struct fth_session *session,
+                                                struct fth_session_module *module,
+                                                struct fth_error *error);
 /* Returns the kernel with this name, or NULL. */
 const struct fth_ptx_kernel *fth_session_kernel(const struct fth_session_module *module,
                                                 const char *name);
@@ -153,6 +164,14 @@ struct fth_session_launch {
     const void *arguments; /* with the layout of the kernel's parameters in the PTX */
 };
 
+/* Allocates what cooperative launches need. fth_session_run does so before the first one. */
+FTH_MUST_USE enum fth_status fth_session_reserve_workspace(struct fth_session *session,
+                                                           struct fth_error *error);
+/* Finds out which memory a launch depends on, for fth_ptx_is_needed; forgets what earlier launches
+ * depended on. */
+FTH_MUST_USE enum fth_status fth_session_plan(struct fth_session *session,
+                                              const struct fth_session_launch *launch,
+                                              struct fth_error *error);
 /* Runs a kernel to its end. If it fails, *fault says what the kernel did wrong. */
 FTH_MUST_USE enum fth_status fth_session_run(struct fth_session *session,
                                              const struct fth_session_launch *launch,
@@ -163,5 +182,15 @@ FTH_MUST_USE enum fth_status fth_session_run(struct fth_session *session,
 double fth_session_time_ns(const struct fth_session *session);
 /* Adds the time of a copy of this size between host and GPU, or within the GPU's memory. */
 void fth_session_add_copy_time(struct fth_session *session, uint64_t bytes, bool within_gpu);
+
+/* ---- replay.c ---- */
+
+/* Replays the launches of a capsule in an open file, and traces them. Launches that cannot be
+ * replayed are left out, with a warning. FTH_INVALID: also if the PTX engine stops a launch.
+ * FTH_NOT_FOUND: no launch is left. */
+FTH_MUST_USE enum fth_status fth_capsule_trace(int fd, const char *path,
+                                               const struct fth_replay_options *options,
+                                               struct fth_trace_writer *writer,
+                                               struct fth_error *error);
 
 #endif

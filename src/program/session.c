@@ -21,19 +21,37 @@ static void read_figures(struct fth_session *session)
     session->link_bytes_per_s = default_link_bytes_per_s;
 }
 
-static enum fth_status compile_pattern(struct fth_session *session, struct fth_error *error)
+enum fth_status fth_kernel_pattern_init(struct fth_kernel_pattern *pattern, const char *text,
+                                        struct fth_error *error)
 {
-    const char *pattern = session->options.traced_kernels;
-    if (!pattern)
+    pattern->is_set = false;
+    if (!text)
         return FTH_OK;
-    const int code = regcomp(&session->kernels, pattern, REG_EXTENDED | REG_NOSUB);
-    session->has_kernels = code == 0;
+    const int code = regcomp(&pattern->compiled, text, REG_EXTENDED | REG_NOSUB);
+    pattern->is_set = code == 0;
     if (code == 0)
         return FTH_OK;
-    char text[128];
-    regerror(code, &session->kernels, text, sizeof text);
-    return fth_fail(error, FTH_INVALID, "select kernels", pattern,
-                    "this is not a regular expression: %s", text);
+    char cause[128];
+    regerror(code, &pattern->compiled, cause, sizeof cause);
+    return fth_fail(error, FTH_INVALID, "select kernels", text,
+                    "this is not a regular expression: %s", cause);
+}
+
+bool fth_kernel_pattern_matches(const struct fth_kernel_pattern *pattern, const char *kernel)
+{
+    char name[FTH_NAME_BYTES];
+    if (!pattern->is_set)
+        return true;
+    (void)fth_demangle(kernel, FTH_NAME_SHORT, name, sizeof name);
+    return regexec(&pattern->compiled, name, 0, NULL, 0) == 0 ||
+           regexec(&pattern->compiled, kernel, 0, NULL, 0) == 0;
+}
+
+void fth_kernel_pattern_fini(struct fth_kernel_pattern *pattern)
+{
+    if (pattern->is_set)
+        regfree(&pattern->compiled);
+    pattern->is_set = false;
 }
 
 enum fth_status fth_session_create(const struct fth_session_options *options,
@@ -49,7 +67,7 @@ enum fth_status fth_session_create(const struct fth_session_options *options,
     if (status == FTH_OK)
         fth_ptx_set_base(session->memory, options->base ? options->base : FTH_SESSION_BASE);
     if (status == FTH_OK)
-        status = compile_pattern(session, error);
+        status = fth_kernel_pattern_init(&session->kernels, options->traced_kernels, error);
     if (status == FTH_OK && options->trace)
         status = fth_trace_recorder_create(options->trace, &session->recorder, error);
     if (status != FTH_OK) {
@@ -71,8 +89,7 @@ void fth_session_destroy(struct fth_session *session)
             break;
     }
     free(session->blocks);
-    if (session->has_kernels)
-        regfree(&session->kernels);
+    fth_kernel_pattern_fini(&session->kernels);
     fth_trace_recorder_destroy(session->recorder);
     fth_ptx_machine_destroy(session->memory);
     free(session);

@@ -31,32 +31,43 @@ static struct fth_ptx_launch engine_launch(const struct fth_session *session,
     return engine;
 }
 
-/* Returns whether the C++ name of the kernel, or its name in the PTX, matches the expression. */
-static bool matches(const struct fth_session *session, const char *kernel)
-{
-    char name[FTH_NAME_BYTES];
-    (void)fth_demangle(kernel, FTH_NAME_SHORT, name, sizeof name);
-    return regexec(&session->kernels, name, 0, NULL, 0) == 0 ||
-           regexec(&session->kernels, kernel, 0, NULL, 0) == 0;
-}
-
 /* Returns whether the launch with this number is traced. */
 static bool is_traced(const struct fth_session *session, const char *kernel, uint64_t number)
 {
     const struct fth_session_options *options = &session->options;
     return session->recorder && number >= options->traced_first &&
            (options->traced_end == 0 || number < options->traced_end) &&
-           (!session->has_kernels || matches(session, kernel));
+           fth_kernel_pattern_matches(&session->kernels, kernel);
+}
+
+enum { WORKSPACE_BYTES = 256 };
+
+enum fth_status fth_session_reserve_workspace(struct fth_session *session, struct fth_error *error)
+{
+    return session->grid_workspace
+               ? FTH_OK
+               : fth_ptx_alloc(session->memory, WORKSPACE_BYTES, &session->grid_workspace, error);
+}
+
+enum fth_status fth_session_plan(struct fth_session *session,
+                                 const struct fth_session_launch *launch, struct fth_error *error)
+{
+    bool changed = false;
+    const struct fth_ptx_launch engine = engine_launch(session, launch);
+    fth_ptx_clear_plan(session->memory);
+    return fth_ptx_plan(launch->module->machine, &engine, &changed, error);
 }
 
 enum fth_status fth_session_run(struct fth_session *session,
                                 const struct fth_session_launch *launch, enum fth_ptx_fault *fault,
                                 struct fth_error *error)
 {
-    enum { WORKSPACE_BYTES = 256 };
     *fault = FTH_FAULT_NONE;
-    if (launch->cooperative && !session->grid_workspace)
-        FTH_TRY(fth_ptx_alloc(session->memory, WORKSPACE_BYTES, &session->grid_workspace, error));
+    if (launch->cooperative) {
+        /* An earlier launch that failed may have left it in any state. */
+        FTH_TRY(fth_session_reserve_workspace(session, error));
+        fth_ptx_fill(session->memory, session->grid_workspace, 0, WORKSPACE_BYTES);
+    }
     struct fth_ptx_launch engine = engine_launch(session, launch);
     struct fth_ptx_totals totals = {0, 0, FTH_FAULT_NONE};
     struct fth_error engine_error = FTH_NO_ERROR;

@@ -1,4 +1,5 @@
-/* The modules of a session. Each has a machine of its own in the PTX engine; all machines share one
+/* The modules of a session. Variables of different modules have different addresses, also those of
+ * suspended modules. Each has a machine of its own in the PTX engine; all machines share one
  * memory. */
 #include "fatbin/fatbin.h"
 #include "program/session_parts.h"
@@ -21,9 +22,10 @@ enum fth_status fth_session_load_placed(struct fth_session *session, const char 
     struct fth_session_module *module = *out = calloc(1, sizeof *module);
     if (!module)
         return fth_no_memory(error, "load module", name);
-    enum fth_status status =
-        fth_ptx_read_text_placed(name, ptx, size, fth_ptx_next_address(session->memory), placements,
-                                 placement_count, &module->ptx, error);
+    const uint64_t next = fth_ptx_next_address(session->memory);
+    enum fth_status status = fth_ptx_read_text_placed(
+        name, ptx, size, next > session->variables_end ? next : session->variables_end, placements,
+        placement_count, &module->ptx, error);
     if (status == FTH_OK)
         status =
             fth_ptx_machine_create_shared(session->memory, module->ptx, &module->machine, error);
@@ -36,6 +38,21 @@ enum fth_status fth_session_load_placed(struct fth_session *session, const char 
     module->next = session->modules;
     session->modules = module;
     return FTH_OK;
+}
+
+void fth_session_suspend(struct fth_session *session, struct fth_session_module *module)
+{
+    const uint64_t next = fth_ptx_next_address(session->memory);
+    if (next > session->variables_end)
+        session->variables_end = next;
+    fth_ptx_machine_destroy(module->machine);
+    module->machine = NULL;
+}
+
+enum fth_status fth_session_resume(struct fth_session *session, struct fth_session_module *module,
+                                   struct fth_error *error)
+{
+    return fth_ptx_machine_create_shared(session->memory, module->ptx, &module->machine, error);
 }
 
 /* Fills the error for a container without PTX: names a kernel, so that the user finds

@@ -10,7 +10,7 @@
  *   json.c            fathom-gpu/1 documents, tables   dissection.c     sets, ways, index, policy
  *   csv.c             one attribute per row, tables    findings.c       other results of dissection
  *   hwloc.c           XML for the hwloc tools
- *   mt4g.c            JSON with the keys of mt4g
+ *   mt4g.c            JSON with the keys of mt4g       replay_results.c  launches of a capsule
  *   comparison.c      differences between descriptions
  *
  * page/html.c writes a page with charts; its scripts are in html/. It embeds documents in the page.

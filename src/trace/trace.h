@@ -3,7 +3,6 @@
  */
 /* clang-format off */
 /*
- *   trace_obtain.c         fth_trace_obtain: makes or opens the trace that an input stands for
  *   trace_input.c         opens an input and recognises what it is by its content
  *   trace_recorder.c       the observer of the PTX engine that writes a trace
  *   trace_launch.c         runs launches with a recorder
@@ -40,7 +39,8 @@ enum fth_trace_input_kind {
     FTH_INPUT_TUPLES,  /* a trace in text form */
     FTH_INPUT_TRACEG,  /* a .traceg file of Accel-Sim */
     FTH_INPUT_LAUNCH,  /* JSON: a launch file */
-    FTH_INPUT_PTX      /* PTX, or a fat binary or ELF file, which can contain PTX */
+    FTH_INPUT_PTX,     /* PTX, or a fat binary or ELF file, which can contain PTX */
+    FTH_INPUT_CAPSULE  /* the launches of a program */
 };
 
 /* An input that is open for reading. */

@@ -1,7 +1,8 @@
 /* Opens an input and recognises what it is by its content: a trace, a trace of another tool, a
- * launch file or PTX. The input is opened once and stays open, because a pipe can be read only
- * once, and because another program could replace the file in between. Standard input and pipes are
- * copied to a temporary file, so that all readers can seek. */
+ * launch file, a capsule or PTX. The input is opened once and stays open, because a pipe can be
+ * read only once, and because another program could replace the file in between. Standard input and
+ * pipes are copied to a temporary file, so that all readers can seek. */
+#include "capsule/capsule.h"
 #include "fatbin/fatbin.h"
 #include "ptx/ptx.h"
 #include "trace/trace.h"
@@ -41,6 +42,9 @@ static enum fth_trace_input_kind recognise(const char *text, size_t size)
     if (size >= sizeof FTH_TRACE_MAGIC - 1 &&
         memcmp(text, FTH_TRACE_MAGIC, sizeof FTH_TRACE_MAGIC - 1) == 0)
         return FTH_INPUT_TRACE;
+    if (size >= sizeof FTH_CAPSULE_MAGIC - 1 &&
+        memcmp(text, FTH_CAPSULE_MAGIC, sizeof FTH_CAPSULE_MAGIC - 1) == 0)
+        return FTH_INPUT_CAPSULE;
     if (fth_fatbin_is_image(text, size))
         return FTH_INPUT_PTX;
     switch (first_except(text, size, blanks)) {

@@ -58,6 +58,18 @@ bool fth_ptx_tensor_type_find(const char *name, enum fth_ptx_tensor_type *type)
     return false;
 }
 
+bool fth_ptx_tensor_type_of_cuda(unsigned number, enum fth_ptx_tensor_type *type)
+{
+    static const enum fth_ptx_tensor_type numbers[] = {
+        FTH_TENSOR_U8,      FTH_TENSOR_U16,  FTH_TENSOR_U32,     FTH_TENSOR_S32, FTH_TENSOR_U64,
+        FTH_TENSOR_S64,     FTH_TENSOR_F16,  FTH_TENSOR_F32,     FTH_TENSOR_F64, FTH_TENSOR_BF16,
+        FTH_TENSOR_F32_FTZ, FTH_TENSOR_TF32, FTH_TENSOR_TF32_FTZ};
+    if (number >= FTH_COUNT(numbers))
+        return false;
+    *type = numbers[number];
+    return true;
+}
+
 /* ---- rules ---- */
 
 /* Limits from the documentation of the driver functions. */

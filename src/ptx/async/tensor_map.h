@@ -72,6 +72,9 @@ const char *fth_ptx_tensor_type_name(enum fth_ptx_tensor_type type);
 /* Finds a type by its name. Returns false if there is none. */
 bool fth_ptx_tensor_type_find(const char *name, enum fth_ptx_tensor_type *type);
 
+/* Finds a type by its number in CUDA (CUtensorMapDataType). Returns false if there is none. */
+bool fth_ptx_tensor_type_of_cuda(unsigned number, enum fth_ptx_tensor_type *type);
+
 /* Checks the rules of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col. */
 FTH_MUST_USE enum fth_status fth_ptx_tensor_map_check(const struct fth_ptx_tensor_map *map,
                                                       struct fth_error *error);

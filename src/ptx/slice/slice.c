@@ -15,8 +15,8 @@
 
 /* Memory that an instruction accesses. */
 struct place {
-    bool global, shared, local, param;
-    uint64_t origins; /* of a global address; 0: any allocation */
+    bool global, shared, local, param, constants;
+    uint64_t origins; /* of a global address or a constant; 0: any allocation */
     bool constant;    /* a shared address that is known: */
     struct fth_slice_range range;
 };
@@ -60,6 +60,7 @@ static struct place place_of(struct fth_slice *slice, const struct fth_slice_fun
                                     (generic && origins & ORIGIN_SHARED),
                           .local = space == FTH_SPACE_LOCAL || (generic && origins & ORIGIN_LOCAL),
                           .param = space == FTH_SPACE_PARAM,
+                          .constants = space == FTH_SPACE_CONST,
                           .origins = origins & ORIGIN_GLOBAL};
     uint64_t value;
     if (space == FTH_SPACE_SHARED && bytes && fth_slice_constant(slice, function, row, &value)) {
@@ -163,10 +164,11 @@ static void need_allocation(struct fth_slice *slice, size_t index)
 /* Makes memory exact. */
 static void need_place(struct fth_slice *slice, const struct place *place)
 {
-    const size_t count = slice->run->machine->memory->allocation_count;
-    for (size_t i = 0; place->global && !place->origins && i < count; i++)
-        need_allocation(slice, i);
-    for (size_t i = 0; place->global && i < slice->allocation_count; i++)
+    const struct fth_ptx_memory *memory = slice->run->machine->memory;
+    for (size_t i = 0; !place->origins && i < memory->allocation_count; i++)
+        if (place->global || (place->constants && memory->allocations[i].is_constant))
+            need_allocation(slice, i);
+    for (size_t i = 0; (place->global || place->constants) && i < slice->allocation_count; i++)
         if (place->origins >> i & 1)
             need_allocation(slice, slice->allocations[i]);
     if (place->local)

@@ -31,6 +31,21 @@ static enum fth_status check_launch_file(const struct fth_trace_input *input,
     return FTH_OK;
 }
 
+/* Refuses options that only apply to capsules. */
+static enum fth_status check_capsule_options(const struct fth_trace_input *input,
+                                             const struct fth_launch_options *options,
+                                             struct fth_error *error)
+{
+    const char *name = options->kernels                               ? "kernel"
+                       : options->first_launch || options->end_launch ? "launch"
+                       : options->max_memory_bytes                    ? "max-memory"
+                                                                      : NULL;
+    return name ? fth_fail(error, FTH_INVALID, "launch", input->path,
+                           "--%s only applies to capsules%s", name,
+                           options->kernels ? "; --entry selects a kernel of a PTX file" : "")
+                : FTH_OK;
+}
+
 /* Sets the shape that the options state. Dimensions that are 0 are not stated. */
 static enum fth_status set_shape(struct fth_launch *launch,
                                  const struct fth_launch_options *options, struct fth_error *error)
@@ -91,6 +106,7 @@ enum fth_status fth_launch_open_input(const struct fth_trace_input *input,
     struct fth_launch_options options;
     *launch = NULL;
     FTH_TRY(fth_options_read("fth_launch_options", given, &options, sizeof options, error));
+    FTH_TRY(check_capsule_options(input, &options, error));
     enum fth_status status = input->kind == FTH_INPUT_LAUNCH
                                  ? open_launch_file(input, &options, launch, error)
                                  : open_ptx(input, &options, launch, error);
@@ -114,6 +130,10 @@ enum fth_status fth_launch_open(const char *path, const struct fth_launch_option
     case FTH_INPUT_TRACEG:
         status = fth_fail(error, FTH_INVALID, "launch", input.name,
                           "it is a trace; expected a PTX file or a launch file");
+        break;
+    case FTH_INPUT_CAPSULE:
+        status = fth_fail(error, FTH_INVALID, "launch", input.name,
+                          "it is a capsule; name the file instead of passing it on standard input");
         break;
     default: status = fth_launch_open_input(&input, options, launch, error); break;
     }

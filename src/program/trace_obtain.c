@@ -1,6 +1,8 @@
 /* Obtains a trace from any input. A trace of fathom is opened. A launch file or a kernel of a PTX
- * file is run, and a trace of another tool is converted; both write a trace, to the file that the
- * caller names or to a temporary file without a name, which disappears with the trace. */
+ * file is run, a capsule is replayed, and a trace of another tool is converted; they write a trace,
+ * to the file that the caller names or to a temporary file without a name, which disappears with
+ * the trace. */
+#include "program/program.h"
 #include "ptx/ptx.h"
 #include "trace/launch/launch.h"
 #include "trace/trace.h"
@@ -28,6 +30,57 @@ static enum fth_status import(const struct fth_trace_input *input, struct fth_tr
     enum fth_status status = input->kind == FTH_INPUT_TUPLES
                                  ? fth_tuples_import(input, writer, log, error)
                                  : fth_traceg_import(input, writer, log, error);
+    if (status == FTH_OK)
+        return fth_trace_writer_commit(writer, error);
+    fth_trace_writer_abort(writer);
+    return status;
+}
+
+/* Refuses options that do not apply to capsules. The names are those of the command line. */
+static enum fth_status check_capsule_options(const struct fth_trace_input *input,
+                                             const struct fth_launch_options *options,
+                                             struct fth_error *error)
+{
+    static const uint32_t none[3] = {0, 0, 0};
+    const struct {
+        const char *name;
+        bool given;
+    } others[] = {
+        {"set", options->size_count != 0},
+        {"entry", options->kernel != NULL},
+        {"grid", memcmp(options->grid, none, sizeof none) != 0},
+        {"block", memcmp(options->block, none, sizeof none) != 0},
+        {"cluster", options->cluster != NULL},
+        {"shared", options->shared_bytes != 0},
+        {"arg", options->argument_count != 0},
+        {"seed", options->seed != NULL},
+    };
+    for (size_t i = 0; i < FTH_COUNT(others); i++)
+        if (others[i].given)
+            return fth_fail(error, FTH_INVALID, "replay capsule", input->path,
+                            "--%s does not apply to capsules; select launches with --kernel and "
+                            "--launch",
+                            others[i].name);
+    return FTH_OK;
+}
+
+/* Replays a capsule. Commits the writer, or discards it after a failure. */
+static enum fth_status replay(const struct fth_trace_input *input,
+                              const struct fth_trace_options *options,
+                              struct fth_trace_writer *writer, struct fth_error *error)
+{
+    struct fth_launch_options launch = FTH_LAUNCH_OPTIONS();
+    enum fth_status status =
+        fth_options_read("fth_launch_options", options->launch, &launch, sizeof launch, error);
+    if (status == FTH_OK)
+        status = check_capsule_options(input, &launch, error);
+    const struct fth_replay_options replayed =
+        FTH_REPLAY_OPTIONS(.kernels = launch.kernels, .first = launch.first_launch,
+                           .end = launch.end_launch, .log = options->log,
+                           .max_memory_bytes = launch.max_memory_bytes,
+                           .max_instructions = options->max_instructions);
+    if (status == FTH_OK)
+        status = fth_capsule_trace(input->fd, input->name, &replayed, writer, error);
     if (status == FTH_OK)
         return fth_trace_writer_commit(writer, error);
     fth_trace_writer_abort(writer);
@@ -94,7 +147,9 @@ static enum fth_status write_trace(const struct fth_trace_input *input,
         FTH_TRY(fth_launch_open_input(input, options->launch, launch, error));
     enum fth_status status = is_launch ? trace_launch(*launch, options, &run, &fd, error)
                                        : create_writer(options->output, &fd, &writer, error);
-    if (status == FTH_OK && !is_launch)
+    if (status == FTH_OK && input->kind == FTH_INPUT_CAPSULE)
+        status = replay(input, options, writer, error);
+    else if (status == FTH_OK && !is_launch)
         status = import(input, writer, options->log, error);
     if (status == FTH_OK)
         status = open_written(options->output, fd, input->name, trace, error);
@@ -120,8 +175,9 @@ enum fth_status fth_trace_obtain(const char *path, const struct fth_trace_option
                           "this is a binary file, neither a trace nor a file with PTX; compile the "
                           "source with 'nvcc -ptx'");
     else if (input.kind == FTH_INPUT_UNKNOWN)
-        status = fth_fail(error, FTH_INVALID, operation, input.name,
-                          "unknown format: neither a trace, nor a launch file, nor PTX");
+        status =
+            fth_fail(error, FTH_INVALID, operation, input.name,
+                     "unknown format: neither a trace, nor a launch file, nor a capsule, nor PTX");
     else if (input.kind != FTH_INPUT_TRACE)
         status = write_trace(&input, &options, &launch, trace, error);
     else if (options.output)
