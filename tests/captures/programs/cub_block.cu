@@ -19,16 +19,17 @@ __global__ void sort_and_scan(const unsigned *in, unsigned *sorted, unsigned *su
         typename sort::TempStorage sort;
         typename scan::TempStorage scan;
     } memory;
-    unsigned items[ITEMS];
+    unsigned items[ITEMS], prefixes[ITEMS];
     load(memory.load).Load(in + blockIdx.x * TILE, items);
     __syncthreads();
     sort(memory.sort).Sort(items);
     __syncthreads();
+    scan(memory.scan).InclusiveSum(items, prefixes);
+    __syncthreads();
+    // A store changes the order of the items in the registers.
     store(memory.store).Store(sorted + blockIdx.x * TILE, items);
     __syncthreads();
-    scan(memory.scan).InclusiveSum(items, items);
-    __syncthreads();
-    store(memory.store).Store(sums + blockIdx.x * TILE, items);
+    store(memory.store).Store(sums + blockIdx.x * TILE, prefixes);
 }
 
 // One maximum per warp and one sum per block.

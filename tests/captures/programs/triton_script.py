@@ -68,8 +68,9 @@ def host_descriptor_kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: t
 def device_descriptor_kernel(x, out, rows, columns, BM: tl.constexpr, BN: tl.constexpr):
     source = tl.make_tensor_descriptor(x, shape=[rows, columns], strides=[columns, 1], block_shape=[BM, BN])
     target = tl.make_tensor_descriptor(out, shape=[rows, columns], strides=[columns, 1], block_shape=[BM, BN])
-    place = [tl.program_id(0) * BM, tl.program_id(1) * BN]
-    target.store(place, source.load(place) * 2.0 + 1.0)
+    row = tl.program_id(0) * BM
+    column = tl.program_id(1) * BN
+    target.store([row, column], source.load([row, column]) * 2.0 + 1.0)
 
 
 def expect(name, result, expected, rtol, atol):
