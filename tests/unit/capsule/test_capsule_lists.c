@@ -131,7 +131,7 @@ static void lists_have_a_limit(void **state)
     const struct change one = {0, 1}, two = {0, 2};
     const char *fault;
     assert_int_equal(change(&lists, &list, &one, 1, 2, &fault), FTH_OK);
-    lists.count = (1 << 30) / sizeof *lists.nodes; /* as if so many nodes existed */
+    lists.count = (1 << 30) / sizeof *lists.nodes; /* as if these nodes existed */
     assert_int_equal(change(&lists, &list, &two, 1, 2, &fault), FTH_INVALID);
     assert_string_equal(fault, "the lists of chunks up to here need more than 1 GiB of memory");
     fth_chunk_lists_fini(&lists);
