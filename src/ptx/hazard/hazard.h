@@ -234,9 +234,17 @@ struct fth_finding *fth_hazard_report(struct fth_hazards *hazards, enum fth_haza
 struct fth_race_entry {
     const struct fth_ptx_inst *inst; /* NULL: none */
     uint32_t time;                   /* of the warp */
-    uint32_t thread : 30;            /* index of the warp * LANES + lane */
+    uint32_t thread : 29;            /* index of the warp * LANES + lane */
     uint32_t strong : 1;
-    uint32_t repeats : 1; /* it wrote what another thread had written, without being ordered */
+    uint32_t repeats : 2; /* enum fth_race_repeats */
+};
+
+/* Whether another thread wrote the same bytes before a write, without being ordered, and the write
+ * did not change them. A read of one of these threads is no race with the write of another one. */
+enum fth_race_repeats {
+    REPEATS_NONE,
+    REPEATS_IN_WARP, /* a thread of the same warp, with the same instruction */
+    REPEATS_ANY
 };
 
 enum { RACE_READERS = 2 };

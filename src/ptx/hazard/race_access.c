@@ -54,17 +54,20 @@ static void report(struct fth_races *races, const struct fth_race_entry *own, co
 
 /* ---- accesses to a unit ---- */
 
+/* True if two lanes of a warp execute the same store, of which one wins. */
+static bool is_same_store(const struct fth_race_entry *entry, const struct fth_race_entry *own)
+{
+    return entry->inst == own->inst && entry->thread / LANES == own->thread / LANES &&
+           entry->time == own->time;
+}
+
 /* True if two accesses to a unit, at least one of which writes, race. */
 static bool races_with(const struct fth_races *races, const struct fth_race_entry *entry,
                        const struct fth_race_entry *own)
 {
     if (!entry->inst || entry->thread == own->thread || (entry->strong && own->strong))
         return false;
-    /* Of lanes that execute the same store, one wins. */
-    if (entry->inst == own->inst && entry->thread / LANES == own->thread / LANES &&
-        entry->time == own->time)
-        return false;
-    return !fth_race_is_ordered(races, entry, own);
+    return !is_same_store(entry, own) && !fth_race_is_ordered(races, entry, own);
 }
 
 /* Keeps a write that races with an earlier access until it is known whether it changes the
@@ -100,7 +103,7 @@ void fth_race_check_writes(struct fth_races *races)
             report(races, &write->own, "write", &write->other,
                    write->other_reads ? "read" : "write", write->offset);
         else if (!write->other_reads)
-            write->unit->writer.repeats = 1;
+            write->unit->writer.repeats = REPEATS_ANY;
     }
     races->write_count = 0;
 }
@@ -115,7 +118,10 @@ static void write_plain(struct fth_races *races, const struct access *access)
         add_write(races, access, &unit->writer, false);
     if (races_with(races, &unit->atomic, &access->own))
         report(races, &access->own, "write", &unit->atomic, "access", access->offset);
+    const bool repeats =
+        unit->writer.thread != access->own.thread && is_same_store(&unit->writer, &access->own);
     *unit = (struct fth_race_unit){.writer = access->own};
+    unit->writer.repeats = repeats ? REPEATS_IN_WARP : REPEATS_NONE;
 }
 
 static void write_strong(struct fth_races *races, const struct access *access)
@@ -152,7 +158,10 @@ static void read_unit(struct fth_races *races, const struct access *access)
 {
     struct fth_race_unit *unit = access->unit;
     const char *kind = access->own.strong ? "access" : "read";
-    if (!unit->writer.repeats && races_with(races, &unit->writer, &access->own))
+    const bool same_warp = unit->writer.thread / LANES == access->own.thread / LANES;
+    const bool repeats = unit->writer.repeats == REPEATS_ANY ||
+                         (unit->writer.repeats == REPEATS_IN_WARP && same_warp);
+    if (!repeats && races_with(races, &unit->writer, &access->own))
         report(races, &access->own, kind, &unit->writer, "write", access->offset);
     if (races_with(races, &unit->atomic, &access->own))
         report(races, &access->own, kind, &unit->atomic, "access", access->offset);
@@ -218,7 +227,7 @@ void fth_race_access(struct fth_races *races, const struct fth_ptx_warp *warp,
     struct fth_race_entry own = {.inst = fth_hazard_original(warp, inst), .strong = strong};
     for (uint32_t left = group->mask; left && !races->hazards->has_failed; left &= left - 1) {
         const int lane = first_lane(left);
-        own.thread = (index * LANES + (uint32_t)lane) & 0x3fffffff;
+        own.thread = (index * LANES + (uint32_t)lane) & 0x1fffffff;
         own.time = races->warps[index].time;
         if (group->space == FTH_SPACE_SHARED && !is_barrier)
             access_shared(races, group->block, group->addresses[lane] & UINT32_MAX, bytes, kind,
