@@ -36,8 +36,9 @@ static const struct cli_option option_no_model = {
     "no-model", 0, NULL, CLI_WORD_NONE, "only run the program, without tracing and modelling"};
 static const struct cli_option option_check = {
     "check", 0, NULL, CLI_WORD_NONE,
-    "report accesses that race with an asynchronous copy because a wait is missing; without "
-    "tracing and modelling"};
+    "report races on shared memory: accesses of different threads without a barrier between them, "
+    "and missing waits for asynchronous copies; without tracing and modelling; the exit code is 2 "
+    "if there are any and the program succeeds"};
 static const struct cli_option option_lines = {"lines", 0, NULL, CLI_WORD_NONE,
                                                "print one row per memory instruction, with its "
                                                "line in the PTX and, if known, in the CUDA source"};
@@ -304,34 +305,40 @@ static int is_report(const struct dirent *entry)
 }
 
 /* Prints the errors and the missing functions of a report again, which can be far above in the
- * output of the program. */
-static void show_report(const char *path)
+ * output of the program. Returns the number of its warnings. */
+static size_t show_report(const char *path)
 {
-    static const char unsupported[] = "unsupported ", failed[] = "error ";
+    static const char unsupported[] = "unsupported ", failed[] = "error ", warning[] = "warning ";
     FILE *file = fopen(path, "r");
     char line[4096];
+    size_t warnings = 0;
     while (file && fgets(line, sizeof line, file)) {
         line[strcspn(line, "\n")] = '\0';
         if (strncmp(line, unsupported, sizeof unsupported - 1) == 0)
             cli_message("%s", line + sizeof unsupported - 1);
         else if (strncmp(line, failed, sizeof failed - 1) == 0)
             cli_message("%s", line + sizeof failed - 1);
+        warnings += strncmp(line, warning, sizeof warning - 1) == 0;
     }
     if (file)
         fclose(file);
+    return warnings;
 }
 
-static void show_reports(const char *folder)
+/* Returns the number of warnings in all reports. */
+static size_t show_reports(const char *folder)
 {
     struct dirent **entries = NULL;
+    size_t warnings = 0;
     const int count = scandir(folder, &entries, is_report, alphasort);
     for (int i = 0; i < count; i++) {
         char path[2 * PATH_MAX];
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        show_report(path);
+        warnings += show_report(path);
         free(entries[i]);
     }
     free(entries);
+    return warnings;
 }
 
 static int show_results(const struct cli_arguments *arguments, const char *folder)
@@ -410,7 +417,12 @@ static int exec(const struct cli_arguments *arguments)
                                                WEXITSTATUS(status) == NOT_EXECUTABLE));
     if (was_run && !cli_value(arguments, &option_no_model) && !cli_value(arguments, &option_check))
         code = show_results(arguments, folder);
-    show_reports(folder);
+    const size_t warnings = show_reports(folder);
+    if (warnings && cli_value(arguments, &option_check)) {
+        cli_message("%zu race%s or missing wait%s; see above", warnings, warnings == 1 ? "" : "s",
+                    warnings == 1 ? "" : "s");
+        code = CLI_USAGE;
+    }
     remove_folder(folder);
     if (status < 0)
         return CLI_FAILED;
