@@ -173,7 +173,7 @@ static void join_lanes(struct fth_race_warp *warp, uint32_t lanes)
     for (uint32_t left = lanes; left; left &= left - 1)
         joined[first_lane(left)] = warp->time;
     for (uint32_t left = lanes; left; left &= left - 1)
-        memcpy(&warp->known[first_lane(left) * LANES], joined, sizeof joined);
+        memcpy(&warp->known[(size_t)first_lane(left) * LANES], joined, sizeof joined);
 }
 
 static void sync_lanes(struct fth_races *races, const struct fth_ptx_warp *warp, uint32_t lanes)
