@@ -212,8 +212,8 @@ int cli_finish_program(const struct cli_program_end *end, int code);
 bool cli_make_folder(const char *target, char *folder, size_t size);
 /* Removes the folder and the files in it. */
 void cli_remove_folder(const char *folder);
-/* Prints the messages of the reports in the folder. */
-void cli_show_reports(const char *folder);
+/* Prints the messages of the reports in the folder. Returns the number of warnings in them. */
+size_t cli_show_reports(const char *folder);
 /* Gives a file of the folder the name `target`, with the number of its process appended unless that
  * is NULL. Returns false after a message. */
 bool cli_keep_file(const char *path, const char *target, const char *process);

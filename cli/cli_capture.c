@@ -62,9 +62,12 @@ static int is_capsule(const struct dirent *entry)
     return ends_with(entry, ".capsule");
 }
 
-/* Prints the messages of a report again, which can be far above in the output of the program. */
-static void show_report(const char *path)
+/* Prints the messages of a report again, which can be far above in the output of the program.
+ * Returns the number of its warnings, which are not printed again. */
+static size_t show_report(const char *path)
 {
+    static const char warning[] = "warning ";
+    size_t warnings = 0;
     static const char *const kinds[] = {"unsupported ", "error ", "note "};
     FILE *file = fopen(path, "r");
     char line[4096];
@@ -73,22 +76,26 @@ static void show_report(const char *path)
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
             if (strncmp(line, kinds[i], strlen(kinds[i])) == 0)
                 cli_message("%s", line + strlen(kinds[i]));
+        warnings += strncmp(line, warning, sizeof warning - 1) == 0;
     }
     if (file)
         fclose(file);
+    return warnings;
 }
 
-void cli_show_reports(const char *folder)
+size_t cli_show_reports(const char *folder)
 {
+    size_t warnings = 0;
     struct dirent **entries = NULL;
     const int count = scandir(folder, &entries, is_report, alphasort);
     for (int i = 0; i < count; i++) {
         char path[2 * PATH_MAX];
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        show_report(path);
+        warnings += show_report(path);
         free(entries[i]);
     }
     free(entries);
+    return warnings;
 }
 
 bool cli_keep_file(const char *path, const char *target, const char *process)

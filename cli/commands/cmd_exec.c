@@ -37,8 +37,9 @@ static const struct cli_option option_no_model = {
     "no-model", 0, NULL, CLI_WORD_NONE, "only run the program, without tracing and modelling"};
 static const struct cli_option option_check = {
     "check", 0, NULL, CLI_WORD_NONE,
-    "report accesses that race with an asynchronous copy because a wait is missing; without "
-    "tracing and modelling"};
+    "report races on shared memory: accesses of different threads without a barrier between them, "
+    "and missing waits for asynchronous copies; without tracing and modelling; the exit code is 2 "
+    "if there are any and the program succeeds"};
 static const struct cli_option option_lines = {"lines", 0, NULL, CLI_WORD_NONE,
                                                "print one row per memory instruction, with its "
                                                "line in the PTX and, if known, in the CUDA source"};
@@ -229,7 +230,12 @@ static int exec(const struct cli_arguments *arguments)
         code = show_results(arguments, folder);
     if (was_run && save && code == CLI_DONE)
         code = cli_keep_capsules(folder, save, NULL, 0);
-    cli_show_reports(folder);
+    const size_t warnings = cli_show_reports(folder);
+    if (warnings && cli_value(arguments, &option_check)) {
+        cli_message("%zu race%s or missing wait%s; see above", warnings, warnings == 1 ? "" : "s",
+                    warnings == 1 ? "" : "s");
+        code = CLI_USAGE;
+    }
     cli_remove_folder(folder);
     return cli_finish_program(&ended, code);
 }

@@ -33,6 +33,11 @@ static const struct cli_option option_check_async = {
     "report accesses that race with an asynchronous copy or wgmma in flight, because a wait, a "
     "barrier or a fence is missing; the exit code is 2 if there are any"};
 
+static const struct cli_option option_check_races = {
+    "check-races", 0, NULL, CLI_WORD_NONE,
+    "like --check-async, and also report accesses of different threads to the same bytes of shared "
+    "memory that race because a barrier is missing; slower"};
+
 static const struct cli_option option_copy_order = {
     "copy-order", 0, "ORDER", CLI_WORD_NONE,
     "when asynchronous copies take place in the PTX engine: early (at once), late (when a thread "
@@ -244,7 +249,7 @@ static bool parse_max_seconds(const struct cli_arguments *arguments, double *sec
     return false;
 }
 
-/* Parses --copy-order and --check-async. */
+/* Parses --copy-order, --check-async and --check-races. */
 static bool parse_async_options(const struct cli_arguments *arguments,
                                 struct fth_run_options *options)
 {
@@ -252,9 +257,12 @@ static bool parse_async_options(const struct cli_arguments *arguments,
     const size_t length = sizeof random_order - 1;
     const char *order = cli_value(arguments, &option_copy_order);
     options->check_async = cli_value(arguments, &option_check_async) != NULL;
-    if (options->device && (order || options->check_async)) {
+    options->check_races = cli_value(arguments, &option_check_races) != NULL;
+    if (options->device && (order || options->check_async || options->check_races)) {
         cli_message("--%s needs the PTX engine; it cannot be combined with --on",
-                    order ? option_copy_order.name : option_check_async.name);
+                    order                  ? option_copy_order.name
+                    : options->check_async ? option_check_async.name
+                                           : option_check_races.name);
         return false;
     }
     if (!order || strcmp(order, "late") == 0)
@@ -395,6 +403,7 @@ static const struct cli_option *const options[] = {
     &cli_option_allow_files,
     &cli_option_max_instructions,
     &option_check_async,
+    &option_check_races,
     &option_copy_order,
     &option_on,
     &option_max_seconds,

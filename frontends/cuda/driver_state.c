@@ -165,7 +165,7 @@ int driver_start(void)
                                           .traced_kernels = getenv("FATHOM_EXEC_KERNELS"),
                                           .traced_first = number_of("FATHOM_EXEC_FIRST"),
                                           .traced_end = number_of("FATHOM_EXEC_END"),
-                                          .check_async = getenv("FATHOM_EXEC_CHECK") != NULL,
+                                          .check_races = getenv("FATHOM_EXEC_CHECK") != NULL,
                                           .log = &log,
                                           .print = print_output},
             &driver.session, &error);

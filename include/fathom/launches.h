@@ -159,6 +159,9 @@ struct fth_run_options {
     /* Counts the memory accesses of each step, for fth_launch_counter. Only the PTX engine counts;
      * with a device, and in fth_launch_trace, it has no effect. */
     bool counts;
+    /* Like check_async, and also look for accesses of different threads to the same bytes of shared
+     * memory that race with each other, because a barrier is missing. */
+    bool check_races;
 };
 /* Initialises a struct fth_run_options; the arguments are designated initialisers. */
 #define FTH_RUN_OPTIONS(...) FTH_OPTIONS(struct fth_run_options, __VA_ARGS__)

@@ -43,7 +43,7 @@ struct fth_session_options {
     const char *traced_kernels;
     uint64_t traced_first, traced_end;
     uint64_t max_instructions; /* per warp; 0: FTH_PTX_MAX_INSTRUCTIONS */
-    bool check_async;          /* look for missing waits; see struct fth_ptx_launch */
+    bool check_races;          /* look for races; see struct fth_ptx_launch */
     const struct fth_log *log; /* may be NULL */
     /* Receives the output of printf of the kernels. */
     void (*print)(void *user, const char *text, size_t size);

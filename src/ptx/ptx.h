@@ -28,7 +28,7 @@
  * Families: matrix/ has the instructions of the tensor cores, async/ asynchronous copies and the
  * barriers that count them, texture/ textures and surfaces, video/ the video instructions, narrow.c
  * conversions to small formats, wide.c registers of 128 bits and atomic operations on vectors.
- * runtime/ has printf, assert, malloc, free and the faults, hazard/ the search for missing waits,
+ * runtime/ has printf, assert, malloc, free and the faults, hazard/ the search for races,
  * schedule/ the order in which blocks and warps run. */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H
@@ -461,6 +461,8 @@ struct fth_ptx_launch {
      * receives each of them, up to a limit, as a warning; fth_ptx_run then fails with FTH_INVALID.
      * Ignored with `skip_data`. */
     bool check_async;
+    /* Also looks for accesses of different threads to the same bytes of shared memory that race. */
+    bool check_races;
 };
 
 /* What a kernel did wrong. */
@@ -479,6 +481,7 @@ struct fth_ptx_totals {
     uint64_t warp_instructions;
     uint64_t thread_instructions;
     enum fth_ptx_fault fault;
+    size_t race_count; /* pairs of instructions that race, with check_async and check_races */
 };
 
 /* Runs a kernel to its end. It fails if the kernel accesses memory outside the allocations or at a

@@ -111,12 +111,12 @@ void launch_3d(struct kernel *k, const uint32_t grid[3], const uint32_t block[3]
                                     .arguments = k->arguments,
                                     .argument_bytes = k->info->parameter_bytes,
                                     .sms = 3,
-                                    .check_async = true, /* they lack no waits */
+                                    .check_races = true, /* they lack no barriers and no waits */
                                     .max_instructions = MAX_INSTRUCTIONS};
     assert_int_equal(k->argument_count, k->info->parameter_count);
     memcpy(launch.grid, grid, sizeof launch.grid);
     memcpy(launch.block, block, sizeof launch.block);
-    struct fth_ptx_totals totals = {0, 0, FTH_FAULT_NONE};
+    struct fth_ptx_totals totals = {.fault = FTH_FAULT_NONE};
     check_slice(k, &launch);
     require_ok(fth_ptx_run(k->machine, &launch, &totals, &error), &error);
     assert_true(totals.warp_instructions > 0);

@@ -65,7 +65,7 @@ static struct fth_ptx_totals run(struct kernel *k, struct fth_ptx_launch launch,
 {
     const struct fth_ptx_observer observer = {
         .user = seen, .access = on_access, .barrier = on_barrier};
-    struct fth_ptx_totals totals = {0, 0, FTH_FAULT_NONE};
+    struct fth_ptx_totals totals = {.fault = FTH_FAULT_NONE};
     *seen = (struct seen){UINT64_C(0xcbf29ce484222325), 0};
     launch.observer = &observer;
     launch.skip_data = skip_data;

@@ -32,6 +32,8 @@ void fth_ptx_run_barrier(struct fth_ptx_warp *warp, struct fth_ptx_fragment *fra
         return;
     }
     uint32_t rest = fragment->mask & ~lanes;
+    if (block->run->check_async)
+        fth_hazard_barrier_arrive(warp, (uint32_t)id);
     if (inst->flags & F_ARRIVE) {
         /* bar.arrive counts all threads of the warp. */
         block->arrived[id] += LANES;
@@ -64,14 +66,19 @@ void fth_ptx_run_cluster_barrier(struct fth_ptx_warp *warp, struct fth_ptx_fragm
         warp->cluster_arrived |= lanes;
         /* fth_ptx_release_cluster() checks later whether the phase is complete. */
         cluster->arrived = cluster->unchecked_arrival = true;
+        if (warp->block->run->check_async)
+            fth_hazard_cluster_arrive(warp);
         notify_cluster_barrier(warp, cluster->phase, false); /* the lanes arrive */
         fragment->pc++;
         return;
     }
     uint32_t waiting = lanes & warp->cluster_arrived, rest = fragment->mask & ~waiting;
     /* The other lanes do not wait: the phase in which they arrived is already complete. */
-    if (lanes & ~waiting)
+    if (lanes & ~waiting) {
+        if (warp->block->run->check_async)
+            fth_hazard_cluster_leave(warp);
         notify_cluster_barrier(warp, cluster->phase - 1, true); /* they continue */
+    }
     if (!waiting) {
         fragment->pc++;
         return;
@@ -155,7 +162,11 @@ bool fth_ptx_release_barriers(struct fth_ptx_block *block)
                 fragment->pc++;
                 block->warps[w].blocked = false;
                 warps |= 1u << w;
+                if (block->run->check_async)
+                    fth_hazard_barrier_leave(&block->warps[w], id);
             }
+        if (block->run->check_async)
+            fth_hazard_barrier_end(block, id);
         released = true;
         const struct fth_ptx_observer *observer = block->run->observer;
         if (observer && observer->barrier &&
@@ -200,6 +211,8 @@ bool fth_ptx_release_cluster(struct fth_ptx_cluster *cluster)
             }
             if (waited) {
                 warp->blocked = false;
+                if (warp->block->run->check_async)
+                    fth_hazard_cluster_leave(warp);
                 notify_cluster_barrier(warp, cluster->phase - 1, true);
             }
         }

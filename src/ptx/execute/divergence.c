@@ -87,6 +87,8 @@ static void wake_fragments(struct fth_ptx_warp *warp)
         } else if (fragment->state == AT_WARP_SYNC && !(fragment->awaited & alive & ~meeting)) {
             fragment->state = RUNNING;
             fragment->pc++;
+            if (warp->block->run->check_async)
+                fth_hazard_warp_sync(warp, fragment);
         }
     }
 }
@@ -350,7 +352,7 @@ static inline uint64_t skip_instructions(struct fth_ptx_warp *warp, const struct
     return count;
 }
 
-/* True if the observer, or the search for missing waits, is notified of each instruction. */
+/* True if the observer, or the search for races, is notified of each instruction. */
 static bool is_observed(const struct fth_ptx_warp *warp)
 {
     const struct fth_ptx_run *run = warp->block->run;

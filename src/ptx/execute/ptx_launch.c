@@ -243,7 +243,7 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     struct fth_ptx_run run;
     if (totals)
-        *totals = (struct fth_ptx_totals){0, 0, FTH_FAULT_NONE};
+        *totals = (struct fth_ptx_totals){.fault = FTH_FAULT_NONE};
     FTH_TRY(prepare(machine, launch, &run, error));
     FTH_TRY(prepare_slice(&run, error));
     run.lock = &lock;
@@ -256,8 +256,8 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     if (run.dropped_output)
         warn_of_dropped_output(machine, run.kernel, launch->print != NULL, launch->log);
     if (totals)
-        *totals =
-            (struct fth_ptx_totals){run.warp_instructions, run.thread_instructions, run.fault};
+        *totals = (struct fth_ptx_totals){run.warp_instructions, run.thread_instructions, run.fault,
+                                          findings};
     if (run.status == FTH_OK && run.stop && fth_log_interrupted(launch->log))
         return fth_fail(error, FTH_INTERRUPTED, "run launches", NULL, "interrupted");
     if (run.status == FTH_OK && run.stop)
@@ -265,9 +265,10 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
                         "stopped by the observer");
     if (run.status == FTH_OK && findings)
         return fth_fail(error, FTH_INVALID, "run kernel", run.kernel->kernel.display_name,
-                        "%zu pair%s of instructions race with an asynchronous operation in flight; "
-                        "add the waits and fences that are missing",
-                        findings, findings == 1 ? "" : "s");
+                        "%zu pair%s of instructions race%s; add the %s that are missing", findings,
+                        findings == 1 ? "" : "s",
+                        launch->check_races ? "" : " with an asynchronous operation in flight",
+                        launch->check_races ? "barriers, waits and fences" : "waits and fences");
     return run.status;
 }
 

@@ -188,6 +188,7 @@ void fth_ptx_machine_destroy(struct fth_ptx_machine *machine)
         return;
     struct fth_ptx_memory *memory = machine->memory;
     free(machine->warned);
+    fth_findings_destroy(machine->reported);
     for (size_t i = 0; machine->slice_classes && i < machine->module->function_count; i++)
         free(machine->slice_classes[i]);
     free(machine->slice_classes);

@@ -35,6 +35,7 @@ struct fth_ptx_machine {
     struct fth_ptx_memory *memory;
     bool *warned; /* by index of the function: a message said that the output of printf is dropped;
                    * NULL: none */
+    struct fth_findings *reported; /* races that were logged (hazard/); NULL: none */
     uint8_t **slice_classes; /* by index of the function: what its instructions do (slice/); NULL:
                               * not known yet */
 };
@@ -190,7 +191,8 @@ struct fth_ptx_run {
     uint64_t shared_bytes;
     uint64_t max_warp_instructions, max_instructions; /* of one warp; of the launch */
     struct fth_slice *slice;                          /* NULL: everything is executed */
-    bool check_async;   /* clusters have `hazards`: the module has asynchronous instructions */
+    bool check_async;                                 /* clusters have `hazards` */
+    bool has_async;     /* with `check_async`: the module has asynchronous instructions */
     bool has_matrix;    /* one of them, in the kernel, is wgmma.mma_async */
     bool sees_accesses; /* someone is notified of accesses */
     /* Shared by the host threads. */
@@ -355,13 +357,13 @@ bool fth_slice_has_exact_shared(const struct fth_slice *slice);
 bool fth_slice_allows(const struct fth_slice *slice, const struct fth_ptx_inst *inst,
                       unsigned space, uint64_t address, uint64_t bytes, bool write);
 
-/* ---- hazard/: accesses that race with asynchronous operations ---- */
+/* ---- hazard/: accesses that race with asynchronous operations or with each other ---- */
 
 struct fth_ptx_copy;
 struct fth_ptx_lane_group;
 
-/* Finds out whether the launch looks for missing waits: sets run->check_async and run->has_matrix.
- */
+/* Finds out whether the launch looks for races: sets run->check_async, run->has_async and
+ * run->has_matrix. */
 void fth_hazards_prepare(struct fth_ptx_run *run);
 /* Creates the state of a cluster. Returns NULL when out of memory. */
 struct fth_hazards *fth_hazards_create(struct fth_ptx_cluster *cluster, uint64_t index);
@@ -369,8 +371,11 @@ struct fth_hazards *fth_hazards_create(struct fth_ptx_cluster *cluster, uint64_t
 void fth_hazards_end(struct fth_hazards *hazards);
 /* Adds the findings of a cluster to those of the launch, and frees the state. */
 void fth_hazards_destroy(struct fth_hazards *hazards);
-/* Logs the findings of the launch, frees them, and returns their number. */
+/* Logs the findings of the launch that no earlier launch of the machine had, frees all of them, and
+ * returns their number. */
 size_t fth_hazards_log(struct fth_ptx_run *run);
+/* Takes NULL. */
+void fth_findings_destroy(struct fth_findings *findings);
 
 /* The warp issues an instruction for these lanes. */
 void fth_hazard_instruction(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
@@ -408,6 +413,18 @@ void fth_hazard_read(const struct fth_ptx_copy *copy, uint32_t lanes);
 void fth_hazard_matrix(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                        const int32_t *d_rows, size_t d_count, const int32_t *a_rows, size_t a_count,
                        bool adds);
+
+/* Threads of the warp arrive at a barrier of the block, and continue after it. Only with
+ * run->check_async. */
+void fth_hazard_barrier_arrive(const struct fth_ptx_warp *warp, uint32_t barrier);
+void fth_hazard_barrier_leave(const struct fth_ptx_warp *warp, uint32_t barrier);
+/* All threads that wait at a barrier of the block continue. */
+void fth_hazard_barrier_end(const struct fth_ptx_block *block, uint32_t barrier);
+/* The same for the barrier of the cluster. */
+void fth_hazard_cluster_arrive(const struct fth_ptx_warp *warp);
+void fth_hazard_cluster_leave(const struct fth_ptx_warp *warp);
+/* The lanes of a fragment have waited at the bar.warp.sync before its next instruction. */
+void fth_hazard_warp_sync(const struct fth_ptx_warp *warp, const struct fth_ptx_fragment *fragment);
 
 /* ---- runtime/: the functions of the CUDA runtime ---- */
 

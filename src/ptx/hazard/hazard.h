@@ -1,11 +1,14 @@
 /* hazard/: looks for accesses that race with an asynchronous operation in flight, because the
- * kernel lacks a wait, a barrier or a fence.
+ * kernel lacks a wait, a barrier or a fence, and for accesses of two threads to shared memory that
+ * race with each other.
  *
  *   hazard_state.c      the state of a cluster, and what its warps do
  *   hazard_table.c      the operations in flight, found by the addresses that they access
  *   hazard_access.c     checks each access against them, and across proxies
  *   hazard_registers.c  checks the registers of wgmma
  *   hazard_findings.c   collects the findings of a launch
+ *   race_clock.c        which accesses of other threads a thread knows of
+ *   race_access.c       checks each access to shared memory against those of other threads
  *
  * An operation is in flight from its issue until a thread has waited for its group, or for the
  * mbarrier that counts it. It can take place at any time in between, and a GPU can execute the
@@ -69,16 +72,21 @@ enum fth_hazard_kind {
     HAZARD_EXIT,
     HAZARD_REGISTER_READ,
     HAZARD_REGISTER_WRITE,
-    HAZARD_NO_FENCE
+    HAZARD_NO_FENCE,
+    HAZARD_RACE /* between two threads; the order of the two instructions does not matter */
 };
+
+/* How far apart the threads of a race are; later ones need stronger barriers. */
+enum fth_race_scope { RACE_NONE, RACE_IN_WARP, RACE_IN_BLOCK, RACE_IN_CLUSTER };
 
 /* A pair of instructions that race. */
 struct fth_finding {
     enum fth_hazard_kind kind;
+    enum fth_race_scope scope; /* the farthest of all occurrences */
     const struct fth_ptx_inst *inst, *other;
     uint64_t cluster, order; /* of its first occurrence */
     uint64_t count;
-    char text[640];
+    char text[800];
 };
 
 struct fth_findings {
@@ -139,6 +147,7 @@ struct fth_hazards {
     struct fth_hazard_warp *warps;    /* of all blocks */
     struct fth_hazard_write **writes; /* by rank, then by unit; NULL: no writes yet */
     struct fth_findings findings;
+    struct fth_races *races; /* NULL: the launch does not look for races between threads */
 };
 
 enum { HAZARD_UNIT = 16 };
@@ -182,6 +191,10 @@ static inline uint64_t hazard_shared(const struct fth_ptx_block *block, uint64_t
     return (uint64_t)block->rank << 32 | (offset & UINT32_MAX);
 }
 
+/* Returns the instruction in the code of the function, which outlives the copies that handlers make
+ * of it. */
+const struct fth_ptx_inst *fth_hazard_original(const struct fth_ptx_warp *warp,
+                                               const struct fth_ptx_inst *inst);
 /* Returns what a thread must do before it accesses the bytes of the range. */
 const char *fth_hazard_missing(const struct fth_hazard_operation *operation,
                                const struct fth_hazard_range *range);
@@ -194,10 +207,119 @@ void fth_hazard_registers(struct fth_hazards *hazards, struct fth_ptx_warp *warp
 
 /* ---- hazard_findings.c ---- */
 
-/* Reports a finding at a place. `other` is the second instruction that takes part, or NULL. */
+/* Counts a finding that the cluster has already, and returns it. Returns NULL if it has not. */
+struct fth_finding *fth_hazard_repeat(struct fth_hazards *hazards, enum fth_hazard_kind kind,
+                                      const struct fth_ptx_inst *inst,
+                                      const struct fth_ptx_inst *other);
+/* Reports a finding at a place, and returns it. `other` is the second instruction that takes part,
+ * or NULL. Returns NULL when out of memory. */
 FTH_PRINTF(7, 8)
-void fth_hazard_report(struct fth_hazards *hazards, enum fth_hazard_kind kind,
-                       const struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
-                       const struct fth_ptx_inst *other, const char *text, ...);
+struct fth_finding *fth_hazard_report(struct fth_hazards *hazards, enum fth_hazard_kind kind,
+                                      const struct fth_ptx_warp *warp,
+                                      const struct fth_ptx_inst *inst, int lane,
+                                      const struct fth_ptx_inst *other, const char *text, ...);
+
+/* ---- races between threads ----
+ *
+ * Two accesses are ordered if a chain of barriers, of other instructions that synchronise, and of
+ * instructions of the same thread leads from one to the other. Two accesses of different threads to
+ * the same bytes that are not ordered race, if at least one writes and not both are strong (atomic,
+ * volatile, or with a memory order such as .relaxed).
+ *
+ * Each warp has a time, which advances whenever the warp synchronises, and a vector clock (Mattern,
+ * 1988): for each warp, the time before which it knows all accesses. Towards other warps, the
+ * threads of a warp count as one thread. Among the threads of a warp, only synchronisation orders.
+ * Per unit of shared memory, the last accesses are kept (FastTrack, Flanagan and Freund, 2009). */
+
+struct fth_race_entry {
+    const struct fth_ptx_inst *inst; /* NULL: none */
+    uint32_t time;                   /* of the warp */
+    uint32_t thread : 29;            /* index of the warp * LANES + lane */
+    uint32_t strong : 1;
+    uint32_t repeats : 2; /* enum fth_race_repeats */
+};
+
+/* Whether another thread wrote the same bytes before a write, without being ordered, and the write
+ * did not change them. A read of one of these threads is no race with the write of another one. */
+enum fth_race_repeats {
+    REPEATS_NONE,
+    REPEATS_IN_WARP, /* a thread of the same warp, with the same instruction */
+    REPEATS_ANY
+};
+
+enum { RACE_READERS = 2 };
+
+/* The last accesses to a unit of shared memory. Strong writes are kept beside the last plain one,
+ * with which they can still race. */
+struct fth_race_unit {
+    struct fth_race_entry writer, atomic, readers[RACE_READERS];
+};
+
+/* A write that races if it changes the contents of the unit. This is known when the instruction has
+ * been executed. */
+struct fth_race_write {
+    struct fth_race_unit *unit;
+    const struct fth_ptx_block *block; /* owner of the shared memory */
+    uint64_t offset;
+    uint8_t before[4]; /* the contents of the unit */
+    struct fth_race_entry other, own;
+    bool other_reads;
+};
+
+struct fth_race_warp {
+    uint32_t time;
+    uint32_t *known; /* [lane][lane]: the time before which a lane knows the accesses of another
+                      * one; NULL: no lanes have synchronised without the others */
+};
+
+/* The number of clocks for addresses through which threads synchronise. Addresses that share one
+ * are taken as the same, which can hide a race. Chosen, not derived. */
+enum { RACE_ADDRESSES = 1024 };
+
+struct fth_races {
+    struct fth_hazards *hazards;
+    unsigned unit_bytes;
+    uint32_t warp_count; /* of all blocks */
+    struct fth_race_warp *warps;
+    /* Vector clocks have warp_count elements. */
+    uint32_t *clocks;   /* of the warps */
+    uint32_t *barriers; /* of the threads that have arrived at each barrier of each block */
+    uint32_t *cluster;  /* of those that have arrived at the barrier of the cluster */
+    uint32_t *copies;   /* of those that have issued asynchronous copies */
+    uint32_t *addresses[RACE_ADDRESSES]; /* NULL: not used yet */
+    struct fth_race_unit **units;        /* by rank, then by unit; NULL: no accesses yet */
+    struct fth_race_write *writes;       /* of the last instruction */
+    size_t write_count, write_capacity;
+};
+
+/* ---- race_clock.c ---- */
+
+/* Returns NULL when out of memory. */
+struct fth_races *fth_races_create(struct fth_hazards *hazards);
+/* Takes NULL. */
+void fth_races_destroy(struct fth_races *races);
+/* Returns true if the thread of `own` knows of the access. */
+bool fth_race_is_ordered(const struct fth_races *races, const struct fth_race_entry *access,
+                         const struct fth_race_entry *own);
+/* The warp issues an instruction for these lanes. */
+void fth_race_instruction(struct fth_races *races, const struct fth_ptx_warp *warp,
+                          const struct fth_ptx_inst *inst, uint32_t lanes);
+/* A lane makes its accesses known to those that read this host address, or learns of theirs. */
+void fth_race_publish(struct fth_races *races, const struct fth_ptx_warp *warp,
+                      const uint8_t *address);
+void fth_race_learn(struct fth_races *races, const struct fth_ptx_warp *warp,
+                    const uint8_t *address);
+/* A thread has waited for the mbarrier at a host address. */
+void fth_race_wait(struct fth_races *races, const struct fth_ptx_warp *warp,
+                   const uint8_t *mbarrier);
+
+/* ---- race_access.c ---- */
+
+/* The lanes of a group access memory. */
+void fth_race_access(struct fth_races *races, const struct fth_ptx_warp *warp,
+                     const struct fth_ptx_inst *inst, const struct fth_ptx_lane_group *group,
+                     unsigned bytes, enum fth_ptx_access_kind kind);
+/* Reports the writes of the last instruction that race. */
+void fth_race_check_writes(struct fth_races *races);
 
 #endif

@@ -41,10 +41,8 @@ static bool conflicts(const struct fth_hazard_operation *operation,
     return range->state != HAZARD_LOCAL || !own;
 }
 
-/* Returns the instruction in the code of the function, which outlives the copies that handlers make
- * of it. */
-static const struct fth_ptx_inst *original(const struct fth_ptx_warp *warp,
-                                           const struct fth_ptx_inst *inst)
+const struct fth_ptx_inst *fth_hazard_original(const struct fth_ptx_warp *warp,
+                                               const struct fth_ptx_inst *inst)
 {
     return &warp->frame->function->code[inst->index];
 }
@@ -62,7 +60,8 @@ static void report_access(struct fth_hazards *hazards, const struct fth_ptx_warp
                        : reads                      ? "may not have read yet"
                                                     : "may not have written yet";
     fth_hazard_report(
-        hazards, HAZARD_ACCESS, warp, original(warp, inst), access->lane, operation->inst,
+        hazards, HAZARD_ACCESS, warp, fth_hazard_original(warp, inst), access->lane,
+        operation->inst,
         "%s%s of %llu bytes at %s address 0x%llx, which line %u (%s) %s; missing in between: %s",
         inst->async ? "asynchronous " : "", kinds[access->kind],
         (unsigned long long)(access->end - access->start), shared ? "shared" : "global",
@@ -107,7 +106,7 @@ static void note_write(struct fth_hazards *hazards, const struct fth_ptx_warp *w
         if (!write)
             return;
         *write = (struct fth_hazard_write){
-            .inst = original(warp, inst),
+            .inst = fth_hazard_original(warp, inst),
             .time = hazards->time,
             .warp = (uint32_t)(hazard_warp(hazards, warp) - hazards->warps)};
     }
@@ -123,8 +122,8 @@ static void check_proxy(struct fth_hazards *hazards, const struct fth_ptx_warp *
          at += HAZARD_UNIT) {
         const struct fth_hazard_write *write = write_at(hazards, at);
         if (write->inst && write->time >= hazards->warps[write->warp].fenced)
-            fth_hazard_report(hazards, HAZARD_PROXY, warp, original(warp, inst), access->lane,
-                              write->inst,
+            fth_hazard_report(hazards, HAZARD_PROXY, warp, fth_hazard_original(warp, inst),
+                              access->lane, write->inst,
                               "asynchronous read of %d bytes at shared address 0x%llx, which line "
                               "%u (%s) has written; missing in between: fence.proxy.async",
                               HAZARD_UNIT, (unsigned long long)(at & UINT32_MAX), write->inst->line,
@@ -154,6 +153,10 @@ void fth_hazard_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *ins
     struct fth_hazards *hazards = warp->block->cluster->hazards;
     if ((group->space != FTH_SPACE_SHARED && group->space != FTH_SPACE_GLOBAL) ||
         hazards->has_failed)
+        return;
+    if (hazards->races && !inst->async)
+        fth_race_access(hazards->races, warp, inst, group, bytes, kind);
+    if (!hazards->run->has_async)
         return;
     for (uint32_t left = group->mask; left; left &= left - 1) {
         const int lane = first_lane(left);

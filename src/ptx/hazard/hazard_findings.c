@@ -12,12 +12,41 @@
  * Chosen, not derived. */
 enum { MAX_LOGGED = 20 };
 
+/* True if the positions are the same line of the source, inlined at the same place. */
+static bool is_same_position(const struct fth_source_position *a,
+                             const struct fth_source_position *b)
+{
+    while (a && b && a != b && a->line == b->line && a->file && b->file &&
+           strcmp(a->file, b->file) == 0) {
+        a = a->inlined_at;
+        b = b->inlined_at;
+    }
+    return a == b;
+}
+
+/* True if two instructions are the same for the user: compilers unroll loops. */
+static bool is_same_place(const struct fth_ptx_inst *a, const struct fth_ptx_inst *b)
+{
+    return a == b || (a->source && b->source && is_same_position(a->source, b->source));
+}
+
+/* True if the finding is a race between these two instructions, in any order. */
+static bool is_same_pair(const struct fth_finding *finding, const struct fth_ptx_inst *inst,
+                         const struct fth_ptx_inst *other)
+{
+    return (is_same_place(finding->inst, inst) && is_same_place(finding->other, other)) ||
+           (is_same_place(finding->inst, other) && is_same_place(finding->other, inst));
+}
+
 static struct fth_finding *find(struct fth_findings *findings, enum fth_hazard_kind kind,
                                 const struct fth_ptx_inst *inst, const struct fth_ptx_inst *other)
 {
     for (size_t i = 0; i < findings->count; i++) {
         struct fth_finding *finding = &findings->at[i];
-        if (finding->kind == kind && finding->inst == inst && finding->other == other)
+        if (finding->kind != kind)
+            continue;
+        if (kind == HAZARD_RACE ? is_same_pair(finding, inst, other)
+                                : finding->inst == inst && finding->other == other)
             return finding;
     }
     return NULL;
@@ -37,20 +66,29 @@ static struct fth_finding *append(struct fth_findings *findings)
     return &findings->at[findings->count++];
 }
 
-void fth_hazard_report(struct fth_hazards *hazards, enum fth_hazard_kind kind,
-                       const struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, int lane,
-                       const struct fth_ptx_inst *other, const char *text, ...)
+struct fth_finding *fth_hazard_repeat(struct fth_hazards *hazards, enum fth_hazard_kind kind,
+                                      const struct fth_ptx_inst *inst,
+                                      const struct fth_ptx_inst *other)
 {
     struct fth_finding *finding = find(&hazards->findings, kind, inst, other);
-    if (finding) {
+    if (finding)
         finding->count++;
-        return;
-    }
+    return finding;
+}
+
+struct fth_finding *fth_hazard_report(struct fth_hazards *hazards, enum fth_hazard_kind kind,
+                                      const struct fth_ptx_warp *warp,
+                                      const struct fth_ptx_inst *inst, int lane,
+                                      const struct fth_ptx_inst *other, const char *text, ...)
+{
+    struct fth_finding *finding = fth_hazard_repeat(hazards, kind, inst, other);
+    if (finding)
+        return finding;
     const size_t order = hazards->findings.count;
     finding = append(&hazards->findings);
     if (!finding) {
         fth_hazards_fail(hazards);
-        return;
+        return NULL;
     }
     *finding = (struct fth_finding){.kind = kind,
                                     .inst = inst,
@@ -66,6 +104,7 @@ void fth_hazard_report(struct fth_hazards *hazards, enum fth_hazard_kind kind,
     vsnprintf(finding->text + used + size, sizeof finding->text - used - (size_t)size, text,
               arguments);
     va_end(arguments);
+    return finding;
 }
 
 /* Adds the findings of a cluster to those of the launch. Returns false when out of memory. */
@@ -82,9 +121,12 @@ static bool merge(struct fth_findings *all, const struct fth_findings *findings)
             continue;
         }
         const uint64_t count = same->count + finding->count;
+        const enum fth_race_scope scope =
+            same->scope > finding->scope ? same->scope : finding->scope;
         if (finding->cluster < same->cluster)
             *same = *finding;
         same->count = count;
+        same->scope = scope;
     }
     return true;
 }
@@ -103,6 +145,7 @@ void fth_hazards_destroy(struct fth_hazards *hazards)
         if (!ok)
             fth_ptx_run_no_memory(run);
     }
+    fth_races_destroy(hazards->races);
     for (struct fth_hazard_operation *at = hazards->operations, *next; at; at = next) {
         next = at->next;
         free(at);
@@ -128,27 +171,65 @@ static int by_occurrence(const void *a, const void *b)
     return (left->order > right->order) - (left->order < right->order);
 }
 
+/* Returns whether no earlier launch of the machine had the finding. Without memory to remember it,
+ * it counts as new each time. */
+static bool is_new(struct fth_ptx_machine *machine, const struct fth_finding *finding)
+{
+    if (!machine->reported)
+        machine->reported = calloc(1, sizeof *machine->reported);
+    if (!machine->reported)
+        return true;
+    if (find(machine->reported, finding->kind, finding->inst, finding->other))
+        return false;
+    struct fth_finding *added = append(machine->reported);
+    if (added)
+        *added = *finding;
+    return true;
+}
+
+void fth_findings_destroy(struct fth_findings *findings)
+{
+    if (findings)
+        free(findings->at);
+    free(findings);
+}
+
 size_t fth_hazards_log(struct fth_ptx_run *run)
 {
+    static const char *const advice[] = {[RACE_NONE] = "",
+                                         [RACE_IN_WARP] =
+                                             "; add __syncwarp() or __syncthreads() between them",
+                                         [RACE_IN_BLOCK] = "; add __syncthreads() between them",
+                                         [RACE_IN_CLUSTER] = "; add cluster.sync() between them"};
     struct fth_findings *findings = run->findings;
     if (!findings)
         return 0;
     const size_t count = findings->count;
     if (count) /* 0: out of memory */
         qsort(findings->at, count, sizeof *findings->at, by_occurrence);
-    for (size_t i = 0; i < count && i < MAX_LOGGED; i++) {
+    size_t logged = 0, left = 0;
+    for (size_t i = 0; i < count; i++) {
         const struct fth_finding *finding = &findings->at[i];
-        char times[48] = "";
+        if (!is_new(run->machine, finding))
+            continue;
+        if (logged == MAX_LOGGED) {
+            left++;
+            continue;
+        }
+        logged++;
+        char times[96] = "";
+        snprintf(times, sizeof times, "%s", advice[finding->scope]);
+        const size_t used = strlen(times);
         if (finding->count > 1)
-            snprintf(times, sizeof times, " (%llu times)", (unsigned long long)finding->count);
+            snprintf(times + used, sizeof times - used, " (%llu times)",
+                     (unsigned long long)finding->count);
         fth_log_message(run->launch->log, FTH_LOG_WARNING, "kernel '%s': %s%s",
                         run->kernel->kernel.display_name, finding->text, times);
     }
-    if (count > MAX_LOGGED)
+    if (left)
         fth_log_message(run->launch->log, FTH_LOG_WARNING, "kernel '%s': %zu more findings",
-                        run->kernel->kernel.display_name, count - MAX_LOGGED);
-    free(findings->at);
-    free(findings);
+                        run->kernel->kernel.display_name, left);
+    fth_findings_destroy(findings);
     run->findings = NULL;
     return count;
 }

@@ -12,16 +12,18 @@ void fth_hazards_fail(struct fth_hazards *hazards)
 
 void fth_hazards_prepare(struct fth_ptx_run *run)
 {
-    if (!run->launch->check_async || run->launch->skip_data)
+    const struct fth_ptx_launch *launch = run->launch;
+    if ((!launch->check_async && !launch->check_races) || launch->skip_data)
         return;
     for (size_t f = 0; f < run->module->function_count; f++) {
         const struct fth_ptx_function *function = &run->module->functions[f];
         for (size_t i = 0; i < function->code_count; i++) {
-            run->check_async = run->check_async || function->code[i].async;
+            run->has_async = run->has_async || function->code[i].async;
             run->has_matrix = run->has_matrix ||
                               (function == run->kernel && function->code[i].async == ASYNC_MATRIX);
         }
     }
+    run->check_async = run->has_async || launch->check_races;
 }
 
 struct fth_hazards *fth_hazards_create(struct fth_ptx_cluster *cluster, uint64_t index)
@@ -39,6 +41,10 @@ struct fth_hazards *fth_hazards_create(struct fth_ptx_cluster *cluster, uint64_t
     hazards->warps = calloc(warps, sizeof *hazards->warps);
     hazards->writes = calloc(run->cluster_blocks, sizeof *hazards->writes);
     bool ok = hazards->warps && hazards->writes;
+    if (ok && run->launch->check_races) {
+        hazards->races = fth_races_create(hazards);
+        ok = hazards->races;
+    }
     for (size_t i = 0; i < warps && ok && run->has_matrix; i++) {
         hazards->warps[i].registers =
             calloc(run->kernel->register_count + 1, sizeof *hazards->warps[i].registers);
@@ -98,6 +104,10 @@ void fth_hazard_instruction(struct fth_ptx_warp *warp, const struct fth_ptx_inst
     struct fth_hazards *hazards = warp->block->cluster->hazards;
     if (!lanes || hazards->has_failed)
         return;
+    if (hazards->races)
+        fth_race_instruction(hazards->races, warp, inst, lanes);
+    if (!hazards->run->has_async)
+        return;
     hazards->fresh_count = 0; /* accesses of an instruction that did not issue an operation */
     if (informs(inst)) {
         hazard_warp(hazards, warp)->released = ++hazards->time;
@@ -155,7 +165,10 @@ void fth_hazard_count(const struct fth_ptx_copy *copy, int lane, const uint8_t *
 
 void fth_hazard_wait(const struct fth_ptx_warp *warp, const uint8_t *mbarrier)
 {
-    fth_hazard_end_counted(warp->block->cluster->hazards, mbarrier);
+    struct fth_hazards *hazards = warp->block->cluster->hazards;
+    fth_hazard_end_counted(hazards, mbarrier);
+    if (hazards->races)
+        fth_race_wait(hazards->races, warp, mbarrier);
 }
 
 void fth_hazard_read(const struct fth_ptx_copy *copy, uint32_t lanes)
@@ -169,6 +182,8 @@ void fth_hazard_read(const struct fth_ptx_copy *copy, uint32_t lanes)
 
 void fth_hazards_end(struct fth_hazards *hazards)
 {
+    if (hazards->races)
+        fth_race_check_writes(hazards->races);
     for (struct fth_hazard_operation *at = hazards->operations; at; at = at->next) {
         const unsigned async = at->inst->async;
         if (async != ASYNC_COUNTED && async != ASYNC_BULK)

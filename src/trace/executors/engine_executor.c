@@ -125,7 +125,7 @@ static enum fth_status engine_run(void *context, const struct fth_launch_step *s
                                   struct fth_launch_totals *totals, struct fth_error *error)
 {
     struct engine *engine = context;
-    struct fth_ptx_totals counted = {0, 0, FTH_FAULT_NONE};
+    struct fth_ptx_totals counted = {.fault = FTH_FAULT_NONE};
     struct fth_ptx_launch launch = launch_of(engine, step, arguments, argument_bytes);
     launch.threads = options->threads;
     launch.max_instructions = options->max_instructions;
@@ -136,6 +136,7 @@ static enum fth_status engine_run(void *context, const struct fth_launch_step *s
         launch.copy_order = options->copy_order;
         launch.copy_seed = options->copy_seed;
         launch.check_async = options->check_async;
+        launch.check_races = options->check_races;
     }
     enum fth_status status = fth_ptx_run(engine->machine, &launch, &counted, error);
     free_textures(engine);

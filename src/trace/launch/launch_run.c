@@ -188,7 +188,7 @@ enum fth_status fth_launch_run(struct fth_launch *launch, const struct fth_run_o
     if ((unsigned)known.copy_order > FTH_COPY_RANDOM)
         return fth_fail(error, FTH_INVALID, "run launches", NULL, "there is no copy order %d",
                         (int)known.copy_order);
-    if (known.device && (known.copy_order || known.check_async))
+    if (known.device && (known.copy_order || known.check_async || known.check_races))
         return fth_fail(error, FTH_INVALID, "run launches", known.device,
                         "the order of copies and the search for missing waits need the PTX engine");
     FTH_TRY(known.device
