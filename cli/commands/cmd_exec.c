@@ -99,6 +99,8 @@ static bool run_program(const struct cli_arguments *arguments, const char *folde
             (struct cli_variable){"FATHOM_EXEC_KERNELS", cli_value(arguments, &option_kernel)};
     if (is_saved) {
         variables[count++] = (struct cli_variable){"FATHOM_CAPTURE_FOLDER", folder};
+        /* Copying is faster than the digests of the GPU, which the PTX engine would compute. */
+        variables[count++] = (struct cli_variable){"FATHOM_CAPTURE_COPY", "1"};
         variables[count++] = (struct cli_variable){"FATHOM_CAPTURE_FIRST", first_text};
         variables[count++] = (struct cli_variable){"FATHOM_CAPTURE_END", end_text};
         if (cli_value(arguments, &option_kernel))

@@ -10,7 +10,10 @@
  *   capture_stream.c    streams that are captured into graphs, and launches of graphs
  *   capture_tensor.c    tensor maps, and textures
  *   capture_launch.c    launches
- *   capture_contents.c  the contents of the memory that a launch may access
+ *   capture_contents.c  the memory that a launch may access
+ *   capture_image.c     the contents of memory, and what they point to
+ *   capture_digest.c    which parts of the GPU's memory have changed
+ *   capture_writes.c    when the program may have changed memory
  *   capture_variable.c  the names of the variables in PTX
  *
  * The API has no handle for the process, so the state is global. There are two locks. One protects
@@ -35,6 +38,89 @@
 enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_SUPPORTED = 801 };
 
 /* ---- capture_entry.c ---- */
+
+/* The functions of the driver that can write memory. */
+#define WRITERS(X)                                                                                 \
+    X(cuGraphicsMapResources)                                                                      \
+    X(cuGraphicsMapResources_ptsz)                                                                 \
+    X(cuMemBatchDecompressAsync)                                                                   \
+    X(cuMemBatchDecompressAsync_ptsz)                                                              \
+    X(cuMemDiscardAndPrefetchBatchAsync)                                                           \
+    X(cuMemDiscardAndPrefetchBatchAsync_ptsz)                                                      \
+    X(cuMemDiscardBatchAsync)                                                                      \
+    X(cuMemDiscardBatchAsync_ptsz)                                                                 \
+    X(cuMemcpy)                                                                                    \
+    X(cuMemcpy_ptds)                                                                               \
+    X(cuMemcpyAsync)                                                                               \
+    X(cuMemcpyAsync_ptsz)                                                                          \
+    X(cuMemcpyPeer)                                                                                \
+    X(cuMemcpyPeer_ptds)                                                                           \
+    X(cuMemcpyPeerAsync)                                                                           \
+    X(cuMemcpyPeerAsync_ptsz)                                                                      \
+    X(cuMemcpyHtoD_v2)                                                                             \
+    X(cuMemcpyHtoD_v2_ptds)                                                                        \
+    X(cuMemcpyHtoDAsync_v2)                                                                        \
+    X(cuMemcpyHtoDAsync_v2_ptsz)                                                                   \
+    X(cuMemcpyDtoD_v2)                                                                             \
+    X(cuMemcpyDtoD_v2_ptds)                                                                        \
+    X(cuMemcpyDtoDAsync_v2)                                                                        \
+    X(cuMemcpyDtoDAsync_v2_ptsz)                                                                   \
+    X(cuMemcpyAtoD_v2)                                                                             \
+    X(cuMemcpyAtoD_v2_ptds)                                                                        \
+    X(cuMemcpy2D_v2)                                                                               \
+    X(cuMemcpy2D_v2_ptds)                                                                          \
+    X(cuMemcpy2DUnaligned_v2)                                                                      \
+    X(cuMemcpy2DUnaligned_v2_ptds)                                                                 \
+    X(cuMemcpy2DAsync_v2)                                                                          \
+    X(cuMemcpy2DAsync_v2_ptsz)                                                                     \
+    X(cuMemcpy3D_v2)                                                                               \
+    X(cuMemcpy3D_v2_ptds)                                                                          \
+    X(cuMemcpy3DAsync_v2)                                                                          \
+    X(cuMemcpy3DAsync_v2_ptsz)                                                                     \
+    X(cuMemcpy3DPeer)                                                                              \
+    X(cuMemcpy3DPeer_ptds)                                                                         \
+    X(cuMemcpy3DPeerAsync)                                                                         \
+    X(cuMemcpy3DPeerAsync_ptsz)                                                                    \
+    X(cuMemcpyBatchAsync)                                                                          \
+    X(cuMemcpyBatchAsync_ptsz)                                                                     \
+    X(cuMemcpyBatchAsync_v2)                                                                       \
+    X(cuMemcpyBatchAsync_v2_ptsz)                                                                  \
+    X(cuMemcpy3DBatchAsync)                                                                        \
+    X(cuMemcpy3DBatchAsync_ptsz)                                                                   \
+    X(cuMemcpy3DBatchAsync_v2)                                                                     \
+    X(cuMemcpy3DBatchAsync_v2_ptsz)                                                                \
+    X(cuMemsetD8_v2)                                                                               \
+    X(cuMemsetD8_v2_ptds)                                                                          \
+    X(cuMemsetD8Async)                                                                             \
+    X(cuMemsetD8Async_ptsz)                                                                        \
+    X(cuMemsetD16_v2)                                                                              \
+    X(cuMemsetD16_v2_ptds)                                                                         \
+    X(cuMemsetD16Async)                                                                            \
+    X(cuMemsetD16Async_ptsz)                                                                       \
+    X(cuMemsetD32_v2)                                                                              \
+    X(cuMemsetD32_v2_ptds)                                                                         \
+    X(cuMemsetD32Async)                                                                            \
+    X(cuMemsetD32Async_ptsz)                                                                       \
+    X(cuMemsetD2D8_v2)                                                                             \
+    X(cuMemsetD2D8_v2_ptds)                                                                        \
+    X(cuMemsetD2D8Async)                                                                           \
+    X(cuMemsetD2D8Async_ptsz)                                                                      \
+    X(cuMemsetD2D16_v2)                                                                            \
+    X(cuMemsetD2D16_v2_ptds)                                                                       \
+    X(cuMemsetD2D16Async)                                                                          \
+    X(cuMemsetD2D16Async_ptsz)                                                                     \
+    X(cuMemsetD2D32_v2)                                                                            \
+    X(cuMemsetD2D32_v2_ptds)                                                                       \
+    X(cuMemsetD2D32Async)                                                                          \
+    X(cuMemsetD2D32Async_ptsz)                                                                     \
+    X(cuStreamBatchMemOp_v2)                                                                       \
+    X(cuStreamBatchMemOp_v2_ptsz)                                                                  \
+    X(cuStreamWriteValue32_v2)                                                                     \
+    X(cuStreamWriteValue32_v2_ptsz)                                                                \
+    X(cuStreamWriteValue64_v2)                                                                     \
+    X(cuStreamWriteValue64_v2_ptsz)                                                                \
+    X(cuWaitExternalSemaphoresAsync)                                                               \
+    X(cuWaitExternalSemaphoresAsync_ptsz)
 
 /* The functions of the driver that are wrapped, or that this library calls. The second column says
  * which. */
@@ -89,6 +175,7 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_SUPPORTED = 801 };
     X(cuSurfObjectCreate, WRAPPED)                                                                 \
     X(cuSurfObjectDestroy, WRAPPED)                                                                \
     X(cuDriverGetVersion, CALLED)                                                                  \
+    X(cuCtxGetCurrent, CALLED)                                                                     \
     X(cuCtxGetDevice, CALLED)                                                                      \
     X(cuCtxSynchronize, CALLED)                                                                    \
     X(cuDeviceGetAttribute, CALLED)                                                                \
@@ -101,14 +188,15 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_SUPPORTED = 801 };
     X(cuKernelGetParamInfo, CALLED)                                                                \
     X(cuLibraryGetGlobal, CALLED)                                                                  \
     X(cuLibraryGetManaged, CALLED)                                                                 \
+    X(cuModuleGetFunction, CALLED)                                                                 \
     X(cuModuleGetGlobal_v2, CALLED)                                                                \
     X(cuMemcpyDtoH_v2, CALLED)                                                                     \
     X(cuPointerGetAttribute, CALLED)                                                               \
     X(cuStreamIsCapturing, CALLED)                                                                 \
     X(cuStreamSynchronize, CALLED)
 
-#define X(name, use) F_##name,
-enum function_index { FUNCTIONS(X) FUNCTION_COUNT };
+#define X(name, ...) F_##name,
+enum function_index { FUNCTIONS(X) WRITERS(X) FUNCTION_COUNT };
 #undef X
 
 /* Returns the driver's own function; NULL: the driver does not have it. */
@@ -147,6 +235,24 @@ FTH_PRINTF(2, 3) void capture_report(const char *kind, const char *format, ...);
 /* Returns ten times the compute capability of the current device; 0: unknown. */
 uint32_t capture_architecture(void);
 
+enum { TENSOR_MAP_BYTES = 128, TENSOR_MAP_ALIGN = 64 };
+
+/* What is known of the contents of an allocation or of a variable. */
+struct memory {
+    struct memory *next;        /* of those whose allocations are gone */
+    uint32_t image;             /* the number of its last image in the capsule; 0: none */
+    uint64_t changes;           /* capture_changes() before it was made */
+    uint64_t allocations;       /* capture_allocations() before it was made */
+    struct fth_digest *digests; /* of its whole chunks; NULL: unknown */
+    uint64_t *targets;          /* addresses in the contents, one per allocation */
+    size_t target_count, target_capacity;
+    struct {
+        uint64_t offset;
+        unsigned char bytes[TENSOR_MAP_BYTES];
+    } * maps; /* tensor maps in the contents */
+    size_t map_count, map_capacity;
+};
+
 /* ---- capture_module.c ---- */
 
 struct module {
@@ -170,11 +276,11 @@ struct module {
     bool has_ptx, has_textures;
 };
 
-/* A variable of a module. `image` is the number of its last image. */
+/* A variable of a module. */
 struct variable {
     char *name;
     uint64_t address, bytes;
-    uint32_t image;
+    struct memory memory;
 };
 
 /* Returns the module or library with this handle, or NULL. */
@@ -222,14 +328,19 @@ void capture_alias(void *function, void *kernel);
 struct allocation {
     uint64_t address, bytes;
     enum fth_capsule_memory kind;
-    uint32_t image; /* number of the last image of its contents; 0: none */
+    struct memory *memory; /* NULL: it was not captured yet */
 };
 
 /* Finds the allocation that contains an address. If it is not in the table and `ask` is set, the
  * driver is asked. Returns false if there is none. */
 bool capture_find(uint64_t address, bool ask, struct allocation *allocation);
-/* Sets the last image of an allocation. */
-void capture_set_image(const struct allocation *allocation, uint32_t image);
+/* Returns a struct memory for an allocation that has none; NULL: memory is exhausted. It stays
+ * valid until capture_free_dropped, also if the program frees the allocation. */
+struct memory *capture_attach(const struct allocation *allocation);
+/* Frees what is known of allocations that are gone. */
+void capture_free_dropped(void);
+/* Returns how often the table has changed. */
+uint64_t capture_allocations(void);
 /* Sets the range of all addresses in the table; first == end if there are none. */
 void capture_bounds(uint64_t *first, uint64_t *end);
 
@@ -239,8 +350,6 @@ void capture_bounds(uint64_t *first, uint64_t *end);
 bool capture_is_recording(void);
 
 /* ---- capture_tensor.c ---- */
-
-enum { TENSOR_MAP_BYTES = 128, TENSOR_MAP_ALIGN = 64 };
 
 /* Finds the arguments from which the 128 bytes of a tensor map were made. */
 bool capture_tensor_map(const void *bytes, struct fth_capsule_tensor_map *map);
@@ -252,9 +361,8 @@ bool capture_is_texture(uint64_t handle);
 /* The memory that a launch may access. */
 struct contents {
     struct fth_capsule_region *regions;
-    /* For each region: the variable, or NULL if it is an allocation. */
-    struct variable **variables;
-    size_t count, capacity, variable_capacity;
+    struct memory **memories; /* one per region */
+    size_t count, capacity, memory_capacity;
     struct fth_capsule_tensor_map *tensor_maps;
     size_t tensor_map_count, tensor_map_capacity;
 };
@@ -275,6 +383,27 @@ FTH_MUST_USE enum fth_status capture_write_after(struct fth_capsule_writer *writ
                                                  struct contents *contents,
                                                  struct fth_error *error);
 void capture_contents_fini(struct contents *contents);
+
+/* ---- capture_image.c ---- */
+
+/* Writes the image of a region, if its contents may have changed since the last one. All work of
+ * the GPU must have ended. */
+FTH_MUST_USE enum fth_status capture_update(struct fth_capsule_writer *writer,
+                                            const struct fth_capsule_region *region,
+                                            struct memory *memory, struct fth_error *error);
+void capture_memory_fini(struct memory *memory);
+
+/* ---- capture_digest.c ---- */
+
+/* Computes the digests of chunks of the GPU's memory. Returns false if it is not possible. */
+bool capture_digests(uint64_t address, size_t chunks, struct fth_digest *digests);
+
+/* ---- capture_writes.c ---- */
+
+/* Returns a number that differs from an earlier one if the program may have changed the GPU's
+ * memory in between. It is not 0. */
+uint64_t capture_changes(void);
+void capture_note_change(void);
 
 /* ---- structures of the API ---- */
 

@@ -29,6 +29,9 @@ static const struct {
 #define X(name, use) {#name, use},
     FUNCTIONS(X)
 #undef X
+#define X(name) {#name, WRAPPED},
+        WRITERS(X)
+#undef X
 };
 
 /* What was found so far. Threads that look for the same function find the same pointer, so it does

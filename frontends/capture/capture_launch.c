@@ -106,6 +106,7 @@ static enum fth_status before_launch(const struct call *call, struct writing *wr
 {
     struct function *function = writing->function;
     copy_parameters(call, function, writing->parameters);
+    capture_free_dropped();
     if (function->module)
         FTH_TRY(capture_write_module(writing->writer, function->module, error));
     *reason = reason_against(function, writing->parameters, writing->writer);
@@ -113,11 +114,11 @@ static enum fth_status before_launch(const struct call *call, struct writing *wr
                                   &writing->contents, error));
     writing->with_contents = !*reason && !capture_options.is_light;
     if (!writing->with_contents) {
-        for (size_t i = 0; i < writing->contents.count; i++)
-            writing->contents.regions[i].before = 0;
+        capture_note_change();
         return FTH_OK;
     }
     if (CALL(cuCtxSynchronize, (void)) != SUCCESS) {
+        capture_note_change();
         writing->with_contents = false; /* an earlier launch has failed, as this one will */
         *reason = "an earlier launch failed";
         return FTH_OK;
@@ -188,6 +189,7 @@ static int launch(const struct call *call)
         capture_end();
     } else {
         capture_end();
+        capture_note_change();
         result = forward(call);
     }
     return result;

@@ -4,6 +4,8 @@
 static struct {
     struct allocation *items; /* sorted by address; they do not overlap */
     size_t count, capacity;
+    uint64_t versions;      /* how often the table has changed */
+    struct memory *dropped; /* of allocations that are gone; they are freed later */
 } table;
 
 /* Returns the index of the first allocation that begins above the address. */
@@ -29,6 +31,12 @@ static void remove_range(uint64_t address, uint64_t bytes)
     size_t end = first;
     while (end < table.count && table.items[end].address - address < bytes)
         end++;
+    for (size_t i = first; i < end; i++)
+        if (table.items[i].memory) {
+            table.items[i].memory->next = table.dropped;
+            table.dropped = table.items[i].memory;
+        }
+    table.versions++;
     memmove(table.items + first, table.items + end, (table.count - end) * sizeof *table.items);
     table.count -= end - first;
 }
@@ -45,8 +53,9 @@ static void add(uint64_t address, uint64_t bytes, enum fth_capsule_memory kind)
         table.items = items;
         const size_t at = upper_bound(address);
         memmove(table.items + at + 1, table.items + at, (table.count - at) * sizeof *table.items);
-        table.items[at] = (struct allocation){address, bytes, kind, 0};
+        table.items[at] = (struct allocation){address, bytes, kind, NULL};
         table.count++;
+        table.versions++;
     }
     capture_unlock_tables();
 }
@@ -99,14 +108,42 @@ bool capture_find(uint64_t address, bool ask, struct allocation *allocation)
     return true;
 }
 
-void capture_set_image(const struct allocation *allocation, uint32_t image)
+struct memory *capture_attach(const struct allocation *allocation)
 {
+    struct memory *memory = calloc(1, sizeof *memory);
     capture_lock_tables();
     const size_t next = upper_bound(allocation->address);
-    if (next && table.items[next - 1].address == allocation->address &&
-        table.items[next - 1].bytes == allocation->bytes)
-        table.items[next - 1].image = image;
+    if (memory && next && table.items[next - 1].address == allocation->address &&
+        table.items[next - 1].bytes == allocation->bytes) {
+        table.items[next - 1].memory = memory;
+    } else if (memory) { /* the program has just freed the allocation */
+        memory->next = table.dropped;
+        table.dropped = memory;
+    }
     capture_unlock_tables();
+    return memory;
+}
+
+void capture_free_dropped(void)
+{
+    capture_lock_tables();
+    struct memory *dropped = table.dropped;
+    table.dropped = NULL;
+    capture_unlock_tables();
+    while (dropped) {
+        struct memory *next = dropped->next;
+        capture_memory_fini(dropped);
+        free(dropped);
+        dropped = next;
+    }
+}
+
+uint64_t capture_allocations(void)
+{
+    capture_lock_tables();
+    const uint64_t versions = table.versions;
+    capture_unlock_tables();
+    return versions;
 }
 
 void capture_bounds(uint64_t *first, uint64_t *end)

@@ -176,8 +176,10 @@ static void forget(const void *handle)
     if (module) {
         *link = module->next;
         capture_forget_functions(module);
-        for (size_t i = 0; i < module->variable_count; i++)
+        for (size_t i = 0; i < module->variable_count; i++) {
             free(module->variables[i].name);
+            capture_memory_fini(&module->variables[i].memory);
+        }
         free(module->variables);
         free(module->name);
         free(module->ptx);

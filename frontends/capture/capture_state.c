@@ -9,6 +9,8 @@
  *   FATHOM_CAPTURE_LIMIT    the size of the capsule in bytes, above which launches are written
  *                           without the contents of memory
  *
+ *   FATHOM_CAPTURE_COPY     if set, memory is copied to find out whether it has changed
+ *
  * Without a folder, the program runs as if the library was not there. A process that launches no
  * kernel writes nothing. */
 #define _GNU_SOURCE /* program_invocation_short_name */

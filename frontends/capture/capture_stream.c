@@ -48,6 +48,7 @@ static int ended(int result)
         if (!atomic_exchange(&reported, true))                                                     \
             capture_report("note", "the program launches graphs; the kernels of graphs are not "   \
                                    "captured with the contents of memory");                        \
+        capture_note_change();                                                                     \
         return CALL(cuGraphLaunch##suffix, (void *, void *), graph, stream);                       \
     }
 STREAM_FUNCTIONS()

@@ -190,6 +190,12 @@ FTH_MUST_USE enum fth_status fth_capsule_begin_image(struct fth_capsule_writer *
 FTH_MUST_USE enum fth_status fth_capsule_add_to_image(struct fth_capsule_writer *writer,
                                                       const void *data, size_t size,
                                                       struct fth_error *error);
+/* Returns whether the previous image of the image that was begun can be kept in parts. */
+bool fth_capsule_can_keep(const struct fth_capsule_writer *writer);
+/* Instead of adding contents, states that the next `bytes` bytes are those of the previous image:
+ * whole chunks, or up to the end. */
+FTH_MUST_USE enum fth_status fth_capsule_keep_in_image(struct fth_capsule_writer *writer,
+                                                       uint64_t bytes, struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_capsule_end_image(struct fth_capsule_writer *writer,
                                                    uint32_t *number, struct fth_error *error);
 

@@ -148,6 +148,27 @@ enum fth_status fth_capsule_add_to_image(struct fth_capsule_writer *writer, cons
     return status;
 }
 
+bool fth_capsule_can_keep(const struct fth_capsule_writer *writer)
+{
+    return writer->image.is_active && writer->image.previous;
+}
+
+enum fth_status fth_capsule_keep_in_image(struct fth_capsule_writer *writer, uint64_t bytes,
+                                          struct fth_error *error)
+{
+    struct fth_image_writer *image = &writer->image;
+    if (!fth_capsule_can_keep(writer))
+        return fth_capsule_refuse(writer, "an image", "it has no previous image to keep", error);
+    const uint64_t left = image->bytes - image->added;
+    if (bytes > left || image->added % FTH_CHUNK_BYTES ||
+        (bytes % FTH_CHUNK_BYTES && bytes != left)) {
+        drop(image);
+        return fth_capsule_refuse(writer, "an image", "only whole chunks can be kept", error);
+    }
+    image->added += bytes;
+    return FTH_OK;
+}
+
 /* Encodes the changes of the image: runs of the chunks that changed, each after the number of those
  * that did not. */
 static void encode(const struct fth_image_writer *image, struct fth_buffer *out)
