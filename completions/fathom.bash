@@ -100,22 +100,22 @@ _fathom()
         esac ;;
     run)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --set -s --allow-files --max-instructions --check-async --check-races --copy-order --on --max-seconds --show --verify --counters --save --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --set -s --allow-files --max-instructions --check-async --copy-order --on --max-seconds --show --verify --kernel --launch --max-memory --counters --save --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     trace)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --set -s --allow-files --max-instructions --json --format --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--output -o --stats --lines --dump --verify --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --kernel --launch --max-memory --set -s --allow-files --max-instructions --json --format --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     model)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --allow-files --max-instructions --threads --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--gpu --set -s --parameters --launches --lines --profile --curve --l1-off --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --kernel --launch --max-memory --allow-files --max-instructions --threads --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     explore)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --allow-files --max-instructions --shard --threads --json --format --output -o --max-bytes --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--vary --set -s --gpu --file --preset --l1-off --entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --kernel --launch --max-memory --allow-files --max-instructions --shard --threads --json --format --output -o --max-bytes --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     merge)

@@ -96,19 +96,38 @@ static void *original_of(void *handle)
     return original;
 }
 
+/* Returns the offset of a parameter in the parameter block of the PTX, in which the parameters
+ * before it end at `end`. The driver's offsets are those in the constant memory of the GPU. There,
+ * the block begins at an address that is a multiple of only 16 or 32 bytes, and the alignment of a
+ * parameter holds for its address. So the offset of a parameter with a larger alignment, such as a
+ * tensor map, differs. The alignment is the smallest one that explains the driver's offset. */
+static size_t ptx_offset(size_t end, size_t driver_offset, uint32_t architecture)
+{
+    /* Where the block begins, as the machine code of ptxas shows for these architectures. */
+    const size_t base = architecture >= 100 ? 0x380 : architecture >= 90 ? 0x210 : 0x160;
+    enum { MAX_ALIGN = 128 };
+    if (driver_offset == end)
+        return end;
+    for (size_t align = 1; align <= MAX_ALIGN; align *= 2)
+        if ((base + end + align - 1) / align * align == base + driver_offset)
+            return (end + align - 1) / align * align;
+    return driver_offset;
+}
+
 typedef int get_parameter(void *function, size_t index, size_t *offset, size_t *bytes);
 
 /* Reads the layout of the parameters. Returns false without memory. */
 static bool read_parameters(struct function *function, void *handle, get_parameter *get)
 {
-    size_t capacity = 0;
+    size_t capacity = 0, driver_offset;
     struct parameter parameter;
-    while (get &&
-           get(handle, function->parameter_count, &parameter.offset, &parameter.bytes) == 0) {
+    const uint32_t architecture = capture_architecture();
+    while (get && get(handle, function->parameter_count, &driver_offset, &parameter.bytes) == 0) {
         void *parameters = function->parameters;
         if (!fth_grow(&parameters, function->parameter_count, &capacity, sizeof parameter))
             return false;
         function->parameters = parameters;
+        parameter.offset = ptx_offset(function->parameter_bytes, driver_offset, architecture);
         function->parameters[function->parameter_count++] = parameter;
         const size_t end = parameter.offset + parameter.bytes;
         if (end > function->parameter_bytes)

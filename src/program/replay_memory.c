@@ -1,6 +1,7 @@
 /* The memory of the launches of a capsule. Each region is at its address in the program, so that
  * pointers in memory stay valid. Variables are in the memory of their module. */
 #include "program/replay_parts.h"
+#include "ptx/async/tensor_map.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -315,14 +316,24 @@ enum fth_status fth_replay_lacks_data(struct fth_replay_memory *memory,
 
 /* ---- comparison ---- */
 
-/* Returns whether a byte of a region belongs to a tensor map, whose encoding on a GPU differs. */
-static bool is_tensor_map(const struct fth_capsule_launch *launch, size_t region, uint64_t offset)
+/* Returns whether a byte of a region belongs to a tensor map, whose encoding on a GPU differs. The
+ * program can have written the map before the launch, or the kernel has made it. */
+static bool is_tensor_map(const struct fth_capsule_launch *launch, size_t index,
+                          const unsigned char *host, uint64_t offset)
 {
-    enum { MAP_BYTES = 128 };
+    const struct fth_capsule_region *region = &launch->regions[index];
     for (size_t i = 0; i < launch->tensor_map_count; i++)
-        if (launch->tensor_maps[i].region == region &&
-            offset - launch->tensor_maps[i].offset < MAP_BYTES)
+        if (launch->tensor_maps[i].region == index &&
+            offset - launch->tensor_maps[i].offset < FTH_TENSOR_MAP_BYTES)
             return true;
+    const uint64_t in_unit = (region->address + offset) % FTH_TENSOR_MAP_ALIGNMENT;
+    for (uint64_t before = in_unit; before <= offset && before < FTH_TENSOR_MAP_BYTES;
+         before += FTH_TENSOR_MAP_ALIGNMENT) {
+        struct fth_ptx_tensor_map map;
+        if (region->bytes - (offset - before) >= FTH_TENSOR_MAP_BYTES &&
+            fth_ptx_tensor_map_decode(host + offset - before, &map, NULL) == FTH_OK)
+            return true;
+    }
     return false;
 }
 
@@ -341,7 +352,7 @@ static enum fth_status compare_region(struct fth_replay_memory *memory,
         if (memcmp(memory->scratch, host + at, size) == 0)
             continue;
         for (size_t i = 0; i < size; i++) {
-            if (memory->scratch[i] == host[at + i] || is_tensor_map(launch, index, at + i))
+            if (memory->scratch[i] == host[at + i] || is_tensor_map(launch, index, host, at + i))
                 continue;
             if (difference->bytes++ == 0) {
                 difference->first = region->address + at + i;

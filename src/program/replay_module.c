@@ -39,7 +39,8 @@ static enum fth_status list_placements(const struct fth_capsule *capsule, uint32
     if (found)
         qsort(*placements, found, sizeof **placements, compare_placements);
     for (size_t i = 0; i < found; i++)
-        if (*count == 0 || strcmp((*placements)[*count - 1].variable, (*placements)[i].variable))
+        if (*count == 0 ||
+            strcmp((*placements)[*count - 1].variable, (*placements)[i].variable) != 0)
             (*placements)[(*count)++] = (*placements)[i];
     return FTH_OK;
 }

@@ -100,7 +100,8 @@ static bool is_free(const struct fth_ptx_memory *memory, uint64_t address, uint6
     const size_t next = upper_bound(memory, address);
     return address >= LOWEST_GLOBAL && address < SHARED_WINDOW &&
            bytes <= SHARED_WINDOW - address && !fth_ptx_find_allocation(memory, address) &&
-           (next == memory->allocation_count || memory->allocations[next].base - address >= bytes);
+           (!memory->allocations || next == memory->allocation_count ||
+            memory->allocations[next].base - address >= bytes);
 }
 
 static bool calls_malloc(const struct fth_ptx_module *module)

@@ -86,26 +86,42 @@ static void put_kernel(struct fth_cells *cells, const struct fth_replay_launch *
     fth_cells_put_text(cells, reason);
 }
 
+/* The launches of a kernel: `count` elements of a sorted list. */
+struct group {
+    const struct fth_replay_launch *const *launches;
+    size_t count;
+};
+
+static int compare_groups(const void *a, const void *b)
+{
+    const struct group *left = a, *right = b;
+    const uint64_t first = left->launches[0]->number, second = right->launches[0]->number;
+    return (first > second) - (first < second);
+}
+
+/* Writes one row per kernel, in the order of their first launches. */
 static struct fth_table kernel_table(const struct fth_replay *replay, struct fth_cells *cells)
 {
     const size_t count = fth_replay_launch_count(replay);
     struct fth_table table = {kernel_columns, FTH_COUNT(kernel_columns), NULL, 0};
     const struct fth_replay_launch **launches = calloc(count + 1, sizeof *launches);
-    if (!launches) {
-        cells->failed = true;
-        return table;
-    }
-    for (size_t i = 0; i < count; i++)
+    struct group *groups = calloc(count + 1, sizeof *groups);
+    cells->failed = cells->failed || !launches || !groups;
+    for (size_t i = 0; i < count && !cells->failed; i++)
         launches[i] = fth_replay_launch_at(replay, i);
-    qsort(launches, count, sizeof *launches, compare_kernels);
-    for (size_t first = 0, end; first < count; first = end) {
-        for (end = first + 1; end < count; end++)
-            if (strcmp(launches[end]->kernel, launches[first]->kernel) != 0)
-                break;
-        put_kernel(cells, launches + first, end - first);
-        table.row_count++;
+    if (!cells->failed)
+        qsort(launches, count, sizeof *launches, compare_kernels);
+    for (size_t i = 0; i < count && !cells->failed; i++) {
+        if (i == 0 || strcmp(launches[i]->kernel, launches[i - 1]->kernel) != 0)
+            groups[table.row_count++].launches = launches + i;
+        groups[table.row_count - 1].count++;
     }
+    if (!cells->failed)
+        qsort(groups, table.row_count, sizeof *groups, compare_groups);
+    for (size_t i = 0; i < table.row_count && !cells->failed; i++)
+        put_kernel(cells, groups[i].launches, groups[i].count);
     free(launches);
+    free(groups);
     table.cells = cells->items;
     return table;
 }

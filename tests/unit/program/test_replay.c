@@ -374,6 +374,44 @@ static void tensor_maps_are_encoded(void **state)
     expect(write_box(true, 2, 64), FTH_REPLAY_EXACT, "");
 }
 
+/* A map that a kernel has made in memory is not compared; the bytes beside it are. */
+static void tensor_maps_of_kernels_are_not_compared(void **state)
+{
+    (void)state;
+    static const char storing[] =
+        HEAD ".visible .entry keep(.param .align 64 .b8 map[128], .param .u64 out)\n"
+             "{ .reg .b32 %r; .reg .b64 %d<5>; mov.b64 %d1, map; cvta.param.u64 %d1, %d1;\n"
+             "ld.param.u64 %d2, [out]; mov.u32 %r, %tid.x; mul.wide.u32 %d3, %r, 8;\n"
+             "add.u64 %d1, %d1, %d3; add.u64 %d2, %d2, %d3; ld.u64 %d4, [%d1];\n"
+             "st.global.u64 [%d2], %d4; ret; }\n";
+    const struct fth_capsule_tensor_map map = {.region = UINT32_MAX,
+                                               .data_type = 2,
+                                               .rank = 2,
+                                               .address = IN,
+                                               .sizes = {WIDTH, HEIGHT},
+                                               .strides = {64},
+                                               .box = {4, 4},
+                                               .element_strides = {1, 1}};
+    uint64_t parameters[17] = {0};
+    parameters[16] = OUT;
+    for (int i = 0; i < 3; i++) {
+        unsigned char before[256] = {0}, after[256] = {0};
+        memset(after + 64, 0x5a, 128); /* the encoding of a GPU */
+        after[i == 1 ? 63 : 192] = i != 0;
+        struct fth_capsule_writer *writer = create_capsule("a.capsule", false);
+        put_ptx(writer, storing);
+        struct fth_capsule_launch launch = launch_of(0, "keep", 16, parameters, sizeof parameters);
+        launch.tensor_maps = &map;
+        launch.tensor_map_count = 1;
+        put_launch(writer, launch,
+                   (struct memory[]){{OUT - 64, before, after, sizeof before, NULL}, {0}});
+        char reason[512];
+        const struct fth_replay_launch result = replay_one(writer, reason);
+        assert_int_equal(result.outcome, i ? FTH_REPLAY_DIFFERS : FTH_REPLAY_EXACT);
+        assert_int_equal(result.differing_bytes, i != 0);
+    }
+}
+
 static void faulty_tensor_maps_are_refused(void **state)
 {
     (void)state;
@@ -486,6 +524,7 @@ int main(void)
         cmocka_unit_test(modules_do_not_disturb_each_other),
         cmocka_unit_test(shapes_of_launches_are_captured),
         cmocka_unit_test(tensor_maps_are_encoded),
+        cmocka_unit_test(tensor_maps_of_kernels_are_not_compared),
         cmocka_unit_test(faulty_tensor_maps_are_refused),
         cmocka_unit_test(launches_without_ptx_are_skipped),
         cmocka_unit_test(faults_are_reported),

@@ -248,10 +248,10 @@ static void results_are_shown(void **state)
         "     6  copy    1 1 1  32 1 1  ran      -\n"
         "\n"
         "Kernel  Launches  Exact  Differs  Not compared  Failed  Skipped  Reason\n"
-        "absent         1      0        0             0       0        1  the PTX of its module "
-        "does not have the kernel\n"
         "copy           2      0        0             2       0        0  -\n"
-        "count          1      0        0             1       0        0  -\n";
+        "count          1      0        0             1       0        0  -\n"
+        "absent         1      0        0             0       0        1  the PTX of its module "
+        "does not have the kernel\n";
     struct fth_replay *replay = NULL;
     char *shown = NULL;
     size_t size = 0;
