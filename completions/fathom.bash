@@ -48,8 +48,9 @@ _fathom()
     *:--store) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--gpu) COMPREPLY=($(compgen -f -W "$(fathom gpus --format csv 2>/dev/null | sed '1d;s/,.*//')" -- "$cur")); return ;;
     *:--trace) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    *:--on) _fathom_device; return ;;
     *:--save) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--ptx) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--on) _fathom_device; return ;;
     *:--file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     esac
     case $command in
@@ -95,12 +96,17 @@ _fathom()
         esac ;;
     exec)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--gpu --kernel --launch --trace --launches --lines --no-model --check --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--gpu --kernel --launch --trace --save --launches --lines --no-model --check --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+        esac ;;
+    capture)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W '--output -o --kernel --launch --every --light --limit --ptx --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     run)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --set -s --allow-files --max-instructions --check-async --copy-order --on --max-seconds --show --verify --kernel --launch --max-memory --counters --save --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --set -s --allow-files --max-instructions --check-async --check-races --copy-order --on --max-seconds --show --verify --kernel --launch --max-memory --counters --save --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     trace)
@@ -131,9 +137,9 @@ _fathom()
     help)
         case $cur in
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
-        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint exec run trace model explore merge completion help' -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint exec capture run trace model explore merge completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint exec run trace model explore merge completion help --device --json --format --output -o --only --record --thorough --require-gpu --max-instructions --verbose -v --quiet -q --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint exec capture run trace model explore merge completion help --device --json --format --output -o --only --record --thorough --require-gpu --max-instructions --verbose -v --quiet -q --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

@@ -100,6 +100,7 @@ complete -c fathom -n '__fish_seen_subcommand_from exec' -l gpu -r -F -a "(fatho
 complete -c fathom -n '__fish_seen_subcommand_from exec' -l kernel -r -f -d "trace and model only the kernels whose names match an extended regular expression"
 complete -c fathom -n '__fish_seen_subcommand_from exec' -l launch -r -f -d "trace and model only the launches from number N to M, counted from 0 in the order of the program; N.. means up to the last, N only this one"
 complete -c fathom -n '__fish_seen_subcommand_from exec' -l trace -r -F -d "keep the trace in this file; if several processes launch kernels, their numbers are appended to the name"
+complete -c fathom -n '__fish_seen_subcommand_from exec' -l save -r -F -d "keep the launches with the contents of memory in this file, which 'fathom run', 'trace' and 'model' accept"
 complete -c fathom -n '__fish_seen_subcommand_from exec' -l launches -d "print one row per launch"
 complete -c fathom -n '__fish_seen_subcommand_from exec' -l lines -d "print one row per memory instruction, with its line in the PTX and, if known, in the CUDA source"
 complete -c fathom -n '__fish_seen_subcommand_from exec' -l no-model -d "only run the program, without tracing and modelling"
@@ -109,6 +110,17 @@ complete -c fathom -n '__fish_seen_subcommand_from exec' -l format -r -f -a 'tex
 complete -c fathom -n '__fish_seen_subcommand_from exec' -l output -s o -r -F -d "write to FILE instead of standard output; FILE is only replaced once the output is complete"
 complete -c fathom -n '__fish_seen_subcommand_from exec' -l quiet -s q -d "print no notes and no progress on standard error, only warnings and errors"
 complete -c fathom -n '__fish_seen_subcommand_from exec' -l help -s h -d "show this help"
+complete -c fathom -n '__fish_use_subcommand' -a capture -d "Capture the launches of a CUDA program on a GPU"
+complete -c fathom -n '__fish_seen_subcommand_from capture' -F
+complete -c fathom -n '__fish_seen_subcommand_from capture' -l output -s o -r -F -d "the file to write; if several processes launch kernels, their numbers are appended to the name"
+complete -c fathom -n '__fish_seen_subcommand_from capture' -l kernel -r -f -d "capture only the kernels whose names match an extended regular expression"
+complete -c fathom -n '__fish_seen_subcommand_from capture' -l launch -r -f -d "capture only the launches from number N to M, counted from 0 in the order of the program; N.. means up to the last, N only this one"
+complete -c fathom -n '__fish_seen_subcommand_from capture' -l every -r -f -d "of the launches that --launch selects, capture only each Nth, from the first one on"
+complete -c fathom -n '__fish_seen_subcommand_from capture' -l light -d "without the contents of memory: fast, for kernels whose addresses do not depend on data"
+complete -c fathom -n '__fish_seen_subcommand_from capture' -l limit -r -f -d "once the capsule is larger than SIZE, capture launches without the contents of memory (default: 16 GiB)"
+complete -c fathom -n '__fish_seen_subcommand_from capture' -l ptx -r -F -d "look for PTX in this folder, for kernels of which the program loads only machine code"
+complete -c fathom -n '__fish_seen_subcommand_from capture' -l quiet -s q -d "print no notes and no progress on standard error, only warnings and errors"
+complete -c fathom -n '__fish_seen_subcommand_from capture' -l help -s h -d "show this help"
 complete -c fathom -n '__fish_use_subcommand' -a run -d "Execute kernels with or without a GPU, and print their buffers"
 complete -c fathom -n '__fish_seen_subcommand_from run' -F
 complete -c fathom -n '__fish_seen_subcommand_from run' -l entry -s e -r -f -d "select the kernel if the file has several: its C++ name, such as transpose<32,0>, its name in the PTX file, or the beginning of either"
@@ -230,6 +242,6 @@ complete -c fathom -n '__fish_use_subcommand' -a completion -d "Print a completi
 complete -c fathom -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
 complete -c fathom -n '__fish_seen_subcommand_from completion' -l help -s h -d "show this help"
 complete -c fathom -n '__fish_use_subcommand' -a help -d "Show the help of a command"
-complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo dissect bench gpus devices compare report fingerprint exec run trace model explore merge completion help'
+complete -c fathom -n '__fish_seen_subcommand_from help' -f -a 'topo dissect bench gpus devices compare report fingerprint exec capture run trace model explore merge completion help'
 complete -c fathom -n '__fish_seen_subcommand_from help' -l man -d "print the man page, which covers all commands, as roff"
 complete -c fathom -n '__fish_seen_subcommand_from help' -l help -s h -d "show this help"

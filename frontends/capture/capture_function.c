@@ -96,22 +96,22 @@ static void *original_of(void *handle)
     return original;
 }
 
-/* Returns the offset of a parameter in the parameter block of the PTX, in which the parameters
- * before it end at `end`. The driver's offsets are those in the constant memory of the GPU. There,
- * the block begins at an address that is a multiple of only 16 or 32 bytes, and the alignment of a
- * parameter holds for its address. So the offset of a parameter with a larger alignment, such as a
- * tensor map, differs. The alignment is the smallest one that explains the driver's offset. */
-static size_t ptx_offset(size_t end, size_t driver_offset, uint32_t architecture)
+/* Returns the alignment of a parameter, from the driver's offset of it and of the end of the
+ * parameter before it. These are offsets in the constant memory of the GPU. There, the parameters
+ * begin at an address that is a multiple of only 16 or 32 bytes, and the alignment of a parameter
+ * holds for its address, not for its offset as in PTX. The alignment is the smallest one that
+ * explains the offset. */
+static size_t alignment_of(size_t end, size_t offset, uint32_t architecture)
 {
-    /* Where the block begins, as the machine code of ptxas shows for these architectures. */
+    /* Where the parameters begin. An H200 showed that of architecture 90: a tensor map, which is
+     * aligned to 64 bytes, has the offset 48. The others are reported; they only matter for
+     * alignments above 16. */
     const size_t base = architecture >= 100 ? 0x380 : architecture >= 90 ? 0x210 : 0x160;
     enum { MAX_ALIGN = 128 };
-    if (driver_offset == end)
-        return end;
-    for (size_t align = 1; align <= MAX_ALIGN; align *= 2)
-        if ((base + end + align - 1) / align * align == base + driver_offset)
-            return (end + align - 1) / align * align;
-    return driver_offset;
+    size_t align = 1;
+    while (align < MAX_ALIGN && (base + end + align - 1) / align * align != base + offset)
+        align *= 2;
+    return (base + end + align - 1) / align * align == base + offset ? align : 0;
 }
 
 typedef int get_parameter(void *function, size_t index, size_t *offset, size_t *bytes);
@@ -119,7 +119,7 @@ typedef int get_parameter(void *function, size_t index, size_t *offset, size_t *
 /* Reads the layout of the parameters. Returns false without memory. */
 static bool read_parameters(struct function *function, void *handle, get_parameter *get)
 {
-    size_t capacity = 0, driver_offset;
+    size_t capacity = 0, driver_offset, driver_end = 0;
     struct parameter parameter;
     const uint32_t architecture = capture_architecture();
     while (get && get(handle, function->parameter_count, &driver_offset, &parameter.bytes) == 0) {
@@ -127,11 +127,13 @@ static bool read_parameters(struct function *function, void *handle, get_paramet
         if (!fth_grow(&parameters, function->parameter_count, &capacity, sizeof parameter))
             return false;
         function->parameters = parameters;
-        parameter.offset = ptx_offset(function->parameter_bytes, driver_offset, architecture);
+        const size_t align = alignment_of(driver_end, driver_offset, architecture);
+        /* An offset that no alignment explains is one of a driver that counts as PTX does. */
+        parameter.offset =
+            align ? (function->parameter_bytes + align - 1) / align * align : driver_offset;
         function->parameters[function->parameter_count++] = parameter;
-        const size_t end = parameter.offset + parameter.bytes;
-        if (end > function->parameter_bytes)
-            function->parameter_bytes = end;
+        driver_end = driver_offset + parameter.bytes;
+        function->parameter_bytes = parameter.offset + parameter.bytes;
     }
     if (!get)
         function->reason = "the driver is older than version 12.4, and does not tell the layout of "
