@@ -16,7 +16,7 @@ static struct fth_capsule_writer *create(void)
 
 static const struct fth_capsule_region one_region[] = {{.address = 100, .bytes = 50}};
 
-static char long_text[FTH_MAX_TEXT_BYTES + 2];
+static char long_text[FTH_PART_MAX_TEXT_BYTES + 2];
 static struct fth_capsule_region many_regions[FTH_CAPSULE_MAX_REGIONS + 1];
 static const struct fth_capsule_region invalid_regions[][2] = {
     {{.address = 100, .bytes = 50}, {.address = 149, .bytes = 1}},
@@ -111,7 +111,7 @@ static void launches_at_the_limits_are_accepted(void **state)
     /* The order of regions does not matter, and empty ones do not overlap. */
     static const struct fth_capsule_region fine[] = {
         {.address = 100, .bytes = 50}, {.address = 50, .bytes = 50}, {.address = 120}};
-    long_text[FTH_MAX_TEXT_BYTES] = '\0';
+    long_text[FTH_PART_MAX_TEXT_BYTES] = '\0';
     const struct fth_capsule_launch launch = {.kernel = long_text,
                                               .reason = long_text,
                                               .parameters = long_text,
