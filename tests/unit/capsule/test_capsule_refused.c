@@ -1,8 +1,10 @@
 /* Tests what writers and readers of capsules refuse. */
+#define _GNU_SOURCE /* for memfd_create */
 #include "capsule_example.h"
 #include "folder.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 /* ---- writers ---- */
@@ -293,6 +295,23 @@ static void files_that_cannot_be_written_are_refused(void **state)
     assert_string_equal(other.cause, "not a capsule: the file does not begin with \"fthcaps1\"");
     assert_int_equal(fth_capsule_append("nowhere/a", &writer, NULL), FTH_NOT_FOUND);
     assert_null(writer);
+}
+
+/* A file whose contents cannot be removed. */
+static void files_that_cannot_be_replaced_are_refused(void **state)
+{
+    (void)state;
+    struct fth_capsule_writer *writer;
+    struct fth_error error = NO_ERROR;
+    char name[32];
+    const int fd = memfd_create("sealed", MFD_ALLOW_SEALING);
+    assert_int_equal(write(fd, "kept", 4), 4);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    assert_int_equal(fth_capsule_create(name, &example_info, &writer, &error), FTH_IO);
+    assert_string_equal(error.cause, "Operation not permitted");
+    assert_null(writer);
+    close(fd);
 }
 
 /* ---- damage ---- */
@@ -630,6 +649,7 @@ int main(void)
         cmocka_unit_test(invalid_images_are_refused),
         cmocka_unit_test(invalid_images_after_launches_are_refused),
         cmocka_unit_test(files_that_cannot_be_written_are_refused),
+        cmocka_unit_test(files_that_cannot_be_replaced_are_refused),
         cmocka_unit_test(damaged_parts_are_described),
         cmocka_unit_test(parts_at_wrong_places_are_described),
         cmocka_unit_test(large_parts_are_refused),
