@@ -270,8 +270,10 @@ static struct fth_capsule *open_many_parts(void)
     struct fth_capsule *capsule;
     uint32_t number;
     assert_int_equal(fth_capsule_create(capsule_path, &example_info, &writer, NULL), FTH_OK);
-    for (unsigned char i = 1; i <= PARTS; i++)
-        assert_int_equal(put_image(writer, 0, &i, 1, &number, NULL), FTH_OK);
+    for (int i = 1; i <= PARTS; i++) {
+        const unsigned char byte = (unsigned char)i;
+        assert_int_equal(put_image(writer, 0, &byte, 1, &number, NULL), FTH_OK);
+    }
     assert_int_equal(fth_capsule_finish(writer, NULL), FTH_OK);
     assert_int_equal(fth_capsule_open(capsule_path, &capsule, NULL), FTH_OK);
     gate.count = 0;
