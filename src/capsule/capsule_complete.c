@@ -164,6 +164,15 @@ static void look_into_caches(struct search *search)
     look_into_variable(search, "TMPDIR", "/tmp", folder);
 }
 
+/* Returns whether there is something to add to the capsule. */
+static bool is_changed(const struct search *search, uint32_t modules, bool was_truncated)
+{
+    bool is_found = false;
+    for (uint32_t i = 1; i <= modules; i++)
+        is_found = is_found || search->ptx[i].size;
+    return is_found || was_truncated;
+}
+
 /* Writes the PTX that was found, and marks the capsule as complete. */
 static enum fth_status write_ptx(const char *path, const struct search *search, uint32_t modules,
                                  struct fth_error *error)
@@ -205,7 +214,7 @@ static enum fth_status add_ptx(const char *path, const char *const *folders, siz
     /* The capsule is closed before it is changed. The number of modules is still needed. */
     fth_capsule_close(capsule);
     search.capsule = NULL;
-    if (status == FTH_OK)
+    if (status == FTH_OK && is_changed(&search, modules, *was_truncated))
         status = write_ptx(path, &search, modules, error);
     for (uint32_t i = 0; search.ptx && i <= modules; i++)
         fth_buffer_fini(&search.ptx[i]);

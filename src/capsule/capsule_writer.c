@@ -24,6 +24,8 @@ const struct fth_container_format fth_capsule_format = {
     .read = "read capsule",
     .write = "write capsule",
     .level = 1, /* the program waits while a capsule is written */
+    /* Chosen: compressing less than this takes longer than a launch, and saves little. */
+    .plain_bytes = 1024,
     .checksum = checksum,
 };
 

@@ -36,6 +36,9 @@ struct fth_container_format {
     const char *name;              /* for messages, with its article: "a trace" */
     const char *read, *write;      /* operations for messages: "read trace", "write trace" */
     int level;                     /* compression level of zstd */
+    /* Contents of at most this many bytes are stored as they are, in a frame of zstd. At most
+     * 65,536. */
+    size_t plain_bytes;
     /* Returns the checksum of a part that begins at `offset` in the file, or of a tail; `data` are
      * the bytes before the checksum. */
     uint64_t (*checksum)(uint64_t offset, const void *data, size_t size);
