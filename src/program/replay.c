@@ -112,7 +112,8 @@ static enum fth_status run_kernel(struct replayer *replayer,
     unsigned char *parameters = malloc(kernel->parameter_bytes + 1);
     if (!parameters)
         return fth_no_memory(error, operation, NULL);
-    memcpy(parameters, captured->parameters, kernel->parameter_bytes);
+    if (kernel->parameter_bytes)
+        memcpy(parameters, captured->parameters, kernel->parameter_bytes);
     memcpy(launch.grid, captured->grid, sizeof launch.grid);
     memcpy(launch.block, captured->block, sizeof launch.block);
     memcpy(launch.cluster, captured->cluster, sizeof launch.cluster);
