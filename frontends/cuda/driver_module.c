@@ -74,6 +74,17 @@ static enum fth_status load_image(const void *image, const char *name,
     return fth_session_load_image(driver.session, name, image, architecture, module, error);
 }
 
+/* Returns whether an image is the structure that nvcc puts around a fat binary whose code it has
+ * linked from several files (-rdc=true). Bytes 4 to 7 are 1 for other fat binaries. */
+static bool is_linked(const void *image)
+{
+    uint32_t version;
+    if (!begins_with(image, wrapper_magic))
+        return false;
+    memcpy(&version, (const unsigned char *)image + 4, sizeof version);
+    return version == 2;
+}
+
 /* Loads an image: PTX, a fat binary, or the structure that nvcc puts around one. */
 static int load(struct module **out, const void *image, const char *name, struct fth_error *error)
 {
@@ -82,6 +93,7 @@ static int load(struct module **out, const void *image, const char *name, struct
         return result;
     if (!out || !image)
         return INVALID_VALUE;
+    const bool linked = is_linked(image);
     if (begins_with(image, wrapper_magic))
         image = pointer_field(image, 8);
     struct module *module = calloc(1, sizeof *module);
@@ -90,6 +102,14 @@ static int load(struct module **out, const void *image, const char *name, struct
     const enum fth_status status = load_image(image, name, &module->module, error);
     if (status != FTH_OK) {
         char text[sizeof *error];
+        if (linked && status == FTH_UNSUPPORTED) {
+            *error = (struct fth_error)FTH_NO_ERROR;
+            fth_fail(
+                error, status, "load module", name,
+                "it is compiled with -rdc=true, so that nvcc has linked its kernels as machine "
+                "code, and fathom does not link PTX; compile it without -rdc=true, with the "
+                "device code of each kernel in one source file");
+        }
         driver_report("error", "%s", fth_error_text(error, text, sizeof text));
         free(module);
         return status == FTH_NO_MEMORY     ? OUT_OF_MEMORY

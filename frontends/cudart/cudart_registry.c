@@ -10,15 +10,6 @@
 
 #include <stdlib.h>
 
-/* What __cudaRegisterFatBinary receives. */
-struct wrapper {
-    uint32_t magic, version;
-    const void *code;
-    void *linked;
-};
-
-#define WRAPPER_MAGIC 0x466243b1u
-
 static struct fth_entry **bucket_of(struct fth_state *state, const void *key)
 {
     uint64_t hash = fth_address(key) * UINT64_C(0x9e3779b97f4a7c15);
@@ -51,11 +42,11 @@ static int add(const struct fth_entry *entry)
 
 FTH_API void **__cudaRegisterFatBinary(void *fat)
 {
-    const struct wrapper *wrapper = fat;
     struct fth_binary *binary = calloc(1, sizeof(*binary));
     if (!binary)
         return NULL;
-    binary->code = wrapper->magic == WRAPPER_MAGIC ? wrapper->code : fat;
+    /* The driver sees from the wrapper whether nvcc has linked the code (-rdc=true). */
+    binary->code = fat;
     struct fth_state *state = fth_lock();
     binary->next = state->binaries;
     state->binaries = binary;

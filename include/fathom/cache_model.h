@@ -107,6 +107,9 @@ struct fth_model_row {
     uint64_t blocks_at_once; /* resident blocks per SM; for a kernel, in its last launch */
     struct fth_model_profile l1_profile[2], l2_profile[2]; /* [0] reads, [1] writes and atomics */
     size_t last_launch; /* for a kernel: index of its last launch in the trace */
+    /* Read sectors of the L1s divided by the SMs that have blocks; for a kernel, the sum over its
+     * launches. */
+    double l1_read_sectors_per_sm;
 };
 
 /* Exact stack distances of the reads of a level, in sectors. A fully associative LRU cache of N
@@ -159,6 +162,17 @@ FTH_API double fth_model_hit_ratio(const struct fth_model_counts *counts, bool r
  * the sectors were found. NAN: there are no reads, or a latency that is needed is unknown. */
 FTH_API double fth_model_access_cycles(const struct fth_model_row *row,
                                        const struct fth_model_params *params);
+
+/* The part of the memory system that limits the time floor. */
+enum fth_model_limit { FTH_LIMIT_NONE, FTH_LIMIT_L1, FTH_LIMIT_L2, FTH_LIMIT_MEMORY };
+/* Returns a lower bound of the time that a kernel or a launch takes, in seconds: the time that its
+ * traffic takes in the L1s, the L2 or memory at full bandwidth, whichever is longest. A level whose
+ * bandwidth is unknown does not take part; NAN: none is known, or the row is that of an
+ * instruction. *limit gets the level that takes longest, FTH_LIMIT_NONE without traffic; `limit`
+ * may be NULL. */
+FTH_API double fth_model_floor_s(const struct fth_model_row *row,
+                                 const struct fth_model_params *params,
+                                 enum fth_model_limit *limit);
 
 /* The part of a result that text and CSV show. JSON contains all parts. */
 enum fth_model_view {

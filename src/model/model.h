@@ -65,6 +65,7 @@ enum fth_model_key {
     FTH_KEY_MSHR_MERGES,
     FTH_KEY_LATENCY,        /* of a miss, in steps of the model */
     FTH_KEY_LATENCY_CYCLES, /* of a hit, in cycles, for the average access time */
+    FTH_KEY_BYTES_PER_S,    /* of all instances together, for the time floor */
     FTH_LEVEL_KEYS
 };
 
@@ -89,6 +90,7 @@ enum fth_model_global {
     FTH_KEY_COLD,
     FTH_KEY_FAR_CYCLES,
     FTH_KEY_MEMORY_CYCLES,
+    FTH_KEY_MEMORY_BYTES_PER_S,
     FTH_MODEL_KEYS
 };
 

@@ -218,6 +218,15 @@ static const struct parameter_row level_rows[FTH_LEVEL_KEYS] = {
                                 "latency_cycles",
                                 {"", ""},
                                 NULL},
+    [FTH_KEY_BYTES_PER_S] = {"bytes_per_s",
+                             "bytes/s",
+                             "bandwidth of reads, for the time floor",
+                             REAL,
+                             0,
+                             1e18,
+                             "read_bytes_per_s",
+                             {"", ""},
+                             "bandwidth of reads of all L1s together, for the time floor"},
 };
 
 static const struct parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
@@ -405,6 +414,17 @@ static const struct parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                              "memory.latency_cycles",
                                              {""},
                                              NULL},
+    [FTH_KEY_MEMORY_BYTES_PER_S -
+        FTH_KEY_SMS] = {"memory.bytes_per_s",
+                        "bytes/s",
+                        "bandwidth of memory, for the time floor: its peak or, if unknown, that of "
+                        "reads",
+                        REAL,
+                        0,
+                        1e18,
+                        "memory.peak_bytes_per_s",
+                        {""},
+                        NULL},
 };
 
 static const struct parameter_row *row_at(size_t key)

@@ -33,6 +33,7 @@ static void take_level(struct fth_model_params *params, enum fth_model_level lev
         {FTH_KEY_INDEX, "index"},
         {FTH_KEY_POLICY, "policy"},
         {FTH_KEY_LATENCY_CYCLES, "latency_cycles"},
+        {FTH_KEY_BYTES_PER_S, "read_bytes_per_s"},
     };
     const char *element = level == FTH_MODEL_L1 ? "l1" : "l2";
     const bool has_fill = !isnan(fth_gpu_number(gpu, element, "fill_bytes", (double)NAN));
@@ -134,6 +135,8 @@ void fth_model_describe(struct fth_model_params *params, const struct fth_gpu *g
     take(params, FTH_KEY_HOME_MASK, gpu, "l2", "home_mask");
     take(params, FTH_KEY_FAR_CYCLES, gpu, "l2", "far_latency_cycles");
     take(params, FTH_KEY_MEMORY_CYCLES, gpu, "memory", "latency_cycles");
+    take(params, FTH_KEY_MEMORY_BYTES_PER_S, gpu, "memory", "read_bytes_per_s");
+    take(params, FTH_KEY_MEMORY_BYTES_PER_S, gpu, "memory", "peak_bytes_per_s");
     const double threads = fth_gpu_number(gpu, "device", "max_threads_per_sm", (double)NAN);
     if (threads >= 32)
         fth_model_put(params, FTH_KEY_MAX_WARPS, floor(threads / 32), FTH_MODEL_DESCRIPTION);

@@ -103,6 +103,13 @@ static bool add_totals(const struct fth_launch_counts *counts, struct fth_model_
     return ok;
 }
 
+/* Returns the number of SMs that have blocks of a launch. */
+static double used_sms(const struct fth_trace_launch *launch, const struct fth_setting *setting)
+{
+    const uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    return (double)(blocks < setting->sms ? blocks : setting->sms);
+}
+
 enum fth_status fth_model_rows_add(struct fth_model_rows *rows, size_t launch,
                                    const struct fth_launch_counts *counts, struct fth_error *error)
 {
@@ -120,6 +127,9 @@ enum fth_status fth_model_rows_add(struct fth_model_rows *rows, size_t launch,
         add_instruction(counts, i, &kernel[i + 1]);
     }
     row->dram_writes += fth_l2_counts(counts->l2, rows->instructions).dram_writes;
+    row->l1_read_sectors_per_sm =
+        (double)row->l1.sectors[FTH_TRACE_READ] /
+        used_sms(fth_trace_launch_at(rows->trace, launch), counts->setting);
     return add_totals(counts, row) && fth_row_add(kernel, row)
                ? FTH_OK
                : fth_no_memory(error, "model caches", NULL);

@@ -20,6 +20,14 @@ static double round_to_tenth(double number)
     return isnan(number) ? number : round(10 * number) / 10;
 }
 
+/* Returns the time floor in microseconds, rounded to nanoseconds. */
+static double floor_us(const struct fth_model_row *row, const struct fth_model_params *params,
+                       enum fth_model_limit *limit)
+{
+    const double seconds = fth_model_floor_s(row, params, limit);
+    return isnan(seconds) ? seconds : round(1e9 * seconds) / 1e3;
+}
+
 /* Returns the ratio of write sectors that hit; NAN if there are none. */
 static double write_hit_ratio(const struct fth_model_counts *counts)
 {
@@ -52,7 +60,13 @@ static const struct fth_column row_columns[] = {
     {"dram_read_bytes", "DRAM reads", FTH_COLUMN_BYTES},
     {"dram_write_bytes", "writes", FTH_COLUMN_BYTES},
     {"access_cycles", "Cyc/rd", FTH_COLUMN_NUMBER},
+    {"time_floor_us", "Floor us", FTH_COLUMN_NUMBER},
+    {"limited_by", "Limit", FTH_COLUMN_TEXT},
 };
+static const char *const limits[] = {[FTH_LIMIT_NONE] = NULL,
+                                     [FTH_LIMIT_L1] = "l1",
+                                     [FTH_LIMIT_L2] = "l2",
+                                     [FTH_LIMIT_MEMORY] = "memory"};
 /* In the table of launches, the second column is the number of the launch. */
 static const struct fth_column launch_column = {"launch", "Launch", FTH_COLUMN_NUMBER};
 
@@ -130,6 +144,9 @@ static void put_row(struct fth_cells *cells, const struct fth_model_row *row,
     put_count(cells, 32 * row->dram_reads);
     put_count(cells, 32 * row->dram_writes);
     fth_cells_put(cells, NULL, round_to_tenth(fth_model_access_cycles(row, params)));
+    enum fth_model_limit limit;
+    fth_cells_put(cells, NULL, floor_us(row, params, &limit));
+    fth_cells_put_text(cells, limits[limit]);
 }
 
 /* Adds the calls through which inlined code became part of the kernel, the innermost one first. */
@@ -408,6 +425,18 @@ static void write_instruction(struct fth_json_writer *json,
     fth_json_number(json, instruction->bytes);
 }
 
+static void write_floor(struct fth_json_writer *json, const struct fth_model_row *row,
+                        const struct fth_model_params *params)
+{
+    enum fth_model_limit limit;
+    write_number(json, "time_floor_us", floor_us(row, params, &limit));
+    fth_json_key(json, "limited_by");
+    if (limits[limit])
+        fth_json_text(json, limits[limit]);
+    else
+        fth_json_null(json);
+}
+
 static void write_row(struct fth_json_writer *json, enum fth_model_view view,
                       const struct fth_model_row *row, const struct fth_model_params *params)
 {
@@ -431,6 +460,7 @@ static void write_row(struct fth_json_writer *json, enum fth_model_view view,
     write_number(json, "dram_write_sectors", (double)row->dram_writes);
     write_number(json, "access_cycles", round_to_tenth(fth_model_access_cycles(row, params)));
     if (!row->instruction) {
+        write_floor(json, row, params);
         write_number(json, "l1_bytes", (double)row->l1_bytes);
         write_number(json, "blocks_per_sm", (double)row->blocks_at_once);
         write_number(json, "l1_steps", (double)row->l1_steps);

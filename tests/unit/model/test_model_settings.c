@@ -1,8 +1,9 @@
 /* Tests of model/shape.c: the caches and the resident blocks that follow from the parameters of the
- * model and the launch of a trace. */
+ * model and the launch of a trace; and of the time floor (model/result.c). */
 #include "check.h"
 #include "model/level/level.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static struct fth_model_params *make_params(const char *const *sets)
@@ -541,6 +542,55 @@ static void sets_and_ways_replace_each_other(void **state)
     }
 }
 
+/* ---- time floor ---- */
+
+/* 1000 read sectors per SM on 10 SMs, 4000 sectors of the L2, and 2000 of memory: 320 KB, 128 KB
+ * and 64 KB at full use of the L1s. */
+static void the_slowest_level_is_the_floor(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sets[7];
+        enum fth_model_limit limit;
+        double seconds;
+    } cases[] = {
+        {{"l1.bytes_per_s", "320e3", "l2.bytes_per_s", "256e3", "memory.bytes_per_s", "128e3"},
+         FTH_LIMIT_L1,
+         1},
+        {{"l1.bytes_per_s", "640e3", "l2.bytes_per_s", "64e3", "memory.bytes_per_s", "64e3"},
+         FTH_LIMIT_L2,
+         2},
+        {{"l1.bytes_per_s", "320e3", "l2.bytes_per_s", "64e3", "memory.bytes_per_s", "16e3"},
+         FTH_LIMIT_MEMORY,
+         4},
+        {{"memory.bytes_per_s", "128e3"}, FTH_LIMIT_MEMORY, 0.5}, /* the others are unknown */
+        {{"l2.bytes_per_s", "0"}, FTH_LIMIT_NONE, (double)NAN},
+    };
+    const struct fth_model_row row = {.l1 = {.sectors = {5000, 1, 1}},
+                                      .l2 = {.sectors = {1000, 2500, 500}},
+                                      .dram_reads = 1500,
+                                      .dram_writes = 500,
+                                      .l1_read_sectors_per_sm = 1000};
+    const struct fth_trace_instruction instruction = {.line = 1};
+    const struct fth_model_row line = {.instruction = &instruction, .dram_reads = 1};
+    const struct fth_model_row idle = {.launches = 1};
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct fth_model_params *params = make_params(cases[i].sets);
+        enum fth_model_limit limit;
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_model_set(params, "gpu.sms", "10", &error), FTH_OK);
+        const double seconds = fth_model_floor_s(&row, params, &limit);
+        assert_int_equal(limit, cases[i].limit);
+        assert_true(isnan(cases[i].seconds) ? isnan(seconds) : seconds == cases[i].seconds);
+        assert_true(isnan(fth_model_floor_s(&line, params, &limit)));
+        assert_int_equal(limit, FTH_LIMIT_NONE);
+        const double nothing = fth_model_floor_s(&idle, params, &limit);
+        assert_true(isnan(cases[i].seconds) ? isnan(nothing) : nothing == 0);
+        assert_int_equal(limit, FTH_LIMIT_NONE);
+        fth_model_params_destroy(params);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -551,6 +601,7 @@ int main(void)
         cmocka_unit_test(the_carve_out_leaves_the_l1),
         cmocka_unit_test(values_are_checked),
         cmocka_unit_test(sets_and_ways_replace_each_other),
+        cmocka_unit_test(the_slowest_level_is_the_floor),
     };
     return cmocka_run_group_tests_name("model_settings", tests, NULL, NULL);
 }

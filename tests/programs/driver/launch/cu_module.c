@@ -63,6 +63,20 @@ static void load_container(void)
     CHECK(cuModuleLoadData(&module, &wrapper));
     CHECK(cuModuleGetFunction(&function, module, "empty"));
     CHECK(cuModuleUnload(module));
+    /* machine code only: as it is, and linked by nvcc -rdc=true */
+    char text[1024];
+    int options[] = {6, 5}; /* the size of the error log, and the log */
+    void *values[] = {pointer_to(sizeof text), text};
+    store(container + 16, 2, 2);
+    EXPECT(209, cuModuleLoadDataEx(&module, &wrapper, 2, options, values));
+    ASSERT(strstr(text, "has no PTX"));
+    wrapper.version = 2;
+    values[0] = pointer_to(sizeof text);
+    EXPECT(209, cuModuleLoadDataEx(&module, &wrapper, 2, options, values));
+    ASSERT(strstr(text, "compile it without -rdc=true"));
+    store(container + 16, 1, 2);
+    CHECK(cuModuleLoadData(&module, &wrapper)); /* with PTX it can be loaded */
+    CHECK(cuModuleUnload(module));
     /* a file that is truncated */
     char path[] = "/tmp/fathom-container-XXXXXX";
     const int file = mkstemp(path);
