@@ -1,0 +1,283 @@
+/* Tests the memory of sessions (program/): where blocks are, how they are found and freed, and what
+ * happens if there is no memory. Allocations fail one after the other (failing.h). */
+#include "check.h"
+#include "failing.h"
+#include "program/program.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const char gpu_text[] =
+    "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"x\", \"sms\": 1},"
+    " \"elements\": {\"memory\": {\"size_bytes\": 100000}}}";
+static const char ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 v = 3;\n"
+                          ".visible .entry k(.param .u64 p)\n{ .reg .b64 %w; .reg .b32 %r;\n"
+                          "ld.param.u64 %w, [p]; ld.global.u32 %r, [v]; st.global.u32 [%w], %r;\n"
+                          "ret; }\n";
+
+enum { STEP = 64 << 10 }; /* of the addresses of host memory */
+enum { ANY = 15 };        /* all kinds of memory */
+
+static struct fth_session *open_session(struct fth_gpu **gpu)
+{
+    struct fth_session *session;
+    assert_int_equal(fth_gpu_read_text("gpu", gpu_text, strlen(gpu_text), NULL, gpu, NULL), FTH_OK);
+    assert_int_equal(fth_session_create(&(struct fth_session_options){.gpu = *gpu}, &session, NULL),
+                     FTH_OK);
+    return session;
+}
+
+static void close_session(struct fth_session *session, struct fth_gpu *gpu)
+{
+    fth_session_destroy(session);
+    fth_gpu_destroy(gpu);
+}
+
+/* Returns whether there is memory at an address of this process. */
+static bool is_mapped(uint64_t address)
+{
+    unsigned char resident;
+    const uint64_t page = address & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+    const int result = mincore((void *)(uintptr_t)page, 1, &resident);
+    assert_true(result == 0 || errno == ENOMEM);
+    return result == 0;
+}
+
+/* Blocks are added and freed in any order, and each address is found in its block. Block i has 8
+ * bytes at 16 * i. */
+static void blocks_are_found_in_any_order(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 7 };
+    static const size_t added[BLOCKS] = {3, 1, 6, 0, 5, 2, 4},
+                        freed[BLOCKS] = {0, 4, 6, 2, 3, 1, 5};
+    static char memory[16 * BLOCKS];
+    const uint64_t base = (uint64_t)(uintptr_t)memory;
+    struct fth_gpu *gpu;
+    struct fth_session *session = open_session(&gpu);
+    bool exists[BLOCKS] = {false};
+    for (size_t step = 0; step < 2 * BLOCKS; step++) {
+        const bool adds = step < BLOCKS;
+        const size_t changed = adds ? added[step] : freed[step - BLOCKS];
+        const uint64_t address = base + 16 * changed;
+        if (adds)
+            assert_int_equal(fth_session_register(session, memory + 16 * changed, 8, NULL), FTH_OK);
+        else
+            assert_int_equal(fth_session_free(session, address, 1u << FTH_MEMORY_REGISTERED, NULL),
+                             FTH_OK);
+        exists[changed] = adds;
+        fth_session_set_owner(session, address, memory + changed);
+        fth_session_set_owner(session, address + 1, memory); /* no block begins here */
+        for (size_t i = 0; i < sizeof memory; i++) {
+            struct fth_session_block block;
+            const bool inside = i % 16 < 8 && exists[i / 16];
+            assert_int_equal(fth_session_find(session, base + i, &block), inside);
+            if (!inside)
+                continue;
+            assert_int_equal(block.address, base + i / 16 * 16);
+            assert_int_equal(block.bytes, 8);
+            assert_int_equal(block.kind, FTH_MEMORY_REGISTERED);
+            assert_ptr_equal(block.host, memory + i / 16 * 16);
+            assert_ptr_equal(block.owner, memory + i / 16);
+        }
+    }
+    close_session(session, gpu);
+}
+
+static void only_blocks_can_be_freed(void **state)
+{
+    (void)state;
+    struct fth_gpu *gpu;
+    struct fth_session *session = open_session(&gpu);
+    struct fth_error error = NO_ERROR;
+    uint64_t address;
+    assert_int_equal(fth_session_free(session, 0x1234, ANY, &error), FTH_INVALID);
+    assert_string_equal(error.operation, "free memory");
+    assert_string_equal(error.cause, "0x1234 is not the address of an allocation");
+    assert_int_equal(fth_session_alloc(session, FTH_MEMORY_PINNED, 8, &address, NULL), FTH_OK);
+    assert_int_equal(fth_session_free(session, address - 1, ANY, NULL), FTH_INVALID);
+    assert_int_equal(fth_session_free(session, address + 1, ANY, NULL), FTH_INVALID);
+    assert_int_equal(fth_session_free(session, address, 1u << FTH_MEMORY_MANAGED, NULL),
+                     FTH_INVALID);
+    assert_int_equal(fth_session_free(session, address, ANY, NULL), FTH_OK);
+    assert_int_equal(fth_session_free(session, address, ANY, NULL), FTH_INVALID);
+    close_session(session, gpu);
+}
+
+/* Host memory is at multiples of 64 KiB, with at least 64 KiB between two blocks. Addresses are not
+ * used again. */
+static void host_memory_has_fixed_places(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bytes, offset; /* of the block, in steps */
+    } rows[] = {{1, 0}, {STEP, 3}, {STEP + 1, 6}, {2 * STEP, 10}, {8, 14}};
+    struct fth_gpu *gpu;
+    struct fth_session *session = open_session(&gpu);
+    uint64_t addresses[FTH_COUNT(rows)];
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        assert_int_equal(fth_session_alloc(session, i % 2 ? FTH_MEMORY_PINNED : FTH_MEMORY_MANAGED,
+                                           rows[i].bytes, &addresses[i], NULL),
+                         FTH_OK);
+        assert_int_equal(addresses[i], FTH_SESSION_HOST_BASE + rows[i].offset * STEP);
+        assert_true(is_mapped(addresses[i] + rows[i].bytes - 1));
+        memset((void *)(uintptr_t)addresses[i], 1, rows[i].bytes);
+    }
+    assert_int_equal(fth_session_free_bytes(session), 100000); /* it is not the GPU's */
+    assert_int_equal(fth_session_free(session, addresses[0], ANY, NULL), FTH_OK);
+    assert_false(is_mapped(addresses[0]));
+    assert_int_equal(fth_session_alloc(session, FTH_MEMORY_PINNED, 8, &addresses[0], NULL), FTH_OK);
+    assert_int_equal(addresses[0], FTH_SESSION_HOST_BASE + (uint64_t)17 * STEP);
+    close_session(session, gpu);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++)
+        assert_false(is_mapped(addresses[i]));
+}
+
+/* If other memory is at an address, the next one is tried; the last of 64 attempts for a block of 8
+ * bytes is 126 steps from the first. */
+static void host_memory_gives_way(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t steps; /* of other memory */
+        enum fth_status status;
+        uint64_t offset; /* of the block, in steps */
+    } rows[] = {{1, FTH_OK, 2},
+                {2, FTH_OK, 2},
+                {3, FTH_OK, 4},
+                {126, FTH_OK, 126},
+                {127, FTH_NO_MEMORY, 0}};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        void *base = (void *)(uintptr_t)FTH_SESSION_HOST_BASE;
+        struct fth_gpu *gpu;
+        struct fth_session *session = open_session(&gpu);
+        uint64_t address;
+        assert_ptr_equal(mmap(base, rows[i].steps * STEP, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+                         base);
+        assert_int_equal(fth_session_alloc(session, FTH_MEMORY_PINNED, 8, &address, NULL),
+                         rows[i].status);
+        if (rows[i].status == FTH_OK)
+            assert_int_equal(address, FTH_SESSION_HOST_BASE + rows[i].offset * STEP);
+        else
+            assert_int_equal(address, 0);
+        close_session(session, gpu);
+        assert_int_equal(munmap(base, rows[i].steps * STEP), 0);
+    }
+}
+
+static void memory_is_limited(void **state)
+{
+    (void)state;
+    static const struct {
+        enum fth_session_memory kind;
+        uint64_t bytes;
+        enum fth_status status;
+        const char *cause;
+    } rows[] = {
+        {FTH_MEMORY_DEVICE, 0, FTH_INVALID, "the size must not be 0"},
+        {FTH_MEMORY_PINNED, 0, FTH_INVALID, "the size must not be 0"},
+        {FTH_MEMORY_DEVICE, 98977, FTH_NO_MEMORY, "96.66 KiB requested, 96.66 KiB free"},
+        {FTH_MEMORY_PINNED, UINT64_MAX, FTH_NO_MEMORY, "out of memory"},
+        {FTH_MEMORY_PINNED, (uint64_t)1 << 62, FTH_NO_MEMORY, "out of memory"},
+        {FTH_MEMORY_DEVICE, 98976, FTH_OK, ""},
+        {FTH_MEMORY_DEVICE, 1, FTH_NO_MEMORY, "1 B requested, 0 B free"},
+    };
+    struct fth_gpu *gpu;
+    struct fth_session *session = open_session(&gpu);
+    uint64_t address, first;
+    assert_int_equal(fth_session_alloc(session, FTH_MEMORY_DEVICE, 1024, &first, NULL), FTH_OK);
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_session_alloc(session, rows[i].kind, rows[i].bytes, &address, &error),
+                         rows[i].status);
+        assert_string_equal(error.cause, rows[i].cause);
+        assert_int_equal(address != 0, rows[i].status == FTH_OK);
+    }
+    assert_int_equal(fth_session_free(session, first, ANY, NULL), FTH_OK);
+    assert_int_equal(fth_session_free_bytes(session), 1024);
+    close_session(session, gpu);
+}
+
+static void addresses_of_the_gpu_are_known(void **state)
+{
+    (void)state;
+    int own;
+    struct fth_gpu *gpu;
+    struct fth_session *session = open_session(&gpu);
+    assert_false(fth_session_is_device(FTH_SESSION_BASE - 1));
+    assert_true(fth_session_is_device(FTH_SESSION_BASE));
+    assert_true(fth_session_is_device(FTH_SESSION_END - 1));
+    assert_false(fth_session_is_device(FTH_SESSION_END));
+    /* Memory that the session does not know is the host's own. */
+    assert_ptr_equal(fth_session_host(session, (uint64_t)(uintptr_t)&own, sizeof own), &own);
+    close_session(session, gpu);
+}
+
+/* ---- failed allocations ---- */
+
+/* Uses a session in all ways; stops at the first failure. */
+static enum fth_status use_session(struct fth_session *session, struct fth_error *error)
+{
+    static char registered[8];
+    struct fth_session_module *module;
+    enum fth_ptx_fault fault;
+    uint64_t address;
+    FTH_TRY(fth_session_load(session, "test", ptx, strlen(ptx), &module, error));
+    FTH_TRY(fth_session_alloc(session, FTH_MEMORY_PINNED, 8, &address, error));
+    FTH_TRY(fth_session_register(session, registered, 8, error));
+    FTH_TRY(fth_session_alloc(session, FTH_MEMORY_DEVICE, 8, &address, error));
+    const struct fth_session_launch launch = {.module = module,
+                                              .kernel = fth_session_kernel(module, "k"),
+                                              .grid = {1, 1, 1},
+                                              .block = {1, 1, 1},
+                                              .cooperative = true,
+                                              .arguments = &address};
+    FTH_TRY(fth_session_run(session, &launch, &fault, error));
+    FTH_TRY(fth_session_alloc(session, FTH_MEMORY_MANAGED, 8, &address, error));
+    assert_int_equal(*(uint32_t *)registered, 0);
+    return FTH_OK;
+}
+
+/* Each allocation fails once. The session reports it, and everything is freed (tests/leaks). */
+static void every_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    struct fth_gpu *gpu;
+    bool failed = true;
+    close_session(open_session(&gpu), gpu);
+    assert_int_equal(fth_gpu_read_text("gpu", gpu_text, strlen(gpu_text), NULL, &gpu, NULL),
+                     FTH_OK);
+    for (size_t number = 1; failed; number++) {
+        struct fth_error error = NO_ERROR;
+        struct fth_session *session = NULL;
+        const struct fth_session_options options = {.gpu = gpu};
+        fail_from(number, false);
+        enum fth_status status = fth_session_create(&options, &session, &error);
+        if (status == FTH_OK)
+            status = use_session(session, &error);
+        else
+            assert_null(session);
+        failed = has_failed();
+        fail_from(0, false);
+        assert_int_equal(status, failed ? FTH_NO_MEMORY : FTH_OK);
+        assert_contains(error.cause, failed ? "memory" : "");
+        fth_session_destroy(session);
+        assert_false(is_mapped(FTH_SESSION_HOST_BASE));
+    }
+    fth_gpu_destroy(gpu);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_are_found_in_any_order),
+                                       cmocka_unit_test(only_blocks_can_be_freed),
+                                       cmocka_unit_test(host_memory_has_fixed_places),
+                                       cmocka_unit_test(host_memory_gives_way),
+                                       cmocka_unit_test(memory_is_limited),
+                                       cmocka_unit_test(addresses_of_the_gpu_are_known),
+                                       cmocka_unit_test(every_failed_allocation_is_reported)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
