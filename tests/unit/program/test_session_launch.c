@@ -402,6 +402,14 @@ static void images_are_loaded(void **state)
             assert_contains(error.cause, rows[i].cause);
         }
     }
+    /* A container with one entry that is neither PTX nor machine code. */
+    static const unsigned char other[16 + 64] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 64, 0, 0,
+                                                 0,    0,    0,    0,    0, 0, 0,  0, 0,  64};
+    struct fth_error error = NO_ERROR;
+    struct fth_session_module *module;
+    assert_int_equal(fth_session_load_image(session, "image", other, 90, &module, &error),
+                     FTH_UNSUPPORTED);
+    assert_contains(error.cause, "the code of kernel '?' has no PTX");
     fth_session_destroy(session);
     fth_gpu_destroy(gpu);
 }

@@ -5,6 +5,7 @@
 #include "program/program.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -86,6 +87,27 @@ static void blocks_are_found_in_any_order(void **state)
     close_session(session, gpu);
 }
 
+/* Memory is registered only once. */
+static void registrations_do_not_overlap(void **state)
+{
+    (void)state;
+    static char memory[32];
+    const uint64_t address = (uint64_t)(uintptr_t)memory;
+    struct fth_session_block block;
+    struct fth_gpu *gpu;
+    struct fth_session *session = open_session(&gpu);
+    struct fth_error error = NO_ERROR;
+    assert_int_equal(fth_session_register(session, memory + 8, 8, NULL), FTH_OK);
+    assert_int_equal(fth_session_register(session, memory, 9, &error), FTH_INVALID);
+    assert_contains(error.cause, "the 9 bytes at 0x");
+    assert_int_equal(fth_session_register(session, memory + 15, 8, NULL), FTH_INVALID);
+    assert_false(fth_session_find(session, address, &block));
+    assert_false(fth_session_find(session, address + 16, &block));
+    assert_int_equal(fth_session_register(session, memory, 8, NULL), FTH_OK);
+    assert_int_equal(fth_session_register(session, memory + 16, 8, NULL), FTH_OK);
+    close_session(session, gpu);
+}
+
 static void only_blocks_can_be_freed(void **state)
 {
     (void)state;
@@ -135,6 +157,36 @@ static void host_memory_has_fixed_places(void **state)
         assert_false(is_mapped(addresses[i]));
 }
 
+/* The engine may read 8 bytes behind a block, so these exist, and are freed with it. */
+static void host_memory_continues_after_a_block(void **state)
+{
+    (void)state;
+    struct fth_gpu *gpu;
+    struct fth_session *session = open_session(&gpu);
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    for (uint64_t behind = 1; behind <= 8; behind++) {
+        uint64_t address;
+        assert_int_equal(
+            fth_session_alloc(session, FTH_MEMORY_PINNED, page - behind, &address, NULL), FTH_OK);
+        assert_int_equal(is_mapped(address + page), behind < 8);
+        assert_int_equal(fth_session_free(session, address, ANY, NULL), FTH_OK);
+        assert_false(is_mapped(address));
+        assert_false(is_mapped(address + page));
+    }
+    close_session(session, gpu);
+}
+
+/* Returns the size of the address space of this process that is in use, in pages. */
+static unsigned long used_pages(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lu", &pages), 1);
+    fclose(file);
+    return pages;
+}
+
 /* If other memory is at an address, the next one is tried; the last of 64 attempts for a block of 8
  * bytes is 126 steps from the first. */
 static void host_memory_gives_way(void **state)
@@ -157,8 +209,10 @@ static void host_memory_gives_way(void **state)
         assert_ptr_equal(mmap(base, rows[i].steps * STEP, PROT_NONE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
                          base);
+        const unsigned long before = used_pages();
         assert_int_equal(fth_session_alloc(session, FTH_MEMORY_PINNED, 8, &address, NULL),
                          rows[i].status);
+        assert_int_equal(used_pages() - before, rows[i].status == FTH_OK);
         if (rows[i].status == FTH_OK)
             assert_int_equal(address, FTH_SESSION_HOST_BASE + rows[i].offset * STEP);
         else
@@ -194,6 +248,7 @@ static void memory_is_limited(void **state)
         assert_int_equal(fth_session_alloc(session, rows[i].kind, rows[i].bytes, &address, &error),
                          rows[i].status);
         assert_string_equal(error.cause, rows[i].cause);
+        assert_string_equal(error.operation, rows[i].status == FTH_OK ? "" : "allocate memory");
         assert_int_equal(address != 0, rows[i].status == FTH_OK);
     }
     assert_int_equal(fth_session_free(session, first, ANY, NULL), FTH_OK);
@@ -223,7 +278,7 @@ static enum fth_status use_session(struct fth_session *session, struct fth_error
 {
     static char registered[8];
     struct fth_session_module *module;
-    enum fth_ptx_fault fault;
+    enum fth_ptx_fault fault = FTH_FAULT_OTHER;
     uint64_t address;
     FTH_TRY(fth_session_load(session, "test", ptx, strlen(ptx), &module, error));
     FTH_TRY(fth_session_alloc(session, FTH_MEMORY_PINNED, 8, &address, error));
@@ -235,10 +290,10 @@ static enum fth_status use_session(struct fth_session *session, struct fth_error
                                               .block = {1, 1, 1},
                                               .cooperative = true,
                                               .arguments = &address};
-    FTH_TRY(fth_session_run(session, &launch, &fault, error));
-    FTH_TRY(fth_session_alloc(session, FTH_MEMORY_MANAGED, 8, &address, error));
-    assert_int_equal(*(uint32_t *)registered, 0);
-    return FTH_OK;
+    const enum fth_status status = fth_session_run(session, &launch, &fault, error);
+    assert_int_equal(fault, FTH_FAULT_NONE);
+    FTH_TRY(status);
+    return fth_session_alloc(session, FTH_MEMORY_MANAGED, 8, &address, error);
 }
 
 /* Each allocation fails once. The session reports it, and everything is freed (tests/leaks). */
@@ -253,7 +308,14 @@ static void every_failed_allocation_is_reported(void **state)
     for (size_t number = 1; failed; number++) {
         struct fth_error error = NO_ERROR;
         struct fth_session *session = NULL;
-        const struct fth_session_options options = {.gpu = gpu};
+        struct fth_trace_writer *writer;
+        char path[] = "/tmp/fathom-test-XXXXXX";
+        const int file = mkstemp(path);
+        assert_true(file >= 0);
+        unlink(path);
+        assert_int_equal(fth_trace_writer_attach(file, "trace", &writer, NULL), FTH_OK);
+        const struct fth_session_options options = {
+            .gpu = gpu, .trace = writer, .traced_kernels = "k"};
         fail_from(number, false);
         enum fth_status status = fth_session_create(&options, &session, &error);
         if (status == FTH_OK)
@@ -264,7 +326,10 @@ static void every_failed_allocation_is_reported(void **state)
         fail_from(0, false);
         assert_int_equal(status, failed ? FTH_NO_MEMORY : FTH_OK);
         assert_contains(error.cause, failed ? "memory" : "");
+        assert_int_equal(error.operation[0] != '\0', failed);
         fth_session_destroy(session);
+        fth_trace_writer_abort(writer);
+        close(file);
         assert_false(is_mapped(FTH_SESSION_HOST_BASE));
     }
     fth_gpu_destroy(gpu);
@@ -273,8 +338,10 @@ static void every_failed_allocation_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_are_found_in_any_order),
+                                       cmocka_unit_test(registrations_do_not_overlap),
                                        cmocka_unit_test(only_blocks_can_be_freed),
                                        cmocka_unit_test(host_memory_has_fixed_places),
+                                       cmocka_unit_test(host_memory_continues_after_a_block),
                                        cmocka_unit_test(host_memory_gives_way),
                                        cmocka_unit_test(memory_is_limited),
                                        cmocka_unit_test(addresses_of_the_gpu_are_known),
