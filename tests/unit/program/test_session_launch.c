@@ -402,14 +402,43 @@ static void images_are_loaded(void **state)
             assert_contains(error.cause, rows[i].cause);
         }
     }
+    fth_session_destroy(session);
+    fth_gpu_destroy(gpu);
+}
+
+/* The error for an image without PTX names a kernel, if there is one that can be read. */
+static void images_without_ptx_are_refused(void **state)
+{
+    (void)state;
     /* A container with one entry that is neither PTX nor machine code. */
     static const unsigned char other[16 + 64] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 64, 0, 0,
                                                  0,    0,    0,    0,    0, 0, 0,  0, 0,  64};
+    struct fth_gpu *gpu = read_gpu(gpu_text);
+    struct fth_session *session = open_session(&(struct fth_session_options){.gpu = gpu});
     struct fth_error error = NO_ERROR;
     struct fth_session_module *module;
+    struct fth_buffer image = {0};
     assert_int_equal(fth_session_load_image(session, "image", other, 90, &module, &error),
                      FTH_UNSUPPORTED);
     assert_contains(error.cause, "the code of kernel '?' has no PTX");
+    /* The same machine code twice; then damaged once, then twice. */
+    load_file("machine-zstd.fatbin", &image);
+    const size_t bytes = image.size - 16;
+    char *entry = malloc(bytes);
+    memcpy(entry, image.data + 16, bytes);
+    fth_buffer_append(&image, entry, bytes);
+    const uint64_t size = 2 * bytes;
+    memcpy(image.data + 8, &size, sizeof size);
+    for (size_t damaged = 0; damaged <= 2; damaged++) {
+        error = NO_ERROR;
+        if (damaged)
+            image.data[16 + (damaged - 1) * bytes + 100] ^= 1;
+        assert_int_equal(fth_session_load_image(session, "image", image.data, 90, &module, &error),
+                         FTH_UNSUPPORTED);
+        assert_contains(error.cause, damaged < 2 ? "kernel 'scale' has" : "kernel '?' has");
+    }
+    free(entry);
+    fth_buffer_fini(&image);
     fth_session_destroy(session);
     fth_gpu_destroy(gpu);
 }
@@ -469,6 +498,7 @@ int main(void)
                                        cmocka_unit_test(options_reach_the_kernels),
                                        cmocka_unit_test(modules_have_kernels_and_variables),
                                        cmocka_unit_test(images_are_loaded),
+                                       cmocka_unit_test(images_without_ptx_are_refused),
                                        cmocka_unit_test(times_are_estimated)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,11 +87,12 @@ static void blocks_are_found_in_any_order(void **state)
     close_session(session, gpu);
 }
 
-/* Memory is registered only once. */
+/* Memory is registered only once. It stays after the registration. */
 static void registrations_do_not_overlap(void **state)
 {
     (void)state;
-    static char memory[32];
+    char *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
     const uint64_t address = (uint64_t)(uintptr_t)memory;
     struct fth_session_block block;
     struct fth_gpu *gpu;
@@ -105,7 +106,10 @@ static void registrations_do_not_overlap(void **state)
     assert_false(fth_session_find(session, address + 16, &block));
     assert_int_equal(fth_session_register(session, memory, 8, NULL), FTH_OK);
     assert_int_equal(fth_session_register(session, memory + 16, 8, NULL), FTH_OK);
+    assert_int_equal(fth_session_free(session, address, ANY, NULL), FTH_OK);
+    assert_true(is_mapped(address));
     close_session(session, gpu);
+    assert_int_equal(munmap(memory, 4096), 0);
 }
 
 static void only_blocks_can_be_freed(void **state)
@@ -187,8 +191,8 @@ static unsigned long used_pages(void)
     return pages;
 }
 
-/* If other memory is at an address, the next one is tried; the last of 64 attempts for a block of 8
- * bytes is 126 steps from the first. */
+/* If other memory is at an address, the next one is tried; the last of 64 attempts for a small
+ * block is 126 steps from the first. */
 static void host_memory_gives_way(void **state)
 {
     (void)state;
@@ -210,9 +214,11 @@ static void host_memory_gives_way(void **state)
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
                          base);
         const unsigned long before = used_pages();
-        assert_int_equal(fth_session_alloc(session, FTH_MEMORY_PINNED, 8, &address, NULL),
+        assert_int_equal(fth_session_alloc(session, FTH_MEMORY_PINNED,
+                                           (uint64_t)sysconf(_SC_PAGESIZE) - 7, &address, NULL),
                          rows[i].status);
-        assert_int_equal(used_pages() - before, rows[i].status == FTH_OK);
+        /* A page, and one for the 8 bytes behind the block. */
+        assert_int_equal(used_pages() - before, rows[i].status == FTH_OK ? 2 : 0);
         if (rows[i].status == FTH_OK)
             assert_int_equal(address, FTH_SESSION_HOST_BASE + rows[i].offset * STEP);
         else
@@ -235,6 +241,7 @@ static void memory_is_limited(void **state)
         {FTH_MEMORY_PINNED, 0, FTH_INVALID, "the size must not be 0"},
         {FTH_MEMORY_DEVICE, 98977, FTH_NO_MEMORY, "96.66 KiB requested, 96.66 KiB free"},
         {FTH_MEMORY_PINNED, UINT64_MAX, FTH_NO_MEMORY, "out of memory"},
+        {FTH_MEMORY_PINNED, UINT64_MAX - 1, FTH_NO_MEMORY, "out of memory"},
         {FTH_MEMORY_PINNED, (uint64_t)1 << 62, FTH_NO_MEMORY, "out of memory"},
         {FTH_MEMORY_DEVICE, 98976, FTH_OK, ""},
         {FTH_MEMORY_DEVICE, 1, FTH_NO_MEMORY, "1 B requested, 0 B free"},
@@ -253,6 +260,9 @@ static void memory_is_limited(void **state)
     }
     assert_int_equal(fth_session_free(session, first, ANY, NULL), FTH_OK);
     assert_int_equal(fth_session_free_bytes(session), 1024);
+    /* Memory that cannot be allocated takes no addresses. */
+    assert_int_equal(fth_session_alloc(session, FTH_MEMORY_PINNED, 8, &address, NULL), FTH_OK);
+    assert_int_equal(address, FTH_SESSION_HOST_BASE);
     close_session(session, gpu);
 }
 
@@ -273,17 +283,23 @@ static void addresses_of_the_gpu_are_known(void **state)
 
 /* ---- failed allocations ---- */
 
-/* Uses a session in all ways; stops at the first failure. */
-static enum fth_status use_session(struct fth_session *session, struct fth_error *error)
+/* Uses a session in all ways; stops at the first failure. The first block is registered, pinned or
+ * the GPU's. */
+static enum fth_status use_session(struct fth_session *session, int first, struct fth_error *error)
 {
     static char registered[8];
     struct fth_session_module *module;
     enum fth_ptx_fault fault = FTH_FAULT_OTHER;
     uint64_t address;
     FTH_TRY(fth_session_load(session, "test", ptx, strlen(ptx), &module, error));
-    FTH_TRY(fth_session_alloc(session, FTH_MEMORY_PINNED, 8, &address, error));
-    FTH_TRY(fth_session_register(session, registered, 8, error));
-    FTH_TRY(fth_session_alloc(session, FTH_MEMORY_DEVICE, 8, &address, error));
+    for (int i = 0; i < 3; i++) {
+        if ((first + i) % 3 == 0)
+            FTH_TRY(fth_session_register(session, registered, 8, error));
+        else
+            FTH_TRY(fth_session_alloc(session,
+                                      (first + i) % 3 == 1 ? FTH_MEMORY_PINNED : FTH_MEMORY_DEVICE,
+                                      8, &address, error));
+    }
     const struct fth_session_launch launch = {.module = module,
                                               .kernel = fth_session_kernel(module, "k"),
                                               .grid = {1, 1, 1},
@@ -296,41 +312,49 @@ static enum fth_status use_session(struct fth_session *session, struct fth_error
     return fth_session_alloc(session, FTH_MEMORY_MANAGED, 8, &address, error);
 }
 
+/* Opens and uses a session whose launches are traced. */
+static enum fth_status trace_session(const struct fth_gpu *gpu, int first, size_t number,
+                                     struct fth_error *error)
+{
+    struct fth_session *session = NULL;
+    struct fth_trace_writer *writer;
+    char path[] = "/tmp/fathom-test-XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    unlink(path);
+    assert_int_equal(fth_trace_writer_attach(file, "trace", &writer, NULL), FTH_OK);
+    const struct fth_session_options options = {.gpu = gpu, .trace = writer, .traced_kernels = "k"};
+    fail_from(number, false);
+    enum fth_status status = fth_session_create(&options, &session, error);
+    if (status == FTH_OK)
+        status = use_session(session, first, error);
+    else
+        assert_null(session);
+    const bool failed = has_failed();
+    fail_from(0, false);
+    assert_int_equal(status, failed ? FTH_NO_MEMORY : FTH_OK);
+    fth_session_destroy(session);
+    fth_trace_writer_abort(writer);
+    close(file);
+    return status;
+}
+
 /* Each allocation fails once. The session reports it, and everything is freed (tests/leaks). */
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
     struct fth_gpu *gpu;
-    bool failed = true;
-    close_session(open_session(&gpu), gpu);
     assert_int_equal(fth_gpu_read_text("gpu", gpu_text, strlen(gpu_text), NULL, &gpu, NULL),
                      FTH_OK);
-    for (size_t number = 1; failed; number++) {
-        struct fth_error error = NO_ERROR;
-        struct fth_session *session = NULL;
-        struct fth_trace_writer *writer;
-        char path[] = "/tmp/fathom-test-XXXXXX";
-        const int file = mkstemp(path);
-        assert_true(file >= 0);
-        unlink(path);
-        assert_int_equal(fth_trace_writer_attach(file, "trace", &writer, NULL), FTH_OK);
-        const struct fth_session_options options = {
-            .gpu = gpu, .trace = writer, .traced_kernels = "k"};
-        fail_from(number, false);
-        enum fth_status status = fth_session_create(&options, &session, &error);
-        if (status == FTH_OK)
-            status = use_session(session, &error);
-        else
-            assert_null(session);
-        failed = has_failed();
-        fail_from(0, false);
-        assert_int_equal(status, failed ? FTH_NO_MEMORY : FTH_OK);
-        assert_contains(error.cause, failed ? "memory" : "");
-        assert_int_equal(error.operation[0] != '\0', failed);
-        fth_session_destroy(session);
-        fth_trace_writer_abort(writer);
-        close(file);
-        assert_false(is_mapped(FTH_SESSION_HOST_BASE));
+    for (int first = 0; first < 3; first++) {
+        bool failed = true;
+        for (size_t number = 1; failed; number++) {
+            struct fth_error error = NO_ERROR;
+            failed = trace_session(gpu, first, number, &error) != FTH_OK;
+            assert_contains(error.cause, failed ? "memory" : "");
+            assert_int_equal(error.operation[0] != '\0', failed);
+            assert_false(is_mapped(FTH_SESSION_HOST_BASE));
+        }
     }
     fth_gpu_destroy(gpu);
 }
