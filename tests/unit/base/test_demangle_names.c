@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct pair {
     const char *name, *full;
@@ -394,6 +395,12 @@ static const struct pair others[] = {
 };
 
 static const char *const invalid[] = {
+    "_Z1fILiEEvv",
+    "_Z1fILlnEEvv",
+    "_Z1fIXplLi1ELiEEEvv",
+    "_Z1fIXtlEEEvv",
+    "_Z1fU3abc",
+    "_Z1fPFvE",
     "_Z10000000000a",
     "_Z1f2c02c12c22c32c42c52c62c72c82c93c103c11SB_",
     "_Z1f2c02c12c2S2_",
@@ -559,6 +566,47 @@ static void cxxfilt_agrees(void **state)
     assert_int_equal(pclose(pipe), 0);
 }
 
+/* Writes all names that are a common one without its end, one per line. Returns their number. */
+static size_t write_prefixes(FILE *file)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < FTH_COUNT(common); i++)
+        for (size_t size = 2; size < strlen(common[i].name); size++, count++)
+            fprintf(file, "%.*s\n", (int)size, common[i].name);
+    return count;
+}
+
+/* The same names without their ends are valid. */
+static void cxxfilt_agrees_on_incomplete_names(void **state)
+{
+    (void)state;
+    static char name[FTH_NAME_BYTES], line[FTH_NAME_BYTES], text[FTH_NAME_BYTES];
+    char path[] = "/tmp/fathom-test-XXXXXX", command[64];
+    if (!has_cxxfilt())
+        skip();
+    FILE *file = fdopen(mkstemp(path), "w+");
+    assert_non_null(file);
+    const size_t count = write_prefixes(file);
+    rewind(file);
+    snprintf(command, sizeof command, "c++filt < %s", path);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    for (size_t i = 0; i < count; i++) {
+        assert_non_null(fgets(name, sizeof name, file));
+        assert_non_null(fgets(line, sizeof line, pipe));
+        name[strcspn(name, "\n")] = line[strcspn(line, "\n")] = '\0';
+        /* c++filt does not require the number after the last letter of these. */
+        if (strcmp(name, "_ZZ1gvE1x_") == 0 || strcmp(name, "_ZZ1gvEs_") == 0)
+            continue;
+        const bool known = fth_demangle(name, FTH_NAME_FULL, text, sizeof text);
+        if (known != (strcmp(name, line) != 0))
+            fail_msg("'%s' becomes '%s', or '%s' with c++filt", name, text, line);
+    }
+    assert_int_equal(pclose(pipe), 0);
+    fclose(file);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -568,6 +616,7 @@ int main(void)
         cmocka_unit_test(template_parameters_are_numbered),
         cmocka_unit_test(names_match_without_arguments),
         cmocka_unit_test(cxxfilt_agrees),
+        cmocka_unit_test(cxxfilt_agrees_on_incomplete_names),
     };
     return cmocka_run_group_tests_name("demangle_names", tests, NULL, NULL);
 }
