@@ -51,6 +51,7 @@ static void probes_need_every_allocation(void **state)
         if (status != FTH_OK) {
             assert_int_equal(status, FTH_NO_MEMORY);
             assert_int_equal(error.status, FTH_NO_MEMORY);
+            assert_true(error.operation[0] != '\0');
             continue;
         }
         assert_true(figure.value == expected.value);
