@@ -345,6 +345,14 @@ static void kernels_are_found_by_their_names(void **state)
     assert_int_equal(fth_study_input(exploration, study, number, "map<f", NULL), FTH_OK);
     assert_int_equal(study->input_count, 1);
     assert_string_equal(study->kernels[0], "_Z3mapIfEvPT_");
+    /* The same trace with another kernel is another job, and with the same kernel it is not. */
+    assert_int_equal(fth_study_input(exploration, study, number, "map<i", NULL), FTH_OK);
+    assert_int_equal(fth_study_input(exploration, study, number, "map<f", NULL), FTH_OK);
+    assert_int_equal(fth_study_input(exploration, study, number, NULL, NULL), FTH_OK);
+    assert_int_equal(fth_plan_complete(exploration, NULL), FTH_OK);
+    assert_int_equal(exploration->points, 4);
+    assert_int_equal(exploration->jobs, 3);
+    assert_int_equal(exploration->job_of[2], exploration->job_of[0]);
     fth_explore_destroy(exploration);
 }
 

@@ -293,6 +293,10 @@ static void blocks_of_a_cooperative_launch_wait(void **state)
     const uint32_t *out = run_job(&job);
     assert_int_equal(out[0], 192);
     assert_int_equal(out[1], 192);
+    job.launch.grid[0] = 6;
+    job.launch.block[0] = 32; /* one warp per block */
+    memset(fth_ptx_host(job.machine, job.buffers[0], 8), 0, 8);
+    assert_int_equal(run_job(&job)[1], 192);
     job_fini(&job);
 }
 
