@@ -182,8 +182,7 @@ static void misses_match_table_3(void **state)
     fth_cache_level_destroy(missed.level);
 }
 
-/* Of the requests of one step, those of the first warp go first, whatever their order in the group.
- */
+/* In each step, requests are sorted by their warps, whatever their order in the group. */
 static void warps_of_a_step_go_in_order(void **state)
 {
     (void)state;
