@@ -83,7 +83,7 @@ static void answers_are_empty_without_memory(void **state)
 /* A cache of 4 KiB with lines of 128 bytes, all of which a longer walk evicts: hits take 30 cycles,
  * misses 200. */
 static struct {
-    size_t left; /* calls until the device fails */
+    size_t left; /* calls until the device fails, once */
 } small_cache;
 
 static enum fth_status measure_small_cache(void *state, const struct fth_request *requests,
@@ -91,9 +91,8 @@ static enum fth_status measure_small_cache(void *state, const struct fth_request
                                            struct fth_error *error)
 {
     (void)state;
-    if (small_cache.left == 0)
+    if (small_cache.left-- == 0)
         return fth_fail(error, FTH_UNAVAILABLE, "measure", NULL, "the device is gone");
-    small_cache.left--;
     for (size_t i = 0; i < count; i++) {
         const struct fth_chase *chase = &requests[i].chase;
         const struct fth_chain *chain = &chase->steps[chase->step_count - 1].chain;
@@ -123,7 +122,8 @@ static void every_failure_ends_the_search_for_a_size(void **state)
                                            .largest_bytes = 65536,
                                            .hit_cycles = 30,
                                            .miss_cycles = 200,
-                                           .evidence = true};
+                                           .evidence = true,
+                                           .disturbed = true};
     struct fth_capacity capacity;
     enum fth_status status = FTH_UNAVAILABLE;
     size_t calls = 0;
