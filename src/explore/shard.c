@@ -36,7 +36,7 @@ static bool read_variable(const char *name, uint64_t *number)
  * SLURM_ARRAY_TASK_MIN and increase by SLURM_ARRAY_TASK_STEP. */
 static enum fth_status apply_array(struct fth_shard *shard, struct fth_error *error)
 {
-    uint64_t id, count, first = 0, step = 1;
+    uint64_t id, count, first = 0, step;
     if (!read_variable("SLURM_ARRAY_TASK_ID", &id) ||
         !read_variable("SLURM_ARRAY_TASK_COUNT", &count))
         return FTH_OK;

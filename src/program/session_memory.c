@@ -101,7 +101,8 @@ enum fth_status fth_session_alloc(struct fth_session *session, enum fth_session_
     if (kind != FTH_MEMORY_DEVICE)
         return alloc_host(session, kind, bytes, address, error);
     if (bytes > session->memory_bytes - session->used_bytes) {
-        char requested[32], available[32];
+        char requested[32];
+        char available[32];
         return fth_fail(
             error, FTH_NO_MEMORY, operation, NULL, "%s requested, %s free",
             fth_size_format((double)bytes, requested, sizeof requested),

@@ -64,7 +64,7 @@ static enum fth_status fail_without_ptx(const struct fth_fatbin *fatbin, uint32_
     for (size_t i = 0; i < fatbin->count && kernels.size == 0; i++)
         if (fatbin->entries[i].kind == FTH_FATBIN_CUBIN &&
             fth_fatbin_kernels(fatbin, &fatbin->entries[i], &kernels, NULL) != FTH_OK)
-            break;
+            kernels.size = 0; /* the entry is damaged; there may be another one */
     fth_fail(error, FTH_UNSUPPORTED, "load module", fatbin->name,
              "the code of kernel '%s' has no PTX; compile it with 'nvcc -gencode "
              "arch=compute_%u,code=compute_%u'",

@@ -70,7 +70,7 @@ fth_node fth_demangle_literal(struct fth_demangler *parser)
         parser->at++;
     const fth_node node =
         fth_demangle_text(parser, FTH_NODE_LITERAL, text, (size_t)(parser->at - text), type);
-    if (!node || !fth_demangle_accept(parser, "E"))
+    if (!node || parser->at == text || !fth_demangle_accept(parser, "E"))
         return 0;
     parser->nodes[node].number = negative;
     return node;

@@ -224,6 +224,10 @@ static fth_node parse_qualified(struct fth_demangler *parser)
 {
     const uint32_t qualifiers = fth_demangle_qualifiers(parser);
     const fth_node type = fth_demangle_type(parser);
+    const struct fth_demangle_node *node = &parser->nodes[type];
+    if (type && node->kind == FTH_NODE_FUNCTION) /* of a member function, in front of & and && */
+        return fth_demangle_number(parser, FTH_NODE_FUNCTION, qualifiers | node->number, node->a,
+                                   node->b);
     return type ? fth_demangle_number(parser, FTH_NODE_CV, qualifiers, type, 0) : 0;
 }
 

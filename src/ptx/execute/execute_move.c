@@ -24,7 +24,7 @@ static void run_pack(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
 {
     uint64_t *rd = out_row(warp, inst->d[0]);
     unsigned bits = 8 * fth_ptx_type_bytes((enum fth_ptx_type)inst->type) / inst->vector;
-    uint64_t part_mask = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+    uint64_t part_mask = ((uint64_t)1 << bits) - 1; /* bits: at most 32 */
     uint64_t packed_row[LANES] = {0};
     for (unsigned i = 0; i < inst->vector; i++) {
         const uint64_t *ra = row(warp, inst->s[i]);
@@ -36,7 +36,7 @@ static void run_pack(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
 static void run_unpack(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     unsigned bits = 8 * fth_ptx_type_bytes((enum fth_ptx_type)inst->type) / inst->vector;
-    uint64_t part_mask = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+    uint64_t part_mask = ((uint64_t)1 << bits) - 1; /* bits: at most 32 */
     uint64_t whole[LANES];
     memcpy(whole, row(warp, inst->s[0]), sizeof whole);
     for (unsigned i = 0; i < inst->vector; i++) {

@@ -54,12 +54,11 @@ struct fth_trace_writer {
     struct fth_record frame_items[FRAME_ACCESSES]; /* the accesses of the frame being written */
 };
 
-/* Creates a writer to `file`, of which it takes ownership. */
+/* Creates a writer to `file`, of which it takes ownership. After a failure, *out is unchanged. */
 static enum fth_status create_writer(struct fth_atomic_file *file, struct fth_trace_writer **out,
                                      struct fth_error *error)
 {
     struct fth_trace_writer *writer = calloc(1, sizeof *writer);
-    *out = NULL;
     if (!writer) {
         fth_atomic_abort(file);
         return fth_no_memory(error, "write trace", NULL);

@@ -34,7 +34,8 @@ static enum fth_status read_description(void)
     struct fth_error error = NO_ERROR;
     enum fth_status status =
         fth_gpu_read_text("test", description, strlen(description), NULL, &gpu, &error);
-    if (status != FTH_OK && (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY))
+    if (status != FTH_OK &&
+        (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY || !error.operation[0]))
         fail_msg("allocation %zu: status %d, error %d: %s", allocations.fails_at, status,
                  error.status, error.cause);
     assert_int_equal(gpu != NULL, status == FTH_OK);
@@ -84,6 +85,7 @@ static void documents_need_every_allocation(void **state)
         status = fth_json_parse("test", text.data, text.size, &document, &error);
         fail_from(0, false);
         assert_int_equal(error.status, status);
+        assert_int_equal(error.operation[0] != '\0', status != FTH_OK);
         if (status == FTH_OK) {
             fth_json_write(&written, document.root, 17, true);
             assert_string_equal(written.data, expected.data);
@@ -151,8 +153,10 @@ static void written_descriptions_need_memory(void **state)
     for (size_t number = 1; status == FTH_NO_MEMORY; number++) {
         char *text = NULL;
         size_t size = 0;
+        struct fth_error error = NO_ERROR;
         fail_from(number, true);
-        status = fth_gpu_write_text(gpu, &text, &size, NULL);
+        status = fth_gpu_write_text(gpu, &text, &size, &error);
+        assert_int_equal(error.operation[0] != '\0', status != FTH_OK);
         fth_free(text);
     }
     assert_int_equal(status, FTH_OK);

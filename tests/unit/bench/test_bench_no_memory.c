@@ -143,7 +143,8 @@ static void benches_need_memory(void **state)
             const enum fth_status status = fth_bench_create(device, &options, &bench, &error);
             failed = has_failed();
             fail_from(0, false);
-            if (status != (failed ? FTH_NO_MEMORY : FTH_OK) || error.status != status)
+            if (status != (failed ? FTH_NO_MEMORY : FTH_OK) || error.status != status ||
+                (failed && !error.operation[0]))
                 fail_msg("%s, allocation %zu: status %d: %s", name, number, (int)status,
                          error.cause);
             assert_int_equal(bench != NULL, status == FTH_OK);

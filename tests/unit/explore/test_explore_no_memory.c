@@ -48,7 +48,7 @@ static void explorations_need_every_allocation(void **state)
             assert_true(number > 20);
             break;
         }
-        if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY)
+        if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY || !error.operation[0])
             fail_msg("allocation %zu: status %d: %s", number, (int)status, error.cause);
     }
     fail_from(0, false);

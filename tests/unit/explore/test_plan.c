@@ -129,6 +129,18 @@ static void incomplete_plans_are_refused(void **state)
     error = (struct fth_error)NO_ERROR;
     assert_int_equal(fth_study_vary(exploration, study, "l1.ways", none, 0, &error), FTH_INVALID);
     assert_string_equal(error.cause, "it has no values");
+    static const char *const twice[] = {"2", "4", "2"};
+    error = (struct fth_error)NO_ERROR;
+    assert_int_equal(fth_study_vary(exploration, study, "l1.ways", twice, 3, &error), FTH_INVALID);
+    assert_string_equal(error.operation, "explore");
+    assert_string_equal(error.argument, "l1.ways");
+    assert_string_equal(error.cause, "the value 2 is listed twice");
+    static const char *const parts[] = {"2+3"};
+    error = (struct fth_error)NO_ERROR;
+    assert_int_equal(fth_study_vary(exploration, study, "l1.ways", parts, 1, &error), FTH_INVALID);
+    assert_string_equal(error.operation, "explore");
+    assert_string_equal(error.argument, "2+3");
+    assert_string_equal(error.cause, "2 values for 1 parameters");
     fth_explore_destroy(exploration);
 }
 
@@ -345,6 +357,14 @@ static void kernels_are_found_by_their_names(void **state)
     assert_int_equal(fth_study_input(exploration, study, number, "map<f", NULL), FTH_OK);
     assert_int_equal(study->input_count, 1);
     assert_string_equal(study->kernels[0], "_Z3mapIfEvPT_");
+    /* The same trace with another kernel is another job, and with the same kernel it is not. */
+    assert_int_equal(fth_study_input(exploration, study, number, "map<i", NULL), FTH_OK);
+    assert_int_equal(fth_study_input(exploration, study, number, "map<f", NULL), FTH_OK);
+    assert_int_equal(fth_study_input(exploration, study, number, NULL, NULL), FTH_OK);
+    assert_int_equal(fth_plan_complete(exploration, NULL), FTH_OK);
+    assert_int_equal(exploration->points, 4);
+    assert_int_equal(exploration->jobs, 3);
+    assert_int_equal(exploration->job_of[2], exploration->job_of[0]);
     fth_explore_destroy(exploration);
 }
 

@@ -225,6 +225,8 @@ static void shards_are_merged_to_the_file_of_one_process(void **state)
     fth_free(text);
     error = NO_ERROR;
     assert_int_equal(fth_merge(parts, 0, NULL, &text, &size, &error), FTH_INVALID);
+    assert_null(text);
+    assert_int_equal(size, 0);
     assert_refused("part.1", 0, FTH_INVALID, "it holds shard 1 of 2, but this is shard 1 of 1");
     fth_buffer_fini(&whole);
     fth_buffer_fini(&part);

@@ -182,6 +182,35 @@ static void misses_match_table_3(void **state)
     fth_cache_level_destroy(missed.level);
 }
 
+/* In each step, requests are sorted by their warps, whatever their order in the group. */
+static void warps_of_a_step_go_in_order(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *warps, *misses; /* of the blocks A, B, C and D */
+    } rows[] = {
+        {"0123", "ABCD"}, {"1032", "BADC"}, {"1100", "ABCD"}, {"3210", "BADC"}, {"0010", "ABDC"}};
+    for (size_t row = 0; row < FTH_COUNT(rows); row++) {
+        struct fth_shape shape = plain_shape(8);
+        struct missed missed = {.count = 0};
+        struct fth_line_request requests[4];
+        struct fth_model_counts counts = {{0}, {0}, {0}, {0}};
+        const struct fth_next_level next_level = {.context = &missed, .miss = store_miss};
+        shape.ports = 2;
+        assert_int_equal(fth_cache_level_create(&shape, &missed.level, NULL), FTH_OK);
+        for (size_t i = 0; i < 4; i++)
+            requests[i] = (struct fth_line_request){
+                .line = i * 128, .sectors = 1, .warp = (uint32_t)(rows[row].warps[i] - '0')};
+        assert_true(fth_cache_level_run(missed.level, requests, 4, NULL, &counts, &next_level));
+        assert_int_equal(missed.count, 4);
+        for (size_t i = 0; i < 4; i++) {
+            assert_int_equal(missed.at[i].block, rows[row].misses[i]);
+            assert_int_equal(missed.at[i].step, i / 2);
+        }
+        fth_cache_level_destroy(missed.level);
+    }
+}
+
 /* ---- reuse distances ---- */
 
 static void distances_match_naive_counting(void **state)
@@ -557,6 +586,7 @@ int main(void)
         cmocka_unit_test(distances_match_table_1),
         cmocka_unit_test(hit_ratios_match_table_1),
         cmocka_unit_test(misses_match_table_3),
+        cmocka_unit_test(warps_of_a_step_go_in_order),
         cmocka_unit_test(distances_match_naive_counting),
         cmocka_unit_test(distances_of_many_lines_are_exact),
         cmocka_unit_test(misses_fill_sectors),

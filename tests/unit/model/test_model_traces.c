@@ -142,6 +142,11 @@ static void access_times_are_averages_over_the_levels(void **state)
     assert_int_equal(fth_model_set(run.params, "l2.far_latency_cycles", "300", NULL), FTH_OK);
     assert_true(fabs(fth_model_access_cycles(&invented, run.params) -
                      (4 * 30 + 0.5 * (6 * 200 + 2 * 300 + 4 * 500)) / 10) < 1e-9);
+    /* All 6 misses hit in the L2. */
+    const struct fth_model_row inside = {.l1 = {.sectors = {10}, .hits = {4}},
+                                         .l2 = {.sectors = {6}, .hits = {6}}};
+    assert_true(fabs(fth_model_access_cycles(&inside, run.params) - (4 * 30 + 6 * 200) / 10.0) <
+                1e-9);
     const struct fth_model_row writes = {.l1 = {.sectors = {0, 5}}};
     assert_true(isnan(fth_model_access_cycles(&writes, run.params)));
     end_run(&run);

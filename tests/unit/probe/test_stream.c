@@ -428,6 +428,46 @@ static void kepler_has_a_higher_limit_in_shared_memory_only(void **state)
     close_gpu(&gpu);
 }
 
+/* A device that fails after some requests. */
+struct failing_device {
+    struct fth_device *inner;
+    size_t left; /* requests until it fails */
+};
+
+static enum fth_status measure_or_fail(void *state, const struct fth_request *requests,
+                                       size_t count, struct fth_samples *samples,
+                                       struct fth_error *error)
+{
+    struct failing_device *failing = state;
+    if (failing->left == 0)
+        return fth_fail(error, FTH_UNAVAILABLE, "measure", NULL, "the device is gone");
+    failing->left--;
+    return fth_device_measure(failing->inner, requests, count, samples, error);
+}
+
+static void every_failure_ends_the_search_for_banks(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops ops = {.measure = measure_or_fail};
+    struct failing_device failing;
+    struct fth_banks banks;
+    enum fth_status status = FTH_UNAVAILABLE;
+    size_t requests = 0;
+    assert_int_equal(fth_device_open("sim:gtx980", NULL, &failing.inner, NULL), FTH_OK);
+    for (; status != FTH_OK; requests++) {
+        struct fth_error error = NO_ERROR;
+        struct fth_device device = {.ops = &ops, .state = &failing, .id = "failing"};
+        const struct fth_prober prober = {.device = &device, .sms = 1};
+        failing.left = requests;
+        status = fth_probe_banks(&prober, &banks, &error);
+        assert_int_equal(error.status, status);
+        assert_int_equal(status == FTH_UNAVAILABLE, status != FTH_OK);
+    }
+    assert_true(requests > 8);
+    assert_int_equal(banks.banks, 32);
+    fth_device_close(failing.inner);
+}
+
 /* A device whose sweeps have one fast shape. Another program slows down the first long sweep of
  * this shape. */
 struct slowed_device {
@@ -506,6 +546,7 @@ int main(void)
         cmocka_unit_test(one_warp_is_limited_by_latency),
         cmocka_unit_test(bandwidth_above_the_bus_limit_is_rejected),
         cmocka_unit_test(kepler_has_a_higher_limit_in_shared_memory_only),
+        cmocka_unit_test(every_failure_ends_the_search_for_banks),
         cmocka_unit_test(an_interrupted_search_tries_each_shape_of_sweeps_twice),
         cmocka_unit_test(an_impossible_launch_shape_names_the_space_for_arrays),
     };

@@ -276,6 +276,30 @@ static const struct {
     {"%nclusterid.z", 2},
 };
 
+/* All blocks of a cooperative launch run at the same time: each waits for the number of those that
+ * have arrived, in both warps. */
+static void blocks_of_a_cooperative_launch_wait(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job,
+             HEAD ".entry k(.param .u64 out) { .reg .pred %p; .reg .b32 %r<3>; .reg .b64 %w;\n"
+                  "ld.param.u64 %w, [out]; atom.global.add.u32 %r0, [%w], 1;\n"
+                  "wait: ld.acquire.gpu.global.u32 %r1, [%w]; setp.ne.u32 %p, %r1, 192;\n"
+                  "@%p bra wait; atom.global.add.u32 %r0, [%w+4], 1; ret; }");
+    job.launch.grid[0] = 3;
+    job.launch.block[0] = 64;
+    job.launch.cooperative = true;
+    const uint32_t *out = run_job(&job);
+    assert_int_equal(out[0], 192);
+    assert_int_equal(out[1], 192);
+    job.launch.grid[0] = 6;
+    job.launch.block[0] = 32; /* one warp per block */
+    memset(fth_ptx_host(job.machine, job.buffers[0], 8), 0, 8);
+    assert_int_equal(run_job(&job)[1], 192);
+    job_fini(&job);
+}
+
 static void special_registers_have_values(void **state)
 {
     (void)state;
@@ -645,6 +669,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_limited),
         cmocka_unit_test(the_instructions_of_a_warp_are_limited),
+        cmocka_unit_test(blocks_of_a_cooperative_launch_wait),
         cmocka_unit_test(special_registers_have_values),
         cmocka_unit_test(clocks_count_instructions),
         cmocka_unit_test(observers_see_blocks_in_order),

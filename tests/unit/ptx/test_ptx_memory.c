@@ -3,8 +3,10 @@
 #include "base/base.h"
 #include "check.h"
 #include "failing.h"
+#include "ptx/execute/warp.h"
 #include "ptx/ptx.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 /* Fails the test unless the status is that of a lack of memory. The error must have no excerpt: no
@@ -172,12 +174,33 @@ static void running_needs_every_allocation(void **state)
     run_without_memory(hazards, FTH_INVALID);
 }
 
+/* A lack of memory does not hide what the kernel did before. */
+static void the_first_failure_is_kept(void **state)
+{
+    (void)state;
+    for (int failed = 0; failed < 2; failed++) {
+        pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        struct fth_error error = NO_ERROR;
+        const struct fth_ptx_function kernel = {.kernel = {.display_name = "k"}};
+        struct fth_ptx_run run = {.kernel = &kernel,
+                                  .lock = &lock,
+                                  .error = &error,
+                                  .status = failed ? FTH_INVALID : FTH_OK};
+        fth_ptx_run_no_memory(&run);
+        assert_int_equal(run.status, failed ? FTH_INVALID : FTH_NO_MEMORY);
+        assert_int_equal(error.status, failed ? FTH_OK : FTH_NO_MEMORY);
+        assert_string_equal(error.argument, failed ? "" : "k");
+        assert_true(run.stop);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parsing_needs_every_allocation),
         cmocka_unit_test(errors_are_reported_without_memory),
         cmocka_unit_test(running_needs_every_allocation),
+        cmocka_unit_test(the_first_failure_is_kept),
     };
     return cmocka_run_group_tests_name("ptx_memory", tests, NULL, NULL);
 }

@@ -348,6 +348,8 @@ static void dynamic_shared_memory_is_aligned(void **state)
         {".extern .shared .align 1024 .b8 d[];", 1024},
         {".extern .shared .align 256 .b8 d[];\n.extern .shared .align 64 .b8 e[];", 256},
         {".extern .shared .align 512 .b8 e[];\n.extern .shared .align 64 .b8 d[];", 512},
+        {".extern .shared .align 256 .b8 d[4];", 256},
+        {".shared .align 256 .b8 d[];", 256},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         char text[512];

@@ -28,7 +28,8 @@ static void write_without_memory(const char *path, bool all_fail)
         if (status == FTH_OK) {
             assert_int_equal(size, expected_size);
             assert_memory_equal(text, expected, size);
-        } else if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY) {
+        } else if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY ||
+                   !error.operation[0]) {
             fail_msg("%s, allocation %zu: status %d, error %d: %s", path, number, status,
                      error.status, error.cause);
         } else {
@@ -96,6 +97,7 @@ static void points_without_memory(const char *format, const struct fth_buffer *p
         failed = has_failed();
         fail_from(0, false);
         assert_int_equal(error.status, status);
+        assert_int_equal(error.operation[0] != '\0', status != FTH_OK);
         if (status == FTH_OK) {
             assert_string_equal(text, expected);
         } else {
@@ -152,7 +154,7 @@ static void compare_without_memory(const struct fth_gpu *const gpus[2], const ch
         fail_from(0, false);
         if (status == FTH_OK)
             assert_string_equal(text, expected);
-        else if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY)
+        else if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY || !error.operation[0])
             fail_msg("%s, allocation %zu: status %d: %s", format, number, status, error.cause);
         fth_free(text);
     }
@@ -198,7 +200,7 @@ static void describe_without_memory(const struct fth_gpu *gpu, const char *forma
         fail_from(0, false);
         if (status == FTH_OK)
             assert_string_equal(text, expected);
-        else if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY)
+        else if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY || !error.operation[0])
             fail_msg("%s, allocation %zu: status %d: %s", format, number, status, error.cause);
         fth_free(text);
     }

@@ -109,6 +109,31 @@ static void equal_cards_have_no_differences(void **state)
     fth_gpu_destroy(gpu);
 }
 
+/* A format that does not exist, or is for descriptions only, is refused before anything is
+ * compared.
+ */
+static void comparisons_need_a_table_format(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"xml", "", "mt4g", "TEXT"};
+    struct fth_gpu *a = read_gpu("cards/card-a.json"), *b = read_gpu("cards/card-b.json");
+    for (size_t i = 0; i < FTH_COUNT(formats); i++) {
+        char *text = NULL;
+        size_t size = 1, count = 1;
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(fth_report_compare(formats[i], NULL, (const struct fth_gpu *[]){a, b},
+                                            (const char *[]){"A", "B"}, &text, &size, &count,
+                                            &error),
+                         FTH_INVALID);
+        assert_int_equal(error.status, FTH_INVALID);
+        assert_null(text);
+        assert_int_equal(size, 0);
+        assert_int_equal(count, 0);
+    }
+    fth_gpu_destroy(a);
+    fth_gpu_destroy(b);
+}
+
 /* Three of the cards are equal, card-b.json differs from them, full.json has another name, and
  * odd.json is simulated. */
 static void a_fleet_is_compared_completely(void **state)
@@ -152,6 +177,7 @@ int main(void)
         cmocka_unit_test(reports_have_at_most_100_columns),
         cmocka_unit_test(two_cards_are_compared_completely),
         cmocka_unit_test(equal_cards_have_no_differences),
+        cmocka_unit_test(comparisons_need_a_table_format),
         cmocka_unit_test(a_fleet_is_compared_completely),
     };
     return cmocka_run_group_tests_name("report texts", tests, NULL, NULL);

@@ -262,27 +262,33 @@ static void levels_are_separate_from_the_minimum_gap_on(void **state)
     }
 }
 
-/* Two groups of 40 evenly spaced samples over 20 cycles, and stray samples in the middle half of
- * the gap between them, the same number in each group. With 4 of them, a group has 42 samples,
- * of which the central 90 % are 18.92 cycles wide, and the gap g is 0.05 cycles wider than that of
- * the even samples. 42 / 18.92 * g / 2 samples would have the density of the groups. The groups are
- * separate if the strays and a margin of 2 are at most half of that, so from g = 10.81 on. */
+/* Two groups of evenly spaced samples over 20 cycles, mostly 40, and stray samples in the middle
+ * half of the gap between them, the same number in each group. With 4 of them, a group has 42
+ * samples, of which the central 90 % are 18.92 cycles wide, and the gap g is 0.05 cycles wider than
+ * that of the even samples. 42 / 18.92 * g / 2 samples would have the density of the groups. The
+ * groups are separate if the strays and a margin of 2 are at most half of that, so from g = 10.81
+ * on. If one group has 21 samples, one of them stray, its density counts, and the gap is 0.51
+ * cycles wider than that of the even samples: 21 / 18.95 * g / 4 must be at least 4, so g at
+ * least 14.44. */
 static void stray_samples_between_levels_join_them(void **state)
 {
     (void)state;
     static const struct {
         double gap;
         size_t strays, plateaus;
-    } rows[] = {{10.7, 4, 1}, {10.8, 4, 2}, {10.5, 4, 1}, {10.5, 2, 2}, {10.5, 0, 2}};
+        int low, high; /* samples of the groups */
+    } rows[] = {{10.7, 4, 1, 40, 40}, {10.8, 4, 2, 40, 40}, {10.5, 4, 1, 40, 40},
+                {10.5, 2, 2, 40, 40}, {10.5, 0, 2, 40, 40}, {13.8, 2, 1, 20, 40},
+                {13.8, 2, 1, 40, 20}, {14.1, 2, 2, 20, 40}, {14.1, 2, 2, 40, 20}};
     const struct fth_cluster_options options = {.min_gap_relative = 1e-4};
     for (size_t row = 0; row < FTH_COUNT(rows); row++) {
         const double gap = rows[row].gap;
         double samples[100];
         size_t count = 0;
-        for (int i = 0; i < 40; i++) {
-            samples[count++] = 1000 + 20.0 * i / 39;
-            samples[count++] = 1020 + gap + 20.0 * i / 39;
-        }
+        for (int i = 0; i < rows[row].low; i++)
+            samples[count++] = 1000 + 20.0 * i / (rows[row].low - 1);
+        for (int i = 0; i < rows[row].high; i++)
+            samples[count++] = 1020 + gap + 20.0 * i / (rows[row].high - 1);
         for (size_t i = 0; i < rows[row].strays; i++)
             samples[count++] = 1020 + gap * (i % 2 ? 0.35 : 0.65);
         struct fth_clusters clusters;

@@ -100,7 +100,7 @@ static void every_allocation_is_needed(void **state)
                 assert_int_equal(status, FTH_OK);
                 break;
             }
-            if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY)
+            if (status != FTH_NO_MEMORY || error.status != FTH_NO_MEMORY || !error.operation[0])
                 fail_msg("function %zu, allocation %zu: status %d", row, number, (int)status);
         }
         assert_in_range(number, rows[row].allocations + 1, 100);

@@ -105,6 +105,7 @@ static void every_allocation_is_needed(void **state)
             if (status != FTH_NO_MEMORY && !(rows[i].optional && status == FTH_OK))
                 fail_msg("row %zu, allocation %zu: status %d: %s", i, number, (int)status,
                          error.cause);
+            assert_true(status == FTH_OK || error.operation[0] != '\0');
             assert_null(strstr(error.cause, "invalid"));
         }
         assert_true(number > 5);

@@ -54,6 +54,8 @@ static const struct {
      "buffers.a b: 'a b' cannot be the name of a buffer"},
     {"\"buffers\": {\"b\": 5}, " TWO, "buffers.b: expected a string such as"},
     {"\"buffers\": {\"b\": \"u9[5]\"}, " TWO, "x.json: buffers.b: unknown type"},
+    {"\"buffers\": {\"b\": \"ptr;u8[5]\"}, " TWO, "x.json: buffers.b: unknown type"},
+    {"\"buffers\": {\"b\": \"ptru8[5]\"}, " TWO, "x.json: buffers.b: unknown type"},
     {"\"launches\": []", "launches: expected a non-empty array of launches"},
     {"\"launches\": 5", "launches: expected a non-empty array of launches"},
     {"\"about\": 1", "launches: expected a non-empty array of launches"},

@@ -94,6 +94,7 @@ static void obtain_without_memory(const char *path, const struct fth_trace_optio
         /* Some allocations can be done without, such as that of a worker thread. */
         if (error.status != status || (status != FTH_OK && status != FTH_NO_MEMORY))
             fail_msg("%s, allocation %zu: status %d: %s", path, number, (int)status, error.cause);
+        assert_int_equal(error.operation[0] != '\0', status != FTH_OK);
         assert_string_not_equal(error.operation, path); /* this is the argument */
     }
 }
@@ -159,6 +160,7 @@ static void machine_code_needs_memory(void **state)
         const bool failed = has_failed();
         fail_from(0, false);
         assert_null(created);
+        assert_true(error.operation[0] != '\0');
         assert_int_equal(status, failed ? FTH_NO_MEMORY : FTH_UNSUPPORTED);
         if (!failed)
             return;

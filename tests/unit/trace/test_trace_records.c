@@ -4,6 +4,7 @@
 #include "ptx/ptx.h"
 #include "trace/trace.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { ACCESSES = 3000, INSTRUCTIONS = 5, WARPS = 4 };
@@ -92,8 +93,52 @@ static void compact_addresses_give_the_same_file(void **state)
     }
 }
 
+/* A block has 1 to 1024 threads. The writer does not check this; 0 counts as 1. */
+static void launches_have_valid_blocks(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t block[3];
+        enum fth_status status;
+    } rows[] = {
+        {{1, 1, 1}, FTH_OK},
+        {{0, 0, 0}, FTH_OK},
+        {{1024, 1, 1}, FTH_OK},
+        {{1025, 1, 1}, FTH_INVALID},
+        {{1, 1025, 1}, FTH_INVALID},
+        {{1, 1, 1025}, FTH_INVALID},
+        {{32, 32, 1}, FTH_OK},
+        {{33, 32, 1}, FTH_INVALID},
+        {{8, 8, 16}, FTH_OK},
+        {{16, 8, 16}, FTH_INVALID},
+        {{1024, 1, 2}, FTH_INVALID},
+        {{65536, 65536, 1}, FTH_INVALID},
+        {{1u << 31, 2, 1}, FTH_INVALID},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char path[] = "/tmp/fathom-test-XXXXXX";
+        struct fth_trace_writer *writer;
+        struct fth_trace *trace = NULL;
+        struct fth_error error = NO_ERROR;
+        const int fd = mkstemp(path);
+        assert_true(fd >= 0);
+        unlink(path);
+        assert_int_equal(fth_trace_writer_attach(fd, "trace", &writer, NULL), FTH_OK);
+        assert_int_equal(
+            fth_trace_writer_begin(writer, "k", (uint32_t[]){1, 1, 1}, rows[i].block, NULL),
+            FTH_OK);
+        assert_int_equal(fth_trace_writer_end(writer, &(struct fth_trace_launch){0}, NULL), FTH_OK);
+        assert_int_equal(fth_trace_writer_commit(writer, NULL), FTH_OK);
+        assert_int_equal(fth_trace_attach(fd, "trace", &trace, &error), rows[i].status);
+        assert_contains(error.cause, rows[i].status == FTH_OK ? "" : "no valid header");
+        fth_trace_close(trace);
+        close(fd);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(compact_addresses_give_the_same_file)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(compact_addresses_give_the_same_file),
+                                       cmocka_unit_test(launches_have_valid_blocks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,8 +199,12 @@ static void copies_outside_of_the_memory_are_faults(void **state)
         unsigned rows; /* inside of the memory, of 4 */
     } cases[] = {{TENSOR_KERNEL(TENSOR_LOAD("128", "0", "28")), 4},
                  {TENSOR_KERNEL(TENSOR_LOAD("128", "0", "29")), 3},
-                 {TENSOR_KERNEL(TENSOR_LOAD("128", "0", "32")), 0}};
+                 {TENSOR_KERNEL(TENSOR_LOAD("128", "0", "32")), 0},
+                 /* The last row begins 16 bytes before the end of the memory. */
+                 {TENSOR_KERNEL(TENSOR_LOAD("128", "28", "28")), 3},
+                 {TENSOR_KERNEL(TENSOR_LOAD("128", "24", "28")), 4}};
     struct fth_ptx_tensor_map map = words;
+    map.sizes[0] = 36; /* rows that overlap the next one */
     map.sizes[1] = 64; /* twice the rows of the buffer */
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
         struct job job;
