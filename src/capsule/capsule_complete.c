@@ -3,7 +3,6 @@
  * cache. The machine code of the cache is compared with what the program loaded, so PTX of another
  * variant of the kernel is not taken. */
 #include "capsule/capsule.h"
-#include "fathom/captures.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -1,6 +1,5 @@
 /* Adding PTX to a capsule from folders and from the caches of compilers. */
 #include "capsule/capsule.h"
-#include "fathom/captures.h"
 #include "folder.h"
 
 #include <string.h>
