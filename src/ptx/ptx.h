@@ -21,6 +21,7 @@
  *   dependences.c registers read and written         special.c      special registers
  *   placement.c   where operands are stored
  *   position.c    positions in the source
+ *   argument_loads.c  members of structs
  *   scan.c        binary files, names of kernels
  *   constant_expression.c  constant expressions
  *   statement.c   families of instructions with a syntax of their own
@@ -98,6 +99,19 @@ struct fth_ptx_kernel {
     uint32_t required_block[3];   /* .reqntid; all 0 if not specified */
     uint32_t required_cluster[3]; /* .reqnctapercluster; all 0 if not specified */
 };
+
+/* A load of a kernel from its arguments. */
+struct fth_ptx_argument_load {
+    size_t offset; /* in the argument bytes of a launch */
+    size_t bytes;
+    const char *type; /* as in the instruction: "u64", "f32", "b32", … */
+    bool is_pointer;  /* the kernel uses it as the address of global memory */
+};
+/* Finds the loads of a kernel of the module from constant offsets in its arguments, in the order of
+ * the offsets, each offset once. Returns their number, at most `capacity`. */
+size_t fth_ptx_argument_loads(const struct fth_ptx_module *module,
+                              const struct fth_ptx_kernel *kernel,
+                              struct fth_ptx_argument_load *loads, size_t capacity);
 
 /* Returns the kernel with this index, or NULL if the module has fewer kernels. */
 const struct fth_ptx_kernel *fth_ptx_kernel_at(const struct fth_ptx_module *module, size_t index);

@@ -1,7 +1,8 @@
 /* Writes a launch file for kernels whose arguments are not known, which a user then edits. The PTX
  * file states the sizes of the parameters. The mangled name of a C++ kernel also states their
  * types, and thus which of them are pointers and what these point to. For a kernel in C, a
- * parameter of 64 bits is taken as a pointer to floats. */
+ * parameter of 64 bits is taken as a pointer to floats. The members of a struct are those that the
+ * kernel loads; the bytes between them are zeros. */
 #include "trace/launch/launch.h"
 
 #include <stdio.h>
@@ -141,6 +142,34 @@ static void describe(const struct fth_ptx_kernel *kernel, size_t index, struct s
         describe_number(element, parameter->bytes, slot);
 }
 
+/* ---- structs ---- */
+
+/* Maximum number of members of all structs of a kernel that are found; further ones become zeros.
+ * Chosen, not derived. */
+enum { MAX_MEMBERS = 256 };
+
+/* Finds the members of a struct. Their offsets are from its start. A load that overlaps the one
+ * before it is left out. */
+static size_t find_members(const struct fth_launch *launch, size_t step, size_t index,
+                           struct fth_ptx_argument_load members[MAX_MEMBERS])
+{
+    const struct fth_ptx_kernel *kernel = launch->steps[step].kernel;
+    const struct fth_ptx_parameter *parameter = &kernel->parameters[index];
+    const size_t found = fth_ptx_argument_loads(launch->module, kernel, members, MAX_MEMBERS);
+    size_t count = 0, end = parameter->offset;
+    for (size_t i = 0; i < found; i++) {
+        struct fth_ptx_argument_load member = members[i];
+        if (member.bytes > sizeof(uint64_t) || member.offset < end ||
+            member.offset % member.bytes != 0 ||
+            member.offset + member.bytes > parameter->offset + parameter->bytes)
+            continue;
+        end = member.offset + member.bytes;
+        member.offset -= parameter->offset;
+        members[count++] = member;
+    }
+    return count;
+}
+
 /* Writes the name of the buffer of a parameter. */
 static void name_buffer(const struct fth_launch *launch, size_t step, size_t parameter,
                         char name[64])
@@ -149,6 +178,28 @@ static void name_buffer(const struct fth_launch *launch, size_t step, size_t par
         snprintf(name, 64, "arg%zu", parameter + 1);
     else
         snprintf(name, 64, "launch%zu_arg%zu", step + 1, parameter + 1);
+}
+
+/* Writes the name of the buffer of a member, from that of its struct. */
+static void name_member(const char *parent, size_t offset, char name[96])
+{
+    snprintf(name, 96, "%s_at%zu", parent, offset);
+}
+
+/* Writes the buffers of the members of a struct that are pointers. */
+static void write_member_buffers(const struct fth_launch *launch, size_t step, size_t index,
+                                 const char *parent, struct fth_json_writer *json)
+{
+    struct fth_ptx_argument_load members[MAX_MEMBERS];
+    const size_t count = find_members(launch, step, index, members);
+    for (size_t i = 0; i < count; i++) {
+        char name[96];
+        if (!members[i].is_pointer)
+            continue;
+        name_member(parent, members[i].offset, name);
+        fth_json_key(json, name);
+        fth_json_text(json, "f32[N]");
+    }
 }
 
 static void write_buffers(const struct fth_launch *launch, struct fth_json_writer *json)
@@ -161,9 +212,11 @@ static void write_buffers(const struct fth_launch *launch, struct fth_json_write
         const struct fth_ptx_kernel *kernel = launch->steps[i].kernel;
         for (size_t k = 0; k < kernel->parameter_count; k++) {
             describe(kernel, k, &slot);
+            name_buffer(launch, i, k, name);
+            if (slot.zero_bytes)
+                write_member_buffers(launch, i, k, name, json);
             if (!slot.is_buffer)
                 continue;
-            name_buffer(launch, i, k, name);
             fth_json_key(json, name);
             fth_json_text(json, slot.text);
         }
@@ -182,6 +235,38 @@ static void write_zeros(struct fth_json_writer *json, size_t bytes)
     fth_buffer_fini(&text);
 }
 
+/* Writes a struct as the list of its members, or as zeros if none is known. */
+static void write_struct(const struct fth_launch *launch, size_t step, size_t index,
+                         const char *parent, struct fth_json_writer *json)
+{
+    struct fth_ptx_argument_load members[MAX_MEMBERS];
+    const size_t count = find_members(launch, step, index, members);
+    const size_t bytes = launch->steps[step].kernel->parameters[index].bytes;
+    size_t end = 0;
+    if (count == 0) {
+        write_zeros(json, bytes);
+        return;
+    }
+    fth_json_begin(json, '[', true);
+    for (size_t i = 0; i < count; i++) {
+        const struct fth_ptx_argument_load *member = &members[i];
+        char text[96], element[8];
+        struct slot slot = {0};
+        if (member->offset > end)
+            write_zeros(json, member->offset - end);
+        end = member->offset + member->bytes;
+        snprintf(element, sizeof element, "%s", member->type);
+        if (*element == 'b' && element[1] != 'f')
+            *element = 'u'; /* untyped bits */
+        describe_number(element, member->bytes, &slot);
+        name_member(parent, member->offset, text);
+        fth_json_text(json, member->is_pointer ? text : slot.text);
+    }
+    if (bytes > end)
+        write_zeros(json, bytes - end);
+    fth_json_end(json, ']');
+}
+
 static void write_arguments(const struct fth_launch *launch, size_t step,
                             struct fth_json_writer *json)
 {
@@ -194,7 +279,7 @@ static void write_arguments(const struct fth_launch *launch, size_t step,
         describe(kernel, i, &slot);
         name_buffer(launch, step, i, name);
         if (slot.zero_bytes)
-            write_zeros(json, slot.zero_bytes);
+            write_struct(launch, step, i, name, json);
         else
             fth_json_text(json, slot.is_buffer ? name : slot.text);
     }

@@ -40,3 +40,28 @@ fathom run two.ptx -e none
 echo '- other commands need the arguments'
 fathom trace k.ptx; echo $?
 fathom trace two.ptx; echo $?
+echo '- the members of a struct that the kernel loads'
+cat > struct.ptx <<'PTX'
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .align 8 .b8 p[48], .param .align 4 .b8 unused[4])
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<4>;
+    .reg .f64 %fd1;
+    .reg .f32 %f<3>;
+    ld.param.f64 %fd1, [p+24];
+    ld.param.b32 %r1, [p+8];
+    ld.param.u64 %rd1, [p];
+    ld.param.v2.f32 {%f1, %f2}, [p+32];
+    ld.param.u32 %r2, [p+28];
+    cvta.to.global.u64 %rd2, %rd1;
+    st.global.u32 [%rd2], %r1;
+    st.global.f32 [%rd2+4], %f2;
+    ret;
+}
+PTX
+fathom run struct.ptx -g 1 -b 1 -q > struct.json
+cat struct.json
+fathom run struct.json -q --show 2
