@@ -115,9 +115,9 @@ enum fth_status fth_capsule_check_module(const struct fth_capsule_stored_module 
 {
     if (module->text > scope->text_count)
         *fault = "its PTX does not exist";
-    else if (strlen(module->module.name) > FTH_MAX_TEXT_BYTES)
+    else if (strlen(module->module.name) > FTH_PART_MAX_TEXT_BYTES)
         *fault = "its name is longer than 65,536 bytes";
-    else if (module->module.reason && strlen(module->module.reason) > FTH_MAX_TEXT_BYTES)
+    else if (module->module.reason && strlen(module->module.reason) > FTH_PART_MAX_TEXT_BYTES)
         *fault = "the reason why it has no PTX is longer than 65,536 bytes";
     else
         return FTH_OK;
@@ -373,7 +373,7 @@ static const char *check_region(const struct fth_capsule_region *region,
         return "a region has an unknown kind";
     if (region->kind == FTH_CAPSULE_VARIABLE && !region->variable)
         return "a variable has no name";
-    if (region->kind == FTH_CAPSULE_VARIABLE && strlen(region->variable) > FTH_MAX_TEXT_BYTES)
+    if (region->kind == FTH_CAPSULE_VARIABLE && strlen(region->variable) > FTH_PART_MAX_TEXT_BYTES)
         return "the name of a variable is longer than 65,536 bytes";
     return fth_capsule_check_image(region->before, region->bytes, scope);
 }
@@ -398,9 +398,9 @@ enum fth_status fth_capsule_check_launch(const struct fth_capsule_launch *launch
     const char *found = NULL;
     if (launch->module > scope->module_count)
         found = "its module does not exist";
-    else if (strlen(launch->kernel) > FTH_MAX_TEXT_BYTES)
+    else if (strlen(launch->kernel) > FTH_PART_MAX_TEXT_BYTES)
         found = "the name of its kernel is longer than 65,536 bytes";
-    else if (launch->reason && strlen(launch->reason) > FTH_MAX_TEXT_BYTES)
+    else if (launch->reason && strlen(launch->reason) > FTH_PART_MAX_TEXT_BYTES)
         found = "the reason why it cannot be repeated is longer than 65,536 bytes";
     else if (launch->parameter_bytes > FTH_CAPSULE_MAX_PARAMETER_BYTES)
         found = "the launch has more than 65,536 bytes of parameters";

@@ -480,8 +480,8 @@ enum fth_status fth_capsule_read_image(struct fth_capsule *capsule, uint32_t ima
     if (image == 0 || image > capsule->scope.image_count || offset > size || bytes > size - offset)
         return fth_fail(error, FTH_INVALID, fth_capsule_format.read,
                         fth_container_path(capsule->container),
-                        "image %u does not have the bytes %llu to %llu", (unsigned)image,
-                        (unsigned long long)offset, (unsigned long long)(offset + bytes));
+                        "image %u does not have %llu bytes at byte %llu", (unsigned)image,
+                        (unsigned long long)bytes, (unsigned long long)offset);
     unsigned char *to = data;
     while (bytes > 0) {
         const size_t in_chunk = (size_t)(offset % FTH_CHUNK_BYTES);

@@ -105,8 +105,8 @@ static struct fth_capsule_writer *allocate(const char *path)
 static enum fth_status put_info(struct fth_capsule_writer *writer,
                                 const struct fth_capsule_info *info, struct fth_error *error)
 {
-    char *command = strndup(info->command, FTH_MAX_TEXT_BYTES);
-    char *gpu = strndup(info->gpu, FTH_MAX_TEXT_BYTES);
+    char *command = strndup(info->command, FTH_PART_MAX_TEXT_BYTES);
+    char *gpu = strndup(info->gpu, FTH_PART_MAX_TEXT_BYTES);
     enum fth_status status = FTH_NO_MEMORY;
     if (command && gpu) {
         struct fth_capsule_info cut = *info;

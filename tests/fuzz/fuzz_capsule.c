@@ -107,7 +107,7 @@ static void check_launch(struct fth_capsule *capsule, const struct fth_capsule_l
         if ((map->region != UINT32_MAX && map->region >= launch->region_count) || map->rank > 5)
             abort();
     }
-    if (strlen(launch->kernel) > FTH_MAX_TEXT_BYTES)
+    if (strlen(launch->kernel) > FTH_PART_MAX_TEXT_BYTES)
         abort();
 }
 

@@ -120,7 +120,7 @@ enum fth_status fth_container_damaged(const struct fth_container *container, uin
 
 /* Longest text, such as a kernel's name, that fth_get_text accepts, in bytes. A longer one counts
  * as damage. Chosen, not derived: it bounds the memory that a damaged length can claim. */
-enum { FTH_MAX_TEXT_BYTES = 65536 };
+enum { FTH_PART_MAX_TEXT_BYTES = 65536 };
 
 /* Store and read an integer with a fixed number of bytes, little-endian. */
 void fth_set_fixed(uint64_t number, size_t bytes, void *to);
@@ -182,7 +182,7 @@ static inline uint32_t fth_get_varint32(struct fth_bytes *bytes)
     return (uint32_t)number;
 }
 /* Copies the text into the arena. Returns NULL and sets `failed` if the text is incomplete or
- * longer than FTH_MAX_TEXT_BYTES, or if memory is exhausted. */
+ * longer than FTH_PART_MAX_TEXT_BYTES, or if memory is exhausted. */
 const char *fth_get_text(struct fth_bytes *bytes, struct fth_arena *arena);
 
 #endif

@@ -42,7 +42,8 @@ struct fth_bytes fth_bytes_of(const struct fth_buffer *content)
 const char *fth_get_text(struct fth_bytes *bytes, struct fth_arena *arena)
 {
     uint64_t size = fth_get_varint(bytes);
-    if (bytes->failed || size > (uint64_t)(bytes->end - bytes->at) || size > FTH_MAX_TEXT_BYTES) {
+    if (bytes->failed || size > (uint64_t)(bytes->end - bytes->at) ||
+        size > FTH_PART_MAX_TEXT_BYTES) {
         bytes->failed = true;
         return NULL;
     }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Provided by libFuzzer, and by replay_corpus.c without it: changes bytes at random. */
+/* Provided by libFuzzer, and by replay/replay_corpus.c without it: changes bytes at random. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
 /* Changes the PTX text of `size` bytes in `text`, which has space for `max_size` bytes, and returns

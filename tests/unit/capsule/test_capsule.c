@@ -336,13 +336,13 @@ static void long_command_lines_are_cut(void **state)
 {
     (void)state;
     struct fth_capsule_writer *writer;
-    static char command[FTH_MAX_TEXT_BYTES + 10];
+    static char command[FTH_PART_MAX_TEXT_BYTES + 10];
     memset(command, 'a', sizeof command - 1);
     const struct fth_capsule_info info = {.command = command, .gpu = ""};
     assert_int_equal(fth_capsule_create(capsule_path, &info, &writer, NULL), FTH_OK);
     fth_capsule_abandon(writer);
     struct fth_capsule *capsule = open_example();
-    assert_int_equal(strlen(fth_capsule_info(capsule)->command), FTH_MAX_TEXT_BYTES);
+    assert_int_equal(strlen(fth_capsule_info(capsule)->command), FTH_PART_MAX_TEXT_BYTES);
     fth_capsule_close(capsule);
 }
 

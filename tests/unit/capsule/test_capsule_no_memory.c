@@ -1,13 +1,17 @@
 /* Tests that writing and reading capsules without memory fails with FTH_NO_MEMORY, that a file
- * which cannot grow is reported, and that what was written can be read. tests/leaks checks that
- * nothing is left. */
+ * which cannot grow is reported, and that what was written can be read; and how threads share the
+ * cache of parts. tests/leaks checks that nothing is left. */
 #include "capsule_example.h"
 #include "failing.h"
 #include "folder.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -35,8 +39,20 @@ size_t __wrap_ZSTD_compressCCtx(ZSTD_CCtx *context, void *to, size_t capacity, c
     return fails() ? no_memory : __real_ZSTD_compressCCtx(context, to, capacity, from, size, level);
 }
 
+/* Threads that decompress wait while `is_held` is set. */
+static struct {
+    atomic_bool is_held;
+    sem_t entered, released;
+    atomic_int count; /* of calls */
+} gate;
+
 size_t __wrap_ZSTD_decompress(void *to, size_t capacity, const void *from, size_t size)
 {
+    gate.count++;
+    if (gate.is_held) {
+        sem_post(&gate.entered);
+        sem_wait(&gate.released);
+    }
     return fails() ? no_memory : __real_ZSTD_decompress(to, capacity, from, size);
 }
 
@@ -146,6 +162,32 @@ static void reading_needs_memory(void **state)
     }
 }
 
+/* The arrays of a launch, which do not fit into the memory that the texts before them use. */
+static void large_launches_need_memory(void **state)
+{
+    (void)state;
+    enum { REGIONS = 2000 };
+    static struct fth_capsule_region regions[REGIONS];
+    static const struct fth_capsule_launch launch = {
+        .kernel = "k", .regions = regions, .region_count = REGIONS};
+    struct fth_capsule_writer *writer;
+    struct fth_capsule *capsule;
+    assert_int_equal(fth_capsule_create(capsule_path, &example_info, &writer, NULL), FTH_OK);
+    assert_int_equal(fth_capsule_put_launch(writer, &launch, NULL), FTH_OK);
+    assert_int_equal(fth_capsule_finish(writer, NULL), FTH_OK);
+    enum fth_status status = FTH_NO_MEMORY;
+    for (size_t number = 1; status != FTH_OK; number++) {
+        struct fth_error error = NO_ERROR;
+        fail_from(number, false);
+        status = fth_capsule_open(capsule_path, &capsule, &error);
+        assert_int_equal(status, has_failed() ? FTH_NO_MEMORY : FTH_OK);
+        fail_from(0, false);
+        assert_int_equal(error.status, status);
+    }
+    compare_launch(fth_capsule_launch(capsule, 0), &launch);
+    fth_capsule_close(capsule);
+}
+
 /* After a chunk could not be read for lack of memory, it can be read. */
 static void chunks_can_be_read_later(void **state)
 {
@@ -196,6 +238,106 @@ static void long_lists_need_memory(void **state)
     fth_capsule_abandon(writer);
     struct fth_capsule *capsule;
     assert_int_equal(fth_capsule_open(capsule_path, &capsule, NULL), FTH_OK);
+    fth_capsule_close(capsule);
+}
+
+/* ---- threads that read parts ---- */
+
+enum { PARTS = 40, SLOTS = 32 }; /* more parts than the cache has slots */
+
+/* A thread that reads one byte of an image. */
+struct reader {
+    pthread_t thread;
+    struct fth_capsule *capsule;
+    uint32_t image;
+    unsigned char byte;
+    enum fth_status status;
+};
+
+static void *read_byte(void *argument)
+{
+    struct reader *reader = argument;
+    reader->status =
+        fth_capsule_read_image(reader->capsule, reader->image, 0, 1, &reader->byte, NULL);
+    return NULL;
+}
+
+/* Opens a capsule with images whose chunks are in different parts. Image i begins with the byte i.
+ */
+static struct fth_capsule *open_many_parts(void)
+{
+    struct fth_capsule_writer *writer;
+    struct fth_capsule *capsule;
+    uint32_t number;
+    assert_int_equal(fth_capsule_create(capsule_path, &example_info, &writer, NULL), FTH_OK);
+    for (int i = 1; i <= PARTS; i++) {
+        const unsigned char byte = (unsigned char)i;
+        assert_int_equal(put_image(writer, 0, &byte, 1, &number, NULL), FTH_OK);
+    }
+    assert_int_equal(fth_capsule_finish(writer, NULL), FTH_OK);
+    assert_int_equal(fth_capsule_open(capsule_path, &capsule, NULL), FTH_OK);
+    gate.count = 0;
+    gate.is_held = true;
+    assert_int_equal(sem_init(&gate.entered, 0, 0) | sem_init(&gate.released, 0, 0), 0);
+    return capsule;
+}
+
+static void start(struct reader *reader, struct fth_capsule *capsule, uint32_t image)
+{
+    *reader = (struct reader){.capsule = capsule, .image = image};
+    assert_int_equal(pthread_create(&reader->thread, NULL, read_byte, reader), 0);
+}
+
+static void join(const struct reader *reader)
+{
+    assert_int_equal(pthread_join(reader->thread, NULL), 0);
+    assert_int_equal(reader->status, FTH_OK);
+    assert_int_equal(reader->byte, reader->image);
+}
+
+/* Gives threads that can continue the time to do so. */
+static void wait_a_moment(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+}
+
+/* Threads that need the same part decompress it once. */
+static void parts_are_read_once(void **state)
+{
+    (void)state;
+    struct fth_capsule *capsule = open_many_parts();
+    struct reader readers[3];
+    start(&readers[0], capsule, 1);
+    assert_int_equal(sem_wait(&gate.entered), 0);
+    for (size_t i = 1; i < FTH_COUNT(readers); i++)
+        start(&readers[i], capsule, 1);
+    wait_a_moment();
+    gate.is_held = false;
+    sem_post(&gate.released);
+    for (size_t i = 0; i < FTH_COUNT(readers); i++)
+        join(&readers[i]);
+    assert_int_equal(gate.count, 1);
+    fth_capsule_close(capsule);
+}
+
+/* While all slots are in use, other threads wait for one. */
+static void threads_wait_for_a_slot(void **state)
+{
+    (void)state;
+    struct fth_capsule *capsule = open_many_parts();
+    struct reader readers[PARTS];
+    for (uint32_t i = 0; i < PARTS; i++)
+        start(&readers[i], capsule, i + 1);
+    for (int i = 0; i < SLOTS; i++)
+        assert_int_equal(sem_wait(&gate.entered), 0);
+    wait_a_moment();
+    assert_int_equal(gate.count, SLOTS);
+    gate.is_held = false;
+    for (int i = 0; i < SLOTS; i++)
+        sem_post(&gate.released);
+    for (size_t i = 0; i < PARTS; i++)
+        join(&readers[i]);
+    assert_int_equal(gate.count, PARTS);
     fth_capsule_close(capsule);
 }
 
@@ -265,9 +407,11 @@ static void files_are_closed_on_exec(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writing_needs_memory),     cmocka_unit_test(reading_needs_memory),
-        cmocka_unit_test(chunks_can_be_read_later), cmocka_unit_test(long_lists_need_memory),
-        cmocka_unit_test(full_disks_are_reported),  cmocka_unit_test(files_are_closed_on_exec),
+        cmocka_unit_test(writing_needs_memory),       cmocka_unit_test(reading_needs_memory),
+        cmocka_unit_test(large_launches_need_memory), cmocka_unit_test(parts_are_read_once),
+        cmocka_unit_test(threads_wait_for_a_slot),    cmocka_unit_test(chunks_can_be_read_later),
+        cmocka_unit_test(long_lists_need_memory),     cmocka_unit_test(full_disks_are_reported),
+        cmocka_unit_test(files_are_closed_on_exec),
     };
     return cmocka_run_group_tests_name("capsule-no-memory", tests, enter_folder, leave_folder);
 }

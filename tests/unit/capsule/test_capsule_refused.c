@@ -1,8 +1,10 @@
 /* Tests what writers and readers of capsules refuse. */
+#define _GNU_SOURCE /* for memfd_create */
 #include "capsule_example.h"
 #include "folder.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 /* ---- writers ---- */
@@ -16,65 +18,72 @@ static struct fth_capsule_writer *create(void)
 
 static const struct fth_capsule_region one_region[] = {{.address = 100, .bytes = 50}};
 
+static char long_text[FTH_PART_MAX_TEXT_BYTES + 2];
+static struct fth_capsule_region many_regions[FTH_CAPSULE_MAX_REGIONS + 1];
+static const struct fth_capsule_region invalid_regions[][2] = {
+    {{.address = 100, .bytes = 50}, {.address = 149, .bytes = 1}},
+    {{.address = 100, .bytes = 50}, {.address = 51, .bytes = 50}},
+    {{.address = 100, .bytes = 50}, {.address = 100, .bytes = 50}},
+    {{.bytes = FTH_CAPSULE_MAX_REGION_BYTES + 1}},
+    {{.address = UINT64_MAX, .bytes = 1}},
+    {{.kind = (enum fth_capsule_memory)(FTH_CAPSULE_VARIABLE + 1)}},
+    {{.kind = FTH_CAPSULE_VARIABLE}},
+    {{.kind = FTH_CAPSULE_VARIABLE, .variable = long_text}},
+    {{.bytes = LARGE_BYTES, .before = 3}},
+    {{.bytes = LARGE_BYTES - 1, .before = 1}},
+};
+static const struct fth_capsule_tensor_map invalid_maps[][FTH_CAPSULE_MAX_TENSOR_MAPS + 1] = {
+    {{.region = 1}},
+    {{.region = 0}},
+    {{.region = UINT32_MAX, .offset = 33}},
+    {{.region = UINT32_MAX, .rank = 6}}};
+static const struct {
+    struct fth_capsule_launch launch;
+    const char *cause;
+} invalid_launches[] = {
+    {{.module = 4}, "its module does not exist"},
+    {{.kernel = long_text}, "the name of its kernel is longer than 65,536 bytes"},
+    {{.reason = long_text}, "the reason why it cannot be repeated is longer than 65,536 bytes"},
+    {{.parameter_bytes = 65537}, "more than 65,536 bytes of parameters"},
+    {{.regions = many_regions, .region_count = 65537}, "more than 65,536 regions"},
+    {{.tensor_maps = invalid_maps[0], .tensor_map_count = 257}, "more than 256 tensor maps"},
+    {{.regions = invalid_regions[0], .region_count = 2}, "two regions overlap"},
+    {{.regions = invalid_regions[1], .region_count = 2}, "two regions overlap"},
+    {{.regions = invalid_regions[2], .region_count = 2}, "two regions overlap"},
+    {{.regions = invalid_regions[3], .region_count = 1}, "a region is larger than 1 TiB"},
+    {{.regions = invalid_regions[4], .region_count = 1}, "a region exceeds the address space"},
+    {{.regions = invalid_regions[5], .region_count = 1}, "a region has an unknown kind"},
+    {{.regions = invalid_regions[6], .region_count = 1}, "a variable has no name"},
+    {{.regions = invalid_regions[7], .region_count = 1},
+     "the name of a variable is longer than 65,536 bytes"},
+    {{.regions = invalid_regions[8], .region_count = 1}, "the image of a region does not exist"},
+    {{.regions = invalid_regions[9], .region_count = 1},
+     "the image of a region has another size than the region"},
+    {{.regions = one_region,
+      .region_count = 1,
+      .tensor_maps = invalid_maps[0],
+      .tensor_map_count = 1},
+     "the region of a tensor map does not exist"},
+    {{.regions = one_region,
+      .region_count = 1,
+      .tensor_maps = invalid_maps[1],
+      .tensor_map_count = 1},
+     "a tensor map exceeds its region"},
+    {{.parameters = example_parameters,
+      .parameter_bytes = 160,
+      .tensor_maps = invalid_maps[2],
+      .tensor_map_count = 1},
+     "a tensor map exceeds its region"},
+    {{.parameters = example_parameters,
+      .parameter_bytes = 160,
+      .tensor_maps = invalid_maps[3],
+      .tensor_map_count = 1},
+     "a tensor map has more than 5 dimensions"},
+};
+
 static void invalid_launches_are_refused(void **state)
 {
     (void)state;
-    static char long_text[FTH_MAX_TEXT_BYTES + 2];
-    static struct fth_capsule_region many[FTH_CAPSULE_MAX_REGIONS + 1];
-    static const struct fth_capsule_region regions[][2] = {
-        {{.address = 100, .bytes = 50}, {.address = 149, .bytes = 1}},
-        {{.address = 100, .bytes = 50}, {.address = 51, .bytes = 50}},
-        {{.address = 100, .bytes = 50}, {.address = 100, .bytes = 50}},
-        {{.bytes = FTH_CAPSULE_MAX_REGION_BYTES + 1}},
-        {{.address = UINT64_MAX, .bytes = 1}},
-        {{.kind = (enum fth_capsule_memory)(FTH_CAPSULE_VARIABLE + 1)}},
-        {{.kind = FTH_CAPSULE_VARIABLE}},
-        {{.kind = FTH_CAPSULE_VARIABLE, .variable = long_text}},
-        {{.bytes = LARGE_BYTES, .before = 3}},
-        {{.bytes = LARGE_BYTES - 1, .before = 1}},
-    };
-    static const struct fth_capsule_tensor_map maps[][FTH_CAPSULE_MAX_TENSOR_MAPS + 1] = {
-        {{.region = 1}},
-        {{.region = 0}},
-        {{.region = UINT32_MAX, .offset = 33}},
-        {{.region = UINT32_MAX, .rank = 6}}};
-    const struct {
-        struct fth_capsule_launch launch;
-        const char *cause;
-    } rows[] = {
-        {{.module = 4}, "its module does not exist"},
-        {{.kernel = long_text}, "the name of its kernel is longer than 65,536 bytes"},
-        {{.reason = long_text}, "the reason why it cannot be repeated is longer than 65,536 bytes"},
-        {{.parameter_bytes = 65537}, "more than 65,536 bytes of parameters"},
-        {{.regions = many, .region_count = 65537}, "more than 65,536 regions"},
-        {{.tensor_maps = maps[0], .tensor_map_count = 257}, "more than 256 tensor maps"},
-        {{.regions = regions[0], .region_count = 2}, "two regions overlap"},
-        {{.regions = regions[1], .region_count = 2}, "two regions overlap"},
-        {{.regions = regions[2], .region_count = 2}, "two regions overlap"},
-        {{.regions = regions[3], .region_count = 1}, "a region is larger than 1 TiB"},
-        {{.regions = regions[4], .region_count = 1}, "a region exceeds the address space"},
-        {{.regions = regions[5], .region_count = 1}, "a region has an unknown kind"},
-        {{.regions = regions[6], .region_count = 1}, "a variable has no name"},
-        {{.regions = regions[7], .region_count = 1},
-         "the name of a variable is longer than 65,536 bytes"},
-        {{.regions = regions[8], .region_count = 1}, "the image of a region does not exist"},
-        {{.regions = regions[9], .region_count = 1},
-         "the image of a region has another size than the region"},
-        {{.regions = one_region, .region_count = 1, .tensor_maps = maps[0], .tensor_map_count = 1},
-         "the region of a tensor map does not exist"},
-        {{.regions = one_region, .region_count = 1, .tensor_maps = maps[1], .tensor_map_count = 1},
-         "a tensor map exceeds its region"},
-        {{.parameters = example_parameters,
-          .parameter_bytes = 160,
-          .tensor_maps = maps[2],
-          .tensor_map_count = 1},
-         "a tensor map exceeds its region"},
-        {{.parameters = example_parameters,
-          .parameter_bytes = 160,
-          .tensor_maps = maps[3],
-          .tensor_map_count = 1},
-         "a tensor map has more than 5 dimensions"},
-    };
     memset(long_text, 'a', sizeof long_text - 1);
     struct fth_capsule_writer *writer = create();
     uint32_t module;
@@ -83,20 +92,28 @@ static void invalid_launches_are_refused(void **state)
                          FTH_OK);
     assert_int_equal(put_images(writer, 1, 2, NULL), FTH_OK);
     const uint64_t written = fth_capsule_written_bytes(writer);
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < FTH_COUNT(invalid_launches); i++) {
         struct fth_error error = NO_ERROR;
-        struct fth_capsule_launch launch = rows[i].launch;
+        struct fth_capsule_launch launch = invalid_launches[i].launch;
         launch.kernel = launch.kernel ? launch.kernel : "k";
         assert_int_equal(fth_capsule_put_launch(writer, &launch, &error), FTH_INVALID);
         assert_string_equal(error.operation, "write capsule");
         assert_contains(error.cause, "a launch is invalid: ");
-        assert_contains(error.cause, rows[i].cause);
+        assert_contains(error.cause, invalid_launches[i].cause);
     }
     assert_int_equal(fth_capsule_written_bytes(writer), written);
-    /* At the limits; the order of regions does not matter, and empty ones do not overlap. */
+    fth_capsule_abandon(writer);
+}
+
+static void launches_at_the_limits_are_accepted(void **state)
+{
+    (void)state;
+    struct fth_capsule_writer *writer = create();
+    memset(long_text, 'a', sizeof long_text - 1);
+    /* The order of regions does not matter, and empty ones do not overlap. */
     static const struct fth_capsule_region fine[] = {
         {.address = 100, .bytes = 50}, {.address = 50, .bytes = 50}, {.address = 120}};
-    long_text[FTH_MAX_TEXT_BYTES] = '\0';
+    long_text[FTH_PART_MAX_TEXT_BYTES] = '\0';
     const struct fth_capsule_launch launch = {.kernel = long_text,
                                               .reason = long_text,
                                               .parameters = long_text,
@@ -104,7 +121,7 @@ static void invalid_launches_are_refused(void **state)
                                               .regions = fine,
                                               .region_count = FTH_COUNT(fine)};
     const struct fth_capsule_launch with_regions = {
-        .kernel = "k", .regions = many, .region_count = FTH_CAPSULE_MAX_REGIONS};
+        .kernel = "k", .regions = many_regions, .region_count = FTH_CAPSULE_MAX_REGIONS};
     assert_int_equal(fth_capsule_put_launch(writer, &launch, NULL), FTH_OK);
     assert_int_equal(fth_capsule_put_launch(writer, &with_regions, NULL), FTH_OK);
     assert_int_equal(fth_capsule_finish(writer, NULL), FTH_OK);
@@ -118,7 +135,6 @@ static void invalid_launches_are_refused(void **state)
 static void invalid_modules_are_refused(void **state)
 {
     (void)state;
-    static char long_text[FTH_MAX_TEXT_BYTES + 2];
     memset(long_text, 'a', sizeof long_text - 1);
     const struct {
         struct fth_capsule_module module;
@@ -189,7 +205,8 @@ static void invalid_images_are_refused(void **state)
     expect(fth_capsule_add_to_image(writer, "9", 1, &errors[7]), &errors[7], not_begun);
     /* An image that was not ended is dropped, with a chunk that was not written. */
     static const unsigned char chunk[FTH_CHUNK_BYTES] = {1};
-    assert_int_equal(fth_capsule_begin_image(writer, 0, 2 * FTH_CHUNK_BYTES, NULL), FTH_OK);
+    assert_int_equal(fth_capsule_begin_image(writer, 0, UINT64_C(2) * FTH_CHUNK_BYTES, NULL),
+                     FTH_OK);
     assert_int_equal(fth_capsule_add_to_image(writer, chunk, sizeof chunk, NULL), FTH_OK);
     assert_int_equal(fth_capsule_begin_image(writer, 0, 0, NULL), FTH_OK);
     assert_int_equal(fth_capsule_end_image(writer, &number, NULL), FTH_OK);
@@ -212,7 +229,7 @@ static void invalid_images_are_refused(void **state)
         struct fth_error error = NO_ERROR;
         expect(fth_capsule_read_image(capsule, (uint32_t)invalid[i][0], invalid[i][1],
                                       invalid[i][2], data, &error),
-               &error, "does not have the bytes");
+               &error, " bytes at byte ");
     }
     fth_capsule_close(capsule);
 }
@@ -280,6 +297,23 @@ static void files_that_cannot_be_written_are_refused(void **state)
     assert_null(writer);
 }
 
+/* A file whose contents cannot be removed. */
+static void files_that_cannot_be_replaced_are_refused(void **state)
+{
+    (void)state;
+    struct fth_capsule_writer *writer;
+    struct fth_error error = NO_ERROR;
+    char name[32];
+    const int fd = memfd_create("sealed", MFD_ALLOW_SEALING);
+    assert_int_equal(write(fd, "kept", 4), 4);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    assert_int_equal(fth_capsule_create(name, &example_info, &writer, &error), FTH_IO);
+    assert_string_equal(error.cause, "Operation not permitted");
+    assert_null(writer);
+    close(fd);
+}
+
 /* ---- damage ---- */
 
 struct part {
@@ -329,76 +363,75 @@ static enum fth_status open_parts(const struct part *parts, size_t count, struct
 }
 
 /* The last part, after those above, is damaged in one way. */
+static const struct {
+    struct part part;
+    const char *cause; /* NULL: none */
+} damaged_parts[] = {
+    {PART(END, "\2\1\1\1\1"), NULL},
+    {PART(END, "\2\1\1\1\2"), "the capsule lacks parts"},
+    {PART(END, "\3\1\1\1\1"), "the capsule lacks parts"},
+    {PART(END, "\2\1\1\1"), "the capsule lacks parts"},
+    {PART(END, "\2\1\1\1\1\0"), "its content is too long"},
+    {PART(INFO, "\1a\1b\0\0\0"), "it is not the first part"},
+    {{0x31323334, "", 0}, "its type is unknown"},
+    {PART(MODULE, "\1m\2\0\0\0"), "its PTX does not exist"},
+    {PART(MODULE, "\1m"), "a value is incomplete or too large"},
+    {PART(MODULE, "\xff\xff\xff\xff\x0f"), "a value is incomplete or too large"},
+    {PART(PTX, "\2"), "a value is incomplete or too large"},
+    {PART(PTX, "\0\1"), "it is PTX for a module that does not exist or has PTX"},
+    {PART(PTX, "\3\1"), "it is PTX for a module that does not exist or has PTX"},
+    {PART(PTX, "\1\1"), "it is PTX for a module that does not exist or has PTX"},
+    {PART(PTX, "\2\0"), "its PTX does not exist"},
+    {PART(PTX, "\2\2"), "its PTX does not exist"},
+    {PART(CHUNKS, ""), "it does not have 1 to 64 whole chunks"},
+    {PART(CHUNKS, "1"), "it does not have 1 to 64 whole chunks"},
+    {PART(IMAGE, "\x80\x80\4\0"), "a value is incomplete or too large"},
+    {PART(IMAGE, "\x80\x80\x80\x80\x80\x20\0\1"), "the capsule does not end"}, /* 1 TiB */
+    {PART(IMAGE, "\x81\x80\x80\x80\x80\x20\0\1"), "the image is larger than 1 TiB"},
+    {PART(IMAGE, "\x80\x80\4\2\1"), "the previous image does not exist"},
+    {PART(IMAGE, "\x81\x80\4\1\1"), "the previous image has another size"},
+    {PART(IMAGE, "\x80\x80\4\0\2"), "the number of chunks before it is wrong"},
+    {PART(IMAGE, "\x80\x80\4\0\1\1\1\0"), "an image has too many chunks"},
+    {PART(IMAGE, "\x80\x80\4\0\1\0\2\0"), "an image has too many chunks"},
+    {PART(IMAGE, "\x80\x80\4\0\1\2\0"), "an image has too many chunks"},
+    {PART(IMAGE, "\x80\x80\4\0\1\0\1\2"), "a chunk does not exist"},
+    {PART(IMAGE, "\x80\x80\4\0\1\0\1\3"), "a chunk does not exist"},
+    {PART(IMAGE, "\x80\x80\4\0\1\0\1"), "a value is incomplete or too large"},
+    {PART(LAUNCH, "\0\1k\3\1\1\0\1\1\0\1\1\0\0\0\0\0\0"), "its module does not exist"},
+    {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\4\0\0\0"), "the launch has unknown properties"},
+    {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\x81\x80\4"),
+     "more than 65,536 bytes of parameters"},
+    {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\5abcd"), "a value is incomplete"},
+    {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\x81\x80\4"), "more than 65,536 regions"},
+    {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\1\4\0\0\0\0"), "a region has an unknown kind"},
+    {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\1\0\0\x80\x80\4\2\0"),
+     "the image of a region does not exist"},
+    {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\1\0\0\1\1\0"),
+     "the image of a region has another size than the region"},
+    {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\2\0\0\2\0\0\1\2\0\0"), "two regions overlap"},
+    {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\0\x81\2"), "more than 256 tensor maps"},
+    {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\0\1\1\0\0\1\0\0\0\0\0\0\0\0\0"),
+     "the region of a tensor map does not exist"},
+    {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\0\1\0\0\0\6\0\0\0\0\0\0"),
+     "a tensor map has more than 5 dimensions"},
+    {PART(AFTER, ""), "a value is incomplete or too large"},
+    {PART(AFTER, "\1"), "it belongs to a launch that does not exist or has such images"},
+    {PART(AFTER, "\0\2"), "the image of a region does not exist"},
+    {PART(AFTER, "\0"), "a value is incomplete or too large"},
+    {PART(AFTER, "\0\1\1"), "its content is too long"},
+};
+
 static void damaged_parts_are_described(void **state)
 {
     (void)state;
-    static const struct {
-        struct part part;
-        const char *cause; /* NULL: none */
-    } rows[] = {
-        {PART(END, "\2\1\1\1\1"), NULL},
-        {PART(END, "\2\1\1\1\2"), "the capsule lacks parts"},
-        {PART(END, "\3\1\1\1\1"), "the capsule lacks parts"},
-        {PART(END, "\2\1\1\1"), "the capsule lacks parts"},
-        {PART(END, "\2\1\1\1\1\0"), "its content is too long"},
-        {PART(INFO, "\1a\1b\0\0\0"), "it is not the first part"},
-        {{0x31323334, "", 0}, "its type is unknown"},
-        {PART(MODULE, "\1m\2\0\0\0"), "its PTX does not exist"},
-        {PART(MODULE, "\1m"), "a value is incomplete or too large"},
-        {PART(MODULE, "\xff\xff\xff\xff\x0f"), "a value is incomplete or too large"},
-        {PART(PTX, "\2"), "a value is incomplete or too large"},
-        {PART(PTX, "\0\1"), "it is PTX for a module that does not exist or has PTX"},
-        {PART(PTX, "\3\1"), "it is PTX for a module that does not exist or has PTX"},
-        {PART(PTX, "\1\1"), "it is PTX for a module that does not exist or has PTX"},
-        {PART(PTX, "\2\0"), "its PTX does not exist"},
-        {PART(PTX, "\2\2"), "its PTX does not exist"},
-        {PART(CHUNKS, ""), "it does not have 1 to 64 whole chunks"},
-        {PART(CHUNKS, "1"), "it does not have 1 to 64 whole chunks"},
-        {PART(IMAGE, "\x80\x80\4\0"), "a value is incomplete or too large"},
-        {PART(IMAGE, "\x80\x80\x80\x80\x80\x20\0\1"), "the capsule does not end"}, /* 1 TiB */
-        {PART(IMAGE, "\x81\x80\x80\x80\x80\x20\0\1"), "the image is larger than 1 TiB"},
-        {PART(IMAGE, "\x80\x80\4\2\1"), "the previous image does not exist"},
-        {PART(IMAGE, "\x81\x80\4\1\1"), "the previous image has another size"},
-        {PART(IMAGE, "\x80\x80\4\0\2"), "the number of chunks before it is wrong"},
-        {PART(IMAGE, "\x80\x80\4\0\1\1\1\0"), "an image has too many chunks"},
-        {PART(IMAGE, "\x80\x80\4\0\1\0\2\0"), "an image has too many chunks"},
-        {PART(IMAGE, "\x80\x80\4\0\1\2\0"), "an image has too many chunks"},
-        {PART(IMAGE, "\x80\x80\4\0\1\0\1\2"), "a chunk does not exist"},
-        {PART(IMAGE, "\x80\x80\4\0\1\0\1\3"), "a chunk does not exist"},
-        {PART(IMAGE, "\x80\x80\4\0\1\0\1"), "a value is incomplete or too large"},
-        {PART(LAUNCH, "\0\1k\3\1\1\0\1\1\0\1\1\0\0\0\0\0\0"), "its module does not exist"},
-        {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\4\0\0\0"), "the launch has unknown properties"},
-        {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\x81\x80\4"),
-         "more than 65,536 bytes of parameters"},
-        {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\5abcd"), "a value is incomplete"},
-        {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\x81\x80\4"), "more than 65,536 regions"},
-        {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\1\4\0\0\0\0"),
-         "a region has an unknown kind"},
-        {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\1\0\0\x80\x80\4\2\0"),
-         "the image of a region does not exist"},
-        {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\1\0\0\1\1\0"),
-         "the image of a region has another size than the region"},
-        {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\2\0\0\2\0\0\1\2\0\0"),
-         "two regions overlap"},
-        {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\0\x81\2"), "more than 256 tensor maps"},
-        {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\0\1\1\0\0\1\0\0\0\0\0\0\0\0\0"),
-         "the region of a tensor map does not exist"},
-        {PART(LAUNCH, "\0\1k\1\1\1\0\1\1\0\1\1\0\0\0\0\0\1\0\0\0\6\0\0\0\0\0\0"),
-         "a tensor map has more than 5 dimensions"},
-        {PART(AFTER, ""), "a value is incomplete or too large"},
-        {PART(AFTER, "\1"), "it belongs to a launch that does not exist or has such images"},
-        {PART(AFTER, "\0\2"), "the image of a region does not exist"},
-        {PART(AFTER, "\0"), "a value is incomplete or too large"},
-        {PART(AFTER, "\0\1\1"), "its content is too long"},
-    };
-    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+    for (size_t i = 0; i < FTH_COUNT(damaged_parts); i++) {
         struct part parts[FTH_COUNT(beginning) + 1];
         struct fth_error error = NO_ERROR;
         memcpy(parts, beginning, sizeof beginning);
-        parts[FTH_COUNT(beginning)] = rows[i].part;
+        parts[FTH_COUNT(beginning)] = damaged_parts[i].part;
         const enum fth_status status = open_parts(parts, FTH_COUNT(parts), &error);
-        assert_int_equal(status, rows[i].cause ? FTH_INVALID : FTH_OK);
-        if (rows[i].cause && !strstr(error.cause, rows[i].cause))
+        assert_int_equal(status, damaged_parts[i].cause ? FTH_INVALID : FTH_OK);
+        if (damaged_parts[i].cause && !strstr(error.cause, damaged_parts[i].cause))
             fail_msg("row %zu: %s", i, error.cause);
     }
 }
@@ -611,10 +644,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(invalid_launches_are_refused),
+        cmocka_unit_test(launches_at_the_limits_are_accepted),
         cmocka_unit_test(invalid_modules_are_refused),
         cmocka_unit_test(invalid_images_are_refused),
         cmocka_unit_test(invalid_images_after_launches_are_refused),
         cmocka_unit_test(files_that_cannot_be_written_are_refused),
+        cmocka_unit_test(files_that_cannot_be_replaced_are_refused),
         cmocka_unit_test(damaged_parts_are_described),
         cmocka_unit_test(parts_at_wrong_places_are_described),
         cmocka_unit_test(large_parts_are_refused),
