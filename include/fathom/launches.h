@@ -99,7 +99,8 @@ struct fth_launch_options {
 
 /* Reads a launch file, a PTX file or a program with PTX; fathom recognises which by the content.
  * "-" is standard input. `options` may be NULL. FTH_INVALID: also if an option does not apply to
- * this kind of file, or the file is a trace. Otherwise the statuses of fth_launch_read,
+ * this kind of file, or the file is a trace. FTH_UNSUPPORTED: also if it is a capsule
+ * (fth_capsule_replay). Otherwise the statuses of fth_launch_read,
  * fth_launch_create and fth_launch_argument. */
 FTH_API FTH_MUST_USE enum fth_status fth_launch_open(const char *path,
                                                      const struct fth_launch_options *options,

@@ -327,10 +327,11 @@ bool fth_capsule_is(const char *path)
     int fd;
     if (fth_file_open_regular(path, &fd, NULL) != FTH_OK)
         return false;
-    const bool is = read(fd, magic, sizeof magic) == (ssize_t)sizeof magic &&
-                    memcmp(magic, FTH_CAPSULE_MAGIC, sizeof magic) == 0;
+    size_t size = 0;
+    for (ssize_t got = 1; got > 0 && size<sizeof magic; size += got> 0 ? (size_t)got : 0)
+        got = read(fd, magic + size, sizeof magic - size);
     close(fd);
-    return is;
+    return size == sizeof magic && memcmp(magic, FTH_CAPSULE_MAGIC, sizeof magic) == 0;
 }
 
 enum fth_status fth_capsule_attach(int fd, const char *name, struct fth_capsule **out,

@@ -36,15 +36,19 @@ struct replayer {
 
 /* ---- one launch ---- */
 
-/* Returns a text that lives as long as the replay; "" if memory is exhausted. */
-static const char *keep_text(struct fth_replay *replay, const char *text)
+/* Sets *kept to a copy of the text that lives as long as the replay. */
+static enum fth_status keep_text(struct fth_replay *replay, const char *text, const char **kept,
+                                 struct fth_error *error)
 {
     const char *copy = fth_arena_text(&replay->arena, text);
-    return copy ? copy : "";
+    *kept = copy ? copy : "";
+    return copy ? FTH_OK : fth_no_memory(error, operation, NULL);
 }
 
 /* Describes a difference. */
-static const char *describe(struct fth_replay *replay, const struct fth_replay_difference *found)
+static enum fth_status describe(struct fth_replay *replay,
+                                const struct fth_replay_difference *found, const char **reason,
+                                struct fth_error *error)
 {
     char text[512];
     const struct fth_capsule_region *region = found->region;
@@ -58,7 +62,7 @@ static const char *describe(struct fth_replay *replay, const struct fth_replay_d
     else
         snprintf(text + length, sizeof text - (size_t)length, "byte %llu of the %llu at 0x%llx",
                  offset, (unsigned long long)region->bytes, (unsigned long long)region->address);
-    return keep_text(replay, text);
+    return keep_text(replay, text, reason, error);
 }
 
 /* Compares the memory after a launch. */
@@ -73,9 +77,8 @@ static enum fth_status verify(struct replayer *replayer, const struct fth_capsul
     result->outcome = difference.bytes      ? FTH_REPLAY_DIFFERS
                       : difference.compared ? FTH_REPLAY_EXACT
                                             : FTH_REPLAY_NOT_VERIFIED;
-    if (difference.bytes)
-        result->reason = describe(replayer->replay, &difference);
-    return FTH_OK;
+    return difference.bytes ? describe(replayer->replay, &difference, &result->reason, error)
+                            : FTH_OK;
 }
 
 /* Runs a launch whose memory is in place. */
@@ -168,14 +171,14 @@ static bool is_local(enum fth_status status)
 }
 
 /* Sets the outcome of a launch that was not run to its end. */
-static void set_failure(struct fth_replay *replay, struct fth_replay_launch *result,
-                        const struct fth_error *failure)
+static enum fth_status set_failure(struct fth_replay *replay, struct fth_replay_launch *result,
+                                   const struct fth_error *failure, struct fth_error *error)
 {
     const bool is_skipped =
         failure->status == FTH_UNSUPPORTED || failure->status == FTH_UNAVAILABLE;
     result->outcome = is_skipped && result->outcome == FTH_REPLAY_SKIPPED ? FTH_REPLAY_SKIPPED
                                                                           : FTH_REPLAY_FAILED;
-    result->reason = keep_text(replay, failure->cause);
+    return keep_text(replay, failure->cause, &result->reason, error);
 }
 
 static enum fth_status add_launch(struct replayer *replayer,
@@ -189,10 +192,10 @@ static enum fth_status add_launch(struct replayer *replayer,
         return fth_no_memory(error, operation, NULL);
     struct fth_replay_launch *result = &replay->launches[replay->count++];
     *result = (struct fth_replay_launch){.number = captured->number,
-                                         .kernel = keep_text(replay, captured->kernel),
                                          .shared_bytes = captured->shared_bytes,
                                          .is_cooperative = captured->is_cooperative,
                                          .reason = ""};
+    FTH_TRY(keep_text(replay, captured->kernel, &result->kernel, error));
     memcpy(result->grid, captured->grid, sizeof result->grid);
     memcpy(result->block, captured->block, sizeof result->block);
     memcpy(result->cluster, captured->cluster, sizeof result->cluster);
@@ -200,7 +203,7 @@ static enum fth_status add_launch(struct replayer *replayer,
     if (status == FTH_OK)
         return FTH_OK;
     if (is_local(status))
-        set_failure(replay, result, &failure);
+        FTH_TRY(set_failure(replay, result, &failure, error));
     if (is_local(status) && !(replayer->stops && result->outcome == FTH_REPLAY_FAILED))
         return FTH_OK;
     fth_error_context(&failure, "launch %llu", (unsigned long long)captured->number);

@@ -130,6 +130,8 @@ static enum fth_status change_blocks(struct fth_replay_memory *memory,
     for (size_t i = 0; i < count; i++)
         if (!blocks[i].host && !allocate_block(&blocks[i])) {
             char text[32];
+            if (blocks[i].bytes < MIN_MAPPING)
+                return fth_no_memory(error, operation, NULL);
             return fth_fail(error, FTH_UNAVAILABLE, operation, NULL,
                             "this machine cannot provide the %s of memory at 0x%llx",
                             fth_size_format((double)blocks[i].bytes, text, sizeof text),

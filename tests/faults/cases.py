@@ -3,6 +3,12 @@
 All inputs are small, so that a command takes milliseconds and makes at most a few thousand calls that can fail.
 """
 
+import os
+
+# A capsule, of which the first launches can be replayed.
+CAPSULE = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli", "capsule", "program.capsule"),
+           "--launch", "0..2"]
+
 KERNEL = """.version 7.0
 .target sm_70
 .address_size 64
@@ -143,7 +149,9 @@ CASES = [
     ("run tensor maps cuda", ["run", "@maps.json", "--on", "cuda:0"], [], []),
     ("run --on sim", ["run", *PTX, "--on", "sim:@tiny.json"], [], []),
     ("run --on cuda", ["run", *PTX, "--on", "cuda:0"], [], []),
+    ("run CAPSULE", ["run", *CAPSULE, "--verify"], [], []),
     ("trace", ["trace", "@launch.json"], [], []),
+    ("trace CAPSULE", ["trace", *CAPSULE, "-o", "k.trace"], [], []),
     ("trace -o", ["trace", *PTX, "-o", "k.trace"], [], []),
     ("trace TRACE", ["trace", "@k.trace", "--lines", "--json"], [], []),
     ("trace text", ["trace", "@k.txt", "-o", "k.trace"], [], []),

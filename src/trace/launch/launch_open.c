@@ -132,7 +132,7 @@ enum fth_status fth_launch_open(const char *path, const struct fth_launch_option
                           "it is a trace; expected a PTX file or a launch file");
         break;
     case FTH_INPUT_CAPSULE:
-        status = fth_fail(error, FTH_INVALID, "launch", input.name,
+        status = fth_fail(error, FTH_UNSUPPORTED, "launch", input.name,
                           "it is a capsule; name the file instead of passing it on standard input");
         break;
     default: status = fth_launch_open_input(&input, options, launch, error); break;
