@@ -13,6 +13,7 @@ struct pair {
 
 /* Names that c++filt writes in the same way. */
 static const struct pair common[] = {
+    {"_ZN1fIiEEvT_", "void f<int>(int)"},
     {"_Z10_GLOBAL_$Nv", "(anonymous namespace)()"},
     {"_Z10_GLOBAL_.Nv", "(anonymous namespace)()"},
     {"_Z10_GLOBAL__Mv", "_GLOBAL__M()"},

@@ -3,6 +3,7 @@
 #include "explore/explore.h"
 #include "folder.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -232,6 +233,22 @@ static void shards_are_merged_to_the_file_of_one_process(void **state)
     fth_buffer_fini(&part);
 }
 
+/* The number of an earlier error says nothing about the lock. */
+static void an_earlier_error_is_no_lock(void **state)
+{
+    (void)state;
+    const struct fth_output_plan plan = {
+        .path = "unlocked", .shard = 1, .shards = 1, .max_bytes = FTH_MAX_POINTS_BYTES};
+    struct fth_exploration *exploration = explore_tuples();
+    struct fth_output *output = NULL;
+    assert_int_equal(fth_plan_complete(exploration, NULL), FTH_OK);
+    errno = EWOULDBLOCK;
+    assert_int_equal(fth_output_open(exploration, &plan, &output, NULL), FTH_OK);
+    fth_output_close(output);
+    assert_int_equal(unlink("unlocked"), 0);
+    fth_explore_destroy(exploration);
+}
+
 /* A file whose points are in order is not written again. */
 static void a_finished_file_stays_the_same_file(void **state)
 {
@@ -410,6 +427,7 @@ int main(void)
         cmocka_unit_test(other_files_are_not_changed),
         cmocka_unit_test(merged_files_keep_their_mode),
         cmocka_unit_test(shards_are_merged_to_the_file_of_one_process),
+        cmocka_unit_test(an_earlier_error_is_no_lock),
         cmocka_unit_test(a_finished_file_stays_the_same_file),
         cmocka_unit_test(headers_are_checked),
         cmocka_unit_test(merging_has_a_limit),
