@@ -398,26 +398,11 @@ static int run(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    CLI_KERNEL_OPTIONS,
-    &cli_option_set,
-    &cli_option_allow_files,
-    &cli_option_max_instructions,
-    &option_check_async,
-    &option_check_races,
-    &option_copy_order,
-    &option_on,
-    &option_max_seconds,
-    &option_show,
-    &option_verify,
-    CLI_CAPSULE_OPTIONS,
-    &option_counters,
-    &option_save,
-    &cli_option_json,
-    &cli_option_format,
-    &cli_option_output,
-    &cli_option_quiet,
-    &cli_option_help,
-    NULL,
+    CLI_KERNEL_OPTIONS,  &cli_option_set,     &cli_option_allow_files, &cli_option_max_instructions,
+    &option_check_async, &option_check_races, &option_copy_order,      &option_on,
+    &option_max_seconds, &option_show,        &option_verify,          CLI_CAPSULE_OPTIONS,
+    &option_counters,    &option_save,        &cli_option_json,        &cli_option_format,
+    &cli_option_output,  &cli_option_quiet,   &cli_option_help,        NULL,
 };
 
 static const struct cli_example examples[] = {

@@ -75,6 +75,7 @@ FTH_API FTH_MUST_USE enum fth_status fth_capsule_replay(const char *path,
                                                         const struct fth_replay_options *options,
                                                         struct fth_replay **replay,
                                                         struct fth_error *error);
+/* Releases a replay. */
 FTH_API void fth_replay_destroy(struct fth_replay *replay);
 /* Returns the number of launches that were selected. */
 FTH_API size_t fth_replay_launch_count(const struct fth_replay *replay);

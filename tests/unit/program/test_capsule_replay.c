@@ -530,5 +530,5 @@ int main(void)
         cmocka_unit_test(faults_are_reported),
         cmocka_unit_test(memory_is_limited),
     };
-    return cmocka_run_group_tests_name("replay", tests, enter_folder, leave_folder);
+    return cmocka_run_group_tests_name("capsule_replay", tests, enter_folder, leave_folder);
 }

@@ -304,5 +304,5 @@ int main(void)
         cmocka_unit_test(results_are_shown),
         cmocka_unit_test(truncated_capsules_are_replayed),
     };
-    return cmocka_run_group_tests_name("replay_light", tests, enter_folder, leave_folder);
+    return cmocka_run_group_tests_name("capsule_light", tests, enter_folder, leave_folder);
 }
