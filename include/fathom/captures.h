@@ -35,6 +35,7 @@ FTH_API FTH_MUST_USE enum fth_status fth_capture_complete(const char *path,
                                                           struct fth_error *error);
 /* Takes NULL. */
 FTH_API void fth_capture_destroy(struct fth_capture *capture);
+/* Returns the number of kernels in the capsule. */
 FTH_API size_t fth_capture_kernel_count(const struct fth_capture *capture);
 /* Returns the kernel with this index, in the order of their first launches; NULL past the last. */
 FTH_API const struct fth_capture_kernel *fth_capture_kernel_at(const struct fth_capture *capture,

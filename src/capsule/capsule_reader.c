@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Limits of what opening a capsule takes, for a file that was made to exhaust the memory: bytes of
@@ -324,12 +325,19 @@ static enum fth_status scan(struct fth_capsule *capsule, struct fth_error *error
 bool fth_capsule_is(const char *path)
 {
     char magic[FTH_CONTAINER_MAGIC_BYTES];
+    struct stat info;
     int fd;
-    if (fth_file_open_regular(path, &fd, NULL) != FTH_OK)
+    /* A pipe must not even be opened: closing it would end the program that writes to it. */
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) ||
+        fth_file_open_regular(path, &fd, NULL) != FTH_OK)
         return false;
     size_t size = 0;
-    for (ssize_t got = 1; got > 0 && size<sizeof magic; size += got> 0 ? (size_t)got : 0)
+    ssize_t got = 1;
+    while (got > 0 && size < sizeof magic) {
         got = read(fd, magic + size, sizeof magic - size);
+        if (got > 0)
+            size += (size_t)got;
+    }
     close(fd);
     return size == sizeof magic && memcmp(magic, FTH_CAPSULE_MAGIC, sizeof magic) == 0;
 }

@@ -640,8 +640,8 @@ static void lanes_call_different_functions(void **state)
     job_fini(&job);
 }
 
-/* Function i has the address 0x2030000000000 + 16 * i. Here, 0 is `f`, 1 is `g`, which has a result,
- * 2 is the kernel, and 3 is not defined. */
+/* Function i has the address 0x2030000000000 + 16 * i. Here, 0 is `f`, 1 is `g`, which has a
+ * result, 2 is the kernel, and 3 is not defined. */
 static void calls_by_address_are_checked(void **state)
 {
     (void)state;
