@@ -249,10 +249,10 @@ enum fth_status fth_ptx_run(struct fth_ptx_machine *machine, const struct fth_pt
     run.lock = &lock;
     run_launch(&run);
     fth_slice_destroy(run.slice);
-    pthread_mutex_destroy(&lock);
     fth_log_progress(launch->log, run.kernel->kernel.display_name, 1);
     fth_ptx_print_rest(&run);
     const size_t findings = fth_hazards_log(&run);
+    pthread_mutex_destroy(&lock);
     if (run.dropped_output)
         warn_of_dropped_output(machine, run.kernel, launch->print != NULL, launch->log);
     if (totals)

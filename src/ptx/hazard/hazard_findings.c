@@ -171,20 +171,24 @@ static int by_occurrence(const void *a, const void *b)
     return (left->order > right->order) - (left->order < right->order);
 }
 
-/* Returns whether no earlier launch of the machine had the finding. Without memory to remember it,
- * it counts as new each time. */
-static bool is_new(struct fth_ptx_machine *machine, const struct fth_finding *finding)
+/* Sets *is_new if no earlier launch of the machine had the finding, and remembers it. Returns false
+ * when out of memory. */
+static bool remember(struct fth_ptx_machine *machine, const struct fth_finding *finding,
+                     bool *is_new)
 {
+    *is_new = true;
     if (!machine->reported)
         machine->reported = calloc(1, sizeof *machine->reported);
     if (!machine->reported)
-        return true;
-    if (find(machine->reported, finding->kind, finding->inst, finding->other))
         return false;
+    if (find(machine->reported, finding->kind, finding->inst, finding->other)) {
+        *is_new = false;
+        return true;
+    }
     struct fth_finding *added = append(machine->reported);
     if (added)
         *added = *finding;
-    return true;
+    return added != NULL;
 }
 
 void fth_findings_destroy(struct fth_findings *findings)
@@ -210,7 +214,10 @@ size_t fth_hazards_log(struct fth_ptx_run *run)
     size_t logged = 0, left = 0;
     for (size_t i = 0; i < count; i++) {
         const struct fth_finding *finding = &findings->at[i];
-        if (!is_new(run->machine, finding))
+        bool is_new;
+        if (!remember(run->machine, finding, &is_new))
+            fth_ptx_run_no_memory(run);
+        if (!is_new)
             continue;
         if (logged == MAX_LOGGED) {
             left++;

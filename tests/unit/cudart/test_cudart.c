@@ -80,7 +80,7 @@ static void launches_a_registered_kernel(void **state)
     struct fth_cu_stream *stream = (struct fth_cu_stream *)&argument;
     assert_int_equal(mock_count("cuLibraryLoadData"), 0);
     assert_int_equal(call_kernel(kernel_host, stream, arguments), 0);
-    assert_ptr_equal(mock.code, container);
+    assert_ptr_equal(mock.code, &wrapper);
     assert_string_equal(mock.kernel, kernel_name);
     assert_memory_equal(&mock.launch.grid, &grid, sizeof(grid));
     assert_memory_equal(&mock.launch.block, &block, sizeof(block));
