@@ -36,12 +36,20 @@ static void close_session(struct fth_session *session, struct fth_gpu *gpu)
     fth_gpu_destroy(gpu);
 }
 
+/* Returns the pointer with this address. */
+static void *pointer_to(uint64_t address)
+{
+    void *pointer;
+    memcpy(&pointer, &address, sizeof pointer);
+    return pointer;
+}
+
 /* Returns whether there is memory at an address of this process. */
 static bool is_mapped(uint64_t address)
 {
     unsigned char resident;
     const uint64_t page = address & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
-    const int result = mincore((void *)(uintptr_t)page, 1, &resident);
+    const int result = mincore(pointer_to(page), 1, &resident);
     assert_true(result == 0 || errno == ENOMEM);
     return result == 0;
 }
@@ -59,7 +67,7 @@ static void blocks_are_found_in_any_order(void **state)
     struct fth_gpu *gpu;
     struct fth_session *session = open_session(&gpu);
     bool exists[BLOCKS] = {false};
-    for (size_t step = 0; step < 2 * BLOCKS; step++) {
+    for (size_t step = 0; step < (size_t)2 * BLOCKS; step++) {
         const bool adds = step < BLOCKS;
         const size_t changed = adds ? added[step] : freed[step - BLOCKS];
         const uint64_t address = base + 16 * changed;
@@ -139,7 +147,7 @@ static void host_memory_has_fixed_places(void **state)
     (void)state;
     static const struct {
         uint64_t bytes, offset; /* of the block, in steps */
-    } rows[] = {{1, 0}, {STEP, 3}, {STEP + 1, 6}, {2 * STEP, 10}, {8, 14}};
+    } rows[] = {{1, 0}, {STEP, 3}, {STEP + 1, 6}, {(uint64_t)2 * STEP, 10}, {8, 14}};
     struct fth_gpu *gpu;
     struct fth_session *session = open_session(&gpu);
     uint64_t addresses[FTH_COUNT(rows)];
@@ -149,7 +157,7 @@ static void host_memory_has_fixed_places(void **state)
                          FTH_OK);
         assert_int_equal(addresses[i], FTH_SESSION_HOST_BASE + rows[i].offset * STEP);
         assert_true(is_mapped(addresses[i] + rows[i].bytes - 1));
-        memset((void *)(uintptr_t)addresses[i], 1, rows[i].bytes);
+        memset(pointer_to(addresses[i]), 1, rows[i].bytes);
     }
     assert_int_equal(fth_session_free_bytes(session), 100000); /* it is not the GPU's */
     assert_int_equal(fth_session_free(session, addresses[0], ANY, NULL), FTH_OK);
@@ -183,11 +191,13 @@ static void host_memory_continues_after_a_block(void **state)
 /* Returns the size of the address space of this process that is in use, in pages. */
 static unsigned long used_pages(void)
 {
-    unsigned long pages = 0;
+    char text[256], *end;
     FILE *file = fopen("/proc/self/statm", "r");
     assert_non_null(file);
-    assert_int_equal(fscanf(file, "%lu", &pages), 1);
+    assert_non_null(fgets(text, sizeof text, file));
     fclose(file);
+    const unsigned long pages = strtoul(text, &end, 10);
+    assert_ptr_not_equal(end, text);
     return pages;
 }
 
@@ -206,7 +216,7 @@ static void host_memory_gives_way(void **state)
                 {126, FTH_OK, 126},
                 {127, FTH_NO_MEMORY, 0}};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        void *base = (void *)(uintptr_t)FTH_SESSION_HOST_BASE;
+        void *base = pointer_to(FTH_SESSION_HOST_BASE);
         struct fth_gpu *gpu;
         struct fth_session *session = open_session(&gpu);
         uint64_t address;
