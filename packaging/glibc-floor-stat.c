@@ -1,5 +1,5 @@
-/* stat() and its kin for programs and shared libraries that are linked for an older glibc than that
- * of the build system (see scripts/glibc-stubs).
+/* stat(), fstat() and similar functions, for programs and shared libraries that run with an older
+ * glibc than the one on the machine that builds them (see scripts/glibc-stubs).
  *
  * Until 2.32 they were small functions in the program that called the library's __xstat(). Since
  * 2.33 the library exports them. We bring the small functions again; every newer library still has

@@ -191,9 +191,7 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_SUPPORTED = 801 };
     X(cuModuleGetFunction, CALLED)                                                                 \
     X(cuModuleGetGlobal_v2, CALLED)                                                                \
     X(cuMemcpyDtoH_v2, CALLED)                                                                     \
-    X(cuPointerGetAttribute, CALLED)                                                               \
-    X(cuStreamIsCapturing, CALLED)                                                                 \
-    X(cuStreamSynchronize, CALLED)
+    X(cuPointerGetAttribute, CALLED)
 
 #define X(name, ...) F_##name,
 enum function_index { FUNCTIONS(X) WRITERS(X) FUNCTION_COUNT };

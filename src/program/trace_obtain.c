@@ -41,26 +41,12 @@ static enum fth_status check_capsule_options(const struct fth_trace_input *input
                                              const struct fth_launch_options *options,
                                              struct fth_error *error)
 {
-    static const uint32_t none[3] = {0, 0, 0};
-    const struct {
-        const char *name;
-        bool given;
-    } others[] = {
-        {"set", options->size_count != 0},
-        {"entry", options->kernel != NULL},
-        {"grid", memcmp(options->grid, none, sizeof none) != 0},
-        {"block", memcmp(options->block, none, sizeof none) != 0},
-        {"cluster", options->cluster != NULL},
-        {"shared", options->shared_bytes != 0},
-        {"arg", options->argument_count != 0},
-        {"seed", options->seed != NULL},
-    };
-    for (size_t i = 0; i < FTH_COUNT(others); i++)
-        if (others[i].given)
-            return fth_fail(error, FTH_INVALID, "replay capsule", input->path,
-                            "--%s does not apply to capsules; select launches with --kernel and "
-                            "--launch",
-                            others[i].name);
+    const char *name = options->size_count ? "set" : fth_launch_ptx_option(options);
+    if (name)
+        return fth_fail(error, FTH_INVALID, "replay capsule", input->path,
+                        "--%s does not apply to capsules; select launches with --kernel and "
+                        "--launch",
+                        name);
     return FTH_OK;
 }
 

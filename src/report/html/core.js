@@ -57,8 +57,8 @@ function shorten(text, width) {
 const NARROW = 520;
 
 /* Access to documents, in which anything may be missing or of the wrong type. field: a property of an object itself (not of its
-   prototype), or undefined. listOf: the objects of a list. textOf: a value as text, "" if it is missing. kernelOf: the C++ name of the kernel
-   of a row; documents of older versions have only its name in the PTX file. */
+   prototype), or undefined. listOf: the objects of a list. textOf: a value as text, "" if it is missing. kernelOf: a row's kernel, by its C++ name;
+   documents of older versions only have the name in the PTX file. */
 const field = (object, name) => object !== null && typeof object === "object" && Object.prototype.hasOwnProperty.call(object, name) ? object[name] : undefined;
 const listOf = (value) => Array.isArray(value) ? value.filter((v) => v !== null && typeof v === "object") : [];
 const textOf = (value) => value === undefined || value === null ? "" : String(value);

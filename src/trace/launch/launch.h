@@ -336,6 +336,8 @@ FTH_MUST_USE enum fth_status fth_launch_parse_argument(struct fth_launch *launch
 
 /* ---- launch_open.c ---- */
 
+/* Returns the name of an option that is set and only applies to PTX files; NULL: there is none. */
+const char *fth_launch_ptx_option(const struct fth_launch_options *options);
 struct fth_trace_input;
 /* fth_launch_open for an input that is open already, which must not be a trace. */
 FTH_MUST_USE enum fth_status fth_launch_open_input(const struct fth_trace_input *input,

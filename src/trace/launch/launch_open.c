@@ -5,10 +5,7 @@
 
 #include <string.h>
 
-/* Refuses options that only apply to PTX files. The names are those of the command line. */
-static enum fth_status check_launch_file(const struct fth_trace_input *input,
-                                         const struct fth_launch_options *options,
-                                         struct fth_error *error)
+const char *fth_launch_ptx_option(const struct fth_launch_options *options)
 {
     static const uint32_t none[3] = {0, 0, 0};
     const struct {
@@ -25,9 +22,20 @@ static enum fth_status check_launch_file(const struct fth_trace_input *input,
     };
     for (size_t i = 0; i < FTH_COUNT(others); i++)
         if (others[i].given)
-            return fth_fail(error, FTH_INVALID, "read launch file", input->path,
-                            "--%s only applies to PTX files; a launch file contains this setting",
-                            others[i].name);
+            return others[i].name;
+    return NULL;
+}
+
+/* Refuses options that only apply to PTX files. The names are those of the command line. */
+static enum fth_status check_launch_file(const struct fth_trace_input *input,
+                                         const struct fth_launch_options *options,
+                                         struct fth_error *error)
+{
+    const char *name = fth_launch_ptx_option(options);
+    if (name)
+        return fth_fail(error, FTH_INVALID, "read launch file", input->path,
+                        "--%s only applies to PTX files; a launch file contains this setting",
+                        name);
     return FTH_OK;
 }
 

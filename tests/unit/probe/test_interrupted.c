@@ -249,9 +249,9 @@ static enum fth_status measure_emptied(void *state, const struct fth_request *re
 
 static const struct fth_device_ops emptied_ops = {.measure = measure_emptied};
 
-/* Passes over a cache that another program has emptied are neither misses of the footprint nor part
- * of the rate of disturbances. With a rate that includes them, 16 lines too many would seem to fit.
- */
+/* The probe ignores passes over a cache that another program has emptied: they count neither as
+ * misses of the footprint nor as disturbances. If they counted as disturbances, 16 lines too many
+ * would seem to fit. */
 static void emptied_caches_have_their_size(void **state)
 {
     (void)state;
