@@ -86,7 +86,7 @@ static const char *reason_against(const struct function *function, const unsigne
         return "it was recorded into a graph";
     if (function->module->has_textures && has_texture(parameters, function->parameter_bytes))
         return "it uses textures or surfaces, which are not captured";
-    if (capture_options.max_bytes && fth_capsule_written_bytes(writer) > capture_options.max_bytes)
+    if (capture_options.max_bytes && fth_capsule_exceeds(writer, capture_options.max_bytes))
         return "the capsule has reached its size limit (--limit)";
     return NULL;
 }

@@ -22,6 +22,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct options capture_options = {.every = 1};
@@ -34,7 +35,8 @@ static struct {
     regex_t kernels;
     atomic_bool is_finished; /* nothing is captured any more */
     struct fth_capsule_writer *writer;
-    int report; /* -1: none */
+    pid_t process; /* that has created the capsule */
+    int report;    /* -1: none */
 } state = {.tables = PTHREAD_MUTEX_INITIALIZER,
            .capsule = PTHREAD_MUTEX_INITIALIZER,
            .once = PTHREAD_ONCE_INIT,
@@ -142,8 +144,11 @@ static void create_capsule(void)
     if (CALL(cuCtxGetDevice, (int *), &device) == SUCCESS)
         (void)CALL(cuDeviceGetName, (char *, int, int), gpu, (int)sizeof gpu, device);
     snprintf(path, sizeof path, "%s/%ld.capsule", state.folder, (long)getpid());
+    state.process = getpid();
     if (fth_capsule_create(path, &info, &state.writer, &error) != FTH_OK)
         capture_fail(&error);
+    else if (!info.is_light) /* a launch without contents takes less time than waking a thread */
+        fth_capsule_use_threads(state.writer);
 }
 
 struct fth_capsule_writer *capture_begin(void)
@@ -176,16 +181,30 @@ void capture_fail(const struct fth_error *error)
     state.is_finished = true;
 }
 
-/* Completes the capsule when the program ends. If it is killed, the capsule is readable up to the
- * last launch. */
+/* Completes the capsule when the program ends. If it is killed, the capsule is readable up to one
+ * of the last launches. A child made by vfork has the memory of its parent. */
 __attribute__((destructor)) static void finish(void)
 {
     struct fth_error error = FTH_NO_ERROR;
-    if (state.is_finished || pthread_mutex_trylock(&state.capsule) != 0)
+    if (state.is_finished || getpid() != state.process ||
+        pthread_mutex_trylock(&state.capsule) != 0)
         return; /* a launch is being written by a thread that still runs */
     state.is_finished = true;
     if (state.writer && fth_capsule_finish(state.writer, &error) != FTH_OK)
         capture_report("error", "cannot complete the capsule: %s", error.cause);
     state.writer = NULL;
     pthread_mutex_unlock(&state.capsule);
+}
+
+/* Programs that end in this way, as child processes of Python do, do not call destructors. */
+EXPORT void _exit(int status)
+{
+    finish();
+    syscall(SYS_exit_group, status);
+    __builtin_unreachable();
+}
+
+EXPORT void _Exit(int status)
+{
+    _exit(status);
 }

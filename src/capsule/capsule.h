@@ -149,6 +149,9 @@ FTH_MUST_USE enum fth_status fth_capsule_create(const char *path,
                                                 const struct fth_capsule_info *info,
                                                 struct fth_capsule_writer **writer,
                                                 struct fth_error *error);
+/* Lets threads compress and write what is added (fth_container_use_threads). A failure to write is
+ * then reported by a later call. */
+void fth_capsule_use_threads(struct fth_capsule_writer *writer);
 /* Opens a capsule to add parts. What follows its last complete part is removed; until
  * fth_capsule_finish, it is truncated. */
 FTH_MUST_USE enum fth_status fth_capsule_append(const char *path,
@@ -169,8 +172,10 @@ FTH_MUST_USE enum fth_status fth_capsule_put_launch(struct fth_capsule_writer *w
 FTH_MUST_USE enum fth_status fth_capsule_put_after(struct fth_capsule_writer *writer,
                                                    uint64_t launch, const uint32_t *images,
                                                    size_t count, struct fth_error *error);
-/* Returns the bytes written so far. */
+/* Returns the bytes written so far. Waits for the threads. */
 uint64_t fth_capsule_written_bytes(const struct fth_capsule_writer *writer);
+/* Returns whether more than `bytes` bytes are written. Seldom waits for the threads. */
+bool fth_capsule_exceeds(const struct fth_capsule_writer *writer, uint64_t bytes);
 /* Marks the capsule as complete, closes the file and frees the writer, also after a failure. */
 FTH_MUST_USE enum fth_status fth_capsule_finish(struct fth_capsule_writer *writer,
                                                 struct fth_error *error);

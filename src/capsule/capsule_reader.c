@@ -85,11 +85,13 @@ static bool grow(struct fth_capsule_decoder *decoder, void **items, size_t count
     return false;
 }
 
-/* Passes on the result of a check. */
-static bool is_valid(struct fth_capsule_decoder *decoder, enum fth_status status, const char *fault)
+/* Passes on the result of a check. `fault` is the address of the variable that the check has set:
+ * its value could be read before the check, because C does not define the order of arguments. */
+static bool is_valid(struct fth_capsule_decoder *decoder, enum fth_status status,
+                     const char *const *fault)
 {
     if (status == FTH_INVALID)
-        refuse(decoder, fault);
+        refuse(decoder, *fault);
     else if (status != FTH_OK)
         decoder->bytes.failed = decoder->bytes.no_memory = true;
     return status == FTH_OK;
@@ -101,7 +103,7 @@ static void add_module(struct fth_capsule *capsule, struct fth_capsule_decoder *
     const char *fault = NULL;
     fth_capsule_decode_module(decoder, &stored);
     if (decoder->bytes.failed ||
-        !is_valid(decoder, fth_capsule_check_module(&stored, &capsule->scope, &fault), fault) ||
+        !is_valid(decoder, fth_capsule_check_module(&stored, &capsule->scope, &fault), &fault) ||
         !grow(decoder, (void **)&capsule->modules, capsule->scope.module_count,
               &capsule->module_capacity, sizeof *capsule->modules))
         return;
@@ -165,7 +167,7 @@ static void add_launch(struct fth_capsule *capsule, struct fth_capsule_decoder *
     const char *fault = NULL;
     fth_capsule_decode_launch(decoder, &launch);
     if (decoder->bytes.failed ||
-        !is_valid(decoder, fth_capsule_check_launch(&launch, &capsule->scope, &fault), fault) ||
+        !is_valid(decoder, fth_capsule_check_launch(&launch, &capsule->scope, &fault), &fault) ||
         !grow(decoder, (void **)&capsule->launches, capsule->launch_count,
               &capsule->launch_capacity, sizeof *capsule->launches))
         return;

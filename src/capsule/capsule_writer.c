@@ -1,6 +1,7 @@
-/* Creates capsules, and adds to them. Parts are appended to the file at once, so that a process
- * which is killed leaves all that it has written. The functions run in the process of another
- * program: they print nothing, and the file is closed when the program executes another one. */
+/* Creates capsules, and adds to them. Parts are appended to the file in their order, so that a
+ * process which is killed leaves all that it has written. The functions run in the process of
+ * another program: they print nothing, and the file is closed when the program executes another
+ * one. */
 #include "capsule/capsule_parts.h"
 
 #include <errno.h>
@@ -9,6 +10,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
+
+/* Maximum number of threads that compress. Chosen: more do not help, because one thread copies the
+ * memory and one writes the file. */
+enum { MAX_THREADS = 8 };
 
 static uint64_t checksum(uint64_t offset, const void *data, size_t size)
 {
@@ -143,6 +148,13 @@ enum fth_status fth_capsule_create(const char *path, const struct fth_capsule_in
     else
         fth_capsule_abandon(writer);
     return status;
+}
+
+void fth_capsule_use_threads(struct fth_capsule_writer *writer)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    fth_container_use_threads(writer->file,
+                              cores > 1 ? FTH_MIN((size_t)cores - 1, (size_t)MAX_THREADS) : 1);
 }
 
 /* ---- continuing a capsule ---- */
@@ -340,6 +352,11 @@ enum fth_status fth_capsule_put_after(struct fth_capsule_writer *writer, uint64_
 uint64_t fth_capsule_written_bytes(const struct fth_capsule_writer *writer)
 {
     return fth_container_written(writer->file);
+}
+
+bool fth_capsule_exceeds(const struct fth_capsule_writer *writer, uint64_t bytes)
+{
+    return fth_container_exceeds(writer->file, bytes);
 }
 
 enum fth_status fth_capsule_finish(struct fth_capsule_writer *writer, struct fth_error *error)

@@ -3,6 +3,7 @@
  * part.
  *
  *   container_writer.c   appends parts
+ *   container_queue.c    compresses them in threads
  *   container_reader.c   reads parts
  *   encoding.c           numbers and texts in the content of a part
  *
@@ -64,8 +65,16 @@ FTH_MUST_USE enum fth_status fth_container_continue(const struct fth_container_f
 FTH_MUST_USE enum fth_status fth_container_put(struct fth_container_writer *writer, uint32_t type,
                                                const struct fth_buffer *content, uint64_t *offset,
                                                struct fth_error *error);
-/* Returns the number of bytes of the file so far. */
+/* Lets threads compress parts and write them, in the same order. fth_container_put then returns
+ * before a part is written, and reports a failure of an earlier one, unless the caller asks for its
+ * offset. A process that is killed loses up to 64 MiB of contents. If no thread can be started,
+ * parts are written as before. */
+void fth_container_use_threads(struct fth_container_writer *writer, size_t threads);
+/* Returns the number of bytes of the file so far. Waits for the threads. */
 uint64_t fth_container_written(const struct fth_container_writer *writer);
+/* Returns whether the file has more than `bytes` bytes. Waits for the threads only if this depends
+ * on what they have not written yet. */
+bool fth_container_exceeds(const struct fth_container_writer *writer, uint64_t bytes);
 /* Writes the tail, which contains the offset `index` of the index part, commits the file
  * (fth_atomic_commit), and frees the writer. */
 FTH_MUST_USE enum fth_status fth_container_commit(struct fth_container_writer *writer,
