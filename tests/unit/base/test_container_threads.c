@@ -80,6 +80,45 @@ static void threads_write_the_same_file(void **state)
     fth_buffer_fini(&expected);
 }
 
+/* Contents of at most 65,536 bytes are stored as they are if the format says so, with a header
+ * whose form depends on their size. */
+static void short_contents_are_read_back(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 99, 255, 256, 257, 65535, 65536, 65537};
+    struct fth_container_format plain = format;
+    plain.plain_bytes = 65536;
+    struct fth_container_writer *writer;
+    struct fth_atomic_file *file;
+    struct fth_container *container;
+    uint64_t offsets[FTH_COUNT(sizes)], next;
+    assert_int_equal(fth_atomic_open("plain", &file, NULL), FTH_OK);
+    assert_int_equal(fth_container_create(&plain, file, &writer, NULL), FTH_OK);
+    for (uint32_t i = 0; i < FTH_COUNT(sizes); i++)
+        assert_int_equal(put(writer, i, sizes[i], &offsets[i], NULL), FTH_OK);
+    assert_int_equal(fth_container_commit(writer, offsets[0], NULL), FTH_OK);
+    assert_int_equal(fth_container_open(&plain, "plain", &container, NULL), FTH_OK);
+    for (uint32_t i = 0; i < FTH_COUNT(sizes); i++) {
+        struct fth_buffer content = {0};
+        struct fth_rng rng;
+        uint32_t type;
+        fth_rng_init(&rng, i);
+        assert_int_equal(fth_container_get(container, offsets[i], &type, &content, &next, NULL),
+                         FTH_OK);
+        assert_int_equal(type, i);
+        assert_int_equal(content.size, sizes[i]);
+        if (sizes[i] == 65537)
+            assert_true(next - offsets[i] < 5000);
+        else
+            assert_in_range(next - offsets[i], sizes[i] + 20, sizes[i] + 31);
+        for (size_t at = 0; at < sizes[i]; at++)
+            if (content.data[at] != (char)(at % 4096 < 16 ? fth_rng_below(&rng, 256) : 7))
+                fail_msg("size %zu: byte %zu differs", sizes[i], at);
+        fth_buffer_fini(&content);
+    }
+    fth_container_close(container);
+}
+
 static void sizes_include_what_is_waiting(void **state)
 {
     (void)state;
@@ -153,6 +192,7 @@ int main(void)
     signal(SIGXFSZ, SIG_IGN);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_write_the_same_file),
+        cmocka_unit_test(short_contents_are_read_back),
         cmocka_unit_test(sizes_include_what_is_waiting),
         cmocka_unit_test(failures_are_reported),
         cmocka_unit_test(children_abandon_the_file),
