@@ -166,6 +166,38 @@ struct module *capture_unknown_module(void *handle, bool is_library)
     return insert(module);
 }
 
+/* Returns whether a library has a kernel of this name with this CUfunction. */
+static bool has_function(void *library, const char *name, const void *function)
+{
+    void *kernel = NULL, *found = NULL;
+    return CALL(cuLibraryGetKernel, (void **, void *, const char *), &kernel, library, name) ==
+               SUCCESS &&
+           CALL(cuKernelGetFunction, (void **, void *), &found, kernel) == SUCCESS &&
+           found == function;
+}
+
+struct module *capture_library_of(const void *function, const char *name)
+{
+    void **libraries = NULL, *found = NULL;
+    size_t count = 0, capacity = 0;
+    capture_lock_tables();
+    for (const struct module *module = modules; module; module = module->next) {
+        void *grown = libraries;
+        if (!module->is_library)
+            continue;
+        if (!fth_grow(&grown, count, &capacity, sizeof *libraries))
+            break;
+        libraries = grown;
+        libraries[count++] = module->handle;
+    }
+    capture_unlock_tables();
+    for (size_t i = 0; i < count && !found; i++)
+        if (has_function(libraries[i], name, function))
+            found = libraries[i];
+    free(libraries);
+    return found ? capture_module(found) : NULL;
+}
+
 static void forget(const void *handle)
 {
     capture_lock_tables();
