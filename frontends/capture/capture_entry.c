@@ -118,16 +118,13 @@ EXPORT void *dlsym(void *handle, const char *name)
 }
 
 /* Returns whether the name of a wrapper is that of a function of the API, with or without a suffix
- * for its version and for the default stream per thread. The third version of cuGraphInstantiate
- * has the suffix WithFlags. */
+ * for its version and for the default stream per thread. */
 static bool is_variant(const char *wrapped, const char *name)
 {
     const size_t length = strlen(name);
     const char *suffix = wrapped + length;
     if (strncmp(wrapped, name, length) != 0)
         return false;
-    if (strcmp(suffix, "WithFlags") == 0)
-        return true;
     if (strncmp(suffix, "_v", 2) == 0 && suffix[2] >= '2' && suffix[2] <= '9')
         suffix += 3;
     return !*suffix || strcmp(suffix, "_ptsz") == 0 || strcmp(suffix, "_ptds") == 0;

@@ -68,6 +68,8 @@ static struct call call_of(const struct graph_node *node, void *stream, void **p
 {
     const void *attributes = config->attributes;
     const uint32_t one = 1;
+    const uint32_t *cluster = node->call.cluster;
+    const bool has_cluster = cluster[0] > 1 || cluster[1] > 1 || cluster[2] > 1;
     struct call call = node->call;
     call.stream = stream;
     call.parameters = parameters;
@@ -75,9 +77,9 @@ static struct call call_of(const struct graph_node *node, void *stream, void **p
     *config = (struct config){.count = 0};
     if (call.is_cooperative)
         add_attribute(config, ATTRIBUTE_COOPERATIVE, &one, sizeof one);
-    if (call.cluster[0])
+    if (has_cluster)
         add_attribute(config, ATTRIBUTE_CLUSTER, call.cluster, sizeof call.cluster);
-    if (call.cluster[0] && node->cluster_policy)
+    if (has_cluster && node->cluster_policy)
         add_attribute(config, ATTRIBUTE_CLUSTER_POLICY, &node->cluster_policy,
                       sizeof node->cluster_policy);
     if (node->carveout > 0)
