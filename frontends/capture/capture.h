@@ -232,7 +232,8 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_SUPPORTED = 801 };
     X(cuPointerGetAttribute, CALLED)                                                               \
     X(cuStreamIsCapturing, CALLED)                                                                 \
     X(cuStreamSynchronize, CALLED)                                                                 \
-    X(cuStreamWaitEvent, CALLED)
+    X(cuStreamWaitEvent, CALLED)                                                                   \
+    X(cuThreadExchangeStreamCaptureMode, CALLED)
 
 #define X(name, ...) F_##name,
 enum function_index { FUNCTIONS(X) WRITERS(X) FUNCTION_COUNT };
@@ -328,8 +329,8 @@ struct variable {
 struct module *capture_module(const void *handle);
 /* Adds a module, or the library that contains it, if it is not known yet. */
 struct module *capture_unknown_module(void *handle, bool is_library);
-/* Returns the library with the kernel that a CUfunction belongs to, or NULL. */
-struct module *capture_library_of(const void *function, const char *name);
+/* Returns the library with the kernel that a CUfunction of a CUmodule belongs to, or NULL. */
+struct module *capture_library_of(const void *function, const void *module, const char *name);
 /* Writes the module to the capsule, unless that was done. */
 FTH_MUST_USE enum fth_status capture_write_module(struct fth_capsule_writer *writer,
                                                   struct module *module, struct fth_error *error);
@@ -477,9 +478,10 @@ struct graph_node {
     const char *reason; /* why it cannot be issued to a stream; NULL: it can */
     size_t descendants; /* of a child graph: how many of the nodes after it are in the child */
     /* A copy, a fill, a host function: its structure of the API. An event: its handle. */
-    unsigned char bytes[COPY_BYTES];
+    _Alignas(8) unsigned char bytes[COPY_BYTES];
     /* A kernel: the launch without its stream and parameters, which are a block of their own. */
     struct call call;
+    void *context; /* as the driver tells it; NULL: unknown */
     unsigned char *parameters;
     size_t parameter_bytes;
     int32_t cluster_policy, carveout; /* 0: not set */

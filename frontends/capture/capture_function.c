@@ -170,8 +170,8 @@ static bool describe(struct function *function)
     owner = owner ? original_of(owner) : NULL;
     function->module = owner ? capture_module(owner) : NULL;
     /* The nodes of graphs have CUfunctions also of kernels that were launched as CUkernels. */
-    if (owner && !function->module && !is_library)
-        function->module = capture_library_of(handle, name);
+    if (name && !function->module && !is_library)
+        function->module = capture_library_of(handle, owner, name);
     if (owner && !function->module)
         function->module = capture_unknown_module(owner, is_library);
     function->is_selected = capture_selects(function->name);

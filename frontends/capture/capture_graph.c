@@ -72,10 +72,14 @@ static void count_kernels(struct executable *executable)
     executable->kernel_count = 0;
     executable->has_selected = false;
     executable->node_reason = NULL;
+    const void *context = NULL;
     for (size_t i = 0; i < executable->nodes.count; i++) {
         const struct graph_node *node = &executable->nodes.items[i];
         if (node->reason)
             executable->node_reason = node->reason;
+        if (node->context && context && node->context != context)
+            executable->node_reason = "its graph has kernels of several contexts";
+        context = node->context ? node->context : context;
         if (node->type != NODE_KERNEL || node->is_disabled)
             continue;
         const struct function *function = capture_function(node->call.function);

@@ -37,6 +37,7 @@ enum {
     KERNEL_PARAMETERS = 40,
     KERNEL_EXTRA = 48,
     KERNEL_KERNEL = 56,
+    KERNEL_CONTEXT = 64,
     KERNEL_BYTES = 72
 };
 
@@ -93,6 +94,7 @@ static void read_kernel(struct graph_node *node)
         return;
     }
     set_kernel(node, parameters, true);
+    node->context = pointer_to(field(parameters, KERNEL_CONTEXT, 8));
     if (CALL(cuGraphKernelNodeGetAttribute, (void *, int, void *), node->handle, ATTRIBUTE_CLUSTER,
              cluster) == SUCCESS)
         memcpy(node->call.cluster, cluster, sizeof node->call.cluster);
