@@ -418,6 +418,8 @@ struct call {
 uint64_t capture_take_numbers(uint64_t count);
 /* Returns whether a launch with this number is selected. */
 bool capture_is_in_range(uint64_t number);
+/* Returns whether later launches can be captured: the range that is selected is not over. */
+bool capture_is_expected(void);
 /* Calls the function of the driver. */
 int capture_forward(const struct call *call);
 /* Copies the parameters of a launch to `block`, which has function->parameter_bytes bytes. */
@@ -513,6 +515,7 @@ struct executable {
     void *handle;  /* a CUgraphExec */
     void *context; /* the current one when it was made */
     struct graph_nodes nodes;
+    size_t changed;          /* the index of the node that was changed last */
     const char *reason;      /* why its nodes cannot be issued one by one; NULL: they can */
     bool is_counted;         /* the members below are valid */
     uint64_t kernel_count;   /* kernels that a launch executes */

@@ -66,6 +66,11 @@ void capture_forget_functions(const struct module *module)
         for (size_t i = 0; i < table.size; i++)
             if (table.slots[i] && table.slots[i]->module == module)
                 table.slots[i]->module = NULL;
+    if (table.size && table.count == 0) {
+        free(table.slots);
+        table.slots = NULL;
+        table.size = 0;
+    }
 }
 
 void capture_alias(void *handle, void *original)

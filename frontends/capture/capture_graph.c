@@ -106,27 +106,33 @@ struct executable *capture_executable(const void *handle)
 /* Returns the node with this handle. NULL: the executable graph is unknown, or it is `lost`. */
 static struct graph_node *find_node(void *handle, const void *node)
 {
-    struct executable *executable = capture_is_active() ? find(handle) : NULL;
+    struct executable *executable = capture_is_expected() ? find(handle) : NULL;
     if (!executable)
         return NULL;
     executable->is_counted = false;
-    for (size_t i = 0; node && i < executable->nodes.count; i++)
-        if (executable->nodes.items[i].handle == node)
-            return &executable->nodes.items[i];
+    /* Programs tend to change the nodes in their order. */
+    for (size_t i = 0; node && i < executable->nodes.count; i++) {
+        const size_t index = (executable->changed + 1 + i) % executable->nodes.count;
+        if (executable->nodes.items[index].handle == node) {
+            executable->changed = index;
+            return &executable->nodes.items[index];
+        }
+    }
     executable->reason = lost;
     return NULL;
 }
 
 static int instantiated(int result, void *const *executable, void *graph, uint64_t flags)
 {
-    if (result == SUCCESS && capture_is_active())
+    if (result == SUCCESS && capture_is_expected())
         add(*executable, graph, flags);
     return result;
 }
 
 static int updated(int result, const void *handle, void *graph)
 {
-    struct executable *executable = result == SUCCESS && capture_is_active() ? find(handle) : NULL;
+    struct executable *executable =
+        result == SUCCESS && capture_is_expected() ? find(handle) : NULL;
     if (executable) {
         executable->is_counted = false;
         if (!capture_replace_nodes(executable->nodes.items, executable->nodes.count, graph))

@@ -16,11 +16,11 @@ struct graph_launch {
     const char *reason; /* why the nodes are not issued one by one */
 };
 
-/* Calls `visit` for each kernel that a launch executes, with its number, until this returns false.
- */
+/* Does something with a kernel of the graph. Returns false to end the visit. */
 typedef bool visit_kernel(struct graph_launch *launch, const struct graph_node *node,
                           struct function *function, uint64_t number);
 
+/* Calls `visit` for each kernel that the launch executes and that is selected. */
 static void visit_selected(struct graph_launch *launch, visit_kernel *visit)
 {
     const struct graph_nodes *nodes = &launch->executable->nodes;
@@ -257,8 +257,8 @@ static bool list_kernel(struct graph_launch *launch, const struct graph_node *no
     return launch->writer != NULL;
 }
 
-/* Launches a graph with kernels that are selected. `driver` is the function that the program
- * called, and `handle` and `given` are its arguments. */
+/* Launches a graph with kernels that are selected. `driver` is the function that the program called
+ * with the stream `given`. */
 static int launch_written(struct graph_launch *launch, int (*driver)(void *, void *), void *given)
 {
     size_t issued = 0;
@@ -291,7 +291,8 @@ static bool may_be_selected(const struct graph_launch *launch)
            (options->end == 0 || launch->number < options->end);
 }
 
-/* Launches a graph on a stream, which the program gave as `given`. */
+/* Launches a graph on a stream. `given` is the program's handle of the stream, which can be NULL.
+ */
 static int launch_graph(int (*driver)(void *, void *), void *handle, void *given, void *stream)
 {
     static atomic_bool reported;
@@ -299,7 +300,7 @@ static int launch_graph(int (*driver)(void *, void *), void *handle, void *given
     if (!driver)
         return NOT_SUPPORTED;
     /* A stream that is captured records the graph as a child graph. */
-    if (!capture_is_active() || (capture_is_recording() && capture_records(stream)))
+    if (!capture_is_expected() || (capture_is_recording() && capture_records(stream)))
         return driver(handle, given);
     launch.executable = capture_executable(handle);
     if (launch.executable)

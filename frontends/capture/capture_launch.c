@@ -18,6 +18,11 @@ bool capture_is_in_range(uint64_t number)
            (number - options->first) % options->every == 0;
 }
 
+bool capture_is_expected(void)
+{
+    return capture_is_active() && (capture_options.end == 0 || launches < capture_options.end);
+}
+
 int capture_forward(const struct call *call)
 {
     if (call->is_launched)

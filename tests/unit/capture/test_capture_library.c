@@ -6,9 +6,10 @@
 int cuLibraryLoadData(void **library, const void *image, int *jit, void **jit_values,
                       unsigned jit_count, int *options, void **values, unsigned count);
 int cuLibraryUnload(void *library);
+int cuModuleUnload(void *module);
 
 /* Handles. Both libraries have a kernel of this name; the function belongs to the second one. */
-static char libraries[2], kernels[2], modules[2], function, other_function;
+static char libraries[2], kernels[2], modules[2], unknown, function, other_function;
 static const char kernel_name[] = "add";
 static struct {
     size_t loaded;
@@ -85,6 +86,7 @@ void *capture_real(enum function_index index)
 {
     switch ((int)index) {
     case F_cuLibraryLoadData: return (void *)load;
+    case F_cuModuleUnload:
     case F_cuLibraryUnload: return (void *)unload;
     case F_cuFuncGetName: return (void *)get_name;
     case F_cuFuncGetModule: return (void *)get_module;
@@ -125,29 +127,29 @@ static void test_libraries(void **state)
     (void)state;
     static const char image[] = ".version 8.0\n.target sm_90\n.address_size 64\n";
     static const struct {
-        bool has_module, has_function;
-        bool is_found;
-    } cases[] = {{true, true, true},
-                 {false, true, true}, /* the driver does not tell the module of the function */
-                 {true, false, true}, /* … or another function: the modules are equal */
-                 {false, false, false}};
+        void *module; /* what the driver tells as the module of the function */
+        void *of_kernel;
+        void *expected;
+    } cases[] = {{&modules[1], &function, &libraries[1]},
+                 {NULL, &function, &libraries[1]},
+                 {&modules[1], &other_function, &libraries[1]}, /* only the modules are equal */
+                 {&unknown, &other_function, &unknown}};
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
         void *loaded[2];
         memset(&driver, 0, sizeof driver);
-        driver.of_function = cases[i].has_module ? &modules[1] : NULL;
-        driver.of_kernel = cases[i].has_function ? &function : &other_function;
+        driver.of_function = cases[i].module;
+        driver.of_kernel = cases[i].of_kernel;
         for (int j = 0; j < 2; j++)
             assert_int_equal(cuLibraryLoadData(&loaded[j], image, NULL, NULL, 0, NULL, NULL, 0),
                              SUCCESS);
         const struct function *found = capture_function(&function);
         assert_non_null(found);
-        if (cases[i].is_found)
-            assert_ptr_equal(found->module, capture_module(&libraries[1]));
-        else
-            assert_null(found->module);
+        assert_ptr_equal(found->module, capture_module(cases[i].expected));
+        assert_non_null(found->module);
         assert_true(driver.was_relaxed && driver.mode == 0);
         for (int j = 0; j < 2; j++)
             assert_int_equal(cuLibraryUnload(loaded[j]), SUCCESS);
+        assert_int_equal(cuModuleUnload(&unknown), SUCCESS);
     }
 }
 
