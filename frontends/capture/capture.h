@@ -513,7 +513,7 @@ void capture_nodes_fini(struct graph_nodes *nodes);
 struct executable {
     struct executable *next;
     void *handle;  /* a CUgraphExec */
-    void *context; /* the current one when it was made */
+    void *context; /* the current one when it was made; NULL: there was none */
     struct graph_nodes nodes;
     size_t changed;          /* the index of the node that was changed last */
     const char *reason;      /* why its nodes cannot be issued one by one; NULL: they can */

@@ -232,7 +232,8 @@ static const char *reason_against(struct graph_launch *launch)
     const struct executable *executable = launch->executable;
     if (executable->reason || executable->node_reason)
         return executable->reason ? executable->reason : executable->node_reason;
-    if (CALL(cuCtxGetCurrent, (void **), &context) != SUCCESS || context != executable->context)
+    if (CALL(cuCtxGetCurrent, (void **), &context) != SUCCESS ||
+        (executable->context && context != executable->context))
         return "its graph belongs to another context than the current one";
     /* This holds unless a kernel can be written. Every kernel has a reason of its own then. */
     launch->reason = "no kernel of its graph can be captured with the contents of memory";
