@@ -7,7 +7,10 @@
  *   capture_module.c    modules and libraries, and the PTX that they were made from
  *   capture_function.c  kernels and the layout of their parameters
  *   capture_memory.c    the table of allocations
- *   capture_stream.c    streams that are captured into graphs, and launches of graphs
+ *   capture_stream.c    streams that are captured into graphs
+ *   capture_graph.c     executable graphs, and their changes
+ *   capture_node.c      the nodes of graphs
+ *   capture_issue.c     launches of graphs
  *   capture_tensor.c    tensor maps, and textures
  *   capture_launch.c    launches
  *   capture_contents.c  the memory that a launch may access
@@ -135,6 +138,26 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_SUPPORTED = 801 };
     X(cuLaunchCooperativeKernel_ptsz, WRAPPED)                                                     \
     X(cuGraphLaunch, WRAPPED)                                                                      \
     X(cuGraphLaunch_ptsz, WRAPPED)                                                                 \
+    X(cuGraphInstantiate, WRAPPED)                                                                 \
+    X(cuGraphInstantiate_v2, WRAPPED)                                                              \
+    X(cuGraphInstantiateWithFlags, WRAPPED)                                                        \
+    X(cuGraphInstantiateWithParams, WRAPPED)                                                       \
+    X(cuGraphInstantiateWithParams_ptsz, WRAPPED)                                                  \
+    X(cuGraphExecDestroy, WRAPPED)                                                                 \
+    X(cuGraphExecUpdate, WRAPPED)                                                                  \
+    X(cuGraphExecUpdate_v2, WRAPPED)                                                               \
+    X(cuGraphExecKernelNodeSetParams, WRAPPED)                                                     \
+    X(cuGraphExecKernelNodeSetParams_v2, WRAPPED)                                                  \
+    X(cuGraphExecMemcpyNodeSetParams, WRAPPED)                                                     \
+    X(cuGraphExecMemsetNodeSetParams, WRAPPED)                                                     \
+    X(cuGraphExecHostNodeSetParams, WRAPPED)                                                       \
+    X(cuGraphExecChildGraphNodeSetParams, WRAPPED)                                                 \
+    X(cuGraphExecEventRecordNodeSetEvent, WRAPPED)                                                 \
+    X(cuGraphExecEventWaitNodeSetEvent, WRAPPED)                                                   \
+    X(cuGraphExecNodeSetParams, WRAPPED)                                                           \
+    X(cuGraphNodeSetEnabled, WRAPPED)                                                              \
+    X(cuStreamBeginCapture, WRAPPED)                                                               \
+    X(cuStreamBeginCapture_ptsz, WRAPPED)                                                          \
     X(cuStreamBeginCapture_v2, WRAPPED)                                                            \
     X(cuStreamBeginCapture_v2_ptsz, WRAPPED)                                                       \
     X(cuStreamBeginCaptureToGraph, WRAPPED)                                                        \
@@ -180,18 +203,37 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_SUPPORTED = 801 };
     X(cuCtxSynchronize, CALLED)                                                                    \
     X(cuDeviceGetAttribute, CALLED)                                                                \
     X(cuDeviceGetName, CALLED)                                                                     \
+    X(cuEventRecord, CALLED)                                                                       \
     X(cuFuncGetModule, CALLED)                                                                     \
     X(cuFuncGetName, CALLED)                                                                       \
     X(cuFuncGetParamInfo, CALLED)                                                                  \
+    X(cuGraphChildGraphNodeGetGraph, CALLED)                                                       \
+    X(cuGraphEventRecordNodeGetEvent, CALLED)                                                      \
+    X(cuGraphEventWaitNodeGetEvent, CALLED)                                                        \
+    X(cuGraphGetEdges, CALLED)                                                                     \
+    X(cuGraphGetEdges_v2, CALLED)                                                                  \
+    X(cuGraphGetNodes, CALLED)                                                                     \
+    X(cuGraphHostNodeGetParams, CALLED)                                                            \
+    X(cuGraphKernelNodeGetAttribute, CALLED)                                                       \
+    X(cuGraphKernelNodeGetParams_v2, CALLED)                                                       \
+    X(cuGraphMemcpyNodeGetParams, CALLED)                                                          \
+    X(cuGraphMemsetNodeGetParams, CALLED)                                                          \
+    X(cuGraphNodeGetType, CALLED)                                                                  \
     X(cuKernelGetLibrary, CALLED)                                                                  \
     X(cuKernelGetName, CALLED)                                                                     \
     X(cuKernelGetParamInfo, CALLED)                                                                \
     X(cuLibraryGetGlobal, CALLED)                                                                  \
+    X(cuLibraryGetKernel, CALLED)                                                                  \
     X(cuLibraryGetManaged, CALLED)                                                                 \
+    X(cuLaunchHostFunc, CALLED)                                                                    \
     X(cuModuleGetFunction, CALLED)                                                                 \
     X(cuModuleGetGlobal_v2, CALLED)                                                                \
     X(cuMemcpyDtoH_v2, CALLED)                                                                     \
-    X(cuPointerGetAttribute, CALLED)
+    X(cuPointerGetAttribute, CALLED)                                                               \
+    X(cuStreamIsCapturing, CALLED)                                                                 \
+    X(cuStreamSynchronize, CALLED)                                                                 \
+    X(cuStreamWaitEvent, CALLED)                                                                   \
+    X(cuThreadExchangeStreamCaptureMode, CALLED)
 
 #define X(name, ...) F_##name,
 enum function_index { FUNCTIONS(X) WRITERS(X) FUNCTION_COUNT };
@@ -219,6 +261,8 @@ extern struct options capture_options;
 void capture_lock_tables(void);
 void capture_unlock_tables(void);
 
+/* Returns whether launches are captured, and still are. */
+bool capture_is_active(void);
 /* Returns whether kernels with this name are selected. */
 bool capture_selects(const char *kernel);
 /* Takes the lock of the capsule, and returns its writer, which is created with the first call.
@@ -285,6 +329,8 @@ struct variable {
 struct module *capture_module(const void *handle);
 /* Adds a module, or the library that contains it, if it is not known yet. */
 struct module *capture_unknown_module(void *handle, bool is_library);
+/* Returns the library with the kernel that a CUfunction of a CUmodule belongs to, or NULL. */
+struct module *capture_library_of(const void *function, const void *module, const char *name);
 /* Writes the module to the capsule, unless that was done. */
 FTH_MUST_USE enum fth_status capture_write_module(struct fth_capsule_writer *writer,
                                                   struct module *module, struct fth_error *error);
@@ -344,8 +390,141 @@ void capture_bounds(uint64_t *first, uint64_t *end);
 
 /* ---- capture_stream.c ---- */
 
+/* The handle of the default stream of a thread, which NULL is for functions with the suffix _ptsz.
+ */
+enum { STREAM_PER_THREAD = 2 };
+
 /* Returns whether a stream is being captured into a graph. The GPU cannot be waited for then. */
 bool capture_is_recording(void);
+/* Returns whether this stream is: its launches become nodes of the graph, and are not executed. */
+bool capture_records(void *stream);
+
+/* ---- capture_launch.c ---- */
+
+/* A launch, in the form of any of the functions of the driver. */
+struct call {
+    enum function_index driver; /* the function that the program called */
+    bool is_launched;           /* as a part of a graph, so that the driver is not called */
+    void *function;
+    uint32_t grid[3], block[3], cluster[3];
+    uint32_t shared_bytes;
+    bool is_cooperative;
+    void *stream;
+    void **parameters, **extra;
+    const void *config; /* of cuLaunchKernelEx */
+};
+
+/* Returns the number of the first one of `count` launches, which are executed next. */
+uint64_t capture_take_numbers(uint64_t count);
+/* Returns whether a launch with this number is selected. */
+bool capture_is_in_range(uint64_t number);
+/* Returns whether later launches can be captured: the range that is selected is not over. */
+bool capture_is_expected(void);
+/* Calls the function of the driver. */
+int capture_forward(const struct call *call);
+/* Copies the parameters of a launch to `block`, which has function->parameter_bytes bytes. */
+void capture_copy_parameters(const struct call *call, const struct function *function,
+                             unsigned char *block);
+/* Writes the module of a launch, and sets *reason to why the launch cannot be written with the
+ * contents of memory; NULL: it can. */
+FTH_MUST_USE enum fth_status capture_check_launch(struct fth_capsule_writer *writer,
+                                                  const struct function *function,
+                                                  const unsigned char *parameters,
+                                                  const char **reason, struct fth_error *error);
+/* Writes a launch around the call of the driver, between capture_begin and capture_end. If `reason`
+ * is not NULL, it is written without the contents of memory for this reason. After an error,
+ * *writer is NULL, and launches are only passed on. Returns the result of the driver. */
+int capture_write_launch(struct fth_capsule_writer **writer, const struct call *call,
+                         struct function *function, uint64_t number, const char *reason);
+
+/* ---- capture_node.c ---- */
+
+/* The types of nodes (CUgraphNodeType). */
+enum node_type {
+    NODE_KERNEL = 0,
+    NODE_COPY = 1,
+    NODE_FILL = 2,
+    NODE_HOST = 3,
+    NODE_GRAPH = 4,
+    NODE_EMPTY = 5,
+    NODE_WAIT = 6,
+    NODE_RECORD = 7,
+    NODE_SIGNAL_SEMAPHORES = 8,
+    NODE_WAIT_SEMAPHORES = 9,
+    NODE_ALLOC = 10,
+    NODE_FREE = 11,
+    NODE_MEMORY_OPERATIONS = 12,
+    NODE_CONDITIONAL = 13
+};
+
+/* Attributes of launches (CUlaunchAttributeID), and the layout of CUlaunchAttribute. */
+enum {
+    ATTRIBUTE_COOPERATIVE = 2,
+    ATTRIBUTE_CLUSTER = 4,
+    ATTRIBUTE_CLUSTER_POLICY = 5,
+    ATTRIBUTE_UPDATABLE = 13,
+    ATTRIBUTE_CARVEOUT = 14,
+    ATTRIBUTE_VALUE = 8,
+    ATTRIBUTE_VALUE_BYTES = 64,
+    ATTRIBUTE_BYTES = ATTRIBUTE_VALUE + ATTRIBUTE_VALUE_BYTES
+};
+
+/* The sizes of CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS and CUDA_HOST_NODE_PARAMS. */
+enum { COPY_BYTES = 200, FILL_BYTES = 40, HOST_BYTES = 16 };
+
+/* A node of an executable graph. */
+struct graph_node {
+    void *handle; /* of the node in the graph from which it was made; NULL: unknown */
+    enum node_type type;
+    bool is_disabled;
+    const char *reason; /* why it cannot be issued to a stream; NULL: it can */
+    size_t descendants; /* of a child graph: how many of the nodes after it are in the child */
+    /* A copy, a fill, a host function: its structure of the API. An event: its handle. */
+    _Alignas(8) unsigned char bytes[COPY_BYTES];
+    /* A kernel: the launch without its stream and parameters, which are a block of their own. */
+    struct call call;
+    void *context; /* as the driver tells it; NULL: unknown */
+    unsigned char *parameters;
+    size_t parameter_bytes;
+    int32_t cluster_policy, carveout; /* 0: not set */
+};
+
+/* The nodes of a graph and of its child graphs. Each comes after those that it depends on. */
+struct graph_nodes {
+    struct graph_node *items;
+    size_t count, capacity;
+};
+
+/* Adds the nodes of a graph. Returns false if memory is exhausted or the driver does not tell them.
+ */
+bool capture_read_graph(void *graph, struct graph_nodes *nodes);
+/* Sets the parameters of a node to a structure of the API: CUDA_KERNEL_NODE_PARAMS, with a CUkernel
+ * if it is version 2, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_HOST_NODE_PARAMS, or the handle
+ * of an event. */
+void capture_set_node(struct graph_node *node, const void *parameters, bool is_version_2);
+/* Replaces `count` nodes by those of a graph with the same structure; handles and disabled nodes
+ * stay. Returns false if its structure differs, or as capture_read_graph. */
+bool capture_replace_nodes(struct graph_node *nodes, size_t count, void *graph);
+void capture_nodes_fini(struct graph_nodes *nodes);
+
+/* ---- capture_graph.c ---- */
+
+/* A graph that can be launched. */
+struct executable {
+    struct executable *next;
+    void *handle;  /* a CUgraphExec */
+    void *context; /* the current one when it was made; NULL: there was none */
+    struct graph_nodes nodes;
+    size_t changed;          /* the index of the node that was changed last */
+    const char *reason;      /* why its nodes cannot be issued one by one; NULL: they can */
+    bool is_counted;         /* the members below are valid */
+    uint64_t kernel_count;   /* kernels that a launch executes */
+    bool has_selected;       /* one of them is selected by its name */
+    const char *node_reason; /* the `reason` of one of its nodes */
+};
+
+/* Returns the executable graph with this handle, with its kernels counted; NULL: it is unknown. */
+struct executable *capture_executable(const void *handle);
 
 /* ---- capture_tensor.c ---- */
 

@@ -66,6 +66,11 @@ void capture_forget_functions(const struct module *module)
         for (size_t i = 0; i < table.size; i++)
             if (table.slots[i] && table.slots[i]->module == module)
                 table.slots[i]->module = NULL;
+    if (table.size && table.count == 0) {
+        free(table.slots);
+        table.slots = NULL;
+        table.size = 0;
+    }
 }
 
 void capture_alias(void *handle, void *original)
@@ -169,6 +174,9 @@ static bool describe(struct function *function)
         return false;
     owner = owner ? original_of(owner) : NULL;
     function->module = owner ? capture_module(owner) : NULL;
+    /* The nodes of graphs have CUfunctions also of kernels that were launched as CUkernels. */
+    if (name && !function->module && !is_library)
+        function->module = capture_library_of(handle, owner, name);
     if (owner && !function->module)
         function->module = capture_unknown_module(owner, is_library);
     function->is_selected = capture_selects(function->name);

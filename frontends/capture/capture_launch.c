@@ -4,23 +4,29 @@
 
 #include <stdatomic.h>
 
-/* A launch, in the form of any of the functions of the driver. */
-struct call {
-    enum function_index driver; /* the function that the program called */
-    void *function;
-    uint32_t grid[3], block[3], cluster[3];
-    uint32_t shared_bytes;
-    bool is_cooperative;
-    void *stream;
-    void **parameters, **extra;
-    const void *config; /* of cuLaunchKernelEx */
-};
+static atomic_uint_least64_t launches; /* that the program has executed so far */
 
-static atomic_uint_least64_t launches; /* of the program so far */
-
-/* Calls the function of the driver. */
-static int forward(const struct call *call)
+uint64_t capture_take_numbers(uint64_t count)
 {
+    return atomic_fetch_add(&launches, count);
+}
+
+bool capture_is_in_range(uint64_t number)
+{
+    const struct options *options = &capture_options;
+    return number >= options->first && (options->end == 0 || number < options->end) &&
+           (number - options->first) % options->every == 0;
+}
+
+bool capture_is_expected(void)
+{
+    return capture_is_active() && (capture_options.end == 0 || launches < capture_options.end);
+}
+
+int capture_forward(const struct call *call)
+{
+    if (call->is_launched)
+        return SUCCESS;
     const void *const real = capture_real(call->driver);
     const uint32_t *g = call->grid, *b = call->block;
     if (!real)
@@ -44,9 +50,8 @@ static int forward(const struct call *call)
     }
 }
 
-/* Copies the parameters to `block`, which has function->parameter_bytes bytes. */
-static void copy_parameters(const struct call *call, const struct function *function,
-                            unsigned char *block)
+void capture_copy_parameters(const struct call *call, const struct function *function,
+                             unsigned char *block)
 {
     /* extra = {1, the address of a buffer, 2, the address of its size, 0} */
     enum { BUFFER = 1, BUFFER_BYTES = 2 };
@@ -83,12 +88,24 @@ static const char *reason_against(const struct function *function, const unsigne
     if (!function->module->has_ptx && !function->module->code_bytes)
         return function->module->reason;
     if (capture_is_recording())
-        return "it was recorded into a graph";
+        return "a stream was being captured into a graph, so that fathom could not wait for the "
+               "GPU";
     if (function->module->has_textures && has_texture(parameters, function->parameter_bytes))
         return "it uses textures or surfaces, which are not captured";
     if (capture_options.max_bytes && fth_capsule_exceeds(writer, capture_options.max_bytes))
         return "the capsule has reached its size limit (--limit)";
     return NULL;
+}
+
+enum fth_status capture_check_launch(struct fth_capsule_writer *writer,
+                                     const struct function *function,
+                                     const unsigned char *parameters, const char **reason,
+                                     struct fth_error *error)
+{
+    if (function->module)
+        FTH_TRY(capture_write_module(writer, function->module, error));
+    *reason = reason_against(function, parameters, writer);
+    return FTH_OK;
 }
 
 /* What is known of a launch while it is written. */
@@ -104,15 +121,16 @@ struct writing {
 static enum fth_status before_launch(const struct call *call, struct writing *writing,
                                      const char **reason, struct fth_error *error)
 {
-    struct function *function = writing->function;
-    copy_parameters(call, function, writing->parameters);
+    const struct function *function = writing->function;
+    const char *own_reason = NULL;
+    capture_copy_parameters(call, function, writing->parameters);
     capture_free_dropped();
-    if (function->module)
-        FTH_TRY(capture_write_module(writing->writer, function->module, error));
-    *reason = reason_against(function, writing->parameters, writing->writer);
+    FTH_TRY(
+        capture_check_launch(writing->writer, function, writing->parameters, &own_reason, error));
+    *reason = own_reason ? own_reason : *reason;
     FTH_TRY(capture_list_contents(function, writing->parameters, function->parameter_bytes,
                                   &writing->contents, error));
-    writing->with_contents = !*reason && !capture_options.is_light;
+    writing->with_contents = !*reason && !capture_options.is_light && !call->is_launched;
     if (!writing->with_contents) {
         capture_note_change();
         return FTH_OK;
@@ -148,56 +166,61 @@ static enum fth_status put_launch(const struct call *call, const struct writing 
     return fth_capsule_put_launch(writing->writer, &launch, error);
 }
 
-/* Writes a launch around the call of the driver. */
-static int launch_written(const struct call *call, struct writing *writing)
+int capture_write_launch(struct fth_capsule_writer **writer, const struct call *call,
+                         struct function *function, uint64_t number, const char *reason)
 {
     struct fth_error error = FTH_NO_ERROR;
-    const char *reason = NULL;
-    unsigned char *parameters = calloc(1, writing->function->parameter_bytes + 1);
-    writing->parameters = parameters;
-    enum fth_status status = parameters ? before_launch(call, writing, &reason, &error)
+    if (!*writer)
+        return capture_forward(call);
+    unsigned char *parameters = calloc(1, function->parameter_bytes + 1);
+    struct writing writing = {
+        .writer = *writer, .function = function, .number = number, .parameters = parameters};
+    enum fth_status status = parameters ? before_launch(call, &writing, &reason, &error)
                                         : fth_no_memory(&error, "capture launch", NULL);
-    const int result = forward(call);
+    const int result = capture_forward(call);
     if (status == FTH_OK && result == SUCCESS) {
-        status = put_launch(call, writing, reason, &error);
+        status = put_launch(call, &writing, reason, &error);
         /* If the launch fails, the program finds out as it would without a capture. */
-        if (status == FTH_OK && writing->with_contents && CALL(cuCtxSynchronize, (void)) == SUCCESS)
-            status =
-                capture_write_after(writing->writer, writing->number, &writing->contents, &error);
+        if (status == FTH_OK && writing.with_contents && CALL(cuCtxSynchronize, (void)) == SUCCESS)
+            status = capture_write_after(*writer, number, &writing.contents, &error);
     }
-    if (status != FTH_OK)
+    if (status != FTH_OK) {
         capture_fail(&error);
-    capture_contents_fini(&writing->contents);
+        *writer = NULL;
+    }
+    capture_contents_fini(&writing.contents);
     free(parameters);
     return result;
 }
 
 static int launch(const struct call *call)
 {
-    const uint64_t number = launches++;
-    const struct options *options = &capture_options;
-    struct writing writing = {.number = number};
-    writing.writer = capture_begin();
-    if (!writing.writer)
-        return forward(call);
+    /* What a stream records is executed when the graph is launched. */
+    if (capture_is_recording() && capture_records(call->stream))
+        return capture_forward(call);
+    const uint64_t number = capture_take_numbers(1);
+    struct function *function = NULL;
+    struct fth_capsule_writer *writer = capture_begin();
+    if (!writer)
+        return capture_forward(call);
     int result;
-    if (number >= options->first && (options->end == 0 || number < options->end) &&
-        (number - options->first) % options->every == 0)
-        writing.function = capture_function(call->function);
-    if (writing.function && writing.function->is_selected) {
-        result = launch_written(call, &writing);
+    if (capture_is_in_range(number))
+        function = capture_function(call->function);
+    if (function && function->is_selected) {
+        result = capture_write_launch(&writer, call, function, number, NULL);
         capture_end();
     } else {
         capture_end();
         capture_note_change();
-        result = forward(call);
+        result = capture_forward(call);
     }
     return result;
 }
 
 /* ---- the functions of the driver ---- */
 
-#define LAUNCH_FUNCTIONS(suffix)                                                                   \
+/* `null` is the stream that NULL stands for. */
+#define LAUNCH_FUNCTIONS(suffix, null)                                                             \
     WRAP(cuLaunchKernel##suffix, void *function, unsigned grid_x, unsigned grid_y,                 \
          unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,                    \
          unsigned shared_bytes, void *stream, void **parameters, void **extra)                     \
@@ -207,7 +230,7 @@ static int launch(const struct call *call)
                                      .grid = {grid_x, grid_y, grid_z},                             \
                                      .block = {block_x, block_y, block_z},                         \
                                      .shared_bytes = shared_bytes,                                 \
-                                     .stream = stream,                                             \
+                                     .stream = stream ? stream : pointer_to(null),                 \
                                      .parameters = parameters,                                     \
                                      .extra = extra});                                             \
     }                                                                                              \
@@ -221,7 +244,7 @@ static int launch(const struct call *call)
                                      .block = {block_x, block_y, block_z},                         \
                                      .shared_bytes = shared_bytes,                                 \
                                      .is_cooperative = true,                                       \
-                                     .stream = stream,                                             \
+                                     .stream = stream ? stream : pointer_to(null),                 \
                                      .parameters = parameters});                                   \
     }                                                                                              \
     WRAP(cuLaunchKernelEx##suffix, const void *config, void *function, void **parameters,          \
@@ -232,16 +255,16 @@ static int launch(const struct call *call)
                             .parameters = parameters,                                              \
                             .extra = extra,                                                        \
                             .config = config};                                                     \
-        if (config)                                                                                \
-            read_config(config, &call);                                                            \
-        return config ? launch(&call) : forward(&call);                                            \
+        if (!config)                                                                               \
+            return capture_forward(&call);                                                         \
+        read_config(config, &call);                                                                \
+        call.stream = call.stream ? call.stream : pointer_to(null);                                \
+        return launch(&call);                                                                      \
     }
 
 /* Reads a CUlaunchConfig. */
 static void read_config(const void *config, struct call *call)
 {
-    /* Of CUlaunchAttributeID; the size of CUlaunchAttribute, and the offset of its value. */
-    enum { COOPERATIVE = 2, CLUSTER = 4, ATTRIBUTE_BYTES = 72, VALUE = 8 };
     memcpy(call->grid, config, 12);
     memcpy(call->block, (const char *)config + 12, 12);
     call->shared_bytes = (uint32_t)field(config, 24, 4);
@@ -250,12 +273,12 @@ static void read_config(const void *config, struct call *call)
     const uint64_t count = attributes ? field(config, 48, 4) : 0;
     for (uint64_t i = 0; i < count; i++) {
         const char *attribute = attributes + i * ATTRIBUTE_BYTES;
-        if (field(attribute, 0, 4) == COOPERATIVE)
-            call->is_cooperative = field(attribute, VALUE, 4) != 0;
-        else if (field(attribute, 0, 4) == CLUSTER)
-            memcpy(call->cluster, attribute + VALUE, sizeof call->cluster);
+        if (field(attribute, 0, 4) == ATTRIBUTE_COOPERATIVE)
+            call->is_cooperative = field(attribute, ATTRIBUTE_VALUE, 4) != 0;
+        else if (field(attribute, 0, 4) == ATTRIBUTE_CLUSTER)
+            memcpy(call->cluster, attribute + ATTRIBUTE_VALUE, sizeof call->cluster);
     }
 }
 
-LAUNCH_FUNCTIONS()
-LAUNCH_FUNCTIONS(_ptsz)
+LAUNCH_FUNCTIONS(, 0)
+LAUNCH_FUNCTIONS(_ptsz, STREAM_PER_THREAD)

@@ -166,6 +166,47 @@ struct module *capture_unknown_module(void *handle, bool is_library)
     return insert(module);
 }
 
+/* Returns whether a library has a kernel of this name with this CUfunction or CUmodule. */
+static bool has_function(void *library, const char *name, const void *function, const void *module)
+{
+    void *kernel = NULL, *found = NULL;
+    if (CALL(cuLibraryGetKernel, (void **, void *, const char *), &kernel, library, name) !=
+        SUCCESS)
+        return false;
+    if (CALL(cuKernelGetFunction, (void **, void *), &found, kernel) == SUCCESS &&
+        found == function)
+        return true;
+    return module && CALL(cuLibraryGetModule, (void **, void *), &found, library) == SUCCESS &&
+           found == module;
+}
+
+struct module *capture_library_of(const void *function, const void *module, const char *name)
+{
+    enum { RELAXED = 2 }; /* of CUstreamCaptureMode: the calls do not disturb captures of streams */
+    int mode = RELAXED;
+    void **libraries = NULL, *found = NULL;
+    size_t count = 0, capacity = 0;
+    capture_lock_tables();
+    for (const struct module *at = modules; at; at = at->next) {
+        void *grown = libraries;
+        if (!at->is_library)
+            continue;
+        if (!fth_grow(&grown, count, &capacity, sizeof *libraries))
+            break;
+        libraries = grown;
+        libraries[count++] = at->handle;
+    }
+    capture_unlock_tables();
+    const int exchanged = CALL(cuThreadExchangeStreamCaptureMode, (int *), &mode);
+    for (size_t i = 0; i < count && !found; i++)
+        if (has_function(libraries[i], name, function, module))
+            found = libraries[i];
+    if (exchanged == SUCCESS)
+        (void)CALL(cuThreadExchangeStreamCaptureMode, (int *), &mode);
+    free(libraries);
+    return found ? capture_module(found) : NULL;
+}
+
 static void forget(const void *handle)
 {
     capture_lock_tables();

@@ -86,6 +86,12 @@ static void read_environment(void)
         state.is_finished = true;
 }
 
+bool capture_is_active(void)
+{
+    pthread_once(&state.once, read_environment);
+    return !state.is_finished;
+}
+
 bool capture_selects(const char *kernel)
 {
     char name[FTH_NAME_BYTES];

@@ -1,5 +1,5 @@
-/* Streams that are captured into graphs, and launches of graphs. While a stream is captured, its
- * launches become nodes of a graph, and the program must not wait for the GPU. */
+/* Streams that are captured into graphs. While a stream is captured, its launches become nodes of a
+ * graph, and the program must not wait for the GPU. */
 #include "capture.h"
 
 #include <stdatomic.h>
@@ -9,6 +9,14 @@ static atomic_int recordings; /* streams that are being captured */
 bool capture_is_recording(void)
 {
     return recordings > 0;
+}
+
+bool capture_records(void *stream)
+{
+    enum { NOT_CAPTURED = 0 };
+    int status = NOT_CAPTURED;
+    return CALL(cuStreamIsCapturing, (void *, int *), stream, &status) == SUCCESS &&
+           status != NOT_CAPTURED;
 }
 
 static int began(int result)
@@ -27,6 +35,10 @@ static int ended(int result)
 }
 
 #define STREAM_FUNCTIONS(suffix)                                                                   \
+    WRAP(cuStreamBeginCapture##suffix, void *stream)                                               \
+    {                                                                                              \
+        return began(CALL(cuStreamBeginCapture##suffix, (void *), stream));                        \
+    }                                                                                              \
     WRAP(cuStreamBeginCapture_v2##suffix, void *stream, int mode)                                  \
     {                                                                                              \
         return began(CALL(cuStreamBeginCapture_v2##suffix, (void *, int), stream, mode));          \
@@ -41,15 +53,6 @@ static int ended(int result)
     WRAP(cuStreamEndCapture##suffix, void *stream, void **graph)                                   \
     {                                                                                              \
         return ended(CALL(cuStreamEndCapture##suffix, (void *, void **), stream, graph));          \
-    }                                                                                              \
-    WRAP(cuGraphLaunch##suffix, void *graph, void *stream)                                         \
-    {                                                                                              \
-        static atomic_bool reported;                                                               \
-        if (!atomic_exchange(&reported, true))                                                     \
-            capture_report("note", "the program launches graphs; the kernels of graphs are not "   \
-                                   "captured with the contents of memory");                        \
-        capture_note_change();                                                                     \
-        return CALL(cuGraphLaunch##suffix, (void *, void *), graph, stream);                       \
     }
 STREAM_FUNCTIONS()
 STREAM_FUNCTIONS(_ptsz)
