@@ -64,16 +64,8 @@ static void copy_parameters(const struct call *call, const struct function *func
         memcpy(block, buffer, FTH_MIN(bytes, function->parameter_bytes));
 }
 
-static bool has_texture(const unsigned char *parameters, size_t bytes)
-{
-    for (size_t i = 0; i + 8 <= bytes; i += 8)
-        if (capture_is_texture(field(parameters, i, 8)))
-            return true;
-    return false;
-}
-
 /* Returns why a launch is written without the contents of memory; NULL: it is written with them. */
-static const char *reason_against(const struct function *function, const unsigned char *parameters,
+static const char *reason_against(const struct function *function,
                                   const struct fth_capsule_writer *writer)
 {
     if (function->reason)
@@ -84,8 +76,6 @@ static const char *reason_against(const struct function *function, const unsigne
         return function->module->reason;
     if (capture_is_recording())
         return "it was recorded into a graph";
-    if (function->module->has_textures && has_texture(parameters, function->parameter_bytes))
-        return "it uses textures or surfaces, which are not captured";
     if (capture_options.max_bytes && fth_capsule_exceeds(writer, capture_options.max_bytes))
         return "the capsule has reached its size limit (--limit)";
     return NULL;
@@ -109,9 +99,11 @@ static enum fth_status before_launch(const struct call *call, struct writing *wr
     capture_free_dropped();
     if (function->module)
         FTH_TRY(capture_write_module(writing->writer, function->module, error));
-    *reason = reason_against(function, writing->parameters, writing->writer);
+    *reason = reason_against(function, writing->writer);
     FTH_TRY(capture_list_contents(function, writing->parameters, function->parameter_bytes,
                                   &writing->contents, error));
+    if (!*reason)
+        *reason = writing->contents.reason;
     writing->with_contents = !*reason && !capture_options.is_light;
     if (!writing->with_contents) {
         capture_note_change();
@@ -141,6 +133,8 @@ static enum fth_status put_launch(const struct call *call, const struct writing 
                                         .region_count = writing->contents.count,
                                         .tensor_maps = writing->contents.tensor_maps,
                                         .tensor_map_count = writing->contents.tensor_map_count,
+                                        .textures = writing->contents.textures,
+                                        .texture_count = writing->contents.texture_count,
                                         .reason = reason};
     memcpy(launch.grid, call->grid, sizeof launch.grid);
     memcpy(launch.block, call->block, sizeof launch.block);
