@@ -337,6 +337,11 @@ static void drop_object(uint64_t handle, bool is_surface)
             table.count--;
             break;
         }
+    if (table.count == 0) {
+        free(table.objects);
+        table.objects = NULL;
+        table.capacity = 0;
+    }
     capture_unlock_tables();
 }
 

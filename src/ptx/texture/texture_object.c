@@ -71,9 +71,9 @@ enum fth_status fth_ptx_texture_check(const struct fth_ptx_image *image,
     return check_image(&filled, bytes, error);
 }
 
-/* Adds an object. *added points to it until the next one is added. */
+/* Adds an object. *handle is the handle that it gets; if it `is_placed`, its own. */
 static enum fth_status add_object(struct fth_ptx_machine *machine, struct fth_ptx_texture object,
-                                  struct fth_ptx_texture **added, struct fth_error *error)
+                                  bool is_placed, uint64_t *handle, struct fth_error *error)
 {
     struct fth_ptx_memory *memory = machine->memory;
     uint64_t bytes = 0;
@@ -97,9 +97,9 @@ static enum fth_status add_object(struct fth_ptx_machine *machine, struct fth_pt
         memory->texture_count++;
     }
     object.is_used = true;
-    object.handle = index + 1;
+    object.handle = is_placed ? object.handle : index + 1;
     memory->textures[index] = object;
-    *added = &memory->textures[index];
+    *handle = object.handle;
     return FTH_OK;
 }
 
@@ -108,25 +108,19 @@ enum fth_status fth_ptx_texture_create(struct fth_ptx_machine *machine,
                                        const struct fth_ptx_sampling *sampling, uint64_t *handle,
                                        struct fth_error *error)
 {
-    struct fth_ptx_texture *added;
     *handle = 0;
     FTH_TRY(check_sampling(image, sampling, error));
-    FTH_TRY(add_object(machine, (struct fth_ptx_texture){.image = *image, .sampling = *sampling},
-                       &added, error));
-    *handle = added->handle;
-    return FTH_OK;
+    return add_object(machine, (struct fth_ptx_texture){.image = *image, .sampling = *sampling},
+                      false, handle, error);
 }
 
 enum fth_status fth_ptx_surface_create(struct fth_ptx_machine *machine,
                                        const struct fth_ptx_image *image, uint64_t *handle,
                                        struct fth_error *error)
 {
-    struct fth_ptx_texture *added;
     *handle = 0;
-    FTH_TRY(add_object(machine, (struct fth_ptx_texture){.is_surface = true, .image = *image},
-                       &added, error));
-    *handle = added->handle;
-    return FTH_OK;
+    return add_object(machine, (struct fth_ptx_texture){.is_surface = true, .image = *image}, false,
+                      handle, error);
 }
 
 enum fth_status fth_ptx_texture_place(struct fth_ptx_machine *machine,
@@ -134,14 +128,12 @@ enum fth_status fth_ptx_texture_place(struct fth_ptx_machine *machine,
                                       const struct fth_ptx_sampling *sampling, uint64_t handle,
                                       struct fth_error *error)
 {
-    struct fth_ptx_texture object = {.is_surface = !sampling, .image = *image}, *added;
+    struct fth_ptx_texture object = {.is_surface = !sampling, .handle = handle, .image = *image};
     if (sampling) {
         FTH_TRY(check_sampling(image, sampling, error));
         object.sampling = *sampling;
     }
-    FTH_TRY(add_object(machine, object, &added, error));
-    added->handle = handle;
-    return FTH_OK;
+    return add_object(machine, object, true, &handle, error);
 }
 
 enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t address, uint64_t texels,

@@ -64,12 +64,37 @@ static void handles_in_memory(struct module *module, uint64_t linear, uint64_t o
     CHECK(cuMemFree_v2(list));
 }
 
+static const struct array_3d shape = {WIDTH, HEIGHT, 0, FORMAT_U32, 1, 2};
+
+/* The same objects with other texels, and then an array in place of another one. */
+static void other_texels(struct function *move, void **arguments, unsigned *image,
+                         struct array *from, struct array **to)
+{
+    uint64_t *surface = arguments[1];
+    struct resource resource = {.type = 0};
+    unsigned back[TEXELS];
+    image[3] = 7;
+    copy_image(image, from, NULL);
+    CHECK(cuLaunchKernel(move, 1, 1, 1, WIDTH, HEIGHT, 1, 0, NULL, arguments, NULL));
+    copy_image(NULL, *to, back);
+    ASSERT(memcmp(back, image, sizeof back) == 0);
+    CHECK(cuSurfObjectDestroy(*surface));
+    CHECK(cuArrayDestroy(*to));
+    CHECK(cuArray3DCreate_v2(to, &shape));
+    resource.of.array = *to;
+    CHECK(cuSurfObjectCreate(surface, &resource));
+    image[3] = 103;
+    copy_image(image, from, NULL);
+    CHECK(cuLaunchKernel(move, 1, 1, 1, WIDTH, HEIGHT, 1, 0, NULL, arguments, NULL));
+    copy_image(NULL, *to, back);
+    ASSERT(memcmp(back, image, sizeof back) == 0);
+}
+
 int main(void)
 {
     struct array *from, *to;
     struct function *fetch;
     struct module *module;
-    const struct array_3d shape = {WIDTH, HEIGHT, 0, FORMAT_U32, 1, 2};
     struct resource resource = {.type = 0}, got;
     struct texture sampling = {.address_mode = {1, 1, 1}, .flags = 1}, got_sampling;
     unsigned image[TEXELS], back[TEXELS];
@@ -99,22 +124,7 @@ int main(void)
     memset(back, 0, sizeof back);
     copy_image(NULL, to, back);
     ASSERT(memcmp(back, image, sizeof image) == 0);
-    /* The same objects, with other texels, and then an array in place of another one. */
-    image[3] = 7;
-    copy_image(image, from, NULL);
-    CHECK(cuLaunchKernel(move, 1, 1, 1, WIDTH, HEIGHT, 1, 0, NULL, arguments, NULL));
-    copy_image(NULL, to, back);
-    ASSERT(memcmp(back, image, sizeof image) == 0);
-    CHECK(cuSurfObjectDestroy(surface));
-    CHECK(cuArrayDestroy(to));
-    CHECK(cuArray3DCreate_v2(&to, &shape));
-    resource.of.array = to;
-    CHECK(cuSurfObjectCreate(&surface, &resource));
-    image[3] = 103;
-    copy_image(image, from, NULL);
-    CHECK(cuLaunchKernel(move, 1, 1, 1, WIDTH, HEIGHT, 1, 0, NULL, arguments, NULL));
-    copy_image(NULL, to, back);
-    ASSERT(memcmp(back, image, sizeof image) == 0);
+    other_texels(move, arguments, image, from, &to);
     CHECK(cuTexObjectDestroy(texture));
     CHECK(cuTexObjectDestroy(texture)); /* NVIDIA's driver ignores a second time */
     EXPECT_HERE(1, cuTexObjectGetResourceDesc(&got, texture));
