@@ -381,7 +381,8 @@ struct found_texture {
 bool capture_is_texture(uint64_t handle);
 /* Sets the lowest and the highest handle; first > last if there are none. */
 void capture_texture_bounds(uint64_t *first, uint64_t *last);
-/* Finds the texture and the surface with this handle. Returns their number. */
+/* Finds the texture and the surface with this handle in the current context. Returns their number.
+ */
 size_t capture_textures(uint64_t handle, struct found_texture found[2]);
 /* Copies texels of an array to `buffer`, from a byte on that is the first one of a row. *bytes is
  * the size of the buffer, and then the number of bytes that were copied. */

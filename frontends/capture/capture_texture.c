@@ -16,15 +16,16 @@ struct array {
     struct memory memory;
 };
 
-/* A texture or a surface. */
+/* A texture or a surface. Those of several GPUs can have the same handle. */
 struct object {
     struct fth_capsule_texture texture;
+    const void *context;
     struct array *array; /* NULL: the texels are in linear memory, or `reason` is set */
     const char *reason;  /* why it cannot be captured; NULL: it can */
 };
 
 static struct {
-    struct object *objects; /* sorted by handle; a texture and a surface can have the same one */
+    struct object *objects; /* sorted by handle */
     size_t count, capacity;
     struct array *arrays, *dropped; /* those of which `dropped` is the first are freed later */
     uint64_t next_address;
@@ -63,13 +64,22 @@ void capture_texture_bounds(uint64_t *first, uint64_t *last)
     capture_unlock_tables();
 }
 
+static const void *current_context(void)
+{
+    void *context = NULL;
+    return CALL(cuCtxGetCurrent, (void **), &context) == SUCCESS ? context : NULL;
+}
+
 size_t capture_textures(uint64_t handle, struct found_texture found[2])
 {
     size_t count = 0;
+    const void *context = current_context();
     capture_lock_tables();
     for (size_t i = lower_bound(handle);
          i < table.count && count < 2 && table.objects[i].texture.handle == handle; i++) {
         struct array *array = table.objects[i].array;
+        if (table.objects[i].context != context)
+            continue;
         found[count] = (struct found_texture){.texture = table.objects[i].texture,
                                               .reason = table.objects[i].reason};
         if (array) {
@@ -328,10 +338,12 @@ static void add_object(const struct object *object)
 
 static void drop_object(uint64_t handle, bool is_surface)
 {
+    const void *context = current_context();
     capture_lock_tables();
     for (size_t i = lower_bound(handle);
          i < table.count && table.objects[i].texture.handle == handle; i++)
-        if (table.objects[i].texture.is_surface == is_surface) {
+        if (table.objects[i].texture.is_surface == is_surface &&
+            table.objects[i].context == context) {
             memmove(table.objects + i, table.objects + i + 1,
                     (table.count - i - 1) * sizeof *table.objects);
             table.count--;
@@ -354,10 +366,10 @@ WRAP(cuTexObjectCreate, uint64_t *handle, const void *resource, const void *text
         CALL(cuTexObjectCreate, (uint64_t *, const void *, const void *, const void *), handle,
              resource, texture, view);
     if (result == SUCCESS) {
-        struct object object = {.texture.handle = *handle};
+        struct object object = {.texture.handle = *handle, .context = current_context()};
         read_resource(resource, &object);
         read_sampling(texture, view, &object);
-        drop_object(*handle, false); /* of a context that was destroyed */
+        drop_object(*handle, false); /* of an earlier context at the same address */
         add_object(&object);
     }
     return result;
@@ -373,7 +385,8 @@ WRAP(cuSurfObjectCreate, uint64_t *handle, const void *resource)
 {
     const int result = CALL(cuSurfObjectCreate, (uint64_t *, const void *), handle, resource);
     if (result == SUCCESS) {
-        struct object object = {.texture = {.handle = *handle, .is_surface = true}};
+        struct object object = {.texture = {.handle = *handle, .is_surface = true},
+                                .context = current_context()};
         read_resource(resource, &object);
         drop_object(*handle, true);
         add_object(&object);

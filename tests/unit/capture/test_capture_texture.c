@@ -14,6 +14,7 @@ static struct {
     } shape; /* of all arrays: a CUDA_ARRAY3D_DESCRIPTOR */
     unsigned char copy[200];
     int copies, freed, noted;
+    void *context;
 } played;
 
 static int create_texture(uint64_t *handle, const void *resource, const void *texture,
@@ -52,6 +53,12 @@ static int copy_array(const void *copy)
     return played.result;
 }
 
+static int get_context(void **context)
+{
+    *context = played.context;
+    return SUCCESS;
+}
+
 void *capture_real(enum function_index function)
 {
     switch (function) {
@@ -61,6 +68,7 @@ void *capture_real(enum function_index function)
     case F_cuSurfObjectDestroy:
     case F_cuArrayDestroy: return (void *)destroy;
     case F_cuArray3DGetDescriptor_v2: return (void *)describe_array;
+    case F_cuCtxGetCurrent: return (void *)get_context;
     case F_cuMemcpy3D_v2: return (void *)copy_array;
     default: return NULL;
     }
@@ -237,6 +245,29 @@ static void textures_and_surfaces_are_apart(void **state)
     capture_free_dropped_arrays();
 }
 
+/* Two GPUs have textures with the same handle. */
+static void contexts_are_apart(void **state)
+{
+    (void)state;
+    struct found_texture found[2], other[2];
+    const struct resource first = array_resource(0x1000), second = array_resource(0x2000);
+    create(1, &first, NULL, NULL);
+    played.context = &played;
+    assert_int_equal(capture_textures(1, other), 0);
+    create(1, &second, NULL, NULL);
+    assert_int_equal(capture_textures(1, other), 1);
+    played.context = NULL;
+    assert_int_equal(capture_textures(1, found), 1);
+    assert_true(found[0].memory != other[0].memory);
+    assert_int_equal(cuTexObjectDestroy(1), SUCCESS);
+    assert_int_equal(capture_textures(1, found), 0);
+    played.context = &played;
+    assert_int_equal(capture_textures(1, found), 1);
+    assert_int_equal(cuTexObjectDestroy(1), SUCCESS);
+    assert_int_equal(cuArrayDestroy((void *)0x1000) + cuArrayDestroy((void *)0x2000), SUCCESS);
+    capture_free_dropped_arrays();
+}
+
 static void what_cannot_be_captured_has_a_reason(void **state)
 {
     (void)state;
@@ -403,6 +434,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(objects_are_described, set_up),
         cmocka_unit_test_setup(textures_and_surfaces_are_apart, set_up),
+        cmocka_unit_test_setup(contexts_are_apart, set_up),
         cmocka_unit_test_setup(what_cannot_be_captured_has_a_reason, set_up),
         cmocka_unit_test_setup(arrays_are_forgotten, set_up),
         cmocka_unit_test_setup(arrays_are_read_in_pieces, set_up),
