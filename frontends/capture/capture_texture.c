@@ -288,7 +288,7 @@ static void read_resource(const void *resource, struct object *object)
         object->reason = unknown_format;
     } else if (texture->resource == FTH_CAPSULE_RESOURCE_LINEAR) {
         /* The size is stated in bytes. */
-        texture->width /= fth_capsule_channel_bytes(texture->format) * texture->channels;
+        texture->width /= (uint64_t)fth_capsule_channel_bytes(texture->format) * texture->channels;
     } else if (texture->resource == FTH_CAPSULE_RESOURCE_PITCHED) {
         texture->height = field(resource, 32, 8);
         texture->pitch_bytes = field(resource, 40, 8);
