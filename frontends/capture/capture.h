@@ -11,7 +11,8 @@
  *   capture_graph.c     executable graphs, and their changes
  *   capture_node.c      the nodes of graphs
  *   capture_issue.c     launches of graphs
- *   capture_tensor.c    tensor maps, and textures
+ *   capture_tensor.c    tensor maps
+ *   capture_texture.c   textures, surfaces and arrays
  *   capture_launch.c    launches
  *   capture_contents.c  the memory that a launch may access
  *   capture_image.c     the contents of memory, and what they point to
@@ -70,6 +71,14 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_SUPPORTED = 801 };
     X(cuMemcpyDtoDAsync_v2_ptsz)                                                                   \
     X(cuMemcpyAtoD_v2)                                                                             \
     X(cuMemcpyAtoD_v2_ptds)                                                                        \
+    X(cuMemcpyAtoA_v2)                                                                             \
+    X(cuMemcpyAtoA_v2_ptds)                                                                        \
+    X(cuMemcpyDtoA_v2)                                                                             \
+    X(cuMemcpyDtoA_v2_ptds)                                                                        \
+    X(cuMemcpyHtoA_v2)                                                                             \
+    X(cuMemcpyHtoA_v2_ptds)                                                                        \
+    X(cuMemcpyHtoAAsync_v2)                                                                        \
+    X(cuMemcpyHtoAAsync_v2_ptsz)                                                                   \
     X(cuMemcpy2D_v2)                                                                               \
     X(cuMemcpy2D_v2_ptds)                                                                          \
     X(cuMemcpy2DUnaligned_v2)                                                                      \
@@ -116,6 +125,7 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_SUPPORTED = 801 };
     X(cuMemsetD2D32_v2_ptds)                                                                       \
     X(cuMemsetD2D32Async)                                                                          \
     X(cuMemsetD2D32Async_ptsz)                                                                     \
+    X(cuMipmappedArrayDestroy)                                                                     \
     X(cuStreamBatchMemOp_v2)                                                                       \
     X(cuStreamBatchMemOp_v2_ptsz)                                                                  \
     X(cuStreamWriteValue32_v2)                                                                     \
@@ -197,7 +207,9 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_SUPPORTED = 801 };
     X(cuTexObjectDestroy, WRAPPED)                                                                 \
     X(cuSurfObjectCreate, WRAPPED)                                                                 \
     X(cuSurfObjectDestroy, WRAPPED)                                                                \
+    X(cuArrayDestroy, WRAPPED)                                                                     \
     X(cuDriverGetVersion, CALLED)                                                                  \
+    X(cuArray3DGetDescriptor_v2, CALLED)                                                           \
     X(cuCtxGetCurrent, CALLED)                                                                     \
     X(cuCtxGetDevice, CALLED)                                                                      \
     X(cuCtxSynchronize, CALLED)                                                                    \
@@ -293,6 +305,9 @@ struct memory {
         unsigned char bytes[TENSOR_MAP_BYTES];
     } * maps; /* tensor maps in the contents */
     size_t map_count, map_capacity;
+    uint64_t *textures; /* handles of textures and surfaces in the contents, sorted */
+    size_t texture_count, texture_capacity;
+    const struct array *array; /* of which it has the texels; NULL: it is no array */
 };
 
 /* ---- capture_module.c ---- */
@@ -383,8 +398,9 @@ bool capture_find(uint64_t address, bool ask, struct allocation *allocation);
 struct memory *capture_attach(const struct allocation *allocation);
 /* Frees what is known of allocations that are gone. */
 void capture_free_dropped(void);
-/* Returns how often the table has changed. */
+/* Returns how often the table, or that of textures, has changed. */
 uint64_t capture_allocations(void);
+void capture_note_allocation(void);
 /* Sets the range of all addresses in the table; first == end if there are none. */
 void capture_bounds(uint64_t *first, uint64_t *end);
 
@@ -429,7 +445,6 @@ void capture_copy_parameters(const struct call *call, const struct function *fun
  * contents of memory; NULL: it can. */
 FTH_MUST_USE enum fth_status capture_check_launch(struct fth_capsule_writer *writer,
                                                   const struct function *function,
-                                                  const unsigned char *parameters,
                                                   const char **reason, struct fth_error *error);
 /* Writes a launch around the call of the driver, between capture_begin and capture_end. If `reason`
  * is not NULL, it is written without the contents of memory for this reason. After an error,
@@ -530,8 +545,30 @@ struct executable *capture_executable(const void *handle);
 
 /* Finds the arguments from which the 128 bytes of a tensor map were made. */
 bool capture_tensor_map(const void *bytes, struct fth_capsule_tensor_map *map);
+/* ---- capture_texture.c ---- */
+
+/* A texture or a surface, and its texels. */
+struct found_texture {
+    struct fth_capsule_texture texture;
+    const char *reason;              /* why it cannot be captured; NULL: it can */
+    struct memory *memory;           /* of the array; NULL: the texels are in linear memory */
+    struct fth_capsule_region array; /* if there is one */
+};
+
 /* Returns whether a number is the handle of a texture or of a surface. */
 bool capture_is_texture(uint64_t handle);
+/* Sets the lowest and the highest handle; first > last if there are none. */
+void capture_texture_bounds(uint64_t *first, uint64_t *last);
+/* Finds the texture and the surface with this handle in the current context. Returns their number.
+ */
+size_t capture_textures(uint64_t handle, struct found_texture found[2]);
+/* Copies texels of an array to `buffer`, from a byte on that is the first one of a row. *bytes is
+ * the size of the buffer, and then the number of bytes that were copied. */
+FTH_MUST_USE enum fth_status capture_read_array(const struct array *array, uint64_t from,
+                                                void *buffer, size_t *bytes,
+                                                struct fth_error *error);
+/* Frees what is known of arrays that are gone. */
+void capture_free_dropped_arrays(void);
 
 /* ---- capture_contents.c ---- */
 
@@ -542,10 +579,14 @@ struct contents {
     size_t count, capacity, memory_capacity;
     struct fth_capsule_tensor_map *tensor_maps;
     size_t tensor_map_count, tensor_map_capacity;
+    bool has_textures; /* the kernel may use textures and surfaces */
+    struct fth_capsule_texture *textures;
+    size_t texture_count, texture_capacity;
+    const char *reason; /* why the launch cannot be repeated; NULL: it can */
 };
 
 /* Lists the variables of the module, and the allocations to which the parameters point. Tensor maps
- * in the parameters are listed as well. */
+ * and textures in the parameters are listed as well. */
 FTH_MUST_USE enum fth_status capture_list_contents(const struct function *function,
                                                    const void *parameters, size_t bytes,
                                                    struct contents *contents,

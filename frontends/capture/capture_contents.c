@@ -1,6 +1,6 @@
 /* The memory that a launch may access: the variables of its module, the allocations to which its
  * parameters point, and those to which the contents of these point. A word counts as a pointer if
- * its value is an address in an allocation. */
+ * its value is an address in an allocation, and as a texture if its value is a handle. */
 #include "capture.h"
 
 static const char operation[] = "capture memory";
@@ -61,6 +61,59 @@ static enum fth_status add_tensor_map(struct contents *contents, const void *byt
     return add_pointer(contents, map.address, true, error);
 }
 
+/* Adds the array of a texture, if it is not listed yet. Sets *index to that of its region. */
+static enum fth_status add_array(struct contents *contents, const struct found_texture *found,
+                                 uint32_t *index, struct fth_error *error)
+{
+    for (size_t i = 0; i < contents->count; i++)
+        if (contents->memories[i] == found->memory) {
+            *index = (uint32_t)i;
+            return FTH_OK;
+        }
+    *index = (uint32_t)contents->count;
+    return add_region(contents, &found->array, found->memory, error);
+}
+
+static bool has_texture(const struct contents *contents, uint64_t handle)
+{
+    for (size_t i = 0; i < contents->texture_count; i++)
+        if (contents->textures[i].handle == handle)
+            return true;
+    return false;
+}
+
+/* Adds the texture and the surface with this handle, if there are some and they are not listed yet.
+ * `is_certain`: the launch cannot be repeated without them. */
+static enum fth_status add_textures(struct contents *contents, uint64_t handle, bool is_certain,
+                                    struct fth_error *error)
+{
+    struct found_texture found[2];
+    if (!contents->has_textures || has_texture(contents, handle))
+        return FTH_OK;
+    const size_t count = capture_textures(handle, found);
+    for (size_t i = 0; i < count; i++) {
+        struct fth_capsule_texture texture = found[i].texture;
+        void *textures = contents->textures;
+        if (found[i].reason) {
+            if (is_certain)
+                contents->reason = found[i].reason;
+            continue;
+        }
+        if (contents->texture_count == FTH_CAPSULE_MAX_TEXTURES)
+            return FTH_OK; /* a kernel that uses a further one fails when it is replayed */
+        if (!fth_grow(&textures, contents->texture_count, &contents->texture_capacity,
+                      sizeof texture))
+            return fth_no_memory(error, operation, NULL);
+        contents->textures = textures;
+        if (found[i].memory)
+            FTH_TRY(add_array(contents, &found[i], &texture.region, error));
+        else
+            FTH_TRY(add_pointer(contents, texture.address, true, error));
+        contents->textures[contents->texture_count++] = texture;
+    }
+    return FTH_OK;
+}
+
 enum fth_status capture_list_contents(const struct function *function, const void *parameters,
                                       size_t bytes, struct contents *contents,
                                       struct fth_error *error)
@@ -80,6 +133,10 @@ enum fth_status capture_list_contents(const struct function *function, const voi
         FTH_TRY(add_tensor_map(contents, at + i, UINT32_MAX, i, error));
     for (size_t i = 0; i + 8 <= bytes; i += 8)
         FTH_TRY(add_pointer(contents, field(at, i, 8), true, error));
+    /* Machine code whose PTX is found later can have any instruction. */
+    contents->has_textures = module && (module->has_textures || !module->has_ptx);
+    for (size_t i = 0; i + 8 <= bytes; i += 8)
+        FTH_TRY(add_textures(contents, field(at, i, 8), module && module->has_textures, error));
     return FTH_OK;
 }
 
@@ -93,6 +150,8 @@ static enum fth_status add_targets(struct contents *contents, size_t region,
     for (size_t i = 0; i < memory->map_count; i++)
         FTH_TRY(add_tensor_map(contents, memory->maps[i].bytes, (uint32_t)region,
                                memory->maps[i].offset, error));
+    for (size_t i = 0; i < memory->texture_count; i++)
+        FTH_TRY(add_textures(contents, memory->textures[i], false, error));
     return FTH_OK;
 }
 
@@ -108,13 +167,26 @@ enum fth_status capture_write_before(struct fth_capsule_writer *writer, struct c
     return FTH_OK;
 }
 
+/* Returns whether a launch can have changed a region. Only surfaces change arrays. */
+static bool can_change(const struct contents *contents, size_t region)
+{
+    if (contents->regions[region].kind != FTH_CAPSULE_ARRAY)
+        return true;
+    for (size_t i = 0; i < contents->texture_count; i++)
+        if (contents->textures[i].is_surface && contents->textures[i].region == region &&
+            contents->textures[i].resource == FTH_CAPSULE_RESOURCE_ARRAY)
+            return true;
+    return false;
+}
+
 enum fth_status capture_write_after(struct fth_capsule_writer *writer, uint64_t launch,
                                     struct contents *contents, struct fth_error *error)
 {
     uint32_t *images = calloc(contents->count + 1, sizeof *images);
     enum fth_status status = images ? FTH_OK : fth_no_memory(error, operation, NULL);
     for (size_t i = 0; i < contents->count && status == FTH_OK; i++) {
-        contents->memories[i]->changes = 0; /* the launch may have written it */
+        if (can_change(contents, i))
+            contents->memories[i]->changes = 0;
         status = capture_update(writer, &contents->regions[i], contents->memories[i], error);
         images[i] = contents->memories[i]->image;
     }
@@ -129,4 +201,5 @@ void capture_contents_fini(struct contents *contents)
     free(contents->regions);
     free(contents->memories);
     free(contents->tensor_maps);
+    free(contents->textures);
 }

@@ -54,15 +54,42 @@ static bool add_map(struct memory *memory, const void *bytes, uint64_t offset)
     return true;
 }
 
-/* Looks for pointers and tensor maps in a piece of the contents. A map that begins in the last
- * bytes of a piece is not found; pieces are far larger than the memory in which programs keep maps.
- */
+/* Remembers the handle of a texture or of a surface, if a word is one. */
+static bool add_texture(struct memory *memory, uint64_t handle)
+{
+    size_t low = 0, high = memory->texture_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (memory->textures[middle] < handle)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if ((low < memory->texture_count && memory->textures[low] == handle) ||
+        !capture_is_texture(handle))
+        return true;
+    void *textures = memory->textures;
+    if (!fth_grow(&textures, memory->texture_count, &memory->texture_capacity, sizeof handle))
+        return false;
+    memory->textures = textures;
+    memmove(memory->textures + low + 1, memory->textures + low,
+            (memory->texture_count++ - low) * sizeof handle);
+    memory->textures[low] = handle;
+    return true;
+}
+
+/* Looks for pointers, tensor maps and textures in a piece of the contents. A map that begins in the
+ * last bytes of a piece is not found; pieces are far larger than the memory in which programs keep
+ * maps. */
 static bool scan(struct memory *memory, uint64_t offset, const unsigned char *piece, size_t bytes)
 {
-    uint64_t first, end, word;
+    uint64_t first, end, first_texture, last_texture, word;
     capture_bounds(&first, &end);
+    capture_texture_bounds(&first_texture, &last_texture);
     for (size_t i = 0; i + 8 <= bytes; i += 8) {
         memcpy(&word, piece + i, sizeof word);
+        if (word >= first_texture && word <= last_texture && !add_texture(memory, word))
+            return false;
         if (word < first || word >= end)
             continue;
         if (!add_target(memory, word))
@@ -85,6 +112,29 @@ static void *piece_buffer(void)
     return buffer;
 }
 
+/* Reads a piece of the contents. *bytes is the size of the buffer or of the rest, and then that of
+ * the piece; *piece is the buffer, or the memory itself if it is the host's. */
+static enum fth_status read_piece(const struct fth_capsule_region *region,
+                                  const struct memory *memory, uint64_t from, void *buffer,
+                                  size_t *bytes, const void **piece, struct fth_error *error)
+{
+    const uint64_t address = region->address + from;
+    *piece = buffer;
+    if (memory->array) {
+        *bytes = PIECE_BYTES;
+        return capture_read_array(memory->array, from, buffer, bytes, error);
+    }
+    if (region->kind == FTH_CAPSULE_HOST) {
+        *piece = pointer_to(address);
+        return FTH_OK;
+    }
+    const int result = CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), buffer, address, *bytes);
+    return result == SUCCESS ? FTH_OK
+                             : fth_fail(error, FTH_UNAVAILABLE, operation, region->variable,
+                                        "cuMemcpyDtoH of %zu bytes at 0x%llx returned %d", *bytes,
+                                        (unsigned long long)address, result);
+}
+
 /* Adds a part of the contents to the image. */
 static enum fth_status copy_part(struct fth_capsule_writer *writer,
                                  const struct fth_capsule_region *region, struct memory *memory,
@@ -94,21 +144,11 @@ static enum fth_status copy_part(struct fth_capsule_writer *writer,
     if (!buffer)
         return fth_no_memory(error, operation, NULL);
     while (from < to) {
-        const size_t bytes = (size_t)FTH_MIN((uint64_t)PIECE_BYTES, to - from);
-        const uint64_t address = region->address + from;
-        const void *piece = buffer;
-        if (region->kind == FTH_CAPSULE_HOST) {
-            piece = pointer_to(address);
-        } else {
-            const int result =
-                CALL(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), buffer, address, bytes);
-            if (result != SUCCESS)
-                return fth_fail(error, FTH_UNAVAILABLE, operation, region->variable,
-                                "cuMemcpyDtoH of %zu bytes at 0x%llx returned %d", bytes,
-                                (unsigned long long)address, result);
-        }
+        size_t bytes = (size_t)FTH_MIN((uint64_t)PIECE_BYTES, to - from);
+        const void *piece;
+        FTH_TRY(read_piece(region, memory, from, buffer, &bytes, &piece, error));
         FTH_TRY(fth_capsule_add_to_image(writer, piece, bytes, error));
-        if (!scan(memory, from, piece, bytes))
+        if (!memory->array && !scan(memory, from, piece, bytes)) /* texels are no pointers */
             return fth_no_memory(error, operation, NULL);
         from += bytes;
     }
@@ -159,11 +199,12 @@ enum fth_status capture_update(struct fth_capsule_writer *writer,
                                struct fth_error *error)
 {
     /* The host can write the other kinds of memory at any time. */
-    const bool is_noticed =
-        region->kind == FTH_CAPSULE_DEVICE || region->kind == FTH_CAPSULE_VARIABLE;
+    const bool is_noticed = region->kind == FTH_CAPSULE_DEVICE ||
+                            region->kind == FTH_CAPSULE_VARIABLE ||
+                            region->kind == FTH_CAPSULE_ARRAY;
     const uint64_t changes = capture_changes(), allocations = capture_allocations();
     if (is_noticed && memory->image && memory->changes == changes &&
-        memory->allocations == allocations)
+        (memory->allocations == allocations || memory->array))
         return FTH_OK;
     struct fth_digest *digests = new_digests(region);
     enum fth_status status = fth_capsule_begin_image(writer, memory->image, region->bytes, error);
@@ -188,4 +229,5 @@ void capture_memory_fini(struct memory *memory)
     free(memory->digests);
     free(memory->targets);
     free(memory->maps);
+    free(memory->textures);
 }

@@ -213,9 +213,9 @@ static bool check_kernel(struct graph_launch *launch, const struct graph_node *n
 {
     struct fth_error error = FTH_NO_ERROR;
     const char *reason = NULL;
+    (void)node;
     (void)number;
-    if (capture_check_launch(launch->writer, function, node->parameters, &reason, &error) !=
-        FTH_OK) {
+    if (capture_check_launch(launch->writer, function, &reason, &error) != FTH_OK) {
         capture_fail(&error);
         launch->writer = NULL;
         return false;

@@ -69,16 +69,8 @@ void capture_copy_parameters(const struct call *call, const struct function *fun
         memcpy(block, buffer, FTH_MIN(bytes, function->parameter_bytes));
 }
 
-static bool has_texture(const unsigned char *parameters, size_t bytes)
-{
-    for (size_t i = 0; i + 8 <= bytes; i += 8)
-        if (capture_is_texture(field(parameters, i, 8)))
-            return true;
-    return false;
-}
-
 /* Returns why a launch is written without the contents of memory; NULL: it is written with them. */
-static const char *reason_against(const struct function *function, const unsigned char *parameters,
+static const char *reason_against(const struct function *function,
                                   const struct fth_capsule_writer *writer)
 {
     if (function->reason)
@@ -90,21 +82,18 @@ static const char *reason_against(const struct function *function, const unsigne
     if (capture_is_recording())
         return "a stream was being captured into a graph, so that fathom could not wait for the "
                "GPU";
-    if (function->module->has_textures && has_texture(parameters, function->parameter_bytes))
-        return "it uses textures or surfaces, which are not captured";
     if (capture_options.max_bytes && fth_capsule_exceeds(writer, capture_options.max_bytes))
         return "the capsule has reached its size limit (--limit)";
     return NULL;
 }
 
 enum fth_status capture_check_launch(struct fth_capsule_writer *writer,
-                                     const struct function *function,
-                                     const unsigned char *parameters, const char **reason,
+                                     const struct function *function, const char **reason,
                                      struct fth_error *error)
 {
     if (function->module)
         FTH_TRY(capture_write_module(writer, function->module, error));
-    *reason = reason_against(function, parameters, writer);
+    *reason = reason_against(function, writer);
     return FTH_OK;
 }
 
@@ -125,11 +114,12 @@ static enum fth_status before_launch(const struct call *call, struct writing *wr
     const char *own_reason = NULL;
     capture_copy_parameters(call, function, writing->parameters);
     capture_free_dropped();
-    FTH_TRY(
-        capture_check_launch(writing->writer, function, writing->parameters, &own_reason, error));
+    FTH_TRY(capture_check_launch(writing->writer, function, &own_reason, error));
     *reason = own_reason ? own_reason : *reason;
     FTH_TRY(capture_list_contents(function, writing->parameters, function->parameter_bytes,
                                   &writing->contents, error));
+    if (!*reason)
+        *reason = writing->contents.reason;
     writing->with_contents = !*reason && !capture_options.is_light && !call->is_launched;
     if (!writing->with_contents) {
         capture_note_change();
@@ -159,6 +149,8 @@ static enum fth_status put_launch(const struct call *call, const struct writing 
                                         .region_count = writing->contents.count,
                                         .tensor_maps = writing->contents.tensor_maps,
                                         .tensor_map_count = writing->contents.tensor_map_count,
+                                        .textures = writing->contents.textures,
+                                        .texture_count = writing->contents.texture_count,
                                         .reason = reason};
     memcpy(launch.grid, call->grid, sizeof launch.grid);
     memcpy(launch.block, call->block, sizeof launch.block);

@@ -130,6 +130,7 @@ void capture_free_dropped(void)
     struct memory *dropped = table.dropped;
     table.dropped = NULL;
     capture_unlock_tables();
+    capture_free_dropped_arrays();
     while (dropped) {
         struct memory *next = dropped->next;
         capture_memory_fini(dropped);
@@ -144,6 +145,13 @@ uint64_t capture_allocations(void)
     const uint64_t versions = table.versions;
     capture_unlock_tables();
     return versions;
+}
+
+void capture_note_allocation(void)
+{
+    capture_lock_tables();
+    table.versions++;
+    capture_unlock_tables();
 }
 
 void capture_bounds(uint64_t *first, uint64_t *end)

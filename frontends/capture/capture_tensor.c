@@ -1,5 +1,5 @@
 /* Tensor maps, which are opaque once they are encoded, and are therefore kept by the arguments that
- * they were encoded from; and the handles of textures and surfaces. */
+ * they were encoded from. */
 #include "capture.h"
 
 static struct {
@@ -8,8 +8,6 @@ static struct {
         struct fth_capsule_tensor_map map;
     } * maps;
     size_t map_count, map_capacity, next;
-    uint64_t *textures;
-    size_t texture_count, texture_capacity;
 } tables;
 
 /* The tensor maps that are remembered; after that, the oldest ones are forgotten. */
@@ -116,70 +114,4 @@ WRAP(cuTensorMapEncodeIm2col, void *out, int type, uint32_t rank, void *address,
         remember(out, &map);
     }
     return result;
-}
-
-/* ---- textures and surfaces ---- */
-
-static void add_texture(uint64_t handle)
-{
-    capture_lock_tables();
-    void *textures = tables.textures;
-    if (fth_grow(&textures, tables.texture_count, &tables.texture_capacity,
-                 sizeof *tables.textures)) {
-        tables.textures = textures;
-        tables.textures[tables.texture_count++] = handle;
-    }
-    capture_unlock_tables();
-}
-
-static void drop_texture(uint64_t handle)
-{
-    capture_lock_tables();
-    for (size_t i = 0; i < tables.texture_count; i++)
-        if (tables.textures[i] == handle) {
-            tables.textures[i] = tables.textures[--tables.texture_count];
-            break;
-        }
-    capture_unlock_tables();
-}
-
-bool capture_is_texture(uint64_t handle)
-{
-    bool found = false;
-    capture_lock_tables();
-    for (size_t i = 0; i < tables.texture_count && !found; i++)
-        found = tables.textures[i] == handle;
-    capture_unlock_tables();
-    return found;
-}
-
-WRAP(cuTexObjectCreate, uint64_t *handle, const void *resource, const void *texture,
-     const void *view)
-{
-    const int result =
-        CALL(cuTexObjectCreate, (uint64_t *, const void *, const void *, const void *), handle,
-             resource, texture, view);
-    if (result == SUCCESS)
-        add_texture(*handle);
-    return result;
-}
-
-WRAP(cuTexObjectDestroy, uint64_t handle)
-{
-    drop_texture(handle);
-    return CALL(cuTexObjectDestroy, (uint64_t), handle);
-}
-
-WRAP(cuSurfObjectCreate, uint64_t *handle, const void *resource)
-{
-    const int result = CALL(cuSurfObjectCreate, (uint64_t *, const void *), handle, resource);
-    if (result == SUCCESS)
-        add_texture(*handle);
-    return result;
-}
-
-WRAP(cuSurfObjectDestroy, uint64_t handle)
-{
-    drop_texture(handle);
-    return CALL(cuSurfObjectDestroy, (uint64_t), handle);
 }

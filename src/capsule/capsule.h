@@ -4,6 +4,7 @@
  *   capsule_writer.c   creates a capsule, and completes one
  *   capsule_image.c    divides memory into chunks, and stores equal chunks once
  *   capsule_launch.c   encodes and decodes the parts
+ *   capsule_texture.c  the textures and surfaces of a launch
  *   capsule_reader.c   opens a capsule, and reads it
  *   capsule_lists.c    the lists of chunks of images, in memory
  *   capsule_cache.c    keeps parts with chunks for reading
@@ -44,11 +45,13 @@
  * large enough that the list of chunks of a GPU's memory is short. */
 enum { FTH_CHUNK_BYTES = 64 << 10 };
 
-/* Limits, chosen to be far above what programs need: regions and tensor maps of a launch, bytes of
- * parameters (the limit of CUDA is 32,764), bytes of a region, bytes of PTX of a module. */
+/* Limits, chosen to be far above what programs need: regions, tensor maps and textures of a launch,
+ * bytes of parameters (the limit of CUDA is 32,764), bytes of a region, bytes of PTX of a module.
+ */
 enum {
     FTH_CAPSULE_MAX_REGIONS = 65536,
     FTH_CAPSULE_MAX_TENSOR_MAPS = 256,
+    FTH_CAPSULE_MAX_TEXTURES = 4096,
     FTH_CAPSULE_MAX_PARAMETER_BYTES = 65536
 };
 #define FTH_CAPSULE_MAX_REGION_BYTES ((uint64_t)1 << 40)
@@ -88,8 +91,13 @@ enum fth_capsule_memory {
     FTH_CAPSULE_DEVICE,
     FTH_CAPSULE_HOST, /* pinned or registered memory of the host */
     FTH_CAPSULE_MANAGED,
-    FTH_CAPSULE_VARIABLE /* a variable of the launch's module */
+    FTH_CAPSULE_VARIABLE, /* a variable of the launch's module */
+    FTH_CAPSULE_ARRAY     /* the texels of a CUDA array: rows one after the other, without gaps */
 };
+
+/* Arrays have no addresses in a program. A writer gives them addresses from here on, where GPUs and
+ * processes have no memory, and below 2^49. */
+#define FTH_CAPSULE_ARRAY_BASE 0xc00000000000u
 
 /* Memory that a launch may access. */
 struct fth_capsule_region {
@@ -115,6 +123,28 @@ struct fth_capsule_tensor_map {
     uint32_t channels_per_pixel, pixels_per_column;
 };
 
+/* What a texture or a surface reads (CUresourcetype). */
+enum fth_capsule_resource {
+    FTH_CAPSULE_RESOURCE_ARRAY = 0,
+    FTH_CAPSULE_RESOURCE_LINEAR = 2, /* one-dimensional memory */
+    FTH_CAPSULE_RESOURCE_PITCHED = 3 /* memory with an image */
+};
+
+/* A texture or a surface. The enumerations and flags have the values of CUDA's. */
+struct fth_capsule_texture {
+    uint64_t handle; /* by which kernels know it */
+    bool is_surface;
+    enum fth_capsule_resource resource;
+    uint32_t region;               /* arrays: index of the region with the texels */
+    uint64_t address;              /* others: address of the texels */
+    uint32_t format, channels;     /* CUarray_format, and the number of channels of a texel */
+    uint64_t width, height, depth; /* in texels, as the program stated them; 0: no such dimension */
+    uint32_t array_flags;          /* arrays: CUDA_ARRAY3D_LAYERED and _CUBEMAP */
+    uint64_t pitch_bytes;          /* pitched memory: from one row to the next */
+    /* Of textures: CUaddress_mode, CUfilter_mode, CU_TRSF_*, and the bits of four floats. */
+    uint32_t address_modes[3], filter, flags, border[4];
+};
+
 struct fth_capsule_launch {
     uint64_t number;    /* index among the launches of the program, from 0 */
     const char *kernel; /* its name in the PTX */
@@ -129,10 +159,19 @@ struct fth_capsule_launch {
     size_t region_count;
     const struct fth_capsule_tensor_map *tensor_maps;
     size_t tensor_map_count;
+    const struct fth_capsule_texture *textures;
+    size_t texture_count;
     /* Why the launch cannot be repeated, although its module has PTX; NULL: it can. */
     const char *reason;
     bool has_after; /* the images after the launch were captured */
 };
+
+/* ---- capsule_texture.c ---- */
+
+/* Returns the size of a channel of this CUarray_format in bytes; 0: capsules cannot hold it. */
+unsigned fth_capsule_channel_bytes(uint32_t format);
+/* Computes the size in bytes of the array of a texture. Returns false if it exceeds 64 bits. */
+bool fth_capsule_array_bytes(const struct fth_capsule_texture *texture, uint64_t *bytes);
 
 /* ---- capsule_writer.c ---- */
 

@@ -6,13 +6,13 @@
 #include <string.h>
 
 /* Bits of a number with yes-or-no values of a launch. */
-enum { IS_COOPERATIVE = 1, HAS_REASON = 2 };
+enum { IS_COOPERATIVE = 1, HAS_REASON = 2, HAS_TEXTURES = 4 };
 /* A tensor map in memory, in bytes (CUtensorMap). */
 enum { TENSOR_MAP_BYTES = 128, MAX_RANK = 5 };
 
 /* ---- decoding ---- */
 
-static void refuse(struct fth_capsule_decoder *decoder, const char *fault)
+void fth_capsule_decoder_refuse(struct fth_capsule_decoder *decoder, const char *fault)
 {
     if (!decoder->fault)
         decoder->fault = fault;
@@ -23,16 +23,15 @@ static void refuse(struct fth_capsule_decoder *decoder, const char *fault)
 static bool charge(struct fth_capsule_decoder *decoder, uint64_t bytes)
 {
     if (bytes > decoder->memory) {
-        refuse(decoder, "the modules and launches up to here need more than 2 GiB of memory");
+        fth_capsule_decoder_refuse(
+            decoder, "the modules and launches up to here need more than 2 GiB of memory");
         return false;
     }
     decoder->memory -= bytes;
     return true;
 }
 
-/* Allocates an array of `count` elements, which is decoded next. Each element has at least one byte
- * in the content. Returns NULL on failure, and if `count` is 0. */
-static void *get_array(struct fth_capsule_decoder *decoder, uint64_t count, size_t size)
+void *fth_capsule_decoder_array(struct fth_capsule_decoder *decoder, uint64_t count, size_t size)
 {
     if (count > (uint64_t)(decoder->bytes.end - decoder->bytes.at))
         decoder->bytes.failed = true;
@@ -56,7 +55,7 @@ enum fth_status fth_capsule_decoded(struct fth_capsule_decoder *decoder)
     if (decoder->bytes.no_memory)
         return FTH_NO_MEMORY;
     if (!decoder->bytes.failed && decoder->bytes.at != decoder->bytes.end)
-        refuse(decoder, "its content is too long");
+        fth_capsule_decoder_refuse(decoder, "its content is too long");
     if (decoder->bytes.failed && !decoder->fault)
         decoder->fault = "a value is incomplete or too large";
     return decoder->fault ? FTH_INVALID : FTH_OK;
@@ -148,13 +147,13 @@ static void decode_regions(struct fth_capsule_decoder *decoder, struct fth_capsu
     struct fth_bytes *bytes = &decoder->bytes;
     const uint64_t count = fth_get_varint(bytes);
     if (count > FTH_CAPSULE_MAX_REGIONS)
-        refuse(decoder, "the launch has more than 65,536 regions");
-    struct fth_capsule_region *regions = get_array(decoder, count, sizeof *regions);
+        fth_capsule_decoder_refuse(decoder, "the launch has more than 65,536 regions");
+    struct fth_capsule_region *regions = fth_capsule_decoder_array(decoder, count, sizeof *regions);
     uint64_t end = 0;
     for (size_t i = 0; regions && i < count; i++) {
         const uint64_t kind = fth_get_varint(bytes);
-        if (kind > FTH_CAPSULE_VARIABLE)
-            refuse(decoder, "a region has an unknown kind");
+        if (kind > FTH_CAPSULE_ARRAY)
+            fth_capsule_decoder_refuse(decoder, "a region has an unknown kind");
         regions[i].kind = (enum fth_capsule_memory)kind;
         regions[i].address = end + fth_unzigzag(fth_get_varint(bytes));
         regions[i].bytes = fth_get_varint(bytes);
@@ -219,7 +218,7 @@ static void decode_tensor_map(struct fth_capsule_decoder *decoder,
     map->fill = fth_get_varint32(bytes);
     map->address = fth_get_varint(bytes);
     if (map->rank > MAX_RANK) {
-        refuse(decoder, "a tensor map has more than 5 dimensions");
+        fth_capsule_decoder_refuse(decoder, "a tensor map has more than 5 dimensions");
         return;
     }
     for (uint32_t i = 0; i < map->rank; i++) {
@@ -244,8 +243,8 @@ static void decode_tensor_maps(struct fth_capsule_decoder *decoder,
 {
     const uint64_t count = fth_get_varint(&decoder->bytes);
     if (count > FTH_CAPSULE_MAX_TENSOR_MAPS)
-        refuse(decoder, "the launch has more than 256 tensor maps");
-    struct fth_capsule_tensor_map *maps = get_array(decoder, count, sizeof *maps);
+        fth_capsule_decoder_refuse(decoder, "the launch has more than 256 tensor maps");
+    struct fth_capsule_tensor_map *maps = fth_capsule_decoder_array(decoder, count, sizeof *maps);
     for (size_t i = 0; maps && i < count; i++)
         decode_tensor_map(decoder, &maps[i]);
     launch->tensor_maps = maps;
@@ -265,8 +264,10 @@ void fth_capsule_encode_launch(const struct fth_capsule_launch *launch, struct f
         fth_put_varint(launch->cluster[i], out);
     }
     fth_put_varint(launch->shared_bytes, out);
-    fth_put_varint(
-        (launch->is_cooperative ? IS_COOPERATIVE : 0U) | (launch->reason ? HAS_REASON : 0U), out);
+    fth_put_varint((launch->is_cooperative ? IS_COOPERATIVE : 0U) |
+                       (launch->reason ? HAS_REASON : 0U) |
+                       (launch->texture_count ? HAS_TEXTURES : 0U),
+                   out);
     if (launch->reason)
         fth_put_text(launch->reason, out);
     fth_put_varint(launch->parameter_bytes, out);
@@ -275,6 +276,8 @@ void fth_capsule_encode_launch(const struct fth_capsule_launch *launch, struct f
     fth_put_varint(launch->tensor_map_count, out);
     for (size_t i = 0; i < launch->tensor_map_count; i++)
         encode_tensor_map(&launch->tensor_maps[i], out);
+    if (launch->texture_count)
+        fth_capsule_encode_textures(launch, out);
 }
 
 static void decode_parameters(struct fth_capsule_decoder *decoder,
@@ -282,8 +285,8 @@ static void decode_parameters(struct fth_capsule_decoder *decoder,
 {
     const uint64_t size = fth_get_varint(&decoder->bytes);
     if (size > FTH_CAPSULE_MAX_PARAMETER_BYTES)
-        refuse(decoder, "the launch has more than 65,536 bytes of parameters");
-    void *parameters = get_array(decoder, size, 1);
+        fth_capsule_decoder_refuse(decoder, "the launch has more than 65,536 bytes of parameters");
+    void *parameters = fth_capsule_decoder_array(decoder, size, 1);
     if (!parameters)
         return;
     memcpy(parameters, decoder->bytes.at, (size_t)size);
@@ -308,14 +311,16 @@ void fth_capsule_decode_launch(struct fth_capsule_decoder *decoder,
     }
     launch->shared_bytes = fth_get_varint(bytes);
     const uint64_t flags = fth_get_varint(bytes);
-    if (flags > (IS_COOPERATIVE | HAS_REASON))
-        refuse(decoder, "the launch has unknown properties");
+    if (flags > (IS_COOPERATIVE | HAS_REASON | HAS_TEXTURES))
+        fth_capsule_decoder_refuse(decoder, "the launch has unknown properties");
     launch->is_cooperative = flags & IS_COOPERATIVE;
     if (flags & HAS_REASON)
         launch->reason = get_text(decoder);
     decode_parameters(decoder, launch);
     decode_regions(decoder, launch);
     decode_tensor_maps(decoder, launch);
+    if (flags & HAS_TEXTURES)
+        fth_capsule_decode_textures(decoder, launch);
 }
 
 /* ---- checks ---- */
@@ -369,7 +374,7 @@ static const char *check_region(const struct fth_capsule_region *region,
         return "a region is larger than 1 TiB";
     if (region->address > UINT64_MAX - region->bytes)
         return "a region exceeds the address space";
-    if (region->kind > FTH_CAPSULE_VARIABLE)
+    if (region->kind > FTH_CAPSULE_ARRAY)
         return "a region has an unknown kind";
     if (region->kind == FTH_CAPSULE_VARIABLE && !region->variable)
         return "a variable has no name";
@@ -408,10 +413,14 @@ enum fth_status fth_capsule_check_launch(const struct fth_capsule_launch *launch
         found = "the launch has more than 65,536 regions";
     else if (launch->tensor_map_count > FTH_CAPSULE_MAX_TENSOR_MAPS)
         found = "the launch has more than 256 tensor maps";
+    else if (launch->texture_count > FTH_CAPSULE_MAX_TEXTURES)
+        found = "the launch has more than 4,096 textures";
     for (size_t i = 0; !found && i < launch->region_count; i++)
         found = check_region(&launch->regions[i], scope);
     for (size_t i = 0; !found && i < launch->tensor_map_count; i++)
         found = check_tensor_map(&launch->tensor_maps[i], launch);
+    for (size_t i = 0; !found && i < launch->texture_count; i++)
+        found = fth_capsule_check_texture(&launch->textures[i], launch);
     *fault = found;
     return found ? FTH_INVALID : check_overlaps(launch, fault);
 }

@@ -46,6 +46,12 @@ struct fth_capsule_stored_module {
     uint32_t text; /* number of the text with its PTX; 0: it has none */
 };
 
+/* Notes what is wrong with the content; the first fault counts. */
+void fth_capsule_decoder_refuse(struct fth_capsule_decoder *decoder, const char *fault);
+/* Allocates an array of `count` elements, which is decoded next. Each element has at least one byte
+ * in the content. Returns NULL on failure, and if `count` is 0. */
+void *fth_capsule_decoder_array(struct fth_capsule_decoder *decoder, uint64_t count, size_t size);
+
 void fth_capsule_encode_info(const struct fth_capsule_info *info, struct fth_buffer *out);
 void fth_capsule_decode_info(struct fth_capsule_decoder *decoder, struct fth_capsule_info *info);
 void fth_capsule_encode_module(const struct fth_capsule_stored_module *module,
@@ -72,6 +78,15 @@ FTH_MUST_USE enum fth_status fth_capsule_check_launch(const struct fth_capsule_l
  * stands for no image. */
 const char *fth_capsule_check_image(uint32_t image, uint64_t bytes,
                                     const struct fth_capsule_scope *scope);
+
+/* ---- capsule_texture.c ---- */
+
+void fth_capsule_encode_textures(const struct fth_capsule_launch *launch, struct fth_buffer *out);
+void fth_capsule_decode_textures(struct fth_capsule_decoder *decoder,
+                                 struct fth_capsule_launch *launch);
+/* Returns what is wrong with a texture of a launch; NULL: nothing. */
+const char *fth_capsule_check_texture(const struct fth_capsule_texture *texture,
+                                      const struct fth_capsule_launch *launch);
 
 /* ---- capsule_table.c ---- */
 

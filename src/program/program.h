@@ -11,6 +11,7 @@
  *   replay.c          repeats the launches of a capsule in a session
  *   replay_memory.c   their memory, at the addresses that it had in the program
  *   replay_module.c   their modules and tensor maps
+ *   replay_texture.c  their textures and surfaces
  *   trace_obtain.c    fth_trace_obtain: makes or opens the trace that an input stands for
  *
  * Addresses. A program can pass any pointer to a copy, and the session finds out whether it points

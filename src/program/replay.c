@@ -59,6 +59,10 @@ static enum fth_status describe(struct fth_replay *replay,
     if (region->kind == FTH_CAPSULE_VARIABLE && region->variable)
         snprintf(text + length, sizeof text - (size_t)length, "byte %llu of variable '%s'", offset,
                  region->variable);
+    else if (region->kind == FTH_CAPSULE_ARRAY)
+        snprintf(text + length, sizeof text - (size_t)length,
+                 "byte %llu of the %llu of a CUDA array", offset,
+                 (unsigned long long)region->bytes);
     else
         snprintf(text + length, sizeof text - (size_t)length, "byte %llu of the %llu at 0x%llx",
                  offset, (unsigned long long)region->bytes, (unsigned long long)region->address);
@@ -128,7 +132,10 @@ static enum fth_status run_kernel(struct replayer *replayer,
         status = fth_replay_tensor_maps(&replayer->memory, captured, module, parameters,
                                         kernel->parameter_bytes, error);
     if (status == FTH_OK)
+        status = fth_replay_textures_enter(&replayer->memory, captured, error);
+    if (status == FTH_OK)
         status = execute(replayer, captured, &launch, result, error);
+    fth_replay_textures_leave(&replayer->memory, captured);
     fth_replay_memory_leave(&replayer->memory);
     fth_session_suspend(replayer->session, module);
     free(parameters);

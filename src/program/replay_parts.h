@@ -89,4 +89,14 @@ FTH_MUST_USE enum fth_status fth_replay_tensor_maps(const struct fth_replay_memo
                                                     size_t parameter_bytes,
                                                     struct fth_error *error);
 
+/* ---- replay_texture.c ---- */
+
+/* Creates the textures and surfaces of a launch, whose memory was entered. */
+FTH_MUST_USE enum fth_status fth_replay_textures_enter(const struct fth_replay_memory *memory,
+                                                       const struct fth_capsule_launch *launch,
+                                                       struct fth_error *error);
+/* Frees them; also after a failure of fth_replay_textures_enter. */
+void fth_replay_textures_leave(const struct fth_replay_memory *memory,
+                               const struct fth_capsule_launch *launch);
+
 #endif

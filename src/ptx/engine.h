@@ -28,8 +28,8 @@
 #define WINDOW_BYTES 0x10000000000u
 #define GLOBAL_BASE 0x7f0000000000u
 /* Global memory is from this address on and below SHARED_WINDOW, also if another base or host
- * memory is used (fth_ptx_set_base, fth_ptx_map). Offsets in shared memory and handles of textures
- * are smaller. CUDA's memory pools begin at 0x302000000. */
+ * memory is used (fth_ptx_set_base, fth_ptx_map). Offsets in shared memory are smaller, and so are
+ * handles of textures that the engine chooses. CUDA's memory pools begin at 0x302000000. */
 #define LOWEST_GLOBAL 0x100000000u
 
 /* Two further values of enum fth_ptx_space that exist only inside the engine; they are larger than

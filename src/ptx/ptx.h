@@ -247,12 +247,19 @@ FTH_MUST_USE enum fth_status fth_ptx_texture_create(struct fth_ptx_machine *mach
 FTH_MUST_USE enum fth_status fth_ptx_surface_create(struct fth_ptx_machine *machine,
                                                     const struct fth_ptx_image *image,
                                                     uint64_t *handle, struct fth_error *error);
+/* Creates a texture or, if `sampling` is NULL, a surface with the handle that it had elsewhere. A
+ * texture and a surface can have the same handle. Other functions can give the handle to a second
+ * object, so a machine should have only objects that were placed, or none of them. */
+FTH_MUST_USE enum fth_status fth_ptx_texture_place(struct fth_ptx_machine *machine,
+                                                   const struct fth_ptx_image *image,
+                                                   const struct fth_ptx_sampling *sampling,
+                                                   uint64_t handle, struct fth_error *error);
 /* Creates a one-dimensional texture for integer coordinates. */
 FTH_MUST_USE enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t address,
                                              uint64_t texels, enum fth_ptx_texel texel_format,
                                              unsigned channels, uint64_t *handle,
                                              struct fth_error *error);
-/* Frees a texture or surface. A later one can get the same handle. */
+/* Frees the texture or surface with this handle. A later one can get the same handle. */
 void fth_ptx_texture_free(struct fth_ptx_machine *machine, uint64_t handle);
 /* Binds a .texref, .surfref or .samplerref variable of the module to a texture or surface. A
  * .samplerref takes the sampling of the texture that it is bound to. */

@@ -107,6 +107,14 @@ static void check_launch(struct fth_capsule *capsule, const struct fth_capsule_l
         if ((map->region != UINT32_MAX && map->region >= launch->region_count) || map->rank > 5)
             abort();
     }
+    for (size_t i = 0; i < launch->texture_count; i++) {
+        const struct fth_capsule_texture *texture = &launch->textures[i];
+        uint64_t bytes;
+        if (texture->resource == FTH_CAPSULE_RESOURCE_ARRAY &&
+            (texture->region >= launch->region_count || !fth_capsule_array_bytes(texture, &bytes) ||
+             launch->regions[texture->region].bytes != bytes))
+            abort();
+    }
     if (strlen(launch->kernel) > FTH_PART_MAX_TEXT_BYTES)
         abort();
 }

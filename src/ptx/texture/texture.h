@@ -15,6 +15,7 @@
 
 struct fth_ptx_texture {
     bool is_used, is_surface;
+    uint64_t handle;            /* its index plus 1, unless it was placed */
     struct fth_ptx_image image; /* with the default values filled in */
     struct fth_ptx_sampling sampling;
 };

@@ -1,6 +1,7 @@
 /* Textures and surfaces: the objects that the API creates. The handle of an object is its index in
- * the memory of the machine plus 1. A .texref, .samplerref or .surfref variable contains a handle,
- * and instructions can name the variable or use its address. */
+ * the memory of the machine plus 1, unless the caller states the handle. A .texref, .samplerref or
+ * .surfref variable contains a handle, and instructions can name the variable or use its address.
+ */
 #include "ptx/texture/texture.h"
 
 static const char operation[] = "make texture";
@@ -70,12 +71,12 @@ enum fth_status fth_ptx_texture_check(const struct fth_ptx_image *image,
     return check_image(&filled, bytes, error);
 }
 
+/* Adds an object. *handle is the handle that it gets; if it `is_placed`, its own. */
 static enum fth_status add_object(struct fth_ptx_machine *machine, struct fth_ptx_texture object,
-                                  uint64_t *handle, struct fth_error *error)
+                                  bool is_placed, uint64_t *handle, struct fth_error *error)
 {
     struct fth_ptx_memory *memory = machine->memory;
     uint64_t bytes = 0;
-    *handle = 0;
     FTH_TRY(check_image(&object.image, &bytes, error));
     const struct fth_ptx_image *image = &object.image;
     if (!fth_ptx_host(machine, image->address, bytes) ||
@@ -96,8 +97,9 @@ static enum fth_status add_object(struct fth_ptx_machine *machine, struct fth_pt
         memory->texture_count++;
     }
     object.is_used = true;
+    object.handle = is_placed ? object.handle : index + 1;
     memory->textures[index] = object;
-    *handle = index + 1;
+    *handle = object.handle;
     return FTH_OK;
 }
 
@@ -106,17 +108,32 @@ enum fth_status fth_ptx_texture_create(struct fth_ptx_machine *machine,
                                        const struct fth_ptx_sampling *sampling, uint64_t *handle,
                                        struct fth_error *error)
 {
+    *handle = 0;
     FTH_TRY(check_sampling(image, sampling, error));
     return add_object(machine, (struct fth_ptx_texture){.image = *image, .sampling = *sampling},
-                      handle, error);
+                      false, handle, error);
 }
 
 enum fth_status fth_ptx_surface_create(struct fth_ptx_machine *machine,
                                        const struct fth_ptx_image *image, uint64_t *handle,
                                        struct fth_error *error)
 {
-    return add_object(machine, (struct fth_ptx_texture){.is_surface = true, .image = *image},
+    *handle = 0;
+    return add_object(machine, (struct fth_ptx_texture){.is_surface = true, .image = *image}, false,
                       handle, error);
+}
+
+enum fth_status fth_ptx_texture_place(struct fth_ptx_machine *machine,
+                                      const struct fth_ptx_image *image,
+                                      const struct fth_ptx_sampling *sampling, uint64_t handle,
+                                      struct fth_error *error)
+{
+    struct fth_ptx_texture object = {.is_surface = !sampling, .handle = handle, .image = *image};
+    if (sampling) {
+        FTH_TRY(check_sampling(image, sampling, error));
+        object.sampling = *sampling;
+    }
+    return add_object(machine, object, true, &handle, error);
 }
 
 enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t address, uint64_t texels,
@@ -135,8 +152,10 @@ enum fth_status fth_ptx_texture(struct fth_ptx_machine *machine, uint64_t addres
 
 void fth_ptx_texture_free(struct fth_ptx_machine *machine, uint64_t handle)
 {
-    if (handle && handle <= machine->memory->texture_count)
-        machine->memory->textures[handle - 1].is_used = false;
+    struct fth_ptx_memory *memory = machine->memory;
+    for (size_t i = 0; i < memory->texture_count; i++)
+        if (memory->textures[i].handle == handle)
+            memory->textures[i].is_used = false;
 }
 
 enum fth_status fth_ptx_bind(struct fth_ptx_machine *machine, const char *variable, uint64_t handle,
@@ -152,19 +171,37 @@ enum fth_status fth_ptx_bind(struct fth_ptx_machine *machine, const char *variab
 
 /* ---- instructions ---- */
 
+static bool has_handle(const struct fth_ptx_texture *texture, uint64_t handle, bool is_surface)
+{
+    return texture->handle == handle && texture->is_used && texture->is_surface == is_surface;
+}
+
+/* Finds an object by its handle. NULL: there is none. */
+static const struct fth_ptx_texture *find_object(const struct fth_ptx_memory *memory,
+                                                 uint64_t handle, bool is_surface)
+{
+    const struct fth_ptx_texture *textures = memory->textures;
+    const size_t count = memory->texture_count;
+    /* Without placed objects, this is the only one that can have the handle. */
+    if (handle && handle <= count && has_handle(&textures[handle - 1], handle, is_surface))
+        return &textures[handle - 1];
+    for (size_t i = 0; i < count; i++)
+        if (has_handle(&textures[i], handle, is_surface))
+            return &textures[i];
+    return NULL;
+}
+
 const struct fth_ptx_texture *fth_ptx_look_up_texture(const struct fth_ptx_machine *machine,
                                                       uint64_t handle, bool is_surface)
 {
-    const struct fth_ptx_memory *memory = machine->memory;
-    if (handle >= LOWEST_GLOBAL) {
-        const void *host = fth_ptx_host(machine, handle, sizeof handle);
-        if (!host)
-            return NULL;
-        memcpy(&handle, host, sizeof handle);
-    }
-    const struct fth_ptx_texture *found =
-        handle && handle <= memory->texture_count ? &memory->textures[handle - 1] : NULL;
-    return found && found->is_used && found->is_surface == is_surface ? found : NULL;
+    const struct fth_ptx_texture *found = find_object(machine->memory, handle, is_surface);
+    if (found || handle < LOWEST_GLOBAL)
+        return found;
+    const void *host = fth_ptx_host(machine, handle, sizeof handle);
+    if (!host)
+        return NULL;
+    memcpy(&handle, host, sizeof handle);
+    return find_object(machine->memory, handle, is_surface);
 }
 
 const struct fth_ptx_texture *fth_ptx_find_texture(struct fth_ptx_warp *warp,

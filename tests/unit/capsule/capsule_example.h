@@ -52,6 +52,42 @@ static const struct fth_capsule_tensor_map example_maps[] = {{.region = UINT32_M
                                                               .upper_corner = {INT32_MAX, 1, -2},
                                                               .channels_per_pixel = 64,
                                                               .pixels_per_column = 128}};
+static const struct fth_capsule_texture example_textures[] = {
+    {.handle = 1,
+     .resource = FTH_CAPSULE_RESOURCE_ARRAY,
+     .region = 4,
+     .format = 0x20,
+     .channels = 2,
+     .width = 5,
+     .height = 5,
+     .array_flags = 2,
+     .address_modes = {0, 1, 3},
+     .filter = 1,
+     .flags = 2,
+     .border = {0x3f800000, 0, UINT32_MAX, 1}},
+    {.handle = 1,
+     .is_surface = true,
+     .resource = FTH_CAPSULE_RESOURCE_ARRAY,
+     .region = 4,
+     .format = 0x02,
+     .channels = 4,
+     .width = 5,
+     .depth = 5,
+     .array_flags = 3},
+    {.handle = UINT64_MAX,
+     .resource = FTH_CAPSULE_RESOURCE_LINEAR,
+     .address = 0x7f0000000000,
+     .format = 0x01,
+     .channels = 1,
+     .width = UINT64_MAX,
+     .flags = 1},
+    {.resource = FTH_CAPSULE_RESOURCE_PITCHED,
+     .address = 0x7f0000100000,
+     .format = 0x10,
+     .channels = 4,
+     .width = 3,
+     .height = 2,
+     .pitch_bytes = 512}};
 /* The images are numbered in the order in which write_example writes them. */
 static const struct fth_capsule_region example_regions[] = {
     {.kind = FTH_CAPSULE_DEVICE,
@@ -65,7 +101,11 @@ static const struct fth_capsule_region example_regions[] = {
      .bytes = SMALL_BYTES,
      .variable = "table",
      .after = 4},
-    {.kind = FTH_CAPSULE_MANAGED, .address = 0x7f0000000000}};
+    {.kind = FTH_CAPSULE_MANAGED, .address = 0x7f0000000000},
+    {.kind = FTH_CAPSULE_ARRAY,
+     .address = FTH_CAPSULE_ARRAY_BASE,
+     .bytes = SMALL_BYTES,
+     .after = 4}};
 static const struct fth_capsule_launch example_launches[] = {
     {.number = 3,
      .kernel = "_Z3addPf",
@@ -81,6 +121,8 @@ static const struct fth_capsule_launch example_launches[] = {
      .region_count = FTH_COUNT(example_regions),
      .tensor_maps = example_maps,
      .tensor_map_count = FTH_COUNT(example_maps),
+     .textures = example_textures,
+     .texture_count = FTH_COUNT(example_textures),
      .has_after = true},
     {.number = 7,
      .kernel = "other",
@@ -128,7 +170,7 @@ static inline enum fth_status put_images(struct fth_capsule_writer *writer, uint
 static inline enum fth_status put_example(struct fth_capsule_writer *writer,
                                           struct fth_error *error)
 {
-    static const uint32_t after[] = {3, 0, 4, 0};
+    static const uint32_t after[] = {3, 0, 4, 0, 4};
     uint32_t number;
     for (uint32_t i = 0; i < FTH_COUNT(example_modules); i++) {
         FTH_TRY(fth_capsule_put_module(writer, &example_modules[i], &number, error));
@@ -199,6 +241,28 @@ static inline void compare_tensor_map(const struct fth_capsule_tensor_map *map,
     assert_int_equal(map->pixels_per_column, expected->pixels_per_column);
 }
 
+static inline void compare_texture(const struct fth_capsule_texture *texture,
+                                   const struct fth_capsule_texture *expected)
+{
+    assert_int_equal(texture->handle, expected->handle);
+    assert_int_equal(texture->is_surface, expected->is_surface);
+    assert_int_equal(texture->resource, expected->resource);
+    assert_int_equal(texture->region, expected->region);
+    assert_int_equal(texture->address, expected->address);
+    assert_int_equal(texture->format, expected->format);
+    assert_int_equal(texture->channels, expected->channels);
+    assert_int_equal(texture->width, expected->width);
+    assert_int_equal(texture->height, expected->height);
+    assert_int_equal(texture->depth, expected->depth);
+    assert_int_equal(texture->array_flags, expected->array_flags);
+    assert_int_equal(texture->pitch_bytes, expected->pitch_bytes);
+    assert_memory_equal(texture->address_modes, expected->address_modes,
+                        sizeof texture->address_modes);
+    assert_int_equal(texture->filter, expected->filter);
+    assert_int_equal(texture->flags, expected->flags);
+    assert_memory_equal(texture->border, expected->border, sizeof texture->border);
+}
+
 static inline void compare_regions(const struct fth_capsule_launch *launch,
                                    const struct fth_capsule_launch *expected)
 {
@@ -238,6 +302,9 @@ static inline void compare_launch(const struct fth_capsule_launch *launch,
     assert_int_equal(launch->tensor_map_count, expected->tensor_map_count);
     for (size_t i = 0; i < launch->tensor_map_count; i++)
         compare_tensor_map(&launch->tensor_maps[i], &expected->tensor_maps[i]);
+    assert_int_equal(launch->texture_count, expected->texture_count);
+    for (size_t i = 0; i < launch->texture_count; i++)
+        compare_texture(&launch->textures[i], &expected->textures[i]);
 }
 
 /* Compares an image with fill_image. */

@@ -99,7 +99,6 @@ static int get_attribute(const struct fake_node *node, int attribute, int *value
 static int get_nothing(void *node, void *parameters)
 {
     (void)node;
-    (void)parameters;
     return SUCCESS;
 }
 
@@ -114,7 +113,6 @@ static int change(void *executable, void *node, const void *parameters)
 {
     (void)executable;
     (void)node;
-    (void)parameters;
     return SUCCESS;
 }
 
@@ -274,13 +272,11 @@ void capture_report(const char *kind, const char *format, ...)
 }
 
 enum fth_status capture_check_launch(struct fth_capsule_writer *writer,
-                                     const struct function *function,
-                                     const unsigned char *parameters, const char **reason,
+                                     const struct function *function, const char **reason,
                                      struct fth_error *error)
 {
     (void)writer;
     (void)function;
-    (void)parameters;
     *reason = world.is_full ? "full" : NULL;
     return world.is_broken ? fth_fail(error, FTH_UNAVAILABLE, "test", NULL, "broken") : FTH_OK;
 }

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* Memory of a launch. */
+/* Memory of a launch; from FTH_CAPSULE_ARRAY_BASE on, an array. */
 struct memory {
     uint64_t address;
     const void *before, *after; /* NULL: not captured */
@@ -41,7 +41,9 @@ static inline void put_launch(struct fth_capsule_writer *writer, struct fth_caps
          launch.region_count++) {
         const struct memory *memory = &memories[launch.region_count];
         regions[launch.region_count] = (struct fth_capsule_region){
-            .kind = memory->variable ? FTH_CAPSULE_VARIABLE : FTH_CAPSULE_DEVICE,
+            .kind = memory->variable                            ? FTH_CAPSULE_VARIABLE
+                    : memory->address >= FTH_CAPSULE_ARRAY_BASE ? FTH_CAPSULE_ARRAY
+                                                                : FTH_CAPSULE_DEVICE,
             .address = memory->address,
             .bytes = memory->bytes,
             .variable = memory->variable,

@@ -326,7 +326,8 @@ static void find_fault(int step, int offset, int first, bool skip_data, struct f
                                           .argument_bytes = sizeof buffer,
                                           .skip_data = skip_data,
                                           .observer = &observer};
-    assert_int_equal(fth_ptx_run(machine, &launch, NULL, error), error->status);
+    const enum fth_status status = fth_ptx_run(machine, &launch, NULL, error);
+    assert_int_equal(status, error->status);
     fth_ptx_machine_destroy(machine);
     fth_ptx_destroy(module);
 }
