@@ -203,7 +203,7 @@ enum fth_status capture_read_array(const struct array *array, uint64_t from, voi
     /* Offsets in CUDA_MEMCPY3D; its size, and CUmemorytype. */
     enum { Y = 8, Z = 16, FROM_TYPE = 32, FROM_ARRAY = 56, TO_TYPE = 120, TO_HOST = 128 };
     enum { TO_PITCH = 160, TO_HEIGHT = 168, WIDTH = 176, HEIGHT = 184, DEPTH = 192 };
-    enum { COPY_BYTES = 200, HOST = 1, ARRAY = 3 };
+    enum { HOST = 1, ARRAY = 3 };
     const uint64_t height = array->shape.height ? array->shape.height : 1,
                    depth = array->shape.depth ? array->shape.depth : 1;
     const uint64_t row_bytes = array->bytes / height / depth;
