@@ -98,6 +98,7 @@ static int get_attribute(const struct fake_node *node, int attribute, int *value
 
 static int get_nothing(void *node, void *parameters)
 {
+    (void)parameters;
     (void)node;
     return SUCCESS;
 }
@@ -111,6 +112,7 @@ static int instantiate(void **executable, void *graph, uint64_t flags)
 
 static int change(void *executable, void *node, const void *parameters)
 {
+    (void)parameters;
     (void)executable;
     (void)node;
     return SUCCESS;
