@@ -234,9 +234,11 @@ static bool read_structure(void *graph, struct structure *structure)
             SUCCESS ||
         get_edges(graph, structure) != SUCCESS || !allocate(structure))
         return false;
-    return CALL(cuGraphGetNodes, (void *, void **, size_t *), graph, structure->nodes,
-                &structure->count) == SUCCESS &&
-           get_edges(graph, structure) == SUCCESS && link_nodes(structure);
+    /* The driver refuses places for no nodes or no edges. */
+    return (structure->count == 0 || CALL(cuGraphGetNodes, (void *, void **, size_t *), graph,
+                                          structure->nodes, &structure->count) == SUCCESS) &&
+           (structure->edge_count == 0 || get_edges(graph, structure) == SUCCESS) &&
+           link_nodes(structure);
 }
 
 /* Adds a node and, if it is a child graph, the nodes of this. */

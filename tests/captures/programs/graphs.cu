@@ -55,6 +55,15 @@ __global__ void mirror(int *values, int count)
     values[i] += other;
 }
 
+// The same for each block on its own.
+__global__ void mirror_blocks(int *values)
+{
+    int first = blockIdx.x * blockDim.x;
+    int other = values[first + blockDim.x - 1 - threadIdx.x];
+    __syncthreads();
+    values[first + threadIdx.x] += other;
+}
+
 // Each block adds the first element of the other block of its cluster.
 __global__ void exchange(int *values)
 {
@@ -96,6 +105,10 @@ static void run_recorded()
     CHECK(cudaMemsetAsync(total, 0, sizeof(int), first));
     CHECK(cudaStreamWaitEvent(first, join, 0));
     sum<<<BLOCKS, THREADS, 0, first>>>(values, squares, total, COUNT);
+    int count = COUNT;
+    void *arguments[] = {&squares, &count};
+    CHECK(cudaLaunchCooperativeKernel((void *)mirror, dim3(BLOCKS), dim3(THREADS), arguments, 0,
+                                      first));
     CHECK(cudaStreamEndCapture(first, &graph));
     CHECK(cudaGraphInstantiate(&executable, graph, 0));
     CHECK(cudaGraphDestroy(graph));
@@ -109,6 +122,12 @@ static void run_recorded()
         for (int value : host)
             expected += (value + launch + 1) * (value + launch + 2);
         EXPECT(results[launch] == expected);
+    }
+    std::vector<int> mirrored(COUNT);
+    CHECK(cudaMemcpy(mirrored.data(), squares, COUNT * sizeof(int), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < COUNT; i++) {
+        int a = host[i] + LAUNCHES, b = host[COUNT - 1 - i] + LAUNCHES;
+        EXPECT(mirrored[i] == a * a + b * b);
     }
     CHECK(cudaGraphExecDestroy(executable));
 }
@@ -162,7 +181,7 @@ static cudaGraph_t build(Buffers &buffers, int step, Nodes &nodes)
     fill.pitch = bytes / 4;
     cudaKernelNodeParams advance_kernel = kernel((void *)advance, advance_arguments);
     cudaKernelNodeParams multiply_kernel = kernel((void *)multiply, arguments);
-    cudaKernelNodeParams mirror_kernel = kernel((void *)mirror, arguments);
+    cudaKernelNodeParams mirror_kernel = kernel((void *)mirror_blocks, arguments);
     cudaKernelNodeParams exchange_kernel = kernel((void *)exchange, arguments);
     cudaKernelNodeAttrValue value = {};
     CHECK(cudaGraphCreate(&inner, 0));
@@ -175,10 +194,7 @@ static cudaGraph_t build(Buffers &buffers, int step, Nodes &nodes)
     CHECK(cudaGraphAddKernelNode(&nodes.advanced, graph, &nodes.uploaded, 1, &advance_kernel));
     CHECK(cudaGraphAddChildGraphNode(&nodes.child, graph, &nodes.advanced, 1, inner));
     CHECK(cudaGraphAddKernelNode(&nodes.mirrored, graph, &nodes.child, 1, &mirror_kernel));
-    value.cooperative = 1;
-    CHECK(cudaGraphKernelNodeSetAttribute(nodes.mirrored, cudaLaunchAttributeCooperative, &value));
     CHECK(cudaGraphAddKernelNode(&nodes.exchanged, graph, &nodes.mirrored, 1, &exchange_kernel));
-    value = {};
     value.clusterDim.x = 2;
     value.clusterDim.y = value.clusterDim.z = 1;
     CHECK(cudaGraphKernelNodeSetAttribute(nodes.exchanged, cudaLaunchAttributeClusterDimension,
@@ -208,7 +224,7 @@ static void run_built(cudaGraphExec_t executable, Buffers &buffers, int step, bo
     for (int i = 0; i < COUNT; i++) {
         expected[i] = 3 * (buffers.start + i + step);
         if (is_mirrored)
-            expected[i] += 3 * (buffers.start + COUNT - 1 - i + step);
+            expected[i] += 3 * (buffers.start + i - i % THREADS + THREADS - 1 - i % THREADS + step);
     }
     std::vector<int> before = expected;
     for (int i = 0; i < COUNT; i++)
