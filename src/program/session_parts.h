@@ -22,6 +22,8 @@ struct fth_session_module {
     struct fth_session_module *next;
     struct fth_ptx_module *ptx;
     struct fth_ptx_machine *machine; /* NULL: the module is suspended */
+    struct fth_ptx_debug *debug;     /* NULL: none, or not read yet */
+    bool has_read_debug;
 };
 
 struct fth_session {

@@ -305,6 +305,20 @@ bool fth_ptx_fill(struct fth_ptx_machine *machine, uint64_t address, unsigned ch
     return true;
 }
 
+const char *fth_ptx_symbol_at(const struct fth_ptx_module *module, uint64_t within,
+                              uint64_t *address, uint64_t *bytes)
+{
+    for (size_t i = 0; i < module->variable_count; i++) {
+        const struct fth_ptx_variable *variable = &module->variables[i];
+        if (within >= variable->address && within - variable->address < variable->bytes) {
+            *address = variable->address;
+            *bytes = variable->bytes;
+            return variable->name;
+        }
+    }
+    return NULL;
+}
+
 bool fth_ptx_symbol(const struct fth_ptx_machine *machine, const char *name, uint64_t *address,
                     uint64_t *bytes)
 {

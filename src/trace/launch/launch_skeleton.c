@@ -11,56 +11,12 @@
 /* Number of elements of the buffers, and threads per block, in the skeleton. Chosen. */
 enum { DEFAULT_SIZE = 1024, DEFAULT_THREADS = 256 };
 
-/* The types of C++ that have a type of launch files. */
-static const struct known_type {
-    const char *name;
-    const char *element;
-    unsigned lanes; /* numbers per value */
-} known_types[] = {
-    {"float", "f32", 1},
-    {"double", "f64", 1},
-    {"__half", "f16", 1},
-    {"__nv_bfloat16", "bf16", 1},
-    {"__nv_fp8_e4m3", "e4m3", 1},
-    {"__nv_fp8_e5m2", "e5m2", 1},
-    {"bool", "u8", 1},
-    {"char", "s8", 1},
-    {"signed char", "s8", 1},
-    {"unsigned char", "u8", 1},
-    {"short", "s16", 1},
-    {"unsigned short", "u16", 1},
-    {"int", "s32", 1},
-    {"unsigned int", "u32", 1},
-    {"long", "s64", 1},
-    {"unsigned long", "u64", 1},
-    {"long long", "s64", 1},
-    {"unsigned long long", "u64", 1},
-    {"float2", "f32", 2},
-    {"float3", "f32", 3},
-    {"float4", "f32", 4},
-    {"double2", "f64", 2},
-    {"int2", "s32", 2},
-    {"int4", "s32", 4},
-    {"uint2", "u32", 2},
-    {"uint4", "u32", 4},
-    {"__half2", "f16", 2},
-    {"__nv_bfloat162", "bf16", 2},
-};
-
 /* What the launch file has for a parameter: a buffer, or a text as the argument. */
 struct slot {
     bool is_buffer;
     char text[64];     /* of the buffer, or of the argument unless it is a struct */
     size_t zero_bytes; /* of a struct; 0: it is not one */
 };
-
-static const struct known_type *find_type(const char *name, size_t size)
-{
-    for (size_t i = 0; i < FTH_COUNT(known_types); i++)
-        if (strlen(known_types[i].name) == size && memcmp(known_types[i].name, name, size) == 0)
-            return &known_types[i];
-    return NULL;
-}
 
 /* Returns the length of the text without `end`, if it ends with it. */
 static size_t without(const char *text, size_t size, const char *end, bool *found)
@@ -86,20 +42,19 @@ static bool describe_pointer(const char *type, struct slot *slot)
         return false;
     size = without(type, size, " volatile", &is_volatile);
     size = without(type, size, " const", &is_const);
-    const struct known_type *known = find_type(type, size);
+    unsigned lanes;
+    const struct fth_scalar_type *known = fth_scalar_type_of_cpp(type, size, &lanes);
     /* What a kernel only reads has values; integers could be indices, so that they stay 0. */
-    const char *contents = is_const && known && strpbrk(known->element, "fe") ? "=random" : "";
+    const char *contents = is_const && known && fth_scalar_is_float(known) ? "=random" : "";
     slot->is_buffer = true;
     if (array)
-        snprintf(slot->text, sizeof slot->text, "%s[N*N]%s", known ? known->element : "u8",
-                 contents);
+        snprintf(slot->text, sizeof slot->text, "%s[N*N]%s", known ? known->name : "u8", contents);
     else if (!known) /* a struct of unknown size, or void: 64 bytes per element */
         snprintf(slot->text, sizeof slot->text, "u8[64*N]");
-    else if (known->lanes > 1)
-        snprintf(slot->text, sizeof slot->text, "%s[%u*N]%s", known->element, known->lanes,
-                 contents);
+    else if (lanes > 1)
+        snprintf(slot->text, sizeof slot->text, "%s[%u*N]%s", known->name, lanes, contents);
     else
-        snprintf(slot->text, sizeof slot->text, "%s[N]%s", known->element, contents);
+        snprintf(slot->text, sizeof slot->text, "%s[N]%s", known->name, contents);
     return true;
 }
 
@@ -115,12 +70,14 @@ static void describe(const struct fth_ptx_kernel *kernel, size_t index, struct s
     const struct fth_ptx_parameter *parameter = &kernel->parameters[index];
     char type[FTH_NAME_BYTES], element[8];
     const bool has_type = fth_demangle_parameter_type(kernel->name, index, type, sizeof type);
-    const struct known_type *known = has_type ? find_type(type, strlen(type)) : NULL;
+    unsigned lanes = 0;
+    const struct fth_scalar_type *known =
+        has_type ? fth_scalar_type_of_cpp(type, strlen(type), &lanes) : NULL;
     *slot = (struct slot){0};
     if (has_type && describe_pointer(type, slot))
         return;
-    if (known && known->lanes == 1) {
-        describe_number(known->element, parameter->bytes, slot);
+    if (known && lanes == 1) {
+        describe_number(known->name, parameter->bytes, slot);
         return;
     }
     if (strcmp(parameter->type, "b8") == 0) {
