@@ -187,6 +187,11 @@ uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine);
 /* Sets the address of the first allocation, before there is one. It is a multiple of 2 MiB, and at
  * least 4 GiB. */
 void fth_ptx_set_base(struct fth_ptx_machine *machine, uint64_t address);
+/* Sets how many bytes fth_ptx_alloc can allocate. Variables of modules, the memory for malloc of
+ * kernels and host memory do not count. At first, only the host's memory limits it. */
+void fth_ptx_set_capacity(struct fth_ptx_machine *machine, uint64_t bytes);
+/* Returns how many bytes of the capacity are free. */
+uint64_t fth_ptx_free_bytes(const struct fth_ptx_machine *machine);
 /* Lets kernels access the caller's host memory at this address, which is at least 4 GiB and has at
  * most 49 bits. The memory has 8 more bytes, which kernels do not access, and must not be freed
  * before fth_ptx_free or the last machine. FTH_INVALID: other memory is there. */
