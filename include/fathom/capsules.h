@@ -52,8 +52,7 @@ struct fth_replay_launch {
     /* The launch reads addresses, loop limits or conditions from memory whose contents the capsule
      * lacks. It was run with zeros instead, so it may have behaved in another way. */
     bool lacks_data;
-    /* For fth_replay_parameter_at. The count is 0 without the option `describes_parameters`, and if
-     * the capsule does not have the PTX of the kernel. */
+    /* For fth_replay_parameter_at. The count is 0 without the option `describes_parameters`. */
     const void *parameters;
     size_t parameter_count;
 };

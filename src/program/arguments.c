@@ -250,8 +250,10 @@ enum fth_status fth_arguments_describe(const struct fth_arguments *arguments,
     if (!writer)
         return fth_no_memory(error, "describe arguments", NULL);
     writer->arguments = arguments;
-    writer->load_count = fth_ptx_argument_loads(arguments->module->ptx, arguments->kernel,
-                                                writer->loads, MAX_MEMBERS);
+    writer->load_count = !arguments->module
+                             ? 0
+                             : fth_ptx_argument_loads(arguments->module->ptx, arguments->kernel,
+                                                      writer->loads, MAX_MEMBERS);
     for (size_t i = 0; i < arguments->kernel->parameter_count; i++)
         put_parameter(writer, i);
     const bool failed = writer->value.failed;

@@ -211,8 +211,8 @@ struct fth_argument {
     const char *memory; /* what it points to; NULL: it is no address, or that is not known */
 };
 struct fth_arguments {
-    const struct fth_session_module *module;
-    const struct fth_ptx_debug *debug; /* may be NULL */
+    const struct fth_session_module *module; /* of the kernel; NULL: its instructions are unknown */
+    const struct fth_ptx_debug *debug;       /* may be NULL */
     const struct fth_ptx_kernel *kernel;
     const void *bytes; /* with the layout of the kernel's parameters in the PTX */
     /* Finds the memory that contains an address. */

@@ -183,19 +183,19 @@ static enum fth_status set_failure(struct fth_replay *replay, struct fth_replay_
     return keep_text(replay, failure->cause, &result->reason, error);
 }
 
-/* Describes the parameters of a launch, if the caller wants it. Without the PTX of the kernel,
- * there is nothing to describe. */
+/* Describes the parameters of a launch, if the caller wants it. */
 static enum fth_status describe_parameters(struct replayer *replayer,
                                            const struct fth_capsule_launch *captured,
                                            struct fth_replay_launch *result,
                                            struct fth_error *error)
 {
-    if (!replayer->options.describes_parameters ||
-        fth_replay_load(replayer->session, replayer->capsule, replayer->modules, captured->module,
-                        NULL) != FTH_OK)
+    if (!replayer->options.describes_parameters)
         return FTH_OK;
+    const bool is_loaded = fth_replay_load(replayer->session, replayer->capsule, replayer->modules,
+                                           captured->module, NULL) == FTH_OK;
     return fth_replay_describe(&replayer->replay->arena, captured,
-                               replayer->modules[captured->module - 1].loaded, result, error);
+                               is_loaded ? replayer->modules[captured->module - 1].loaded : NULL,
+                               result, error);
 }
 
 static enum fth_status add_launch(struct replayer *replayer,

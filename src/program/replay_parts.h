@@ -70,8 +70,8 @@ FTH_MUST_USE enum fth_status fth_replay_memory_compare(struct fth_replay_memory 
 
 /* ---- replay_arguments.c ---- */
 
-/* Adds the parameters of a launch to its result, if its kernel is known. The texts are in `arena`.
- * `module` may be NULL. */
+/* Adds the parameters of a launch to its result. The texts are in `arena`. `module` NULL: the PTX
+ * of the kernel is not known; its name may state the types. */
 FTH_MUST_USE enum fth_status fth_replay_describe(struct fth_arena *arena,
                                                  const struct fth_capsule_launch *captured,
                                                  struct fth_session_module *module,

@@ -4,6 +4,8 @@
 #include "folder.h"
 #include "program/program.h"
 
+#include <stddef.h>
+
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
 #define DATA 0x7f0000000000
 #define TABLE 0x7f0000200000
@@ -262,14 +264,52 @@ static void structs_have_the_members_that_are_loaded(void **state)
 
 /* ---- other launches ---- */
 
-/* Without PTX, or with too few bytes, there is nothing to describe. */
-static void unknown_kernels_have_no_parameters(void **state)
+/* Of a kernel that the PTX does not have, the name states the types. */
+static void unknown_kernels_have_the_types_of_their_names(void **state)
 {
     (void)state;
     static const char ptx[] = HEAD ".visible .entry k(.param .u64 a) { ret; }\n";
-    const uint64_t parameter = DATA;
-    check_rows(ptx, "other", &parameter, sizeof parameter, NULL, 0);
-    check_rows(ptx, "k", &parameter, 4, NULL, 0);
+    struct {
+        uint32_t n;
+        uint64_t data;
+        _Alignas(16) float v[4];
+        uint8_t flag, padding[7];
+        struct {
+            uint32_t count, limit;
+            uint64_t pointer;
+        } rest;
+        uint64_t more;
+    } parameters = {
+        .n = 3, .data = DATA, .v = {1, 2, 3, 4}, .flag = 1, .rest = {1, 2, DATA + 8}, .more = 5};
+    static const struct row rows[] = {
+        {1, 0, NULL, "int", "3", NULL},
+        {2, 0, NULL, "double const*", "0x7f0000000000", "4096 bytes"},
+        {3, 0, NULL, "float4", "1 2 3 4", NULL},
+        {4, 0, NULL, "bool", "1", NULL},
+        {5, 0, NULL, "S", "24 bytes", NULL},
+        {5, 0, NULL, "b64", "0x0000000200000001", NULL},
+        {5, 8, NULL, "b64", "0x7f0000000008", "byte 8 of the 4096 at 0x7f0000000000"},
+        {5, 16, NULL, "b64", "0x0000000000000005", NULL},
+    };
+    static const struct row bytes[] = {
+        {1, 0, NULL, "struct", "8 bytes", NULL},
+        {1, 0, NULL, "b64", "0x0000000000000003", NULL},
+    };
+    /* The last parameter does not fit, so the bytes are shown as they are. */
+    static const struct row cut[] = {
+        {1, 0, NULL, "int", "3", NULL},
+        {2, 0, NULL, "double const*", "4 bytes", NULL},
+        {2, 0, NULL, "b32", "0x00000007", NULL},
+    };
+    const uint32_t words[] = {3, 7};
+    check_rows(ptx, "_Z5otheriPKd6float4b1Sx", &parameters,
+               offsetof(__typeof__(parameters), more) + 8, rows, FTH_COUNT(rows));
+    check_rows(ptx, "other", &parameters.n, 8, bytes, FTH_COUNT(bytes));
+    check_rows(ptx, "_Z5otheriPKd", words, sizeof words, cut, FTH_COUNT(cut));
+    check_rows(ptx, "_Z5otheri", words, 4, cut, 1);
+    check_rows(ptx, "other", words, 0, NULL, 0);
+    /* The PTX has the kernel, but the capsule has too few bytes. */
+    check_rows(ptx, "k", words, 4, NULL, 0);
 }
 
 /* A report has a table of parameters if they are described. */
@@ -352,7 +392,7 @@ int main(void)
         cmocka_unit_test(damaged_debug_information_is_ignored),
         cmocka_unit_test(names_have_types),
         cmocka_unit_test(structs_have_the_members_that_are_loaded),
-        cmocka_unit_test(unknown_kernels_have_no_parameters),
+        cmocka_unit_test(unknown_kernels_have_the_types_of_their_names),
         cmocka_unit_test(parameters_are_reported),
         cmocka_unit_test(a_session_shows_arguments_in_one_line),
     };
