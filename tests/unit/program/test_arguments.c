@@ -264,7 +264,7 @@ static void structs_have_the_members_that_are_loaded(void **state)
 
 /* ---- other launches ---- */
 
-/* Of a kernel that the PTX does not have, the name states the types. */
+/* If the PTX does not have a kernel, its name states the types. */
 static void unknown_kernels_have_the_types_of_their_names(void **state)
 {
     (void)state;
