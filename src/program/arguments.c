@@ -305,14 +305,15 @@ void fth_session_show_arguments(struct fth_session *session,
                                 const struct fth_session_launch *launch, char *text, size_t size)
 {
     struct line line = {.session = session};
-    const struct fth_arguments arguments = {.module = launch->module,
-                                            .debug = fth_session_debug(launch->module),
-                                            .kernel = launch->kernel,
-                                            .bytes = launch->arguments,
-                                            .find = find_in_session,
-                                            .put = put_in_line,
-                                            .user = &line};
-    const enum fth_status status = fth_arguments_describe(&arguments, NULL);
+    struct fth_arguments arguments = {.module = launch->module,
+                                      .kernel = launch->kernel,
+                                      .bytes = launch->arguments,
+                                      .find = find_in_session,
+                                      .put = put_in_line,
+                                      .user = &line};
+    enum fth_status status = fth_session_debug(launch->module, &arguments.debug, NULL);
+    if (status == FTH_OK)
+        status = fth_arguments_describe(&arguments, NULL);
     const bool is_cut = status == FTH_OK && line.text.size >= size;
     snprintf(text, size, "%s", status == FTH_OK && line.text.data ? line.text.data : "");
     if (is_cut && size > 4)

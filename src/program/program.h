@@ -154,8 +154,11 @@ const struct fth_ptx_kernel *fth_session_kernel_at(const struct fth_session_modu
 bool fth_session_variable(const struct fth_session_module *module, const char *name,
                           uint64_t *address, uint64_t *bytes);
 
-/* Returns the debug information of a module; NULL: it has none. The first call reads it. */
-const struct fth_ptx_debug *fth_session_debug(struct fth_session_module *module);
+/* Finds the debug information of a module, which the first call reads; *debug is NULL if it has
+ * none. Fails only without memory. */
+FTH_MUST_USE enum fth_status fth_session_debug(struct fth_session_module *module,
+                                               const struct fth_ptx_debug **debug,
+                                               struct fth_error *error);
 
 /* ---- session_launch.c ---- */
 

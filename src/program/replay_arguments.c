@@ -146,14 +146,14 @@ enum fth_status fth_replay_describe(struct fth_arena *arena,
     }
     if (captured->parameter_bytes < kernel->parameter_bytes)
         return FTH_OK;
-    const struct fth_arguments arguments = {.module = kernel == &guess ? NULL : module,
-                                            .debug =
-                                                kernel == &guess ? NULL : fth_session_debug(module),
-                                            .kernel = kernel,
-                                            .bytes = captured->parameters,
-                                            .find = find,
-                                            .put = put,
-                                            .user = &list};
+    struct fth_arguments arguments = {.module = kernel == &guess ? NULL : module,
+                                      .kernel = kernel,
+                                      .bytes = captured->parameters,
+                                      .find = find,
+                                      .put = put,
+                                      .user = &list};
+    if (arguments.module)
+        FTH_TRY(fth_session_debug(module, &arguments.debug, error));
     if (fth_arguments_describe(&arguments, error) != FTH_OK)
         list.failed = true;
     return finish(&list, result, error);

@@ -110,12 +110,15 @@ void fth_session_unload(struct fth_session *session, struct fth_session_module *
     free(module);
 }
 
-const struct fth_ptx_debug *fth_session_debug(struct fth_session_module *module)
+enum fth_status fth_session_debug(struct fth_session_module *module,
+                                  const struct fth_ptx_debug **debug, struct fth_error *error)
 {
+    *debug = NULL;
     if (!module->has_read_debug)
-        module->debug = fth_ptx_debug_open(module->ptx);
+        FTH_TRY(fth_ptx_debug_open(module->ptx, &module->debug, error));
     module->has_read_debug = true;
-    return module->debug;
+    *debug = module->debug;
+    return FTH_OK;
 }
 
 const struct fth_ptx_kernel *fth_session_kernel(const struct fth_session_module *module,

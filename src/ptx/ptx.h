@@ -120,9 +120,11 @@ size_t fth_ptx_argument_loads(const struct fth_ptx_module *module,
 
 /* The types of the parameters of kernels, from the debug information of PTX (nvcc -G). */
 struct fth_ptx_debug;
-/* Reads the debug information of a module. NULL: there is none that can be read, or not enough
- * memory. */
-struct fth_ptx_debug *fth_ptx_debug_open(const struct fth_ptx_module *module);
+/* Reads the debug information of a module. *debug is NULL if there is none that can be read. Fails
+ * only without memory. */
+FTH_MUST_USE enum fth_status fth_ptx_debug_open(const struct fth_ptx_module *module,
+                                                struct fth_ptx_debug **debug,
+                                                struct fth_error *error);
 /* Takes NULL. */
 void fth_ptx_debug_close(struct fth_ptx_debug *debug);
 

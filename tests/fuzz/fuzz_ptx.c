@@ -39,8 +39,10 @@ static void run_kernel(struct fth_ptx_machine *machine, const struct fth_ptx_ker
 static void read_debug(const struct fth_ptx_module *module)
 {
     static struct fth_ptx_debug_member members[64];
-    struct fth_ptx_debug *debug = fth_ptx_debug_open(module);
+    struct fth_ptx_debug *debug;
     const struct fth_ptx_kernel *kernel;
+    if (fth_ptx_debug_open(module, &debug, NULL) != FTH_OK)
+        abort();
     for (size_t i = 0; debug && i < MAX_KERNELS && (kernel = fth_ptx_kernel_at(module, i)); i++)
         for (size_t k = 0; k < kernel->parameter_count && k < 8; k++) {
             const size_t count = fth_ptx_debug_members(debug, kernel->name, k, members, 64);

@@ -10,19 +10,25 @@
  * a parameter. Chosen, not derived. */
 enum { MAX_DEPTH = 16, MAX_VISITS = 4096 };
 
-struct fth_ptx_debug *fth_ptx_debug_open(const struct fth_ptx_module *module)
+enum fth_status fth_ptx_debug_open(const struct fth_ptx_module *module, struct fth_ptx_debug **out,
+                                   struct fth_error *error)
 {
     const char *text = fth_ptx_text(module);
     struct fth_ptx_debug *debug = calloc(1, sizeof *debug);
+    *out = NULL;
     if (!debug)
-        return NULL;
+        return fth_no_memory(error, "read debug information", NULL);
     fth_debug_section(text, ".debug_info", &debug->info);
     fth_debug_section(text, ".debug_abbrev", &debug->abbreviations);
-    if (debug->info.size && debug->abbreviations.size && !debug->info.failed &&
-        !debug->abbreviations.failed && fth_debug_read_entries(debug) && debug->count)
-        return debug;
+    const bool is_there = debug->info.size && debug->abbreviations.size;
+    const bool ok = !debug->info.failed && !debug->abbreviations.failed &&
+                    (!is_there || fth_debug_read_entries(debug));
+    if (ok && debug->count) {
+        *out = debug;
+        return FTH_OK;
+    }
     fth_ptx_debug_close(debug);
-    return NULL;
+    return ok ? FTH_OK : fth_no_memory(error, "read debug information", NULL);
 }
 
 void fth_ptx_debug_close(struct fth_ptx_debug *debug)

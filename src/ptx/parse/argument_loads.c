@@ -3,7 +3,6 @@
  * they have. */
 #include "ptx/engine.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Returns whether the instruction loads from a constant offset in the arguments. A negative row is
@@ -66,24 +65,22 @@ static void note_use(const struct fth_ptx_inst *inst, size_t operand,
         load->is_signed = true;
 }
 
-/* Notes how the function uses the loads. `rows` has the number of the load, from 1, for each
- * register; 0: none. */
-static void note_uses(const struct fth_ptx_function *function, const uint16_t *rows,
-                      struct fth_ptx_argument_load *loads)
-{
-    for (size_t i = 0; i < function->code_count; i++) {
-        const struct fth_ptx_inst *inst = &function->code[i];
-        for (size_t k = inst->predicate_source_count; k < FTH_COUNT(inst->s); k++) {
-            const int32_t row = inst->s[k];
-            if (row >= 0 && (uint32_t)row < function->register_count && rows[row])
-                note_use(inst, k, &loads[rows[row] - 1]);
-        }
-    }
-}
+/* Maximum number of registers with loaded values whose uses are noted. Chosen, not derived. */
+enum { MAX_ROWS = 1024, FILTER_BITS = 1 << 14 };
 
-/* Enters the registers that hold the loads into `rows`. */
-static void note_rows(const struct fth_ptx_module *module, const struct fth_ptx_function *function,
-                      const struct fth_ptx_argument_load *loads, size_t count, uint16_t *rows)
+/* The registers that hold loaded values. */
+struct rows {
+    struct {
+        int32_t row;
+        uint32_t load; /* its index */
+    } items[MAX_ROWS];
+    size_t count;
+    uint64_t filter[FILTER_BITS / 64]; /* a bit per register, modulo FILTER_BITS */
+};
+
+/* Enters the registers that hold the loads. */
+static void find_rows(const struct fth_ptx_module *module, const struct fth_ptx_function *function,
+                      const struct fth_ptx_argument_load *loads, size_t count, struct rows *rows)
 {
     for (size_t i = 0; i < function->code_count; i++) {
         const struct fth_ptx_inst *inst = &function->code[i];
@@ -92,10 +89,31 @@ static void note_rows(const struct fth_ptx_module *module, const struct fth_ptx_
         const uint64_t address = first_offset(module, inst);
         const size_t bytes = fth_ptx_type_bytes((enum fth_ptx_type)inst->type);
         for (size_t e = 0; e < (inst->vector ? inst->vector : 1u); e++)
-            for (size_t k = 0; k < count; k++)
-                if (loads[k].offset == address + e * bytes && loads[k].bytes == bytes &&
-                    inst->d[e] >= 0 && (uint32_t)inst->d[e] < function->register_count)
-                    rows[inst->d[e]] = (uint16_t)(k + 1);
+            for (size_t k = 0; k < count && inst->d[e] >= 0 && rows->count < MAX_ROWS; k++) {
+                if (loads[k].offset != address + e * bytes || loads[k].bytes != bytes)
+                    continue;
+                const uint32_t bit = (uint32_t)inst->d[e] % FILTER_BITS;
+                rows->items[rows->count].row = inst->d[e];
+                rows->items[rows->count++].load = (uint32_t)k;
+                rows->filter[bit / 64] |= (uint64_t)1 << bit % 64;
+            }
+    }
+}
+
+/* Notes how the function uses the loads. */
+static void note_uses(const struct fth_ptx_function *function, const struct rows *rows,
+                      struct fth_ptx_argument_load *loads)
+{
+    for (size_t i = 0; i < function->code_count; i++) {
+        const struct fth_ptx_inst *inst = &function->code[i];
+        for (size_t k = inst->predicate_source_count; k < FTH_COUNT(inst->s); k++) {
+            const uint32_t bit = (uint32_t)inst->s[k] % FILTER_BITS;
+            if (inst->s[k] < 0 || !(rows->filter[bit / 64] >> bit % 64 & 1))
+                continue;
+            for (size_t r = 0; r < rows->count; r++)
+                if (rows->items[r].row == inst->s[k])
+                    note_use(inst, k, &loads[rows->items[r].load]);
+        }
     }
 }
 
@@ -136,11 +154,8 @@ size_t fth_ptx_argument_loads(const struct fth_ptx_module *module,
             count = add_load(loads, count, capacity, &load);
         }
     }
-    uint16_t *rows = calloc((size_t)function->register_count + 1, sizeof *rows);
-    if (rows && count <= UINT16_MAX) {
-        note_rows(module, function, loads, count, rows);
-        note_uses(function, rows, loads);
-    }
-    free(rows);
+    struct rows rows = {.count = 0};
+    find_rows(module, function, loads, count, &rows);
+    note_uses(function, &rows, loads);
     return count;
 }

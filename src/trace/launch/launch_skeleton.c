@@ -192,6 +192,7 @@ static size_t find_debug(const struct skeleton *skeleton, size_t step, size_t in
     const struct fth_ptx_kernel *kernel = skeleton->launch->steps[step].kernel;
     const struct fth_ptx_parameter *parameter = &kernel->parameters[index];
     struct fth_ptx_debug_member *found = calloc(MAX_MEMBERS, sizeof *found);
+    skeleton->json->out->failed = skeleton->json->out->failed || !found;
     const size_t all =
         found ? fth_ptx_debug_members(skeleton->debug, kernel->name, index, found, MAX_MEMBERS) : 0;
     size_t count = 0, end = 0;
@@ -373,9 +374,10 @@ static void write_launch(const struct skeleton *skeleton, size_t step)
     const struct fth_launch *launch = skeleton->launch;
     struct fth_json_writer *json = skeleton->json;
     const struct fth_ptx_kernel *kernel = launch->steps[step].kernel, *found;
-    const bool is_unique =
-        fth_launch_find_kernel(launch, kernel->display_name, &found, NULL) == FTH_OK &&
-        found == kernel;
+    const enum fth_status status =
+        fth_launch_find_kernel(launch, kernel->display_name, &found, NULL);
+    const bool is_unique = status == FTH_OK && found == kernel;
+    json->out->failed = json->out->failed || status == FTH_NO_MEMORY;
     fth_json_begin(json, '{', true);
     fth_json_key(json, "kernel");
     fth_json_text(json, is_unique ? kernel->display_name : kernel->name);
@@ -399,9 +401,10 @@ enum fth_status fth_launch_skeleton(const struct fth_launch *launch, char **text
 {
     struct fth_buffer out = {0};
     struct fth_json_writer json = {.out = &out};
-    struct skeleton skeleton = {launch, fth_ptx_debug_open(launch->module), &json};
+    struct skeleton skeleton = {launch, NULL, &json};
     *text = NULL;
     *size = 0;
+    FTH_TRY(fth_ptx_debug_open(launch->module, &skeleton.debug, error));
     fth_json_begin(&json, '{', false);
     fth_json_key(&json, "schema");
     fth_json_text(&json, "fathom-launch/1");
