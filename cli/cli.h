@@ -226,6 +226,8 @@ int cli_keep_capsules(const char *folder, const char *target, const char *const 
 
 /* Options of the commands that accept capsules. */
 extern const struct cli_option cli_option_kernels, cli_option_launches, cli_option_max_memory;
+/* Option of 'fathom run' for capsules. */
+extern const struct cli_option cli_option_parameters;
 #define CLI_CAPSULE_OPTIONS &cli_option_kernels, &cli_option_launches, &cli_option_max_memory
 /* Replays the capsule that the first positional argument names, and prints what became of its
  * launches; `verify` is the command's option --verify. Returns the exit code. */

@@ -16,6 +16,10 @@ const struct cli_option cli_option_max_memory = {
     "for capsules: skip launches with more memory than SIZE, such as 8G (default: the memory of "
     "this machine)"};
 
+const struct cli_option cli_option_parameters = {
+    "parameters", 0, NULL, CLI_WORD_NONE,
+    "for capsules: also print the parameters of each launch, by type; implied by --launch N"};
+
 /* Prints the output of kernels, before the table, which is not written through the stream. */
 static void print(void *stream, const char *text, size_t size)
 {
@@ -26,10 +30,16 @@ static void print(void *stream, const char *text, size_t size)
 /* Refuses options that do not apply to capsules. */
 static bool check_options(const struct cli_arguments *arguments, const struct cli_option *verify)
 {
-    const struct cli_option *const known[] = {
-        verify,           &cli_option_kernels, &cli_option_launches, &cli_option_max_memory,
-        &cli_option_json, &cli_option_format,  &cli_option_output,   &cli_option_max_instructions,
-        &cli_option_quiet};
+    const struct cli_option *const known[] = {verify,
+                                              &cli_option_kernels,
+                                              &cli_option_launches,
+                                              &cli_option_max_memory,
+                                              &cli_option_json,
+                                              &cli_option_format,
+                                              &cli_option_output,
+                                              &cli_option_max_instructions,
+                                              &cli_option_quiet,
+                                              &cli_option_parameters};
     for (size_t i = 0; i < arguments->option_count; i++) {
         size_t k = 0;
         while (k < sizeof known / sizeof known[0] && known[k] != arguments->options[i])
@@ -93,6 +103,9 @@ int cli_run_capsule(const struct cli_arguments *arguments, const struct cli_opti
         result = cli_parse_size(arguments, &cli_option_max_memory, &options.max_memory_bytes);
     if (result != CLI_DONE)
         return result;
+    options.describes_parameters = cli_value(arguments, &cli_option_parameters) ||
+                                   strcmp(cli_format(arguments), "json") == 0 ||
+                                   options.end == options.first + 1;
     cli_catch_interrupts();
     if (fth_capsule_replay(arguments->words[0], &options, &replay, &error) != FTH_OK)
         return cli_fail(&error);

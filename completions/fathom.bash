@@ -106,7 +106,7 @@ _fathom()
         esac ;;
     run)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --set -s --allow-files --max-instructions --check-async --check-races --copy-order --on --max-seconds --show --verify --kernel --launch --max-memory --counters --save --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--entry -e --grid -g --block -b --cluster -c --shared --arg -a --seed --set -s --allow-files --max-instructions --check-async --check-races --copy-order --on --max-seconds --show --verify --kernel --launch --max-memory --parameters --counters --save --json --format --output -o --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -f -- "$cur")) ;;
         esac ;;
     trace)

@@ -143,6 +143,7 @@ complete -c fathom -n '__fish_seen_subcommand_from run' -l verify -d "compare th
 complete -c fathom -n '__fish_seen_subcommand_from run' -l kernel -r -f -d "for capsules: only the kernels whose names match an extended regular expression"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l launch -r -f -d "for capsules: only the launches from number N to M, counted from 0 in the order of the program; N.. means up to the last, N only this one"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l max-memory -r -f -d "for capsules: skip launches with more memory than SIZE, such as 8G (default: the memory of this machine)"
+complete -c fathom -n '__fish_seen_subcommand_from run' -l parameters -d "for capsules: also print the parameters of each launch, by type; implied by --launch N"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l counters -d "instead of the buffers, print what a GPU's counters would count in each launch: requests and sectors of global memory, wavefronts and bank conflicts of shared memory, sectors of bulk copies"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l save -r -F -d "write the final contents of each buffer to FOLDER/BUFFER.bin; create FOLDER if it does not exist"
 complete -c fathom -n '__fish_seen_subcommand_from run' -l json -d "print JSON (same as --format json)"

@@ -398,11 +398,27 @@ static int run(const struct cli_arguments *arguments)
 }
 
 static const struct cli_option *const options[] = {
-    CLI_KERNEL_OPTIONS,  &cli_option_set,     &cli_option_allow_files, &cli_option_max_instructions,
-    &option_check_async, &option_check_races, &option_copy_order,      &option_on,
-    &option_max_seconds, &option_show,        &option_verify,          CLI_CAPSULE_OPTIONS,
-    &option_counters,    &option_save,        &cli_option_json,        &cli_option_format,
-    &cli_option_output,  &cli_option_quiet,   &cli_option_help,        NULL,
+    CLI_KERNEL_OPTIONS,
+    &cli_option_set,
+    &cli_option_allow_files,
+    &cli_option_max_instructions,
+    &option_check_async,
+    &option_check_races,
+    &option_copy_order,
+    &option_on,
+    &option_max_seconds,
+    &option_show,
+    &option_verify,
+    CLI_CAPSULE_OPTIONS,
+    &cli_option_parameters,
+    &option_counters,
+    &option_save,
+    &cli_option_json,
+    &cli_option_format,
+    &cli_option_output,
+    &cli_option_quiet,
+    &cli_option_help,
+    NULL,
 };
 
 static const struct cli_example examples[] = {
@@ -424,6 +440,8 @@ static const struct cli_example examples[] = {
      "run it on a GPU, check the results, and time each kernel"},
     {"fathom run program.capsule --verify --kernel 'gemm|softmax'",
      "repeat launches of a CUDA program, and compare their results with those of the GPU"},
+    {"fathom run program.capsule --launch 5",
+     "repeat one launch of a program, and print its parameters with their types"},
     {"fathom run examples/workloads/2mm.json --counters",
      "count requests, sectors and wavefronts of each launch, without a GPU"},
     {"fathom run examples/workloads/2mm.json --on cuda:0 --save results",
@@ -449,7 +467,7 @@ const struct cli_command cli_run = {
     "\n"
     "CAPSULE is a file with launches of a CUDA program, which are repeated with the\n"
     "memory that they had in the program. Print one row per launch and one per kernel.\n"
-    "Only the options from --verify to --max-memory, --max-instructions and those for\n"
+    "Only the options from --verify to --parameters, --max-instructions and those for\n"
     "the output apply to capsules. See docs/programs/replay.md.\n"
     "\n"
     "For a PTX file without --arg, if its kernel has parameters or if it has several\n"

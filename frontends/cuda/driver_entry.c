@@ -154,6 +154,17 @@ CU(cuGetProcAddress, const char *name, void **function, int version, uint64_t fl
     return cuGetProcAddress_v2(name, function, version, flags, NULL);
 }
 
+/* Returns whether code belongs to NVRTC, which works without the tables. */
+static bool is_nvrtc(const void *code)
+{
+    static const char library[] = "libnvrtc";
+    Dl_info info;
+    if (!dladdr(code, &info) || !info.dli_fname)
+        return false;
+    const char *slash = strrchr(info.dli_fname, '/');
+    return strncmp(slash ? slash + 1 : info.dli_fname, library, sizeof library - 1) == 0;
+}
+
 /* The runtime that nvcc links statically by default asks for tables that are not documented. */
 CU(cuGetExportTable, const void **table, const void *id)
 {
@@ -162,6 +173,8 @@ CU(cuGetExportTable, const void **table, const void *id)
     (void)id;
     if (table)
         *table = NULL;
+    if (is_nvrtc(__builtin_return_address(0)))
+        return NOT_SUPPORTED;
     if (!reported)
         driver_report("error", "the program is linked with the static CUDA runtime, which needs "
                                "NVIDIA's driver; link it again with 'nvcc -cudart shared'");

@@ -67,6 +67,18 @@ static int blocks_per_sm(const struct function *function, int threads, uint64_t 
     return FTH_MIN(FTH_MIN(by_threads, by_shared), FTH_MIN(by_registers, driver_attribute(106)));
 }
 
+/* Says which arguments a kernel that failed had. */
+static void report_arguments(const struct fth_session_launch *launch)
+{
+    char arguments[1024];
+    fth_session_show_arguments(driver.session, launch, arguments, sizeof arguments);
+    if (*arguments)
+        driver_report("note", "arguments of '%s', grid (%u,%u,%u), block (%u,%u,%u): %s",
+                      launch->kernel->display_name, launch->grid[0], launch->grid[1],
+                      launch->grid[2], launch->block[0], launch->block[1], launch->block[2],
+                      arguments);
+}
+
 int driver_launch(const struct operation *operation)
 {
     const struct function *function = operation->launch.function;
@@ -93,6 +105,7 @@ int driver_launch(const struct operation *operation)
     if (status == FTH_OK)
         return SUCCESS;
     driver_report("error", "%s", fth_error_text(&error, text, sizeof text));
+    report_arguments(&launch);
     /* As on a GPU, the launch succeeds, and no later call does. */
     driver.sticky = status == FTH_NO_MEMORY     ? OUT_OF_MEMORY
                     : status == FTH_UNSUPPORTED ? ILLEGAL_INSTRUCTION

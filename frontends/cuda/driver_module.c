@@ -69,8 +69,10 @@ static enum fth_status load_image(const void *image, const char *name,
         return fth_session_load(driver.session, name, image, strlen(image), module, error);
     if (begins_with(image, cubin_magic))
         return fth_fail(error, FTH_UNSUPPORTED, "load module", name,
-                        "it is a cubin, which has no PTX; make PTX with 'nvcc -ptx', or a fat "
-                        "binary with 'nvcc -fatbin'");
+                        "it is a cubin, which has no PTX; make PTX with 'nvcc -ptx' or a fat "
+                        "binary with 'nvcc -fatbin', or call nvrtcGetPTX instead of nvrtcGetCUBIN, "
+                        "after compiling with --gpu-architecture=compute_%u",
+                        (unsigned)architecture);
     return fth_session_load_image(driver.session, name, image, architecture, module, error);
 }
 

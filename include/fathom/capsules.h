@@ -26,6 +26,16 @@ enum fth_replay_outcome {
     FTH_REPLAY_FAILED        /* the PTX engine stopped it; `reason` has the message */
 };
 
+/* A parameter of a launch, or a member of one that is a struct. */
+struct fth_replay_parameter {
+    size_t number;      /* of the parameter, from 1 */
+    size_t offset;      /* in the parameter, in bytes */
+    const char *name;   /* from the debug information of the PTX (nvcc -G); NULL: unknown */
+    const char *type;   /* in C++ if it is known, such as "float*", otherwise as in PTX ("u32") */
+    const char *value;  /* a number in decimal; an address or words in hexadecimal */
+    const char *memory; /* what it points to; NULL: it is no address, or that is not known */
+};
+
 /* A launch of a capsule, and what became of it. */
 struct fth_replay_launch {
     uint64_t number;    /* index among the launches of the program */
@@ -42,6 +52,9 @@ struct fth_replay_launch {
     /* The launch reads addresses, loop limits or conditions from memory whose contents the capsule
      * lacks. It was run with zeros instead, so it may have behaved in another way. */
     bool lacks_data;
+    /* For fth_replay_parameter_at. The count is 0 without the option `describes_parameters`. */
+    const void *parameters;
+    size_t parameter_count;
 };
 
 /* How a capsule is replayed. Initialise it with FTH_REPLAY_OPTIONS. */
@@ -60,6 +73,7 @@ struct fth_replay_options {
     /* Receives the output of printf of the kernels; NULL: it is dropped. */
     void (*print)(void *user, const char *text, size_t size);
     void *print_user;
+    bool describes_parameters; /* list the parameters of each launch */
 };
 /* Initialises a struct fth_replay_options; the arguments are designated initialisers. */
 #define FTH_REPLAY_OPTIONS(...) FTH_OPTIONS(struct fth_replay_options, __VA_ARGS__)
@@ -82,14 +96,19 @@ FTH_API size_t fth_replay_launch_count(const struct fth_replay *replay);
 /* Returns the `index`-th of them, in the order of the program; NULL past the last. */
 FTH_API const struct fth_replay_launch *fth_replay_launch_at(const struct fth_replay *replay,
                                                              size_t index);
+/* Returns the `index`-th parameter of a launch; NULL past the last. A struct whose members have no
+ * names is followed by its members. */
+FTH_API const struct fth_replay_parameter *fth_replay_parameter_at(
+    const struct fth_replay_launch *launch, size_t index);
 /* Returns a message if the program ended before the capsule was complete; otherwise NULL. */
 FTH_API const char *fth_replay_truncated(const struct fth_replay *replay);
 /* Returns the name of an outcome: "ran", "exact", "differs", "not verified", "skipped", "failed".
  */
 FTH_API const char *fth_replay_outcome_name(enum fth_replay_outcome outcome);
 
-/* Shows one row per launch and one row per kernel; in JSON, as a fathom-replay/1 document; in CSV,
- * only the launches. `options` may be NULL. FTH_INVALID: as for fth_report_table. */
+/* Shows one row per launch, one row per kernel and, if they are described, one row per parameter;
+ * in JSON, as a fathom-replay/1 document; in CSV, only the launches. `options` may be NULL.
+ * FTH_INVALID: as for fth_report_table. */
 FTH_API FTH_MUST_USE enum fth_status fth_report_replay(const char *format,
                                                        const struct fth_replay *replay,
                                                        const struct fth_report_options *options,

@@ -56,8 +56,8 @@
  *   Growing structs are those that the library allocates and returns as pointers to const:
  *
  *       fth_attribute, fth_bench_series, fth_capture_kernel, fth_device_info, fth_difference,
- *       fth_enrolled, fth_model_curve, fth_model_row, fth_replay_launch, fth_trace_access,
- *       fth_trace_instruction, fth_trace_launch, fth_trace_row
+ *       fth_enrolled, fth_model_curve, fth_model_row, fth_replay_launch, fth_replay_parameter,
+ *       fth_trace_access, fth_trace_instruction, fth_trace_launch, fth_trace_row
  *
  *   A later version can append members. So do not allocate or copy these structs, and do not use
  *   their sizeof.

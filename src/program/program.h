@@ -8,10 +8,12 @@
  *   session_memory.c  memory of the GPU, and host memory that kernels can access
  *   session_module.c  modules, kernels and variables
  *   session_launch.c  launches, and what is known of each kernel afterwards
+ *   arguments.c       the arguments of a launch as text, by type
  *   replay.c          repeats the launches of a capsule in a session
  *   replay_memory.c   their memory, at the addresses that it had in the program
  *   replay_module.c   their modules and tensor maps
  *   replay_texture.c  their textures and surfaces
+ *   replay_arguments.c  their arguments
  *   trace_obtain.c    fth_trace_obtain: makes or opens the trace that an input stands for
  *
  * Addresses. A program can pass any pointer to a copy, and the session finds out whether it points
@@ -153,6 +155,12 @@ const struct fth_ptx_kernel *fth_session_kernel_at(const struct fth_session_modu
 bool fth_session_variable(const struct fth_session_module *module, const char *name,
                           uint64_t *address, uint64_t *bytes);
 
+/* Finds the debug information of a module, which the first call reads; *debug is NULL if it has
+ * none. Fails only without memory. */
+FTH_MUST_USE enum fth_status fth_session_debug(struct fth_session_module *module,
+                                               const struct fth_ptx_debug **debug,
+                                               struct fth_error *error);
+
 /* ---- session_launch.c ---- */
 
 struct fth_session_launch {
@@ -183,6 +191,47 @@ FTH_MUST_USE enum fth_status fth_session_run(struct fth_session *session,
 double fth_session_time_ns(const struct fth_session *session);
 /* Adds the time of a copy of this size between host and GPU, or within the GPU's memory. */
 void fth_session_add_copy_time(struct fth_session *session, uint64_t bytes, bool within_gpu);
+
+/* ---- arguments.c ---- */
+
+/* Memory of a program: an allocation or a variable. */
+struct fth_memory_place {
+    uint64_t address, bytes;
+    const char *variable; /* its name in the PTX; NULL: it is no variable */
+};
+enum { FTH_MEMORY_PLACE_BYTES = 512 };
+/* Describes an address in this memory: "4096 bytes" for the first byte of an allocation, "byte 16
+ * of variable 'table'". */
+void fth_memory_place_describe(const struct fth_memory_place *place, uint64_t address,
+                               char text[FTH_MEMORY_PLACE_BYTES]);
+
+/* An argument of a launch, or a member of one that is a struct. */
+struct fth_argument {
+    size_t number;      /* of the parameter, from 1 */
+    size_t offset;      /* in the parameter, in bytes */
+    const char *name;   /* from debug information; NULL: unknown */
+    const char *type;   /* in C++ if it is known, otherwise as in the PTX */
+    const char *value;  /* a number in decimal; an address or words in hexadecimal */
+    const char *memory; /* what it points to; NULL: it is no address, or that is not known */
+};
+struct fth_arguments {
+    const struct fth_session_module *module; /* of the kernel; NULL: its instructions are unknown */
+    const struct fth_ptx_debug *debug;       /* may be NULL */
+    const struct fth_ptx_kernel *kernel;
+    const void *bytes; /* with the layout of the kernel's parameters in the PTX */
+    /* Finds the memory that contains an address. */
+    bool (*find)(void *user, uint64_t address, struct fth_memory_place *place);
+    /* Receives each argument; its texts are valid during the call. */
+    void (*put)(void *user, const struct fth_argument *argument);
+    void *user;
+};
+/* Describes all arguments of a launch, in the order of their offsets. */
+FTH_MUST_USE enum fth_status fth_arguments_describe(const struct fth_arguments *arguments,
+                                                    struct fth_error *error);
+/* Writes the arguments of a launch of the session in one line, and cuts it to the size:
+ * "float* = 0x900000000000 (4096 bytes), int = 5". */
+void fth_session_show_arguments(struct fth_session *session,
+                                const struct fth_session_launch *launch, char *text, size_t size);
 
 /* ---- replay.c ---- */
 

@@ -56,10 +56,12 @@ static enum fth_status describe(struct fth_replay *replay,
                           "%llu byte%s, first at 0x%llx: ", (unsigned long long)found->bytes,
                           found->bytes == 1 ? "" : "s", (unsigned long long)found->first);
     const unsigned long long offset = found->first - region->address;
-    if (region->kind == FTH_CAPSULE_VARIABLE && region->variable)
+    if (region->kind == FTH_CAPSULE_VARIABLE && region->variable) {
+        char name[256];
+        fth_demangle(region->variable, FTH_NAME_FULL, name, sizeof name);
         snprintf(text + length, sizeof text - (size_t)length, "byte %llu of variable '%s'", offset,
-                 region->variable);
-    else if (region->kind == FTH_CAPSULE_ARRAY)
+                 name);
+    } else if (region->kind == FTH_CAPSULE_ARRAY)
         snprintf(text + length, sizeof text - (size_t)length,
                  "byte %llu of the %llu of a CUDA array", offset,
                  (unsigned long long)region->bytes);
@@ -188,6 +190,21 @@ static enum fth_status set_failure(struct fth_replay *replay, struct fth_replay_
     return keep_text(replay, failure->cause, &result->reason, error);
 }
 
+/* Describes the parameters of a launch, if the caller wants it. */
+static enum fth_status describe_parameters(struct replayer *replayer,
+                                           const struct fth_capsule_launch *captured,
+                                           struct fth_replay_launch *result,
+                                           struct fth_error *error)
+{
+    if (!replayer->options.describes_parameters)
+        return FTH_OK;
+    const bool is_loaded = fth_replay_load(replayer->session, replayer->capsule, replayer->modules,
+                                           captured->module, NULL) == FTH_OK;
+    return fth_replay_describe(&replayer->replay->arena, captured,
+                               is_loaded ? replayer->modules[captured->module - 1].loaded : NULL,
+                               result, error);
+}
+
 static enum fth_status add_launch(struct replayer *replayer,
                                   const struct fth_capsule_launch *captured,
                                   struct fth_error *error)
@@ -206,6 +223,7 @@ static enum fth_status add_launch(struct replayer *replayer,
     memcpy(result->grid, captured->grid, sizeof result->grid);
     memcpy(result->block, captured->block, sizeof result->block);
     memcpy(result->cluster, captured->cluster, sizeof result->cluster);
+    FTH_TRY(describe_parameters(replayer, captured, result, error));
     const enum fth_status status = replay_launch(replayer, captured, result, &failure);
     if (status == FTH_OK)
         return FTH_OK;

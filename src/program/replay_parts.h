@@ -68,6 +68,16 @@ FTH_MUST_USE enum fth_status fth_replay_memory_compare(struct fth_replay_memory 
                                                        struct fth_replay_difference *difference,
                                                        struct fth_error *error);
 
+/* ---- replay_arguments.c ---- */
+
+/* Adds the parameters of a launch to its result. The texts are in `arena`. `module` NULL: the PTX
+ * of the kernel is not known; its name may state the types. */
+FTH_MUST_USE enum fth_status fth_replay_describe(struct fth_arena *arena,
+                                                 const struct fth_capsule_launch *captured,
+                                                 struct fth_session_module *module,
+                                                 struct fth_replay_launch *result,
+                                                 struct fth_error *error);
+
 /* ---- replay_module.c ---- */
 
 /* A module of a capsule. */

@@ -13,8 +13,6 @@ static void read_figures(struct fth_session *session)
 {
     const struct fth_gpu *gpu = session->options.gpu;
     session->sms = (uint32_t)fth_gpu_number(gpu, "device", "sms", 132);
-    session->memory_bytes =
-        (uint64_t)fth_gpu_number(gpu, "memory", "size_bytes", default_memory_bytes);
     session->clock_hz = 1e6 * fth_gpu_number(gpu, "device", "clock_mhz", default_clock_mhz);
     session->memory_bytes_per_s =
         fth_gpu_number(gpu, "memory", "peak_bytes_per_s", default_bytes_per_s);
@@ -64,8 +62,12 @@ enum fth_status fth_session_create(const struct fth_session_options *options,
     session->next_host = FTH_SESSION_HOST_BASE;
     read_figures(session);
     enum fth_status status = fth_ptx_machine_create(NULL, &session->memory, error);
-    if (status == FTH_OK)
+    if (status == FTH_OK) {
         fth_ptx_set_base(session->memory, options->base ? options->base : FTH_SESSION_BASE);
+        fth_ptx_set_capacity(
+            session->memory,
+            (uint64_t)fth_gpu_number(options->gpu, "memory", "size_bytes", default_memory_bytes));
+    }
     if (status == FTH_OK)
         status = fth_kernel_pattern_init(&session->kernels, options->traced_kernels, error);
     if (status == FTH_OK && options->trace)

@@ -100,16 +100,7 @@ enum fth_status fth_session_alloc(struct fth_session *session, enum fth_session_
     FTH_TRY(reserve_block(session, error));
     if (kind != FTH_MEMORY_DEVICE)
         return alloc_host(session, kind, bytes, address, error);
-    if (bytes > session->memory_bytes - session->used_bytes) {
-        char requested[32];
-        char available[32];
-        return fth_fail(
-            error, FTH_NO_MEMORY, operation, NULL, "%s requested, %s free",
-            fth_size_format((double)bytes, requested, sizeof requested),
-            fth_size_format((double)fth_session_free_bytes(session), available, sizeof available));
-    }
     FTH_TRY(fth_ptx_alloc(session->memory, bytes, address, error));
-    session->used_bytes += bytes;
     add_block(session,
               &(struct fth_session_block){*address, bytes, kind,
                                           fth_ptx_host(session->memory, *address, bytes), NULL});
@@ -136,9 +127,7 @@ enum fth_status fth_session_free(struct fth_session *session, uint64_t address, 
         return fth_fail(error, FTH_INVALID, "free memory", NULL,
                         "0x%llx is not the address of an allocation", (unsigned long long)address);
     FTH_TRY(fth_ptx_free(session->memory, address, error));
-    if (block->kind == FTH_MEMORY_DEVICE)
-        session->used_bytes -= block->bytes;
-    else if (block->kind != FTH_MEMORY_REGISTERED)
+    if (block->kind != FTH_MEMORY_DEVICE && block->kind != FTH_MEMORY_REGISTERED)
         munmap(block->host, (size_t)block->bytes + 8);
     session->block_count--;
     memmove(block, block + 1, (session->block_count - (next - 1)) * sizeof *block);
@@ -185,5 +174,5 @@ void *fth_session_host(const struct fth_session *session, uint64_t address, uint
 
 uint64_t fth_session_free_bytes(const struct fth_session *session)
 {
-    return session->memory_bytes - session->used_bytes;
+    return fth_ptx_free_bytes(session->memory);
 }

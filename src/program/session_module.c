@@ -61,14 +61,17 @@ static enum fth_status fail_without_ptx(const struct fth_fatbin *fatbin, uint32_
                                         struct fth_error *error)
 {
     struct fth_buffer kernels = {0};
+    char name[FTH_NAME_BYTES] = "?";
     for (size_t i = 0; i < fatbin->count && kernels.size == 0; i++)
         if (fatbin->entries[i].kind == FTH_FATBIN_CUBIN &&
             fth_fatbin_kernels(fatbin, &fatbin->entries[i], &kernels, NULL) != FTH_OK)
             kernels.size = 0; /* the entry is damaged; there may be another one */
+    if (kernels.size)
+        fth_demangle(kernels.data, FTH_NAME_SHORT, name, sizeof name);
     fth_fail(error, FTH_UNSUPPORTED, "load module", fatbin->name,
              "the code of kernel '%s' has no PTX; compile it with 'nvcc -gencode "
              "arch=compute_%u,code=compute_%u'",
-             kernels.size ? kernels.data : "?", architecture, architecture);
+             name, architecture, architecture);
     fth_buffer_fini(&kernels);
     return FTH_UNSUPPORTED;
 }
@@ -102,8 +105,20 @@ void fth_session_unload(struct fth_session *session, struct fth_session_module *
         return;
     *link = module->next;
     fth_ptx_machine_destroy(module->machine);
+    fth_ptx_debug_close(module->debug);
     fth_ptx_destroy(module->ptx);
     free(module);
+}
+
+enum fth_status fth_session_debug(struct fth_session_module *module,
+                                  const struct fth_ptx_debug **debug, struct fth_error *error)
+{
+    *debug = NULL;
+    if (!module->has_read_debug)
+        FTH_TRY(fth_ptx_debug_open(module->ptx, &module->debug, error));
+    module->has_read_debug = true;
+    *debug = module->debug;
+    return FTH_OK;
 }
 
 const struct fth_ptx_kernel *fth_session_kernel(const struct fth_session_module *module,

@@ -22,6 +22,8 @@ struct fth_session_module {
     struct fth_session_module *next;
     struct fth_ptx_module *ptx;
     struct fth_ptx_machine *machine; /* NULL: the module is suspended */
+    struct fth_ptx_debug *debug;     /* NULL: none, or not read yet */
+    bool has_read_debug;
 };
 
 struct fth_session {
@@ -35,8 +37,7 @@ struct fth_session {
     uint64_t variables_end; /* the lowest address above the variables of suspended modules */
     struct fth_session_block *blocks; /* sorted by address */
     size_t block_count, block_capacity;
-    uint64_t memory_bytes, used_bytes; /* of the GPU */
-    uint64_t next_host;                /* address for the next pinned or managed memory */
+    uint64_t next_host; /* address for the next pinned or managed memory */
     /* Figures for the time of events. */
     uint32_t sms;
     double clock_hz, memory_bytes_per_s, link_bytes_per_s;

@@ -8,7 +8,7 @@
  *
  * engine.h has the data structures that parsing and execution share: instructions and modules.
  * types.c has the types, half.c the formats f16, bf16, e4m3 and e5m2. slice/ finds what a launch
- * that is only observed can skip.
+ * that is only observed can skip. debug/ reads the types of parameters from debug information.
  *
  *   parse/                                           execute/
  *   lexer.c       tokens, errors with a caret        ptx_machine.c  memory, symbols
@@ -104,8 +104,11 @@ struct fth_ptx_kernel {
 struct fth_ptx_argument_load {
     size_t offset; /* in the argument bytes of a launch */
     size_t bytes;
-    const char *type; /* as in the instruction: "u64", "f32", "b32", … */
-    bool is_pointer;  /* the kernel uses it as the address of global memory */
+    /* As in the instruction: "u64", "f32", "b32", …; a floating-point type if the instruction has
+     * none (b32) and the kernel computes with the value as with such a number. */
+    const char *type;
+    bool is_pointer; /* the kernel uses it as the address of global memory */
+    bool is_signed;  /* the kernel uses it as a signed integer */
 };
 /* Finds the loads of a kernel of the module from constant offsets in its arguments, in the order of
  * the offsets, each offset once. Returns their number, at most `capacity`. */
@@ -113,6 +116,38 @@ size_t fth_ptx_argument_loads(const struct fth_ptx_module *module,
                               const struct fth_ptx_kernel *kernel,
                               struct fth_ptx_argument_load *loads, size_t capacity);
 
+/* ---- debug/ ---- */
+
+/* The types of the parameters of kernels, from the debug information of PTX (nvcc -G). */
+struct fth_ptx_debug;
+/* Reads the debug information of a module. *debug is NULL if there is none that can be read. Fails
+ * only without memory. */
+FTH_MUST_USE enum fth_status fth_ptx_debug_open(const struct fth_ptx_module *module,
+                                                struct fth_ptx_debug **debug,
+                                                struct fth_error *error);
+/* Takes NULL. */
+void fth_ptx_debug_close(struct fth_ptx_debug *debug);
+
+/* A number, an array of numbers or a pointer in a parameter. */
+struct fth_ptx_debug_member {
+    char name[256];  /* "n", or "p.range[1].first" of a struct p; cut if it is longer */
+    char type[256];  /* in C++ */
+    char element[8]; /* the type as PTX names it: "s32"; "" if it is no number */
+    size_t offset;   /* in the parameter */
+    size_t bytes;    /* of one number */
+    size_t count;    /* numbers in an array; otherwise 1 */
+    bool is_pointer;
+};
+/* Lists the numbers and pointers of the parameter with this index, in the order of their offsets.
+ * Returns their number. 0: the debug information does not have all of them, or they are more than
+ * `capacity`. */
+size_t fth_ptx_debug_members(const struct fth_ptx_debug *debug, const char *kernel, size_t index,
+                             struct fth_ptx_debug_member *members, size_t capacity);
+
+/* ---- kernels ---- */
+
+/* Returns the text of the module. */
+const char *fth_ptx_text(const struct fth_ptx_module *module);
 /* Returns the kernel with this index, or NULL if the module has fewer kernels. */
 const struct fth_ptx_kernel *fth_ptx_kernel_at(const struct fth_ptx_module *module, size_t index);
 /* Returns the kernel with this name, or NULL. */
@@ -154,6 +189,11 @@ uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine);
 /* Sets the address of the first allocation, before there is one. It is a multiple of 2 MiB, and at
  * least 4 GiB. */
 void fth_ptx_set_base(struct fth_ptx_machine *machine, uint64_t address);
+/* Sets how many bytes fth_ptx_alloc can allocate. Variables of modules, the memory for malloc of
+ * kernels and host memory do not count. At first, only the host's memory limits it. */
+void fth_ptx_set_capacity(struct fth_ptx_machine *machine, uint64_t bytes);
+/* Returns how many bytes of the capacity are free. */
+uint64_t fth_ptx_free_bytes(const struct fth_ptx_machine *machine);
 /* Lets kernels access the caller's host memory at this address, which is at least 4 GiB and has at
  * most 49 bits. The memory has 8 more bytes, which kernels do not access, and must not be freed
  * before fth_ptx_free or the last machine. FTH_INVALID: other memory is there. */
@@ -177,6 +217,9 @@ bool fth_ptx_fill(struct fth_ptx_machine *machine, uint64_t address, unsigned ch
  * name. */
 bool fth_ptx_symbol(const struct fth_ptx_machine *machine, const char *name, uint64_t *address,
                     uint64_t *bytes);
+/* Finds the variable that contains an address. Returns its name, or NULL. */
+const char *fth_ptx_symbol_at(const struct fth_ptx_module *module, uint64_t within,
+                              uint64_t *address, uint64_t *bytes);
 /* ---- textures and surfaces ---- */
 
 /* The format of a channel of a texel. */

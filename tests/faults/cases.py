@@ -9,6 +9,9 @@ import os
 CAPSULE = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli", "capsule", "program.capsule"),
            "--launch", "0..2"]
 
+# PTX with debug information, for which `fathom run` prints a launch file.
+TYPED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kernels", "spaces", "typed_params.ptx")
+
 KERNEL = """.version 7.0
 .target sm_70
 .address_size 64
@@ -144,12 +147,14 @@ CASES = [
     ("fingerprint export", ["fingerprint", "export", "--store", "@prints.db", "-o", "e.json"], [], []),
     ("run PTX", ["run", *PTX], [], []),
     ("run launch file", ["run", "@launch.json", "--verify"], [], []),
+    ("run without arguments", ["run", TYPED], [], []),
     ("run --check-async", ["run", "@maps.json", "--check-async", "--copy-order", "random"], [], []),
     ("run --save", ["run", "@maps.json", "--save", "."], [], ["out.bin", "a.bin"]),
     ("run tensor maps cuda", ["run", "@maps.json", "--on", "cuda:0"], [], []),
     ("run --on sim", ["run", *PTX, "--on", "sim:@tiny.json"], [], []),
     ("run --on cuda", ["run", *PTX, "--on", "cuda:0"], [], []),
     ("run CAPSULE", ["run", *CAPSULE, "--verify"], [], []),
+    ("run CAPSULE --parameters", ["run", *CAPSULE, "--parameters", "--format", "json"], [], []),
     ("trace", ["trace", "@launch.json"], [], []),
     ("trace CAPSULE", ["trace", *CAPSULE, "-o", "k.trace"], [], []),
     ("trace -o", ["trace", *PTX, "-o", "k.trace"], [], []),

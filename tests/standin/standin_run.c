@@ -1,5 +1,12 @@
 /* The stand-in for NVIDIA's driver: contexts, modules, launches and memory. It translates the calls
- * to a simulated GPU and checks their arguments more strictly than the driver does. */
+ * to a simulated GPU and checks their arguments more strictly than the driver does.
+ *
+ * It has no modules, memory and launches of its own: those are the simulated GPU's (struct
+ * fth_machine_ops), on the PTX engine. A session (src/program/), on which frontends/cuda/ is built,
+ * cannot take its place: kernels of fathom read the clock, and the tests compare what they measure
+ * with the description of the GPU. Sessions execute kernels without caches and without a clock that
+ * the caches determine, and belong to one GPU. Programs that do not measure, such as those of the
+ * tests of captures, run with frontends/cuda/ instead of this driver. */
 #include "device/sim/sim.h"
 #include "driver.h"
 #include "ptx/ptx.h"

@@ -23,19 +23,13 @@ struct fth_machine_module {
     struct fth_machine_module *next;
 };
 
-struct allocation {
-    uint64_t address, bytes;
-};
-
 struct sim {
     struct fth_sim_plan plan;
     struct fth_sim_timing timing;
     struct fth_gpu *facts;
     struct fth_ptx_machine *memory;
     struct fth_machine_module *modules;
-    struct allocation *allocations;
-    size_t allocation_count, allocation_capacity;
-    uint64_t used_bytes, next_code;
+    uint64_t next_code;
     uint64_t max_instructions; /* of a launch, as in struct fth_ptx_launch */
     struct fth_log log;        /* only `interrupted`, which stops a launch */
     uint64_t *objects;         /* handles of textures and surfaces, for objects_free */
@@ -130,45 +124,21 @@ static enum fth_status symbol(void *machine, struct fth_machine_module *module, 
 static enum fth_status get_free_bytes(void *machine, uint64_t *bytes, struct fth_error *error)
 {
     (void)error;
-    const struct sim *sim = machine;
-    *bytes = sim->plan.memory_bytes - sim->used_bytes;
+    *bytes = fth_ptx_free_bytes(((const struct sim *)machine)->memory);
     return FTH_OK;
 }
 
 static enum fth_status allocate(void *machine, uint64_t bytes, uint64_t *address,
                                 struct fth_error *error)
 {
-    struct sim *sim = machine;
-    uint64_t left = sim->plan.memory_bytes - sim->used_bytes;
-    *address = 0;
-    if (bytes > left) {
-        char requested[32], available[32];
-        return fth_fail(error, FTH_NO_MEMORY, "allocate device memory", NULL,
-                        "%s requested, %s free",
-                        fth_size_format((double)bytes, requested, sizeof requested),
-                        fth_size_format((double)left, available, sizeof available));
-    }
-    void *allocations = sim->allocations;
-    if (!fth_grow(&allocations, sim->allocation_count, &sim->allocation_capacity,
-                  sizeof *sim->allocations))
-        return fth_no_memory(error, operation, NULL);
-    sim->allocations = allocations;
-    FTH_TRY(fth_ptx_alloc(sim->memory, bytes, address, error));
-    sim->allocations[sim->allocation_count++] = (struct allocation){*address, bytes};
-    sim->used_bytes += bytes;
-    return FTH_OK;
+    return fth_ptx_alloc(((struct sim *)machine)->memory, bytes, address, error);
 }
 
 static void deallocate(void *machine, uint64_t address)
 {
-    struct sim *sim = machine;
-    for (size_t i = 0; i < sim->allocation_count; i++)
-        if (sim->allocations[i].address == address &&
-            fth_ptx_free(sim->memory, address, NULL) == FTH_OK) {
-            sim->used_bytes -= sim->allocations[i].bytes;
-            sim->allocations[i] = sim->allocations[--sim->allocation_count];
-            return;
-        }
+    /* An address that is not allocated has no effect. */
+    if (fth_ptx_free(((struct sim *)machine)->memory, address, NULL) != FTH_OK)
+        return;
 }
 
 static enum fth_status fail_not_allocated(uint64_t address, uint64_t bytes, struct fth_error *error)
@@ -390,7 +360,6 @@ static void close_machine(void *machine)
     fth_sim_timing_fini(&sim->timing);
     fth_sim_plan_fini(&sim->plan);
     fth_gpu_destroy(sim->facts);
-    free(sim->allocations);
     free(sim->objects);
     free(sim);
 }
@@ -445,6 +414,7 @@ enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,
         close_machine(sim);
         return status;
     }
+    fth_ptx_set_capacity(sim->memory, sim->plan.memory_bytes);
     *machine = sim;
     return FTH_OK;
 }

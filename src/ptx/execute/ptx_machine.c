@@ -112,11 +112,33 @@ static bool calls_malloc(const struct fth_ptx_module *module)
     return false;
 }
 
+/* Allocates memory after all other allocations. */
+static enum fth_status allocate(struct fth_ptx_machine *machine, uint64_t bytes, bool is_counted,
+                                uint64_t *address, struct fth_error *error)
+{
+    const uint64_t end_of_memory = GLOBAL_BASE + ((uint64_t)1 << 46);
+    *address = 0;
+    if (bytes == 0)
+        return fth_fail(error, FTH_INVALID, operation, NULL, "the size must not be 0");
+    uint64_t base = fth_ptx_next_address(machine);
+    if (bytes >= LARGE_PAGE)
+        base = (base + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+    if (base > end_of_memory || bytes > end_of_memory - base)
+        return fth_fail(error, FTH_NO_MEMORY, operation, NULL,
+                        "%llu bytes exceed the address space", (unsigned long long)bytes);
+    const struct fth_ptx_allocation added = {
+        .base = base, .bytes = bytes, .is_counted = is_counted};
+    FTH_TRY(add_allocation(machine->memory, added, error));
+    machine->memory->used_bytes += is_counted ? bytes : 0;
+    *address = base;
+    return FTH_OK;
+}
+
 /* Adds the memory for malloc of kernels. */
 static enum fth_status add_heap(struct fth_ptx_machine *machine, struct fth_error *error)
 {
     struct fth_ptx_memory *memory = machine->memory;
-    FTH_TRY(fth_ptx_alloc(machine, FTH_PTX_HEAP_BYTES, &memory->heap_address, error));
+    FTH_TRY(allocate(machine, FTH_PTX_HEAP_BYTES, false, &memory->heap_address, error));
     memory->heap = fth_ptx_heap_create(memory->heap_address, FTH_PTX_HEAP_BYTES);
     return memory->heap ? FTH_OK : fth_no_memory(error, operation, NULL);
 }
@@ -141,8 +163,10 @@ enum fth_status fth_ptx_machine_create_shared(struct fth_ptx_machine *other,
         return fth_no_memory(error, operation, NULL);
     }
     memory->users++;
-    if (!other)
+    if (!other) {
         memory->base = GLOBAL_BASE + LARGE_PAGE; /* the same address as after a few variables */
+        memory->capacity_bytes = UINT64_MAX;
+    }
     machine->memory = memory;
     machine->module = module;
     enum fth_status status = FTH_OK;
@@ -177,6 +201,8 @@ enum fth_status fth_ptx_machine_create_shared(struct fth_ptx_machine *other,
 
 static void remove_allocation(struct fth_ptx_memory *memory, size_t index)
 {
+    if (memory->allocations[index].is_counted)
+        memory->used_bytes -= memory->allocations[index].bytes;
     free_host_memory(&memory->allocations[index]);
     memory->allocation_count--;
     memmove(memory->allocations + index, memory->allocations + index + 1,
@@ -222,6 +248,17 @@ uint64_t fth_ptx_next_address(const struct fth_ptx_machine *machine)
     return (end + unit - 1) & ~(unit - 1);
 }
 
+void fth_ptx_set_capacity(struct fth_ptx_machine *machine, uint64_t bytes)
+{
+    machine->memory->capacity_bytes = bytes;
+}
+
+uint64_t fth_ptx_free_bytes(const struct fth_ptx_machine *machine)
+{
+    const struct fth_ptx_memory *memory = machine->memory;
+    return memory->capacity_bytes - FTH_MIN(memory->used_bytes, memory->capacity_bytes);
+}
+
 void fth_ptx_set_base(struct fth_ptx_machine *machine, uint64_t address)
 {
     machine->memory->base = address;
@@ -245,21 +282,14 @@ enum fth_status fth_ptx_map(struct fth_ptx_machine *machine, void *host, uint64_
 enum fth_status fth_ptx_alloc(struct fth_ptx_machine *machine, uint64_t bytes, uint64_t *address,
                               struct fth_error *error)
 {
-    const uint64_t end_of_memory = GLOBAL_BASE + ((uint64_t)1 << 46);
+    const uint64_t left = fth_ptx_free_bytes(machine);
     *address = 0;
-    if (bytes == 0)
-        return fth_fail(error, FTH_INVALID, operation, NULL, "the size must not be 0");
-    uint64_t base = fth_ptx_next_address(machine);
-    if (bytes >= LARGE_PAGE)
-        base = (base + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
-    if (base > end_of_memory || bytes > end_of_memory - base)
-        return fth_fail(error, FTH_NO_MEMORY, operation, NULL,
-                        "%llu bytes exceed the address space", (unsigned long long)bytes);
-    enum fth_status status = add_allocation(
-        machine->memory, (struct fth_ptx_allocation){.base = base, .bytes = bytes}, error);
-    if (status == FTH_OK)
-        *address = base;
-    return status;
+    if (bytes <= left)
+        return allocate(machine, bytes, true, address, error);
+    char requested[32], available[32];
+    return fth_fail(error, FTH_NO_MEMORY, operation, NULL, "%s requested, %s free",
+                    fth_size_format((double)bytes, requested, sizeof requested),
+                    fth_size_format((double)left, available, sizeof available));
 }
 
 enum fth_status fth_ptx_free(struct fth_ptx_machine *machine, uint64_t address,
@@ -303,6 +333,20 @@ bool fth_ptx_fill(struct fth_ptx_machine *machine, uint64_t address, unsigned ch
     }
     memset(host, byte, (size_t)bytes);
     return true;
+}
+
+const char *fth_ptx_symbol_at(const struct fth_ptx_module *module, uint64_t within,
+                              uint64_t *address, uint64_t *bytes)
+{
+    for (size_t i = 0; i < module->variable_count; i++) {
+        const struct fth_ptx_variable *variable = &module->variables[i];
+        if (within >= variable->address && within - variable->address < variable->bytes) {
+            *address = variable->address;
+            *bytes = variable->bytes;
+            return variable->name;
+        }
+    }
+    return NULL;
 }
 
 bool fth_ptx_symbol(const struct fth_ptx_machine *machine, const char *name, uint64_t *address,

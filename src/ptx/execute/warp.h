@@ -13,6 +13,7 @@ struct fth_ptx_allocation {
     size_t mapped_bytes; /* size of the mmap'ed host memory; 0: from calloc */
     bool is_borrowed;    /* the host memory belongs to the caller of fth_ptx_map */
     bool is_placed;      /* the caller has chosen the address */
+    bool is_counted;     /* it is a part of fth_ptx_memory.used_bytes */
     bool is_constant;
     bool exact; /* sliced launches must keep its contents as a full execution would */
     bool stale; /* a sliced launch may not have written what a full execution would */
@@ -22,6 +23,7 @@ struct fth_ptx_allocation {
 struct fth_ptx_memory {
     size_t users;                           /* number of machines */
     uint64_t base;                          /* the address of the first allocation */
+    uint64_t capacity_bytes, used_bytes;    /* of fth_ptx_alloc */
     struct fth_ptx_allocation *allocations; /* sorted by base */
     size_t allocation_count, allocation_capacity;
     struct fth_ptx_texture *textures; /* and surfaces (texture/) */

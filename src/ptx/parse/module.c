@@ -267,6 +267,11 @@ void fth_ptx_destroy(struct fth_ptx_module *module)
     free(module);
 }
 
+const char *fth_ptx_text(const struct fth_ptx_module *module)
+{
+    return module->text;
+}
+
 uint64_t fth_ptx_code_bytes(const struct fth_ptx_module *module)
 {
     return module->code_bytes;

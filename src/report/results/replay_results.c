@@ -1,4 +1,5 @@
-/* Writes the result of replaying a capsule: one row per launch, and one row per kernel. */
+/* Writes the result of replaying a capsule: one row per launch, one per kernel, one per parameter.
+ */
 #include "report/report.h"
 
 #include <stdio.h>
@@ -19,6 +20,13 @@ static const struct fth_column kernel_columns[] = {
     {"failed", "Failed", FTH_COLUMN_NUMBER},
     {"skipped", "Skipped", FTH_COLUMN_NUMBER},
     {"reason", "Reason", FTH_COLUMN_TEXT},
+};
+
+static const struct fth_column parameter_columns[] = {
+    {"launch", "Launch", FTH_COLUMN_NUMBER}, {"parameter", "Parameter", FTH_COLUMN_NUMBER},
+    {"offset", "Offset", FTH_COLUMN_NUMBER}, {"name", "Name", FTH_COLUMN_TEXT},
+    {"type", "Type", FTH_COLUMN_TEXT},       {"value", "Value", FTH_COLUMN_TEXT},
+    {"memory", "Memory", FTH_COLUMN_TEXT},
 };
 
 static const char lacks_data[] = "its addresses or its control flow depend on data that the "
@@ -54,6 +62,25 @@ static struct fth_table launch_table(const struct fth_replay *replay, struct fth
         fth_cells_put_text(cells, reason_of(launch));
     }
     return (struct fth_table){launch_columns, FTH_COUNT(launch_columns), cells->items, count};
+}
+
+/* Writes one row per parameter of the launches, and of each member of a struct. */
+static struct fth_table parameter_table(const struct fth_replay *replay, struct fth_cells *cells)
+{
+    const struct fth_replay_launch *launch;
+    size_t rows = 0;
+    for (size_t i = 0; (launch = fth_replay_launch_at(replay, i)); i++)
+        for (size_t k = 0; k < launch->parameter_count; k++, rows++) {
+            const struct fth_replay_parameter *parameter = fth_replay_parameter_at(launch, k);
+            fth_cells_put(cells, NULL, (double)launch->number);
+            fth_cells_put(cells, NULL, (double)parameter->number);
+            fth_cells_put(cells, NULL, (double)parameter->offset);
+            fth_cells_put_text(cells, parameter->name);
+            fth_cells_put_text(cells, parameter->type);
+            fth_cells_put_text(cells, parameter->value);
+            fth_cells_put_text(cells, parameter->memory);
+        }
+    return (struct fth_table){parameter_columns, FTH_COUNT(parameter_columns), cells->items, rows};
 }
 
 /* ---- kernels ---- */
@@ -129,7 +156,8 @@ static struct fth_table kernel_table(const struct fth_replay *replay, struct fth
 /* ---- formats ---- */
 
 static void write_json(const struct fth_replay *replay, const struct fth_table *launches,
-                       const struct fth_table *kernels, struct fth_buffer *out)
+                       const struct fth_table *kernels, const struct fth_table *parameters,
+                       struct fth_buffer *out)
 {
     struct fth_json_writer json = {.out = out};
     fth_json_begin(&json, '{', false);
@@ -143,6 +171,10 @@ static void write_json(const struct fth_replay *replay, const struct fth_table *
     fth_json_table(&json, kernels);
     fth_json_key(&json, "launches");
     fth_json_table(&json, launches);
+    if (parameters->row_count) {
+        fth_json_key(&json, "parameters");
+        fth_json_table(&json, parameters);
+    }
     fth_json_end(&json, '}');
 }
 
@@ -151,7 +183,7 @@ enum fth_status fth_report_replay(const char *format, const struct fth_replay *r
                                   struct fth_error *error)
 {
     struct fth_report_options options;
-    struct fth_cells launch_cells = {0}, kernel_cells = {0};
+    struct fth_cells launch_cells = {0}, kernel_cells = {0}, parameter_cells = {0};
     struct fth_buffer out = {0};
     *text = NULL;
     *size = 0;
@@ -159,23 +191,29 @@ enum fth_status fth_report_replay(const char *format, const struct fth_replay *r
     FTH_TRY(fth_report_check(format, FTH_REPORT_TABLE, error));
     const struct fth_table launches = launch_table(replay, &launch_cells);
     const struct fth_table kernels = kernel_table(replay, &kernel_cells);
-    enum fth_status status = launch_cells.failed || kernel_cells.failed
+    const struct fth_table parameters = parameter_table(replay, &parameter_cells);
+    enum fth_status status = launch_cells.failed || kernel_cells.failed || parameter_cells.failed
                                  ? fth_no_memory(error, "write report", NULL)
                                  : FTH_OK;
     if (status == FTH_OK && strcmp(format, "csv") == 0)
         status = fth_report_table(format, &launches, &options, text, size, error);
     else if (status == FTH_OK) {
         if (strcmp(format, "json") == 0) {
-            write_json(replay, &launches, &kernels, &out);
+            write_json(replay, &launches, &kernels, &parameters, &out);
         } else {
             fth_text_table(&launches, &options, &out);
             fth_buffer_text(&out, "\n");
             fth_text_table(&kernels, &options, &out);
+            if (parameters.row_count) {
+                fth_buffer_text(&out, "\n");
+                fth_text_table(&parameters, &options, &out);
+            }
         }
         status = fth_buffer_take(&out, text, size, error);
     }
     fth_buffer_fini(&out);
     fth_cells_fini(&launch_cells);
     fth_cells_fini(&kernel_cells);
+    fth_cells_fini(&parameter_cells);
     return status;
 }

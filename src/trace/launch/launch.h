@@ -56,6 +56,10 @@ bool fth_scalar_is_float(const struct fth_scalar_type *element);
 /* Finds a type by the first `size` characters of `name`, which may be its name or its alias. NULL:
  * there is no such type. */
 const struct fth_scalar_type *fth_scalar_type_find(const char *name, size_t size);
+/* Finds the type of the numbers of a C++ type, such as f32 for float and for float4, which has 4
+ * lanes. NULL: its values are no numbers, or it is not known. */
+const struct fth_scalar_type *fth_scalar_type_of_cpp(const char *name, size_t size,
+                                                     unsigned *lanes);
 /* Converts a text to a number of the type, as bits. Returns false if the text is not a number or
  * the number does not fit. */
 bool fth_scalar_parse(const struct fth_scalar_type *element, const char *text, uint64_t *bits);

@@ -1,50 +1,23 @@
 /* Writes a launch file for kernels whose arguments are not known, which a user then edits. The PTX
  * file states the sizes of the parameters. The mangled name of a C++ kernel also states their
  * types, and thus which of them are pointers and what these point to. For a kernel in C, a
- * parameter of 64 bits is taken as a pointer to floats. The members of a struct are those that the
- * kernel loads; the bytes between them are zeros. */
+ * parameter of 64 bits is taken as a pointer to floats. The members of a struct are those of the
+ * debug information (nvcc -G) or, without it, those that the kernel loads; the bytes between them
+ * are zeros. */
 #include "trace/launch/launch.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Number of elements of the buffers, and threads per block, in the skeleton. Chosen. */
 enum { DEFAULT_SIZE = 1024, DEFAULT_THREADS = 256 };
 
-/* The types of C++ that have a type of launch files. */
-static const struct known_type {
-    const char *name;
-    const char *element;
-    unsigned lanes; /* numbers per value */
-} known_types[] = {
-    {"float", "f32", 1},
-    {"double", "f64", 1},
-    {"__half", "f16", 1},
-    {"__nv_bfloat16", "bf16", 1},
-    {"__nv_fp8_e4m3", "e4m3", 1},
-    {"__nv_fp8_e5m2", "e5m2", 1},
-    {"bool", "u8", 1},
-    {"char", "s8", 1},
-    {"signed char", "s8", 1},
-    {"unsigned char", "u8", 1},
-    {"short", "s16", 1},
-    {"unsigned short", "u16", 1},
-    {"int", "s32", 1},
-    {"unsigned int", "u32", 1},
-    {"long", "s64", 1},
-    {"unsigned long", "u64", 1},
-    {"long long", "s64", 1},
-    {"unsigned long long", "u64", 1},
-    {"float2", "f32", 2},
-    {"float3", "f32", 3},
-    {"float4", "f32", 4},
-    {"double2", "f64", 2},
-    {"int2", "s32", 2},
-    {"int4", "s32", 4},
-    {"uint2", "u32", 2},
-    {"uint4", "u32", 4},
-    {"__half2", "f16", 2},
-    {"__nv_bfloat162", "bf16", 2},
+/* What is written: the launches of `launch`, with `debug` (NULL: none) as debug information. */
+struct skeleton {
+    const struct fth_launch *launch;
+    struct fth_ptx_debug *debug;
+    struct fth_json_writer *json;
 };
 
 /* What the launch file has for a parameter: a buffer, or a text as the argument. */
@@ -53,14 +26,6 @@ struct slot {
     char text[64];     /* of the buffer, or of the argument unless it is a struct */
     size_t zero_bytes; /* of a struct; 0: it is not one */
 };
-
-static const struct known_type *find_type(const char *name, size_t size)
-{
-    for (size_t i = 0; i < FTH_COUNT(known_types); i++)
-        if (strlen(known_types[i].name) == size && memcmp(known_types[i].name, name, size) == 0)
-            return &known_types[i];
-    return NULL;
-}
 
 /* Returns the length of the text without `end`, if it ends with it. */
 static size_t without(const char *text, size_t size, const char *end, bool *found)
@@ -86,20 +51,19 @@ static bool describe_pointer(const char *type, struct slot *slot)
         return false;
     size = without(type, size, " volatile", &is_volatile);
     size = without(type, size, " const", &is_const);
-    const struct known_type *known = find_type(type, size);
+    unsigned lanes;
+    const struct fth_scalar_type *known = fth_scalar_type_of_cpp(type, size, &lanes);
     /* What a kernel only reads has values; integers could be indices, so that they stay 0. */
-    const char *contents = is_const && known && strpbrk(known->element, "fe") ? "=random" : "";
+    const char *contents = is_const && known && fth_scalar_is_float(known) ? "=random" : "";
     slot->is_buffer = true;
     if (array)
-        snprintf(slot->text, sizeof slot->text, "%s[N*N]%s", known ? known->element : "u8",
-                 contents);
+        snprintf(slot->text, sizeof slot->text, "%s[N*N]%s", known ? known->name : "u8", contents);
     else if (!known) /* a struct of unknown size, or void: 64 bytes per element */
         snprintf(slot->text, sizeof slot->text, "u8[64*N]");
-    else if (known->lanes > 1)
-        snprintf(slot->text, sizeof slot->text, "%s[%u*N]%s", known->element, known->lanes,
-                 contents);
+    else if (lanes > 1)
+        snprintf(slot->text, sizeof slot->text, "%s[%u*N]%s", known->name, lanes, contents);
     else
-        snprintf(slot->text, sizeof slot->text, "%s[N]%s", known->element, contents);
+        snprintf(slot->text, sizeof slot->text, "%s[N]%s", known->name, contents);
     return true;
 }
 
@@ -110,17 +74,38 @@ static void describe_number(const char *element, size_t bytes, struct slot *slot
     snprintf(slot->text, sizeof slot->text, "%s:%s", element, is_size ? "N" : "1");
 }
 
-static void describe(const struct fth_ptx_kernel *kernel, size_t index, struct slot *slot)
+/* Finds the C++ type of a parameter: in the name of the kernel or, for a number or a pointer, in
+ * the debug information. */
+static bool find_type(const struct skeleton *skeleton, const struct fth_ptx_kernel *kernel,
+                      size_t index, char type[FTH_NAME_BYTES])
+{
+    struct fth_ptx_debug_member member;
+    bool is_const;
+    if (fth_demangle_parameter_type(kernel->name, index, type, FTH_NAME_BYTES))
+        return true;
+    if (!skeleton->debug ||
+        fth_ptx_debug_members(skeleton->debug, kernel->name, index, &member, 1) != 1 ||
+        member.bytes != kernel->parameters[index].bytes)
+        return false;
+    snprintf(type, FTH_NAME_BYTES, "%s", member.type);
+    type[without(type, strlen(type), " const", &is_const)] = '\0';
+    return true;
+}
+
+static void describe(const struct skeleton *skeleton, const struct fth_ptx_kernel *kernel,
+                     size_t index, struct slot *slot)
 {
     const struct fth_ptx_parameter *parameter = &kernel->parameters[index];
     char type[FTH_NAME_BYTES], element[8];
-    const bool has_type = fth_demangle_parameter_type(kernel->name, index, type, sizeof type);
-    const struct known_type *known = has_type ? find_type(type, strlen(type)) : NULL;
+    const bool has_type = find_type(skeleton, kernel, index, type);
+    unsigned lanes = 0;
+    const struct fth_scalar_type *known =
+        has_type ? fth_scalar_type_of_cpp(type, strlen(type), &lanes) : NULL;
     *slot = (struct slot){0};
     if (has_type && describe_pointer(type, slot))
         return;
-    if (known && known->lanes == 1) {
-        describe_number(known->element, parameter->bytes, slot);
+    if (known && lanes == 1) {
+        describe_number(known->name, parameter->bytes, slot);
         return;
     }
     if (strcmp(parameter->type, "b8") == 0) {
@@ -144,31 +129,19 @@ static void describe(const struct fth_ptx_kernel *kernel, size_t index, struct s
 
 /* ---- structs ---- */
 
-/* Maximum number of members of all structs of a kernel that are found; further ones become zeros.
- * Chosen, not derived. */
-enum { MAX_MEMBERS = 256 };
+/* Maximum number of members of a struct that are found; further ones become zeros. An array has at
+ * most MAX_ELEMENTS; a larger one becomes zeros. Chosen, not derived. */
+enum { MAX_MEMBERS = 256, MAX_ELEMENTS = 16 };
 
-/* Finds the members of a struct. Their offsets are from its start. A load that overlaps the one
- * before it is left out. */
-static size_t find_members(const struct fth_launch *launch, size_t step, size_t index,
-                           struct fth_ptx_argument_load members[MAX_MEMBERS])
-{
-    const struct fth_ptx_kernel *kernel = launch->steps[step].kernel;
-    const struct fth_ptx_parameter *parameter = &kernel->parameters[index];
-    const size_t found = fth_ptx_argument_loads(launch->module, kernel, members, MAX_MEMBERS);
-    size_t count = 0, end = parameter->offset;
-    for (size_t i = 0; i < found; i++) {
-        struct fth_ptx_argument_load member = members[i];
-        if (member.bytes > sizeof(uint64_t) || member.offset < end ||
-            member.offset % member.bytes != 0 ||
-            member.offset + member.bytes > parameter->offset + parameter->bytes)
-            continue;
-        end = member.offset + member.bytes;
-        member.offset -= parameter->offset;
-        members[count++] = member;
-    }
-    return count;
-}
+/* A member of a struct. */
+struct member {
+    size_t offset, bytes; /* from the start of the struct */
+    size_t count;         /* of numbers in an array; otherwise 1 */
+    char element[8];      /* its type in launch files */
+    bool is_pointer;
+    char buffer[64]; /* of a pointer: the contents of its buffer */
+    char name[96];   /* and the name of its buffer */
+};
 
 /* Writes the name of the buffer of a parameter. */
 static void name_buffer(const struct fth_launch *launch, size_t step, size_t parameter,
@@ -180,30 +153,99 @@ static void name_buffer(const struct fth_launch *launch, size_t step, size_t par
         snprintf(name, 64, "launch%zu_arg%zu", step + 1, parameter + 1);
 }
 
-/* Writes the name of the buffer of a member, from that of its struct. */
-static void name_member(const char *parent, size_t offset, char name[96])
+/* Finds the members of a struct that the kernel loads. A load that overlaps the one before it is
+ * left out. */
+static size_t find_loads(const struct fth_launch *launch, size_t step, size_t index,
+                         const char *parent, struct member members[MAX_MEMBERS])
 {
-    snprintf(name, 96, "%s_at%zu", parent, offset);
+    const struct fth_ptx_kernel *kernel = launch->steps[step].kernel;
+    const struct fth_ptx_parameter *parameter = &kernel->parameters[index];
+    struct fth_ptx_argument_load loads[MAX_MEMBERS];
+    const size_t found = fth_ptx_argument_loads(launch->module, kernel, loads, MAX_MEMBERS);
+    size_t count = 0, end = parameter->offset;
+    for (size_t i = 0; i < found; i++) {
+        const struct fth_ptx_argument_load *load = &loads[i];
+        if (load->bytes > sizeof(uint64_t) || load->offset < end ||
+            load->offset % load->bytes != 0 ||
+            load->offset + load->bytes > parameter->offset + parameter->bytes)
+            continue;
+        end = load->offset + load->bytes;
+        struct member *member = &members[count++];
+        *member = (struct member){.offset = load->offset - parameter->offset,
+                                  .bytes = load->bytes,
+                                  .count = 1,
+                                  .is_pointer = load->is_pointer,
+                                  .buffer = "f32[N]"};
+        snprintf(member->element, sizeof member->element, "%s", load->type);
+        if (*member->element == 'b' && member->element[1] != 'f')
+            *member->element = 'u'; /* untyped bits */
+        snprintf(member->name, sizeof member->name, "%s_at%zu", parent, member->offset);
+    }
+    return count;
+}
+
+/* Finds the members of a struct in the debug information. Members that overlap the one before, such
+ * as those of a union, are left out. */
+static size_t find_debug(const struct skeleton *skeleton, size_t step, size_t index,
+                         const char *parent, struct member members[MAX_MEMBERS])
+{
+    const struct fth_ptx_kernel *kernel = skeleton->launch->steps[step].kernel;
+    const struct fth_ptx_parameter *parameter = &kernel->parameters[index];
+    struct fth_ptx_debug_member *found = calloc(MAX_MEMBERS, sizeof *found);
+    skeleton->json->out->failed = skeleton->json->out->failed || !found;
+    const size_t all =
+        found ? fth_ptx_debug_members(skeleton->debug, kernel->name, index, found, MAX_MEMBERS) : 0;
+    size_t count = 0, end = 0;
+    for (size_t i = 0; i < all; i++) {
+        const struct fth_ptx_debug_member *from = &found[i];
+        struct slot slot = {0};
+        if (from->offset < end || from->count > MAX_ELEMENTS ||
+            from->offset + from->bytes * from->count > parameter->bytes ||
+            (!from->is_pointer && !*from->element))
+            continue;
+        end = from->offset + from->bytes * from->count;
+        struct member *member = &members[count++];
+        *member = (struct member){.offset = from->offset,
+                                  .bytes = from->bytes,
+                                  .count = from->count,
+                                  .is_pointer = from->is_pointer,
+                                  .buffer = "u8[64*N]"};
+        snprintf(member->element, sizeof member->element, "%s", from->element);
+        if (from->is_pointer && describe_pointer(from->type, &slot))
+            snprintf(member->buffer, sizeof member->buffer, "%s", slot.text);
+        snprintf(member->name, sizeof member->name, "%s_at%zu", parent, member->offset);
+    }
+    free(found);
+    return count;
+}
+
+/* Finds the members of a struct: those of the debug information or, without it, those that the
+ * kernel loads. `parent` is the name of the buffer of the parameter. */
+static size_t find_members(const struct skeleton *skeleton, size_t step, size_t index,
+                           const char *parent, struct member members[MAX_MEMBERS])
+{
+    const size_t count = skeleton->debug ? find_debug(skeleton, step, index, parent, members) : 0;
+    return count ? count : find_loads(skeleton->launch, step, index, parent, members);
 }
 
 /* Writes the buffers of the members of a struct that are pointers. */
-static void write_member_buffers(const struct fth_launch *launch, size_t step, size_t index,
-                                 const char *parent, struct fth_json_writer *json)
+static void write_member_buffers(const struct skeleton *skeleton, size_t step, size_t index,
+                                 const char *parent)
 {
-    struct fth_ptx_argument_load members[MAX_MEMBERS];
-    const size_t count = find_members(launch, step, index, members);
+    struct member members[MAX_MEMBERS];
+    const size_t count = find_members(skeleton, step, index, parent, members);
     for (size_t i = 0; i < count; i++) {
-        char name[96];
         if (!members[i].is_pointer)
             continue;
-        name_member(parent, members[i].offset, name);
-        fth_json_key(json, name);
-        fth_json_text(json, "f32[N]");
+        fth_json_key(skeleton->json, members[i].name);
+        fth_json_text(skeleton->json, members[i].buffer);
     }
 }
 
-static void write_buffers(const struct fth_launch *launch, struct fth_json_writer *json)
+static void write_buffers(const struct skeleton *skeleton)
 {
+    const struct fth_launch *launch = skeleton->launch;
+    struct fth_json_writer *json = skeleton->json;
     char name[64];
     struct slot slot;
     fth_json_key(json, "buffers");
@@ -211,10 +253,10 @@ static void write_buffers(const struct fth_launch *launch, struct fth_json_write
     for (size_t i = 0; i < launch->step_count; i++) {
         const struct fth_ptx_kernel *kernel = launch->steps[i].kernel;
         for (size_t k = 0; k < kernel->parameter_count; k++) {
-            describe(kernel, k, &slot);
+            describe(skeleton, kernel, k, &slot);
             name_buffer(launch, i, k, name);
             if (slot.zero_bytes)
-                write_member_buffers(launch, i, k, name, json);
+                write_member_buffers(skeleton, i, k, name);
             if (!slot.is_buffer)
                 continue;
             fth_json_key(json, name);
@@ -236,12 +278,13 @@ static void write_zeros(struct fth_json_writer *json, size_t bytes)
 }
 
 /* Writes a struct as the list of its members, or as zeros if none is known. */
-static void write_struct(const struct fth_launch *launch, size_t step, size_t index,
-                         const char *parent, struct fth_json_writer *json)
+static void write_struct(const struct skeleton *skeleton, size_t step, size_t index,
+                         const char *parent)
 {
-    struct fth_ptx_argument_load members[MAX_MEMBERS];
-    const size_t count = find_members(launch, step, index, members);
-    const size_t bytes = launch->steps[step].kernel->parameters[index].bytes;
+    struct fth_json_writer *json = skeleton->json;
+    struct member members[MAX_MEMBERS];
+    const size_t count = find_members(skeleton, step, index, parent, members);
+    const size_t bytes = skeleton->launch->steps[step].kernel->parameters[index].bytes;
     size_t end = 0;
     if (count == 0) {
         write_zeros(json, bytes);
@@ -249,37 +292,34 @@ static void write_struct(const struct fth_launch *launch, size_t step, size_t in
     }
     fth_json_begin(json, '[', true);
     for (size_t i = 0; i < count; i++) {
-        const struct fth_ptx_argument_load *member = &members[i];
-        char text[96], element[8];
+        const struct member *member = &members[i];
         struct slot slot = {0};
         if (member->offset > end)
             write_zeros(json, member->offset - end);
-        end = member->offset + member->bytes;
-        snprintf(element, sizeof element, "%s", member->type);
-        if (*element == 'b' && element[1] != 'f')
-            *element = 'u'; /* untyped bits */
-        describe_number(element, member->bytes, &slot);
-        name_member(parent, member->offset, text);
-        fth_json_text(json, member->is_pointer ? text : slot.text);
+        end = member->offset + member->bytes * member->count;
+        describe_number(member->element, member->bytes, &slot);
+        for (size_t k = 0; k < member->count; k++)
+            fth_json_text(json, member->is_pointer ? member->name : slot.text);
     }
     if (bytes > end)
         write_zeros(json, bytes - end);
     fth_json_end(json, ']');
 }
 
-static void write_arguments(const struct fth_launch *launch, size_t step,
-                            struct fth_json_writer *json)
+static void write_arguments(const struct skeleton *skeleton, size_t step)
 {
+    const struct fth_launch *launch = skeleton->launch;
     const struct fth_ptx_kernel *kernel = launch->steps[step].kernel;
+    struct fth_json_writer *json = skeleton->json;
     char name[64];
     struct slot slot;
     fth_json_key(json, "args");
     fth_json_begin(json, '[', true);
     for (size_t i = 0; i < kernel->parameter_count; i++) {
-        describe(kernel, i, &slot);
+        describe(skeleton, kernel, i, &slot);
         name_buffer(launch, step, i, name);
         if (slot.zero_bytes)
-            write_struct(launch, step, i, name, json);
+            write_struct(skeleton, step, i, name);
         else
             fth_json_text(json, slot.is_buffer ? name : slot.text);
     }
@@ -329,12 +369,15 @@ static void write_shape(const struct fth_launch *launch, const struct fth_ptx_ke
 }
 
 /* Writes a launch of a kernel, by its C++ name unless other kernels have the same. */
-static void write_launch(const struct fth_launch *launch, size_t step, struct fth_json_writer *json)
+static void write_launch(const struct skeleton *skeleton, size_t step)
 {
+    const struct fth_launch *launch = skeleton->launch;
+    struct fth_json_writer *json = skeleton->json;
     const struct fth_ptx_kernel *kernel = launch->steps[step].kernel, *found;
-    const bool is_unique =
-        fth_launch_find_kernel(launch, kernel->display_name, &found, NULL) == FTH_OK &&
-        found == kernel;
+    const enum fth_status status =
+        fth_launch_find_kernel(launch, kernel->display_name, &found, NULL);
+    const bool is_unique = status == FTH_OK && found == kernel;
+    json->out->failed = json->out->failed || status == FTH_NO_MEMORY;
     fth_json_begin(json, '{', true);
     fth_json_key(json, "kernel");
     fth_json_text(json, is_unique ? kernel->display_name : kernel->name);
@@ -343,7 +386,7 @@ static void write_launch(const struct fth_launch *launch, size_t step, struct ft
         fth_json_key(json, "shared");
         fth_json_number(json, (double)launch->steps[0].shared_bytes);
     }
-    write_arguments(launch, step, json);
+    write_arguments(skeleton, step);
     fth_json_end(json, '}');
 }
 
@@ -358,8 +401,10 @@ enum fth_status fth_launch_skeleton(const struct fth_launch *launch, char **text
 {
     struct fth_buffer out = {0};
     struct fth_json_writer json = {.out = &out};
+    struct skeleton skeleton = {launch, NULL, &json};
     *text = NULL;
     *size = 0;
+    FTH_TRY(fth_ptx_debug_open(launch->module, &skeleton.debug, error));
     fth_json_begin(&json, '{', false);
     fth_json_key(&json, "schema");
     fth_json_text(&json, "fathom-launch/1");
@@ -370,13 +415,14 @@ enum fth_status fth_launch_skeleton(const struct fth_launch *launch, char **text
     fth_json_key(&json, "N");
     fth_json_number(&json, DEFAULT_SIZE);
     fth_json_end(&json, '}');
-    write_buffers(launch, &json);
+    write_buffers(&skeleton);
     fth_json_key(&json, "launches");
     fth_json_begin(&json, '[', false);
     for (size_t i = 0; i < launch->step_count; i++)
-        write_launch(launch, i, &json);
+        write_launch(&skeleton, i);
     fth_json_end(&json, ']');
     fth_json_end(&json, '}');
+    fth_ptx_debug_close(skeleton.debug);
     if (out.failed) {
         fth_buffer_fini(&out);
         return fth_no_memory(error, "write launch file", launch->path);

@@ -31,6 +31,53 @@ const struct fth_scalar_type *fth_scalar_type_find(const char *name, size_t size
     return NULL;
 }
 
+/* The types of C++ whose values are one or more numbers. */
+static const struct cpp_type {
+    const char *name;
+    const char *element;
+    unsigned lanes; /* numbers per value */
+} cpp_types[] = {
+    {"float", "f32", 1},
+    {"double", "f64", 1},
+    {"__half", "f16", 1},
+    {"__nv_bfloat16", "bf16", 1},
+    {"__nv_fp8_e4m3", "e4m3", 1},
+    {"__nv_fp8_e5m2", "e5m2", 1},
+    {"bool", "u8", 1},
+    {"char", "s8", 1},
+    {"signed char", "s8", 1},
+    {"unsigned char", "u8", 1},
+    {"short", "s16", 1},
+    {"unsigned short", "u16", 1},
+    {"int", "s32", 1},
+    {"unsigned int", "u32", 1},
+    {"long", "s64", 1},
+    {"unsigned long", "u64", 1},
+    {"long long", "s64", 1},
+    {"unsigned long long", "u64", 1},
+    {"float2", "f32", 2},
+    {"float3", "f32", 3},
+    {"float4", "f32", 4},
+    {"double2", "f64", 2},
+    {"int2", "s32", 2},
+    {"int4", "s32", 4},
+    {"uint2", "u32", 2},
+    {"uint4", "u32", 4},
+    {"__half2", "f16", 2},
+    {"__nv_bfloat162", "bf16", 2},
+};
+
+const struct fth_scalar_type *fth_scalar_type_of_cpp(const char *name, size_t size, unsigned *lanes)
+{
+    for (size_t i = 0; i < FTH_COUNT(cpp_types); i++)
+        if (is_name(cpp_types[i].name, name, size)) {
+            *lanes = cpp_types[i].lanes;
+            return fth_scalar_type_find(cpp_types[i].element, strlen(cpp_types[i].element));
+        }
+    *lanes = 0;
+    return NULL;
+}
+
 bool fth_scalar_is_float(const struct fth_scalar_type *element)
 {
     return element->format != FTH_SCALAR_INTEGER;

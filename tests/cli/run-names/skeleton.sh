@@ -65,3 +65,7 @@ PTX
 fathom run struct.ptx -g 1 -b 1 -q > struct.json
 cat struct.json
 fathom run struct.json -q --show 2
+echo '- types from debug information'
+cp "$FATHOM_ROOT/tests/kernels/spaces/typed_params.ptx" .
+fathom run typed_params.ptx -q -o typed.json; cat typed.json
+fathom run typed.json -q --show 1

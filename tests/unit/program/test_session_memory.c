@@ -265,7 +265,10 @@ static void memory_is_limited(void **state)
         assert_int_equal(fth_session_alloc(session, rows[i].kind, rows[i].bytes, &address, &error),
                          rows[i].status);
         assert_string_equal(error.cause, rows[i].cause);
-        assert_string_equal(error.operation, rows[i].status == FTH_OK ? "" : "allocate memory");
+        const bool is_device = rows[i].kind == FTH_MEMORY_DEVICE && rows[i].status == FTH_NO_MEMORY;
+        assert_string_equal(error.operation, rows[i].status == FTH_OK ? ""
+                                             : is_device              ? "allocate device memory"
+                                                                      : "allocate memory");
         assert_int_equal(address != 0, rows[i].status == FTH_OK);
     }
     assert_int_equal(fth_session_free(session, first, ANY, NULL), FTH_OK);

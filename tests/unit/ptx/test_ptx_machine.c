@@ -498,12 +498,48 @@ static void fetches_need_a_texture(void **state)
     fth_ptx_destroy(module);
 }
 
+/* Allocations count, of all machines that share the memory; variables, the memory for malloc of
+ * kernels and mapped memory do not. */
+static void the_capacity_limits_allocations(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD ".extern .func (.param .b64 r) malloc (.param .b64 size);\n"
+                                    ".global .b8 variable[4096];\n"
+                                    ".visible .entry k() { ret; }\n";
+    static unsigned char host[64 + 8];
+    struct fth_ptx_machine *memory, *machine;
+    struct fth_ptx_module *module = read_at(text, 0);
+    struct fth_error error = NO_ERROR;
+    uint64_t address;
+    assert_int_equal(fth_ptx_machine_create(NULL, &memory, NULL), FTH_OK);
+    fth_ptx_set_capacity(memory, 1000);
+    assert_int_equal(fth_ptx_machine_create_shared(memory, module, &machine, NULL), FTH_OK);
+    assert_int_equal(fth_ptx_map(memory, host, 64, (uint64_t)1 << 45, NULL), FTH_OK);
+    assert_int_equal(fth_ptx_free_bytes(memory), 1000);
+    const uint64_t first = allocate(machine, 600);
+    assert_int_equal(fth_ptx_free_bytes(memory), 400);
+    assert_int_equal(fth_ptx_alloc(memory, 401, &address, &error), FTH_NO_MEMORY);
+    assert_string_equal(error.cause, "401 B requested, 400 B free");
+    assert_int_equal(address, 0);
+    allocate(memory, 400);
+    assert_int_equal(fth_ptx_free_bytes(machine), 0);
+    assert_int_equal(fth_ptx_free(memory, first, NULL), FTH_OK);
+    assert_int_equal(fth_ptx_free(memory, (uint64_t)1 << 45, NULL), FTH_OK);
+    assert_int_equal(fth_ptx_free_bytes(memory), 600);
+    fth_ptx_set_capacity(memory, 100); /* less than what is allocated */
+    assert_int_equal(fth_ptx_free_bytes(memory), 0);
+    fth_ptx_machine_destroy(machine);
+    fth_ptx_machine_destroy(memory);
+    fth_ptx_destroy(module);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allocations_follow_each_other),
         cmocka_unit_test(refuses_invalid_sizes_and_addresses),
         cmocka_unit_test(fills_exactly_the_range),
+        cmocka_unit_test(the_capacity_limits_allocations),
         cmocka_unit_test(machines_share_a_memory),
         cmocka_unit_test(variables_have_the_addresses_of_the_caller),
         cmocka_unit_test(impossible_addresses_are_refused),
