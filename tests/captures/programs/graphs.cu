@@ -135,7 +135,7 @@ static void run_recorded()
 // What the nodes of a graph use.
 struct Buffers {
     int *device, *copy;
-    std::vector<int> input, output; // pageable memory
+    int *input, *output; // pinned: a graph copies pageable memory before its host functions run
     int start, calls;
 };
 
@@ -190,7 +190,7 @@ static cudaGraph_t build(Buffers &buffers, int step, Nodes &nodes)
     CHECK(cudaGraphAddHostNode(&nodes.prepared, graph, NULL, 0, &function));
     CHECK(cudaGraphAddMemsetNode(&nodes.filled, graph, NULL, 0, &fill));
     CHECK(cudaGraphAddMemcpyNode1D(&nodes.uploaded, graph, &nodes.prepared, 1, buffers.device,
-                                   buffers.input.data(), bytes, cudaMemcpyHostToDevice));
+                                   buffers.input, bytes, cudaMemcpyHostToDevice));
     CHECK(cudaGraphAddKernelNode(&nodes.advanced, graph, &nodes.uploaded, 1, &advance_kernel));
     CHECK(cudaGraphAddChildGraphNode(&nodes.child, graph, &nodes.advanced, 1, inner));
     CHECK(cudaGraphAddKernelNode(&nodes.mirrored, graph, &nodes.child, 1, &mirror_kernel));
@@ -206,9 +206,8 @@ static cudaGraph_t build(Buffers &buffers, int step, Nodes &nodes)
     rows.extent = make_cudaExtent(bytes / 8, 2, 1);
     rows.kind = cudaMemcpyDeviceToDevice;
     CHECK(cudaGraphAddMemcpyNode(&nodes.copied, graph, before, 2, &rows));
-    CHECK(cudaGraphAddMemcpyNode1D(&nodes.downloaded, graph, &nodes.copied, 1,
-                                   buffers.output.data(), buffers.copy, bytes,
-                                   cudaMemcpyDeviceToHost));
+    CHECK(cudaGraphAddMemcpyNode1D(&nodes.downloaded, graph, &nodes.copied, 1, buffers.output,
+                                   buffers.copy, bytes, cudaMemcpyDeviceToHost));
     CHECK(cudaGraphDestroy(inner));
     return graph;
 }
@@ -240,13 +239,15 @@ static void run_built(cudaGraphExec_t executable, Buffers &buffers, int step, bo
 // A graph built from nodes, with changes of its nodes between launches.
 static void run_changed()
 {
-    Buffers buffers = {NULL, NULL, std::vector<int>(COUNT), std::vector<int>(COUNT), 5, 0};
+    Buffers buffers = {NULL, NULL, NULL, NULL, 5, 0};
     Nodes nodes, others;
     cudaGraphExec_t executable;
     cudaGraphExecUpdateResultInfo info;
     int step = 40, count = COUNT;
     CHECK(cudaMalloc(&buffers.device, COUNT * sizeof(int)));
     CHECK(cudaMalloc(&buffers.copy, COUNT * sizeof(int)));
+    CHECK(cudaMallocHost(&buffers.input, COUNT * sizeof(int)));
+    CHECK(cudaMallocHost(&buffers.output, COUNT * sizeof(int)));
     cudaGraph_t graph = build(buffers, 10, nodes), other = build(buffers, 70, others);
     CHECK(cudaGraphInstantiate(&executable, graph, 0));
     run_built(executable, buffers, 10, true);
