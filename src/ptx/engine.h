@@ -153,7 +153,8 @@ enum fth_ptx_flag {
     F_UNI = 1 << 25,
     F_BALLOT = 1 << 26,
     F_WAIT = 1 << 27,
-    F_OOB = 1 << 28
+    F_OOB = 1 << 28,
+    F_STRONG = 1 << 29 /* the access has a memory order */
 };
 
 /* ---- instructions ---- */

@@ -1,8 +1,8 @@
-/* Instructions that the engine accepts and does not need. Each warp executes its accesses in
- * program order, and copies become visible as soon as they are executed, so fences have nothing to
- * do. (Between blocks that run on different host threads, the memory order is that of the host.) A
- * launch runs alone, so that it waits for no other grid. A warp has all registers that its kernel
- * declares. Cache policies are not modelled; their results are never looked at. */
+/* Fences, and instructions that the engine accepts and does not need. Each warp executes its
+ * accesses in program order, and copies become visible as soon as they are executed, so fences only
+ * order the accesses of different host threads, which run different blocks. A launch runs alone, so
+ * that it waits for no other grid. A warp has all registers that its kernel declares. Cache
+ * policies are not modelled; their results are never looked at. */
 #include "ptx/async/async.h"
 
 /* Skips all words that are in the list. Returns false at one that is not. */
@@ -37,7 +37,7 @@ bool fth_ptx_family_fence(struct fth_ptx_parser *parser, struct fth_ptx_statemen
                                         "mbarrier_init",
                                         "sync_restrict::shared::cta",
                                         "sync_restrict::shared::cluster"};
-    inst->run = fth_ptx_run_nothing;
+    inst->run = fth_ptx_run_fence;
     return take_all(statement, words, FTH_COUNT(words)) || fth_ptx_refuse(parser, statement);
 }
 

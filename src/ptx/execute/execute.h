@@ -142,7 +142,7 @@ uint64_t fth_ptx_half_min_max(enum fth_ptx_type type, uint64_t a, uint64_t b, bo
 void fth_ptx_set_compared(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask,
                           uint32_t lanes);
 /* Executes an instruction that has no effect in the engine. */
-fth_ptx_run_function fth_ptx_run_nothing;
+fth_ptx_run_function fth_ptx_run_nothing, fth_ptx_run_fence;
 /* Calls inst->inner with the rounding mode of the instruction. */
 fth_ptx_run_function fth_ptx_run_rounded;
 

@@ -1,6 +1,8 @@
 /* Loads and stores. */
 #include "ptx/execute/address.h"
 
+#include <stdatomic.h>
+
 /* ---- loads and stores ---- */
 
 static inline uint64_t load_value(const uint8_t *host, enum fth_ptx_type type)
@@ -88,6 +90,92 @@ static void run_st(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
     }
 }
 
+/* ---- accesses with a memory order ---- */
+
+/* Blocks of a launch run on several host threads. Kernels pass data from block to block by loads
+ * and stores with a memory order, and rely on two properties of the GPU. An access of up to 16
+ * bytes is not divided: a load sees all of a store or nothing of it, also if they are vectors (CUB
+ * stores a sum and the flag that it is valid in this way). The accesses before a store are visible
+ * to those that load what it has stored. */
+
+enum { WHOLE_BYTES = 16 };
+
+/* Copies a value with one load and one store, if it is aligned. */
+static inline void copy_whole(uint8_t *to, const uint8_t *from, unsigned bytes)
+{
+    typedef uint64_t pair __attribute__((vector_size(16)));
+    if (bytes == sizeof(pair)) {
+        pair v;
+        memcpy(&v, from, sizeof v);
+        memcpy(to, &v, sizeof v);
+    } else if (bytes == 8) {
+        uint64_t v;
+        memcpy(&v, from, sizeof v);
+        memcpy(to, &v, sizeof v);
+    } else if (bytes == 4) {
+        uint32_t v;
+        memcpy(&v, from, sizeof v);
+        memcpy(to, &v, sizeof v);
+    } else {
+        memcpy(to, from, bytes);
+    }
+}
+
+static void run_ordered_ld(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           uint32_t mask)
+{
+    enum fth_ptx_type type = (enum fth_ptx_type)inst->type;
+    unsigned size = fth_ptx_type_bytes(type), count = inst->vector ? inst->vector : 1;
+    uint8_t values[LANES][WHOLE_BYTES];
+    while (mask) {
+        struct fth_ptx_lane_group group;
+        if (!fth_ptx_resolve_group(warp, inst, &mask, size * count, false, &group) ||
+            !fth_ptx_notify_access(warp, inst, &group, size * count, FTH_ACCESS_READ))
+            return;
+        if (inst->slice & SLICE_SKIPS)
+            continue;
+        FOR_LANES(group.mask, copy_whole(values[lane], group.host[lane], size * count););
+        atomic_thread_fence(memory_order_acquire);
+        for (unsigned e = 0; e < count; e++) {
+            if (inst->d[e] < 0)
+                continue; /* "_": the element is discarded */
+            uint64_t *rd = out_row(warp, inst->d[e]);
+            FOR_LANES(group.mask, rd[lane] = load_value(values[lane] + (size_t)size * e, type););
+        }
+    }
+}
+
+static void run_ordered_st(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                           uint32_t mask)
+{
+    unsigned size = fth_ptx_type_bytes((enum fth_ptx_type)inst->type),
+             count = inst->vector ? inst->vector : 1;
+    uint8_t values[LANES][WHOLE_BYTES];
+    while (mask) {
+        struct fth_ptx_lane_group group;
+        if (!fth_ptx_resolve_group(warp, inst, &mask, size * count, true, &group) ||
+            !fth_ptx_notify_access(warp, inst, &group, size * count, FTH_ACCESS_WRITE))
+            return;
+        if (inst->slice & SLICE_SKIPS)
+            continue;
+        for (unsigned e = 0; e < count; e++) {
+            const uint64_t *ra = row(warp, inst->s[1 + e]);
+            FOR_LANES(group.mask, memcpy(values[lane] + (size_t)size * e, &ra[lane], size););
+        }
+        atomic_thread_fence(memory_order_release);
+        FOR_LANES(group.mask, copy_whole(group.host[lane], values[lane], size * count););
+    }
+}
+
+/* A fence orders the accesses of the host thread that runs the warp. */
+void fth_ptx_run_fence(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    (void)warp;
+    (void)inst;
+    (void)mask;
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
 /* Loads a kernel argument from a constant address. It is the same for all lanes. */
 static void run_ld_argument(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
                             uint32_t mask)
@@ -110,10 +198,9 @@ static void run_ld_argument(struct fth_ptx_warp *warp, const struct fth_ptx_inst
 
 /* ---- no effect ---- */
 
-/* Fences have nothing to do, because each warp executes its accesses in program order. (Between
- * blocks that run on different host threads, the memory order is that of the host.) Prefetches and
- * cache hints have no effect on the contents of memory. PTX allows discard to leave the contents
- * unchanged, and nanosleep to take no time. pmevent triggers counters of a profiler. */
+/* Prefetches and cache hints have no effect on the contents of memory. PTX allows discard to leave
+ * the contents unchanged, and nanosleep to take no time. pmevent triggers counters of a profiler.
+ */
 void fth_ptx_run_nothing(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     (void)warp;
@@ -127,7 +214,7 @@ static bool select_load_store(struct fth_ptx_inst *inst, bool store)
 {
     unsigned count = inst->vector ? inst->vector : 1;
     if (inst->type == T_NONE || inst->type == T_PRED || inst->s[0] == NO_REGISTER || count > 4 ||
-        inst->result_is_predicate || inst->flags & ~(uint32_t)(F_VOLATILE | F_NC) ||
+        inst->result_is_predicate || inst->flags & ~(uint32_t)(F_VOLATILE | F_NC | F_STRONG) ||
         value_count(inst) != (store ? (int)count : 0))
         return false;
     /* Each result of a load is a register (not negative) or NO_REGISTER (negative). In a vector,
@@ -138,9 +225,15 @@ static bool select_load_store(struct fth_ptx_inst *inst, bool store)
             return false;
     /* Unlike a result, a source can be an immediate, which is negative, too. s[0] is not
      * NO_REGISTER here, so a negative s[0] is an immediate: the address is a constant. */
-    inst->run = store                                             ? run_st
-                : inst->space == SPACE_ARGUMENT && inst->s[0] < 0 ? run_ld_argument
-                                                                  : run_ld;
+    const bool is_ordered =
+        inst->flags & (F_VOLATILE | F_STRONG) &&
+        count * fth_ptx_type_bytes((enum fth_ptx_type)inst->type) <= WHOLE_BYTES;
+    if (inst->space == SPACE_ARGUMENT && inst->s[0] < 0)
+        inst->run = store ? run_st : run_ld_argument;
+    else if (is_ordered)
+        inst->run = store ? run_ordered_st : run_ordered_ld;
+    else
+        inst->run = store ? run_st : run_ld;
     return !(store && (inst->space == SPACE_ARGUMENT || inst->space == FTH_SPACE_CONST));
 }
 

@@ -136,15 +136,16 @@ static const struct {
     {"warp", SET_MODE, 1},
     {"cta", SET_NOTHING, 0},
 
-    /* Memory order, scope and cache hints have no effect: the engine completes every access at
-     * once, and it has no caches. */
-    {"relaxed", SET_NOTHING, 0},
-    {"acquire", SET_NOTHING, 0},
-    {"release", SET_NOTHING, 0},
-    {"acq_rel", SET_NOTHING, 0},
-    {"sc", SET_NOTHING, 0},
+    {"relaxed", SET_FLAG, F_STRONG},
+    {"acquire", SET_FLAG, F_STRONG},
+    {"release", SET_FLAG, F_STRONG},
+    {"acq_rel", SET_FLAG, F_STRONG},
+    {"sc", SET_FLAG, F_STRONG},
+    {"mmio", SET_FLAG, F_STRONG},
+
+    /* Scope and cache hints have no effect: the engine completes every access at once, and it has
+     * no caches. */
     {"weak", SET_NOTHING, 0},
-    {"mmio", SET_NOTHING, 0},
     {"gl", SET_NOTHING, 0},
     {"sys", SET_NOTHING, 0},
     {"gpu", SET_NOTHING, 0},
