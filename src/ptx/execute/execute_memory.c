@@ -1,6 +1,7 @@
 /* Loads and stores. */
 #include "ptx/execute/address.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 /* ---- loads and stores ---- */
@@ -100,6 +101,26 @@ static void run_st(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
 
 enum { WHOLE_BYTES = 16 };
 
+/* x86-64 processors with AVX load and store 16 aligned bytes at once, as Intel and AMD document.
+ * Other hosts may divide them, so accesses of this size exclude each other there. */
+#ifdef __x86_64__
+enum { IS_DIVIDED = 0 };
+#else
+enum { IS_DIVIDED = 1 };
+#endif
+
+static inline void begin_whole(const struct fth_ptx_warp *warp, unsigned bytes)
+{
+    if (IS_DIVIDED && bytes == WHOLE_BYTES)
+        pthread_mutex_lock(warp->block->run->lock);
+}
+
+static inline void end_whole(const struct fth_ptx_warp *warp, unsigned bytes)
+{
+    if (IS_DIVIDED && bytes == WHOLE_BYTES)
+        pthread_mutex_unlock(warp->block->run->lock);
+}
+
 /* Copies a value with one load and one store, if it is aligned. */
 static inline void copy_whole(uint8_t *to, const uint8_t *from, unsigned bytes)
 {
@@ -134,7 +155,9 @@ static void run_ordered_ld(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
             return;
         if (inst->slice & SLICE_SKIPS)
             continue;
+        begin_whole(warp, size * count);
         FOR_LANES(group.mask, copy_whole(values[lane], group.host[lane], size * count););
+        end_whole(warp, size * count);
         atomic_thread_fence(memory_order_acquire);
         for (unsigned e = 0; e < count; e++) {
             if (inst->d[e] < 0)
@@ -163,7 +186,9 @@ static void run_ordered_st(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
             FOR_LANES(group.mask, memcpy(values[lane] + (size_t)size * e, &ra[lane], size););
         }
         atomic_thread_fence(memory_order_release);
+        begin_whole(warp, size * count);
         FOR_LANES(group.mask, copy_whole(group.host[lane], values[lane], size * count););
+        end_whole(warp, size * count);
     }
 }
 
