@@ -158,6 +158,6 @@ bool fth_ptx_select_atomic(struct fth_ptx_inst *inst, const char *base)
     return inst->atomic != A_NONE && inst->vector == 0 && !inst->result_is_predicate &&
            (bytes == 4 || bytes == 8 || (bytes == 2 && (inst->atomic == A_CAS || is_float))) &&
            (!is_float || inst->atomic == A_ADD || inst->atomic == A_EXCH) &&
-           inst->s[0] != NO_REGISTER && value_count(inst) == values && inst->flags == 0 &&
-           (may_have_result || inst->d[0] == NO_REGISTER);
+           inst->s[0] != NO_REGISTER && value_count(inst) == values &&
+           !(inst->flags & ~(uint32_t)F_STRONG) && (may_have_result || inst->d[0] == NO_REGISTER);
 }

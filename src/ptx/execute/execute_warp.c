@@ -133,9 +133,10 @@ static bool select_barrier(struct fth_ptx_inst *inst)
         inst->control = K_WARP_SYNC;
         return ok;
     }
-    if (inst->mode == 2) { /* barrier.cluster */
+    if (inst->mode == 2) {                                        /* barrier.cluster */
+        const uint32_t flags = inst->flags & ~(uint32_t)F_STRONG; /* .release, .acquire, .relaxed */
         inst->control = K_CLUSTER_BARRIER;
-        return (inst->flags == F_ARRIVE || inst->flags == F_WAIT) && inst->s[0] == NO_REGISTER &&
+        return (flags == F_ARRIVE || flags == F_WAIT) && inst->s[0] == NO_REGISTER &&
                inst->predicate == UINT32_MAX;
     }
     inst->control = K_BARRIER;
