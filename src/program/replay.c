@@ -45,12 +45,31 @@ static enum fth_status keep_text(struct fth_replay *replay, const char *text, co
     return copy ? FTH_OK : fth_no_memory(error, operation, NULL);
 }
 
+/* Appends why the results can differ, if the kernel shows it. */
+static void explain(const struct fth_ptx_module *ptx, const char *kernel, char *text, size_t size)
+{
+    const struct fth_ptx_atomic_order order = fth_ptx_find_atomic_order(ptx, kernel);
+    const size_t used = strlen(text);
+    if (order.float_line)
+        snprintf(text + used, size - used,
+                 "; the kernel adds floating-point numbers atomically, in an order that the GPU "
+                 "chooses (line %u of the PTX)",
+                 order.float_line);
+    else if (order.result_line)
+        snprintf(
+            text + used, size - used,
+            "; the kernel uses the results of atomics, whose order the GPU chooses (line %u of "
+            "the PTX)",
+            order.result_line);
+}
+
 /* Describes a difference. */
 static enum fth_status describe(struct fth_replay *replay,
-                                const struct fth_replay_difference *found, const char **reason,
-                                struct fth_error *error)
+                                const struct fth_replay_difference *found,
+                                const struct fth_ptx_module *ptx, const char *kernel,
+                                const char **reason, struct fth_error *error)
 {
-    char text[512];
+    char text[1024];
     const struct fth_capsule_region *region = found->region;
     int length = snprintf(text, sizeof text,
                           "%llu byte%s, first at 0x%llx: ", (unsigned long long)found->bytes,
@@ -61,13 +80,15 @@ static enum fth_status describe(struct fth_replay *replay,
         fth_demangle(region->variable, FTH_NAME_FULL, name, sizeof name);
         snprintf(text + length, sizeof text - (size_t)length, "byte %llu of variable '%s'", offset,
                  name);
-    } else if (region->kind == FTH_CAPSULE_ARRAY)
+    } else if (region->kind == FTH_CAPSULE_ARRAY) {
         snprintf(text + length, sizeof text - (size_t)length,
                  "byte %llu of the %llu of a CUDA array", offset,
                  (unsigned long long)region->bytes);
-    else
+    } else {
         snprintf(text + length, sizeof text - (size_t)length, "byte %llu of the %llu at 0x%llx",
                  offset, (unsigned long long)region->bytes, (unsigned long long)region->address);
+    }
+    explain(ptx, kernel, text, sizeof text);
     return keep_text(replay, text, reason, error);
 }
 
@@ -83,7 +104,8 @@ static enum fth_status verify(struct replayer *replayer, const struct fth_capsul
     result->outcome = difference.bytes      ? FTH_REPLAY_DIFFERS
                       : difference.compared ? FTH_REPLAY_EXACT
                                             : FTH_REPLAY_NOT_VERIFIED;
-    return difference.bytes ? describe(replayer->replay, &difference, &result->reason, error)
+    return difference.bytes ? describe(replayer->replay, &difference, module->ptx, captured->kernel,
+                                       &result->reason, error)
                             : FTH_OK;
 }
 

@@ -80,6 +80,15 @@ bool fth_ptx_scan_kernels(const char *text, size_t size, struct fth_buffer *name
 uint64_t fth_ptx_code_bytes(const struct fth_ptx_module *module);
 void fth_ptx_destroy(struct fth_ptx_module *module);
 
+/* Lines of the first atomics on whose order the results of a kernel can depend, in the kernel
+ * itself or in a function that it may call; 0: there is none. */
+struct fth_ptx_atomic_order {
+    uint32_t float_line;  /* an addition of floating-point numbers, which depends on the order */
+    uint32_t result_line; /* any other atomic whose result the kernel gets */
+};
+struct fth_ptx_atomic_order fth_ptx_find_atomic_order(const struct fth_ptx_module *module,
+                                                      const char *kernel);
+
 /* A parameter of a kernel. */
 struct fth_ptx_parameter {
     const char *name;

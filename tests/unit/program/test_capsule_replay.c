@@ -124,6 +124,53 @@ static void launches_are_exact_or_differ(void **state)
     }
 }
 
+/* A kernel whose results depend on the order of atomics: the reason of a difference says so. */
+static void orders_of_atomics_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call, *called,
+            *reason; /* what the kernel and a function of the module execute */
+    } rows[] = {
+        {"", "", ""},
+        {"red.global.add.u32 [%rd0], 1;", "", ""},
+        {"red.global.add.f32 [%rd0], 0f3F800000;", "",
+         "; the kernel adds floating-point numbers atomically, in an order that the GPU chooses "
+         "(line "
+         "7 of the PTX)"},
+        {"", "atom.global.add.noftz.f16x2 %r0, [%rd0], %r1;",
+         "; the kernel adds floating-point numbers atomically, in an order that the GPU chooses "
+         "(line "
+         "5 of the PTX)"},
+        {"atom.global.exch.b32 %r0, [%rd0], 5;", "",
+         "; the kernel uses the results of atomics, whose order the GPU chooses (line 7 of the "
+         "PTX)"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_capsule_writer *writer = create_capsule("a.capsule", false);
+        char text[1000], expected[512], reason[512];
+        snprintf(
+            text, sizeof text,
+            ".version 8.0\n.target sm_90\n.address_size 64\n"
+            ".func called() {.reg .b32 %%r<2>; .reg .b64 %%rd0;\n%s ret; }\n"
+            ".entry other(.param .u64 at) {.reg .b64 %%rd0; red.global.add.f64 [%%rd0], "
+            "0d0000000000000000; ret; } .entry k(.param .u64 at) { .reg .b32 %%r<2>; .reg .b64 "
+            "%%rd0; ld.param.u64 %%rd0, [at];\n%s ret; }\n",
+            rows[i].called, rows[i].call);
+        put_ptx(writer, text);
+        static const uint64_t parameters[] = {OUT};
+        put_launch(writer, launch_of(0, "k", 1, parameters, sizeof parameters),
+                   (struct memory[]){{OUT, four, tens, 16, NULL}, {0}});
+        const struct fth_replay_launch launch = replay_one(writer, reason);
+        assert_int_equal(launch.outcome, FTH_REPLAY_DIFFERS);
+        const char *end = strstr(reason, "0x728000000200");
+        assert_non_null(end);
+        end = strstr(end + 1, "0x728000000200");
+        snprintf(expected, sizeof expected, "0x728000000200%s", rows[i].reason);
+        assert_string_equal(end, expected);
+    }
+}
+
 /* The next launch begins with memory that has changed, or with the same memory again. */
 static void launches_do_not_depend_on_each_other(void **state)
 {
@@ -517,6 +564,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_are_exact_or_differ),
+        cmocka_unit_test(orders_of_atomics_are_named),
         cmocka_unit_test(launches_do_not_depend_on_each_other),
         cmocka_unit_test(large_regions_are_compared),
         cmocka_unit_test(variables_are_captured),
