@@ -121,25 +121,23 @@ static inline void end_whole(const struct fth_ptx_warp *warp, unsigned bytes)
         pthread_mutex_unlock(warp->block->run->lock);
 }
 
-/* Copies a value with one load and one store, if it is aligned. */
+/* Values of 4, 8 and 16 bytes, at any address. Accesses to volatile objects are not divided if they
+ * are aligned, whatever the compiler's options are. */
+typedef uint32_t word __attribute__((aligned(1), may_alias));
+typedef uint64_t two_words __attribute__((aligned(1), may_alias));
+typedef uint64_t four_words __attribute__((vector_size(16), aligned(1), may_alias));
+
+/* Copies a value with one load and one store. */
 static inline void copy_whole(uint8_t *to, const uint8_t *from, unsigned bytes)
 {
-    typedef uint64_t pair __attribute__((vector_size(16)));
-    if (bytes == sizeof(pair)) {
-        pair v;
-        memcpy(&v, from, sizeof v);
-        memcpy(to, &v, sizeof v);
-    } else if (bytes == 8) {
-        uint64_t v;
-        memcpy(&v, from, sizeof v);
-        memcpy(to, &v, sizeof v);
-    } else if (bytes == 4) {
-        uint32_t v;
-        memcpy(&v, from, sizeof v);
-        memcpy(to, &v, sizeof v);
-    } else {
+    if (bytes == sizeof(four_words))
+        *(volatile four_words *)to = *(const volatile four_words *)from;
+    else if (bytes == sizeof(two_words))
+        *(volatile two_words *)to = *(const volatile two_words *)from;
+    else if (bytes == sizeof(word))
+        *(volatile word *)to = *(const volatile word *)from;
+    else
         memcpy(to, from, bytes);
-    }
 }
 
 static void run_ordered_ld(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
