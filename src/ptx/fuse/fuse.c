@@ -1,8 +1,9 @@
 /* Decides which sums are fused with a product, and changes the instructions.
  *
- * A product is fused with all sums that use it, or with none, unless it is also the addend of a
- * fused sum: then its value is computed as well. If a sum adds two products, ptxas prefers the one
- * with fewer uses, and otherwise the first one. */
+ * ptxas takes the sums in the order of the program, twice: first for the products that have only
+ * one use, then for all. If a sum adds two products, it prefers the one with fewer uses, and
+ * otherwise the first one. The other product becomes an addend: it is computed, and not fused any
+ * more. */
 #include "ptx/fuse/fuse.h"
 
 #include "ptx/execute/execute.h"
@@ -11,50 +12,50 @@
 
 /* ---- decisions ---- */
 
-/* A product that is added to a product with fewer uses is not fused at all. */
-static void rank_products(struct fth_fuse *fuse)
-{
-    for (size_t pc = 0; pc < fuse->function->code_count; pc++) {
-        const struct fth_fuse_node *sum = &fuse->nodes[pc];
-        if (!sum->is_sum || sum->operands[0] == FUSE_NONE || sum->operands[1] == FUSE_NONE)
-            continue;
-        for (size_t k = 0; k < 2; k++) {
-            const struct fth_fuse_node *other = &fuse->nodes[sum->operands[1 - k]];
-            struct fth_fuse_node *node = &fuse->nodes[sum->operands[k]];
-            if (!other->is_blocked && other->uses < node->uses)
-                node->is_outranked = true;
-        }
-    }
-}
-
-static bool can_fuse(const struct fth_fuse *fuse, uint32_t product)
+static bool can_fuse(const struct fth_fuse *fuse, uint32_t product, bool single)
 {
     if (product == FUSE_NONE)
         return false;
     const struct fth_fuse_node *node = &fuse->nodes[product];
-    return !node->is_blocked && !node->is_outranked && !node->is_addend;
+    return !node->is_blocked && !node->is_addend && (!single || node->uses == 1);
+}
+
+/* Chooses the operand of a sum that is fused, with `single` only among products with one use. */
+static void choose(struct fth_fuse *fuse, struct fth_fuse_node *sum, bool single)
+{
+    const bool first = can_fuse(fuse, sum->operands[0], single);
+    const bool second = can_fuse(fuse, sum->operands[1], single);
+    if (!first && !second)
+        return;
+    const bool fewer =
+        first && second && fuse->nodes[sum->operands[1]].uses < fuse->nodes[sum->operands[0]].uses;
+    sum->fused = first && !fewer ? 1 : 2;
+    const uint32_t other = sum->operands[2 - sum->fused];
+    if (other != FUSE_NONE)
+        fuse->nodes[other].is_addend = true;
 }
 
 /* Returns true if at least one sum is fused. */
 static bool decide(struct fth_fuse *fuse)
 {
     bool any = false;
-    for (size_t pc = 0; pc < fuse->function->code_count; pc++) {
+    const size_t count = fuse->function->code_count;
+    for (size_t pc = 0; pc < count; pc++)
+        if (fuse->nodes[pc].is_sum)
+            choose(fuse, &fuse->nodes[pc], true);
+    for (size_t pc = 0; pc < count; pc++) {
         struct fth_fuse_node *sum = &fuse->nodes[pc];
         if (!sum->is_sum)
             continue;
-        for (uint8_t k = 0; k < 2 && !sum->fused; k++)
-            if (can_fuse(fuse, sum->operands[k]))
-                sum->fused = k + 1;
+        if (!sum->fused)
+            choose(fuse, sum, false);
         for (uint8_t k = 0; k < 2; k++) {
             if (sum->operands[k] == FUSE_NONE)
                 continue;
-            struct fth_fuse_node *node = &fuse->nodes[sum->operands[k]];
             if (sum->fused == k + 1)
-                node->is_fused = any = true;
+                fuse->nodes[sum->operands[k]].is_fused = any = true;
             else
-                node->is_needed = true;
-            node->is_addend = node->is_addend || (sum->fused && sum->fused != k + 1);
+                fuse->nodes[sum->operands[k]].is_needed = true;
         }
     }
     return any;
@@ -173,7 +174,6 @@ bool fth_ptx_fuse(struct fth_ptx_module *module, struct fth_ptx_function *functi
         fth_fuse_count_writes(&fuse);
         fth_fuse_number_blocks(&fuse);
         fth_fuse_find_uses(&fuse);
-        rank_products(&fuse);
         if (decide(&fuse)) {
             change_products(&fuse);
             for (size_t pc = 0; pc < function->code_count; pc++)

@@ -31,7 +31,6 @@ struct fth_fuse_node {
     uint32_t uses;      /* instructions that read it, directly or through copies */
     uint8_t constant;   /* number of the factor that is a constant, plus 1; 0: none */
     bool is_blocked;    /* something else than a sum needs it */
-    bool is_outranked;  /* a sum adds it to a product with fewer uses */
     bool is_addend;     /* it is added to a fused product */
     bool is_needed;     /* its value is needed */
     bool is_fused;      /* at least one sum is fused with it */
