@@ -125,13 +125,13 @@ uint8_t fth_fuse_find_constant(const struct fth_fuse *fuse, const struct fth_ptx
 static bool has_branches(const struct fth_ptx_inst *inst)
 {
     if (fth_fuse_has_base(inst, "div") || fth_fuse_has_base(inst, "rem"))
-        return !(inst->type == T_U32 || inst->type == T_U16 || multiplies(inst));
+        return inst->type != T_U32 && !multiplies(inst);
     if (fth_fuse_has_base(inst, "sqrt") || fth_fuse_has_base(inst, "rcp"))
         return inst->rounding != R_NONE;
     if (fth_fuse_has_base(inst, "rsqrt"))
         return inst->type == T_F64 && !(inst->flags & F_FTZ);
-    return fth_fuse_has_base(inst, "membar") ||
-           (fth_fuse_has_base(inst, "fence") && strncmp(inst->opcode, "fence.proxy", 11) != 0);
+    return fth_fuse_has_base(inst, "membar") || strncmp(inst->opcode, "fence.sc", 8) == 0 ||
+           strncmp(inst->opcode, "fence.acq_rel", 13) == 0;
 }
 
 /* Returns true if ptxas translates the guarded instruction to a branch around it. Other guarded
