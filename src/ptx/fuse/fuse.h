@@ -27,7 +27,7 @@ struct fth_fuse_node {
     bool is_sum;
     bool is_overwritten; /* the register has another value at the end of the block */
     uint8_t fused;       /* of a sum: number of the operand that is fused, plus 1; 0: none */
-    /* Of a product: */
+    /* The following describe a product. */
     uint32_t uses;      /* instructions that read it, directly or through copies */
     uint8_t constant;   /* number of the factor that is a constant, plus 1; 0: none */
     bool is_blocked;    /* something else than a sum needs it */
