@@ -374,6 +374,18 @@ bool fth_ptx_select_bits(struct fth_ptx_inst *inst, const char *base);
 bool fth_ptx_select_float(struct fth_ptx_inst *inst, const char *base);
 /* For f16, bf16 and pairs of them; fth_ptx_select_float calls it. */
 bool fth_ptx_select_half(struct fth_ptx_inst *inst, const char *base);
+/* A product that fuse/ fuses with a sum, and the signs of both, in the field `mode` of the sum. */
+enum fth_ptx_fused_product {
+    FUSED_MULTIPLICATION,
+    FUSED_APPROXIMATE_DIVISION,
+    FUSED_FULL_DIVISION
+};
+enum fth_ptx_fused_sign { FUSED_NEGATES_PRODUCT = 1, FUSED_NEGATES_ADDEND = 2 };
+/* Turns an addition into a product of s[0] and s[1] (or their quotient) plus s[2]; `signs` is a set
+ * of enum fth_ptx_fused_sign. */
+void fth_ptx_select_fused(struct fth_ptx_inst *inst, enum fth_ptx_fused_product product,
+                          uint8_t signs);
+void fth_ptx_select_fused_half(struct fth_ptx_inst *inst, uint8_t signs);
 bool fth_ptx_select_convert(struct fth_ptx_inst *inst, const char *base);
 bool fth_ptx_select_memory(struct fth_ptx_inst *inst, const char *base);
 bool fth_ptx_select_atomic(struct fth_ptx_inst *inst, const char *base);

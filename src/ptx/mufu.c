@@ -415,20 +415,27 @@ uint32_t fth_ptx_approx_cos(uint32_t x, bool ftz)
     return fth_ptx_mufu_cos(revolutions(x, ftz));
 }
 
+void fth_ptx_div_factors(uint32_t *x, uint32_t *y, bool full, bool ftz)
+{
+    if (full && is_huge(*y)) {
+        *x = scale(*x, 0.25f, ftz);
+        *y = scale(*y, 0.25f, ftz);
+    }
+    if (!ftz && is_subnormal(*y)) {
+        *x = scale(*x, SCALE, false);
+        *y = scale(*y, SCALE, false);
+    }
+    *y = fth_ptx_mufu_rcp(*y);
+}
+
 uint32_t fth_ptx_approx_div(uint32_t x, uint32_t y, bool ftz)
 {
-    if (!ftz && is_subnormal(y)) {
-        x = scale(x, SCALE, false);
-        y = scale(y, SCALE, false);
-    }
-    return multiply(x, fth_ptx_mufu_rcp(y), ftz);
+    fth_ptx_div_factors(&x, &y, false, ftz);
+    return multiply(x, y, ftz);
 }
 
 uint32_t fth_ptx_full_div(uint32_t x, uint32_t y, bool ftz)
 {
-    if (is_huge(y)) {
-        x = scale(x, 0.25f, ftz);
-        y = scale(y, 0.25f, ftz);
-    }
-    return fth_ptx_approx_div(x, y, ftz);
+    fth_ptx_div_factors(&x, &y, true, ftz);
+    return multiply(x, y, ftz);
 }

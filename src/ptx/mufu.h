@@ -35,6 +35,9 @@ uint32_t fth_ptx_approx_cos(uint32_t x, bool ftz);
 /* div.approx and div.full. */
 uint32_t fth_ptx_approx_div(uint32_t x, uint32_t y, bool ftz);
 uint32_t fth_ptx_full_div(uint32_t x, uint32_t y, bool ftz);
+/* Replaces the operands of div.full (or div.approx) by the two factors whose product is the
+ * quotient. */
+void fth_ptx_div_factors(uint32_t *x, uint32_t *y, bool full, bool ftz);
 
 /* A segment of a function: see mufu.c. */
 struct fth_ptx_mufu_segment {

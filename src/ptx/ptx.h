@@ -30,7 +30,7 @@
  * barriers that count them, texture/ textures and surfaces, video/ the video instructions, narrow.c
  * conversions to small formats, wide.c registers of 128 bits and atomic operations on vectors.
  * runtime/ has printf, assert, malloc, free and the faults, hazard/ the search for races,
- * schedule/ the order in which blocks and warps run. */
+ * schedule/ the order in which blocks and warps run, fuse/ fused multiplications. */
 #ifndef FTH_PTX_H
 #define FTH_PTX_H
 

@@ -119,7 +119,7 @@ static double determinant(const double *in)
         for (int i = c + 1; i < 5; i++) {
             double factor = m[i][c] / m[c][c];
             for (int j = c + 1; j < 5; j++)
-                m[i][j] -= factor * m[c][j];
+                m[i][j] = fma(-factor, m[c][j], m[i][j]); /* the engine fuses mul and sub */
         }
     }
     return result;

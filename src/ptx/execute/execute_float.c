@@ -291,6 +291,83 @@ static inline uint64_t rsqrt_64(uint64_t bits)
 }
 UNARY(rsqrt_f64, uint64_t, rsqrt_64(a))
 
+/* ---- sums with a product that fuse/ has fused ---- */
+
+/* The field `mode` of a fused sum: the product times this factor, plus the signs. */
+enum { FUSED_PRODUCT_FACTOR = 4 };
+
+/* A NaN keeps its sign: for f32 there is only one NaN, and for f64 see neg_f64. */
+#define FUSED_F32(NAME, TARGET)                                                                    \
+    TARGET static void NAME(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,            \
+                            uint32_t mask)                                                         \
+    {                                                                                              \
+        const uint64_t *ra = row(warp, inst->s[0]), *rb = row(warp, inst->s[1]);                   \
+        const uint64_t *rc = row(warp, inst->s[2]);                                                \
+        uint64_t *rd = out_row(warp, inst->d[0]);                                                  \
+        const uint32_t flags = inst->flags;                                                        \
+        const uint32_t a_sign = inst->mode & FUSED_NEGATES_PRODUCT ? 0x80000000u : 0;              \
+        const uint32_t c_sign = inst->mode & FUSED_NEGATES_ADDEND ? 0x80000000u : 0;               \
+        if (flags == 0)                                                                            \
+            FOR_LANES(mask, float r = fmaf(as_float(ra[lane] ^ a_sign), as_float(rb[lane]),        \
+                                           as_float(rc[lane] ^ c_sign));                           \
+                      rd[lane] = r == r ? float_bits(r) : NAN_32;);                                \
+        else                                                                                       \
+            FOR_LANES(mask, float x = operand_32(ra[lane] ^ a_sign, flags);                        \
+                      float y = operand_32(rb[lane], flags);                                       \
+                      float z = operand_32(rc[lane] ^ c_sign, flags);                              \
+                      rd[lane] = result_32(fused(x, y, z, flags), flags););                        \
+    }
+#if defined(__x86_64__) && defined(__GNUC__)
+FUSED_F32(fused_f32_library, )
+FUSED_F32(fused_f32_hardware, __attribute__((target("fma"))))
+
+static void fused_f32(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    if (__builtin_cpu_supports("fma"))
+        fused_f32_hardware(warp, inst, mask);
+    else
+        fused_f32_library(warp, inst, mask);
+}
+#else
+FUSED_F32(fused_f32, )
+#endif
+
+static inline uint32_t fused_quotient(uint32_t a, uint32_t b, uint32_t c,
+                                      const struct fth_ptx_inst *inst)
+{
+    const uint32_t flags = inst->flags;
+    fth_ptx_div_factors(&a, &b, inst->mode / FUSED_PRODUCT_FACTOR == FUSED_FULL_DIVISION,
+                        flags & F_FTZ);
+    a ^= inst->mode & FUSED_NEGATES_PRODUCT ? 0x80000000u : 0;
+    c ^= inst->mode & FUSED_NEGATES_ADDEND ? 0x80000000u : 0;
+    return result_32(fused(operand_32(a, flags), operand_32(b, flags), operand_32(c, flags), flags),
+                     flags);
+}
+TERNARY(fused_quotient_f32, uint32_t, fused_quotient(a, b, c, inst))
+
+static inline double signed_64(uint64_t bits, bool negate)
+{
+    return as_double(negate ? bits ^ (uint64_t)1 << 63 : bits);
+}
+TERNARY(fused_f64, uint64_t,
+        result_64(fma(signed_64(a, inst->mode &FUSED_NEGATES_PRODUCT), as_double(b),
+                      signed_64(c, inst->mode &FUSED_NEGATES_ADDEND)),
+                  b, c, a))
+
+void fth_ptx_select_fused(struct fth_ptx_inst *inst, enum fth_ptx_fused_product product,
+                          uint8_t signs)
+{
+    inst->mode = (uint8_t)(product * FUSED_PRODUCT_FACTOR + signs);
+    if (product != FUSED_MULTIPLICATION)
+        inst->run = fused_quotient_f32;
+    else if (inst->type == T_F32)
+        inst->run = signs ? fused_f32 : fma_f32;
+    else if (inst->type == T_F64)
+        inst->run = signs ? fused_f64 : fma_f64;
+    else
+        fth_ptx_select_fused_half(inst, signs);
+}
+
 /* ---- selection of handlers ---- */
 
 /* The handlers, with the flags that an instruction must and may have. `rounds`: the opcode accepts

@@ -45,6 +45,8 @@ static uint16_t flush(uint16_t bits, const struct half_kind *kind, uint32_t flag
 enum { OOB_NAN = 0x7ff7 };
 
 enum half_operation { ADD, SUB, MUL, FMA, MIN, MAX, ABS, NEG, EX2, TANH };
+/* The field `mode` has the operation, plus the signs of a fused sum times this factor. */
+enum { FUSED_SIGN_FACTOR = 16 };
 
 /* A number is preferred to a NaN, unless .NaN is given; two NaNs give a NaN. -0 is less than +0. */
 static uint16_t min_or_max(uint16_t a, uint16_t b, const struct half_kind *kind, uint32_t flags,
@@ -135,9 +137,13 @@ static void run_half(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
     bool pair = inst->type == T_F16X2 || inst->type == T_BF16X2;
     const struct half_kind *kind =
         inst->type == T_F16 || inst->type == T_F16X2 ? &halves : &bfloats;
-    enum half_operation operation = (enum half_operation)inst->mode;
+    enum half_operation operation = (enum half_operation)(inst->mode % FUSED_SIGN_FACTOR);
+    /* The signs of a product and an addend that fuse/ has fused. */
+    const unsigned signs = inst->mode / FUSED_SIGN_FACTOR;
+    const uint64_t a_sign = signs & FUSED_NEGATES_PRODUCT ? 0x80008000u : 0;
+    const uint64_t c_sign = signs & FUSED_NEGATES_ADDEND ? 0x80008000u : 0;
     FOR_LANES(mask, {
-        uint64_t a = ra[lane], b = rb[lane], c = rc[lane];
+        uint64_t a = ra[lane] ^ a_sign, b = rb[lane], c = rc[lane] ^ c_sign;
         uint64_t result =
             compute(operation, kind, inst->flags, (uint16_t)a, (uint16_t)b, (uint16_t)c);
         if (pair)
@@ -174,4 +180,10 @@ bool fth_ptx_select_half(struct fth_ptx_inst *inst, const char *base)
             return true;
         }
     return false;
+}
+
+void fth_ptx_select_fused_half(struct fth_ptx_inst *inst, uint8_t signs)
+{
+    inst->mode = (uint8_t)(FMA + FUSED_SIGN_FACTOR * signs);
+    inst->run = run_half;
 }

@@ -5,21 +5,13 @@
 
 #include <string.h>
 
-/* Registers or predicates of one instruction. The largest list is that of a matrix instruction,
- * which reads and writes 128 registers of an accumulator. */
-enum { MAX_NUMBERS = 256 };
-struct numbers {
-    size_t count;
-    uint32_t at[MAX_NUMBERS];
-};
-
-static void add(struct numbers *numbers, uint32_t number)
+static void add(struct fth_ptx_numbers *numbers, uint32_t number)
 {
-    if (numbers->count < MAX_NUMBERS)
+    if (numbers->count < FTH_COUNT(numbers->at))
         numbers->at[numbers->count++] = number;
 }
 
-static void add_rows(struct numbers *numbers, const int32_t *rows, size_t count)
+static void add_rows(struct fth_ptx_numbers *numbers, const int32_t *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (rows[i] >= 0) /* neither absent nor an immediate */
@@ -59,8 +51,8 @@ static bool accesses(const struct fth_ptx_inst *inst)
 
 /* Collects what an instruction reads and writes. The predicates have the numbers from `predicates`
  * on. */
-static void collect(const struct fth_ptx_inst *inst, uint32_t predicates, struct numbers *reads,
-                    struct numbers *writes)
+static void collect(const struct fth_ptx_inst *inst, uint32_t predicates,
+                    struct fth_ptx_numbers *reads, struct fth_ptx_numbers *writes)
 {
     reads->count = writes->count = 0;
     if (inst->guarded)
@@ -82,7 +74,7 @@ static void collect(const struct fth_ptx_inst *inst, uint32_t predicates, struct
 }
 
 /* Returns a copy of the numbers in the arena, or NULL when out of memory. */
-static const uint32_t *keep(struct fth_arena *arena, const struct numbers *numbers)
+static const uint32_t *keep(struct fth_arena *arena, const struct fth_ptx_numbers *numbers)
 {
     uint32_t *copy = fth_arena_array(arena, numbers->count + 1, sizeof *copy);
     if (copy)
@@ -90,11 +82,27 @@ static const uint32_t *keep(struct fth_arena *arena, const struct numbers *numbe
     return copy;
 }
 
+void fth_ptx_list_operands(const struct fth_ptx_module *module,
+                           const struct fth_ptx_function *function, const struct fth_ptx_inst *inst,
+                           struct fth_ptx_numbers *reads, struct fth_ptx_numbers *writes)
+{
+    collect(inst, function->register_count, reads, writes);
+    if (inst->control == K_CALL || inst->control == K_CALL_INDIRECT) {
+        const struct fth_ptx_call_site *site = &module->calls[inst->target];
+        for (size_t i = 0; i < site->argument_count; i++)
+            add_rows(reads, &site->arguments[i].row, 1);
+        for (size_t i = 0; i < site->result_count; i++)
+            add_rows(writes, &site->results[i].row, 1);
+    }
+    for (size_t i = 0; inst->control == K_RETURN && i < function->result_count; i++)
+        add_rows(reads, &function->results[i].row, 1);
+}
+
 bool fth_ptx_find_operands(struct fth_ptx_module *module, struct fth_ptx_function *function,
                            uint64_t code_offset)
 {
     uint32_t predicates = function->register_count;
-    struct numbers reads, writes;
+    struct fth_ptx_numbers reads, writes;
     function->operand_count = function->register_count + function->predicate_count;
     struct fth_ptx_operands *all =
         fth_arena_array(&module->arena, function->code_count + 1, sizeof *all);

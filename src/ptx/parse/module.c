@@ -1,6 +1,6 @@
 /* Parses a PTX module: its directives (PTX ISA, "Directives"). Functions are parsed in function.c,
  * variables in data.c. */
-#include "ptx/parse/parser.h"
+#include "ptx/fuse/fuse.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -149,7 +149,8 @@ static bool finish(struct fth_ptx_parser *parser)
     module->dynamic_shared = fth_ptx_align_up(end, align);
     for (size_t i = 0; i < module->function_count; i++) {
         struct fth_ptx_function *function = &module->functions[i];
-        if (!fth_ptx_find_operands(module, function, module->code_bytes))
+        if (!fth_ptx_fuse(module, function) ||
+            !fth_ptx_find_operands(module, function, module->code_bytes))
             return fth_ptx_lexer_no_memory(&parser->lexer);
         /* Each function begins at a multiple of 128 bytes (see fth_ptx_code_bytes in ptx.h). */
         module->code_bytes +=

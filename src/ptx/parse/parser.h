@@ -216,7 +216,20 @@ struct fth_ptx_constant {
 
 bool fth_ptx_parse_constant(struct fth_ptx_parser *parser, struct fth_ptx_constant *constant);
 
-/* ---- operands.c ---- */
+/* ---- dependences.c ---- */
+
+/* Registers and predicates of one instruction. The largest list is that of a matrix instruction,
+ * which reads and writes 128 registers of an accumulator. */
+struct fth_ptx_numbers {
+    size_t count;
+    uint32_t at[256];
+};
+/* Lists what an instruction reads and writes, including the arguments and results of a call and the
+ * results of the function if it returns. Predicates have the numbers from function->register_count
+ * on. */
+void fth_ptx_list_operands(const struct fth_ptx_module *module,
+                           const struct fth_ptx_function *function, const struct fth_ptx_inst *inst,
+                           struct fth_ptx_numbers *reads, struct fth_ptx_numbers *writes);
 
 /* Sets `operands` of every instruction of the function. `code_offset` is the offset of the
  * function's code in the code of the module, in bytes. Returns false when out of memory. */
