@@ -163,6 +163,25 @@ static void written_descriptions_need_memory(void **state)
     fth_gpu_destroy(gpu);
 }
 
+/* The list of the descriptions that come with fathom is complete, or there is none. */
+static void catalogues_need_every_allocation(void **state)
+{
+    (void)state;
+    enum fth_status status = FTH_NO_MEMORY;
+    for (size_t number = 1; status != FTH_OK; number++) {
+        struct fth_catalogue *catalogue = NULL;
+        struct fth_error error = NO_ERROR;
+        fail_from(number, false);
+        status = fth_catalogue_open(&catalogue, &error);
+        const bool failed = has_failed();
+        fail_from(0, false);
+        assert_int_equal(status, failed ? FTH_NO_MEMORY : FTH_OK);
+        assert_int_equal(error.status, status);
+        assert_int_equal(catalogue != NULL, status == FTH_OK);
+        fth_catalogue_close(catalogue);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +190,7 @@ int main(void)
         cmocka_unit_test(built_documents_know_that_they_are_incomplete),
         cmocka_unit_test(invalid_texts_are_told_from_missing_memory),
         cmocka_unit_test(written_descriptions_need_memory),
+        cmocka_unit_test(catalogues_need_every_allocation),
     };
     return cmocka_run_group_tests_name("no memory", tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* A run of the model, with what it needs. */
@@ -57,6 +58,31 @@ static void only_the_blocks_with_accesses_are_run(void **state)
     assert_int_equal(row->l2.sectors[FTH_TRACE_READ], 2);
     assert_int_equal(row->l2.hits[FTH_TRACE_READ], 1);
     end_run(&run);
+}
+
+/* Six blocks in three dimensions read a sector each. The time floor divides the sectors by the SMs
+ * that have blocks: at most as many as there are blocks. */
+static void all_dimensions_of_a_grid_have_blocks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sms;
+        double sectors_per_sm;
+    } rows[] = {{"1", 6}, {"2", 3}, {"4", 1.5}, {"6", 1}, {"100", 1}};
+    static const char *const grids[] = {"6 1 1", "1 6 1", "1 1 6", "1 2 3", "3 1 2", "2 3 1"};
+    for (size_t i = 0; i < FTH_COUNT(rows) * FTH_COUNT(grids); i++) {
+        const size_t row = i / FTH_COUNT(grids);
+        const char *const sets[] = {"gpu.sms", rows[row].sms, NULL};
+        char tuples[300];
+        snprintf(tuples, sizeof tuples,
+                 "# kernel k\n# grid %s\n# block 32 1 1\n0 0 0 R 0\n0 1 0 R 0\n0 2 0 R 0\n"
+                 "0 3 0 R 0\n0 4 0 R 0\n0 5 0 R 0\n",
+                 grids[i % FTH_COUNT(grids)]);
+        struct run run = run_model(tuples, sets, NULL);
+        assert_true(fabs(fth_model_row(run.result, 0)->l1_read_sectors_per_sm -
+                         rows[row].sectors_per_sm) < 1e-12);
+        end_run(&run);
+    }
 }
 
 /* The sectors A B A C B A: A is read again after one other sector, and B and A after two. */
@@ -248,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_the_blocks_with_accesses_are_run),
+        cmocka_unit_test(all_dimensions_of_a_grid_have_blocks),
         cmocka_unit_test(curves_have_exact_stack_distances),
         cmocka_unit_test(curves_are_summed_over_the_sms),
         cmocka_unit_test(ratios_count_reads_or_everything),

@@ -269,17 +269,22 @@ static void levels_are_separate_from_the_minimum_gap_on(void **state)
  * groups are separate if the strays and a margin of 2 are at most half of that, so from g = 10.81
  * on. If one group has 21 samples, one of them stray, its density counts, and the gap is 0.51
  * cycles wider than that of the even samples: 21 / 18.95 * g / 4 must be at least 4, so g at
- * least 14.44. */
+ * least 14.44. The last rows have stray samples outside of the middle half, which do not count: two
+ * are left, which are too few. */
 static void stray_samples_between_levels_join_them(void **state)
 {
     (void)state;
     static const struct {
         double gap;
         size_t strays, plateaus;
-        int low, high; /* samples of the groups */
-    } rows[] = {{10.7, 4, 1, 40, 40}, {10.8, 4, 2, 40, 40}, {10.5, 4, 1, 40, 40},
-                {10.5, 2, 2, 40, 40}, {10.5, 0, 2, 40, 40}, {13.8, 2, 1, 20, 40},
-                {13.8, 2, 1, 40, 20}, {14.1, 2, 2, 20, 40}, {14.1, 2, 2, 40, 20}};
+        int low, high;      /* samples of the groups */
+        double left, right; /* where the strays are, as fractions of the gap; 0: 0.35 and 0.65 */
+    } rows[] = {{10.7, 4, 1, 40, 40, 0, 0},       {10.8, 4, 2, 40, 40, 0, 0},
+                {10.5, 4, 1, 40, 40, 0, 0},       {10.5, 2, 2, 40, 40, 0, 0},
+                {10.5, 0, 2, 40, 40, 0, 0},       {13.8, 2, 1, 20, 40, 0, 0},
+                {13.8, 2, 1, 40, 20, 0, 0},       {14.1, 2, 2, 20, 40, 0, 0},
+                {14.1, 2, 2, 40, 20, 0, 0},       {10.5, 4, 1, 40, 40, 0.27, 0.73},
+                {10.5, 4, 2, 40, 40, 0.22, 0.73}, {10.5, 4, 2, 40, 40, 0.27, 0.78}};
     const struct fth_cluster_options options = {.min_gap_relative = 1e-4};
     for (size_t row = 0; row < FTH_COUNT(rows); row++) {
         const double gap = rows[row].gap;
@@ -289,8 +294,10 @@ static void stray_samples_between_levels_join_them(void **state)
             samples[count++] = 1000 + 20.0 * i / (rows[row].low - 1);
         for (int i = 0; i < rows[row].high; i++)
             samples[count++] = 1020 + gap + 20.0 * i / (rows[row].high - 1);
+        const double left = rows[row].left ? rows[row].left : 0.35;
+        const double right = rows[row].right ? rows[row].right : 0.65;
         for (size_t i = 0; i < rows[row].strays; i++)
-            samples[count++] = 1020 + gap * (i % 2 ? 0.35 : 0.65);
+            samples[count++] = 1020 + gap * (i % 2 ? left : right);
         struct fth_clusters clusters;
         assert_int_equal(fth_cluster_f64(samples, count, &options, &clusters, NULL), FTH_OK);
         if (clusters.count != rows[row].plateaus)

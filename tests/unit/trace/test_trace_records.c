@@ -136,9 +136,63 @@ static void launches_have_valid_blocks(void **state)
     }
 }
 
+/* A frame of blocks 2 to 5 with 3 warps, and access numbers 7 to 9. The position of its only access
+ * must be in these ranges. */
+static void positions_are_in_their_ranges(void **state)
+{
+    (void)state;
+    enum { POSITION_INSTRUCTION_LANES = 7, FRAME_WARPS = 3 };
+    const struct fth_frame frame = {
+        .first_block = 2, .last_block = 5, .first_number = 7, .last_number = 9, .count = 1};
+    /* Differences: from the access number before the first one, and from the first block (or, in
+     * the last two rows, from the block of the access before, which is the last block). */
+    static const struct {
+        uint64_t number, block;
+        uint32_t warp;
+        bool is_valid;
+    } rows[] = {
+        {1, 0, 0, true},           {1, 3, 2, true},           {3, 3, 2, true},
+        {4, 0, 0, false},          {1, 4, 0, false},          {1, 0, 3, false},
+        {1, UINT64_MAX, 0, false}, {UINT64_MAX, 0, 0, false}, {1, UINT64_MAX - 1, 0, false},
+        {0, 0, 0, false},          {0, 1, 0, false},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_buffer content = {0};
+        struct fth_frame_decoder *decoder;
+        struct fth_frame header;
+        struct fth_compact_access access;
+        struct fth_error error = NO_ERROR;
+        enum fth_status status;
+        const char tag = POSITION_INSTRUCTION_LANES;
+        fth_put_frame_header(&frame, &content);
+        fth_buffer_append(&content, &tag, 1);
+        fth_put_varint(rows[i].number, &content);
+        fth_put_varint(rows[i].block, &content);
+        fth_put_varint(rows[i].warp, &content);
+        fth_put_varint(0, &content); /* the instruction */
+        fth_put_varint(1, &content); /* the mask, and that it is affine with this difference */
+        fth_put_varint(1, &content);
+        fth_put_varint(0, &content);
+        assert_int_equal(fth_frame_decoder_create(1, FRAME_WARPS, &decoder, NULL), FTH_OK);
+        assert_int_equal(
+            fth_frame_decoder_begin(decoder, content.data, content.size, &header, NULL), FTH_OK);
+        const size_t count = fth_frame_decoder_take(decoder, &access, 1, &status, &error);
+        if (count != rows[i].is_valid || (status == FTH_OK) != rows[i].is_valid)
+            fail_msg("row %zu: %zu accesses, status %d", i, count, status);
+        if (rows[i].is_valid) {
+            assert_int_equal(access.number, 6 + rows[i].number);
+            assert_int_equal(access.block, 2 + rows[i].block);
+            assert_int_equal(access.warp, rows[i].warp);
+        }
+        fth_frame_decoder_destroy(decoder);
+        fth_buffer_fini(&content);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(compact_addresses_give_the_same_file),
-                                       cmocka_unit_test(launches_have_valid_blocks)};
+                                       cmocka_unit_test(launches_have_valid_blocks),
+                                       cmocka_unit_test(positions_are_in_their_ranges)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
