@@ -171,6 +171,33 @@ static void orders_of_atomics_are_named(void **state)
     }
 }
 
+/* Launches with the same images: a launch begins with the image before it, although the memory has
+ * the image after it from the launch before. */
+static void the_image_before_a_launch_is_restored(void **state)
+{
+    (void)state;
+    const struct fth_replay_options options = FTH_REPLAY_OPTIONS(.verifies = true);
+    struct fth_capsule_writer *writer = create_capsule("a.capsule", false);
+    put_ptx(writer, adding);
+    const uint32_t in = put_image(writer, 0, four, 16);
+    const uint32_t out[] = {put_image(writer, 0, tens, 16), put_image(writer, 0, sums, 16)};
+    const struct fth_capsule_region regions[] = {
+        {.kind = FTH_CAPSULE_DEVICE, .address = OUT, .bytes = 16, .before = out[0]},
+        {.kind = FTH_CAPSULE_DEVICE, .address = IN, .bytes = 16, .before = in}};
+    for (uint64_t number = 0; number < 3; number++) {
+        struct fth_capsule_launch launch = add_launch(number);
+        launch.regions = regions;
+        launch.region_count = 2;
+        assert_int_equal(fth_capsule_put_launch(writer, &launch, NULL), FTH_OK);
+        assert_int_equal(fth_capsule_put_after(writer, number, (uint32_t[]){out[1], in}, 2, NULL),
+                         FTH_OK);
+    }
+    struct fth_replay *result = replay(writer, &options);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(fth_replay_launch_at(result, i)->outcome, FTH_REPLAY_EXACT);
+    fth_replay_destroy(result);
+}
+
 /* The next launch begins with memory that has changed, or with the same memory again. */
 static void launches_do_not_depend_on_each_other(void **state)
 {
@@ -565,6 +592,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_are_exact_or_differ),
         cmocka_unit_test(orders_of_atomics_are_named),
+        cmocka_unit_test(the_image_before_a_launch_is_restored),
         cmocka_unit_test(launches_do_not_depend_on_each_other),
         cmocka_unit_test(large_regions_are_compared),
         cmocka_unit_test(variables_are_captured),
