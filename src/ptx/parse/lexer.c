@@ -147,7 +147,7 @@ static void lex_number(struct fth_ptx_lexer *lexer)
     token->size = size;
     lexer->at = at + size;
     char *stop;
-    char marker = size > 1 && digits[0] == '0' ? (char)tolower(digits[1]) : '\0';
+    char marker = size > 2 && digits[0] == '0' ? (char)tolower(digits[1]) : '\0';
     if ((marker == 'f' && size == 10) || (marker == 'd' && size == 18)) {
         token->kind = marker == 'f' ? TOKEN_FLOAT32 : TOKEN_FLOAT64;
         token->integer = strtoull(digits + 2, &stop, 16);

@@ -206,6 +206,8 @@ static void invalid_constants_are_refused(void **state)
         {"12ab", "invalid number"},
         {"0x1G", "invalid number"},
         {"0b12", "invalid number"},
+        {"0b", "invalid number"},
+        {"0x", "invalid number"},
         {"089", "invalid number"},
         {"1.5.5", "invalid number"},
         {"0f3F8000", "invalid number"},
