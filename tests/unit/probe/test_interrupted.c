@@ -120,6 +120,55 @@ static void long_samples_are_not_executed_again(void **state)
     fth_answers_fini(&answers);
 }
 
+/* A device that interrupts the first execution of a request of code in one sample. */
+struct fetching_device {
+    size_t sample;
+    unsigned executed;
+};
+
+static enum fth_status measure_fetch(void *state, const struct fth_request *requests, size_t count,
+                                     struct fth_samples *samples, struct fth_error *error)
+{
+    (void)error;
+    struct fetching_device *fetching = state;
+    assert_int_equal(count, 1);
+    samples[0] = (struct fth_samples){
+        .status = FTH_OK, .count = fth_request_samples(&requests[0]), .clock_mhz = 1000};
+    samples[0].cycles = calloc(samples[0].count, sizeof *samples[0].cycles);
+    assert_non_null(samples[0].cycles);
+    for (size_t i = 0; i < samples[0].count; i++)
+        samples[0].cycles[i] = HIT;
+    if (fetching->executed++ == 0 && fetching->sample < samples[0].count)
+        samples[0].cycles[fetching->sample] += PAUSE;
+    return FTH_OK;
+}
+
+/* The samples of a request of code are its passes, and then the loads of constants. Either can be
+ * interrupted. */
+static void interrupted_code_is_executed_again(void **state)
+{
+    (void)state;
+    static const struct fth_device_ops ops = {.measure = measure_fetch};
+    struct fth_request request = fth_request_make(-1);
+    request.family = FTH_FAMILY_FETCH;
+    request.fetch = (struct fth_fetch){
+        .instructions = 1024, .passes = 5, .constants = {.stride_bytes = 64, .count = 8}};
+    const size_t count = fth_request_samples(&request);
+    assert_true(count > 6);
+    for (size_t sample = 0; sample <= count; sample++) {
+        struct fetching_device fetching = {sample, 0};
+        struct fth_device device = {.ops = &ops, .state = &fetching, .id = "fetching"};
+        size_t interruptions = 0;
+        const struct fth_prober prober = {
+            .device = &device, .sms = 1, .interruptions = &interruptions};
+        struct fth_answers answers = {0};
+        assert_int_equal(fth_ask(&prober, &request, 1, &answers, NULL), FTH_OK);
+        assert_int_equal(fetching.executed, sample < count ? 2 : 1);
+        assert_int_equal(interruptions, sample < count);
+        fth_answers_fini(&answers);
+    }
+}
+
 /* Returns a search for capacities from 4 to 64 KiB. `disturbed`: hits are known to be slow at
  * times. */
 static struct fth_capacity_plan make_plan(bool disturbed)
@@ -289,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interrupted_requests_are_executed_again),
         cmocka_unit_test(long_samples_are_not_executed_again),
+        cmocka_unit_test(interrupted_code_is_executed_again),
         cmocka_unit_test(disturbed_evidence_is_unknown),
         cmocka_unit_test(an_interrupted_full_miss_is_unknown),
         cmocka_unit_test(capacities_that_walks_contradict_are_not_believed),
