@@ -294,8 +294,8 @@ static void stray_samples_between_levels_join_them(void **state)
             samples[count++] = 1000 + 20.0 * i / (rows[row].low - 1);
         for (int i = 0; i < rows[row].high; i++)
             samples[count++] = 1020 + gap + 20.0 * i / (rows[row].high - 1);
-        const double left = rows[row].left ? rows[row].left : 0.35;
-        const double right = rows[row].right ? rows[row].right : 0.65;
+        const double left = rows[row].left > 0 ? rows[row].left : 0.35;
+        const double right = rows[row].right > 0 ? rows[row].right : 0.65;
         for (size_t i = 0; i < rows[row].strays; i++)
             samples[count++] = 1020 + gap * (i % 2 ? left : right);
         struct fth_clusters clusters;
