@@ -103,7 +103,7 @@ int cuEventCreate(struct event **event, unsigned flags)
         return result;
     if (flags)
         return INVALID_VALUE;
-    *event = calloc(1, sizeof **event);
+    *event = standin_unchecked(calloc(1, sizeof **event));
     if (!*event)
         abort();
     (*event)->second = second;
@@ -157,7 +157,7 @@ int cuMemAllocHost_v2(void **memory, size_t bytes)
         return result;
     if (mode_is("no-pinned", NULL))
         return NOT_SUPPORTED;
-    *memory = malloc(bytes);
+    *memory = standin_unchecked(malloc(bytes));
     if (!*memory)
         return OUT_OF_MEMORY;
     standin_add_live(1);

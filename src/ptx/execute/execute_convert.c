@@ -353,9 +353,10 @@ static void convert_integer_to_float(struct fth_ptx_warp *warp, const struct fth
             value = clamp_integer(value, is_signed, T_U64) > 0;
         bool as_signed = is_signed && !(inst->flags & F_SAT);
         if (to == T_F32)
-            rd[lane] = float_bits(as_signed ? (float)(int64_t)value : (float)value);
+            rd[lane] = value ? float_bits(as_signed ? (float)(int64_t)value : (float)value) : 0;
         else
-            rd[lane] = double_bits(as_signed ? (double)(int64_t)value : (double)value);
+            /* Compilers may convert 0 by a subtraction, which is -0 if it is rounded down. */
+            rd[lane] = value ? double_bits(as_signed ? (double)(int64_t)value : (double)value) : 0;
     });
 }
 
