@@ -33,7 +33,7 @@ int cuStreamCreate(struct stream **stream, unsigned flags)
         return result;
     if (flags != 1)
         return INVALID_VALUE;
-    *stream = calloc(1, sizeof **stream);
+    *stream = standin_unchecked(calloc(1, sizeof **stream));
     if (!*stream)
         abort();
     standin_add_live(1);
