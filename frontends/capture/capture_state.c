@@ -187,8 +187,9 @@ void capture_fail(const struct fth_error *error)
     state.is_finished = true;
 }
 
-/* Completes the capsule when the program ends. If it is killed, the capsule is readable up to one
- * of the last launches. A child made by vfork has the memory of its parent. */
+/* Completes the capsule when the program ends. If the program is killed, the capsule can be read
+ * without its last launches. A child made by vfork shares the memory of its parent, and must not
+ * complete the capsule. */
 __attribute__((destructor)) static void finish(void)
 {
     struct fth_error error = FTH_NO_ERROR;

@@ -70,8 +70,8 @@ FTH_MUST_USE enum fth_status fth_replay_memory_compare(struct fth_replay_memory 
 
 /* ---- replay_arguments.c ---- */
 
-/* Adds the parameters of a launch to its result. The texts are in `arena`. `module` NULL: the PTX
- * of the kernel is not known; its name may state the types. */
+/* Adds the parameters of a launch to its result. The texts are in `arena`. If `module` is NULL, the
+ * PTX is unknown, and the types come from the kernel's name if it states them. */
 FTH_MUST_USE enum fth_status fth_replay_describe(struct fth_arena *arena,
                                                  const struct fth_capsule_launch *captured,
                                                  struct fth_session_module *module,
