@@ -498,7 +498,7 @@ struct graph_node {
     _Alignas(8) unsigned char bytes[COPY_BYTES];
     /* A kernel: the launch without its stream and parameters, which are a block of their own. */
     struct call call;
-    void *context; /* as the driver tells it; NULL: unknown */
+    void *context; /* as the driver reports it; NULL: unknown */
     unsigned char *parameters;
     size_t parameter_bytes;
     int32_t cluster_policy, carveout; /* 0: not set */
@@ -510,7 +510,8 @@ struct graph_nodes {
     size_t count, capacity;
 };
 
-/* Adds the nodes of a graph. Returns false if memory is exhausted or the driver does not tell them.
+/* Adds the nodes of a graph. Returns false if memory is exhausted or the driver does not report
+ * them.
  */
 bool capture_read_graph(void *graph, struct graph_nodes *nodes);
 /* Sets the parameters of a node to a structure of the API: CUDA_KERNEL_NODE_PARAMS, with a CUkernel

@@ -141,8 +141,9 @@ static bool read_parameters(struct function *function, void *handle, get_paramet
         function->parameter_bytes = parameter.offset + parameter.bytes;
     }
     if (!get)
-        function->reason = "the driver is older than version 12.4, and does not tell the layout of "
-                           "parameters";
+        function->reason =
+            "the driver is older than version 12.4, and does not report the layout of "
+            "parameters";
     if (function->parameter_bytes > FTH_CAPSULE_MAX_PARAMETER_BYTES)
         function->reason = "its parameters are too large";
     return true;
@@ -168,7 +169,7 @@ static bool describe(struct function *function)
         get = (get_parameter *)capture_real(F_cuKernelGetParamInfo);
     }
     if (!name)
-        function->reason = "the driver does not tell its name";
+        function->reason = "the driver does not report its name";
     function->name = strdup(name ? name : "?");
     if (!function->name || !read_parameters(function, handle, get))
         return false;

@@ -58,7 +58,7 @@ static void add(void *handle, void *graph, uint64_t flags)
         has_device_launches = true;
     (void)CALL(cuCtxGetCurrent, (void **), &executable->context);
     if (!capture_read_graph(graph, &executable->nodes))
-        executable->reason = "the driver does not tell the nodes of its graph";
+        executable->reason = "the driver does not report the nodes of its graph";
     capture_lock_tables();
     struct executable **bucket = bucket_of(handle);
     executable->next = *bucket;

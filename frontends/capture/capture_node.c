@@ -1,7 +1,7 @@
-/* The nodes of graphs. The driver tells the nodes of a graph, their parameters and what they depend
- * on, but not those of an executable graph, which can change on its own. So they are copied when
- * the executable graph is made, and capture_graph.c changes the copies as the program changes the
- * nodes. Child graphs are part of the list: their nodes follow the node of the child graph. */
+/* The nodes of graphs. The driver reports the nodes of a graph, their parameters and what they
+ * depend on, but not those of an executable graph, which can change on its own. So they are copied
+ * when the executable graph is made, and capture_graph.c changes the copies as the program changes
+ * the nodes. Child graphs are part of the list: their nodes follow the node of the child graph. */
 #include "capture.h"
 
 /* Returns why a node of this type cannot be issued to a stream; NULL: it can. */
@@ -76,7 +76,7 @@ void capture_set_node(struct graph_node *node, const void *parameters, bool is_v
     }
 }
 
-/* Returns the first word of an attribute of a kernel node; 0 if the driver does not tell it. */
+/* Returns the first word of an attribute of a kernel node; 0 if the driver does not report it. */
 static int32_t attribute(void *handle, int index)
 {
     _Alignas(8) unsigned char value[ATTRIBUTE_VALUE_BYTES] = {0};
@@ -90,7 +90,7 @@ static void read_kernel(struct graph_node *node)
     _Alignas(8) unsigned char parameters[KERNEL_BYTES] = {0}, cluster[ATTRIBUTE_VALUE_BYTES] = {0};
     if (CALL(cuGraphKernelNodeGetParams_v2, (void *, void *), node->handle, parameters) !=
         SUCCESS) {
-        node->reason = "the driver does not tell the parameters of a kernel of its graph";
+        node->reason = "the driver does not report the parameters of a kernel of its graph";
         return;
     }
     set_kernel(node, parameters, true);
@@ -130,7 +130,7 @@ static void read_node(struct graph_node *node)
     default: break;
     }
     if (result != SUCCESS)
-        node->reason = "the driver does not tell the parameters of a node of its graph";
+        node->reason = "the driver does not report the parameters of a node of its graph";
 }
 
 /* ---- the order of nodes ---- */

@@ -211,8 +211,6 @@ FTH_MUST_USE enum fth_status fth_capsule_put_launch(struct fth_capsule_writer *w
 FTH_MUST_USE enum fth_status fth_capsule_put_after(struct fth_capsule_writer *writer,
                                                    uint64_t launch, const uint32_t *images,
                                                    size_t count, struct fth_error *error);
-/* Returns the bytes written so far. Waits for the threads. */
-uint64_t fth_capsule_written_bytes(const struct fth_capsule_writer *writer);
 /* Returns whether more than `bytes` bytes are written. Seldom waits for the threads. */
 bool fth_capsule_exceeds(const struct fth_capsule_writer *writer, uint64_t bytes);
 /* Marks the capsule as complete, closes the file and frees the writer, also after a failure. */

@@ -349,11 +349,6 @@ enum fth_status fth_capsule_put_after(struct fth_capsule_writer *writer, uint64_
 
 /* ---- the end ---- */
 
-uint64_t fth_capsule_written_bytes(const struct fth_capsule_writer *writer)
-{
-    return fth_container_written(writer->file);
-}
-
 bool fth_capsule_exceeds(const struct fth_capsule_writer *writer, uint64_t bytes)
 {
     return fth_container_exceeds(writer->file, bytes);

@@ -17,17 +17,11 @@ static bool is_float(enum fth_ptx_type type)
     }
 }
 
-static bool is_base(const struct fth_ptx_inst *inst, const char *base)
-{
-    const size_t length = strlen(base);
-    return strncmp(inst->opcode, base, length) == 0 && inst->opcode[length] == '.';
-}
-
 /* Sets the fields of *found from an atomic, unless it already has one of the same kind. */
 static void look_at(const struct fth_ptx_inst *inst, struct fth_ptx_atomic_order *found)
 {
-    const bool is_atom = is_base(inst, "atom");
-    if (!is_atom && !is_base(inst, "red") && !is_base(inst, "multimem"))
+    const bool is_atom = fth_ptx_is_opcode(inst, "atom");
+    if (!is_atom && !fth_ptx_is_opcode(inst, "red") && !fth_ptx_is_opcode(inst, "multimem"))
         return;
     /* Vectors have their types elsewhere. */
     const bool adds = strstr(inst->opcode, ".add") &&

@@ -10,6 +10,8 @@
 
 #include "ptx/ptx.h"
 
+#include <string.h>
+
 #define LANES 32
 #define FULL_MASK 0xffffffffu
 
@@ -243,6 +245,14 @@ struct fth_ptx_inst {
     const struct fth_ptx_detail
         *detail; /* what does not fit into the fields above; NULL: nothing */
 };
+
+/* Returns whether the opcode without its modifiers is `base`. */
+static inline bool fth_ptx_is_opcode(const struct fth_ptx_inst *inst, const char *base)
+{
+    const size_t size = strlen(base);
+    return inst->opcode[0] == base[0] && strncmp(inst->opcode, base, size) == 0 &&
+           (inst->opcode[size] == '.' || inst->opcode[size] == '\0');
+}
 
 /* Instructions whose accesses to memory take place later than the instruction, by what a thread
  * must wait for. The accesses of ASYNC_THREAD belong to the generic proxy, as those of ordinary

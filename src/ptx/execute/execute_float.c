@@ -129,22 +129,24 @@ F32_TWO(sub_f32, x - y)
 F32_TWO(mul_f32, multiply(x, y, flags))
 F32_TWO(div_f32, divide(x, y, flags))
 /* Older x86-64 processors (before 2013) have no FMA instruction. Code compiled for all of them
- * calls the C library once per lane, so there is a second version that uses the instruction where
- * the processor has it. */
+ * calls the C library once per lane, so FMA_VERSIONS defines a second version of a function, which
+ * uses the instruction where the processor has it. DEFINE(name, attributes) defines one version. */
 #if defined(__x86_64__) && defined(__GNUC__)
-F32_THREE(fma_f32_library, , fused(x, y, z, flags))
-F32_THREE(fma_f32_hardware, __attribute__((target("fma"))), fused(x, y, z, flags))
-
-static void fma_f32(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
-{
-    if (__builtin_cpu_supports("fma"))
-        fma_f32_hardware(warp, inst, mask);
-    else
-        fma_f32_library(warp, inst, mask);
-}
+#define FMA_VERSIONS(NAME, DEFINE)                                                                 \
+    DEFINE(NAME##_library, )                                                                       \
+    DEFINE(NAME##_hardware, __attribute__((target("fma"))))                                        \
+    static void NAME(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)    \
+    {                                                                                              \
+        if (__builtin_cpu_supports("fma"))                                                         \
+            NAME##_hardware(warp, inst, mask);                                                     \
+        else                                                                                       \
+            NAME##_library(warp, inst, mask);                                                      \
+    }
 #else
-F32_THREE(fma_f32, , fused(x, y, z, flags))
+#define FMA_VERSIONS(NAME, DEFINE) DEFINE(NAME, )
 #endif
+#define FMA_F32(NAME, TARGET) F32_THREE(NAME, TARGET, fused(x, y, z, flags))
+FMA_VERSIONS(fma_f32, FMA_F32)
 F32_ONE(sqrt_f32, sqrtf(x))
 F32_ONE(rcp_f32, divide(1.0f, x, flags))
 
@@ -317,20 +319,7 @@ enum { FUSED_PRODUCT_FACTOR = 4 };
                       float z = operand_32(rc[lane] ^ c_sign, flags);                              \
                       rd[lane] = result_32(fused(x, y, z, flags), flags););                        \
     }
-#if defined(__x86_64__) && defined(__GNUC__)
-FUSED_F32(fused_f32_library, )
-FUSED_F32(fused_f32_hardware, __attribute__((target("fma"))))
-
-static void fused_f32(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
-{
-    if (__builtin_cpu_supports("fma"))
-        fused_f32_hardware(warp, inst, mask);
-    else
-        fused_f32_library(warp, inst, mask);
-}
-#else
-FUSED_F32(fused_f32, )
-#endif
+FMA_VERSIONS(fused_f32, FUSED_F32)
 
 static inline uint32_t fused_quotient(uint32_t a, uint32_t b, uint32_t c,
                                       const struct fth_ptx_inst *inst)

@@ -47,17 +47,29 @@ static inline uint64_t load_value(const uint8_t *host, enum fth_ptx_type type)
     }
 }
 
+/* Finds the next lanes that access the same memory, and reports their access. Returns false if
+ * there are none left, after a fault, and if the trace needs no data of the access. */
+static inline bool next_group(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                              uint32_t *mask, unsigned bytes, bool write,
+                              struct fth_ptx_lane_group *group)
+{
+    while (*mask) {
+        if (!fth_ptx_resolve_group(warp, inst, mask, bytes, write, group) ||
+            !fth_ptx_notify_access(warp, inst, group, bytes,
+                                   write ? FTH_ACCESS_WRITE : FTH_ACCESS_READ))
+            return false;
+        if (!(inst->slice & SLICE_SKIPS))
+            return true;
+    }
+    return false;
+}
+
 static void run_ld(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
     enum fth_ptx_type type = (enum fth_ptx_type)inst->type;
     unsigned size = fth_ptx_type_bytes(type), count = inst->vector ? inst->vector : 1;
-    while (mask) {
-        struct fth_ptx_lane_group group;
-        if (!fth_ptx_resolve_group(warp, inst, &mask, size * count, false, &group) ||
-            !fth_ptx_notify_access(warp, inst, &group, size * count, FTH_ACCESS_READ))
-            return;
-        if (inst->slice & SLICE_SKIPS)
-            continue;
+    struct fth_ptx_lane_group group;
+    while (next_group(warp, inst, &mask, size * count, false, &group)) {
         for (unsigned e = 0; e < count; e++) {
             if (inst->d[e] < 0)
                 continue; /* "_": the element is discarded */
@@ -76,13 +88,8 @@ static void run_st(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
 {
     unsigned size = fth_ptx_type_bytes((enum fth_ptx_type)inst->type),
              count = inst->vector ? inst->vector : 1;
-    while (mask) {
-        struct fth_ptx_lane_group group;
-        if (!fth_ptx_resolve_group(warp, inst, &mask, size * count, true, &group) ||
-            !fth_ptx_notify_access(warp, inst, &group, size * count, FTH_ACCESS_WRITE))
-            return;
-        if (inst->slice & SLICE_SKIPS)
-            continue;
+    struct fth_ptx_lane_group group;
+    while (next_group(warp, inst, &mask, size * count, true, &group)) {
         for (unsigned e = 0; e < count; e++) {
             const uint64_t *ra = row(warp, inst->s[1 + e]);
             /* The host and the GPU are both little-endian: the low bytes come first. */
@@ -146,13 +153,8 @@ static void run_ordered_ld(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
     enum fth_ptx_type type = (enum fth_ptx_type)inst->type;
     unsigned size = fth_ptx_type_bytes(type), count = inst->vector ? inst->vector : 1;
     uint8_t values[LANES][WHOLE_BYTES];
-    while (mask) {
-        struct fth_ptx_lane_group group;
-        if (!fth_ptx_resolve_group(warp, inst, &mask, size * count, false, &group) ||
-            !fth_ptx_notify_access(warp, inst, &group, size * count, FTH_ACCESS_READ))
-            return;
-        if (inst->slice & SLICE_SKIPS)
-            continue;
+    struct fth_ptx_lane_group group;
+    while (next_group(warp, inst, &mask, size * count, false, &group)) {
         begin_whole(warp, size * count);
         FOR_LANES(group.mask, copy_whole(values[lane], group.host[lane], size * count););
         end_whole(warp, size * count);
@@ -172,13 +174,8 @@ static void run_ordered_st(struct fth_ptx_warp *warp, const struct fth_ptx_inst 
     unsigned size = fth_ptx_type_bytes((enum fth_ptx_type)inst->type),
              count = inst->vector ? inst->vector : 1;
     uint8_t values[LANES][WHOLE_BYTES];
-    while (mask) {
-        struct fth_ptx_lane_group group;
-        if (!fth_ptx_resolve_group(warp, inst, &mask, size * count, true, &group) ||
-            !fth_ptx_notify_access(warp, inst, &group, size * count, FTH_ACCESS_WRITE))
-            return;
-        if (inst->slice & SLICE_SKIPS)
-            continue;
+    struct fth_ptx_lane_group group;
+    while (next_group(warp, inst, &mask, size * count, true, &group)) {
         for (unsigned e = 0; e < count; e++) {
             const uint64_t *ra = row(warp, inst->s[1 + e]);
             FOR_LANES(group.mask, memcpy(values[lane] + (size_t)size * e, &ra[lane], size););

@@ -135,7 +135,7 @@ static void change_sum(struct fth_fuse *fuse, const struct fth_fuse_node *node,
     const size_t k = node->fused - 1u;
     const uint32_t product = node->operands[k];
     const struct fth_ptx_inst *source = &fuse->function->code[product];
-    const bool subtracts = fth_fuse_has_base(sum, "sub");
+    const bool subtracts = fth_ptx_is_opcode(sum, "sub");
     uint8_t signs = node->operand_negated[k] != (subtracts && k == 1) ? FUSED_NEGATES_PRODUCT : 0;
     if (subtracts && k == 0)
         signs |= FUSED_NEGATES_ADDEND;

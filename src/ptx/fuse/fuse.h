@@ -58,8 +58,6 @@ bool fth_ptx_fuse(struct fth_ptx_module *module, struct fth_ptx_function *functi
 
 /* ---- fuse_scan.c ---- */
 
-/* Returns true if the opcode without modifiers is `base`. */
-bool fth_fuse_has_base(const struct fth_ptx_inst *inst, const char *base);
 /* Returns true if the function can have sums with products. */
 bool fth_fuse_has_work(const struct fth_ptx_function *function);
 /* Returns true if the guard of the instruction is not a constant. */

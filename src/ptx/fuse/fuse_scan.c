@@ -5,17 +5,10 @@
 
 #include <string.h>
 
-bool fth_fuse_has_base(const struct fth_ptx_inst *inst, const char *base)
-{
-    const size_t size = strlen(base);
-    return strncmp(inst->opcode, base, size) == 0 &&
-           (inst->opcode[size] == '.' || inst->opcode[size] == '\0');
-}
-
 static bool is_one_of(const struct fth_ptx_inst *inst, const char *const *bases, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (fth_fuse_has_base(inst, bases[i]))
+        if (fth_ptx_is_opcode(inst, bases[i]))
             return true;
     return false;
 }
@@ -32,13 +25,13 @@ static bool is_arithmetic(const struct fth_ptx_inst *inst)
 bool fth_fuse_is_sum(const struct fth_ptx_inst *inst)
 {
     return (inst->opcode[0] == 'a' || inst->opcode[0] == 's') && is_arithmetic(inst) &&
-           (fth_fuse_has_base(inst, "add") || fth_fuse_has_base(inst, "sub"));
+           (fth_ptx_is_opcode(inst, "add") || fth_ptx_is_opcode(inst, "sub"));
 }
 
 /* div.approx and div.full end with a multiplication. */
 static bool multiplies(const struct fth_ptx_inst *inst)
 {
-    if (fth_fuse_has_base(inst, "mul"))
+    if (fth_ptx_is_opcode(inst, "mul"))
         return !(inst->flags & F_SAT);
     return inst->type == T_F32 && (strncmp(inst->opcode, "div.approx", 10) == 0 ||
                                    strncmp(inst->opcode, "div.full", 8) == 0);
@@ -91,7 +84,7 @@ bool fth_fuse_is_guarded(const struct fth_fuse *fuse, const struct fth_ptx_inst 
     if (guard->write_count != 1)
         return true;
     const struct fth_ptx_inst *source = &fuse->function->code[guard->definition];
-    if (!fth_fuse_has_base(source, "mov") || source->guarded || source->s[0] >= 0 ||
+    if (!fth_ptx_is_opcode(source, "mov") || source->guarded || source->s[0] >= 0 ||
         source->s[0] == NO_REGISTER)
         return true;
     return (fuse->module->pool[~source->s[0]][0] != 0) == inst->guard_negated;
@@ -108,8 +101,8 @@ static bool is_constant(const struct fth_fuse *fuse, int32_t row)
     if (source->guarded || source->s[0] >= 0 || source->s[0] == NO_REGISTER ||
         source->s[1] != NO_REGISTER)
         return false;
-    return fth_fuse_has_base(source, "mov") ||
-           (fth_fuse_has_base(source, "ld") && source->space == SPACE_ARGUMENT && !source->vector);
+    return fth_ptx_is_opcode(source, "mov") ||
+           (fth_ptx_is_opcode(source, "ld") && source->space == SPACE_ARGUMENT && !source->vector);
 }
 
 uint8_t fth_fuse_find_constant(const struct fth_fuse *fuse, const struct fth_ptx_inst *inst)
@@ -124,13 +117,13 @@ uint8_t fth_fuse_find_constant(const struct fth_fuse *fuse, const struct fth_ptx
 /* Returns true if ptxas translates the instruction, without a guard, to code with branches. */
 static bool has_branches(const struct fth_ptx_inst *inst)
 {
-    if (fth_fuse_has_base(inst, "div") || fth_fuse_has_base(inst, "rem"))
+    if (fth_ptx_is_opcode(inst, "div") || fth_ptx_is_opcode(inst, "rem"))
         return inst->type != T_U32 && !multiplies(inst);
-    if (fth_fuse_has_base(inst, "sqrt") || fth_fuse_has_base(inst, "rcp"))
+    if (fth_ptx_is_opcode(inst, "sqrt") || fth_ptx_is_opcode(inst, "rcp"))
         return inst->rounding != R_NONE;
-    if (fth_fuse_has_base(inst, "rsqrt"))
+    if (fth_ptx_is_opcode(inst, "rsqrt"))
         return inst->type == T_F64 && !(inst->flags & F_FTZ);
-    return fth_fuse_has_base(inst, "membar") || strncmp(inst->opcode, "fence.sc", 8) == 0 ||
+    return fth_ptx_is_opcode(inst, "membar") || strncmp(inst->opcode, "fence.sc", 8) == 0 ||
            strncmp(inst->opcode, "fence.acq_rel", 13) == 0;
 }
 

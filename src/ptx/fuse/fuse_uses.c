@@ -40,9 +40,9 @@ static bool is_copy(const struct fth_fuse *fuse, const struct fth_ptx_inst *inst
     const struct fth_ptx_inst *source = &fuse->function->code[product];
     if (inst->d[0] < 0 || inst->vector || fth_fuse_is_guarded(fuse, inst))
         return false;
-    if (fth_fuse_has_base(inst, "neg"))
+    if (fth_ptx_is_opcode(inst, "neg"))
         return inst->type == source->type && !(inst->flags & F_FTZ & ~source->flags);
-    return fth_fuse_has_base(inst, "mov") && inst->type != T_PRED &&
+    return fth_ptx_is_opcode(inst, "mov") && inst->type != T_PRED &&
            fth_ptx_type_bytes((enum fth_ptx_type)inst->type) ==
                fth_ptx_type_bytes((enum fth_ptx_type)source->type);
 }
@@ -52,7 +52,7 @@ static bool note_copy(struct fth_fuse *fuse, uint32_t pc)
 {
     const struct fth_ptx_inst *inst = &fuse->function->code[pc];
     if (inst->control != K_NONE || inst->detail || inst->predicate_source_count ||
-        !(fth_fuse_has_base(inst, "mov") || fth_fuse_has_base(inst, "neg")))
+        !(fth_ptx_is_opcode(inst, "mov") || fth_ptx_is_opcode(inst, "neg")))
         return false;
     bool negated;
     const uint32_t product = find_product(fuse, pc, inst->s[0], &negated);

@@ -331,13 +331,6 @@ static void linear_access(struct fth_ptx_warp *warp, const struct fth_ptx_inst *
 
 /* ---- selection ---- */
 
-static bool is_opcode(const struct fth_ptx_inst *inst, const char *base)
-{
-    const size_t size = strlen(base);
-    return inst->opcode[0] == base[0] && strncmp(inst->opcode, base, size) == 0 &&
-           (inst->opcode[size] == '.' || inst->opcode[size] == '\0');
-}
-
 /* True if the type is an integer of 32 or 64 bits. */
 static bool is_wide_integer(unsigned type)
 {
@@ -366,7 +359,7 @@ static fth_ptx_run_function *select_arithmetic(const struct fth_ptx_inst *inst)
                     {"shl", T_B32, 0, linear_shl_32},
                     {"shl", T_B64, 0, linear_shl_64}};
     for (size_t i = 0; i < FTH_COUNT(handlers); i++)
-        if (is_opcode(inst, handlers[i].base) && inst->flags == handlers[i].flags &&
+        if (fth_ptx_is_opcode(inst, handlers[i].base) && inst->flags == handlers[i].flags &&
             (handlers[i].type ? inst->type == handlers[i].type : is_wide_integer(inst->type)))
             return handlers[i].run;
     /* Each lane computes its result from its own operands. */
@@ -374,17 +367,17 @@ static fth_ptx_run_function *select_arithmetic(const struct fth_ptx_inst *inst)
                                          "clz",  "div", "not", "or",  "mul",   "popc",
                                          "prmt", "rem", "shf", "shr", "xor",   "lop3"};
     for (size_t i = 0; i < FTH_COUNT(others) && inst->predicate2 == UINT32_MAX; i++)
-        if (is_opcode(inst, others[i]) && is_wide_integer(inst->type))
+        if (fth_ptx_is_opcode(inst, others[i]) && is_wide_integer(inst->type))
             return linear_uniform;
     return NULL;
 }
 
 static fth_ptx_run_function *select_conversion(const struct fth_ptx_inst *inst)
 {
-    if (is_opcode(inst, "cvta"))
+    if (fth_ptx_is_opcode(inst, "cvta"))
         return inst->flags & F_TO ? linear_cvta_to : linear_cvta;
-    if (!is_opcode(inst, "cvt") || !is_wide_integer(inst->type) || !is_wide_integer(inst->type2) ||
-        inst->flags)
+    if (!fth_ptx_is_opcode(inst, "cvt") || !is_wide_integer(inst->type) ||
+        !is_wide_integer(inst->type2) || inst->flags)
         return NULL;
     if (fth_ptx_type_bytes((enum fth_ptx_type)inst->type) <=
         fth_ptx_type_bytes((enum fth_ptx_type)inst->type2))
@@ -398,18 +391,18 @@ fth_ptx_run_function *fth_slice_linear_handler(const struct fth_ptx_inst *inst)
     if (inst->run == fth_ptx_run_special)
         return linear_special;
     if (inst->slice == SLICE_SKIPS && !inst->detail &&
-        (is_opcode(inst, "ld") || is_opcode(inst, "st")))
+        (fth_ptx_is_opcode(inst, "ld") || fth_ptx_is_opcode(inst, "st")))
         return inst->space == FTH_SPACE_GLOBAL || inst->space == FTH_SPACE_SHARED ? linear_access
                                                                                   : NULL;
-    if (is_opcode(inst, "ld") && inst->space == SPACE_ARGUMENT && inst->s[0] < 0)
+    if (fth_ptx_is_opcode(inst, "ld") && inst->space == SPACE_ARGUMENT && inst->s[0] < 0)
         return inst->vector > 1 ? NULL : linear_uniform;
-    if (is_opcode(inst, "setp"))
+    if (fth_ptx_is_opcode(inst, "setp"))
         return is_wide_integer(inst->type) ? linear_setp : NULL;
     if (inst->result_is_predicate)
         return NULL;
-    if (is_opcode(inst, "mov"))
+    if (fth_ptx_is_opcode(inst, "mov"))
         return inst->vector > 1 || inst->type == T_B128 ? NULL : linear_mov;
-    if (is_opcode(inst, "selp"))
+    if (fth_ptx_is_opcode(inst, "selp"))
         return linear_selp;
     fth_ptx_run_function *conversion = select_conversion(inst);
     return conversion ? conversion : select_arithmetic(inst);

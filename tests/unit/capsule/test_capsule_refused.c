@@ -91,7 +91,7 @@ static void invalid_launches_are_refused(void **state)
         assert_int_equal(fth_capsule_put_module(writer, &example_modules[1], &module, NULL),
                          FTH_OK);
     assert_int_equal(put_images(writer, 1, 2, NULL), FTH_OK);
-    const uint64_t written = fth_capsule_written_bytes(writer);
+    const uint64_t written = fth_container_written(writer->file);
     for (size_t i = 0; i < FTH_COUNT(invalid_launches); i++) {
         struct fth_error error = NO_ERROR;
         struct fth_capsule_launch launch = invalid_launches[i].launch;
@@ -101,7 +101,7 @@ static void invalid_launches_are_refused(void **state)
         assert_contains(error.cause, "a launch is invalid: ");
         assert_contains(error.cause, invalid_launches[i].cause);
     }
-    assert_int_equal(fth_capsule_written_bytes(writer), written);
+    assert_int_equal(fth_container_written(writer->file), written);
     fth_capsule_abandon(writer);
 }
 
@@ -146,7 +146,7 @@ static void invalid_modules_are_refused(void **state)
          "PTX is invalid: it is larger than 256 MiB"},
     };
     struct fth_capsule_writer *writer = create();
-    const uint64_t written = fth_capsule_written_bytes(writer);
+    const uint64_t written = fth_container_written(writer->file);
     uint32_t module;
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_error error = NO_ERROR;
@@ -159,7 +159,7 @@ static void invalid_modules_are_refused(void **state)
         assert_int_equal(fth_capsule_put_ptx(writer, i, "", 0, &error), FTH_INVALID);
         assert_contains(error.cause, "its module does not exist");
     }
-    assert_int_equal(fth_capsule_written_bytes(writer), written);
+    assert_int_equal(fth_container_written(writer->file), written);
     /* A module without PTX always has a reason. */
     assert_int_equal(
         fth_capsule_put_module(writer, &(struct fth_capsule_module){.name = ""}, &module, NULL),

@@ -347,7 +347,7 @@ static void test_order(void **state)
     reset();
     graph.edges[1].from = 0;
     graph.edges[1].to = 1;
-    expect(&graph, SUCCESS, "graph listed-0:the driver does not tell the nodes of its graph end");
+    expect(&graph, SUCCESS, "graph listed-0:the driver does not report the nodes of its graph end");
 }
 
 static void test_types(void **state)
@@ -363,7 +363,7 @@ static void test_types(void **state)
                  {NODE_MEMORY_OPERATIONS, "its graph has batches of memory operations"},
                  {NODE_CONDITIONAL, "its graph has conditional nodes"},
                  {99, "its graph has nodes of an unknown type"},
-                 {NODE_COPY, "the driver does not tell the parameters of a node of its graph"}};
+                 {NODE_COPY, "the driver does not report the parameters of a node of its graph"}};
     for (size_t i = 0; i < FTH_COUNT(cases); i++) {
         struct fake_graph graph;
         char log[256];

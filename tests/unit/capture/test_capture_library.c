@@ -13,8 +13,8 @@ static char libraries[2], kernels[2], modules[2], unknown, function, other_funct
 static const char kernel_name[] = "add";
 static struct {
     size_t loaded;
-    void *of_function; /* what the driver tells as the module of the function */
-    void *of_kernel;   /* what it tells as the function of the second kernel */
+    void *of_function; /* what the driver reports as the module of the function */
+    void *of_kernel;   /* what it reports as the function of the second kernel */
     int mode;          /* of captures of streams in this thread */
     bool was_relaxed;  /* during the calls that load code */
 } driver;
@@ -127,7 +127,7 @@ static void test_libraries(void **state)
     (void)state;
     static const char image[] = ".version 8.0\n.target sm_90\n.address_size 64\n";
     static const struct {
-        void *module; /* what the driver tells as the module of the function */
+        void *module; /* what the driver reports as the module of the function */
         void *of_kernel;
         void *expected;
     } cases[] = {{&modules[1], &function, &libraries[1]},
