@@ -33,6 +33,7 @@ enum fth_family {
     FTH_FAMILY_OPERATE,  /* `operate`: one operation, repeated */
     FTH_FAMILY_SWEEP,    /* `sweep`: STREAM's kernels; each launch is timed as a whole */
     FTH_FAMILY_TRANSFER, /* `transfer`: copies by the driver */
+    FTH_FAMILY_PAIR,     /* `pair`: reads of the same lines by two SMs */
     FTH_FAMILY_COUNT
 };
 
@@ -203,7 +204,21 @@ struct fth_transfer {
     uint32_t repeats;
     uint64_t bytes;
 };
-/* The kind as it appears in the canonical text, such as "to-device". */
+
+/* Two SMs read `bytes` of each of `lines` lines, which are `stride_bytes` apart, past the L1. The
+ * reads of the SM `second` begin `offset_bytes` further in the line and follow those of the SM
+ * `first` after about `lag_cycles`. The lines are in the L2, and one line follows the other so late
+ * that no read waits for another line.
+ *
+ * Samples: the cycles of each read of `first`, then those of `second`, including the reading of the
+ * clock. */
+struct fth_pair {
+    uint32_t first, second; /* indices of the SMs, in the order of %smid */
+    uint32_t lag_cycles;    /* at most FTH_PAIR_MAX_LAG_CYCLES */
+    uint32_t lines;
+    uint64_t stride_bytes;
+    uint32_t bytes, offset_bytes;
+};
 
 /* Value of fth_request.sm: the device chooses the SM. */
 #define FTH_ANY_SM UINT32_MAX
@@ -224,6 +239,7 @@ struct fth_request {
         struct fth_operate operate;
         struct fth_sweep sweep;
         struct fth_transfer transfer;
+        struct fth_pair pair;
     };
 };
 

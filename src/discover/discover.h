@@ -112,6 +112,8 @@ FTH_MUST_USE enum fth_status fth_dissect_l2(struct fth_discovery *discovery,
                                             const struct fth_dissect_options *options,
                                             struct fth_error *error);
 fth_stage_function fth_dissect_l2_map;
+/* dissect_joins.c */
+fth_stage_function fth_dissect_joins;
 FTH_MUST_USE enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
                                               const struct fth_dissect_options *options,
                                               struct fth_error *error);

@@ -43,6 +43,7 @@ enum { NOT_ELEMENTS = 2 };
 
 static const char *const scopes[] = {"sm", "gpc", "gpu", NULL};
 static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted", NULL};
+static const char *const join_extents[] = {"sectors", "line", NULL};
 static const char *const cached_spaces[] = {"global", "local", NULL};
 static const char *const addressings[] = {"virtual", "physical", NULL};
 static const char *const patterns[] = {"P1", "P2", "P3", "P4", "P5", "P6", NULL};
@@ -165,6 +166,9 @@ static const struct fth_attribute_def attributes[] = {
     {"slices", L2, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"home_mask", L2, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
     {"partition_by_sm", L2, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
+    {"join_group_by_sm", L2, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
+    {"join_window_cycles", L2, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},
+    {"join_extent", L2, FTH_TEXT, FTH_RULE_CHOICE, join_extents},
     {"prefetched_part", L2, FTH_NUMBER, FTH_RULE_FRACTION, NULL},
     {"max_persisting_bytes", L2, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"max_window_bytes", L2, FTH_NUMBER, FTH_RULE_COUNT, NULL},

@@ -144,6 +144,20 @@ enum fth_status fth_kernels_experiments(struct fth_buffer *out, struct fth_error
     return status;
 }
 
+enum fth_status fth_kernels_pair(struct fth_buffer *out, struct fth_error *error)
+{
+    char period[24], head_start[24], patience[24];
+    snprintf(period, sizeof period, "%d", FTH_PAIR_PERIOD_CYCLES);
+    snprintf(head_start, sizeof head_start, "%d", FTH_PAIR_HEAD_START_CYCLES);
+    snprintf(patience, sizeof patience, "%d", FTH_STREAM_MAX_WAIT_CYCLES);
+    const struct fth_kernel_value values[] = {{"version", version},
+                                              {"target", target},
+                                              {"period", period},
+                                              {"head_start", head_start},
+                                              {"patience", patience}};
+    return fth_kernels_fill_named("pair", values, FTH_COUNT(values), out, error);
+}
+
 enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *error)
 {
     struct fth_buffer loads = {0};

@@ -2,7 +2,7 @@
  * embedded at build time. The functions here fill in the templates. They do not know whether the
  * CUDA driver or the PTX engine runs the result.
  *
- *   kernels.c         experiments.ptx with walk.ptx, cluster.ptx, fetch.ptx, stream.ptx
+ *   kernels.c         experiments.ptx with walk.ptx, cluster.ptx, fetch.ptx, pair.ptx, stream.ptx
  *   kernel_operate.c  operate.ptx
  *   kernel_sweep.c    sweep.ptx, pattern.ptx
  */
@@ -66,6 +66,17 @@ FTH_MUST_USE enum fth_status fth_kernels_experiments(struct fth_buffer *out,
                                                      struct fth_error *error);
 /* Appends the module of cluster.ptx. */
 FTH_MUST_USE enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *error);
+
+/* The kernel `pair`: cycles from one line to the next, before the first line, and the maximum lag,
+ * with which a read of at most half a period still ends before the next line. Chosen, not derived.
+ */
+enum {
+    FTH_PAIR_PERIOD_CYCLES = 2560,
+    FTH_PAIR_HEAD_START_CYCLES = 2048,
+    FTH_PAIR_MAX_LAG_CYCLES = 1280
+};
+/* Appends the module of pair.ptx, which documents the parameters of its kernel. */
+FTH_MUST_USE enum fth_status fth_kernels_pair(struct fth_buffer *out, struct fth_error *error);
 
 /* A request in the layout that the kernel `fetch` reads; fetch.ptx documents the members. */
 struct fth_fetch_request {

@@ -12,6 +12,7 @@
  *   sim_path.c      latency of a memory access
  *   sim_caches.c    caches of the SMs
  *   sim_l2.c        L2 and its partitions, memory
+ *   sim_join.c      reads of several SMs that the L2 receives as one
  *   sim_tlb.c       address translation
  *   sim_port.c      bandwidth limits
  *   sim_slots.c     units that serve one request per cycle
@@ -130,6 +131,9 @@ struct fth_sim_plan {
     struct fth_sim_shape l2; /* of one partition */
     uint32_t partitions;
     uint64_t home_mask;
+    const uint32_t *join_groups; /* [sms] SMs with the same number join reads; NULL: none does */
+    int64_t join_window;         /* maximum time between two reads that are joined */
+    bool joins_lines;            /* reads of different sectors of a line are joined, too */
     int64_t l2_latency, l2_far_latency, memory_latency, memory_far_latency;
     struct fth_sim_rates l2_rates, memory_rates; /* of the whole GPU */
     uint64_t memory_bytes;
@@ -301,6 +305,25 @@ void fth_sim_tlbs_empty(struct fth_sim_tlbs *tlbs);
 /* Translates the address for a request of the SM and fills the TLBs. Returns the added latency. */
 int64_t fth_sim_tlbs_look_up(struct fth_sim_tlbs *tlbs, uint32_t sm, uint64_t address);
 
+/* ---- sim_join.c ---- */
+
+struct fth_sim_joins {
+    const struct fth_sim_plan *plan;
+    struct fth_sim_join_entry *entries; /* NULL: no reads are joined */
+};
+
+FTH_MUST_USE enum fth_status fth_sim_joins_init(struct fth_sim_joins *joins,
+                                                const struct fth_sim_plan *plan,
+                                                struct fth_error *error);
+void fth_sim_joins_fini(struct fth_sim_joins *joins);
+/* Whether a read of `bytes` within one line at `time` is joined with an earlier one. If so, sets
+ * the time until its data arrive. */
+bool fth_sim_join(const struct fth_sim_joins *joins, uint32_t sm, uint64_t address, uint64_t bytes,
+                  int64_t time, int64_t *latency);
+/* Keeps a read that was sent to the L2, so that later ones can be joined with it. */
+void fth_sim_join_keep(const struct fth_sim_joins *joins, uint32_t sm, uint64_t address,
+                       uint64_t bytes, int64_t time, int64_t latency);
+
 /* ---- sim_l2.c ---- */
 
 /* One SM's share of the bandwidth of L2 and memory. */
@@ -312,7 +335,8 @@ struct fth_sim_l2 {
     const struct fth_sim_plan *plan;
     struct fth_cache **partitions;  /* [plan->partitions] */
     struct fth_sim_l2_ports *ports; /* [sm] */
-    uint32_t sharers;               /* SMs with at least one block of the launch */
+    struct fth_sim_joins joins;
+    uint32_t sharers; /* SMs with at least one block of the launch */
 };
 
 FTH_MUST_USE enum fth_status fth_sim_l2_init(struct fth_sim_l2 *l2, const struct fth_sim_plan *plan,

@@ -23,6 +23,7 @@ enum fth_status fth_sim_l2_init(struct fth_sim_l2 *l2, const struct fth_sim_plan
                                 struct fth_error *error)
 {
     *l2 = (struct fth_sim_l2){.plan = plan, .sharers = plan->sms};
+    FTH_TRY(fth_sim_joins_init(&l2->joins, plan, error));
     l2->partitions = calloc(plan->partitions, sizeof *l2->partitions);
     l2->ports = calloc(plan->sms, sizeof *l2->ports);
     if (!l2->partitions || !l2->ports)
@@ -42,6 +43,7 @@ void fth_sim_l2_fini(struct fth_sim_l2 *l2)
     for (uint32_t i = 0; l2->partitions && i < l2->plan->partitions; i++)
         fth_cache_destroy(l2->partitions[i]);
     free(l2->partitions);
+    fth_sim_joins_fini(&l2->joins);
     for (uint32_t i = 0; l2->ports && i < l2->plan->sms; i++) {
         fth_sim_port_fini(&l2->ports[i].l2);
         fth_sim_port_fini(&l2->ports[i].memory);
@@ -129,7 +131,11 @@ int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, ui
     int64_t latency = 0;
     for (uint64_t at = address & ~(sector - 1); at < end;) {
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
-        int64_t line_latency = read_line(l2, sm % plan->partitions, at, stop - at, &traffic);
+        int64_t line_latency = 0;
+        if (!fth_sim_join(&l2->joins, sm, at, stop - at, time, &line_latency)) {
+            line_latency = read_line(l2, sm % plan->partitions, at, stop - at, &traffic);
+            fth_sim_join_keep(&l2->joins, sm, at, stop - at, time, line_latency);
+        }
         latency = line_latency > latency ? line_latency : latency;
         at = stop;
     }

@@ -38,6 +38,8 @@ static const struct limit {
     {NULL, "set_ways", 1, 1 << 24},
     {NULL, "per_sm", 1, 1024},
     {NULL, "partitions", 1, 64},
+    {NULL, "join_group_by_sm", 0, 65535}, /* as many as SMs */
+    {NULL, "join_window_cycles", 0, 1e6},
     {NULL, "banks", 1, 1024}, /* the maximum of conflict_degree() in sim_path.c */
     {NULL, "bank_bytes", 1, 1024},
     {NULL, "page_bytes", 1, (double)((uint64_t)1 << 36)},

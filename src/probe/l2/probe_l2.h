@@ -167,6 +167,29 @@ FTH_MUST_USE enum fth_status fth_probe_l2_order(const struct fth_prober *prober,
  * cycles. */
 double fth_eviction_agreement(const uint32_t *a, const uint32_t *b, size_t count, double threshold);
 
+/* ---- l2_joins.c ---- */
+
+/* Which SMs join their reads on the way to the L2. */
+struct fth_joins {
+    uint32_t *groups; /* [sms] SMs with the same number join reads; the caller's */
+    size_t group_count;
+    double window_cycles;   /* maximum lag at which half of the reads are joined; NAN: unknown */
+    double low, high;       /* maximum lag at which all are, minimum lag at which none is */
+    bool has_extent;        /* whether the next member is known */
+    bool joins_lines;       /* reads of different sectors of a line are joined, too */
+    size_t checked, agreed; /* pairs of SMs that were compared twice, and those that agreed */
+    size_t samples;
+};
+/* Finds the groups of SMs, the window, and the extent of joins. `found->groups` has one entry per
+ * SM. FTH_UNSUPPORTED: the device cannot execute the experiment. */
+FTH_MUST_USE enum fth_status fth_probe_joins(const struct fth_prober *prober, uint64_t line_bytes,
+                                             uint64_t sector_bytes, struct fth_joins *found,
+                                             struct fth_error *error);
+/* The number of lines whose read was joined. A joined read takes at least a third of the lag less
+ * than the same read alone. */
+size_t fth_count_joined(const uint32_t *alone, const uint32_t *cycles, size_t count,
+                        double lag_cycles);
+
 /* ---- l2_sets.c ---- */
 
 /* Finds line, sets and ways of an L2 of `size_bytes` from strided chains only. Assumes a small L2

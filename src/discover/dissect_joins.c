@@ -1,0 +1,86 @@
+/* Which SMs join their reads on the way to the L2, for 'fathom dissect' (probe/l2/l2_joins.c). */
+#include "discover/discover.h"
+#include "probe/l2/probe_l2.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Writes the window and the extent of joins, or why they are not known. */
+static enum fth_status note_join_figures(struct fth_gpu *gpu, const struct fth_joins *found,
+                                         size_t sms, struct fth_error *error)
+{
+    if (found->group_count == sms) {
+        static const char none[] = "no two SMs join their reads";
+        FTH_TRY(fth_note_unknown(gpu, "l2", "join_window_cycles", none, error));
+        return fth_note_unknown(gpu, "l2", "join_extent", none, error);
+    }
+    if (isnan(found->window_cycles))
+        FTH_TRY(fth_note_unknown(gpu, "l2", "join_window_cycles",
+                                 "reads are joined at every lag, or half of them at none", error));
+    else
+        FTH_TRY(fth_note(gpu,
+                         &(struct fth_note){.element = "l2",
+                                            .attribute = "join_window_cycles",
+                                            .number = found->window_cycles,
+                                            .interval = (const double[]){found->low, found->high},
+                                            .samples = found->samples,
+                                            .method = "largest lag at which half of the reads of "
+                                                      "two SMs are joined; lines in the near L2"},
+                         error));
+    if (!found->has_extent)
+        return fth_note_unknown(gpu, "l2", "join_extent",
+                                "reads of single sectors are not joined, or lines have one sector",
+                                error);
+    return fth_note(gpu,
+                    &(struct fth_note){.element = "l2",
+                                       .attribute = "join_extent",
+                                       .text = found->joins_lines ? "line" : "sectors",
+                                       .samples = found->samples,
+                                       .method = "whether reads of different sectors of a line are "
+                                                 "joined"},
+                    error);
+}
+
+static enum fth_status note_joins(struct fth_gpu *gpu, const struct fth_joins *found,
+                                  double *numbers, size_t sms, struct fth_error *error)
+{
+    /* Laplace's rule: how often two lags gave the same answer for a pair of SMs. */
+    const double confidence = ((double)found->agreed + 1) / ((double)found->checked + 2);
+    for (size_t i = 0; i < sms; i++)
+        numbers[i] = found->groups[i];
+    FTH_TRY(fth_note(gpu,
+                     &(struct fth_note){.element = "l2",
+                                        .attribute = "join_group_by_sm",
+                                        .numbers = numbers,
+                                        .count = sms,
+                                        .confidence = &confidence,
+                                        .samples = found->samples,
+                                        .method = "which SMs read a line faster if another SM "
+                                                  "reads it just before"},
+                     error));
+    return note_join_figures(gpu, found, sms, error);
+}
+
+enum fth_status fth_dissect_joins(struct fth_discovery *discovery, struct fth_error *error)
+{
+    const struct fth_gpu *gpu = discovery->gpu;
+    const size_t sms = discovery->prober.sms;
+    const double line = fth_gpu_number(gpu, "l2", "line_bytes", 128);
+    const double sector = fth_gpu_number(gpu, "l2", "sector_bytes", line);
+    struct fth_joins found = {.groups = calloc(sms, sizeof *found.groups)};
+    double *numbers = calloc(sms, sizeof *numbers);
+    enum fth_status status;
+    if (!found.groups || !numbers) {
+        status = fth_no_memory(error, "find joined reads", NULL);
+        goto out;
+    }
+    status = fth_probe_joins(&discovery->prober, (uint64_t)line, (uint64_t)sector, &found, error);
+    if (status == FTH_OK)
+        status = note_joins(discovery->gpu, &found, numbers, sms, error);
+    else
+        status = fth_note_failure(discovery->gpu, "l2", "join_group_by_sm", status, error);
+out:
+    free(numbers);
+    free(found.groups);
+    return status;
+}
