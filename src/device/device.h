@@ -211,7 +211,7 @@ struct fth_transfer {
  * that no read waits for another line.
  *
  * Samples: the cycles of each read of `first`, then those of `second`, including the reading of the
- * clock. */
+ * clock; then by how many cycles each read of `first` and of `second` began late. */
 struct fth_pair {
     uint32_t first, second; /* indices of the SMs, in the order of %smid */
     uint32_t lag_cycles;    /* at most FTH_PAIR_MAX_LAG_CYCLES */

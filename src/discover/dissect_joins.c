@@ -16,7 +16,7 @@ static enum fth_status note_join_figures(struct fth_gpu *gpu, const struct fth_j
     }
     if (isnan(found->window_cycles))
         FTH_TRY(fth_note_unknown(gpu, "l2", "join_window_cycles",
-                                 "reads are joined at every lag, or half of them at none", error));
+                                 "reads are joined at every lag, or at none", error));
     else
         FTH_TRY(fth_note(gpu,
                          &(struct fth_note){.element = "l2",
@@ -24,8 +24,8 @@ static enum fth_status note_join_figures(struct fth_gpu *gpu, const struct fth_j
                                             .number = found->window_cycles,
                                             .interval = (const double[]){found->low, found->high},
                                             .samples = found->samples,
-                                            .method = "largest lag at which half of the reads of "
-                                                      "two SMs are joined; lines in the near L2"},
+                                            .method = "lag that separates joined reads of two "
+                                                      "SMs from others; lines in the near L2"},
                          error));
     if (!found->has_extent)
         return fth_note_unknown(gpu, "l2", "join_extent",
@@ -44,7 +44,7 @@ static enum fth_status note_join_figures(struct fth_gpu *gpu, const struct fth_j
 static enum fth_status note_joins(struct fth_gpu *gpu, const struct fth_joins *found,
                                   double *numbers, size_t sms, struct fth_error *error)
 {
-    /* Laplace's rule: how often two lags gave the same answer for a pair of SMs. */
+    /* Laplace's rule: how often the result of a pair of SMs is clear. */
     const double confidence = ((double)found->agreed + 1) / ((double)found->checked + 2);
     for (size_t i = 0; i < sms; i++)
         numbers[i] = found->groups[i];

@@ -78,7 +78,7 @@ static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
 
 static uint64_t count_samples(const struct fth_request *request)
 {
-    return 2 * (uint64_t)request->pair.lines;
+    return 4 * (uint64_t)request->pair.lines;
 }
 
 /* ---- execution ---- */

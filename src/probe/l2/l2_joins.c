@@ -20,25 +20,31 @@ enum {
     WINDOW_LINES = 48, /* lines per lag of the search for the window. Chosen, not derived. */
     /* Distance between the lines, in lines. It is odd, so that they are spread over the slices. */
     LINE_STRIDE = 9,
-    /* Lags with which a pair of SMs is tested. On an H200, reads are joined up to a lag of about 60
-     * cycles, and the lag is uncertain by about 10 cycles. */
-    SHORT_LAG = 32,
-    LONG_LAG = 44,
+    /* Lag in cycles with which a pair of SMs is tested. On an H200, reads are joined up to a lag of
+     * about 60 cycles, and the lag is uncertain by about 10 cycles. */
+    TEST_LAG = 36,
     ALONE_LAG = FTH_PAIR_MAX_LAG_CYCLES,
     /* SMs that are compared with all others before the probe concludes that none joins. Chosen. */
     MAX_LONELY = 4,
-    WINDOW_STEP = 8,  /* resolution of the window in cycles */
-    WINDOW_STEPS = 64 /* number of lags that are tried */
+    WINDOW_STEP = 8,  /* difference between two lags of the search for the window, in cycles */
+    WINDOW_STEPS = 64 /* number of these lags */
 };
 /* A joined read is faster by at least this fraction of the lag. It would be 1 without costs; on an
  * H200 it is 0.7 for a lag of 32 cycles, as joining costs 10 cycles. */
 static const double min_saved_fraction = 1.0 / 3;
+/* Maximum fraction of reads that may be exceptions to the ends of the window's interval. Chosen. */
+static const double max_exceptions = 0.05;
+/* Cycles between the reading of the clock and the issue of the load may differ by this much between
+ * the two SMs. Chosen: about one instruction. */
+static const double lag_uncertainty = 4;
 
 struct study {
     const struct fth_prober *prober;
     uint64_t line_bytes, sector_bytes;
     struct fth_joins *found;
-    uint32_t *alone; /* [sms][LINES] cycles of each SM's reads if nothing is joined */
+    uint32_t *alone;        /* [sms][LINES] cycles of each SM's reads if nothing is joined */
+    uint32_t first, second; /* two SMs that join reads, for the window and the extent */
+    bool has_pair;
 };
 
 size_t fth_count_joined(const uint32_t *alone, const uint32_t *cycles, size_t count,
@@ -87,17 +93,32 @@ static enum fth_status measure_alone(struct study *study, struct fth_error *erro
     return status;
 }
 
-/* Compares the reads of a pair of SMs, one per lag, with those alone. Returns whether they are
- * joined, and counts whether the two lags agree. */
-static bool decide_pair(struct study *study, uint32_t second, const struct fth_samples *samples)
+/* Counts the lines whose second read was joined with the first one. */
+static size_t count_joined(const struct study *study, const struct fth_request *request,
+                           const struct fth_samples *samples)
 {
-    const uint32_t *alone = study->alone + (size_t)second * LINES;
-    const size_t at_short = fth_count_joined(alone, samples[0].cycles + LINES, LINES, SHORT_LAG);
-    const size_t at_long = fth_count_joined(alone, samples[1].cycles + LINES, LINES, LONG_LAG);
+    return fth_count_joined(study->alone + (size_t)request->pair.second * LINES,
+                            samples->cycles + LINES, LINES, request->pair.lag_cycles);
+}
+
+/* Decides whether two SMs join reads: each of them was the first one once. One direction is
+ * sufficient, because a simulated GPU joins a read only with one that it has executed before. */
+static bool decide_pair(struct study *study, const struct fth_request *requests,
+                        const struct fth_samples *samples)
+{
+    const size_t counts[2] = {count_joined(study, &requests[0], &samples[0]),
+                              count_joined(study, &requests[1], &samples[1])};
+    const size_t better = counts[1] > counts[0], most = counts[better];
+    const bool joined = 2 * most > LINES;
     study->found->samples += samples[0].count + samples[1].count;
     study->found->checked++;
-    study->found->agreed += (2 * at_short > LINES) == (2 * at_long > LINES);
-    return at_short + at_long > LINES;
+    study->found->agreed += 4 * most <= LINES || 4 * most >= 3 * LINES;
+    if (joined && !study->has_pair) {
+        study->has_pair = true;
+        study->first = requests[better].pair.first;
+        study->second = requests[better].pair.second;
+    }
+    return joined;
 }
 
 /* Finds the SMs without a group that join reads with the SM `first`, and gives all of them a group.
@@ -117,14 +138,14 @@ static enum fth_status find_partners(struct study *study, uint32_t first, size_t
     found->groups[first] = group;
     for (uint32_t i = first + 1; i < sms; i++)
         if (found->groups[i] == UINT32_MAX) {
-            requests[count++] = make_request(study, first, i, SHORT_LAG, LINES);
-            requests[count++] = make_request(study, first, i, LONG_LAG, LINES);
+            requests[count++] = make_request(study, first, i, TEST_LAG, LINES);
+            requests[count++] = make_request(study, i, first, TEST_LAG, LINES);
         }
     if (count)
         status = fth_ask(study->prober, requests, count, &answers, error);
     *partners = 0;
     for (size_t i = 0; i + 1 < answers.count; i += 2)
-        if (decide_pair(study, requests[i].pair.second, &answers.items[i])) {
+        if (decide_pair(study, &requests[i], &answers.items[i])) {
             found->groups[requests[i].pair.second] = group;
             ++*partners;
         }
@@ -157,66 +178,101 @@ static enum fth_status find_groups(struct study *study, struct fth_error *error)
 
 /* ---- window and extent ---- */
 
-/* Finds two SMs of one group. Returns false if there are none. */
-static bool find_pair(const struct study *study, uint32_t *first, uint32_t *second)
+/* One read of the second SM: how long after the first one it began, and whether it was joined. */
+struct trial {
+    double lag_cycles;
+    bool joined;
+};
+
+static int compare_lags(const void *a, const void *b)
 {
-    const size_t sms = study->prober->sms;
-    for (size_t i = 0; i < sms; i++)
-        for (size_t j = i + 1; j < sms; j++)
-            if (study->found->groups[i] == study->found->groups[j]) {
-                *first = (uint32_t)i;
-                *second = (uint32_t)j;
-                return true;
-            }
-    return false;
+    const double x = ((const struct trial *)a)->lag_cycles;
+    const double y = ((const struct trial *)b)->lag_cycles;
+    return (x > y) - (x < y);
 }
 
-/* Decides the window from the number of joined reads at each lag: that after which no longer half
- * of them are joined. */
-static void decide_window(struct fth_joins *found, const size_t *joined)
+/* Decides the window from all trials: the lag that separates joined reads from others with the
+ * fewest exceptions. The interval reaches from the last lag up to which nearly all reads are joined
+ * to the first one after which nearly none is. */
+static void decide_window(struct fth_joins *found, struct trial *trials, size_t count)
 {
-    size_t last_all = 0, last_half = 0, first_none = WINDOW_STEPS;
-    for (size_t i = 0; i < WINDOW_STEPS; i++) {
-        if (joined[i] == WINDOW_LINES && last_all == i)
-            last_all = i + 1;
-        if (2 * joined[i] >= WINDOW_LINES && last_half == i)
-            last_half = i + 1;
-        if (joined[i] != 0)
-            first_none = i + 1;
+    size_t joined = 0, total = 0, best = 0, low = 0, high = 0;
+    qsort(trials, count, sizeof *trials, compare_lags);
+    for (size_t i = 0; i < count; i++)
+        total += trials[i].joined;
+    size_t fewest = total;
+    for (size_t i = 1; i <= count; i++) {
+        joined += trials[i - 1].joined;
+        const size_t exceptions = i - joined + (total - joined);
+        if (exceptions < fewest) {
+            fewest = exceptions;
+            best = i;
+        }
+        if ((double)(i - joined) <= max_exceptions * (double)i)
+            low = i;
+        if (!high && (double)(total - joined) <= max_exceptions * (double)(count - i))
+            high = i;
     }
-    if (last_half == 0 || last_half == WINDOW_STEPS)
+    if (best == 0 || best == count || high == 0 || high == count || low == 0)
         return;
-    /* Lag i is (i + 2) * WINDOW_STEP. */
-    found->window_cycles = ((double)last_half + 1.5) * WINDOW_STEP;
-    found->low = ((double)last_all + 1) * WINDOW_STEP;
-    found->high = fmax(found->window_cycles, ((double)first_none + 2) * WINDOW_STEP);
+    found->window_cycles = (trials[best - 1].lag_cycles + trials[best].lag_cycles) / 2;
+    found->low = fmin(trials[low - 1].lag_cycles, trials[best - 1].lag_cycles) - lag_uncertainty;
+    found->high = fmax(trials[high].lag_cycles, trials[best].lag_cycles) + lag_uncertainty;
+}
+
+/* The middle one of three numbers. */
+static uint32_t median_of_three(uint32_t a, uint32_t b, uint32_t c)
+{
+    const uint32_t low = a < b ? a : b, high = a < b ? b : a;
+    return c < low ? low : c > high ? high : c;
+}
+
+/* Makes a trial of each line of a request. A read that began before the first one, or after the
+ * next line, was disturbed and is left out. Returns the number of trials. */
+static size_t make_trials(const struct fth_request *request, const struct fth_samples *samples,
+                          const uint32_t *alone, struct trial *trials)
+{
+    const uint32_t lag = request->pair.lag_cycles, lines = request->pair.lines;
+    const uint32_t *cycles = samples->cycles, *delays = cycles + 2 * (size_t)lines;
+    size_t count = 0;
+    for (size_t i = 0; i < lines; i++) {
+        const double actual = (double)lag + delays[lines + i] - delays[i];
+        if (actual >= 0 && actual < FTH_PAIR_PERIOD_CYCLES)
+            trials[count++] = (struct trial){
+                actual, fth_count_joined(&alone[i], &cycles[lines + i], 1, actual) == 1};
+    }
+    return count;
 }
 
 /* Measures the two SMs with growing lags. */
-static enum fth_status find_window(struct study *study, uint32_t first, uint32_t second,
-                                   struct fth_error *error)
+static enum fth_status find_window(struct study *study, struct fth_error *error)
 {
-    struct fth_request requests[WINDOW_STEPS + 1];
+    enum { ALONE = WINDOW_STEPS, REQUESTS = ALONE + 3 };
+    struct fth_request requests[REQUESTS];
     struct fth_answers answers = {0};
-    size_t joined[WINDOW_STEPS];
-    for (uint32_t i = 0; i < WINDOW_STEPS; i++)
-        requests[i] = make_request(study, first, second, (i + 2) * WINDOW_STEP, WINDOW_LINES);
-    requests[WINDOW_STEPS] = make_request(study, first, second, ALONE_LAG, WINDOW_LINES);
-    FTH_TRY(fth_ask(study->prober, requests, FTH_COUNT(requests), &answers, error));
-    const uint32_t *alone = answers.items[WINDOW_STEPS].cycles + WINDOW_LINES;
-    for (size_t i = 0; i < WINDOW_STEPS; i++)
-        joined[i] = fth_count_joined(alone, answers.items[i].cycles + WINDOW_LINES, WINDOW_LINES,
-                                     requests[i].pair.lag_cycles);
-    for (size_t i = 0; i < answers.count; i++)
+    struct trial trials[WINDOW_STEPS * WINDOW_LINES];
+    uint32_t alone[WINDOW_LINES];
+    size_t count = 0;
+    for (uint32_t i = 0; i < REQUESTS; i++)
+        requests[i] = make_request(study, study->first, study->second,
+                                   i < ALONE ? (i + 2) * WINDOW_STEP : ALONE_LAG, WINDOW_LINES);
+    FTH_TRY(fth_ask(study->prober, requests, REQUESTS, &answers, error));
+    for (size_t i = 0; i < WINDOW_LINES; i++)
+        alone[i] = median_of_three(answers.items[ALONE].cycles[WINDOW_LINES + i],
+                                   answers.items[ALONE + 1].cycles[WINDOW_LINES + i],
+                                   answers.items[ALONE + 2].cycles[WINDOW_LINES + i]);
+    for (size_t i = 0; i < REQUESTS; i++) {
         study->found->samples += answers.items[i].count;
-    decide_window(study->found, joined);
+        if (i < ALONE)
+            count += make_trials(&requests[i], &answers.items[i], alone, trials + count);
+    }
+    decide_window(study->found, trials, count);
     fth_answers_fini(&answers);
     return FTH_OK;
 }
 
 /* Finds out whether reads of different sectors of a line are joined. */
-static enum fth_status find_extent(struct study *study, uint32_t first, uint32_t second,
-                                   struct fth_error *error)
+static enum fth_status find_extent(struct study *study, struct fth_error *error)
 {
     struct fth_joins *found = study->found;
     const uint32_t sector = (uint32_t)study->sector_bytes;
@@ -225,8 +281,8 @@ static enum fth_status find_extent(struct study *study, uint32_t first, uint32_t
     struct fth_request requests[4];
     struct fth_answers answers = {0};
     for (size_t i = 0; i < FTH_COUNT(requests); i++) {
-        requests[i] =
-            make_request(study, first, second, i % 2 ? ALONE_LAG : SHORT_LAG, WINDOW_LINES);
+        requests[i] = make_request(study, study->first, study->second, i % 2 ? ALONE_LAG : TEST_LAG,
+                                   WINDOW_LINES);
         requests[i].pair.bytes = sector;
         requests[i].pair.offset_bytes = i < 2 ? 0 : sector;
     }
@@ -235,7 +291,7 @@ static enum fth_status find_extent(struct study *study, uint32_t first, uint32_t
     for (size_t i = 0; i < 2; i++)
         joined[i] =
             fth_count_joined(answers.items[2 * i + 1].cycles + WINDOW_LINES,
-                             answers.items[2 * i].cycles + WINDOW_LINES, WINDOW_LINES, SHORT_LAG);
+                             answers.items[2 * i].cycles + WINDOW_LINES, WINDOW_LINES, TEST_LAG);
     for (size_t i = 0; i < answers.count; i++)
         found->samples += answers.items[i].count;
     /* Reads of the same sector are joined in any case; otherwise the experiment shows nothing. */
@@ -251,7 +307,6 @@ enum fth_status fth_probe_joins(const struct fth_prober *prober, uint64_t line_b
 {
     struct study study = {
         .prober = prober, .line_bytes = line_bytes, .sector_bytes = sector_bytes, .found = found};
-    uint32_t first = 0, second = 0;
     uint32_t *groups = found->groups;
     *found = (struct fth_joins){.groups = groups, .window_cycles = NAN, .low = NAN, .high = NAN};
     if (prober->sms < 2)
@@ -263,10 +318,10 @@ enum fth_status fth_probe_joins(const struct fth_prober *prober, uint64_t line_b
     enum fth_status status = measure_alone(&study, error);
     if (status == FTH_OK)
         status = find_groups(&study, error);
-    if (status == FTH_OK && find_pair(&study, &first, &second)) {
-        status = find_window(&study, first, second, error);
+    if (status == FTH_OK && study.has_pair) {
+        status = find_window(&study, error);
         if (status == FTH_OK)
-            status = find_extent(&study, first, second, error);
+            status = find_extent(&study, error);
     }
     free(study.alone);
     return status;

@@ -3,6 +3,7 @@
  *   l2_geometry.c  line, sector, partitions and size
  *   l2_outcomes.c  how l2_geometry.c decides these from samples, with a confidence
  *   l2map.c        home partitions of lines, near partition of each SM
+ *   l2_joins.c     SMs whose reads the L2 receives as one
  *   l2_sets.c      sets and ways of a small L2
  */
 #ifndef FTH_PROBE_L2_H
@@ -173,11 +174,11 @@ double fth_eviction_agreement(const uint32_t *a, const uint32_t *b, size_t count
 struct fth_joins {
     uint32_t *groups; /* [sms] SMs with the same number join reads; the caller's */
     size_t group_count;
-    double window_cycles;   /* maximum lag at which half of the reads are joined; NAN: unknown */
-    double low, high;       /* maximum lag at which all are, minimum lag at which none is */
+    double window_cycles;   /* maximum lag at which reads are joined; NAN: unknown */
+    double low, high;       /* lag up to which nearly all are, and after which nearly none is */
     bool has_extent;        /* whether the next member is known */
     bool joins_lines;       /* reads of different sectors of a line are joined, too */
-    size_t checked, agreed; /* pairs of SMs that were compared twice, and those that agreed */
+    size_t checked, agreed; /* pairs of SMs that were tested, and those with a clear result */
     size_t samples;
 };
 /* Finds the groups of SMs, the window, and the extent of joins. `found->groups` has one entry per

@@ -72,7 +72,7 @@ static void write_reasons(const struct fth_gpu *gpu, const char *element, struct
 {
     static const char *const names[] = {"sets",      "index",           "policy",
                                         "home_mask", "partition_by_sm", "prefetched_part",
-                                        "periodic",  "spectrum_cycles"};
+                                        "periodic",  "spectrum_cycles", "join_group_by_sm"};
     const char *last = "";
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
         const char *reason = fth_gpu_unknown(gpu, element, names[i]);

@@ -137,16 +137,35 @@ static void write_homes(const struct fth_gpu *gpu, struct fth_buffer *out)
     fth_buffer_format(out, " (mask 0x%llx)\n", (unsigned long long)mask);
 }
 
-/* Writes one letter per SM: A is the first partition, B the second. */
-static void write_sides(const struct fth_gpu *gpu, struct fth_buffer *out)
+/* Writes an attribute that has a number per SM as one letter per SM: A for 0, B for 1, and Z for 25
+ * and above. */
+static void write_by_sm(const struct fth_gpu *gpu, const char *attribute, const char *title,
+                        struct fth_buffer *out)
 {
-    const struct fth_attribute *sides = fth_gpu_attribute(gpu, "l2", "partition_by_sm");
-    for (size_t i = 0; sides && i < sides->count; i++) {
+    const struct fth_attribute *list = fth_gpu_attribute(gpu, "l2", attribute);
+    for (size_t i = 0; list && i < list->count; i++) {
+        if (i == 0)
+            fth_buffer_format(out, "%s\n", title);
         if (i % SMS_PER_ROW == 0)
-            fth_buffer_format(out, "%sSM %3zu  ", i ? "\n" : "Near partition of each SM\n", i);
-        fth_buffer_format(out, "%c", 'A' + (char)fmin(sides->numbers[i], 25));
+            fth_buffer_format(out, "%sSM %3zu  ", i ? "\n" : "", i);
+        fth_buffer_format(out, "%c", 'A' + (char)fmin(list->numbers[i], 25));
     }
-    fth_buffer_text(out, sides ? "\n" : "");
+    fth_buffer_text(out, list ? "\n" : "");
+}
+
+/* Writes which SMs join their reads, unless none does. */
+static void write_joins(const struct fth_gpu *gpu, struct fth_buffer *out)
+{
+    const double window = fth_gpu_number(gpu, "l2", "join_window_cycles", NAN);
+    const struct fth_attribute *extent = fth_gpu_attribute(gpu, "l2", "join_extent");
+    if (isnan(window))
+        return;
+    write_by_sm(gpu, "join_group_by_sm", "SMs that join their reads (same letter)", out);
+    fth_buffer_format(out, "Joined: reads%s within %g cycles\n",
+                      !extent                             ? ""
+                      : strcmp(extent->text, "line") == 0 ? " of the same line"
+                                                          : " of the same sectors",
+                      window);
 }
 
 static void write_l2(const struct fth_gpu *gpu, struct fth_buffer *out)
@@ -155,7 +174,8 @@ static void write_l2(const struct fth_gpu *gpu, struct fth_buffer *out)
     const struct fth_attribute *periodic = fth_gpu_attribute(gpu, "l2", "periodic");
     struct fth_buffer text = {0};
     write_homes(gpu, &text);
-    write_sides(gpu, &text);
+    write_by_sm(gpu, "partition_by_sm", "Near partition of each SM", &text);
+    write_joins(gpu, &text);
     /* 0.05: as min_prefetched_fraction in discover/dissect_l2.c. */
     if (!isnan(fraction))
         fth_buffer_format(&text, "Prefetching: %s; %g %% of the loads of a first walk hit in L2\n",
