@@ -112,7 +112,7 @@ static bool decide_pair(struct study *study, const struct fth_request *requests,
     const bool joined = 2 * most > LINES;
     study->found->samples += samples[0].count + samples[1].count;
     study->found->checked++;
-    study->found->agreed += 4 * most <= LINES || 4 * most >= 3 * LINES;
+    study->found->agreed += 4 * most <= LINES || 4 * most >= (size_t)3 * LINES;
     if (joined && !study->has_pair) {
         study->has_pair = true;
         study->first = requests[better].pair.first;
@@ -312,7 +312,7 @@ enum fth_status fth_probe_joins(const struct fth_prober *prober, uint64_t line_b
     if (prober->sms < 2)
         return fth_fail(error, FTH_INCONCLUSIVE, "find joined reads", NULL,
                         "the GPU has only one SM");
-    study.alone = calloc(prober->sms * LINES, sizeof *study.alone);
+    study.alone = calloc(prober->sms * (size_t)LINES, sizeof *study.alone);
     if (!study.alone)
         return fth_no_memory(error, "find joined reads", NULL);
     enum fth_status status = measure_alone(&study, error);
