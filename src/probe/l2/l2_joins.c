@@ -20,9 +20,15 @@ enum {
     WINDOW_LINES = 48, /* lines per lag of the search for the window. Chosen, not derived. */
     /* Distance between the lines, in lines. It is odd, so that they are spread over the slices. */
     LINE_STRIDE = 9,
-    /* Lag in cycles with which a pair of SMs is tested. On an H200, reads are joined up to a lag of
-     * about 60 cycles, and the lag is uncertain by about 10 cycles. */
-    TEST_LAG = 36,
+    /* Lag in cycles with which a pair of SMs is tested. An SM waits for its clock in a loop and
+     * begins up to 32 cycles late, so the actual lag differs. Only reads with an actual lag from
+     * MIN_LAG to MAX_LAG count: on an H200, joined reads with a shorter lag take as long as others,
+     * and reads with a lag of more than 48 cycles are not always joined. */
+    TEST_LAG = 34,
+    MIN_LAG = 20,
+    MAX_LAG = 48,
+    MIN_TRIALS = 6,   /* reads that decide about a pair of SMs. Chosen, not derived. */
+    MAX_ATTEMPTS = 4, /* to have as many. Chosen, not derived. */
     ALONE_LAG = FTH_PAIR_MAX_LAG_CYCLES,
     /* SMs that are compared with all others before the probe concludes that none joins. Chosen. */
     MAX_LONELY = 4,
@@ -70,6 +76,31 @@ static struct fth_request make_request(const struct study *study, uint32_t first
     return request;
 }
 
+/* ---- trials ---- */
+
+/* One read of the second SM: how long after the first one it began, and whether it was joined. */
+struct trial {
+    double lag_cycles;
+    bool joined;
+};
+
+/* Makes a trial of each line of a request with an actual lag from MIN_LAG to `max_lag`. Returns
+ * their number. */
+static size_t make_trials(const struct fth_request *request, const struct fth_samples *samples,
+                          const uint32_t *alone, double max_lag, struct trial *trials)
+{
+    const uint32_t lag = request->pair.lag_cycles, lines = request->pair.lines;
+    const uint32_t *cycles = samples->cycles, *delays = cycles + 2 * (size_t)lines;
+    size_t count = 0;
+    for (size_t i = 0; i < lines; i++) {
+        const double actual = (double)lag + delays[lines + i] - delays[i];
+        if (actual >= MIN_LAG && actual <= max_lag)
+            trials[count++] = (struct trial){
+                actual, fth_count_joined(&alone[i], &cycles[lines + i], 1, actual) == 1};
+    }
+    return count;
+}
+
 /* ---- groups ---- */
 
 /* Measures the reads of each SM while nothing is joined with them. */
@@ -93,32 +124,75 @@ static enum fth_status measure_alone(struct study *study, struct fth_error *erro
     return status;
 }
 
-/* Counts the lines whose second read was joined with the first one. */
-static size_t count_joined(const struct study *study, const struct fth_request *request,
-                           const struct fth_samples *samples)
+/* What is known about the two SMs of a pair, for each of them as the first one. */
+struct pair_counts {
+    uint32_t sms[2];
+    size_t trials[2], joined[2];
+};
+
+/* Adds the reads of both directions of a pair, two requests. */
+static void count_pair(struct study *study, const struct fth_request *requests,
+                       const struct fth_samples *samples, struct pair_counts *counts)
 {
-    return fth_count_joined(study->alone + (size_t)request->pair.second * LINES,
-                            samples->cycles + LINES, LINES, request->pair.lag_cycles);
+    struct trial trials[LINES];
+    for (size_t i = 0; i < 2; i++) {
+        const size_t count =
+            make_trials(&requests[i], &samples[i],
+                        study->alone + (size_t)requests[i].pair.second * LINES, MAX_LAG, trials);
+        counts->trials[i] += count;
+        for (size_t j = 0; j < count; j++)
+            counts->joined[i] += trials[j].joined;
+        study->found->samples += samples[i].count;
+    }
 }
 
-/* Decides whether two SMs join reads: each of them was the first one once. One direction is
- * sufficient, because a simulated GPU joins a read only with one that it has executed before. */
-static bool decide_pair(struct study *study, const struct fth_request *requests,
-                        const struct fth_samples *samples)
+static bool is_decided(const struct pair_counts *counts)
 {
-    const size_t counts[2] = {count_joined(study, &requests[0], &samples[0]),
-                              count_joined(study, &requests[1], &samples[1])};
-    const size_t better = counts[1] > counts[0], most = counts[better];
-    const bool joined = 2 * most > LINES;
-    study->found->samples += samples[0].count + samples[1].count;
+    return counts->trials[0] >= MIN_TRIALS && counts->trials[1] >= MIN_TRIALS;
+}
+
+/* Asks for the reads of all pairs that are not decided yet. `requests` has space for two requests
+ * per pair. */
+static enum fth_status ask_pairs(struct study *study, struct pair_counts *pairs, size_t count,
+                                 struct fth_request *requests, struct fth_error *error)
+{
+    struct fth_answers answers = {0};
+    size_t asked = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < 2 && !is_decided(&pairs[i]); j++)
+            requests[asked++] =
+                make_request(study, pairs[i].sms[j], pairs[i].sms[1 - j], TEST_LAG, LINES);
+    if (asked)
+        FTH_TRY(fth_ask(study->prober, requests, asked, &answers, error));
+    for (size_t i = 0, at = 0; i < count && at < asked; i++)
+        if (!is_decided(&pairs[i])) {
+            count_pair(study, &requests[at], &answers.items[at], &pairs[i]);
+            at += 2;
+        }
+    fth_answers_fini(&answers);
+    return FTH_OK;
+}
+
+/* Decides whether two SMs join reads: in one direction, more than half of the reads are joined. One
+ * direction is sufficient, because a simulated GPU joins a read only with one that it has executed
+ * before. */
+static bool decide_pair(struct study *study, const struct pair_counts *counts)
+{
+    double shares[2];
+    for (size_t i = 0; i < 2; i++)
+        shares[i] = (double)counts->joined[i] / (double)(counts->trials[i] + !counts->trials[i]);
+    const size_t better = shares[1] > shares[0];
     study->found->checked++;
-    study->found->agreed += 4 * most <= LINES || 4 * most >= (size_t)3 * LINES;
-    if (joined && !study->has_pair) {
+    study->found->agreed +=
+        is_decided(counts) && (shares[better] <= 0.25 || shares[better] >= 0.75);
+    if (shares[better] <= 0.5)
+        return false;
+    if (!study->has_pair) {
         study->has_pair = true;
-        study->first = requests[better].pair.first;
-        study->second = requests[better].pair.second;
+        study->first = counts->sms[better];
+        study->second = counts->sms[1 - better];
     }
-    return joined;
+    return true;
 }
 
 /* Finds the SMs without a group that join reads with the SM `first`, and gives all of them a group.
@@ -126,31 +200,28 @@ static bool decide_pair(struct study *study, const struct fth_request *requests,
 static enum fth_status find_partners(struct study *study, uint32_t first, size_t *partners,
                                      struct fth_error *error)
 {
-    const uint32_t sms = (uint32_t)study->prober->sms;
+    const size_t sms = study->prober->sms;
     struct fth_joins *found = study->found;
-    struct fth_request *requests = calloc(2 * (size_t)sms, sizeof *requests);
-    struct fth_answers answers = {0};
+    struct pair_counts *pairs = calloc(sms, sizeof *pairs);
+    struct fth_request *requests = calloc(2 * sms, sizeof *requests);
     size_t count = 0;
-    enum fth_status status = FTH_OK;
-    if (!requests)
-        return fth_no_memory(error, "find joined reads", NULL);
+    enum fth_status status =
+        pairs && requests ? FTH_OK : fth_no_memory(error, "find joined reads", NULL);
     const uint32_t group = (uint32_t)found->group_count++;
     found->groups[first] = group;
-    for (uint32_t i = first + 1; i < sms; i++)
-        if (found->groups[i] == UINT32_MAX) {
-            requests[count++] = make_request(study, first, i, TEST_LAG, LINES);
-            requests[count++] = make_request(study, i, first, TEST_LAG, LINES);
-        }
-    if (count)
-        status = fth_ask(study->prober, requests, count, &answers, error);
+    for (uint32_t i = first + 1; status == FTH_OK && i < sms; i++)
+        if (found->groups[i] == UINT32_MAX)
+            pairs[count++] = (struct pair_counts){.sms = {first, i}};
+    for (size_t i = 0; status == FTH_OK && i < MAX_ATTEMPTS; i++)
+        status = ask_pairs(study, pairs, count, requests, error);
     *partners = 0;
-    for (size_t i = 0; i + 1 < answers.count; i += 2)
-        if (decide_pair(study, &requests[i], &answers.items[i])) {
-            found->groups[requests[i].pair.second] = group;
+    for (size_t i = 0; status == FTH_OK && i < count; i++)
+        if (decide_pair(study, &pairs[i])) {
+            found->groups[pairs[i].sms[1]] = group;
             ++*partners;
         }
-    fth_answers_fini(&answers);
     free(requests);
+    free(pairs);
     return status;
 }
 
@@ -177,12 +248,6 @@ static enum fth_status find_groups(struct study *study, struct fth_error *error)
 }
 
 /* ---- window and extent ---- */
-
-/* One read of the second SM: how long after the first one it began, and whether it was joined. */
-struct trial {
-    double lag_cycles;
-    bool joined;
-};
 
 static int compare_lags(const void *a, const void *b)
 {
@@ -227,23 +292,6 @@ static uint32_t median_of_three(uint32_t a, uint32_t b, uint32_t c)
     return c < low ? low : c > high ? high : c;
 }
 
-/* Makes a trial of each line of a request. A read that began before the first one, or after the
- * next line, was disturbed and is left out. Returns the number of trials. */
-static size_t make_trials(const struct fth_request *request, const struct fth_samples *samples,
-                          const uint32_t *alone, struct trial *trials)
-{
-    const uint32_t lag = request->pair.lag_cycles, lines = request->pair.lines;
-    const uint32_t *cycles = samples->cycles, *delays = cycles + 2 * (size_t)lines;
-    size_t count = 0;
-    for (size_t i = 0; i < lines; i++) {
-        const double actual = (double)lag + delays[lines + i] - delays[i];
-        if (actual >= 0 && actual < FTH_PAIR_PERIOD_CYCLES)
-            trials[count++] = (struct trial){
-                actual, fth_count_joined(&alone[i], &cycles[lines + i], 1, actual) == 1};
-    }
-    return count;
-}
-
 /* Measures the two SMs with growing lags. */
 static enum fth_status find_window(struct study *study, struct fth_error *error)
 {
@@ -264,7 +312,8 @@ static enum fth_status find_window(struct study *study, struct fth_error *error)
     for (size_t i = 0; i < REQUESTS; i++) {
         study->found->samples += answers.items[i].count;
         if (i < ALONE)
-            count += make_trials(&requests[i], &answers.items[i], alone, trials + count);
+            count += make_trials(&requests[i], &answers.items[i], alone, FTH_PAIR_PERIOD_CYCLES,
+                                 trials + count);
     }
     decide_window(study->found, trials, count);
     fth_answers_fini(&answers);
@@ -287,16 +336,22 @@ static enum fth_status find_extent(struct study *study, struct fth_error *error)
         requests[i].pair.offset_bytes = i < 2 ? 0 : sector;
     }
     FTH_TRY(fth_ask(study->prober, requests, FTH_COUNT(requests), &answers, error));
-    size_t joined[2];
-    for (size_t i = 0; i < 2; i++)
-        joined[i] =
-            fth_count_joined(answers.items[2 * i + 1].cycles + WINDOW_LINES,
-                             answers.items[2 * i].cycles + WINDOW_LINES, WINDOW_LINES, TEST_LAG);
+    struct trial trials[WINDOW_LINES];
+    bool joined[2];
+    for (size_t i = 0; i < 2; i++) {
+        const size_t count =
+            make_trials(&requests[2 * i], &answers.items[2 * i],
+                        answers.items[2 * i + 1].cycles + WINDOW_LINES, MAX_LAG, trials);
+        size_t sum = 0;
+        for (size_t j = 0; j < count; j++)
+            sum += trials[j].joined;
+        joined[i] = 2 * sum > count;
+    }
     for (size_t i = 0; i < answers.count; i++)
         found->samples += answers.items[i].count;
     /* Reads of the same sector are joined in any case; otherwise the experiment shows nothing. */
-    found->has_extent = 2 * joined[0] > WINDOW_LINES;
-    found->joins_lines = 2 * joined[1] > WINDOW_LINES;
+    found->has_extent = joined[0];
+    found->joins_lines = joined[1];
     fth_answers_fini(&answers);
     return FTH_OK;
 }
