@@ -136,9 +136,11 @@ static void record(const struct comparison *comparison, size_t row, enum verdict
     if (end && sscanf(end, "%lf of %lf", &agree, &repeats) != 2)
         agree = repeats = NAN;
     compared_name(row, name, sizeof name);
-    fth_buffer_format(comparison->records, "%s,%s,%s,%d,%g,%g,%g\n", comparison->name, name,
+    fth_buffer_format(comparison->records, "%s,%s,%s,%d,%g,%g,%g,%d,%d\n", comparison->name, name,
                       is_structural(row) ? "structure" : "time",
-                      verdict == EXACT || verdict == CLOSE, measured->confidence, repeats, agree);
+                      verdict == EXACT || verdict == CLOSE, measured->confidence, repeats, agree,
+                      strstr(method, " agree, but ") != NULL,
+                      strstr(method, "interrupted requests") != NULL);
 }
 
 /* Counts the verdict. Adds a line with the details unless the figure is exact. `measured`: the

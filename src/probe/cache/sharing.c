@@ -34,7 +34,7 @@ static const double min_shared_fraction = 0.5, max_separate_fraction = 0.1;
 /* Fraction of the victim's lines above which another warp is counted as using the same instance.
  * Chosen: between the two fractions above. */
 static const double min_disturbed_fraction = 0.25;
-/* Fraction of the victim's lines from which on a warp clearly evicts them, for the confidence.
+/* Fraction of the victim's lines from which on a warp clearly evicts them, for the evidence.
  * Chosen, not derived. */
 static const double min_clear_fraction = 0.4;
 
@@ -119,7 +119,7 @@ enum fth_status fth_probe_sharing(const struct fth_prober *prober, const struct 
     for (unsigned i = 0; i < FTH_COUNT(verdicts); i++)
         if (verdicts[i] > REPEATS / 2) {
             found->sharing = (enum fth_sharing)i;
-            found->confidence = (verdicts[i] + 1.0) / (REPEATS + 2.0);
+            found->evidence = (struct fth_evidence){.repeats = REPEATS, .agree = verdicts[i]};
         }
     return FTH_OK;
 }
@@ -148,7 +148,7 @@ static enum fth_status measure_instances(const struct fth_prober *prober,
         conclusive += fraction >= min_clear_fraction || fraction <= max_separate_fraction;
     }
     fth_answers_fini(&answers);
-    found->confidence = (conclusive + 1.0) / (FTH_MAX_WARPS + 2.0);
+    found->evidence = (struct fth_evidence){.repeats = FTH_MAX_WARPS, .agree = conclusive};
     return FTH_OK;
 }
 
