@@ -102,9 +102,15 @@ static void set_evidence(struct fth_attribute *attribute, struct fth_evidence ev
     if (!(evidence.repeats > 0))
         return;
     attribute->confidence = fth_confidence(evidence);
-    fth_format(method, METHOD_BYTES, "%s%s%.3g of %.3g repeats agree%s%s",
-               attribute->method ? attribute->method : "", attribute->method ? "; " : "",
-               evidence.agree, evidence.repeats, evidence.doubt ? ", but " : "",
+    char repeats[64];
+    if (evidence.resampled)
+        fth_format(repeats, sizeof repeats, "%.3g %% of the resamples agree",
+                   100 * fth_evidence_share(evidence));
+    else
+        fth_format(repeats, sizeof repeats, "%.3g of %.3g repeats agree", evidence.agree,
+                   evidence.repeats);
+    fth_format(method, METHOD_BYTES, "%s%s%s%s%s", attribute->method ? attribute->method : "",
+               attribute->method ? "; " : "", repeats, evidence.doubt ? ", but " : "",
                evidence.doubt ? evidence.doubt : "");
     attribute->method = method;
 }

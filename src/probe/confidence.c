@@ -27,7 +27,8 @@ struct fth_evidence fth_resampled(size_t same_count)
 {
     return (struct fth_evidence){.repeats = resampled_repeats,
                                  .agree =
-                                     resampled_repeats * (double)same_count / FTH_BOOTSTRAP_DRAWS};
+                                     resampled_repeats * (double)same_count / FTH_BOOTSTRAP_DRAWS,
+                                 .resampled = true};
 }
 
 double fth_evidence_share(struct fth_evidence evidence)

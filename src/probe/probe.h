@@ -74,6 +74,7 @@ struct fth_evidence {
     double agree;      /* those that lead to the result; a fraction counts for a part of a repeat */
     const char *doubt; /* why the result may be wrong even if all repeats agree, as the end of a
                         * sentence; NULL: no reason */
+    bool resampled;    /* the repeats are resamples of the same samples */
 };
 /* Returns the evidence of `same_count` of all resamples of a bootstrap. They are drawn from the
  * same samples, so that they count as few repeats. */

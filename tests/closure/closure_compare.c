@@ -127,14 +127,21 @@ static bool is_structural(size_t row)
 static void record(const struct comparison *comparison, size_t row, enum verdict verdict,
                    const struct fth_attribute *measured)
 {
-    static const char marker[] = " repeats agree";
+    const char *method = measured->method ? measured->method : "";
     char name[64];
-    double repeats = NAN, agree = NAN;
-    const char *method = measured->method ? measured->method : "", *end = strstr(method, marker);
-    while (end && end > method && strchr("0123456789. of", end[-1]))
-        end--;
-    if (end && sscanf(end, "%lf of %lf", &agree, &repeats) != 2)
+    double repeats = NAN, agree = NAN, percent;
+    /* The repeats are the last part of the method that begins with a number (discover/note.c). */
+    for (const char *part = method; (part = strstr(part, "; ")) != NULL;) {
+        part += 2;
+        if (sscanf(part, "%lf of %lf repeats agree", &agree, &repeats) == 2)
+            break;
+        if (sscanf(part, "%lf %% of the resamples", &percent) == 1) {
+            repeats = 10; /* which resamples count as */
+            agree = percent / 10;
+            break;
+        }
         agree = repeats = NAN;
+    }
     compared_name(row, name, sizeof name);
     fth_buffer_format(comparison->records, "%s,%s,%s,%d,%g,%g,%g,%d,%d\n", comparison->name, name,
                       is_structural(row) ? "structure" : "time",

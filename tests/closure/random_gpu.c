@@ -556,6 +556,6 @@ void make_noisy(struct fth_gpu *gpu, uint64_t seed)
 
 void make_disturbed(struct fth_gpu *gpu, uint64_t seed)
 {
-    static const double neighbour_rates[] = {1e-5, 5e-5, 2e-4};
+    static const double neighbour_rates[] = {1e-5, 5e-5, 2e-4, 1e-3};
     set_noise(gpu, seed, 0.001, neighbour_rates[seed % FTH_COUNT(neighbour_rates)]);
 }

@@ -18,7 +18,7 @@ bool is_realistic(const struct fth_gpu *gpu);
  * 20,000, and less often if the L2 has more than 1 MiB. */
 void make_noisy(struct fth_gpu *gpu, uint64_t seed);
 /* Adds less noise than make_noisy (0.1 % outliers), but every seed has a neighbour: before one load
- * in 100,000, 20,000 or 5,000, and less often if the L2 has more than 1 MiB. */
+ * in 100,000, 20,000, 5,000 or 1,000, and less often if the L2 has more than 1 MiB. */
 void make_disturbed(struct fth_gpu *gpu, uint64_t seed);
 
 #endif

@@ -193,13 +193,13 @@ static void assert_unknown(const struct fth_gpu *gpu, const char *element, const
 /* Returns results of an L2 of 1 MiB with one partition. */
 static struct fth_l2_found plain_l2(void)
 {
-    return (struct fth_l2_found){.fill = {32, {10, 9.9, NULL}},
-                                 .line = {128, {10, 9, NULL}},
-                                 .sector = {32, {10, 9.8, NULL}},
-                                 .partitions = {1, {10, 9, NULL}},
-                                 .size = {1 << 20, {10, 7, NULL}},
-                                 .onset = {900000, {10, 8.5, NULL}},
-                                 .full_miss = {1200000, {10, 7.5, NULL}},
+    return (struct fth_l2_found){.fill = {32, {10, 9.9, NULL, false}},
+                                 .line = {128, {10, 9, NULL, false}},
+                                 .sector = {32, {10, 9.8, NULL, false}},
+                                 .partitions = {1, {10, 9, NULL, false}},
+                                 .size = {1 << 20, {10, 7, NULL, false}},
+                                 .onset = {900000, {10, 8.5, NULL, false}},
+                                 .full_miss = {1200000, {10, 7.5, NULL, false}},
                                  .onset_next_bytes = 1000000,
                                  .full_miss_previous_bytes = 1100000,
                                  .samples = 100};
@@ -295,11 +295,15 @@ static void interrupted_measurements_of_the_l2_are_repeated(void **state)
         uint64_t line;
         struct fth_evidence expected;
     } rows[] = {
-        {{128, 128, 128}, 7, 128, {10, 7, NULL}}, {{128, 128, 128}, 10, 128, {3, 3, NULL}},
-        {{64, 128, 128}, 9, 128, {3, 2, NULL}},   {{128, 64, 128}, 9, 128, {3, 2, NULL}},
-        {{128, 128, 64}, 5, 128, {10, 5, NULL}},  {{0, 128, 128}, 9, 128, {3, 2, NULL}},
-        {{32, 64, 128}, 9, 0, {0, 0, NULL}},      {{0, 0, 128}, 9, 0, {0, 0, NULL}},
-        {{0, 0, 0}, 9, 0, {0, 0, NULL}},
+        {{128, 128, 128}, 7, 128, {10, 7, NULL, false}},
+        {{128, 128, 128}, 10, 128, {3, 3, NULL, false}},
+        {{64, 128, 128}, 9, 128, {3, 2, NULL, false}},
+        {{128, 64, 128}, 9, 128, {3, 2, NULL, false}},
+        {{128, 128, 64}, 5, 128, {10, 5, NULL, false}},
+        {{0, 128, 128}, 9, 128, {3, 2, NULL, false}},
+        {{32, 64, 128}, 9, 0, {0, 0, NULL, false}},
+        {{0, 0, 128}, 9, 0, {0, 0, NULL, false}},
+        {{0, 0, 0}, 9, 0, {0, 0, NULL, false}},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_discovery discovery = make_discovery();
@@ -307,7 +311,8 @@ static void interrupted_measurements_of_the_l2_are_repeated(void **state)
         bool found = false;
         for (size_t k = 0; k < 3; k++) {
             script.l2[k] = plain_l2();
-            script.l2[k].line = (struct fth_decision){rows[i].lines[k], {10, rows[i].agree, NULL}};
+            script.l2[k].line =
+                (struct fth_decision){rows[i].lines[k], {10, rows[i].agree, NULL, false}};
             found = found || rows[i].lines[k];
         }
         assert_int_equal(fth_discover_l2(&discovery, NULL), FTH_OK);

@@ -6,7 +6,8 @@
 
 static double confidence_of(double repeats, double agree, const char *doubt)
 {
-    return fth_confidence((struct fth_evidence){repeats, agree, doubt});
+    return fth_confidence(
+        (struct fth_evidence){.repeats = repeats, .agree = agree, .doubt = doubt});
 }
 
 /* Each row has more evidence than the one before. */
@@ -45,7 +46,7 @@ static void resamples_count_as_few_repeats(void **state)
 {
     (void)state;
     const struct fth_evidence all = fth_resampled(FTH_BOOTSTRAP_DRAWS), half = fth_resampled(100);
-    assert_true(all.repeats == 10 && all.agree == 10 && !all.doubt);
+    assert_true(all.repeats == 10 && all.agree == 10 && !all.doubt && all.resampled);
     assert_true(half.repeats == 10 && half.agree == 5);
     assert_true(fth_evidence_share(half) == 0.5);
     assert_true(fth_evidence_share((struct fth_evidence){0}) == 0);

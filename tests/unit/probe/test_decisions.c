@@ -153,11 +153,11 @@ static void unlikely_lines_are_unknown(void **state)
     static const struct {
         struct fth_decision line;
         uint64_t expected;
-    } rows[] = {{{64, {100, 90, NULL}}, 64},
-                {{64, {100, 67, NULL}}, 64},
-                {{64, {100, 66, NULL}}, 0},
-                {{128, {10, 2, NULL}}, 0},
-                {{0, {0, 0, NULL}}, 0}};
+    } rows[] = {{{64, {100, 90, NULL, false}}, 64},
+                {{64, {100, 67, NULL, false}}, 64},
+                {{64, {100, 66, NULL, false}}, 0},
+                {{128, {10, 2, NULL, false}}, 0},
+                {{0, {0, 0, NULL, false}}, 0}};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const struct fth_decision found = fth_likely_line(rows[i].line);
         assert_int_equal(found.value, rows[i].expected);
