@@ -507,7 +507,7 @@ static enum fth_status confirm(const struct capacity_search *search,
     search->capacity->evidence = (struct fth_evidence){
         .repeats = (double)asked,
         .agree = same,
-        .doubt = 4 * behind > asked ? "most loads take longer than a hit" : NULL};
+        .doubt = 4 * (size_t)behind > asked ? "most loads take longer than a hit" : NULL};
     return FTH_OK;
 }
 

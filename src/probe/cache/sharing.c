@@ -152,6 +152,17 @@ static enum fth_status measure_instances(const struct fth_prober *prober,
     return FTH_OK;
 }
 
+/* Whether every warp whose number is a multiple of the number of instances evicts lines of warp 0,
+ * and no other one does. `evicting`: the number of warps that evict lines. */
+static bool is_regular(const struct fth_instances *found, unsigned evicting)
+{
+    bool regular = evicting > 0 && FTH_MAX_WARPS % evicting == 0;
+    for (size_t i = 0; regular && i < FTH_MAX_WARPS; i++)
+        regular =
+            (found->disturbed[i] > min_disturbed_fraction) == (i % (FTH_MAX_WARPS / evicting) == 0);
+    return regular;
+}
+
 enum fth_status fth_probe_instances(const struct fth_prober *prober,
                                     const struct fth_walker *walker, struct fth_instances *found,
                                     struct fth_error *error)
@@ -160,12 +171,14 @@ enum fth_status fth_probe_instances(const struct fth_prober *prober,
     *found = (struct fth_instances){0};
     /* The SM distributes its warps evenly among the instances. If the result says otherwise, it was
      * disturbed; a single disturbance of the control is sufficient for that. */
-    for (unsigned i = 0; i < MAX_ATTEMPTS && (evicting == 0 || FTH_MAX_WARPS % evicting); i++)
+    for (unsigned i = 0; i < MAX_ATTEMPTS && !is_regular(found, evicting); i++)
         FTH_TRY(measure_instances(prober, walker, found, &evicting, error));
     if (evicting == 0 || FTH_MAX_WARPS % evicting)
         return fth_fail(error, FTH_INCONCLUSIVE, "count cache instances", NULL,
                         "%u of %d warps evict the lines of warp 0, which is not an even share",
                         evicting, FTH_MAX_WARPS);
     found->count = FTH_MAX_WARPS / evicting;
+    if (!is_regular(found, evicting))
+        found->evidence.doubt = "the warps that evict lines are not evenly spaced";
     return FTH_OK;
 }
