@@ -107,7 +107,7 @@ static void set_evidence(struct fth_attribute *attribute, struct fth_evidence ev
         fth_format(repeats, sizeof repeats, "%.3g %% of the resamples agree",
                    100 * fth_evidence_share(evidence));
     else
-        fth_format(repeats, sizeof repeats, "%.3g of %.3g repeats agree", evidence.agree,
+        fth_format(repeats, sizeof repeats, "%.0f of %.0f repeats agree", evidence.agree,
                    evidence.repeats);
     fth_format(method, METHOD_BYTES, "%s%s%s%s%s", attribute->method ? attribute->method : "",
                attribute->method ? "; " : "", repeats, evidence.doubt ? ", but " : "",

@@ -63,9 +63,14 @@ static enum fth_status note_level(struct fth_gpu *gpu, const char *name,
         note.samples = samples;
         FTH_TRY(note_if_sufficient(gpu, &note, level->doubt, error));
     }
-    if (level->page_bytes == 0) /* the level may not exist */
+    /* Without a page, the level may not exist. Without an interval, the penalty is only the height
+     * of a step, which can be that of two levels. */
+    if (level->page_bytes == 0 || isnan(level->penalty_low))
         return fth_note_unknown(gpu, name, "miss_penalty_cycles",
-                                level->doubt ? level->doubt : "not found", error);
+                                level->doubt             ? level->doubt
+                                : level->page_bytes == 0 ? "not found"
+                                                         : "too few loads miss this level alone",
+                                error);
     return fth_note(
         gpu,
         &(struct fth_note){
@@ -74,7 +79,7 @@ static enum fth_status note_level(struct fth_gpu *gpu, const char *name,
             .number = fth_round_to_tenth(level->penalty_cycles),
             .interval = (const double[]){fth_round_to_tenth(level->penalty_low),
                                          fth_round_to_tenth(level->penalty_high)},
-            .confidence = isnan(level->penalty_low) ? NULL : &penalty_interval_level,
+            .confidence = &penalty_interval_level,
             .samples = samples,
             .method = "extra cycles of loads, one line per page, compared with the same lines "
                       "while their pages are in the TLB; mean and its interval"},

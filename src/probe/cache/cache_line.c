@@ -205,6 +205,8 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
             all[run] += counts[i][run];
     const double share =
         decide(shortest_frequent, all, (const unsigned(*)[MAX_COUNTS])counts, fetch_bytes, length);
+    if (length->bytes & (length->bytes - 1))
+        length->evidence.doubt = "it is not a power of two";
     if (length->bytes == 0 || share < min_line_share)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the line", NULL,
                         "the runs of evicted sectors have no common length");

@@ -436,8 +436,8 @@ static enum fth_status decide_weights(struct policy_work *work,
     for (uint32_t way = 0; way < work->ways; way++)
         found->way_shares[way] = (double)tracked_set->counts[way] / (double)total;
     found->policy = weighted ? "weighted" : "random";
-    found->evidence = (struct fth_evidence){.repeats = (double)total / (double)work->ways,
-                                            .agree = (double)total / (double)work->ways};
+    const double per_way = (double)(total / work->ways);
+    found->evidence = (struct fth_evidence){.repeats = per_way, .agree = per_way};
     return FTH_OK;
 }
 

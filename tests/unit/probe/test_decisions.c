@@ -476,10 +476,10 @@ static void random_policies_have_uniform_distances(void **state)
         assert_int_equal(fth_tlb_find_policy(&study, &sets, NULL), FTH_OK);
         if (sets.policy != rows[i].expected)
             fail_msg("row %zu: policy %d", i, (int)sets.policy);
-        double total = 0;
+        uint64_t total = 0;
         for (size_t k = 1; k < rows[i].members; k++)
-            total += (double)distances[k];
-        const double per_way = rows[i].members > 1 ? total / (double)(rows[i].members - 1) : 0;
+            total += distances[k];
+        const double per_way = rows[i].members > 1 ? (double)(total / (rows[i].members - 1)) : 0;
         assert_true(sets.policy_evidence.repeats == (rows[i].entries < 48 ? 0 : per_way));
         assert_true(sets.policy_evidence.agree == sets.policy_evidence.repeats);
     }
