@@ -29,7 +29,7 @@ static enum fth_status note_carveouts(struct fth_discovery *discovery,
                                         .numbers = shared,
                                         .count = found->count,
                                         .source = FTH_SOURCE_DERIVED,
-                                        .confidence = &found->confidence,
+                                        .evidence = &found->evidence,
                                         .samples = found->samples,
                                         .method = "the multiple of 4 KiB between the last "
                                                   "percentage that yields this size of L1 and the "
@@ -40,7 +40,7 @@ static enum fth_status note_carveouts(struct fth_discovery *discovery,
                                        .attribute = "carveout_size_bytes",
                                        .numbers = l1,
                                        .count = found->count,
-                                       .confidence = &found->confidence,
+                                       .evidence = &found->evidence,
                                        .samples = found->samples,
                                        .method = "the largest footprint without a miss in repeated "
                                                  "walks, under each of shared.carveout_bytes"},

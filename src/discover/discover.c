@@ -2,6 +2,8 @@
  * results of earlier ones. */
 #include "discover/discover.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Latencies come first, because all other stages need them to distinguish hits from misses. The
@@ -54,11 +56,6 @@ static const struct fth_stage stages[] = {
      .run = fth_discover_gates},
 };
 
-/* Maximum confidence of a figure if another program has interrupted requests of its stage or of an
- * earlier one. Requests that show it are repeated, but it does not show if it happens in a part of
- * a request that is not timed. Chosen, not derived. */
-static const double max_interrupted_confidence = 0.9;
-
 const struct fth_stage *fth_discovery_stage(size_t index)
 {
     return index < FTH_COUNT(stages) ? &stages[index] : NULL;
@@ -87,18 +84,40 @@ static bool wants_stage(const struct fth_discovery *discovery, const struct fth_
     return wanted;
 }
 
-/* Limits the confidence of all measured figures of the stage's elements. */
-static void limit_confidence(struct fth_gpu *gpu, const struct fth_stage *stage)
+/* Lowers the confidence of a figure because another program has interrupted requests of its stage
+ * or of an earlier one, and tells so in its method. Does so once. */
+static enum fth_status lower_confidence(struct fth_gpu *gpu, const char *element,
+                                        struct fth_attribute *attribute, struct fth_error *error)
+{
+    static const char reason[] = "; another program interrupted requests";
+    const char *method = attribute->method ? attribute->method : "";
+    char *text = NULL;
+    if (attribute->source != fth_note_source(gpu) || isnan(attribute->confidence) ||
+        strstr(method, reason))
+        return FTH_OK;
+    text = malloc(strlen(method) + sizeof reason);
+    if (!text)
+        return fth_no_memory(error, "lower the confidence", NULL);
+    memcpy(text, method, strlen(method));
+    memcpy(text + strlen(method), reason, sizeof reason);
+    struct fth_attribute lowered = *attribute;
+    lowered.confidence = fth_round_confidence(fth_interrupted_confidence(attribute->confidence));
+    lowered.method = text;
+    enum fth_status status = fth_note_attribute(gpu, element, &lowered, error);
+    free(text);
+    return status;
+}
+
+/* Lowers the confidence of all measured figures of the stage's elements. */
+static enum fth_status lower_confidences(struct fth_gpu *gpu, const struct fth_stage *stage,
+                                         struct fth_error *error)
 {
     for (size_t i = 0; i < FTH_STAGE_ELEMENTS && stage->elements[i]; i++) {
         struct fth_gpu_section *section = fth_gpu_section(gpu, stage->elements[i]);
-        for (size_t k = 0; section && k < section->count; k++) {
-            struct fth_attribute *attribute = &section->attributes[k];
-            if (attribute->source == FTH_SOURCE_MEASURED &&
-                attribute->confidence > max_interrupted_confidence)
-                attribute->confidence = max_interrupted_confidence;
-        }
+        for (size_t k = 0; section && k < section->count; k++)
+            FTH_TRY(lower_confidence(gpu, stage->elements[i], &section->attributes[k], error));
     }
+    return FTH_OK;
 }
 
 enum fth_status fth_discovery_run_stage(struct fth_discovery *discovery,
@@ -112,9 +131,7 @@ enum fth_status fth_discovery_run_stage(struct fth_discovery *discovery,
     if (!stage->own_steps)
         fth_discovery_report_step(discovery, stage->name, 0);
     FTH_TRY(stage->run(discovery, error));
-    if (discovery->interruptions)
-        limit_confidence(discovery->gpu, stage);
-    return FTH_OK;
+    return discovery->interruptions ? lower_confidences(discovery->gpu, stage, error) : FTH_OK;
 }
 
 bool fth_discovery_wants(const struct fth_discovery *discovery, const char *element)

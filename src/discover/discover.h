@@ -56,7 +56,7 @@ struct fth_stage {
 /* Returns the `index`-th stage in the order in which they run; NULL past the last. */
 const struct fth_stage *fth_discovery_stage(size_t index);
 /* Runs a stage, if it is to be run. If another program has interrupted this or an earlier stage,
- * limits the confidence of the figures of its elements. */
+ * lowers the confidence of the figures of its elements. */
 FTH_MUST_USE enum fth_status fth_discovery_run_stage(struct fth_discovery *discovery,
                                                      const struct fth_stage *stage,
                                                      struct fth_error *error);
@@ -133,11 +133,12 @@ struct fth_note {
     size_t count;
     double number;
 
-    enum fth_source source;   /* absent: that of fth_note_source */
-    const char *method;       /* how it was measured, in a few words */
-    const char *note;         /* further information for the reader */
-    const double *interval;   /* of a number: its low and its high end */
-    const double *confidence; /* 0 to 1 */
+    enum fth_source source;              /* absent: that of fth_note_source */
+    const char *method;                  /* how it was measured, in a few words */
+    const char *note;                    /* further information for the reader */
+    const double *interval;              /* of a number: its low and its high end */
+    const double *confidence;            /* 0 to 1; absent: that of the evidence */
+    const struct fth_evidence *evidence; /* repeats, which the method of the attribute mentions */
     size_t samples;
 };
 /* Writes a value as an attribute, and removes the reason why it was unknown. A figure is rounded to
@@ -175,6 +176,8 @@ extern const char fth_pass_method[];
 enum { FTH_NOTE_BYTES = 160 };
 const char *fth_note_agreement(const struct fth_discovery *discovery, double latency_cycles,
                                double overhead_cycles, char note[FTH_NOTE_BYTES]);
+/* Rounds a confidence to four decimal places. */
+double fth_round_confidence(double confidence);
 /* Rounds cycles or nanoseconds. Passes of a few hundred loads resolve a tenth of a cycle. */
 double fth_round_to_tenth(double value);
 

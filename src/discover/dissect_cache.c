@@ -58,7 +58,7 @@ static struct fth_note structure_note(const struct dissection *dissection,
 {
     return (struct fth_note){.element = dissection->element,
                              .attribute = attribute,
-                             .confidence = &found->confidence,
+                             .evidence = &found->evidence,
                              .samples = found->samples,
                              .method = structure_method};
 }
@@ -173,7 +173,7 @@ static enum fth_status note_weights(const struct dissection *dissection,
                                     .attribute = "way_weights",
                                     .numbers = shares,
                                     .count = found->ways,
-                                    .confidence = &found->confidence,
+                                    .evidence = &found->evidence,
                                     .samples = found->replaced,
                                     .method = "share of each way in all replacements, in the order "
                                               "in which the ways were filled"},
@@ -189,7 +189,7 @@ static enum fth_status note_policy(const struct dissection *dissection,
                      &(struct fth_note){.element = dissection->element,
                                         .attribute = "policy",
                                         .text = found->policy,
-                                        .confidence = &found->confidence,
+                                        .evidence = &found->evidence,
                                         .samples = found->samples,
                                         .method = found->way_shares
                                                       ? "replacements counted by way, in a set "
@@ -426,8 +426,8 @@ static enum fth_status dissect(struct dissection *dissection, struct fth_error *
         return unknown(dissection, "policy", reason, error);
     }
     struct fth_error fault = FTH_NO_ERROR;
-    struct fth_structure structure = {.confidence = NAN};
-    struct fth_replacement policy = {.confidence = NAN};
+    struct fth_structure structure = {0};
+    struct fth_replacement policy = {0};
     enum fth_status status = find_series(dissection, &fault);
     if (status == FTH_OK)
         status =
@@ -490,8 +490,8 @@ static enum fth_status dissect_l2(struct dissection *dissection, struct fth_erro
         return unknown(dissection, "policy", reason, error);
     }
     struct fth_error fault = FTH_NO_ERROR;
-    struct fth_structure structure = {.confidence = NAN};
-    struct fth_replacement policy = {.confidence = NAN};
+    struct fth_structure structure = {0};
+    struct fth_replacement policy = {0};
     enum fth_status status = fth_probe_l2_sets(&dissection->discovery->prober, (uint64_t)bytes,
                                                &dissection->plan, &structure, &fault);
     status = status == FTH_OK        ? note_l2_structure(dissection, &structure, error)

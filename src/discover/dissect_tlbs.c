@@ -37,12 +37,20 @@ static void read_levels(const struct fth_gpu *gpu, struct fth_tlbs *tlbs)
             fth_gpu_attribute(gpu, fth_tlb_elements[i], "entries");
         level->page_bytes = read_count(gpu, fth_tlb_elements[i], "page_bytes");
         level->entries = level->page_bytes && entries ? (uint64_t)entries->number : 0;
-        level->entries_confidence = entries ? entries->confidence : 0;
         level->penalty_cycles = fth_gpu_number(gpu, fth_tlb_elements[i], "miss_penalty_cycles", 0);
     }
 }
 
 /* ---- sets ---- */
+
+/* Returns the confidence of a figure of a TLB: at most that of its entries, which the figure
+ * depends on. */
+static double confidence_of(const struct fth_gpu *gpu, const char *name,
+                            struct fth_evidence evidence)
+{
+    const struct fth_attribute *entries = fth_gpu_attribute(gpu, name, "entries");
+    return fmin(fth_confidence(evidence), entries ? entries->confidence : NAN);
+}
 
 static enum fth_status note_ways(struct fth_gpu *gpu, const char *name,
                                  const struct fth_tlb_sets *found, struct fth_error *error)
@@ -55,10 +63,12 @@ static enum fth_status note_ways(struct fth_gpu *gpu, const char *name,
             ways[count++] = (double)found->set_sizes[i].ways;
         sets += found->set_sizes[i].sets;
     }
+    const double confidence = confidence_of(gpu, name, found->evidence);
     struct fth_note note = {.element = name,
                             .attribute = "sets",
                             .number = (double)sets,
-                            .confidence = &found->confidence,
+                            .evidence = &found->evidence,
+                            .confidence = &confidence,
                             .samples = found->samples,
                             .method = sets_method};
     FTH_TRY(fth_note(gpu, &note, error));
@@ -142,6 +152,7 @@ static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
                                 "the same pages miss in each pass over more pages than fit, but "
                                 "fewer pages per set than with LRU or FIFO",
                                 error);
+    const double confidence = confidence_of(gpu, name, found->policy_evidence);
     return fth_note(gpu,
                     &(struct fth_note){.element = name,
                                        .attribute = "policy",
@@ -149,7 +160,8 @@ static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
                                                : found->policy == FTH_TLB_PLRU ? "plru"
                                                : found->policy == FTH_TLB_FIFO ? "fifo"
                                                                                : "lru",
-                                       .confidence = &found->policy_confidence,
+                                       .evidence = &found->policy_evidence,
+                                       .confidence = &confidence,
                                        .method = random ? random_method : method},
                     error);
 }

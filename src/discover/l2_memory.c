@@ -203,16 +203,12 @@ enum fth_status fth_discover_cold(struct fth_discovery *discovery, struct fth_er
 
 /* ---- L2 ---- */
 
-/* Maximum confidence of onset_bytes and full_miss_bytes. They depend on which pages the driver
- * allocates, and one allocation is measured: on an H200 that other programs used, 17 of 80
- * allocations gave another footprint than those on an idle one. */
-static const double max_footprint_confidence = 0.8;
 /* Measurements of the L2 if another program uses the GPU. Odd: a majority decides. */
 enum { L2_RUNS = 3 };
 
-/* Combines the decisions of several measurements: the value that most of them agree on, with the
- * fraction that agrees, by Laplace's rule, as the maximum confidence. *disagree is set if there is
- * no such value although at least one measurement has found one. */
+/* Combines the decisions of several measurements: the value that most of them agree on. The
+ * evidence is the number of measurements that agree, or that of one of them if it is weaker.
+ * *disagree is set if there is no such value although at least one measurement has found one. */
 static struct fth_decision majority_of(const struct fth_decision *const decisions[L2_RUNS],
                                        bool *disagree)
 {
@@ -226,7 +222,9 @@ static struct fth_decision majority_of(const struct fth_decision *const decision
         if (2 * same > L2_RUNS && decisions[i]->value)
             best = (struct fth_decision){
                 decisions[i]->value,
-                fmin(decisions[i]->confidence, ((double)same + 1) / (L2_RUNS + 2))};
+                fth_weaker_evidence(
+                    decisions[i]->evidence,
+                    (struct fth_evidence){.repeats = L2_RUNS, .agree = (double)same})};
     }
     *disagree = *disagree || (found && best.value == 0);
     return best;
@@ -355,13 +353,11 @@ static enum fth_status note_found(struct fth_discovery *discovery, const struct 
         const double *interval = rows[i].decision == &found->onset       ? onset
                                  : rows[i].decision == &found->full_miss ? full_miss
                                                                          : NULL;
-        const double max = interval ? max_footprint_confidence : 1;
-        const double confidence = round(1000 * fmin(rows[i].decision->confidence, max)) / 1000;
         const struct fth_note note = {.element = "l2",
                                       .attribute = rows[i].attribute,
                                       .number = (double)rows[i].decision->value,
                                       .interval = interval,
-                                      .confidence = &confidence,
+                                      .evidence = &rows[i].decision->evidence,
                                       .samples = found->samples,
                                       .method = rows[i].method,
                                       .note = rows[i].note};

@@ -50,6 +50,12 @@ double fth_round_to_tenth(double value)
     return round(value * 10) / 10;
 }
 
+/* Calibration does not resolve more than four decimal places. */
+double fth_round_confidence(double confidence)
+{
+    return round(confidence * 1e4) / 1e4;
+}
+
 /* Writes a figure in cycles. For latency_cycles, also writes latency_ns if the clock is known. */
 static enum fth_status note_figure(struct fth_gpu *gpu, const struct fth_note *note,
                                    struct fth_error *error)
@@ -85,8 +91,33 @@ enum fth_source fth_note_source(const struct fth_gpu *gpu)
                                                         : FTH_SOURCE_MEASURED;
 }
 
+/* Maximum length of a method with the number of repeats. */
+enum { METHOD_BYTES = 400 };
+
+/* Sets the confidence of an attribute, and adds the number of repeats to its method. `method` has
+ * the space for it. */
+static void set_evidence(struct fth_attribute *attribute, struct fth_evidence evidence,
+                         char method[METHOD_BYTES])
+{
+    if (!(evidence.repeats > 0))
+        return;
+    attribute->confidence = fth_confidence(evidence);
+    char repeats[64];
+    if (evidence.resampled)
+        fth_format(repeats, sizeof repeats, "%.3g %% of the resamples agree",
+                   100 * fth_evidence_share(evidence));
+    else
+        fth_format(repeats, sizeof repeats, "%.0f of %.0f repeats agree", evidence.agree,
+                   evidence.repeats);
+    fth_format(method, METHOD_BYTES, "%s%s%s%s%s", attribute->method ? attribute->method : "",
+               attribute->method ? "; " : "", repeats, evidence.doubt ? ", but " : "",
+               evidence.doubt ? evidence.doubt : "");
+    attribute->method = method;
+}
+
 enum fth_status fth_note(struct fth_gpu *gpu, const struct fth_note *note, struct fth_error *error)
 {
+    char method[METHOD_BYTES];
     if (note->figure)
         return note_figure(gpu, note, error);
     struct fth_attribute attribute =
@@ -107,8 +138,11 @@ enum fth_status fth_note(struct fth_gpu *gpu, const struct fth_note *note, struc
         attribute.low = note->interval[0];
         attribute.high = note->interval[1];
     }
+    if (note->evidence)
+        set_evidence(&attribute, *note->evidence, method);
     if (note->confidence)
         attribute.confidence = *note->confidence;
+    attribute.confidence = fth_round_confidence(attribute.confidence);
     if (note->samples)
         attribute.samples = (double)note->samples;
     return fth_note_attribute(gpu, note->element, &attribute, error);

@@ -76,7 +76,6 @@ enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target tar
                            .attribute = fth_bandwidth_attribute(target),
                            .number = best,
                            .interval = (const double[]){fmin(best, median), fmax(best, median)},
-                           .confidence = &found->confidence,
                            .samples = found->samples,
                            .method = "all SMs at once; the best repeat of the best "
                                      "launch shape; the median of its repeats is the "

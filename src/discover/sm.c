@@ -72,7 +72,7 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
         {.attribute = "size_bytes",
          .number = (double)capacity->fits_bytes,
          .interval = (const double[]){(double)capacity->fits_bytes, (double)capacity->misses_bytes},
-         .confidence = &capacity->confidence,
+         .evidence = &capacity->evidence,
          .method = fit_method,
          .note = capacity->resident_bytes && capacity->resident_bytes < capacity->fits_bytes
                      ? "a reverse walk hits fewer lines than fit: the policy does not always evict "
@@ -80,18 +80,18 @@ static enum fth_status note_capacity(struct fth_gpu *gpu, const char *element,
                      : NULL},
         {.attribute = "onset_bytes",
          .number = (double)capacity->misses_bytes,
-         .confidence = &capacity->confidence,
+         .evidence = &capacity->evidence,
          .method = "the smallest footprint with misses"},
         {.attribute = "resident_bytes",
          .number = (double)capacity->resident_bytes,
-         .confidence = &capacity->resident_confidence,
+         .evidence = &capacity->resident_evidence,
          .method = "bytes that a reverse walk hits after a walk over 1.25 times the size; maximum "
                    "of several"},
         {.attribute = "full_miss_bytes",
          .number = (double)capacity->full_miss_bytes,
          .interval = (const double[]){(double)capacity->full_miss_low_bytes,
                                       (double)capacity->full_miss_bytes},
-         .confidence = &capacity->confidence,
+         .evidence = &capacity->evidence,
          .method = "the smallest footprint without a hit"},
     };
     for (size_t i = 0; i < FTH_COUNT(notes); i++) {
@@ -132,7 +132,7 @@ static enum fth_status find_default_size(struct fth_discovery *discovery, struct
                                        .number = (double)capacity.fits_bytes,
                                        .interval = (const double[]){(double)capacity.fits_bytes,
                                                                     (double)capacity.misses_bytes},
-                                       .confidence = &capacity.confidence,
+                                       .evidence = &capacity.evidence,
                                        .samples = capacity.samples,
                                        .method = fit_method,
                                        .note = "under the largest carve-out"},
@@ -157,7 +157,7 @@ static enum fth_status find_line(struct fth_discovery *discovery, struct cache *
                     &(struct fth_note){.element = cache->element,
                                        .attribute = "line_bytes",
                                        .number = (double)line.bytes,
-                                       .confidence = &line.confidence,
+                                       .evidence = &line.evidence,
                                        .samples = line.samples,
                                        .method = "bytes that a full cache evicts together"},
                     error);
@@ -179,7 +179,7 @@ static enum fth_status find_sector(struct fth_discovery *discovery, const struct
                     &(struct fth_note){.element = cache->element,
                                        .attribute = "sector_bytes",
                                        .number = (double)fetch.bytes,
-                                       .confidence = &fetch.confidence,
+                                       .evidence = &fetch.evidence,
                                        .samples = fetch.samples,
                                        .method = "distance between the misses of a first walk"},
                     error);
@@ -228,7 +228,7 @@ enum fth_status fth_discover_instances(struct fth_discovery *discovery, const ch
             &(struct fth_note){.element = element,
                                .attribute = "per_sm",
                                .number = found.count,
-                               .confidence = &found.confidence,
+                               .evidence = &found.evidence,
                                .samples = found.samples,
                                .method = "which warps of a full block evict lines that the first "
                                          "one loaded"},
@@ -245,7 +245,7 @@ enum fth_status fth_discover_instances(struct fth_discovery *discovery, const ch
                                        .attribute = "disturbed_by_warp",
                                        .numbers = found.disturbed,
                                        .count = FTH_MAX_WARPS,
-                                       .confidence = &found.confidence,
+                                       .evidence = &found.evidence,
                                        .samples = found.samples,
                                        .method = "share of the first warp's lines that each warp "
                                                  "evicted"},
@@ -302,7 +302,7 @@ static enum fth_status note_sharing(struct fth_discovery *discovery, const struc
     const char *names[CACHES] = {NULL}, *const element = caches[index].element;
     size_t count = 0, known = 0;
     bool untested = false;
-    double confidence = 1;
+    struct fth_evidence evidence = {0};
     if (!caches[index].present)
         return FTH_OK;
     for (size_t i = 0; i < CACHES; i++) {
@@ -315,8 +315,8 @@ static enum fth_status note_sharing(struct fth_discovery *discovery, const struc
             untested = untested || (i != index && caches[i].present);
             continue;
         }
+        evidence = known ? fth_weaker_evidence(evidence, found->evidence) : found->evidence;
         known++;
-        confidence = fmin(confidence, found->confidence);
         if (found->sharing == FTH_SHARING_YES)
             names[count++] = caches[i].element;
     }
@@ -331,7 +331,7 @@ static enum fth_status note_sharing(struct fth_discovery *discovery, const struc
                                        .attribute = "shared_with",
                                        .texts = names,
                                        .count = count,
-                                       .confidence = &confidence,
+                                       .evidence = &evidence,
                                        .method = "loads on either path evict lines loaded on the "
                                                  "other"},
                     error);

@@ -9,22 +9,29 @@ const char *const fth_tlb_elements[FTH_TLB_ELEMENTS] = {"tlb_l1", "tlb_l2", "tlb
 _Static_assert(FTH_TLB_ELEMENTS == (int)FTH_MAX_TLBS, "one element per level");
 /* Leaves memory to the driver and to other programs. Chosen, not derived. */
 const double fth_walked_memory_fraction = 0.7;
-/* Minimum confidence of a figure. Below it, at least two of ten repeats disagree. */
-static const double min_confidence = 0.8;
+/* Minimum fraction of the repeats that must agree on a figure, and minimum number of repeats.
+ * Chosen: one of ten repeats may disagree. */
+static const double min_agreement = 0.85, min_repeats = 3;
 /* Confidence level of the intervals of penalties. */
 static const double penalty_interval_level = 0.9;
 
 static const char disturbed_reason[] = "repeated measurements disagree: something disturbs them";
 
-/* Writes the number if it was found with sufficient confidence, otherwise the reason under
+/* Whether enough repeats agree. */
+static bool is_sufficient(struct fth_evidence evidence)
+{
+    return evidence.repeats >= min_repeats && fth_evidence_share(evidence) >= min_agreement;
+}
+
+/* Writes the number if enough repeats agree, otherwise the reason under
  * "unknown". `doubt` is the reason if it was not found, or NULL. */
-static enum fth_status note_if_confident(struct fth_gpu *gpu, const struct fth_note *note,
-                                         const char *doubt, struct fth_error *error)
+static enum fth_status note_if_sufficient(struct fth_gpu *gpu, const struct fth_note *note,
+                                          const char *doubt, struct fth_error *error)
 {
     if (note->number <= 0)
         return fth_note_unknown(gpu, note->element, note->attribute, doubt ? doubt : "not found",
                                 error);
-    if (*note->confidence < min_confidence)
+    if (!is_sufficient(*note->evidence))
         return fth_note_unknown(gpu, note->element, note->attribute, disturbed_reason, error);
     return fth_note(gpu, note, error);
 }
@@ -34,30 +41,36 @@ static enum fth_status note_level(struct fth_gpu *gpu, const char *name,
                                   struct fth_error *error)
 {
     const double page = (double)level->page_bytes, entries = (double)level->entries;
-    const double lower_confidence = fmin(level->page_confidence, level->entries_confidence);
+    const struct fth_evidence both =
+        fth_weaker_evidence(level->page_evidence, level->entries_evidence);
     const struct fth_note notes[] = {
         {.attribute = "page_bytes",
          .number = page,
-         .confidence = &level->page_confidence,
+         .evidence = &level->page_evidence,
          .method = "the smallest stride at which neighbouring loads both miss"},
         {.attribute = "entries",
          .number = entries,
-         .confidence = &lower_confidence,
+         .evidence = &both,
          .method = "the largest number of pages that can be walked without a miss"},
         {.attribute = "reach_bytes",
          .number = entries * page,
-         .confidence = &lower_confidence,
+         .evidence = &both,
          .method = "entries x page_bytes"},
     };
     for (size_t i = 0; i < FTH_COUNT(notes); i++) {
         struct fth_note note = notes[i];
         note.element = name;
         note.samples = samples;
-        FTH_TRY(note_if_confident(gpu, &note, level->doubt, error));
+        FTH_TRY(note_if_sufficient(gpu, &note, level->doubt, error));
     }
-    if (level->page_bytes == 0) /* the level may not exist */
+    /* Without a page, the level may not exist. Without an interval, the penalty is only the height
+     * of a step, which can be that of two levels. */
+    if (level->page_bytes == 0 || isnan(level->penalty_low))
         return fth_note_unknown(gpu, name, "miss_penalty_cycles",
-                                level->doubt ? level->doubt : "not found", error);
+                                level->doubt             ? level->doubt
+                                : level->page_bytes == 0 ? "not found"
+                                                         : "too few loads miss this level alone",
+                                error);
     return fth_note(
         gpu,
         &(struct fth_note){
@@ -66,7 +79,7 @@ static enum fth_status note_level(struct fth_gpu *gpu, const char *name,
             .number = fth_round_to_tenth(level->penalty_cycles),
             .interval = (const double[]){fth_round_to_tenth(level->penalty_low),
                                          fth_round_to_tenth(level->penalty_high)},
-            .confidence = isnan(level->penalty_low) ? NULL : &penalty_interval_level,
+            .confidence = &penalty_interval_level,
             .samples = samples,
             .method = "extra cycles of loads, one line per page, compared with the same lines "
                       "while their pages are in the TLB; mean and its interval"},
@@ -78,7 +91,7 @@ static bool is_settled(const struct fth_tlbs *tlbs)
 {
     for (size_t i = 0; i < tlbs->count; i++) {
         const struct fth_tlb_level *level = &tlbs->levels[i];
-        if (level->unsettled || (level->entries && level->entries_confidence < min_confidence))
+        if (level->unsettled || (level->entries && !is_sufficient(level->entries_evidence)))
             return false;
     }
     return true;

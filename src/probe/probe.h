@@ -5,7 +5,8 @@
  * This folder has what all probes share, and what is not about one unit of a GPU:
  *
  *   ask.c           sends requests to the device and collects the samples
- *   chance.c        confidence of a figure; what chance explains and what it does not
+ *   confidence.c    the confidence of a figure, from the repeats of its measurement
+ *   chance.c        variation of a figure; what chance explains and what it does not
  *   load_latency.c  latency of caches and memory, overhead of timing
  *   features.c      features that identify an individual GPU
  *
@@ -64,6 +65,29 @@ struct fth_figure {
     bool disturbed;    /* occasional loads took longer for an external reason */
     const char *note;  /* a remark for the reader of the report, or NULL */
 };
+
+/* ---- confidence.c ---- */
+
+/* What the repeats of a measurement say about its result. */
+struct fth_evidence {
+    double repeats;    /* independent repeats, or votes; 0: there are none */
+    double agree;      /* those that lead to the result; a fraction counts for a part of a repeat */
+    const char *doubt; /* why the result may be wrong even if all repeats agree, as the end of a
+                        * sentence; NULL: no reason */
+    bool resampled;    /* the repeats are resamples of the same samples */
+};
+/* Returns the evidence of `same_count` of all resamples of a bootstrap. They are drawn from the
+ * same samples, so that they count as few repeats. */
+struct fth_evidence fth_resampled(size_t same_count);
+/* Returns the fraction of the repeats that agree; 0 without repeats. */
+double fth_evidence_share(struct fth_evidence evidence);
+/* Returns the evidence for a figure that is right only if two others are: the weaker of the two. */
+struct fth_evidence fth_weaker_evidence(struct fth_evidence a, struct fth_evidence b);
+/* Returns the probability that the result is right; NAN without repeats. */
+double fth_confidence(struct fth_evidence evidence);
+/* Returns the confidence of the same figure if another program has interrupted requests of its
+ * measurement or of an earlier one: interruptions of parts that are not timed do not show. */
+double fth_interrupted_confidence(double confidence);
 
 /* ---- chance.c ---- */
 

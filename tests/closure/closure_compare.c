@@ -114,19 +114,55 @@ struct comparison {
     const char *name; /* of the GPU */
     const struct fth_gpu *truth, *found;
     struct verdicts *verdicts;
-    struct fth_buffer *lines;
+    struct fth_buffer *lines, *records; /* records: NULL if they are not wanted */
 };
 
-/* Counts the verdict. Adds a line with the details unless the figure is exact. */
-FTH_PRINTF(4, 5)
+/* Whether a row compares the structure of the GPU, not a time. */
+static bool is_structural(size_t row)
+{
+    return row < FIGURES ? figures[row].tolerance == 0 : row < ELEMENTS_ROW;
+}
+
+/* Appends a figure that was found to the records. */
+static void record(const struct comparison *comparison, size_t row, enum verdict verdict,
+                   const struct fth_attribute *measured)
+{
+    const char *method = measured->method ? measured->method : "";
+    char name[64];
+    double repeats = NAN, agree = NAN, percent;
+    /* The repeats are the last part of the method that begins with a number (discover/note.c). */
+    for (const char *part = method; (part = strstr(part, "; ")) != NULL;) {
+        part += 2;
+        if (sscanf(part, "%lf of %lf repeats agree", &agree, &repeats) == 2)
+            break;
+        if (sscanf(part, "%lf %% of the resamples", &percent) == 1) {
+            repeats = 10; /* which resamples count as */
+            agree = percent / 10;
+            break;
+        }
+        agree = repeats = NAN;
+    }
+    compared_name(row, name, sizeof name);
+    fth_buffer_format(comparison->records, "%s,%s,%s,%d,%g,%g,%g,%d,%d\n", comparison->name, name,
+                      is_structural(row) ? "structure" : "time",
+                      verdict == EXACT || verdict == CLOSE, measured->confidence, repeats, agree,
+                      strstr(method, " agree, but ") != NULL,
+                      strstr(method, "interrupted requests") != NULL);
+}
+
+/* Counts the verdict. Adds a line with the details unless the figure is exact. `measured`: the
+ * figure, or NULL if it was not found. */
+FTH_PRINTF(5, 6)
 static void judge(const struct comparison *comparison, size_t row, enum verdict verdict,
-                  const char *format, ...)
+                  const struct fth_attribute *measured, const char *format, ...)
 {
     static const char *const words[VERDICTS] = {"exact",     "close",   "unknown",
                                                 "no reason", "doubted", "WRONG"};
     char text[400], name[64];
     va_list arguments;
     comparison->verdicts->counts[row][verdict]++;
+    if (measured && comparison->records)
+        record(comparison, row, verdict, measured);
     if (verdict == EXACT)
         return;
     va_start(arguments, format);
@@ -186,7 +222,7 @@ static void judge_missing(const struct comparison *comparison, size_t row,
           !reason           ? UNEXPLAINED
           : expects_nothing ? EXACT
                             : UNKNOWN,
-          "is %g, not found: %s", expected, reason ? reason : "no reason");
+          NULL, "is %g, not found: %s", expected, reason ? reason : "no reason");
 }
 
 static void compare_figure(const struct comparison *comparison, size_t row)
@@ -214,7 +250,7 @@ static void compare_figure(const struct comparison *comparison, size_t row)
           : error <= tolerance + 1e-9                  ? EXACT
           : error <= close + 1e-9                      ? CLOSE
                                                        : wrong(measured),
-          "is %g, found %g (confidence %g)", expected->number, measured->number,
+          measured, "is %g, found %g (confidence %g)", expected->number, measured->number,
           measured->confidence);
 }
 
@@ -244,18 +280,18 @@ static void compare_sharing(const struct comparison *comparison, size_t index)
         return;
     if (!measured) {
         const char *reason = reason_of(comparison->found, element, "shared_with");
-        judge(comparison, row, reason ? UNKNOWN : UNEXPLAINED, "not found: %s",
+        judge(comparison, row, reason ? UNKNOWN : UNEXPLAINED, NULL, "not found: %s",
               reason ? reason : "no reason");
         return;
     }
     for (size_t i = 0; i < FTH_COUNT(sharing); i++)
         if (list_contains(expected, sharing[i]) != list_contains(measured, sharing[i])) {
-            judge(comparison, row, wrong(measured), "%s: %s (confidence %g)", sharing[i],
+            judge(comparison, row, wrong(measured), measured, "%s: %s (confidence %g)", sharing[i],
                   list_contains(expected, sharing[i]) ? "not found" : "found, but wrong",
                   measured->confidence);
             return;
         }
-    judge(comparison, row, EXACT, "%s", "");
+    judge(comparison, row, EXACT, measured, "%s", "");
 }
 
 /* With LRU or FIFO replacement and the index function "mod", a reverse walk over more than the
@@ -283,15 +319,16 @@ static void compare_evidence(const struct comparison *comparison, size_t index)
               resident->number == size                                      ? EXACT
               : fabs(resident->number - size) <= resident_resolution * size ? CLOSE
                                                                             : wrong(resident),
-              "is %g, found %g (confidence %g)", size, resident->number, resident->confidence);
+              resident, "is %g, found %g (confidence %g)", size, resident->number,
+              resident->confidence);
     if (full_miss)
         judge(comparison, EVIDENCE_ROW + 2 * index + 1,
               full_miss->number > size &&
                       full_miss->number <= size + way + full_miss_resolution * size + 256
                   ? EXACT
                   : wrong(full_miss),
-              "is %g to %g, found %g (confidence %g)", size, size + way, full_miss->number,
-              full_miss->confidence);
+              full_miss, "is %g to %g, found %g (confidence %g)", size, size + way,
+              full_miss->number, full_miss->confidence);
 }
 
 /* Timing whole passes and timing single loads must give the same latencies on a simulated GPU. The
@@ -304,8 +341,8 @@ static void compare_timing_methods(const struct comparison *comparison)
             fth_gpu_attribute(comparison->found, elements[i], "latency_cycles");
         if (cycles)
             judge(comparison, TIMING_ROW,
-                  cycles->note && strstr(cycles->note, "load by load") ? CLOSE : EXACT, "%s: %s",
-                  elements[i], cycles->note ? cycles->note : "");
+                  cycles->note && strstr(cycles->note, "load by load") ? CLOSE : EXACT, NULL,
+                  "%s: %s", elements[i], cycles->note ? cycles->note : "");
     }
 }
 
@@ -332,17 +369,17 @@ static void find_nonexistent(const struct comparison *comparison)
                 fth_gpu_attribute(found, elements[i], tlb ? "reach_bytes" : "size_bytes");
             if (!most && tlb) /* its penalty is the only figure */
                 most = fth_gpu_attribute(found, elements[i], "miss_penalty_cycles");
-            judge(comparison, ELEMENTS_ROW, wrong(most), "%s does not exist (confidence %g)",
+            judge(comparison, ELEMENTS_ROW, wrong(most), most, "%s does not exist (confidence %g)",
                   elements[i], most ? most->confidence : NAN);
         }
     /* Two instruction caches may have any two of the three names. */
     if (count_instruction_caches(found) > count_instruction_caches(truth))
-        judge(comparison, ELEMENTS_ROW, CONTRADICTED, "%u instruction caches, not %u",
+        judge(comparison, ELEMENTS_ROW, CONTRADICTED, NULL, "%u instruction caches, not %u",
               count_instruction_caches(found), count_instruction_caches(truth));
     const struct fth_attribute *smaller = fth_gpu_attribute(found, "l1", "default_size_bytes");
     if (smaller && !fth_gpu_attribute(truth, "l1", "default_size_bytes") &&
         !fth_gpu_attribute(truth, "l1", "unified_bytes"))
-        judge(comparison, ELEMENTS_ROW, wrong(smaller), "%s",
+        judge(comparison, ELEMENTS_ROW, wrong(smaller), smaller, "%s",
               "the L1 does not shrink with the carve-out");
 }
 
@@ -355,13 +392,13 @@ static bool caches_global(const struct fth_gpu *gpu)
 }
 
 void compare_gpus(const char *name, const struct fth_gpu *truth, const struct fth_gpu *found,
-                  struct verdicts *verdicts, struct fth_buffer *lines)
+                  struct verdicts *verdicts, struct fth_buffer *lines, struct fth_buffer *records)
 {
-    const struct comparison comparison = {name, truth, found, verdicts, lines};
+    const struct comparison comparison = {name, truth, found, verdicts, lines, records};
     const bool global = caches_global(truth);
     const struct fth_attribute *l1 = fth_gpu_attribute(found, "l1", "size_bytes");
     if (!global && l1)
-        judge(&comparison, ELEMENTS_ROW, wrong(l1), "%s",
+        judge(&comparison, ELEMENTS_ROW, wrong(l1), l1, "%s",
               "an L1 was found, but global loads are not cached");
     for (size_t i = 0; i < FIGURES; i++)
         if (global || strcmp(figures[i].element, "l1") != 0)

@@ -28,9 +28,12 @@ void compared_name(size_t row, char *name, size_t size);
 struct verdicts {
     unsigned counts[MAX_COMPARED][VERDICTS];
 };
-/* Compares all figures of `truth`, adds the verdicts, and appends a line for each verdict below
- * `shown` to `lines`, beginning with `name`. */
+/* Compares all figures of `truth` and adds the verdicts. Appends a line to `lines` for each figure
+ * that is not exact, beginning with `name`. Appends a row of CSV to `records` (NULL: none) for each
+ * figure that was found: name, figure, "structure" or "time", 1 if it is right (exact or close),
+ * confidence, the repeats that the confidence is based on: all of them, and those that agree, 1 if
+ * there is a doubt about the method, and 1 if another program interrupted requests. */
 void compare_gpus(const char *name, const struct fth_gpu *truth, const struct fth_gpu *found,
-                  struct verdicts *verdicts, struct fth_buffer *lines);
+                  struct verdicts *verdicts, struct fth_buffer *lines, struct fth_buffer *records);
 
 #endif

@@ -536,13 +536,26 @@ bool is_realistic(const struct fth_gpu *gpu)
            fth_gpu_attribute_count(gpu, "tlb_l3") == 0;
 }
 
+/* Sets the noise of the simulated GPU. To empty a large L2 takes long, so that a neighbour runs
+ * less often then. */
+static void set_noise(struct fth_gpu *gpu, uint64_t seed, double outlier_rate,
+                      double neighbour_rate)
+{
+    const double l2_mib = fth_gpu_number(gpu, "l2", "size_bytes", 0) / 1048576;
+    set_number(gpu, "noise", "seed", (double)seed);
+    set_number(gpu, "noise", "jitter_cycles", 2);
+    set_number(gpu, "noise", "outlier_rate", outlier_rate);
+    set_number(gpu, "noise", "neighbour_rate", neighbour_rate / fmax(1, l2_mib));
+}
+
 void make_noisy(struct fth_gpu *gpu, uint64_t seed)
 {
     static const double neighbour_rates[] = {0, 0, 1e-5, 5e-5};
-    set_number(gpu, "noise", "seed", (double)seed);
-    set_number(gpu, "noise", "jitter_cycles", 2);
-    set_number(gpu, "noise", "outlier_rate", seed % 4 ? 0.01 : 0.001);
-    /* To empty a large L2 takes long. */
-    const double l2_mib = fth_gpu_number(gpu, "l2", "size_bytes", 0) / 1048576;
-    set_number(gpu, "noise", "neighbour_rate", neighbour_rates[seed / 4 % 4] / fmax(1, l2_mib));
+    set_noise(gpu, seed, seed % 4 ? 0.01 : 0.001, neighbour_rates[seed / 4 % 4]);
+}
+
+void make_disturbed(struct fth_gpu *gpu, uint64_t seed)
+{
+    static const double neighbour_rates[] = {1e-5, 5e-5, 2e-4, 1e-3};
+    set_noise(gpu, seed, 0.001, neighbour_rates[seed % FTH_COUNT(neighbour_rates)]);
 }

@@ -17,5 +17,8 @@ bool is_realistic(const struct fth_gpu *gpu);
  * that runs at times and replaces the contents of the caches: before one load in 100,000 or one in
  * 20,000, and less often if the L2 has more than 1 MiB. */
 void make_noisy(struct fth_gpu *gpu, uint64_t seed);
+/* Adds less noise than make_noisy (0.1 % outliers), but every seed has a neighbour: before one load
+ * in 100,000, 20,000, 5,000 or 1,000, and less often if the L2 has more than 1 MiB. */
+void make_disturbed(struct fth_gpu *gpu, uint64_t seed);
 
 #endif

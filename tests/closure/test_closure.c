@@ -1,9 +1,12 @@
 /* Closure tests: fth_discover() must find on a simulated GPU what its description says. The truth
  * is the description: one of those that come with fathom, or a random one.
  *
- *   test_closure [noisy] [jobs=N] published          the descriptions that come with fathom
- *   test_closure [noisy] [jobs=N] FIRST LAST         random descriptions, by their seeds
- *   test_closure [noisy] [jobs=N] seeds SEED...      the same
+ *   test_closure [noisy | disturbed] [jobs=N] published      the descriptions of fathom
+ *   test_closure [noisy | disturbed] [jobs=N] FIRST LAST     random descriptions, by their seeds
+ *   test_closure [noisy | disturbed] [jobs=N] seeds SEED...  the same
+ *
+ * With `records=FILE`, the test only appends one row of CSV for each figure to FILE
+ * (closure_compare.h), for scripts/calibrate.
  *
  * A figure that differs must have a low confidence, and a figure that was not found must have a
  * reason. Without noise, all figures of the descriptions that come with fathom must be exact, and
@@ -33,7 +36,8 @@ enum { MAX_JOBS = 64, MAX_PUBLISHED = 64, PATH_BYTES = 512 };
 
 /* What is to be measured. */
 static struct {
-    bool noisy, published;
+    bool noisy, disturbed, published;
+    const char *records; /* file that the records are appended to; NULL: the test judges them */
     unsigned jobs;
     uint64_t first_seed;
     size_t count;                          /* GPUs */
@@ -88,18 +92,29 @@ static void add_verdicts(struct verdicts *sum, const struct verdicts *other)
             sum->counts[i][k] += other->counts[i][k];
 }
 
+/* Appends the records of a GPU to the file. The processes write one after the other, because each
+ * write goes to the end of the file as a whole. */
+static void append_records(const struct fth_buffer *records)
+{
+    FILE *file = fopen(work.records, "a");
+    assert_non_null(file);
+    assert_int_equal(setvbuf(file, NULL, _IOFBF, records->size + 1), 0);
+    assert_int_equal(fwrite(records->data, 1, records->size, file), records->size);
+    assert_int_equal(fclose(file), 0);
+}
+
 /* Measures a GPU and compares it with its description. `path` is the file for the description. */
 static void check_gpu(const char *path, const char *name, const struct fth_gpu *truth,
                       struct results *results)
 {
     struct verdicts verdicts = {0};
-    struct fth_buffer lines = {0};
+    struct fth_buffer lines = {0}, records = {0};
     struct fth_gpu *found = NULL;
     struct fth_error error = FTH_NO_ERROR;
     const bool realistic = is_realistic(truth);
     const enum fth_status status = measure(path, truth, &found, &error);
     if (status == FTH_OK)
-        compare_gpus(name, truth, found, &verdicts, &lines);
+        compare_gpus(name, truth, found, &verdicts, &lines, work.records ? &records : NULL);
     else
         fth_buffer_format(&lines, "# %s: %s: %s\n", name, error.operation, error.cause);
     if (status == FTH_INCONCLUSIVE && !realistic)
@@ -108,13 +123,24 @@ static void check_gpu(const char *path, const char *name, const struct fth_gpu *
         results->failed_gpus++;
     if (lines.size) /* print_message() would shorten them */
         fputs(lines.data, stdout);
+    if (records.size)
+        append_records(&records);
     results->gpus++;
     results->realistic_gpus += realistic;
     add_verdicts(&results->all, &verdicts);
     if (realistic)
         add_verdicts(&results->realistic, &verdicts);
     fth_buffer_fini(&lines);
+    fth_buffer_fini(&records);
     fth_gpu_destroy(found);
+}
+
+static void add_noise(struct fth_gpu *gpu, uint64_t seed)
+{
+    if (work.noisy)
+        make_noisy(gpu, seed);
+    else if (work.disturbed)
+        make_disturbed(gpu, seed);
 }
 
 static void check_published(const char *path, size_t index, struct results *results)
@@ -122,8 +148,7 @@ static void check_published(const char *path, size_t index, struct results *resu
     struct fth_gpu *truth = NULL;
     const char *file = work.paths[index];
     assert_int_equal(fth_gpu_read_file(file, NULL, &truth, NULL), FTH_OK);
-    if (work.noisy)
-        make_noisy(truth, index + 1);
+    add_noise(truth, index + 1);
     check_gpu(path, strrchr(file, '/') + 1, truth, results);
     fth_gpu_destroy(truth);
 }
@@ -135,8 +160,7 @@ static void check_random(const char *path, size_t index, struct results *results
     struct fth_gpu *truth = random_gpu(seed);
     char name[32];
     snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
-    if (work.noisy)
-        make_noisy(truth, seed);
+    add_noise(truth, seed);
     check_gpu(path, name, truth, results);
     fth_gpu_destroy(truth);
 }
@@ -228,11 +252,13 @@ static void check_results(const struct results *results)
     }
     print_table(results, all, realistic);
     assert_int_equal(results->gpus, work.count);
+    if (work.records)
+        return;
     assert_int_equal(results->failed_gpus, 0);
     assert_true(results->inconclusive_gpus <= 1 + max_inconclusive * results->gpus);
     assert_int_equal(all[CONTRADICTED], 0);
     assert_int_equal(all[UNEXPLAINED], 0);
-    if (work.noisy) {
+    if (work.noisy || work.disturbed) {
         assert_true(all[DOUBTED] <= 1 + max_doubted * sum);
         return;
     }
@@ -282,6 +308,10 @@ static bool read_words(int count, char *words[])
         const char *word = words[1];
         if (strcmp(word, "noisy") == 0)
             work.noisy = true;
+        else if (strcmp(word, "disturbed") == 0)
+            work.disturbed = true;
+        else if (strncmp(word, "records=", 8) == 0)
+            work.records = word + 8;
         else if (strncmp(word, "jobs=", 5) == 0)
             work.jobs = (unsigned)strtoul(word + 5, NULL, 10);
         else
@@ -312,7 +342,9 @@ int main(int count, char *words[])
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(gpus_are_found_as_described)};
     if (!read_words(count, words)) {
-        fprintf(stderr, "usage: %s [noisy] [jobs=N] {published | FIRST LAST | seeds SEED...}\n",
+        fprintf(stderr,
+                "usage: %s [noisy | disturbed] [jobs=N] [records=FILE] {published | FIRST LAST | "
+                "seeds SEED...}\n",
                 words[0]);
         return 2;
     }

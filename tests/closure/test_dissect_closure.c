@@ -268,7 +268,7 @@ static void dissect(uint64_t seed, const char *path, struct score *score)
         score->wrong++;
         snprintf(report, sizeof report, "found %llu sets, %llu ways, %s, confidence %.3f;",
                  (unsigned long long)structure.sets, (unsigned long long)structure.ways,
-                 structure.index, structure.confidence);
+                 structure.index, fth_confidence(structure.evidence));
     } else if (identified) {
         score->right++;
     } else {
@@ -408,10 +408,8 @@ static void dissect_tlbs(uint64_t seed, const char *path, struct score *score)
                            "\"latency_cycles\": 220}, \"memory\": {\"size_bytes\": 4294967296}");
     for (size_t i = 0; i < count; i++) {
         write_tlb(&truth[i], i, &text);
-        tlbs.levels[i] = (struct fth_tlb_level){.page_bytes = 2 << 20,
-                                                .entries = truth[i].entries,
-                                                .entries_confidence = 0.9,
-                                                .penalty_cycles = truth[i].penalty};
+        tlbs.levels[i] = (struct fth_tlb_level){
+            .page_bytes = 2 << 20, .entries = truth[i].entries, .penalty_cycles = truth[i].penalty};
     }
     fth_buffer_text(&text, "}}");
     assert_int_equal(fth_file_write(path, text.data, text.size, NULL), FTH_OK);

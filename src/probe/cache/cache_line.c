@@ -27,9 +27,11 @@ enum {
 /* Minimum fraction of all runs of slow hops that must have a certain length for it to be taken as
  * the line. Chosen, not derived. */
 static const double min_run_fraction = 0.2;
-/* Minimum confidence of a line. On an idle H200, the confidence of the L1's line is 0.7, and next
- * to other programs one wrong line had 0.5. Chosen between the two. */
-static const double min_line_confidence = 0.6;
+/* Minimum fraction of the repeats with evictions that lead to the line. On an idle H200, it is 6 of
+ * 8 for the L1, and next to other programs it was 4 of 8 for one wrong line. Chosen between the
+ * two.
+ */
+static const double min_line_share = 0.625;
 
 static enum fth_status ask_repeats(const struct fth_prober *prober,
                                    const struct fth_request *request, struct fth_answers *answers,
@@ -45,22 +47,28 @@ static enum fth_status ask_repeats(const struct fth_prober *prober,
  * 0 if no length does. */
 typedef unsigned selector(const unsigned *counts, unsigned size);
 
-/* Selects the length from the histogram `all`, and computes the confidence as the fraction of
- * repeats whose own histogram gives the same length, by Laplace's rule. `unit`: bytes per hop. */
-static void decide(selector *select_length, const unsigned all[MAX_COUNTS],
-                   const unsigned counts[REPEATS][MAX_COUNTS], uint64_t unit,
-                   struct fth_length *length)
+/* Selects the length from the histogram `all`. A repeat agrees if its own histogram gives the same
+ * length. It says nothing if it has no length or a multiple of the length: lines can be evicted
+ * together. `unit`: bytes per hop. Returns the fraction of the repeats with any length that agree.
+ */
+static double decide(selector *select_length, const unsigned all[MAX_COUNTS],
+                     const unsigned counts[REPEATS][MAX_COUNTS], uint64_t unit,
+                     struct fth_length *length)
 {
-    unsigned answer = select_length(all, MAX_COUNTS), same = 0, without_evictions = 0;
+    unsigned answer = select_length(all, MAX_COUNTS), same = 0, contradict = 0;
+    unsigned without_evictions = 0;
     for (size_t i = 0; i < REPEATS; i++) {
         unsigned any = 0;
         for (size_t j = 1; j < MAX_COUNTS; j++)
             any += counts[i][j];
         without_evictions += any == 0; /* this repeat does not count: a way was free */
-        same += answer && select_length(counts[i], MAX_COUNTS) == answer;
+        const unsigned own = answer ? select_length(counts[i], MAX_COUNTS) : 0;
+        same += own && own == answer;
+        contradict += own && own % answer;
     }
     length->bytes = answer * unit;
-    length->confidence = (same + 1.0) / (REPEATS - without_evictions + 2.0);
+    length->evidence = (struct fth_evidence){.repeats = same + contradict, .agree = same};
+    return without_evictions < REPEATS ? same / (double)(REPEATS - without_evictions) : 0;
 }
 
 /* Combines the first walks of all SMs, which should be identical: a hop is slow (UINT32_MAX) if it
@@ -195,8 +203,11 @@ enum fth_status fth_probe_line_bytes(const struct fth_prober *prober,
     for (size_t i = 0; i < REPEATS; i++)
         for (size_t run = 1; run <= MAX_RUN; run++)
             all[run] += counts[i][run];
-    decide(shortest_frequent, all, (const unsigned(*)[MAX_COUNTS])counts, fetch_bytes, length);
-    if (length->bytes == 0 || length->confidence < min_line_confidence)
+    const double share =
+        decide(shortest_frequent, all, (const unsigned(*)[MAX_COUNTS])counts, fetch_bytes, length);
+    if (length->bytes & (length->bytes - 1))
+        length->evidence.doubt = "it is not a power of two";
+    if (length->bytes == 0 || share < min_line_share)
         return fth_fail(error, FTH_INCONCLUSIVE, "find the line", NULL,
                         "the runs of evicted sectors have no common length");
     return FTH_OK;

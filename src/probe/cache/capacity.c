@@ -53,13 +53,14 @@ enum {
      * 4, a bracket of 4096 strides needs 6 batches. */
     MAX_CUTS = 4,
     REPEATS = 5,           /* walks on each side of the edge, for the confidence. Chosen. */
-    THOROUGH_REPEATS = 50, /* the same with --thorough: the confidence is then at most 0.99 */
-    MAX_SEARCHES = 3,      /* searches, if the confidence is too low. Chosen. */
+    THOROUGH_REPEATS = 50, /* the same with --thorough. Chosen. */
+    MAX_SEARCHES = 3,      /* searches, if too few walks agree. Chosen. */
     MAX_CONTRADICTED = 2   /* searches, if more lines are resident than fit. Chosen. */
 };
-/* Minimum confidence of a capacity; below it, the search is repeated and finally refused. With ten
- * walks, it allows for two that contradict the result. Chosen, not derived. */
-static const double min_confidence = 0.75;
+/* Minimum fraction of the walks that must agree with a capacity; below it, the search is repeated
+ * and finally refused. With ten walks, it allows for two that contradict the result. Chosen, not
+ * derived. */
+static const double min_agreement = 0.75;
 
 /* ---- disturbances ---- */
 
@@ -469,8 +470,17 @@ static enum fth_status find_edge(const struct capacity_search *search, struct ca
     return FTH_OK;
 }
 
-/* Repeats the walks on both sides of the edge. The confidence is the fraction that agrees with the
- * edge, by Laplace's rule. */
+/* Whether most hops of a walk over a footprint that fits take clearly longer than a hit. Another
+ * cache behind the measured one serves them, and the footprint is that of both. */
+static bool is_served_behind(const struct capacity_search *search,
+                             const struct fth_samples *samples)
+{
+    struct fth_summary summary;
+    return fth_summary_u32(samples->cycles, samples->count, &summary, NULL) == FTH_OK &&
+           summary.median > sqrt(search->plan->hit_cycles * search->threshold);
+}
+
+/* Repeats the walks on both sides of the edge, and counts those that agree with it. */
 static enum fth_status confirm(const struct capacity_search *search,
                                const struct capacity_edge *edge, struct fth_error *error)
 {
@@ -482,9 +492,10 @@ static enum fth_status confirm(const struct capacity_search *search,
     }
     struct fth_answers answers = {0};
     FTH_TRY(fth_ask(search->prober, requests, asked, &answers, error));
-    unsigned same = 0;
+    unsigned same = 0, behind = 0;
     for (size_t i = 0; i < answers.count; i++) {
         uint64_t count = i % 2 ? edge->misses : edge->fits;
+        behind += i % 2 == 0 && is_served_behind(search, &answers.items[i]);
         const bool interrupted = remove_interrupted(&answers.items[i], count);
         const struct slow_hops slow_hops =
             count_slow(&answers.items[i], count, passes_for(edge, count), search->threshold, edge);
@@ -493,7 +504,10 @@ static enum fth_status confirm(const struct capacity_search *search,
         search->capacity->samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);
-    search->capacity->confidence = (same + 1.0) / ((double)asked + 2.0);
+    search->capacity->evidence = (struct fth_evidence){
+        .repeats = (double)asked,
+        .agree = same,
+        .doubt = 4 * (size_t)behind > asked ? "most loads take longer than a hit" : NULL};
     return FTH_OK;
 }
 
@@ -550,9 +564,8 @@ static enum fth_status count_resident(const struct capacity_search *search,
 
 /* Counts the resident lines several times. An interruption of the first walk, which is not timed,
  * leaves only the lines that were loaded after it. Each repeat is a launch of its own, so that one
- * interruption does not affect all of them. The result is the maximum; the confidence is the
- * fraction of the repeats that agree with it, by Laplace's rule. The result is rejected if the
- * confidence is too low, or if fewer than half of the lines that fit are resident: after the walk
+ * interruption does not affect all of them. The result is the maximum. It is rejected if a repeat
+ * does not agree with it, or if fewer than half of the lines that fit are resident: after the walk
  * the cache is full under any policy, and the walk back meets most of the lines. */
 static enum fth_status find_resident(const struct capacity_search *search,
                                      const struct capacity_edge *edge, struct fth_error *error)
@@ -566,23 +579,23 @@ static enum fth_status find_resident(const struct capacity_search *search,
     }
     for (size_t i = 0; i < REPEATS; i++)
         same += (double)hits[i] >= same_resident * (double)most;
-    capacity->resident_confidence = (same + 1.0) / (REPEATS + 2.0);
-    const bool found = capacity->resident_confidence >= min_confidence && 2 * most >= edge->fits;
+    capacity->resident_evidence = (struct fth_evidence){.repeats = REPEATS, .agree = same};
+    const bool found = same == REPEATS && 2 * most >= edge->fits;
     capacity->resident_bytes = found ? most * search->plan->stride_bytes : 0;
     return FTH_OK;
 }
 
 /* ---- the probe ---- */
 
-/* Searches the edge once and fills in fits_bytes, misses_bytes and confidence. If disturbances show
- * up that were not known before, starts again with the methods that tolerate them. */
+/* Searches the edge once and fills in fits_bytes, misses_bytes and the evidence. If disturbances
+ * show up that were not known before, starts again with the methods that tolerate them. */
 static enum fth_status search_once(const struct capacity_search *search, struct capacity_edge *edge,
                                    struct fth_error *error)
 {
     bool fits = true;
     const bool known = edge->disturbed;
-    /* Discard the confidence of an earlier search. */
-    search->capacity->confidence = NAN;
+    /* Discard the evidence of an earlier search. */
+    search->capacity->evidence = (struct fth_evidence){0};
     if (edge->disturbed)
         FTH_TRY(find_miss_cycles(search, edge, error));
     FTH_TRY(find_rates(search, edge, &fits, error));
@@ -598,16 +611,21 @@ static enum fth_status search_once(const struct capacity_search *search, struct 
     return edge->misses ? confirm(search, edge, error) : FTH_OK;
 }
 
+/* Whether too many of the repeated walks contradict the edge. */
+static bool contradicts(const struct fth_capacity *capacity)
+{
+    return capacity->evidence.repeats > 0 && fth_evidence_share(capacity->evidence) < min_agreement;
+}
+
 /* Searches the edge until repeated walks agree with it. A single slow hop ends the search too early
- * if no disturbances were seen before. Low confidence reveals this; then searches again and assumes
- * disturbances. */
+ * if no disturbances were seen before. Walks that do not agree reveal this; then searches again and
+ * assumes disturbances. */
 static enum fth_status search_edge(const struct capacity_search *search, struct capacity_edge *edge,
                                    struct fth_error *error)
 {
     struct fth_capacity *capacity = search->capacity;
     FTH_TRY(search_once(search, edge, error));
-    for (unsigned searches = 1; searches < MAX_SEARCHES && capacity->confidence < min_confidence;
-         searches++) {
+    for (unsigned searches = 1; searches < MAX_SEARCHES && contradicts(capacity); searches++) {
         edge->disturbed = true;
         FTH_TRY(search_once(search, edge, error));
     }
@@ -615,10 +633,11 @@ static enum fth_status search_edge(const struct capacity_search *search, struct 
         capacity->miss_low_cycles = edge->low;
         capacity->miss_high_cycles = edge->high;
     }
-    if (capacity->confidence < min_confidence)
+    if (contradicts(capacity))
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "when repeated, %.0f %% of the walks contradict a capacity of %llu bytes",
-                        100 * (1 - capacity->confidence), (unsigned long long)capacity->fits_bytes);
+                        100 * (1 - fth_evidence_share(capacity->evidence)),
+                        (unsigned long long)capacity->fits_bytes);
     return FTH_OK;
 }
 
@@ -629,7 +648,7 @@ enum fth_status fth_probe_capacity(const struct fth_prober *prober,
                                    const struct fth_capacity_plan *plan,
                                    struct fth_capacity *capacity, struct fth_error *error)
 {
-    *capacity = (struct fth_capacity){.confidence = NAN};
+    *capacity = (struct fth_capacity){0};
     const struct capacity_search search = {prober, plan, capacity,
                                            sqrt(plan->hit_cycles * plan->miss_cycles)};
     struct capacity_edge edge = {

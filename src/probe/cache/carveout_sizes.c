@@ -208,7 +208,9 @@ static enum fth_status find_size(const struct fth_prober *prober,
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "L1 has no misses at a carve-out of %d %%", near.carveout_percent);
     step->l1_bytes = capacity.fits_bytes;
-    carveouts->confidence = fmin(carveouts->confidence, capacity.confidence);
+    carveouts->evidence = carveouts->evidence.repeats > 0
+                              ? fth_weaker_evidence(carveouts->evidence, capacity.evidence)
+                              : capacity.evidence;
     return FTH_OK;
 }
 
@@ -217,7 +219,7 @@ enum fth_status fth_probe_carveouts(const struct fth_prober *prober,
                                     struct fth_carveouts *carveouts, struct fth_error *error)
 {
     struct resident resident = {{0}};
-    *carveouts = (struct fth_carveouts){.confidence = 1};
+    *carveouts = (struct fth_carveouts){0};
     FTH_TRY(find_steps(prober, plan, &resident, carveouts, error));
     FTH_TRY(list_steps(plan, &resident, carveouts, error));
     if (carveouts->count == 1)

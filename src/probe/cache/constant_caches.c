@@ -239,8 +239,8 @@ static uint64_t line_of_walk(const uint32_t *hops, double threshold)
     return 0;
 }
 
-/* Finds the line size from the medians of the first walks. The confidence follows from Laplace's
- * rule, applied to the number of single walks that lead to the same size. */
+/* Finds the line size from the medians of the first walks. The evidence is the number
+ * of single walks that lead to the same size. */
 static void find_line_size(const uint32_t *hops, double threshold,
                            const struct fth_answers *answers, struct fth_constant_cache *cache)
 {
@@ -248,7 +248,7 @@ static void find_line_size(const uint32_t *hops, double threshold,
     cache->line_bytes = line_of_walk(hops, threshold);
     for (size_t i = 0; i < REPEATS; i++)
         same += line_of_walk(answers->items[i].cycles, threshold) == cache->line_bytes;
-    cache->line_confidence = (same + 1.0) / (REPEATS + 2.0);
+    cache->line_evidence = (struct fth_evidence){.repeats = REPEATS, .agree = same};
 }
 
 static bool is_l15(const struct constant_study *study, uint32_t cycles)

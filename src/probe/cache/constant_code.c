@@ -28,14 +28,10 @@ enum {
     MAX_TRIES = 16,  /* lengths of code that double, from FTH_FETCH_BLOCK to FTH_MAX_FETCH: 9 */
     SAME_BLOCKS = 2  /* see same_sum */
 };
-/* Confidence of the result about code and constants: by Laplace's rule, two measurements that agree
- * give (2 + 1) / (2 + 2). If code and constants share storage, the two measurements are those with
- * two amounts of constants. If they do not share it, there is only one measurement, with one amount
- * of constants; it gets the same confidence, which is chosen, not derived. */
-static const double two_agree_confidence = 0.75;
-/* Maximum confidence of the size of L1.5 if it is not known whether it also holds code. Chosen: the
- * two cases are equally likely. */
-static const double unknown_code_confidence = 0.5;
+/* If code and constants share storage, two measurements with different amounts of constants agree.
+ * If they do not share it, all repeats with the longest code agree. */
+static const struct fth_evidence amounts_agree = {.repeats = 2, .agree = 2},
+                                 repeats_agree = {.repeats = REPEATS, .agree = REPEATS};
 /* Code and constants share a cache if the longest code evicts at least this fraction of the
  * constant lines. The sum of the constants and the code that fit together is the size of this
  * cache. Two such sums belong to the same cache if they differ by at most the fraction same_sum or
@@ -233,7 +229,7 @@ static enum fth_status find_sharing(const struct code_study *study,
     if ((double)max_evicted < min_evicted_share * (double)lines) {
         found->with_code = FTH_SHARING_NO;
         found->with_code_reason = NULL;
-        found->with_code_confidence = two_agree_confidence;
+        found->with_code_evidence = repeats_agree;
         return FTH_OK;
     }
     FTH_TRY(find_code_edge(study, &less, &max_evicted, error));
@@ -247,7 +243,7 @@ static enum fth_status find_sharing(const struct code_study *study,
         return FTH_OK;
     found->with_code_reason = NULL;
     found->with_code = FTH_SHARING_YES;
-    found->with_code_confidence = two_agree_confidence;
+    found->with_code_evidence = amounts_agree;
     const double bytes = fmax(first, second);
     found->code_level = find_level(code, bytes);
     /* The capacity found with constants alone is at most the size of the bank, and the code of the
@@ -256,7 +252,7 @@ static enum fth_status find_sharing(const struct code_study *study,
     if (capacity->misses_bytes == 0 || bytes > (double)capacity->fits_bytes) {
         capacity->fits_bytes = (uint64_t)bytes;
         capacity->misses_bytes = (uint64_t)(bytes + block);
-        capacity->confidence = two_agree_confidence;
+        capacity->evidence = amounts_agree;
     }
     return FTH_OK;
 }
@@ -270,7 +266,6 @@ enum fth_status fth_probe_constant_code(const struct fth_prober *prober,
     FTH_TRY(find_sharing(&study, code, found, error));
     /* If it is not known whether code occupies a part of L1.5, the size is only a lower limit. */
     if (found->with_code == FTH_SHARING_UNKNOWN)
-        found->l15.capacity.confidence =
-            fmin(found->l15.capacity.confidence, unknown_code_confidence);
+        found->l15.capacity.evidence.doubt = "code may occupy a part of it";
     return FTH_OK;
 }

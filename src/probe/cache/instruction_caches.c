@@ -253,8 +253,8 @@ static bool is_full(const struct line *line, const struct rate_point *point)
            predict(line, point->instructions) - tolerance(line, point->instructions);
 }
 
-/* Measures both sides of an edge again. The confidence is the fraction of repeats with the same
- * verdict, by Laplace's rule. */
+/* Measures both sides of an edge again. The evidence is the number of repeats with the same
+ * verdict. */
 static enum fth_status confirm(const struct fth_prober *prober, const struct line *line,
                                uint64_t fits, uint64_t misses, struct fth_fetch_level *level,
                                struct fth_error *error)
@@ -267,7 +267,7 @@ static enum fth_status confirm(const struct fth_prober *prober, const struct lin
     FTH_TRY(measure(prober, lengths, FTH_COUNT(lengths), &again, error));
     for (size_t i = 0; i < again.count; i++)
         same += is_fast(line, &again.points[i]) == (i % 2 == 0);
-    level->confidence = (same + 1.0) / (2 * CONFIRMATIONS + 2.0);
+    level->evidence = (struct fth_evidence){.repeats = 2 * CONFIRMATIONS, .agree = same};
     return FTH_OK;
 }
 

@@ -36,14 +36,13 @@ struct fth_capacity {
     uint64_t resident_bytes; /* bytes that are still resident after a walk over
                               * 1.25 * fits_bytes; a reverse walk counts them. Maximum of several
                               * repeats. 0: they contradict each other */
-    double resident_confidence;
+    struct fth_evidence resident_evidence;
     uint64_t full_miss_bytes;                 /* smallest footprint without any hit; 0: not found */
     uint64_t full_miss_low_bytes;             /* largest footprint that is known to have a hit */
     bool full_miss_interrupted;               /* other programs interrupted the search for it */
     double miss_low_cycles, miss_high_cycles; /* range of a timed miss; 0: not needed */
     size_t samples;
-    double confidence; /* fraction of repeats with the same verdict on either side of the edge, by
-                        * Laplace's rule; NAN: there is no edge */
+    struct fth_evidence evidence; /* walks on either side of the edge; no repeats: no edge */
 };
 /* Finds the size of a cache: the edge between footprints that fit and footprints that miss. */
 FTH_MUST_USE enum fth_status fth_probe_capacity(const struct fth_prober *prober,
@@ -64,7 +63,7 @@ struct fth_line_plan {
 /* The length of a sector or line. */
 struct fth_length {
     uint64_t bytes;
-    double confidence; /* fraction of the SMs with the same result, by Laplace's rule */
+    struct fth_evidence evidence; /* walks on different SMs */
     size_t samples;
 };
 /* Finds the bytes that one miss fetches, from the distances between the slow hops of a walk over a
@@ -92,11 +91,11 @@ struct fth_walker {
 };
 /* Whether two paths share a cache. */
 enum fth_sharing { FTH_SHARING_UNKNOWN, FTH_SHARING_NO, FTH_SHARING_YES };
-/* The answer, with its confidence. */
+/* The answer, with the evidence for it. */
 struct fth_sharing_found {
     enum fth_sharing sharing; /* unknown: only one path evicts lines of the other, or a path evicts
                                * only part of them, or the result varies */
-    double confidence;        /* fraction of repeats with the same verdict, by Laplace's rule */
+    struct fth_evidence evidence;
     size_t samples;
 };
 /* Finds out whether the two paths share a cache: each then evicts what the other has loaded. */
@@ -110,8 +109,7 @@ struct fth_instances {
     unsigned count;
     double disturbed[FTH_MAX_WARPS]; /* fraction of warp 0's lines that each warp evicted (not
                                       * noise); in a description, `disturbed_by_warp` */
-    double confidence; /* fraction of warps that clearly evict or clearly do not evict, by
-                        * Laplace's rule */
+    struct fth_evidence evidence;    /* warps; those agree that clearly evict or clearly do not */
     size_t samples;
 };
 /* Counts the instances of a cache per SM. Warp 0 loads lines, then a warp of the same block loads
@@ -144,7 +142,7 @@ struct fth_carveout {
 struct fth_carveouts {
     struct fth_carveout items[FTH_MAX_CARVEOUTS];
     size_t count;
-    double confidence; /* lowest of all sizes of L1 */
+    struct fth_evidence evidence; /* the weakest of all sizes of L1 */
     size_t samples;
 };
 /* Finds the carve-outs and the size of L1 at each of them. FTH_INCONCLUSIVE if a step of L1 matches
@@ -176,7 +174,7 @@ struct fth_fetch_level {
                                * was tried does */
     uint64_t misses_bytes;    /* the next longer code that was tried */
     uint64_t full_miss_bytes; /* shortest code that runs at the rate of the next plateau; 0: none */
-    double confidence;        /* of the edge, as in struct fth_capacity */
+    struct fth_evidence evidence; /* of the edge, as in struct fth_capacity */
 };
 /* One level per plateau, innermost cache first. The last one is the level behind the last cache.
  * If there is only one plateau, no code exceeded the first cache, and the number of caches is
@@ -204,7 +202,7 @@ enum { FTH_CONSTANT_BANK_BYTES = 65536 };
 struct fth_constant_cache {
     struct fth_figure cycles; /* of a load that hits */
     uint64_t line_bytes;      /* bytes that one miss fetches; 0: not found */
-    double line_confidence;   /* fraction of repeats with the same result, by Laplace's rule */
+    struct fth_evidence line_evidence;
     struct fth_capacity capacity;
 };
 
@@ -218,11 +216,10 @@ struct fth_constants {
                              * less than a hit in L2 */
     enum fth_status l15_status; /* of the size of L1.5; not FTH_OK: `l15_error` is the reason */
     struct fth_error l15_error;
-    bool l15_by_passes;           /* latency of L1.5 is from whole passes; otherwise single hops */
-    enum fth_sharing with_code;   /* L1.5 shares storage with an instruction cache */
-    double with_code_confidence;  /* of `with_code`, if it is known: 0.75, by Laplace's rule for
-                                   * two measurements that agree */
-    const char *with_code_reason; /* why `with_code` is unknown; NULL: it is known */
+    bool l15_by_passes;         /* latency of L1.5 is from whole passes; otherwise single hops */
+    enum fth_sharing with_code; /* L1.5 shares storage with an instruction cache */
+    struct fth_evidence with_code_evidence; /* of `with_code`, if it is known */
+    const char *with_code_reason;           /* why `with_code` is unknown; NULL: it is known */
     int code_level; /* index in `code` of that instruction cache; -1: none has its size */
 };
 /* Measures the constant caches. `code` may be NULL: then `with_code` stays unknown. Fails with

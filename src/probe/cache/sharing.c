@@ -34,7 +34,7 @@ static const double min_shared_fraction = 0.5, max_separate_fraction = 0.1;
 /* Fraction of the victim's lines above which another warp is counted as using the same instance.
  * Chosen: between the two fractions above. */
 static const double min_disturbed_fraction = 0.25;
-/* Fraction of the victim's lines from which on a warp clearly evicts them, for the confidence.
+/* Fraction of the victim's lines from which on a warp clearly evicts them, for the evidence.
  * Chosen, not derived. */
 static const double min_clear_fraction = 0.4;
 
@@ -119,7 +119,7 @@ enum fth_status fth_probe_sharing(const struct fth_prober *prober, const struct 
     for (unsigned i = 0; i < FTH_COUNT(verdicts); i++)
         if (verdicts[i] > REPEATS / 2) {
             found->sharing = (enum fth_sharing)i;
-            found->confidence = (verdicts[i] + 1.0) / (REPEATS + 2.0);
+            found->evidence = (struct fth_evidence){.repeats = REPEATS, .agree = verdicts[i]};
         }
     return FTH_OK;
 }
@@ -148,8 +148,19 @@ static enum fth_status measure_instances(const struct fth_prober *prober,
         conclusive += fraction >= min_clear_fraction || fraction <= max_separate_fraction;
     }
     fth_answers_fini(&answers);
-    found->confidence = (conclusive + 1.0) / (FTH_MAX_WARPS + 2.0);
+    found->evidence = (struct fth_evidence){.repeats = FTH_MAX_WARPS, .agree = conclusive};
     return FTH_OK;
+}
+
+/* Whether every warp whose number is a multiple of the number of instances evicts lines of warp 0,
+ * and no other one does. `evicting`: the number of warps that evict lines. */
+static bool is_regular(const struct fth_instances *found, unsigned evicting)
+{
+    bool regular = evicting > 0 && FTH_MAX_WARPS % evicting == 0;
+    for (size_t i = 0; regular && i < FTH_MAX_WARPS; i++)
+        regular =
+            (found->disturbed[i] > min_disturbed_fraction) == (i % (FTH_MAX_WARPS / evicting) == 0);
+    return regular;
 }
 
 enum fth_status fth_probe_instances(const struct fth_prober *prober,
@@ -160,12 +171,14 @@ enum fth_status fth_probe_instances(const struct fth_prober *prober,
     *found = (struct fth_instances){0};
     /* The SM distributes its warps evenly among the instances. If the result says otherwise, it was
      * disturbed; a single disturbance of the control is sufficient for that. */
-    for (unsigned i = 0; i < MAX_ATTEMPTS && (evicting == 0 || FTH_MAX_WARPS % evicting); i++)
+    for (unsigned i = 0; i < MAX_ATTEMPTS && !is_regular(found, evicting); i++)
         FTH_TRY(measure_instances(prober, walker, found, &evicting, error));
     if (evicting == 0 || FTH_MAX_WARPS % evicting)
         return fth_fail(error, FTH_INCONCLUSIVE, "count cache instances", NULL,
                         "%u of %d warps evict the lines of warp 0, which is not an even share",
                         evicting, FTH_MAX_WARPS);
     found->count = FTH_MAX_WARPS / evicting;
+    if (!is_regular(found, evicting))
+        found->evidence.doubt = "the warps that evict lines are not evenly spaced";
     return FTH_OK;
 }

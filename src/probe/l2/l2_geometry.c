@@ -108,8 +108,8 @@ static const double min_loss_of_all = 0.95;
  * Chosen, not derived. */
 static const double max_early_loss = 0.6;
 enum { EARLY_NUMERATOR = 4, EARLY_DENOMINATOR = 5 };
-/* Two footprints decide, one on either side of the edge: 3/4 by Laplace's rule. */
-static const double size_confidence = 0.75;
+/* Two footprints decide on the size, one on either side of the edge. */
+static const struct fth_evidence size_evidence = {.repeats = 2, .agree = 2};
 
 /* ---- experiments ---- */
 
@@ -468,7 +468,7 @@ static enum fth_status measure_size(struct l2 *l2, struct fth_error *error)
                         "lines are evicted gradually; all are gone only after a touch of %llu KiB",
                         (unsigned long long)high >> 10);
     l2->size_bytes = high;
-    l2->found->size = (struct fth_decision){high, size_confidence};
+    l2->found->size = (struct fth_decision){high, size_evidence};
     return FTH_OK;
 }
 

@@ -1,7 +1,6 @@
 /* Decides on the line, sector, partitions and size of the L2 from the outcomes that l2_geometry.c
- * measures. The confidence of a decision is from a bootstrap: the decision is repeated for
- * resamples of the same samples, and the confidence is the fraction of resamples with the same
- * decision (Efron 1979). */
+ * measures. The evidence for a decision is from a bootstrap: the decision is repeated for resamples
+ * of the same samples, and those agree that lead to the same decision (Efron 1979). */
 #include "probe/l2/probe_l2.h"
 
 #include <math.h>
@@ -49,12 +48,8 @@ static struct fth_outcomes draw(struct fth_rng *rng, const struct fth_outcomes *
  */
 typedef uint64_t decide(const struct fth_outcomes *outcomes, size_t count, uint64_t argument);
 
-/* Maximum confidence of a decision that depends on single requests. The lines of a request are not
- * independent: another program that evicts some of them evicts many. Chosen, not derived. */
-static const double max_single_confidence = 0.9;
-
-static struct fth_decision decide_with_confidence(decide *rule, const struct fth_outcomes *outcomes,
-                                                  size_t count, uint64_t argument)
+static struct fth_decision decide_with_evidence(decide *rule, const struct fth_outcomes *outcomes,
+                                                size_t count, uint64_t argument)
 {
     struct fth_decision verdict = {.value = rule(outcomes, count, argument)};
     struct fth_rng rng;
@@ -66,15 +61,8 @@ static struct fth_decision decide_with_confidence(decide *rule, const struct fth
             drawn[j] = draw(&rng, &outcomes[j]);
         same_count += rule(drawn, count, argument) == verdict.value;
     }
-    verdict.confidence = (double)same_count / (FTH_BOOTSTRAP_DRAWS + 1);
+    verdict.evidence = fth_resampled(same_count);
     return verdict;
-}
-
-/* Limits the confidence to max_single_confidence. */
-static struct fth_decision limited(struct fth_decision decision)
-{
-    decision.confidence = fmin(decision.confidence, max_single_confidence);
-    return decision;
 }
 
 /* ---- constants of the rules ---- */
@@ -87,8 +75,8 @@ static const double max_chance_deviations = 4;
  * stride uses only every second set. A minimum fall of 0.1 is well below all of these differences,
  * and a minimum loss of 0.3 well below all of these losses. */
 static const double min_line_loss = 0.3, min_line_fall = 0.1;
-/* Minimum confidence of a line: twice as likely as all others together. Chosen. */
-static const double min_line_confidence = 2.0 / 3;
+/* Minimum fraction of the resamples that agree on a line: twice as many as all others. Chosen. */
+static const double min_line_share = 2.0 / 3;
 /* Sector: fraction of the lines that are found in L2 if less than a sector was written, and if more
  * was. The limits are well between 0 and the 0.5 that two partitions leave. */
 static const double max_found_below = 0.1, min_found_above = 0.4;
@@ -133,13 +121,13 @@ static uint64_t line_of(const struct fth_outcomes *outcomes, size_t strides, uin
 struct fth_decision fth_decide_line(const struct fth_outcomes *outcomes, size_t strides,
                                     uint64_t smallest)
 {
-    return limited(decide_with_confidence(
-        line_of, outcomes, strides < FTH_MAX_OUTCOMES ? strides : FTH_MAX_OUTCOMES, smallest));
+    return decide_with_evidence(line_of, outcomes,
+                                strides < FTH_MAX_OUTCOMES ? strides : FTH_MAX_OUTCOMES, smallest);
 }
 
 struct fth_decision fth_likely_line(struct fth_decision line)
 {
-    return line.confidence >= min_line_confidence ? line : (struct fth_decision){0};
+    return fth_evidence_share(line.evidence) >= min_line_share ? line : (struct fth_decision){0};
 }
 
 /* If less than a sector was written, all lines come from memory. From a sector on, they are found
@@ -160,8 +148,8 @@ static uint64_t sector_of(const struct fth_outcomes *outcomes, size_t widths, ui
 struct fth_decision fth_decide_sector(const struct fth_outcomes *outcomes, size_t widths,
                                       uint64_t smallest)
 {
-    return decide_with_confidence(sector_of, outcomes,
-                                  widths < FTH_MAX_OUTCOMES ? widths : FTH_MAX_OUTCOMES, smallest);
+    return decide_with_evidence(sector_of, outcomes,
+                                widths < FTH_MAX_OUTCOMES ? widths : FTH_MAX_OUTCOMES, smallest);
 }
 
 static uint64_t partitions_of(const struct fth_outcomes *outcomes, size_t count, uint64_t unused)
@@ -176,9 +164,9 @@ static uint64_t partitions_of(const struct fth_outcomes *outcomes, size_t count,
 struct fth_decision fth_decide_partitions(const struct fth_outcomes *outcomes,
                                           size_t footprint_count)
 {
-    return limited(decide_with_confidence(
+    return decide_with_evidence(
         partitions_of, outcomes,
-        footprint_count < FTH_MAX_OUTCOMES ? footprint_count : FTH_MAX_OUTCOMES, 0));
+        footprint_count < FTH_MAX_OUTCOMES ? footprint_count : FTH_MAX_OUTCOMES, 0);
 }
 
 /* Returns the maximum fraction of slow loads that noise of this rate explains. */
@@ -212,8 +200,8 @@ static uint64_t footprint_of(const struct fth_outcomes *outcomes, size_t count, 
 struct fth_decision fth_decide_footprint(const struct fth_outcomes *outcomes, size_t count,
                                          unsigned which)
 {
-    return limited(decide_with_confidence(
-        footprint_of, outcomes, count < FTH_MAX_OUTCOMES ? count : FTH_MAX_OUTCOMES, which));
+    return decide_with_evidence(footprint_of, outcomes,
+                                count < FTH_MAX_OUTCOMES ? count : FTH_MAX_OUTCOMES, which);
 }
 
 enum fth_status fth_decide_period(const uint32_t *cycles, size_t count, double threshold,
@@ -243,7 +231,7 @@ enum fth_status fth_decide_period(const uint32_t *cycles, size_t count, double t
             drawn[distances[fth_rng_below(&rng, pairs)]]++;
         same_count += fth_majority(drawn, (unsigned)count) == verdict.value;
     }
-    verdict.confidence = (double)same_count / (FTH_BOOTSTRAP_DRAWS + 1);
+    verdict.evidence = fth_resampled(same_count);
 out:
     free(counts);
     free(distances);

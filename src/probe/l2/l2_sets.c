@@ -175,7 +175,7 @@ enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, uint64_t size
                                   struct fth_error *error)
 {
     uint64_t fits[POWERS];
-    *structure = (struct fth_structure){.mapping = {.modulus = 1}, .confidence = NAN};
+    *structure = (struct fth_structure){.mapping = {.modulus = 1}};
     *plan = (struct fth_cache_plan){
         .path = FTH_PATH_CG, .carveout_percent = -1, .fits_bytes = size_bytes, .alone = true};
     if (size_bytes > MAX_L2_BYTES || size_bytes % ((uint64_t)MAX_LINE_BYTES << LAST_POWER))
@@ -200,8 +200,8 @@ enum fth_status fth_probe_l2_sets(const struct fth_prober *prober, uint64_t size
     structure->mapping.modulus = structure->sets;
     snprintf(structure->index, sizeof structure->index, "mod");
     structure->one_set = (struct fth_chain){.stride_bytes = size_bytes / ways, .count = ways};
-    /* Laplace's rule: the tests of every stride and start address, and of all distances, held. */
+    /* The tests of every stride and start address, and of all distances, held. */
     const double tests = POWERS * STARTS + DISTANCES;
-    structure->confidence = (tests + 1) / (tests + 2);
+    structure->evidence = (struct fth_evidence){.repeats = tests, .agree = tests};
     return FTH_OK;
 }

@@ -1,7 +1,7 @@
 /* probe/l2/: the L2, which all SMs share.
  *
  *   l2_geometry.c  line, sector, partitions and size
- *   l2_outcomes.c  how l2_geometry.c decides these from samples, with a confidence
+ *   l2_outcomes.c  how l2_geometry.c decides these from samples, with the evidence
  *   l2map.c        home partitions of lines, near partition of each SM
  *   l2_joins.c     SMs whose reads the L2 receives as one
  *   l2_sets.c      sets and ways of a small L2
@@ -26,19 +26,18 @@ struct fth_outcomes fth_count_outcomes(const uint32_t *cycles, size_t count, dou
 double fth_outcome_fraction(size_t part, const struct fth_outcomes *outcomes);
 enum { FTH_MAX_OUTCOMES = 12 }; /* maximum that one decision uses; further ones are ignored */
 
-/* A decision with its confidence: the number of 200 bootstrap resamples that lead to the same
- * decision, divided by 201 so that it is never 1. Line, partitions and footprints depend on single
- * requests; their confidence is at most 0.9. */
+/* A decision, with bootstrap resamples of the samples as the evidence: those agree that lead to the
+ * same decision. */
 struct fth_decision {
     uint64_t value; /* 0: undecided */
-    double confidence;
+    struct fth_evidence evidence;
 };
 /* Decides the line size in bytes. outcomes[i] was measured after a touch with a stride of
  * `smallest` << i bytes. The touch evicts the same number of lines as long as its stride is at most
  * a line, and fewer beyond. */
 struct fth_decision fth_decide_line(const struct fth_outcomes *outcomes, size_t strides,
                                     uint64_t smallest);
-/* Returns the line, or no line if it is less than twice as likely as all others together. */
+/* Returns the line, or no line if less than two thirds of the resamples agree. */
 struct fth_decision fth_likely_line(struct fth_decision line);
 /* Decides the sector size in bytes. outcomes[i] was measured after `smallest` << i bytes of each
  * line were written. A load hits only if the whole sector was written. */

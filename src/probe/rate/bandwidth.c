@@ -44,12 +44,12 @@ static const double target_spread = 0.006, thorough_target_spread = 0.001;
 static const double min_ticks = 5000;
 /* A result with a larger spread is rejected. Chosen, not derived. */
 static const double max_spread = 0.1;
-/* The confidence is the fraction of the long streams whose rate is at least this part of the best
- * one's, by Laplace's rule. Chosen: on an idle H200, the median is at most 2 % below the best. */
+/* A long stream agrees with the best one if its rate is at least this part of the best one's.
+ * Chosen: on an idle H200, the median is at most 2 % below the best. */
 static const double same_rate = 0.97;
-/* A result with less confidence is rejected: fewer than half of five streams agree with the best.
- * Chosen, not derived. */
-static const double min_confidence = 0.5;
+/* A result is rejected if a smaller fraction of the long streams agrees with the best one. Chosen,
+ * not derived. */
+static const double min_agreement = 0.5;
 
 /* ---- shapes ---- */
 
@@ -376,16 +376,16 @@ static enum fth_status ask_pairs(struct bandwidth_search *search, struct fth_ban
     return FTH_OK;
 }
 
-/* Returns the fraction of the long streams that agree with the fastest one, by Laplace's rule. The
- * times are sorted. */
-static double find_confidence(const struct bandwidth_search *search)
+/* Returns the fraction of the long streams that agree with the fastest one. The times are
+ * sorted. */
+static double find_agreement(const struct bandwidth_search *search)
 {
     const double short_ns = search->short_ns[search->pairs / 2];
     const double max_ns = (search->long_ns[0] - short_ns) / same_rate + short_ns;
     size_t agreeing = 0;
     while (agreeing < search->pairs && search->long_ns[agreeing] <= max_ns)
         agreeing++;
-    return ((double)agreeing + 1) / ((double)search->pairs + 2);
+    return (double)agreeing / (double)search->pairs;
 }
 
 /* Measures one round: pairs of streams of the best shape. `spread` receives the relative spread of
@@ -402,7 +402,7 @@ static enum fth_status measure(struct bandwidth_search *search, struct fth_bandw
     const double enough = in_memory(search) && !search->thorough ? target_spread : 0;
     search->pairs = 0;
     *spread = NAN;
-    bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = bandwidth->confidence = NAN;
+    bandwidth->bytes_per_s = bandwidth->median_bytes_per_s = bandwidth->agreement = NAN;
     while (search->pairs < max_pairs && !(*spread <= enough)) {
         double more_bytes = 0;
         FTH_TRY(ask_pairs(search, bandwidth, &more_bytes, error));
@@ -417,7 +417,7 @@ static enum fth_status measure(struct bandwidth_search *search, struct fth_bandw
             continue;
         bandwidth->bytes_per_s = more_bytes / best * 1e9;
         bandwidth->median_bytes_per_s = more_bytes / median * 1e9;
-        bandwidth->confidence = find_confidence(search);
+        bandwidth->agreement = find_agreement(search);
         *spread = (half_quartile_range(search->long_ns, search->pairs) +
                    half_quartile_range(search->short_ns, search->pairs)) /
                   median;
@@ -463,7 +463,7 @@ static enum fth_status judge(const struct bandwidth_search *search,
     if (isnan(bandwidth->bytes_per_s) || isnan(spread) || spread > max_spread)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, element,
                         "the times of the streams vary too much");
-    if (search->uncertain_shape || bandwidth->confidence < min_confidence)
+    if (search->uncertain_shape || bandwidth->agreement < min_agreement)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, element,
                         "identical streams take different times; another program seems to use the "
                         "GPU");

@@ -58,8 +58,8 @@ struct fth_stream_shape {
 struct fth_bandwidth {
     double bytes_per_s;            /* with the time of the fastest long stream */
     double median_bytes_per_s;     /* with the median time of the long streams */
-    double confidence;             /* fraction of the long streams that agree with the fastest one,
-                                    * by Laplace's rule */
+    double agreement;              /* fraction of the long streams that are about as fast as the
+                                    * fastest one */
     struct fth_stream_shape shape; /* the fastest shape that was tried */
     size_t samples;
     double clock_mhz;

@@ -134,8 +134,8 @@ struct fth_structure {
     char hash[256];           /* the same name, or the formula of the function if it has no name */
     struct fth_chain one_set; /* lines of one set, as many as it has ways; count 0: unknown */
     bool whole_sets;          /* one line too many evicts all lines of its set */
-    struct fth_choices choices; /* victims, if the method observed them; otherwise ways is 0 */
-    double confidence;          /* fraction of verification tests passed, by Laplace's rule */
+    struct fth_choices choices;   /* victims, if the method observed them; otherwise ways is 0 */
+    struct fth_evidence evidence; /* verification tests */
     size_t samples;
 };
 /* Frees the structure, which is then empty. */
@@ -165,8 +165,8 @@ struct fth_replacement {
     bool periodic; /* the hits and misses repeat after a whole number of passes */
     struct fth_replay replay[FTH_MAX_REPLAY]; /* first loads after the ways were filled in order */
     size_t replay_count;
-    uint64_t replaced; /* number of replacements seen */
-    double confidence;
+    uint64_t replaced;            /* number of replacements seen */
+    struct fth_evidence evidence; /* verification scripts, or the p-value of a test */
     size_t samples;
 };
 /* Frees the shares of the ways. */
@@ -247,7 +247,7 @@ FTH_MUST_USE enum fth_status fth_sets_find_members(struct fth_sets_work *work, u
 FTH_MUST_USE enum fth_status fth_sets_try_more(struct fth_sets_work *work, size_t *count,
                                                struct fth_error *error);
 
-/* In sets_verify.c. Verifies the mapping of work->structure and fills its sets, ways, confidence
+/* In sets_verify.c. Verifies the mapping of work->structure and fills its sets, ways, evidence
  * and one_set. Fails with FTH_INCONCLUSIVE if a test contradicts the mapping. */
 FTH_MUST_USE enum fth_status fth_sets_verify(struct fth_sets_work *work, struct fth_error *error);
 

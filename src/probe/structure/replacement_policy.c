@@ -37,7 +37,7 @@ enum {
 /* ---- scripts ---- */
 
 enum {
-    SCRIPTS = 24,     /* two fixed and 22 random ones. Chosen: the confidence is then 25/26. */
+    SCRIPTS = 24,     /* two fixed and 22 random ones. Chosen. */
     COPIES = 3,       /* runs of each script if there may be disturbances; see take_medians */
     RANDOM_STEPS = 3, /* reuses in a random script, before the additional line. Chosen. */
     MAX_REUSES = 3,   /* maximum passes of each of them. Chosen. */
@@ -60,8 +60,6 @@ enum {
  * probability; at or above the second, they are; in between, the test is inconclusive. The first is
  * also the limit of the Kolmogorov-Smirnov test. Chosen, not derived. */
 static const double max_p_uneven = 1e-5, min_p_even = 1e-3;
-/* Assumed probability that a choice that looks uniform is not. Chosen, not derived. */
-static const double max_p_wrong_random = 0.01;
 /* Weight of a way that was never replaced, in replacements. A weight must be positive. */
 static const double min_weight = 0.5;
 
@@ -73,7 +71,7 @@ static enum fth_status out_of_memory(struct fth_error *error)
 void fth_replacement_fini(struct fth_replacement *replacement)
 {
     free(replacement->way_shares);
-    *replacement = (struct fth_replacement){.confidence = NAN};
+    *replacement = (struct fth_replacement){0};
 }
 
 /* The state of one call of fth_probe_policy. */
@@ -237,7 +235,7 @@ static enum fth_status run_scripts(struct policy_work *work, unsigned copies,
                         "more than one policy predicts every load");
     work->found->policy = policies[best];
     /* Laplace's rule (docs/methods.md): all SCRIPTS scripts agree. */
-    work->found->confidence = (SCRIPTS + 1.0) / (SCRIPTS + 2.0);
+    work->found->evidence = (struct fth_evidence){.repeats = SCRIPTS, .agree = SCRIPTS};
     return FTH_OK;
 }
 
@@ -418,8 +416,8 @@ static struct division divide_walk(uint64_t count, uint64_t misses_per_pass)
     return (struct division){.passes = passes / parts + 1, .parts = parts};
 }
 
-/* Decides between `random` and `weighted`, from `total` replacements. The confidence is one minus
- * the assumed probability of a wrong decision: the limit of the G-test for `weighted`. */
+/* Decides between `random` and `weighted`, from `total` replacements. The evidence is the
+ * number of replacements per way: a way that is preferred stands out in each of them. */
 static enum fth_status decide_weights(struct policy_work *work,
                                       const struct tracked_set *tracked_set, uint64_t total,
                                       struct fth_error *error)
@@ -438,7 +436,8 @@ static enum fth_status decide_weights(struct policy_work *work,
     for (uint32_t way = 0; way < work->ways; way++)
         found->way_shares[way] = (double)tracked_set->counts[way] / (double)total;
     found->policy = weighted ? "weighted" : "random";
-    found->confidence = 1 - (weighted ? max_p_uneven : max_p_wrong_random);
+    const double per_way = (double)(total / work->ways);
+    found->evidence = (struct fth_evidence){.repeats = per_way, .agree = per_way};
     return FTH_OK;
 }
 
@@ -511,7 +510,7 @@ enum fth_status fth_probe_policy(const struct fth_prober *prober, const struct f
                                  const struct fth_chain *one_set,
                                  struct fth_replacement *replacement, struct fth_error *error)
 {
-    *replacement = (struct fth_replacement){.ways = one_set->count, .confidence = NAN};
+    *replacement = (struct fth_replacement){.ways = one_set->count};
     struct policy_work work = {.prober = prober,
                                .plan = plan,
                                .chain = *one_set,

@@ -557,7 +557,7 @@ void fth_structure_fini(struct fth_structure *structure)
     fth_mapping_fini(&structure->mapping);
     fth_choices_fini(&structure->choices);
     free(structure->set_ways);
-    *structure = (struct fth_structure){.confidence = NAN};
+    *structure = (struct fth_structure){0};
 }
 
 /* Finds which lines evict which, and the mapping that explains it. `same`: the lines that miss are
@@ -640,7 +640,7 @@ enum fth_status fth_probe_sets(const struct fth_prober *prober, const struct fth
     /* The number of lines in the array. */
     work.limit = (plan->path == FTH_PATH_CONSTANT ? constant_bank_bytes : max_array_bytes) /
                  plan->line_bytes;
-    *structure = (struct fth_structure){.mapping = {.modulus = 1}, .confidence = NAN};
+    *structure = (struct fth_structure){.mapping = {.modulus = 1}};
     fth_rng_init(&work.rng, 1);
     enum fth_status status = dissect(&work, error);
     if (status == FTH_OK) {

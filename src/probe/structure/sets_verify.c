@@ -14,7 +14,7 @@
 static const char operation[] = "find sets";
 
 enum {
-    /* Minimum number of chains in one set each. Chosen: if all pass, the confidence is 25/26. */
+    /* Minimum number of chains in one set each. Chosen. */
     MIN_TESTS = 24,
     MAX_CHAINS = 12, /* maximum number of chains over many sets. Chosen to limit the time. */
     /* Timed passes of a chain if lines are lost whenever a step starts. With one line too many, a
@@ -354,7 +354,8 @@ static enum fth_status test_by_evictions(struct fth_sets_work *work, uint64_t wa
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                         "the mapping that was found does not explain %zu of %zu further lines",
                         count - explained, count);
-    work->structure->confidence = ((double)count + 1) / ((double)count + 2);
+    work->structure->evidence =
+        (struct fth_evidence){.repeats = (double)count, .agree = (double)count};
     return FTH_OK;
 }
 
@@ -476,7 +477,7 @@ static enum fth_status test_sets(struct verification *verification, struct fth_e
 }
 
 /* Decides whether the mapping is right, by the tests or, if there are too few, by further
- * evictions. Fills in the confidence. */
+ * evictions. Fills in the evidence. */
 static enum fth_status judge_sets(const struct verification *verification, struct fth_error *error)
 {
     const size_t count = verification->count;
@@ -488,7 +489,8 @@ static enum fth_status judge_sets(const struct verification *verification, struc
                         "a mapping to %llu sets was found, but it predicts the wrong number of "
                         "ways in %zu of %zu tests",
                         (unsigned long long)verification->sets, count - passed, count);
-    verification->work->structure->confidence = ((double)passed + 1) / ((double)count + 2);
+    verification->work->structure->evidence =
+        (struct fth_evidence){.repeats = (double)count, .agree = (double)passed};
     return FTH_OK;
 }
 

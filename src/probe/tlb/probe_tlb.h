@@ -170,9 +170,9 @@ enum { FTH_MAX_TLBS = 3 };
 /* One TLB level. */
 struct fth_tlb_level {
     uint64_t page_bytes; /* 0: not found; `doubt` tells why. Then `entries` is 0, too */
-    double page_confidence;
+    struct fth_evidence page_evidence;
     uint64_t entries; /* 0: not found; `doubt` tells why */
-    double entries_confidence;
+    struct fth_evidence entries_evidence;
     double penalty_cycles;            /* mean cycles that a miss of this level adds */
     double penalty_low, penalty_high; /* 90 % confidence interval; NAN: unknown */
     bool periodic;                    /* the same pages miss in every pass, as with LRU */
@@ -211,7 +211,7 @@ struct fth_tlb_search {
     uint64_t warm_passes_per_page; /* additional warm-up passes per page of a walk */
     unsigned passes;               /* timed passes; 0: the default */
 };
-/* Finds `entries`, `entries_confidence` and `periodic` of a level. `before` is the step of the
+/* Finds `entries`, `entries_evidence` and `periodic` of a level. `before` is the step of the
  * level that is looked up before this one, or NULL. Sets `doubt` where the entries are not found.
  */
 FTH_MUST_USE enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
@@ -326,9 +326,9 @@ struct fth_tlb_sets {
         uint64_t sets, ways;
     } set_sizes[FTH_MAX_SET_SIZES];
     size_t set_size_count;
-    double confidence; /* of `set_sizes` */
+    struct fth_evidence evidence; /* of `set_sizes` */
     enum fth_tlb_policy policy;
-    double policy_confidence;
+    struct fth_evidence policy_evidence;
     /* Misses by number of pages, from the entries up to the point where all pages miss. The page of
      * the samples is an exception: it does not miss in a timed pass, since writing the samples
      * keeps it in this level or in an inner one. In the latter case `pages` does not count it. */

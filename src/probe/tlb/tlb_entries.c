@@ -2,7 +2,7 @@
  * that repeated passes access without a miss of that level. The probe walks over 2, 4, 8, … pages
  * until some pages miss. It then narrows the interval until the smallest number of pages with
  * misses is known: the onset. It repeats the walks just below and at the onset, also from other
- * first pages, which gives the confidence.
+ * first pages, which gives the evidence.
  *
  * Three effects can make the number of pages that fit differ from the number of entries:
  *   - During timed passes, the kernel writes the samples to memory, so the page of the samples is
@@ -66,6 +66,10 @@ static const uint64_t first_pages[FIRST_PAGES] = {0, 5, 18, 37, 66};
 /* Minimum fraction of loads that must miss the previous level for this level to be measurable.
  * Chosen, not derived: if fewer miss it, it hides too many pages from this level. */
 static const double min_inner_misses = 0.95;
+/* Pages, and part of the entries, by which rounding to a multiple of the ways changes the resident
+ * pages at most if the sets have the same size: those of the samples and of the kernel's code.
+ * Chosen, not derived. */
+static const double max_rounding_pages = 1.5, max_rounding_part = 0.005;
 
 /* ---- sets that overflow at different numbers of pages ---- */
 
@@ -230,8 +234,8 @@ static enum fth_status is_first_page_inner(struct fth_tlb_search *search, bool *
 }
 
 /* Repeats the walks over search->fits and search->onset pages, also from other first pages. The
- * confidence is the fraction of walks that confirm the search (`fits` pages fit, `onset` pages do
- * not), by Laplace's rule of succession. *even is false where all walks from page 0 confirm it but
+ * evidence is the number of walks that confirm the search (`fits` pages fit, `onset` pages do not).
+ * *even is false where all walks from page 0 confirm it but
  * some from other pages do not, that is, where the distribution over the sets depends on the first
  * page.
  *
@@ -241,8 +245,8 @@ static enum fth_status is_first_page_inner(struct fth_tlb_search *search, bool *
  * With `inner_first`, one page of a walk from page 0 needs no entry: that of the samples. A walk
  * from another first page does not contain it. It has one page fewer, so that both walks need the
  * same number of entries. */
-static enum fth_status confirm(struct fth_tlb_search *search, bool inner_first, double *confidence,
-                               bool *even, struct fth_error *error)
+static enum fth_status confirm(struct fth_tlb_search *search, bool inner_first,
+                               struct fth_evidence *evidence, bool *even, struct fth_error *error)
 {
     /* For each first page, a walk that should fit and one that should not; page 0 twice. */
     struct fth_page_walk walks[2 * FIRST_PAGES + 2];
@@ -265,7 +269,7 @@ static enum fth_status confirm(struct fth_tlb_search *search, bool inner_first, 
     const unsigned here = FTH_COUNT(walks) - elsewhere;
     fth_page_walks_fini(walks, FTH_COUNT(walks));
     const size_t tries = FTH_COUNT(walks);
-    *confidence = (same + 1.0) / ((double)tries + 2);
+    *evidence = (struct fth_evidence){.repeats = (double)tries, .agree = same};
     *even = same_elsewhere == elsewhere || same - same_elsewhere < here;
     return FTH_OK;
 }
@@ -330,20 +334,6 @@ static void tally(struct ballot *ballot)
             ballot->next = same;
         }
     }
-}
-
-/* The confidence that the winner would win again: a sign test between it and the runner-up. It is
- * at most what Laplace's rule of succession gives when all votes agree. */
-static double confidence_of(const struct ballot *ballot)
-{
-    const unsigned all = ballot->votes + ballot->next;
-    double combinations = 1, tail = 0; /* combinations: binomial coefficient "`all` choose i" */
-    for (unsigned i = 0; i <= all; i++) {
-        if (i >= ballot->votes)
-            tail += combinations;
-        combinations = combinations * (all - i) / (i + 1);
-    }
-    return fmin(1 - ldexp(tail, -(int)all), (VOTES + 1.0) / (VOTES + 2.0));
 }
 
 /* Counts the entries of a TLB that a hash divides into sets. After passes over more pages than
@@ -479,7 +469,13 @@ static enum fth_status count_entries(struct fth_tlb_search *search, struct curve
         return FTH_OK;
     if (is_conclusive(&ballot, level, ways)) {
         level->entries = (uint64_t)ballot.winner;
-        level->entries_confidence = confidence_of(&ballot);
+        level->entries_evidence = (struct fth_evidence){
+            .repeats = ballot.votes + ballot.next,
+            .agree = ballot.votes,
+            .doubt = fabs(ballot.resident - ballot.winner) >
+                             fmax(max_rounding_pages, max_rounding_part * ballot.winner)
+                         ? "the resident pages are not a multiple of the ways"
+                         : NULL};
     } else {
         level->doubt = "the pages are unevenly distributed over the sets";
         level->unsettled = true;
@@ -639,7 +635,7 @@ enum fth_status fth_tlb_find_entries(struct fth_tlb_search *search,
     FTH_TRY(examine_inner_levels(search, before, level, &inner_first, error));
     if (level->doubt)
         return FTH_OK;
-    FTH_TRY(confirm(search, inner_first, &level->entries_confidence, &even, error));
+    FTH_TRY(confirm(search, inner_first, &level->entries_evidence, &even, error));
     count_fitting_pages(search, is_first_level, inner_first, level);
     if (level->doubt || !has_miss_curve(search, is_first_level, inner_first, level))
         return FTH_OK;

@@ -32,6 +32,9 @@ static const double independent_part = 0.5;
  * less. The pass votes for this (votes.no) if more than this fraction of its loads misses. Chosen,
  * not derived. */
 static const double min_miss_fraction = 0.15;
+/* Fraction of the misses at a stride of one page that a stride of half a page has: 1/2. The limits
+ * are chosen, not derived. */
+static const double min_half_part = 0.4, max_half_part = 0.6;
 /* A step that is at most this fraction of the candidate's step belongs to another level. Chosen,
  * not derived. */
 static const double max_lower_fraction = 0.8;
@@ -43,6 +46,7 @@ struct votes {
     unsigned no;      /* many loads miss, but hardly any two in a row */
     unsigned weak_no; /* some loads miss, but not many, and no two in a row */
     uint64_t loads;   /* of the walk */
+    double missed;    /* mean fraction of the loads that miss in a pass that votes */
     bool has_lower;   /* the walk has a lower step than the candidate: that of an inner level */
 };
 
@@ -76,6 +80,7 @@ static struct votes count_votes(const struct fth_page_walk *walk, const struct f
         }
         if (missed < min_missed_fraction * loads || missed < MIN_MISSES)
             continue;
+        votes.missed += missed / loads / passes;
         bool neighbours_miss = pairs / missed > missed / loads * independent_part;
         if (neighbours_miss || missed > min_miss_fraction * loads)
             *(neighbours_miss ? &votes.yes : &votes.no) += walk->passes / passes;
@@ -151,15 +156,27 @@ static enum verdict judge(const struct votes *votes, const struct votes *larger)
     return no_votes(votes) ? FOUND : SILENT;
 }
 
-/* Sets the page size. The confidence comes from the votes at the page and at half of it, by
- * Laplace's rule of succession. */
+/* Whether the misses at half a page contradict those at a page (`larger`): two loads are in each
+ * page then, of which one misses. If fewer miss, some pages fit or the page is larger; if more
+ * miss, it is smaller, or something else makes loads slow. */
+static bool contradicts_halves(const struct votes *larger, const struct votes *votes)
+{
+    const double part = votes->missed / larger->missed;
+    return !(part >= min_half_part && part <= max_half_part);
+}
+
+/* Sets the page size. The evidence is the votes at the page and at half of it. */
 static void set_page(struct fth_tlb_level *level, uint64_t stride, const struct votes *larger,
                      const struct votes *votes)
 {
     const unsigned no = no_votes(votes);
     level->page_bytes = 2 * stride;
-    level->page_confidence =
-        (larger->yes + no + 1.0) / (larger->yes + larger->no + votes->yes + no + 2.0);
+    level->page_evidence =
+        (struct fth_evidence){.repeats = larger->yes + larger->no + votes->yes + no,
+                              .agree = larger->yes + no,
+                              .doubt = contradicts_halves(larger, votes)
+                                           ? "not half as many loads miss at half the stride"
+                                           : NULL};
     level->doubt = NULL;
 }
 

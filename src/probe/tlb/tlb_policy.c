@@ -186,8 +186,8 @@ static enum fth_status detect_plru(const struct fth_tlb_study *study, struct fth
     return FTH_OK;
 }
 
-/* Derives the policy from the medians over the repeats. The confidence is the fraction of repeats
- * that agree on whether the first page misses, by Laplace's rule of succession. */
+/* Derives the policy from the medians over the repeats. The evidence is the number of
+ * repeats that agree on whether the first page misses. */
 static enum fth_status classify_policy(const struct fth_tlb_study *study,
                                        const struct fth_samples *repeats, struct fth_tlb_sets *sets,
                                        struct fth_error *error)
@@ -215,7 +215,8 @@ static enum fth_status classify_policy(const struct fth_tlb_study *study,
                                                             : FTH_TLB_LRU;
     if (!first)
         FTH_TRY(detect_plru(study, sets, &observed, error));
-    sets->policy_confidence = ((first ? times : REPEATS - times) + 1.0) / (REPEATS + 2.0);
+    sets->policy_evidence =
+        (struct fth_evidence){.repeats = REPEATS, .agree = first ? times : REPEATS - times};
     return FTH_OK;
 }
 
@@ -227,7 +228,9 @@ static void classify_random(const struct fth_tlb_study *study, struct fth_tlb_se
     for (uint64_t i = 1; i <= ways; i++)
         total += study->distances[i];
     sets->policy = FTH_TLB_NOT_PERIODIC;
-    sets->policy_confidence = study->level->entries_confidence;
+    /* A page that is evicted more often stands out in each eviction per way. */
+    const double per_way = ways ? (double)(total / ways) : 0;
+    sets->policy_evidence = (struct fth_evidence){.repeats = per_way, .agree = per_way};
     if (ways < 2 || total < MIN_DISTANCES * ways)
         return;
     const bool too_long = LONG_PART * study->distances[0] > total;

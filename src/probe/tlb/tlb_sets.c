@@ -413,7 +413,8 @@ static void add_samples_way(struct fth_tlb_sets *sets)
 }
 
 /* Derives the sets from the steps of the miss curve: each step of more than one page is a set. (The
- * page that was added to a walk can miss alone, because its set has overflowed before.) */
+ * page that was added to a walk can miss alone, because its set has overflowed before.) All points
+ * agree with the result, because each of them contributes to it. */
 static void count_steps(const struct fth_tlb_study *study, struct fth_tlb_sets *sets)
 {
     const struct fth_tlb_miss_point *miss_curve = sets->miss_curve;
@@ -444,7 +445,7 @@ static void count_steps(const struct fth_tlb_study *study, struct fth_tlb_sets *
     if (!sets->doubt && count_ways(sets) != study->level->entries)
         sets->doubt = "the ways of all sets do not add up to the entries: the pages are unevenly "
                       "distributed";
-    sets->confidence = study->level->entries_confidence;
+    sets->evidence = (struct fth_evidence){.repeats = (double)count, .agree = (double)count};
 }
 
 /* Whether all pages miss as soon as there is one more than fits. */
@@ -470,9 +471,8 @@ enum fth_status fth_tlb_slope(const struct fth_tlb_miss_point *miss_curve, size_
 }
 
 /* Derives the sets from the slope of the miss curve, assuming sets of equal size: each further page
- * adds ways + 1 misses. The confidence is the fraction of points that this predicts, by Laplace's
- * rule, but at most the confidence of the entries. Only the second half of the points is compared,
- * because a hash can let some sets overflow early. */
+ * adds ways + 1 misses. The evidence is the number of points that this predicts. Only the second
+ * half of the points is compared, because a hash can let some sets overflow early. */
 static enum fth_status count_by_slope(const struct fth_tlb_study *study, struct fth_tlb_sets *sets,
                                       struct fth_error *error)
 {
@@ -504,9 +504,7 @@ static enum fth_status count_by_slope(const struct fth_tlb_study *study, struct 
     }
     for (size_t i = 0; is_first_page_inner(study) && i < sets->miss_curve_count; i++)
         sets->miss_curve[i].pages--;
-    sets->confidence = study->level->entries_confidence;
-    if (ways != entries)
-        sets->confidence = fmin(sets->confidence, (agree + 1.0) / (compared + 2.0));
+    sets->evidence = (struct fth_evidence){.repeats = compared, .agree = agree};
     return FTH_OK;
 }
 
@@ -521,7 +519,7 @@ static enum fth_status count_sets(const struct fth_tlb_study *study, struct fth_
         count_steps(study, sets);
     if (sets->doubt) {
         sets->set_size_count = 0;
-        sets->confidence = 0;
+        sets->evidence = (struct fth_evidence){0};
     }
     return status;
 }

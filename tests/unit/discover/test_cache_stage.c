@@ -161,10 +161,13 @@ static void begin(struct fth_discovery *discovery)
                                               .index = "mod",
                                               .hash = "mod",
                                               .one_set = {.count = 8},
-                                              .confidence = 0.9,
+                                              .evidence = {.repeats = 24, .agree = 24},
                                               .samples = 7};
-    script.policy = (struct fth_replacement){
-        .policy = "lru", .ways = 8, .confidence = 0.96, .samples = 11, .replaced = 13};
+    script.policy = (struct fth_replacement){.policy = "lru",
+                                             .ways = 8,
+                                             .evidence = {.repeats = 20, .agree = 20},
+                                             .samples = 11,
+                                             .replaced = 13};
     assert_int_equal(fth_gpu_create(&discovery->gpu, NULL), FTH_OK);
 }
 
@@ -220,15 +223,16 @@ static void a_structure_and_a_policy_are_written(void **state)
     assert_true(script.threshold_cycles == THRESHOLD && script.plans[0].threshold_cycles == 60);
     assert_true(number_of(gpu, "sets") == 4 && number_of(gpu, "ways") == 8);
     const struct fth_attribute *sets = fth_gpu_attribute(gpu, "l1", "sets");
-    assert_true(sets->confidence == 0.9 && sets->samples == 7);
+    assert_true(sets->confidence > 0.99 && sets->samples == 7);
     assert_string_equal(fth_gpu_text(gpu, "l1", "index"), "mod");
     assert_true(number_of(gpu, "size_bytes") == 4096);
     assert_null(fth_gpu_attribute(gpu, "l1", "size_bytes")->note);
     const struct fth_attribute *policy = fth_gpu_attribute(gpu, "l1", "policy");
     assert_string_equal(fth_gpu_text(gpu, "l1", "policy"), "lru");
-    assert_true(policy->confidence == 0.96 && policy->samples == 11);
+    assert_true(policy->confidence > 0.99 && policy->samples == 11);
     assert_string_equal(policy->method,
-                        "the only policy of several that predicts every hit and miss");
+                        "the only policy of several that predicts every hit and miss; 20 of 20 "
+                        "repeats agree");
     assert_null(fth_gpu_attribute(gpu, "l1", "way_weights"));
     assert_string_equal(fth_gpu_text(gpu, "l1", "periodic"), "yes");
     assert_int_equal(script.series_calls, 1);
@@ -282,8 +286,10 @@ static void weights_of_ways_are_rounded(void **state)
     assert_int_equal(weights->samples, 13);
     for (size_t i = 0; i < 4; i++)
         assert_true(weights->numbers[i] == expected[i]);
-    assert_string_equal(fth_gpu_attribute(gpu, "l1", "policy")->method,
-                        "replacements counted by way, in a set that overflows by one line");
+    assert_string_equal(
+        fth_gpu_attribute(gpu, "l1", "policy")->method,
+        "replacements counted by way, in a set that overflows by one line; 20 of 20 "
+        "repeats agree");
     fth_gpu_destroy(discovery.gpu);
 }
 

@@ -193,13 +193,13 @@ static void assert_unknown(const struct fth_gpu *gpu, const char *element, const
 /* Returns results of an L2 of 1 MiB with one partition. */
 static struct fth_l2_found plain_l2(void)
 {
-    return (struct fth_l2_found){.fill = {32, 0.99},
-                                 .line = {128, 0.9},
-                                 .sector = {32, 0.98},
-                                 .partitions = {1, 0.9},
-                                 .size = {1 << 20, 0.7},
-                                 .onset = {900000, 0.85},
-                                 .full_miss = {1200000, 0.75},
+    return (struct fth_l2_found){.fill = {32, {10, 9.9, NULL, false}},
+                                 .line = {128, {10, 9, NULL, false}},
+                                 .sector = {32, {10, 9.8, NULL, false}},
+                                 .partitions = {1, {10, 9, NULL, false}},
+                                 .size = {1 << 20, {10, 7, NULL, false}},
+                                 .onset = {900000, {10, 8.5, NULL, false}},
+                                 .full_miss = {1200000, {10, 7.5, NULL, false}},
                                  .onset_next_bytes = 1000000,
                                  .full_miss_previous_bytes = 1100000,
                                  .samples = 100};
@@ -218,21 +218,23 @@ static void figures_of_the_l2_are_written(void **state)
                 script.l2_plan.overhead_cycles == 6);
     static const struct {
         const char *attribute;
-        double value, confidence, low, high;
+        double value, agree, low, high; /* agree: of ten repeats */
     } rows[] = {
-        {"size_bytes", 1 << 20, 0.7, NAN, NAN},
-        {"line_bytes", 128, 0.9, NAN, NAN},
-        {"sector_bytes", 32, 0.98, NAN, NAN},
-        {"fill_bytes", 32, 0.99, NAN, NAN},
-        {"partitions", 1, 0.9, NAN, NAN},
-        {"onset_bytes", 900000, 0.8, 900000, 1000000},
-        {"full_miss_bytes", 1200000, 0.75, 1100000, 1200000},
+        {"size_bytes", 1 << 20, 7, NAN, NAN},
+        {"line_bytes", 128, 9, NAN, NAN},
+        {"sector_bytes", 32, 9.8, NAN, NAN},
+        {"fill_bytes", 32, 9.9, NAN, NAN},
+        {"partitions", 1, 9, NAN, NAN},
+        {"onset_bytes", 900000, 8.5, 900000, 1000000},
+        {"full_miss_bytes", 1200000, 7.5, 1100000, 1200000},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const struct fth_attribute *found =
             fth_gpu_attribute(discovery.gpu, "l2", rows[i].attribute);
         assert_non_null(found);
-        assert_true(found->number == rows[i].value && found->confidence == rows[i].confidence);
+        const struct fth_evidence evidence = {.repeats = 10, .agree = rows[i].agree};
+        assert_true(found->number == rows[i].value);
+        assert_true(fabs(found->confidence - fth_confidence(evidence)) <= 0.5e-4);
         assert_int_equal(found->samples, 100);
         assert_true(isnan(rows[i].low) ? isnan(found->low)
                                        : found->low == rows[i].low && found->high == rows[i].high);
@@ -289,15 +291,19 @@ static void interrupted_measurements_of_the_l2_are_repeated(void **state)
     (void)state;
     static const struct {
         uint64_t lines[3];
-        double confidence; /* of the first measurement */
+        double agree; /* of ten resamples of each measurement */
         uint64_t line;
-        double expected; /* confidence */
+        struct fth_evidence expected;
     } rows[] = {
-        {{128, 128, 128}, 0.7, 128, 0.7}, {{128, 128, 128}, 0.95, 128, 0.8},
-        {{64, 128, 128}, 0.9, 128, 0.6},  {{128, 64, 128}, 0.9, 128, 0.6},
-        {{128, 128, 64}, 0.5, 128, 0.5},  {{0, 128, 128}, 0.9, 128, 0.6},
-        {{32, 64, 128}, 0.9, 0, 0},       {{0, 0, 128}, 0.9, 0, 0},
-        {{0, 0, 0}, 0.9, 0, 0},
+        {{128, 128, 128}, 7, 128, {10, 7, NULL, false}},
+        {{128, 128, 128}, 10, 128, {3, 3, NULL, false}},
+        {{64, 128, 128}, 9, 128, {3, 2, NULL, false}},
+        {{128, 64, 128}, 9, 128, {3, 2, NULL, false}},
+        {{128, 128, 64}, 5, 128, {10, 5, NULL, false}},
+        {{0, 128, 128}, 9, 128, {3, 2, NULL, false}},
+        {{32, 64, 128}, 9, 0, {0, 0, NULL, false}},
+        {{0, 0, 128}, 9, 0, {0, 0, NULL, false}},
+        {{0, 0, 0}, 9, 0, {0, 0, NULL, false}},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_discovery discovery = make_discovery();
@@ -305,7 +311,8 @@ static void interrupted_measurements_of_the_l2_are_repeated(void **state)
         bool found = false;
         for (size_t k = 0; k < 3; k++) {
             script.l2[k] = plain_l2();
-            script.l2[k].line = (struct fth_decision){rows[i].lines[k], rows[i].confidence};
+            script.l2[k].line =
+                (struct fth_decision){rows[i].lines[k], {10, rows[i].agree, NULL, false}};
             found = found || rows[i].lines[k];
         }
         assert_int_equal(fth_discover_l2(&discovery, NULL), FTH_OK);
@@ -319,7 +326,7 @@ static void interrupted_measurements_of_the_l2_are_repeated(void **state)
                                     : "no stride evicts clearly fewer lines than another");
         if (rows[i].line) {
             assert_true(line->number == (double)rows[i].line);
-            assert_true(fabs(line->confidence - rows[i].expected) < 1e-9);
+            assert_true(fabs(line->confidence - fth_confidence(rows[i].expected)) <= 0.5e-4);
             assert_int_equal(line->samples, 300);
         }
         fth_gpu_destroy(discovery.gpu);
@@ -345,7 +352,7 @@ static void the_size_of_the_driver_is_checked(void **state)
         set_number(discovery.gpu, "l2", "size_bytes", 1000);
         for (size_t k = 0; k < 2; k++) {
             script.l2[k] = plain_l2();
-            script.l2[k].size = (struct fth_decision){0, 0};
+            script.l2[k].size = (struct fth_decision){0};
             script.l2[k].onset.value = rows[i].onset;
             script.l2[k].full_miss.value = rows[i].full_miss;
         }

@@ -31,9 +31,9 @@ enum fth_status __wrap_fth_probe_tlbs(const struct fth_prober *prober, uint64_t 
 }
 
 static const struct fth_tlb_level good = {.page_bytes = 2 << 20,
-                                          .page_confidence = 0.9,
+                                          .page_evidence = {.repeats = 10, .agree = 10},
                                           .entries = 16,
-                                          .entries_confidence = 0.85,
+                                          .entries_evidence = {.repeats = 10, .agree = 9},
                                           .penalty_cycles = 60.04,
                                           .penalty_low = 59.96,
                                           .penalty_high = 60.27};
@@ -83,19 +83,24 @@ static void levels_are_written(void **state)
     assert_null(discovery.hidden_tlb);
     static const struct {
         const char *attribute;
-        double value, confidence, low, high;
+        double value, agree, low, high; /* agree: of ten repeats; NAN: the penalty */
     } rows[] = {
-        {"page_bytes", 2 << 20, 0.9, NAN, NAN},
-        {"entries", 16, 0.85, NAN, NAN},
-        {"reach_bytes", 32 << 20, 0.85, NAN, NAN},
-        {"miss_penalty_cycles", 60, 0.9, 60, 60.3},
+        {"page_bytes", 2 << 20, 10, NAN, NAN},
+        {"entries", 16, 9, NAN, NAN},
+        {"reach_bytes", 32 << 20, 9, NAN, NAN},
+        {"miss_penalty_cycles", 60, NAN, 60, 60.3},
     };
     for (size_t level = 0; level < 3; level++)
         for (size_t i = 0; i < FTH_COUNT(rows); i++) {
             const struct fth_attribute *found =
                 fth_gpu_attribute(discovery.gpu, fth_tlb_elements[level], rows[i].attribute);
             assert_non_null(found);
-            assert_true(found->number == rows[i].value && found->confidence == rows[i].confidence);
+            const double expected =
+                isnan(rows[i].agree)
+                    ? 0.9
+                    : fth_confidence((struct fth_evidence){.repeats = 10, .agree = rows[i].agree});
+            assert_true(found->number == rows[i].value);
+            assert_true(fabs(found->confidence - expected) <= 0.5e-4);
             assert_int_equal(found->samples, 9);
             if (!isnan(rows[i].low))
                 assert_true(found->low == rows[i].low && found->high == rows[i].high);
@@ -109,24 +114,26 @@ static void doubts_are_reasons(void **state)
     static const char disturbed[] = "repeated measurements disagree: something disturbs them";
     static const struct {
         uint64_t page, entries;
-        double page_confidence, entries_confidence;
+        unsigned page_agree, entries_agree; /* of 20 repeats */
         const char *doubt;
         const char *page_reason, *entries_reason, *penalty_reason;
     } rows[] = {
-        {2 << 20, 16, 0.8, 0.8, NULL, NULL, NULL, NULL},
-        {2 << 20, 16, 0.79, 0.9, NULL, disturbed, disturbed, NULL},
-        {2 << 20, 16, 0.9, 0.79, NULL, NULL, disturbed, NULL},
-        {2 << 20, 0, 0.9, 0.9, "a doubt", NULL, "a doubt", NULL},
-        {2 << 20, 0, 0.9, 0.9, NULL, NULL, "not found", NULL},
-        {0, 0, 0.9, 0.9, "a doubt", "a doubt", "a doubt", "a doubt"},
-        {0, 0, 0.9, 0.9, NULL, "not found", "not found", "not found"},
+        {2 << 20, 16, 17, 17, NULL, NULL, NULL, NULL},
+        {2 << 20, 16, 16, 20, NULL, disturbed, disturbed, NULL},
+        {2 << 20, 16, 20, 16, NULL, NULL, disturbed, NULL},
+        {2 << 20, 0, 20, 20, "a doubt", NULL, "a doubt", NULL},
+        {2 << 20, 0, 20, 20, NULL, NULL, "not found", NULL},
+        {0, 0, 20, 20, "a doubt", "a doubt", "a doubt", "a doubt"},
+        {0, 0, 20, 20, NULL, "not found", "not found", "not found"},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         struct fth_tlbs tlbs = {.levels = {good}, .count = 1};
         tlbs.levels[0].page_bytes = rows[i].page;
         tlbs.levels[0].entries = rows[i].entries;
-        tlbs.levels[0].page_confidence = rows[i].page_confidence;
-        tlbs.levels[0].entries_confidence = rows[i].entries_confidence;
+        tlbs.levels[0].page_evidence =
+            (struct fth_evidence){.repeats = 20, .agree = rows[i].page_agree};
+        tlbs.levels[0].entries_evidence =
+            (struct fth_evidence){.repeats = 20, .agree = rows[i].entries_agree};
         tlbs.levels[0].doubt = rows[i].doubt;
         struct fth_discovery discovery = run(&tlbs, &tlbs, FTH_OK);
         /* The measurement is repeated if the entries are uncertain. */
@@ -161,8 +168,8 @@ static void unsettled_levels_are_measured_again(void **state)
     tlbs.levels[0].penalty_low = NAN;
     struct fth_discovery discovery = run(&tlbs, &tlbs, FTH_OK);
     assert_int_equal(script.calls, 1);
-    assert_true(
-        isnan(fth_gpu_attribute(discovery.gpu, "tlb_l1", "miss_penalty_cycles")->confidence));
+    assert_reason(discovery.gpu, "tlb_l1", "miss_penalty_cycles",
+                  "too few loads miss this level alone");
     fth_gpu_destroy(discovery.gpu);
 }
 

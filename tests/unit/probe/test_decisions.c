@@ -72,7 +72,7 @@ static void distances_between_slow_hops_are_counted(void **state)
 
 /* Every fourth hop is slow: all resamples of the two distances agree. With one other distance among
  * three, some resamples do not. */
-static void a_period_has_a_confidence(void **state)
+static void a_period_has_evidence(void **state)
 {
     (void)state;
     uint32_t cycles[12] = {0};
@@ -80,16 +80,17 @@ static void a_period_has_a_confidence(void **state)
     cycles[0] = cycles[4] = cycles[8] = 9;
     assert_int_equal(fth_decide_period(cycles, 12, 5, &period, NULL), FTH_OK);
     assert_int_equal(period.value, 4);
-    assert_true(period.confidence == 200.0 / 201);
+    assert_true(period.evidence.repeats == 10 && period.evidence.agree == 10);
     cycles[10] = 9;
     assert_int_equal(fth_decide_period(cycles, 12, 5, &period, NULL), FTH_OK);
     assert_int_equal(period.value, 4);
     /* Two or three of three draws must be a 4: 20 of 27 on average. */
-    assert_true(period.confidence > 0.65 && period.confidence < 0.83);
+    assert_true(fth_evidence_share(period.evidence) > 0.65);
+    assert_true(fth_evidence_share(period.evidence) < 0.83);
     cycles[4] = 0;
     assert_int_equal(fth_decide_period(cycles, 12, 5, &period, NULL), FTH_OK);
     assert_int_equal(period.value, 0);
-    assert_true(period.confidence == 0);
+    assert_true(period.evidence.agree == 0);
 }
 
 static void a_plateau_has_an_interval_and_a_confidence(void **state)
@@ -152,11 +153,15 @@ static void unlikely_lines_are_unknown(void **state)
     static const struct {
         struct fth_decision line;
         uint64_t expected;
-    } rows[] = {{{64, 0.9}, 64}, {{64, 0.67}, 64}, {{64, 0.66}, 0}, {{128, 0.2}, 0}, {{0, 0}, 0}};
+    } rows[] = {{{64, {100, 90, NULL, false}}, 64},
+                {{64, {100, 67, NULL, false}}, 64},
+                {{64, {100, 66, NULL, false}}, 0},
+                {{128, {10, 2, NULL, false}}, 0},
+                {{0, {0, 0, NULL, false}}, 0}};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const struct fth_decision found = fth_likely_line(rows[i].line);
         assert_int_equal(found.value, rows[i].expected);
-        assert_true(found.confidence == (rows[i].expected ? rows[i].line.confidence : 0));
+        assert_true(found.evidence.agree == (rows[i].expected ? rows[i].line.evidence.agree : 0));
     }
 }
 
@@ -462,7 +467,7 @@ static void random_policies_have_uniform_distances(void **state)
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         uint64_t distances[4];
         memcpy(distances, rows[i].distances, sizeof distances);
-        const struct fth_tlb_level level = {.entries = rows[i].entries, .entries_confidence = 0.75};
+        const struct fth_tlb_level level = {.entries = rows[i].entries};
         const struct fth_tlb_study study = {.level = &level,
                                             .inner_entries = 16,
                                             .distances = distances,
@@ -471,7 +476,12 @@ static void random_policies_have_uniform_distances(void **state)
         assert_int_equal(fth_tlb_find_policy(&study, &sets, NULL), FTH_OK);
         if (sets.policy != rows[i].expected)
             fail_msg("row %zu: policy %d", i, (int)sets.policy);
-        assert_true(sets.policy_confidence == (rows[i].entries < 48 ? 0 : 0.75));
+        uint64_t total = 0;
+        for (size_t k = 1; k < rows[i].members; k++)
+            total += distances[k];
+        const double per_way = rows[i].members > 1 ? (double)(total / (rows[i].members - 1)) : 0;
+        assert_true(sets.policy_evidence.repeats == (rows[i].entries < 48 ? 0 : per_way));
+        assert_true(sets.policy_evidence.agree == sets.policy_evidence.repeats);
     }
 }
 
@@ -594,7 +604,7 @@ int main(void)
         cmocka_unit_test(even_counts_have_a_high_p_value),
         cmocka_unit_test(a_majority_is_more_than_half),
         cmocka_unit_test(distances_between_slow_hops_are_counted),
-        cmocka_unit_test(a_period_has_a_confidence),
+        cmocka_unit_test(a_period_has_evidence),
         cmocka_unit_test(a_plateau_has_an_interval_and_a_confidence),
         cmocka_unit_test(lines_need_a_clear_fall),
         cmocka_unit_test(unlikely_lines_are_unknown),

@@ -196,7 +196,7 @@ static void disturbed_evidence_is_unknown(void **state)
         assert_int_equal(found.fits_bytes, 16384);
         assert_int_equal(found.resident_bytes, emptied ? 0 : 16384);
         if (!emptied)
-            assert_true(found.resident_confidence > 0.8 && found.resident_confidence < 0.95);
+            assert_true(found.resident_evidence.repeats == 5 && found.resident_evidence.agree == 5);
         assert_true(found.full_miss_bytes > 16384);
     }
 }
@@ -216,7 +216,7 @@ static void an_interrupted_full_miss_is_unknown(void **state)
         assert_int_equal(fth_probe_capacity(&prober, &plan, &found, NULL), FTH_OK);
         assert_int_equal(found.fits_bytes, 16384);
         assert_int_equal(found.misses_bytes, 16416);
-        assert_true(found.confidence == 11.0 / 12);
+        assert_true(found.evidence.repeats == 10 && found.evidence.agree == 10);
         assert_int_equal(found.full_miss_interrupted, i == 1);
         assert_int_equal(found.full_miss_bytes, i == 1 ? 0 : 16512); /* to 288 bytes */
         assert_int_equal(found.full_miss_low_bytes, i == 1 ? 0 : 16384);
@@ -313,7 +313,7 @@ static void emptied_caches_have_their_size(void **state)
     assert_int_equal(fth_probe_capacity(&prober, &plan, &found, NULL), FTH_OK);
     assert_int_equal(found.fits_bytes, 16384);
     assert_int_equal(found.misses_bytes, 16416);
-    assert_true(found.confidence == 11.0 / 12);
+    assert_true(found.evidence.repeats == 10 && found.evidence.agree == 10);
     /* 5 % of the latency of a miss and 4 cycles on both sides */
     assert_true(found.miss_low_cycles == MISS - 16 && found.miss_high_cycles == MISS + 16);
 }

@@ -57,11 +57,11 @@ static void line_is_the_largest_stride_that_evicts_as_many(void **state)
         if (line.value != rows[i].line)
             fail_msg("%s: %llu", rows[i].what, (unsigned long long)line.value);
         if (line.value)
-            assert_in_range((uint64_t)(1000 * line.confidence), 450, 996);
+            assert_true(fth_evidence_share(line.evidence) > 0.45);
     }
 }
 
-static void few_samples_give_no_line_or_low_confidence(void **state)
+static void few_samples_give_no_line_or_few_agree(void **state)
 {
     (void)state;
     /* The fall from 80 to 54 is about what chance explains at most, so the resamples disagree. */
@@ -69,7 +69,7 @@ static void few_samples_give_no_line_or_low_confidence(void **state)
                                             {.near_count = 46, .memory_count = 54},
                                             {.near_count = 70, .memory_count = 30}};
     struct fth_decision line = fth_decide_line(outcomes, FTH_COUNT(outcomes), 32);
-    assert_true(line.value == 0 || line.confidence < 0.95);
+    assert_true(line.value == 0 || fth_evidence_share(line.evidence) < 0.95);
 }
 
 static void sector_is_the_smallest_write_that_makes_loads_hit(void **state)
@@ -152,7 +152,7 @@ static void finds_the_period_of_fills_in_noise(void **state)
             assert_int_equal(fth_decide_period(cycles, FTH_COUNT(cycles), 400, &fill, NULL),
                              FTH_OK);
             assert_int_equal(fill.value, period);
-            assert_true(fill.confidence > 0.5 && fill.confidence < 1);
+            assert_true(fth_evidence_share(fill.evidence) > 0.5);
         }
     uint32_t none[64];
     for (size_t i = 0; i < FTH_COUNT(none); i++)
@@ -401,7 +401,7 @@ static void measures_the_size_that_the_driver_does_not_report(void **state)
         } else {
             assert_int_equal(status, FTH_OK);
             assert_near((double)found.size.value / (double)rows[i].size, 1, 0.05);
-            assert_true(found.size.confidence < 0.95);
+            assert_true(found.size.evidence.repeats == 2);
         }
         fth_device_close(prober.device);
     }
@@ -556,7 +556,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outcomes_are_classified_by_two_thresholds),
         cmocka_unit_test(line_is_the_largest_stride_that_evicts_as_many),
-        cmocka_unit_test(few_samples_give_no_line_or_low_confidence),
+        cmocka_unit_test(few_samples_give_no_line_or_few_agree),
         cmocka_unit_test(sector_is_the_smallest_write_that_makes_loads_hit),
         cmocka_unit_test(partitions_follow_from_lines_found_far),
         cmocka_unit_test(onset_and_full_miss_allow_for_noise),

@@ -168,12 +168,13 @@ static void finds_the_capacity(void **state)
                 fail_msg("row %zu: %s", i, error.cause);
             assert_int_equal(found.fits_bytes, cache.size_bytes);
             assert_int_equal(found.misses_bytes, cache.size_bytes + 32);
-            assert_true(found.confidence > 0.8 && found.confidence <= 11.0 / 12);
+            assert_true(found.evidence.repeats == 10 && found.evidence.agree >= 9);
+            assert_null(found.evidence.doubt);
         }
 }
 
-/* A thorough run repeats the walks 100 times. If all agree, the confidence is 101/102. */
-static void thorough_runs_have_higher_confidence(void **state)
+/* A thorough run repeats the walks 100 times. */
+static void thorough_runs_have_more_evidence(void **state)
 {
     (void)state;
     struct cache cache = {.size_bytes = 24 << 10, .sector_bytes = 32, .line_bytes = 128};
@@ -182,7 +183,7 @@ static void thorough_runs_have_higher_confidence(void **state)
     struct fth_capacity found;
     assert_int_equal(fth_probe_capacity(&prober, &plan, &found, NULL), FTH_OK);
     assert_int_equal(found.fits_bytes, cache.size_bytes);
-    assert_float_equal(found.confidence, 101.0 / 102, 1e-9);
+    assert_true(found.evidence.repeats == 100 && found.evidence.agree == 100);
 }
 
 static void finds_no_edge_if_every_footprint_fits(void **state)
@@ -195,11 +196,11 @@ static void finds_no_edge_if_every_footprint_fits(void **state)
     assert_int_equal(fth_probe_capacity(&prober, &plan, &found, NULL), FTH_OK);
     assert_int_equal(found.fits_bytes, plan.largest_bytes);
     assert_int_equal(found.misses_bytes, 0);
-    assert_true(isnan(found.confidence));
+    assert_true(found.evidence.repeats == 0 && isnan(fth_confidence(found.evidence)));
 }
 
 /* Another program also uses the SM, so that now and then a pass finds the cache flushed. The probe
- * reports the right capacity, none, or a wrong one with a confidence of at most 0.95. In at least
+ * reports the right capacity, none, or a wrong one with a confidence below 0.95. In at least
  * half of the cases, the capacity is right. */
 static void capacity_of_a_busy_gpu_is_right_or_uncertain(void **state)
 {
@@ -218,7 +219,7 @@ static void capacity_of_a_busy_gpu_is_right_or_uncertain(void **state)
             enum fth_status status = fth_probe_capacity(&prober, &plan, &found, NULL);
             assert_true(status == FTH_OK || status == FTH_INCONCLUSIVE);
             if (status == FTH_OK && found.fits_bytes != cache.size_bytes)
-                assert_true(found.confidence <= 0.95);
+                assert_true(fth_confidence(found.evidence) < 0.95);
             right += status == FTH_OK && found.fits_bytes == cache.size_bytes;
         }
     assert_true(right >= 20);
@@ -262,11 +263,11 @@ static void finds_lines_and_sectors(void **state)
             struct fth_length fetch, whole;
             assert_int_equal(fth_probe_fetch_bytes(&prober, &line, &fetch, NULL), FTH_OK);
             assert_int_equal(fetch.bytes, rows[i].sector);
-            assert_true(fetch.confidence > 0.5);
+            assert_true(fth_evidence_share(fetch.evidence) > 0.5);
             assert_int_equal(fth_probe_line_bytes(&prober, &line, fetch.bytes, &whole, NULL),
                              FTH_OK);
             assert_int_equal(whole.bytes, rows[i].line);
-            assert_true(whole.confidence > 0.5);
+            assert_true(fth_evidence_share(whole.evidence) > 0.5);
         }
 }
 
@@ -304,7 +305,7 @@ static void finds_sharing(void **state)
         struct fth_sharing_found found;
         assert_int_equal(fth_probe_sharing(&prober, &a, &b, &found, NULL), FTH_OK);
         assert_int_equal(found.sharing, rows[i].found);
-        assert_near(found.confidence, 6.0 / 7, 1e-9);
+        assert_true(found.evidence.repeats == 5 && found.evidence.agree == 5);
     }
 }
 
@@ -335,7 +336,7 @@ static void counts_instances(void **state)
             continue;
         }
         assert_int_equal(found.count, rows[i].count);
-        assert_near(found.confidence, 33.0 / 34, 1e-9);
+        assert_true(found.evidence.repeats == 32 && found.evidence.agree == 32);
         for (unsigned warp = 0; warp < FTH_MAX_WARPS; warp++)
             assert_true((found.disturbed[warp] > 0.5) == (warp % rows[i].instances == 0));
     }
@@ -597,7 +598,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_capacity),
-        cmocka_unit_test(thorough_runs_have_higher_confidence),
+        cmocka_unit_test(thorough_runs_have_more_evidence),
         cmocka_unit_test(finds_no_edge_if_every_footprint_fits),
         cmocka_unit_test(capacity_of_a_busy_gpu_is_right_or_uncertain),
         cmocka_unit_test(reports_caches_smaller_than_the_smallest_footprint),

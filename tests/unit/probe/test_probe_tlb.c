@@ -171,7 +171,8 @@ static void compare(const struct truth *truth, const struct fth_tlbs *tlbs, stru
         if (!is_visible(truth, expected))
             break;
         bool missing = i >= tlbs->count || found->page_bytes == 0 || found->entries == 0 ||
-                       found->page_confidence < 0.8 || found->entries_confidence < 0.8;
+                       fth_evidence_share(found->page_evidence) < 0.85 ||
+                       fth_evidence_share(found->entries_evidence) < 0.85;
         bool wrong = !missing &&
                      (found->page_bytes != expected->page || found->entries != expected->entries ||
                       fabs(found->penalty_cycles - expected->penalty) > (truth->noise ? 1.5 : 0.6));
@@ -185,8 +186,8 @@ static void compare(const struct truth *truth, const struct fth_tlbs *tlbs, stru
                 i + 1, truth->count, expected->policy, expected->sets,
                 (unsigned long long)expected->ways[0], (unsigned long long)expected->entries,
                 (unsigned long long)expected->page >> 10, expected->penalty,
-                (unsigned long long)found->entries, found->entries_confidence,
-                (unsigned long long)found->page_bytes >> 10, found->page_confidence,
+                (unsigned long long)found->entries, fth_confidence(found->entries_evidence),
+                (unsigned long long)found->page_bytes >> 10, fth_confidence(found->page_evidence),
                 found->penalty_cycles, found->doubt ? found->doubt : "");
     }
     if (tlbs->count > truth->count)

@@ -79,7 +79,7 @@ static void a_changing_miss_curve_is_doubted(void **state)
     assert_int_equal(fth_probe_tlb_sets(&prober, &plan, &sets, NULL), FTH_OK);
     assert_contains(sets.doubt, "a second measurement shows other misses");
     assert_int_equal(sets.set_size_count, 0);
-    assert_true(sets.confidence == 0);
+    assert_true(sets.evidence.repeats == 0);
     assert_true(sets.miss_curve_count > 0);
     fth_tlb_sets_fini(&sets);
     assert_null(sets.miss_curve);
@@ -113,7 +113,6 @@ static void the_slope_gives_the_ways_of_many_sets(void **state)
         const struct fth_tlbs tlbs = {.count = 1,
                                       .levels = {{.page_bytes = PAGE,
                                                   .entries = ENTRIES,
-                                                  .entries_confidence = 0.9,
                                                   .penalty_cycles = 40,
                                                   .periodic = true,
                                                   .per_load = true}}};
