@@ -175,6 +175,8 @@ void fth_rng_init(struct fth_rng *rng, uint64_t seed);
 uint64_t fth_rng_next(struct fth_rng *rng);
 /* Returns a uniform whole number in [0, bound), without bias. `bound` must not be 0. */
 uint64_t fth_rng_below(struct fth_rng *rng, uint64_t bound);
+/* Fills `numbers` with what `count` calls of fth_rng_below return, in less time. */
+void fth_rng_fill_below(struct fth_rng *rng, uint32_t bound, uint32_t *numbers, size_t count);
 /* Returns a uniform number in [0, 1). */
 double fth_rng_unit(struct fth_rng *rng);
 

@@ -49,17 +49,23 @@ enum fth_status fth_agreement(const double *values, size_t count, double toleran
     if (fth_check_f64(values, count, "compute a confidence", NULL) != FTH_OK)
         return FTH_OK;
     double *drawn = calloc(2 * count, sizeof *drawn);
-    if (!drawn)
+    uint32_t *numbers = calloc(count, sizeof *numbers);
+    if (!drawn || !numbers || count > UINT32_MAX) {
+        free(drawn);
+        free(numbers);
         return fth_no_memory(error, "compute a confidence", NULL);
+    }
     memcpy(drawn, values, count * sizeof *drawn);
     const double median = median_in_place(drawn, drawn + count, count);
     fth_rng_init(&rng, count);
     for (size_t draw = 0; draw < FTH_BOOTSTRAP_DRAWS; draw++) {
+        fth_rng_fill_below(&rng, (uint32_t)count, numbers, count);
         for (size_t i = 0; i < count; i++)
-            drawn[i] = values[fth_rng_below(&rng, count)];
+            drawn[i] = values[numbers[i]];
         same += fabs(median_in_place(drawn, drawn + count, count) - median) <= tolerance;
     }
     free(drawn);
+    free(numbers);
     *confidence = (double)(same + 1) / (FTH_BOOTSTRAP_DRAWS + 2);
     return FTH_OK;
 }

@@ -10,6 +10,9 @@
 
 #define OPERATION "bootstrap samples"
 
+/* Random numbers that are drawn at once, to save time. Chosen, not derived. */
+enum { DRAWS_AT_ONCE = 256 };
+
 /* Returns the mean of a resample, which is represented by how often each of the sorted values was
  * drawn: times[i] for sorted[i]. The sum of `times` is `count`. */
 static double resampled_mean(const double *sorted, const uint32_t *times, size_t count)
@@ -20,12 +23,26 @@ static double resampled_mean(const double *sorted, const uint32_t *times, size_t
     return sum / (double)count;
 }
 
+/* Draws `count` of `count` values, and adds to times[i] how often value i was drawn. */
+static void draw(struct fth_rng *rng, size_t count, uint32_t *times)
+{
+    uint32_t numbers[DRAWS_AT_ONCE];
+    for (size_t drawn = 0; drawn < count; drawn += DRAWS_AT_ONCE) {
+        const size_t part = FTH_MIN(count - drawn, DRAWS_AT_ONCE);
+        fth_rng_fill_below(rng, (uint32_t)count, numbers, part);
+        for (size_t i = 0; i < part; i++)
+            times[numbers[i]]++;
+    }
+}
+
 enum fth_status fth_bootstrap_interval(const double *samples, size_t count, double level,
                                        size_t repeats, uint64_t seed, struct fth_interval *interval,
                                        struct fth_error *error)
 {
     if (count == 0)
         return fth_fail(error, FTH_INVALID, OPERATION, NULL, "no values");
+    if (count > UINT32_MAX)
+        return fth_fail(error, FTH_INVALID, OPERATION, NULL, "too many values");
     if (repeats == 0)
         return fth_fail(error, FTH_INVALID, OPERATION, "repeats", "must be at least 1");
     if (!(level > 0 && level < 1))
@@ -49,8 +66,7 @@ enum fth_status fth_bootstrap_interval(const double *samples, size_t count, doub
     for (size_t repeat = 0; repeat < repeats; repeat++) {
         for (size_t i = 0; i < count; i++)
             times[i] = 0;
-        for (size_t i = 0; i < count; i++)
-            times[fth_rng_below(&rng, count)]++;
+        draw(&rng, count, times);
         found[repeat] = resampled_mean(sorted, times, count);
     }
     fth_sort_f64(found, found + repeats, repeats);

@@ -12,6 +12,9 @@ enum { MAX_LAUNCHES = 8 };
 enum { TABLE_BYTES = FTH_MAX_SMS * 4 };
 /* Offset of the control data in the header of an array: a multiple of this many bytes. */
 enum { CONTROL_ALIGNMENT = 256 };
+/* Maximum bytes of samples that are cleared by copying zeros; more are filled on the GPU. Chosen,
+ * not derived: the driver copies less than 64 KiB without waiting. */
+enum { MAX_COPIED_SAMPLES = 16 * 1024 };
 /* Chains are kept from launch to launch and from batch to batch. After a launch, all are freed if
  * they occupy more than 1 / kept_memory_divisor of the GPU's memory. Chosen, not derived: it leaves
  * enough memory for the other families. */
@@ -89,44 +92,55 @@ static enum fth_status place_control(struct fth_runner *runner, struct fth_chase
     return FTH_OK;
 }
 
-/* Uploads the requests of the group, and clears their marks and samples. */
-static enum fth_status upload_group(struct fth_runner *runner, struct fth_chase_state *state,
-                                    const struct fth_chase_group *group,
-                                    const struct control *control, struct fth_error *error)
+/* The data of a launch that the host writes: everything in front of the samples, and the samples
+ * too if they are few. One copy is then enough, which takes less time than copying and filling. */
+struct image {
+    unsigned char *bytes;
+    uint64_t size;
+};
+
+/* The part of an image that begins at a GPU address. */
+static void *image_at(const struct image *image, const struct control *control, uint64_t address)
 {
-    struct fth_chase_request *requests = calloc(group->count, sizeof *requests);
-    enum fth_status status = requests ? FTH_OK : fth_no_memory(error, operation, NULL);
+    return image->bytes + (address - control->assigned);
+}
+
+/* Creates the image of a group: the requests, and zeros everywhere else. The caller frees
+ * image->bytes. */
+static enum fth_status make_image(struct fth_runner *runner, struct fth_chase_state *state,
+                                  const struct fth_chase_group *group,
+                                  const struct control *control, struct image *image,
+                                  struct fth_error *error)
+{
+    const uint64_t sample_bytes = 4 * group->sample_count;
+    image->size = control->samples - control->assigned;
+    image->size += sample_bytes <= MAX_COPIED_SAMPLES ? sample_bytes : 0;
+    image->bytes = calloc(1, image->size);
+    if (!image->bytes)
+        return fth_no_memory(error, operation, NULL);
+    struct fth_chase_request *requests = image_at(image, control, control->requests);
     uint64_t samples = control->samples;
-    for (size_t i = 0; i < group->count && status == FTH_OK; i++) {
+    for (size_t i = 0; i < group->count; i++) {
         const struct fth_chase_member *member = &group->members[i];
-        status = fth_chase_encode(runner, &state->layout, member, samples, &requests[i], error);
+        FTH_TRY(fth_chase_encode(runner, &state->layout, member, samples, &requests[i], error));
         requests[i].served = control->marks + i * 4;
         samples += 4 * member->job->lowered.sample_count;
     }
-    if (status == FTH_OK && group->has_constants)
-        status = fth_chase_upload_constants(runner, group, error);
-    if (status == FTH_OK)
-        status = runner->ops->upload(runner->machine, control->requests, requests,
-                                     group->count * sizeof *requests, error);
-    if (status == FTH_OK)
-        status =
-            runner->ops->fill(runner->machine, control->marks, 0, samples - control->marks, error);
-    free(requests);
-    return status;
+    return FTH_OK;
 }
 
-/* Launches the requests that have not been served yet, and waits. `tables` is a host buffer for the
- * two tables. */
+/* Uploads the image with the table of the requests that have not been served yet, launches them and
+ * waits. If `again`, only the tables are uploaded: marks and samples of earlier launches stay. */
 static enum fth_status launch_once(struct fth_runner *runner, const struct fth_chase_group *group,
-                                   const struct control *control, uint32_t *tables,
-                                   struct fth_error *error)
+                                   const struct control *control, const struct image *image,
+                                   bool again, struct fth_error *error)
 {
-    memset(tables, 0, (size_t)UINT64_C(2) * TABLE_BYTES);
+    uint32_t *assigned = image_at(image, control, control->assigned);
     for (size_t i = 0; i < group->count; i++)
-        if (!group->members[i].served)
-            tables[group->members[i].sm] = (uint32_t)i + 1;
-    FTH_TRY(runner->ops->upload(runner->machine, control->assigned, tables,
-                                (size_t)UINT64_C(2) * TABLE_BYTES, error));
+        assigned[group->members[i].sm] = group->members[i].served ? 0 : (uint32_t)i + 1;
+    FTH_TRY(runner->ops->upload(runner->machine, control->assigned, image->bytes,
+                                again ? control->requests - control->assigned : image->size,
+                                error));
     if (group->request->cold)
         FTH_TRY(fth_runner_flush(runner, error));
     const uint64_t arguments[] = {control->assigned, control->claimed, control->requests};
@@ -143,28 +157,28 @@ static enum fth_status launch_once(struct fth_runner *runner, const struct fth_c
                              error);
 }
 
-/* Launches the group until every request has been executed, at most MAX_LAUNCHES times. */
+/* Launches the group until every request has been executed, at most MAX_LAUNCHES times. `results`
+ * receives the marks and the samples, with one download per launch, because each transfer has a
+ * fixed cost. */
 static enum fth_status launch_group(struct fth_runner *runner, struct fth_chase_group *group,
-                                    const struct control *control, struct fth_error *error)
+                                    const struct control *control, const struct image *image,
+                                    uint32_t *results, struct fth_error *error)
 {
-    uint32_t *tables = malloc((size_t)UINT64_C(2) * TABLE_BYTES);
-    uint32_t *marks = calloc(group->count, sizeof *marks);
-    enum fth_status status = tables && marks ? FTH_OK : fth_no_memory(error, operation, NULL);
+    const uint64_t bytes = control->samples - control->marks + 4 * group->sample_count;
+    if (image->size <= control->samples - control->assigned)
+        FTH_TRY(runner->ops->fill(runner->machine, control->samples, 0, 4 * group->sample_count,
+                                  error));
     size_t left = group->count;
-    for (int round = 0; round < MAX_LAUNCHES && left > 0 && status == FTH_OK; round++) {
-        status = launch_once(runner, group, control, tables, error);
-        if (status == FTH_OK)
-            status = runner->ops->download(runner->machine, marks, control->marks,
-                                           group->count * sizeof *marks, error);
-        for (size_t i = 0; i < group->count && status == FTH_OK; i++)
-            if (!group->members[i].served && marks[i]) {
+    for (int round = 0; round < MAX_LAUNCHES && left > 0; round++) {
+        FTH_TRY(launch_once(runner, group, control, image, round > 0, error));
+        FTH_TRY(runner->ops->download(runner->machine, results, control->marks, bytes, error));
+        for (size_t i = 0; i < group->count; i++)
+            if (!group->members[i].served && results[i]) {
                 group->members[i].served = true;
                 left--;
             }
     }
-    free(tables);
-    free(marks);
-    return status;
+    return FTH_OK;
 }
 
 /* Stores the answer of a member. */
@@ -189,25 +203,6 @@ static enum fth_status answer(const struct fth_chase_member *member, const uint3
     return FTH_OK;
 }
 
-/* Downloads the samples of all requests at once, because each transfer has a fixed cost, and
- * distributes them. */
-static enum fth_status collect(struct fth_runner *runner, const struct fth_chase_group *group,
-                               const struct control *control, struct fth_error *error)
-{
-    const size_t count = (size_t)group->sample_count;
-    uint32_t *all = calloc(count, sizeof *all), *next = all;
-    enum fth_status status = all ? FTH_OK : fth_no_memory(error, operation, NULL);
-    if (status == FTH_OK)
-        status = runner->ops->download(runner->machine, all, control->samples, count * sizeof *all,
-                                       error);
-    for (size_t i = 0; i < group->count && status == FTH_OK; i++) {
-        status = answer(&group->members[i], next, error);
-        next += group->members[i].job->lowered.sample_count;
-    }
-    free(all);
-    return status;
-}
-
 static enum fth_status run_group(struct fth_runner *runner, struct fth_chase_state *state,
                                  struct fth_chase_group *group, struct fth_error *error)
 {
@@ -222,9 +217,23 @@ static enum fth_status run_group(struct fth_runner *runner, struct fth_chase_sta
                                     .requests = at + UINT64_C(2) * TABLE_BYTES,
                                     .marks = at + UINT64_C(2) * TABLE_BYTES + request_bytes,
                                     .samples = at + before_samples};
-    FTH_TRY(upload_group(runner, state, group, &control, error));
-    FTH_TRY(launch_group(runner, group, &control, error));
-    return collect(runner, group, &control, error);
+    struct image image = {.bytes = NULL};
+    uint32_t *results = calloc(1, mark_bytes + 4 * group->sample_count);
+    enum fth_status status = results ? FTH_OK : fth_no_memory(error, operation, NULL);
+    if (status == FTH_OK)
+        status = make_image(runner, state, group, &control, &image, error);
+    if (status == FTH_OK && group->has_constants)
+        status = fth_chase_upload_constants(runner, group, error);
+    if (status == FTH_OK)
+        status = launch_group(runner, group, &control, &image, results, error);
+    const uint32_t *next = results + mark_bytes / 4;
+    for (size_t i = 0; i < group->count && status == FTH_OK; i++) {
+        status = answer(&group->members[i], next, error);
+        next += group->members[i].job->lowered.sample_count;
+    }
+    free(image.bytes);
+    free(results);
+    return status;
 }
 
 /* ---- forming groups ---- */

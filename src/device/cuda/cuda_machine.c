@@ -21,11 +21,13 @@
  * calling one, this file waits for that work itself, for at most this many seconds. Chosen:
  * longer than any sequence of queued launches should take, and still short for a user who waits. */
 #define IMPLICIT_WAIT_LIMIT_S 60.0
-/* A short launch completes within about 10 us, so a wait first polls for SPIN_S seconds. It then
- * sleeps between polls. The sleeps start at FIRST_SLEEP_S and double up to MAX_SLEEP_S, which is
- * too short for a user to notice. Chosen, not derived. */
-#define SPIN_S 200e-6
-#define FIRST_SLEEP_S 20e-6
+/* A wait first polls for SPIN_S seconds without a pause: most launches of an experiment take 10 us
+ * to 5 ms, and on an H200 sleeping between polls made the waits of a measurement a fifth longer.
+ * After that, a wait sleeps between polls, for SLEEP_FRACTION of the time that has passed, so that
+ * it takes at most about this fraction too long, and for at most MAX_SLEEP_S, which is too short
+ * for a user to notice. Chosen, not derived. */
+#define SPIN_S 10e-3
+#define SLEEP_FRACTION (1.0 / 32)
 #define MAX_SLEEP_S 2e-3
 
 /* The lowest compute capability with L2 cache hints, as 10 * major + minor: 8.0 (PTX ISA,
@@ -118,7 +120,6 @@ static enum fth_status wait_queue(void *user, double limit_s, struct fth_error *
     struct machine *machine = user;
     FTH_TRY(check_usable(machine, error));
     const double start = now_s();
-    double pause = FIRST_SLEEP_S;
     fth_cu_result result;
     while ((result = machine->cuda.stream_query(NULL)) == FTH_CU_NOT_READY) {
         double passed = now_s() - start;
@@ -130,10 +131,8 @@ static enum fth_status wait_queue(void *user, double limit_s, struct fth_error *
                        machine->work[0] ? machine->work : "queued work", limit_s);
             return fth_fail(error, FTH_UNAVAILABLE, "use GPU", machine->id, "%s", machine->lost);
         }
-        if (passed > SPIN_S) {
-            sleep_s(fmin(pause, limit_s - passed));
-            pause = fmin(2 * pause, MAX_SLEEP_S);
-        }
+        if (passed > SPIN_S)
+            sleep_s(fmin(fmin(SLEEP_FRACTION * passed, MAX_SLEEP_S), limit_s - passed));
     }
     machine->queued = false;
     if (result == 0)

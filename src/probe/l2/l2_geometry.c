@@ -274,14 +274,16 @@ static struct fth_decision decide_partitions(const struct l2 *l2,
 static void decide_footprints(struct fth_l2_found *found, const struct fth_outcomes *outcomes,
                               const uint64_t *footprint_bytes)
 {
-    struct fth_decision *const ends[] = {
+    struct fth_decision decisions[FTH_FOOTPRINT_DECISIONS];
+    struct fth_decision *const ends[FTH_FOOTPRINT_DECISIONS] = {
         [0] = &found->onset,
         [FTH_FOOTPRINT_FULL_MISS] = &found->full_miss,
         [FTH_FOOTPRINT_NEAR] = &found->near_onset,
         [FTH_FOOTPRINT_NEAR | FTH_FOOTPRINT_FULL_MISS] = &found->near_full_miss,
     };
+    fth_decide_footprints(outcomes, FOOTPRINTS, decisions);
     for (size_t i = 0; i < FTH_COUNT(ends); i++) {
-        *ends[i] = fth_decide_footprint(outcomes, FOOTPRINTS, (unsigned)i);
+        *ends[i] = decisions[i];
         const uint64_t number = ends[i]->value; /* the index of the footprint, plus 1 */
         if (!number)
             continue;

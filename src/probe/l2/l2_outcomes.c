@@ -30,15 +30,22 @@ struct fth_outcomes fth_count_outcomes(const uint32_t *cycles, size_t count, dou
     return outcomes;
 }
 
+/* Random numbers that are drawn at once, to save time. Chosen, not derived. */
+enum { DRAWS_AT_ONCE = 256 };
+
 /* Returns a bootstrap resample: as many outcomes, drawn with replacement. */
 static struct fth_outcomes draw(struct fth_rng *rng, const struct fth_outcomes *outcomes)
 {
     const size_t all = total(outcomes), not_memory = outcomes->near_count + outcomes->far_count;
     size_t near = 0, in_l2 = 0;
-    for (size_t i = 0; i < all; i++) {
-        const uint64_t which = fth_rng_below(rng, all);
-        near += which < outcomes->near_count;
-        in_l2 += which < not_memory;
+    uint32_t numbers[DRAWS_AT_ONCE];
+    for (size_t drawn = 0; drawn < all; drawn += DRAWS_AT_ONCE) {
+        const size_t part = FTH_MIN(all - drawn, DRAWS_AT_ONCE);
+        fth_rng_fill_below(rng, (uint32_t)all, numbers, part);
+        for (size_t i = 0; i < part; i++) {
+            near += numbers[i] < outcomes->near_count;
+            in_l2 += numbers[i] < not_memory;
+        }
     }
     return (struct fth_outcomes){
         .near_count = near, .far_count = in_l2 - near, .memory_count = all - in_l2};
@@ -48,21 +55,38 @@ static struct fth_outcomes draw(struct fth_rng *rng, const struct fth_outcomes *
  */
 typedef uint64_t decide(const struct fth_outcomes *outcomes, size_t count, uint64_t argument);
 
-static struct fth_decision decide_with_evidence(decide *rule, const struct fth_outcomes *outcomes,
-                                                size_t count, uint64_t argument)
+/* Decides for each of the arguments. All decisions share the resamples, because drawing them takes
+ * more time than deciding. */
+static void decide_each(decide *rule, const struct fth_outcomes *outcomes, size_t count,
+                        const uint64_t *arguments, size_t decision_count,
+                        struct fth_decision *decisions)
 {
-    struct fth_decision verdict = {.value = rule(outcomes, count, argument)};
+    size_t same_counts[FTH_FOOTPRINT_DECISIONS] = {0};
+    bool any = false;
+    for (size_t k = 0; k < decision_count; k++) {
+        decisions[k].value = rule(outcomes, count, arguments[k]);
+        any = any || decisions[k].value;
+    }
     struct fth_rng rng;
     fth_rng_init(&rng, 1);
-    size_t same_count = 0;
-    for (size_t i = 0; i < FTH_BOOTSTRAP_DRAWS && verdict.value; i++) {
+    for (size_t i = 0; i < FTH_BOOTSTRAP_DRAWS && any; i++) {
         struct fth_outcomes drawn[FTH_MAX_OUTCOMES];
         for (size_t j = 0; j < count; j++)
             drawn[j] = draw(&rng, &outcomes[j]);
-        same_count += rule(drawn, count, argument) == verdict.value;
+        for (size_t k = 0; k < decision_count; k++)
+            same_counts[k] +=
+                decisions[k].value && rule(drawn, count, arguments[k]) == decisions[k].value;
     }
-    verdict.evidence = fth_resampled(same_count);
-    return verdict;
+    for (size_t k = 0; k < decision_count; k++)
+        decisions[k].evidence = fth_resampled(same_counts[k]);
+}
+
+static struct fth_decision decide_with_evidence(decide *rule, const struct fth_outcomes *outcomes,
+                                                size_t count, uint64_t argument)
+{
+    struct fth_decision decision;
+    decide_each(rule, outcomes, count, &argument, 1, &decision);
+    return decision;
 }
 
 /* ---- constants of the rules ---- */
@@ -197,11 +221,14 @@ static uint64_t footprint_of(const struct fth_outcomes *outcomes, size_t count, 
     return same;
 }
 
-struct fth_decision fth_decide_footprint(const struct fth_outcomes *outcomes, size_t count,
-                                         unsigned which)
+void fth_decide_footprints(const struct fth_outcomes *outcomes, size_t count,
+                           struct fth_decision decisions[FTH_FOOTPRINT_DECISIONS])
 {
-    return decide_with_evidence(footprint_of, outcomes,
-                                count < FTH_MAX_OUTCOMES ? count : FTH_MAX_OUTCOMES, which);
+    uint64_t which[FTH_FOOTPRINT_DECISIONS];
+    for (size_t i = 0; i < FTH_FOOTPRINT_DECISIONS; i++)
+        which[i] = i;
+    decide_each(footprint_of, outcomes, FTH_MIN(count, FTH_MAX_OUTCOMES), which,
+                FTH_FOOTPRINT_DECISIONS, decisions);
 }
 
 enum fth_status fth_decide_period(const uint32_t *cycles, size_t count, double threshold,

@@ -51,15 +51,15 @@ struct fth_decision fth_decide_partitions(const struct fth_outcomes *outcomes, s
 FTH_MUST_USE enum fth_status fth_decide_period(const uint32_t *cycles, size_t count,
                                                double threshold, struct fth_decision *period,
                                                struct fth_error *error);
-/* Flags of fth_decide_footprint. */
-enum { FTH_FOOTPRINT_NEAR = 1, FTH_FOOTPRINT_FULL_MISS = 2 };
-/* Decides on a footprint, given the outcomes in order of growing footprint. The value is the
- * footprint's index plus 1. `which` is 0 or a combination of the flags: without
+/* Flags of fth_decide_footprints, and the number of their combinations. */
+enum { FTH_FOOTPRINT_NEAR = 1, FTH_FOOTPRINT_FULL_MISS = 2, FTH_FOOTPRINT_DECISIONS = 4 };
+/* Decides on footprints, given the outcomes in order of growing footprint. A value is the
+ * footprint's index plus 1. The index of a decision is 0 or a combination of the flags: without
  * FTH_FOOTPRINT_FULL_MISS, the result is the onset (the last footprint up to which all lines stay
  * in L2); with it, the first footprint from which on no line stays. With FTH_FOOTPRINT_NEAR, a line
  * stays only if it is found in the near partition. */
-struct fth_decision fth_decide_footprint(const struct fth_outcomes *outcomes, size_t count,
-                                         unsigned which);
+void fth_decide_footprints(const struct fth_outcomes *outcomes, size_t count,
+                           struct fth_decision decisions[FTH_FOOTPRINT_DECISIONS]);
 
 /* ---- l2_geometry.c ---- */
 

@@ -273,10 +273,12 @@ FTH_MUST_USE enum fth_status fth_tlb_choose_groups(const struct fth_tlb_survey *
                                                    struct fth_pages *pages,
                                                    struct fth_error *error);
 /* Finds the next step above `hit_excess`: makes the walk longer until two consecutive walks show a
- * step. candidate->found is false where none does. FTH_INCONCLUSIVE: even the shortest walk shows a
- * step; candidate->found is true then. */
+ * step. Walks over up to `fitting_loads` loads are known to show none; 0: nothing is known.
+ * candidate->found is false where no walk shows a step. FTH_INCONCLUSIVE: even the shortest walk
+ * shows a step; candidate->found is true then. */
 FTH_MUST_USE enum fth_status fth_tlb_find_candidate(struct fth_tlb_survey *survey,
                                                     struct fth_pages *pages, double hit_excess,
+                                                    uint64_t fitting_loads,
                                                     struct fth_tlb_candidate *candidate,
                                                     struct fth_error *error);
 /* In tlb_page_size.c. Finds the page size. Where none is found, level->page_bytes stays 0 and

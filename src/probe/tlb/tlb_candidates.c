@@ -209,14 +209,17 @@ static uint64_t next_count(uint64_t count, uint64_t max, bool is_first_with_step
     return is_first_with_step ? count : count + 1;
 }
 
-/* Makes the walk longer until two consecutive walks show a step. */
+/* Makes the walk longer until two consecutive walks show a step. Walks over up to `fitting` loads
+ * are known to show none. */
 static enum fth_status lengthen_walk(struct fth_tlb_survey *survey, struct fth_pages *pages,
-                                     double hit_excess, struct fth_tlb_candidate *candidate,
-                                     struct fth_error *error)
+                                     double hit_excess, uint64_t fitting,
+                                     struct fth_tlb_candidate *candidate, struct fth_error *error)
 {
-    uint64_t previous_count = 0;
+    uint64_t previous_count = fitting >= FIRST_COUNT ? fitting : 0;
+    uint64_t count =
+        previous_count ? next_count(previous_count, pages->max_loads, false) : FIRST_COUNT;
     bool found_before = false;
-    for (uint64_t count = FIRST_COUNT; count <= pages->max_loads;) {
+    while (count <= pages->max_loads) {
         struct fth_tlb_step step;
         bool found;
         FTH_TRY(look_for_step(survey, pages, count, hit_excess, &step, &found, error));
@@ -242,13 +245,13 @@ static enum fth_status lengthen_walk(struct fth_tlb_survey *survey, struct fth_p
 }
 
 enum fth_status fth_tlb_find_candidate(struct fth_tlb_survey *survey, struct fth_pages *pages,
-                                       double hit_excess, struct fth_tlb_candidate *candidate,
-                                       struct fth_error *error)
+                                       double hit_excess, uint64_t fitting_loads,
+                                       struct fth_tlb_candidate *candidate, struct fth_error *error)
 {
     *candidate = (struct fth_tlb_candidate){.stride_bytes = pages->stride_bytes};
     if (survey->first_step.miss_excess <= 0)
         FTH_TRY(measure_noise(survey, pages, error));
-    FTH_TRY(lengthen_walk(survey, pages, hit_excess, candidate, error));
+    FTH_TRY(lengthen_walk(survey, pages, hit_excess, fitting_loads, candidate, error));
     if (!candidate->found)
         return FTH_OK;
     const uint64_t fitting = candidate->fitting_loads;

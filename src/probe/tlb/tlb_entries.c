@@ -54,7 +54,11 @@ enum {
 /* ---- the onset and its confirmation; all numbers of walks are chosen, not derived ---- */
 
 enum {
-    CUTS = 4,         /* walks that divide the interval of the onset, per round */
+    /* Walks that divide the interval of the onset, per round. Several walks per round save round
+     * trips to the GPU, but more walks are needed in total. Where walks are long (more than
+     * FTH_TLB_MANY_LOADS loads), they take more time than the round trips: one walk per round. */
+    CUTS = 4,
+    LONG_WALK_CUTS = 1,
     ONSET_WALKS = 3,  /* walks that must confirm an onset by majority */
     MAX_ATTEMPTS = 5, /* attempts to find a stable onset, or a rise of the miss curve */
     FIRST_PAGES = 5,  /* different first pages of the walks that confirm the onset */
@@ -143,16 +147,18 @@ static enum fth_status find_onset(struct fth_tlb_search *search, uint64_t fits, 
     enum fth_status status = FTH_OK;
     search->fits = fits;
     search->onset = 0;
-    /* Only two walks at a time: the longest ones may not be needed. */
+    /* Only two walks at a time, one if they are long: the longest ones may not be needed. */
     for (uint64_t more = 2; status == FTH_OK && !search->onset && more; tries = 0) {
-        for (; tries < 2 && more; tries++) {
+        for (; more && tries < (fits + more > FTH_TLB_MANY_LOADS ? 1 : 2); tries++) {
             counts[tries] = FTH_MIN(fits + more, max);
             more = fits + more < max ? 2 * more : 0;
         }
         status = try_counts(search, counts, tries, error);
     }
     while (status == FTH_OK && search->onset && search->onset - search->fits > 1) {
-        uint64_t width = search->onset - search->fits, cuts = FTH_MIN(width - 1, CUTS);
+        const uint64_t width = search->onset - search->fits;
+        const bool is_long = search->onset > FTH_TLB_MANY_LOADS;
+        const uint64_t cuts = FTH_MIN(width - 1, is_long ? LONG_WALK_CUTS : CUTS);
         for (uint64_t i = 0; i < cuts; i++)
             counts[i] = search->fits + width * (i + 1) / (cuts + 1);
         status = try_counts(search, counts, cuts, error);

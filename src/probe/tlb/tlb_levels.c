@@ -71,9 +71,12 @@ enum state { FIND_STEP, MEASURE, ACCEPT, MERGE, DONE };
 
 struct level_search {
     struct fth_tlb_survey *survey;
-    struct fth_pages *spread;           /* the spread chain */
-    struct fth_tlbs *tlbs;              /* result: the levels that were accepted */
-    double floor_excess;                /* cycles; FIND_STEP looks for a step above it */
+    struct fth_pages *spread; /* the spread chain */
+    struct fth_tlbs *tlbs;    /* result: the levels that were accepted */
+    double floor_excess;      /* cycles; FIND_STEP looks for a step above it */
+    /* Walks over up to this many loads of the spread chain show no step above the floor: the
+     * previous FIND_STEP, with a lower floor, has found none. */
+    uint64_t spread_fitting_loads;
     struct fth_tlb_candidate candidate; /* that is examined; MEASURE corrects its step */
     double found_excess;                /* miss excess of its step when FIND_STEP found it */
     struct fth_tlb_level level;         /* figures of the candidate, after MEASURE */
@@ -181,6 +184,13 @@ static uint64_t page_chain_loads(const struct level_search *search,
     return LOADS_PER_ENTRY * (previous->entries ? previous->entries : search->last.onset_loads);
 }
 
+/* The number of loads of the second chain that certainly show no step. As long as all loads hit the
+ * previous level, the next one is not used. 0: unknown. */
+static uint64_t fitting_loads_by_page(const struct level_search *search)
+{
+    return search->last_onset.pages ? search->last_onset.pages - 1 : 0;
+}
+
 /* Looks for a step on the second chain, whose stride is the page of the previous level, and makes
  * it the candidate if takes_page_chain(). */
 static enum fth_status find_step_by_page(struct level_search *search,
@@ -196,7 +206,8 @@ static enum fth_status find_step_by_page(struct level_search *search,
     if (status == FTH_OK)
         status = fth_tlb_choose_groups(survey, &search->last, &pages, &fault);
     if (status == FTH_OK)
-        status = fth_tlb_find_candidate(survey, &pages, search->floor_excess, &by_page, &fault);
+        status = fth_tlb_find_candidate(survey, &pages, search->floor_excess,
+                                        fitting_loads_by_page(search), &by_page, &fault);
     fth_tlb_close_chain(survey, &pages);
     /* FTH_INCONCLUSIVE is no failure here. Memory can be too small for the second chain; then the
      * candidate of the spread chain is still valid. Or even the shortest walk shows a step, which
@@ -213,8 +224,10 @@ static enum fth_status find_step(struct level_search *search, enum state *state,
 {
     const struct fth_tlb_level *previous = previous_level(search);
     struct fth_tlb_candidate *candidate = &search->candidate;
-    FTH_TRY(fth_tlb_find_candidate(search->survey, search->spread, search->floor_excess, candidate,
-                                   error));
+    FTH_TRY(fth_tlb_find_candidate(search->survey, search->spread, search->floor_excess,
+                                   search->spread_fitting_loads, candidate, error));
+    if (candidate->found)
+        search->spread_fitting_loads = candidate->fitting_loads;
     if (!previous)
         fth_tlb_survey_first_step(search->survey, candidate, search->spread);
     else if (previous->page_bytes)

@@ -229,6 +229,30 @@ static void rng_is_uniform(void **state)
     assert_true(fabs(sum / DRAWS - 0.5) < 0.01);
 }
 
+/* Many numbers at once are the same as one after the other, whatever the bound. */
+static void rng_fills_arrays(void **state)
+{
+    (void)state;
+    static const uint32_t bounds[] = {1, 2, 3, 7, 64, 1000, 1024, 15650, 65537, UINT32_MAX};
+    for (size_t i = 0; i < FTH_COUNT(bounds); i++) {
+        struct fth_rng one, many;
+        uint32_t numbers[1000];
+        fth_rng_init(&one, i);
+        fth_rng_init(&many, i);
+        fth_rng_fill_below(&many, bounds[i], numbers, FTH_COUNT(numbers));
+        for (size_t k = 0; k < FTH_COUNT(numbers); k++)
+            assert_int_equal(numbers[k], fth_rng_below(&one, bounds[i]));
+        assert_memory_equal(&one, &many, sizeof one);
+    }
+    /* From the state 1, 0, 0, 0, the first numbers are 0, which is below 2^64 mod 3 = 1 and drawn
+     * again. */
+    struct fth_rng one = {{1, 0, 0, 0}}, many = one;
+    uint32_t number = 0;
+    fth_rng_fill_below(&many, 3, &number, 1);
+    assert_int_equal(number, fth_rng_below(&one, 3));
+    assert_memory_equal(&one, &many, sizeof one);
+}
+
 /* ---- text ---- */
 
 static void sizes_are_parsed(void **state)
@@ -541,6 +565,7 @@ int main(void)
         cmocka_unit_test(a_text_that_cannot_be_formatted_fails_the_buffer),
         cmocka_unit_test(rng_matches_the_published_generator),
         cmocka_unit_test(rng_is_uniform),
+        cmocka_unit_test(rng_fills_arrays),
         cmocka_unit_test(sizes_are_parsed),
         cmocka_unit_test(sizes_are_formatted),
         cmocka_unit_test(the_nearest_word_is_suggested),

@@ -220,7 +220,9 @@ static void footprints_have_limits(void **state)
         struct fth_outcomes all[3];
         for (size_t k = 0; k < 3; k++)
             all[k] = outcomes(1000, rows[i].far[k], rows[i].lost[k]);
-        const uint64_t found = fth_decide_footprint(all, 3, rows[i].which).value;
+        struct fth_decision decisions[FTH_FOOTPRINT_DECISIONS];
+        fth_decide_footprints(all, 3, decisions);
+        const uint64_t found = decisions[rows[i].which].value;
         if (found != rows[i].footprint)
             fail_msg("row %zu: %llu", i, (unsigned long long)found);
     }

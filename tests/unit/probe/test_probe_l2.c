@@ -132,9 +132,10 @@ static void onset_and_full_miss_allow_for_noise(void **state)
         {{{900, 0, 124}, {800, 0, 224}, {700, 0, 324}, {600, 0, 424}}, 0, 0},
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
-        assert_int_equal(fth_decide_footprint(rows[i].outcomes, 4, 0).value, rows[i].onset);
-        assert_int_equal(fth_decide_footprint(rows[i].outcomes, 4, FTH_FOOTPRINT_FULL_MISS).value,
-                         rows[i].full_miss);
+        struct fth_decision decisions[FTH_FOOTPRINT_DECISIONS];
+        fth_decide_footprints(rows[i].outcomes, 4, decisions);
+        assert_int_equal(decisions[0].value, rows[i].onset);
+        assert_int_equal(decisions[FTH_FOOTPRINT_FULL_MISS].value, rows[i].full_miss);
     }
 }
 
