@@ -13,12 +13,12 @@
 
 /* The terms of the log-odds that a figure is right, and the maximum confidence that the number of
  * figures supports. */
-static const double agreed_log_odds = 6.0;       /* all repeats agree */
-static const double disagreement_log_odds = 8.0; /* times the fraction of repeats that disagree */
-static const double few_repeats_log_odds = 0.5;  /* divided by the number of repeats */
-static const double doubt_log_odds = 5.0;        /* there is a doubt about the method */
-static const double interrupted_log_odds = 1.0;  /* another program interrupted requests */
-static const double max_confidence = 0.9995;
+static const double agreed_log_odds = 8.26;       /* all repeats agree */
+static const double disagreement_log_odds = 9.94; /* times the fraction of repeats that disagree */
+static const double few_repeats_log_odds = 6.46;  /* divided by the number of repeats */
+static const double doubt_log_odds = 5.33;        /* there is a doubt about the method */
+static const double interrupted_log_odds = 1.21;  /* another program interrupted requests */
+static const double max_confidence = 0.9990;
 
 /* Repeats that the resamples of one bootstrap count as. Chosen: as many as for most figures. */
 static const double resampled_repeats = 10;
