@@ -11,8 +11,8 @@
 
 /* Number of timed passes over one line more than fits, including two warm-up passes. The latencies
  * of all loads of these passes are the *series* of a cache, which dissect prints and --series
- * saves. Heuristic. */
-enum { SERIES_PASSES = 6 };
+ * saves. Heuristic. FIRST_COMPARED is the first pass that is compared with the one before it. */
+enum { SERIES_PASSES = 6, FIRST_COMPARED = 3 };
 
 /* The dissection of one cache. */
 struct dissection {
@@ -22,6 +22,7 @@ struct dissection {
     struct fth_cache_plan plan;
     struct fth_overflow overflow;
     bool repeats; /* the same loads miss in every pass over one line more than fits */
+    struct fth_evidence repeats_evidence;
 };
 
 /* ---- writing attributes ---- */
@@ -239,6 +240,26 @@ static bool has_no_answer(enum fth_status status)
     return status == FTH_INCONCLUSIVE || status == FTH_UNSUPPORTED;
 }
 
+/* Finds out whether the same loads miss in every pass after the warm-up. If they do, all passes are
+ * the evidence; if not, those that differ from the pass before them. */
+static void compare_passes(struct dissection *dissection)
+{
+    const size_t lines = dissection->overflow.lines;
+    const uint32_t *cycles = dissection->overflow.cycles;
+    const double threshold = dissection->plan.threshold_cycles;
+    double passes = 0, different = 0;
+    for (size_t first = FIRST_COMPARED * lines;
+         lines && first + lines <= dissection->overflow.count; first += lines, passes++) {
+        bool same = true;
+        for (size_t i = first; i < first + lines; i++)
+            same = same && (cycles[i] > threshold) == (cycles[i - lines] > threshold);
+        different += !same;
+    }
+    dissection->repeats = different == 0;
+    dissection->repeats_evidence =
+        (struct fth_evidence){.repeats = passes, .agree = dissection->repeats ? passes : different};
+}
+
 /* Measures the series of passes over one line more than fits, and whether the same loads miss in
  * every pass. The first two of the SERIES_PASSES passes are the warm-up; each pass after the third
  * is compared with the one before it. The threshold between hits and misses is the geometric mean
@@ -252,13 +273,7 @@ static enum fth_status find_series(struct dissection *dissection, struct fth_err
     dissection->plan.threshold_cycles = sqrt(hit * miss);
     enum fth_status status = fth_probe_overflow(&dissection->discovery->prober, &dissection->plan,
                                                 SERIES_PASSES, &dissection->overflow, error);
-    dissection->repeats = true;
-    for (size_t i = 3 * dissection->overflow.lines; i < dissection->overflow.count; i++)
-        dissection->repeats =
-            dissection->repeats &&
-            (dissection->overflow.cycles[i] > dissection->plan.threshold_cycles) ==
-                (dissection->overflow.cycles[i - dissection->overflow.lines] >
-                 dissection->plan.threshold_cycles);
+    compare_passes(dissection);
     return status;
 }
 
@@ -293,6 +308,7 @@ static enum fth_status note_periodic(const struct dissection *dissection, struct
                     &(struct fth_note){.element = dissection->element,
                                        .attribute = "periodic",
                                        .text = dissection->repeats ? "yes" : "no",
+                                       .evidence = &dissection->repeats_evidence,
                                        .method = "whether the same loads miss in every pass over "
                                                  "one line more than fits"},
                     error);

@@ -13,6 +13,9 @@ static const double min_ordered_kappa = 0.8, max_random_kappa = 0.4;
 /* Fraction of the loads of a first walk that memory does not serve above which memory is considered
  * to prefetch. A few of the 2047 loads may be disturbed. Heuristic. */
 static const double min_prefetched_fraction = 0.05;
+/* Half-width of the interval of a fraction, in standard deviations: 90 % of a normal distribution.
+ */
+static const double interval_deviations = 1.645;
 
 /* ---- thresholds ---- */
 
@@ -142,17 +145,21 @@ static enum fth_status find_prefetch(struct fth_discovery *discovery,
     enum fth_status status = fth_probe_prefetch(&discovery->prober, plan, &part, &samples, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, "l2", "prefetched_part", status, error);
+    const double error_of_part =
+        interval_deviations * sqrt((part * (1 - part) + 1 / (double)samples) / (double)samples);
     return fth_note(
         discovery->gpu,
-        &(struct fth_note){.element = "l2",
-                           .attribute = "prefetched_part",
-                           .number = round(1000 * part) / 1000,
-                           .samples = samples,
-                           .method = "share of the loads of a first walk, one per line after a "
-                                     "flush, that memory does not serve",
-                           .note = part > min_prefetched_fraction
-                                       ? "memory delivers more than is requested"
-                                       : "nothing is prefetched"},
+        &(struct fth_note){
+            .element = "l2",
+            .attribute = "prefetched_part",
+            .number = round(1000 * part) / 1000,
+            .interval = (const double[]){round(1000 * fmax(part - error_of_part, 0)) / 1000,
+                                         round(1000 * fmin(part + error_of_part, 1)) / 1000},
+            .samples = samples,
+            .method = "share of the loads of a first walk, one per line after a "
+                      "flush, that memory does not serve",
+            .note = part > min_prefetched_fraction ? "memory delivers more than is requested"
+                                                   : "nothing is prefetched"},
         error);
 }
 

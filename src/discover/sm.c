@@ -268,15 +268,20 @@ static enum fth_status find_sharing(struct fth_discovery *discovery, const struc
     return fth_probe_sharing(&discovery->prober, &walkers[0], &walkers[1], found, error);
 }
 
-/* Copies the attributes of a cache to another one that shares its storage. */
+/* Copies the attributes of a cache to another one that shares its storage. If not all repeats agree
+ * that it does (`sharing`), they are the evidence for the copies. */
 static enum fth_status copy_structure(struct fth_discovery *discovery, const struct cache *from,
-                                      struct cache *to, struct fth_error *error)
+                                      struct cache *to, struct fth_evidence sharing,
+                                      struct fth_error *error)
 {
     static const char *const copied[] = {
         "size_bytes", "default_size_bytes", "onset_bytes", "resident_bytes",   "full_miss_bytes",
         "line_bytes", "sector_bytes",       "per_sm",      "disturbed_by_warp"};
-    char note[96];
+    char note[96], method[96];
+    const double confidence = fth_round_confidence(fth_confidence(sharing));
     snprintf(note, sizeof note, "shares storage with %s, where it was measured", from->element);
+    fth_format(method, sizeof method, "shares storage with %s; %.0f of %.0f repeats agree",
+               from->element, sharing.agree, sharing.repeats);
     to->walker.bytes = from->walker.bytes;
     to->walker.stride_bytes = from->walker.stride_bytes;
     for (size_t i = 0; i < FTH_COUNT(copied); i++) {
@@ -289,6 +294,10 @@ static enum fth_status copy_structure(struct fth_discovery *discovery, const str
             continue;
         struct fth_attribute copy = *attribute;
         copy.note = note;
+        if (fth_evidence_share(sharing) < 1 && confidence < copy.confidence) {
+            copy.confidence = confidence;
+            copy.method = method;
+        }
         FTH_TRY(fth_note_attribute(discovery->gpu, to->element, &copy, error));
     }
     return FTH_OK;
@@ -357,7 +366,8 @@ static enum fth_status find_cache(struct fth_discovery *discovery, struct cache 
                                         .method = fth_pass_method},
                      error));
     if (cache->same_as)
-        return copy_structure(discovery, cache->same_as, cache, error);
+        return copy_structure(discovery, cache->same_as, cache,
+                              cache->sharing[cache->same_as - caches].evidence, error);
     FTH_TRY(find_structure(discovery, cache, error));
     return cache->walker.bytes
                ? fth_discover_instances(discovery, cache->element, &cache->walker, error)

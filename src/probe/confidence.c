@@ -12,13 +12,14 @@
 #include <math.h>
 
 /* The terms of the log-odds that a figure is right, and the maximum confidence that the number of
- * figures supports. */
-static const double agreed_log_odds = 6.0;       /* all repeats agree */
-static const double disagreement_log_odds = 8.0; /* times the fraction of repeats that disagree */
-static const double few_repeats_log_odds = 0.5;  /* divided by the number of repeats */
-static const double doubt_log_odds = 5.0;        /* there is a doubt about the method */
-static const double interrupted_log_odds = 1.0;  /* another program interrupted requests */
-static const double max_confidence = 0.9995;
+ * figures supports. Fitted by 'scripts/calibrate fit' to 4,239 figures of 202 simulated GPUs, 30 of
+ * which are wrong. */
+static const double agreed_log_odds = 7.90;       /* all repeats agree */
+static const double disagreement_log_odds = 9.14; /* times the fraction of repeats that disagree */
+static const double few_repeats_log_odds = 6.12;  /* divided by the number of repeats */
+static const double doubt_log_odds = 5.40;        /* there is a doubt about the method */
+static const double interrupted_log_odds = 1.43;  /* another program interrupted requests */
+static const double max_confidence = 0.9993;
 
 /* Repeats that the resamples of one bootstrap count as. Chosen: as many as for most figures. */
 static const double resampled_repeats = 10;
@@ -51,10 +52,13 @@ double fth_confidence(struct fth_evidence evidence)
 {
     if (!(evidence.repeats > 0))
         return NAN;
-    const double log_odds =
-        agreed_log_odds - disagreement_log_odds * (1 - fth_evidence_share(evidence)) -
-        few_repeats_log_odds / evidence.repeats - (evidence.doubt ? doubt_log_odds : 0);
-    return fmin(1 / (1 + exp(-log_odds)), max_confidence);
+    /* The resamples of a bootstrap estimate the probability of the decision itself. */
+    const double share = fth_evidence_share(evidence);
+    const double disagree = evidence.resampled ? 0 : 1 - share;
+    const double log_odds = agreed_log_odds - disagreement_log_odds * disagree -
+                            few_repeats_log_odds / evidence.repeats -
+                            (evidence.doubt ? doubt_log_odds : 0);
+    return fmin(1 / (1 + exp(-log_odds)), max_confidence) * (evidence.resampled ? share : 1);
 }
 
 double fth_interrupted_confidence(double confidence)

@@ -143,11 +143,12 @@ static void record(const struct comparison *comparison, size_t row, enum verdict
         agree = repeats = NAN;
     }
     compared_name(row, name, sizeof name);
-    fth_buffer_format(comparison->records, "%s,%s,%s,%d,%g,%g,%g,%d,%d\n", comparison->name, name,
-                      is_structural(row) ? "structure" : "time",
+    fth_buffer_format(comparison->records, "%s,%s,%s,%d,%g,%g,%g,%d,%d,%d\n", comparison->name,
+                      name, is_structural(row) ? "structure" : "time",
                       verdict == EXACT || verdict == CLOSE, measured->confidence, repeats, agree,
                       strstr(method, " agree, but ") != NULL,
-                      strstr(method, "interrupted requests") != NULL);
+                      strstr(method, "interrupted requests") != NULL,
+                      strstr(method, "of the resamples agree") != NULL);
 }
 
 /* Counts the verdict. Adds a line with the details unless the figure is exact. `measured`: the

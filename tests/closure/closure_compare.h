@@ -32,7 +32,8 @@ struct verdicts {
  * that is not exact, beginning with `name`. Appends a row of CSV to `records` (NULL: none) for each
  * figure that was found: name, figure, "structure" or "time", 1 if it is right (exact or close),
  * confidence, the repeats that the confidence is based on: all of them, and those that agree, 1 if
- * there is a doubt about the method, and 1 if another program interrupted requests. */
+ * there is a doubt about the method, 1 if another program interrupted requests, and 1 if the
+ * repeats are resamples. */
 void compare_gpus(const char *name, const struct fth_gpu *truth, const struct fth_gpu *found,
                   struct verdicts *verdicts, struct fth_buffer *lines, struct fth_buffer *records);
 

@@ -264,8 +264,5 @@ enum fth_status fth_probe_constant_code(const struct fth_prober *prober,
 {
     const struct code_study study = {prober, plan};
     FTH_TRY(find_sharing(&study, code, found, error));
-    /* If it is not known whether code occupies a part of L1.5, the size is only a lower limit. */
-    if (found->with_code == FTH_SHARING_UNKNOWN)
-        found->l15.capacity.evidence.doubt = "code may occupy a part of it";
     return FTH_OK;
 }

@@ -436,7 +436,7 @@ static enum fth_status decide_weights(struct policy_work *work,
     for (uint32_t way = 0; way < work->ways; way++)
         found->way_shares[way] = (double)tracked_set->counts[way] / (double)total;
     found->policy = weighted ? "weighted" : "random";
-    const double per_way = (double)(total / work->ways);
+    const double per_way = floor((double)total / (double)work->ways);
     found->evidence = (struct fth_evidence){.repeats = per_way, .agree = per_way};
     return FTH_OK;
 }

@@ -229,7 +229,7 @@ static void classify_random(const struct fth_tlb_study *study, struct fth_tlb_se
         total += study->distances[i];
     sets->policy = FTH_TLB_NOT_PERIODIC;
     /* A page that is evicted more often stands out in each eviction per way. */
-    const double per_way = ways ? (double)(total / ways) : 0;
+    const double per_way = ways ? floor((double)total / (double)ways) : 0;
     sets->policy_evidence = (struct fth_evidence){.repeats = per_way, .agree = per_way};
     if (ways < 2 || total < MIN_DISTANCES * ways)
         return;
