@@ -193,6 +193,12 @@ enum fth_status fth_device_measure(struct fth_device *device, const struct fth_r
     return device->ops->measure(device->state, requests, count, samples, error);
 }
 
+void fth_device_expect(struct fth_device *device, const struct fth_request *requests, size_t count)
+{
+    if (device->ops->expect)
+        device->ops->expect(device->state, requests, count);
+}
+
 enum fth_status fth_device_finish(struct fth_device *device, struct fth_error *error)
 {
     return device->ops->finish ? device->ops->finish(device->state, error) : FTH_OK;

@@ -299,6 +299,9 @@ struct fth_device_ops {
      * have been validated. */
     enum fth_status (*measure)(void *state, const struct fth_request *requests, size_t count,
                                struct fth_samples *samples, struct fth_error *error);
+    /* Prepares for requests that will probably follow, for example by compiling their kernels in
+     * another thread. NULL: there is nothing to prepare. */
+    void (*expect)(void *state, const struct fth_request *requests, size_t count);
     /* Completes deferred work, such as writing the end of a recording. NULL: there is none. */
     enum fth_status (*finish)(void *state, struct fth_error *error);
     void (*close)(void *state);
@@ -322,6 +325,10 @@ FTH_MUST_USE enum fth_status fth_device_measure(struct fth_device *device,
                                                 const struct fth_request *requests, size_t count,
                                                 struct fth_samples *samples,
                                                 struct fth_error *error);
+/* Announces requests that will probably follow, so that the device can prepare for them while it
+ * executes others. Only the members matter that determine the kernels. The requests that follow can
+ * be different ones. */
+void fth_device_expect(struct fth_device *device, const struct fth_request *requests, size_t count);
 
 /* ---- backends ---- */
 

@@ -56,6 +56,9 @@ struct fth_machine_ops {
     enum fth_status (*load)(void *machine, const char *name, const char *ptx, size_t size,
                             struct fth_machine_module **module, struct fth_error *error);
     void (*unload)(void *machine, struct fth_machine_module *module);
+    /* Begins to compile a text that will probably be loaded, in another thread. `load` of the same
+     * text then takes less time. NULL: `load` takes hardly any time. */
+    void (*load_ahead)(void *machine, const char *ptx, size_t size);
     /* Address and size of a variable of the module. FTH_NOT_FOUND: the module has no such one. */
     enum fth_status (*symbol)(void *machine, struct fth_machine_module *module, const char *name,
                               uint64_t *address, uint64_t *bytes, struct fth_error *error);

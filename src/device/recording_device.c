@@ -95,6 +95,13 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
     return FTH_OK;
 }
 
+static void expect(void *state, const struct fth_request *requests, size_t count)
+{
+    struct device_recorder *recorder = state;
+    if (recorder->inner->expect)
+        recorder->inner->expect(recorder->inner_state, requests, count);
+}
+
 static enum fth_status finish(void *state, struct fth_error *error)
 {
     struct device_recorder *recorder = state;
@@ -131,7 +138,11 @@ static void close_recorder(void *state)
     destroy(recorder);
 }
 
-static const struct fth_device_ops recorder_ops = {describe, measure, finish, close_recorder};
+static const struct fth_device_ops recorder_ops = {.describe = describe,
+                                                   .measure = measure,
+                                                   .expect = expect,
+                                                   .finish = finish,
+                                                   .close = close_recorder};
 
 enum fth_status fth_device_record(struct fth_device *device, const char *path,
                                   struct fth_error *error)

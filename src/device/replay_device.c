@@ -101,7 +101,8 @@ static void close_replay(void *state)
     free(replay);
 }
 
-static const struct fth_device_ops replay_ops = {describe, measure, NULL, close_replay};
+static const struct fth_device_ops replay_ops = {
+    .describe = describe, .measure = measure, .close = close_replay};
 
 static enum fth_status open_replay(const char *what, const struct fth_device_options *options,
                                    struct fth_device **device, struct fth_error *error)

@@ -219,6 +219,32 @@ static enum fth_status measure(void *state, const struct fth_request *requests, 
     return status;
 }
 
+/* Appends the PTX that a request needs. A family that loads no module of its own appends nothing.
+ */
+static enum fth_status append_ptx(const struct fth_request *request, struct fth_buffer *ptx,
+                                  struct fth_error *error)
+{
+    const struct fth_family_ops *family = fth_family_of(request->family);
+    return family->make_ptx      ? family->make_ptx(ptx, error)
+           : family->request_ptx ? family->request_ptx(request, ptx, error)
+                                 : FTH_OK;
+}
+
+/* Compiles the kernels of the requests ahead. What cannot be compiled is reported when a request
+ * needs it. */
+static void expect(void *state, const struct fth_request *requests, size_t count)
+{
+    struct fth_runner *runner = state;
+    for (size_t i = 0; i < count && runner->ops->load_ahead; i++) {
+        struct fth_buffer ptx = {0};
+        const unsigned min_capability = fth_family_of(requests[i].family)->min_capability;
+        if (runner->facts.capability >= min_capability &&
+            append_ptx(&requests[i], &ptx, NULL) == FTH_OK && ptx.size)
+            runner->ops->load_ahead(runner->machine, ptx.data, ptx.size);
+        fth_buffer_fini(&ptx);
+    }
+}
+
 /* ---- the device ---- */
 
 static enum fth_status load_experiments(struct fth_runner *runner, struct fth_error *error)
@@ -273,7 +299,7 @@ enum fth_status fth_runner_device(const char *id, const struct fth_machine_ops *
                                   struct fth_error *error)
 {
     static const struct fth_device_ops runner_ops = {
-        .describe = describe, .measure = measure, .close = close_runner};
+        .describe = describe, .measure = measure, .expect = expect, .close = close_runner};
     *device = NULL;
     struct fth_runner *runner = calloc(1, sizeof *runner);
     if (!runner) {

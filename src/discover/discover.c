@@ -166,16 +166,48 @@ static enum fth_status check_only(const char *only, struct fth_error *error)
     return FTH_OK;
 }
 
+/* Announces those requests whose kernels take long to compile: the code of the stage "instruction
+ * caches", which also the constant caches need, and one stream per bandwidth. Only the kernels that
+ * they need matter, not their sizes. */
+static void announce_kernels(const struct fth_discovery *discovery)
+{
+    static const char *const fetched[] = {"constant_l1", "constant_l15", "instruction_l0",
+                                          "instruction_l1", "instruction_l15"};
+    struct fth_request requests[1 + FTH_BANDWIDTH_TARGETS];
+    size_t count = 0;
+    for (size_t i = 0; i < FTH_COUNT(fetched) && count == 0; i++)
+        if (fth_discovery_wants(discovery, fetched[i])) {
+            requests[count] = fth_request_make(-1);
+            requests[count].family = FTH_FAMILY_FETCH;
+            requests[count++].fetch =
+                (struct fth_fetch){.instructions = FTH_FETCH_BLOCK, .passes = 1};
+        }
+    for (int i = 0; i < FTH_BANDWIDTH_TARGETS; i++) {
+        const struct fth_bandwidth_source *source = &fth_bandwidth_sources[i];
+        if (source->place == FTH_IN_MEMORY || !fth_discovery_wants(discovery, source->element))
+            continue;
+        requests[count] = fth_request_make(source->carveout_percent);
+        requests[count].family = FTH_FAMILY_STREAM;
+        requests[count++].stream =
+            (struct fth_stream){.kind = source->kind,
+                                .path = source->path,
+                                .vector_bytes = source->path == FTH_PATH_TEXTURE ? 4 : 16,
+                                .cluster = source->cluster};
+    }
+    fth_device_expect(discovery->prober.device, requests, count);
+}
+
 /* Checks the options, and creates a description with what the driver reports. */
 static enum fth_status begin(struct fth_discovery *discovery,
                              const struct fth_discover_options *options, struct fth_error *error)
 {
     FTH_TRY(check_only(options->only, error));
+    discovery->only = options->only;
+    announce_kernels(discovery);
     FTH_TRY(fth_gpu_create(&discovery->gpu, error));
     FTH_TRY(fth_device_describe(discovery->prober.device, discovery->gpu, error));
     const double sms = fth_gpu_number(discovery->gpu, "device", "sms", 1);
     const char *backend = fth_gpu_text(discovery->gpu, "device", "backend");
-    discovery->only = options->only;
     discovery->prober.log = options->log;
     discovery->prober.sms = sms >= 1 ? (size_t)sms : 1;
     discovery->prober.thorough = options->thorough;

@@ -24,6 +24,14 @@ enum {
     INVALID_CLUSTER_SIZE = 912
 };
 
+/* Begins a function of the driver: the calls of several threads exclude each other until they
+ * return. */
+void standin_lock(void);
+void standin_unlock(const int *unused);
+#define LOCKED                                                                                     \
+    standin_lock();                                                                                \
+    __attribute__((cleanup(standin_unlock), unused)) const int locked = 0
+
 bool standin_initialised(void);
 /* The CUresult of a query about this device. After SUCCESS, standin_gpu() is not NULL. */
 int standin_device(int device);

@@ -28,6 +28,7 @@ struct stream {
 EXPORT int cuStreamCreate(struct stream **stream, unsigned flags);
 int cuStreamCreate(struct stream **stream, unsigned flags)
 {
+    LOCKED;
     int result = standin_check();
     if (result != SUCCESS)
         return result;
@@ -64,6 +65,7 @@ static int perform(const struct copy *copy)
 EXPORT int cuStreamSynchronize(struct stream *stream);
 int cuStreamSynchronize(struct stream *stream)
 {
+    LOCKED;
     int result = standin_check();
     for (size_t i = 0; i < stream->count && result == SUCCESS; i++)
         result = perform(&stream->queue[i]);
@@ -85,6 +87,7 @@ static int destroy(void *object)
 EXPORT int cuStreamDestroy_v2(struct stream *stream);
 int cuStreamDestroy_v2(struct stream *stream)
 {
+    LOCKED;
     return destroy(stream);
 }
 
@@ -97,6 +100,7 @@ struct event {
 EXPORT int cuEventCreate(struct event **event, unsigned flags);
 int cuEventCreate(struct event **event, unsigned flags)
 {
+    LOCKED;
     static bool second;
     int result = standin_check();
     if (result != SUCCESS)
@@ -115,12 +119,14 @@ int cuEventCreate(struct event **event, unsigned flags)
 EXPORT int cuEventDestroy_v2(struct event *event);
 int cuEventDestroy_v2(struct event *event)
 {
+    LOCKED;
     return destroy(event);
 }
 
 EXPORT int cuEventRecord(struct event *event, struct stream *stream);
 int cuEventRecord(struct event *event, struct stream *stream)
 {
+    LOCKED;
     int result = standin_check();
     void *machine;
     if (result != SUCCESS)
@@ -135,6 +141,7 @@ int cuEventRecord(struct event *event, struct stream *stream)
 EXPORT int cuEventElapsedTime(float *ms, struct event *begin, struct event *end);
 int cuEventElapsedTime(float *ms, struct event *begin, struct event *end)
 {
+    LOCKED;
     double ns = 0;
     void *machine;
     int result = standin_check();
@@ -152,6 +159,7 @@ int cuEventElapsedTime(float *ms, struct event *begin, struct event *end)
 EXPORT int cuMemAllocHost_v2(void **memory, size_t bytes);
 int cuMemAllocHost_v2(void **memory, size_t bytes)
 {
+    LOCKED;
     int result = standin_check();
     if (result != SUCCESS)
         return result;
@@ -167,6 +175,7 @@ int cuMemAllocHost_v2(void **memory, size_t bytes)
 EXPORT int cuMemFreeHost(void *memory);
 int cuMemFreeHost(void *memory)
 {
+    LOCKED;
     free(memory);
     standin_add_live(-1);
     return standin_check();
@@ -195,12 +204,14 @@ static int queue(struct stream *stream, struct place to, struct place from, size
 EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, void *from, size_t bytes, struct stream *stream);
 int cuMemcpyHtoDAsync_v2(uint64_t to, void *from, size_t bytes, struct stream *stream)
 {
+    LOCKED;
     return queue(stream, on_device(NULL, to), (struct place){.host = from}, bytes);
 }
 
 EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, struct stream *stream);
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, struct stream *stream)
 {
+    LOCKED;
     return queue(stream, (struct place){.host = to}, on_device(NULL, from), bytes);
 }
 
@@ -209,6 +220,7 @@ EXPORT int cuMemcpyPeerAsync(uint64_t to, struct context *to_context, uint64_t f
 int cuMemcpyPeerAsync(uint64_t to, struct context *to_context, uint64_t from,
                       struct context *from_context, size_t bytes, struct stream *stream)
 {
+    LOCKED;
     if (!to_context || !from_context || to_context == from_context)
         return INVALID_CONTEXT;
     return queue(stream, on_device(to_context, to), on_device(from_context, from), bytes);
@@ -217,6 +229,7 @@ int cuMemcpyPeerAsync(uint64_t to, struct context *to_context, uint64_t from,
 EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct stream *stream);
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct stream *stream)
 {
+    LOCKED;
     int result = standin_check();
     void *machine;
     if (result != SUCCESS)
@@ -235,6 +248,7 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, struct stream
 EXPORT int cuDeviceCanAccessPeer(int *can, int device, int peer);
 int cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
+    LOCKED;
     int result = standin_device(device);
     if (result == SUCCESS)
         result = standin_device(peer);
@@ -245,6 +259,7 @@ int cuDeviceCanAccessPeer(int *can, int device, int peer)
 EXPORT int cuCtxEnablePeerAccess(struct context *peer, unsigned flags);
 int cuCtxEnablePeerAccess(struct context *peer, unsigned flags)
 {
+    LOCKED;
     enum { ALREADY_ENABLED = 704 };
     static struct context *enabled[4];
     int result = standin_check();

@@ -5,12 +5,38 @@
 #include "driver.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 
 enum { SLICES_PER_GPU = 8 }; /* a slice has 1/8 of the SMs and of the memory */
 
 static bool initialised;
-static int slice = -1;      /* index of the visible slice; -1: the whole GPU */
+static int slice = -1; /* index of the visible slice; -1: the whole GPU */
+static pthread_mutex_t lock;
+static pthread_once_t lock_once = PTHREAD_ONCE_INIT;
+
+/* Functions of the driver call each other. */
+static void init_lock(void)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
+void standin_lock(void)
+{
+    pthread_once(&lock_once, init_lock);
+    pthread_mutex_lock(&lock);
+}
+
+void standin_unlock(const int *unused)
+{
+    (void)unused;
+    pthread_mutex_unlock(&lock);
+}
+
 static struct fth_gpu *gpu; /* read at the first query */
 static struct fth_machine_facts facts;
 
@@ -85,6 +111,7 @@ int standin_device(int device)
 EXPORT int cuInit(unsigned flags);
 int cuInit(unsigned flags)
 {
+    LOCKED;
     if (flags)
         return INVALID_VALUE;
     if (mode_is("uninitialised", NULL))
@@ -118,6 +145,7 @@ const struct fth_gpu *standin_gpu(void)
 EXPORT int cuDriverGetVersion(int *version);
 int cuDriverGetVersion(int *version)
 {
+    LOCKED;
     *version = 13000;
     return SUCCESS;
 }
@@ -125,6 +153,7 @@ int cuDriverGetVersion(int *version)
 EXPORT int cuDeviceGetCount(int *count);
 int cuDeviceGetCount(int *count)
 {
+    LOCKED;
     if (!initialised)
         return NOT_INITIALIZED;
     *count = device_count();
@@ -134,6 +163,7 @@ int cuDeviceGetCount(int *count)
 EXPORT int cuDeviceGet(int *device, int ordinal);
 int cuDeviceGet(int *device, int ordinal)
 {
+    LOCKED;
     *device = ordinal;
     return standin_device(ordinal);
 }
@@ -141,6 +171,7 @@ int cuDeviceGet(int *device, int ordinal)
 EXPORT int cuDeviceGetName(char *name, int size, int device);
 int cuDeviceGetName(char *name, int size, int device)
 {
+    LOCKED;
     int result = standin_device(device);
     if (result != SUCCESS)
         return result;
@@ -209,6 +240,7 @@ double standin_attribute(int attribute)
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
+    LOCKED;
     int result = standin_device(device);
     if (result == SUCCESS && (attribute < 1 || attribute > 147))
         result = INVALID_VALUE;
@@ -225,6 +257,7 @@ size_t standin_memory_bytes(void)
 EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);
 int cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
+    LOCKED;
     int result = standin_device(device);
     if (result == SUCCESS)
         *bytes = standin_memory_bytes();
@@ -234,6 +267,7 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device)
 EXPORT int cuGetErrorString(int result, const char **text);
 int cuGetErrorString(int result, const char **text)
 {
+    LOCKED;
     static const struct {
         int result;
         const char *text;
@@ -277,6 +311,7 @@ static void uuid_bytes(const char *text, unsigned char uuid[16])
 EXPORT int cuDeviceGetUuid(unsigned char uuid[16], int device);
 int cuDeviceGetUuid(unsigned char uuid[16], int device)
 {
+    LOCKED;
     int result = standin_device(device);
     if (result == SUCCESS)
         uuid_bytes(gpu_uuids[device], uuid);
@@ -286,6 +321,7 @@ int cuDeviceGetUuid(unsigned char uuid[16], int device)
 EXPORT int cuDeviceGetUuid_v2(unsigned char uuid[16], int device);
 int cuDeviceGetUuid_v2(unsigned char uuid[16], int device)
 {
+    LOCKED;
     int result = standin_device(device);
     if (result == SUCCESS)
         uuid_bytes(slice >= 0 ? slice_uuids[slice] : gpu_uuids[device], uuid);
@@ -295,6 +331,7 @@ int cuDeviceGetUuid_v2(unsigned char uuid[16], int device)
 EXPORT int cuDeviceGetPCIBusId(char *text, int size, int device);
 int cuDeviceGetPCIBusId(char *text, int size, int device)
 {
+    LOCKED;
     int result = standin_device(device);
     if (result == SUCCESS)
         snprintf(text, (size_t)size, "%s", bus_ids[device]);

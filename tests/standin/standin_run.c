@@ -17,6 +17,7 @@ EXPORT int cuDeviceGetTexture1DLinearMaxWidth(size_t *texels, int format, unsign
                                               int device);
 int cuDeviceGetTexture1DLinearMaxWidth(size_t *texels, int format, unsigned channels, int device)
 {
+    LOCKED;
     int result = standin_device(device);
     if (result == SUCCESS && (format != 3 || channels != 1))
         result = INVALID_VALUE;
@@ -41,7 +42,7 @@ struct context {
 };
 
 static struct context contexts[MAX_DEVICES];
-static struct context *current;
+static _Thread_local struct context *current;
 /* Contexts, modules, allocations (device and pinned), textures, streams and events that exist. */
 static long live;
 
@@ -136,6 +137,7 @@ static void free_module(struct module *module)
 EXPORT int cuDevicePrimaryCtxRetain(struct context **context, int device);
 int cuDevicePrimaryCtxRetain(struct context **context, int device)
 {
+    LOCKED;
     int result = standin_device(device);
     if (result != SUCCESS)
         return result;
@@ -156,6 +158,7 @@ int cuDevicePrimaryCtxRetain(struct context **context, int device)
 EXPORT int cuDevicePrimaryCtxRelease_v2(int device);
 int cuDevicePrimaryCtxRelease_v2(int device)
 {
+    LOCKED;
     if (device < 0 || device >= MAX_DEVICES || !contexts[device].retained)
         return INVALID_CONTEXT;
     struct context *context = &contexts[device];
@@ -182,6 +185,7 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 EXPORT int cuCtxSetCurrent(struct context *context);
 int cuCtxSetCurrent(struct context *context)
 {
+    LOCKED;
     if (!standin_initialised())
         return NOT_INITIALIZED;
     if (context && !context->retained)
@@ -193,12 +197,14 @@ int cuCtxSetCurrent(struct context *context)
 EXPORT int cuCtxSynchronize(void);
 int cuCtxSynchronize(void)
 {
+    LOCKED;
     return standin_drain("cuCtxSynchronize");
 }
 
 EXPORT int cuStreamQuery(void *stream);
 int cuStreamQuery(void *stream)
 {
+    LOCKED;
     int result = check();
     if (result != SUCCESS)
         return result;
@@ -231,6 +237,7 @@ EXPORT int cuModuleLoadDataEx(struct module **module, const void *image, unsigne
 int cuModuleLoadDataEx(struct module **module, const void *image, unsigned count, int *options,
                        void **values)
 {
+    LOCKED;
     int result = check();
     if (result != SUCCESS)
         return result;
@@ -267,6 +274,7 @@ int cuModuleLoadDataEx(struct module **module, const void *image, unsigned count
 EXPORT int cuModuleUnload(struct module *module);
 int cuModuleUnload(struct module *module)
 {
+    LOCKED;
     int result = standin_drain("cuModuleUnload");
     if (result != SUCCESS)
         return result;
@@ -284,6 +292,7 @@ int cuModuleUnload(struct module *module)
 EXPORT int cuModuleGetFunction(struct function **function, struct module *module, const char *name);
 int cuModuleGetFunction(struct function **function, struct module *module, const char *name)
 {
+    LOCKED;
     int result = check();
     if (result != SUCCESS)
         return result;
@@ -303,6 +312,7 @@ EXPORT int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, struct module 
                                 const char *name);
 int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, struct module *module, const char *name)
 {
+    LOCKED;
     int result = check();
     if (result != SUCCESS)
         return result;
@@ -317,6 +327,7 @@ int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, struct module *module
 EXPORT int cuFuncSetAttribute(struct function *function, int attribute, int value);
 int cuFuncSetAttribute(struct function *function, int attribute, int value)
 {
+    LOCKED;
     int result = check();
     if (result != SUCCESS)
         return result;
@@ -428,6 +439,7 @@ int cuLaunchKernel(struct function *function, unsigned grid_x, unsigned grid_y, 
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                    void *stream, void **arguments, void **extra)
 {
+    LOCKED;
     if (stream)
         return INVALID_VALUE;
     return launch(function, (unsigned[]){grid_x, grid_y, grid_z},
@@ -449,6 +461,7 @@ EXPORT int cuLaunchKernelEx(const void *config, struct function *function, void 
                             void **extra);
 int cuLaunchKernelEx(const void *config, struct function *function, void **arguments, void **extra)
 {
+    LOCKED;
     enum { CLUSTER_DIMENSION = 4 };
     unsigned shape[6];
     memcpy(shape, config, sizeof shape);
@@ -474,6 +487,7 @@ int cuLaunchKernelEx(const void *config, struct function *function, void **argum
 EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes)
 {
+    LOCKED;
     unsigned long long max = 1 << 20;
     int result = standin_drain("cuMemAlloc");
     if (result != SUCCESS)
@@ -491,6 +505,7 @@ int cuMemAlloc_v2(uint64_t *address, size_t bytes)
 EXPORT int cuMemFree_v2(uint64_t address);
 int cuMemFree_v2(uint64_t address)
 {
+    LOCKED;
     int result = standin_drain("cuMemFree");
     if (result != SUCCESS)
         return result;
@@ -502,6 +517,7 @@ int cuMemFree_v2(uint64_t address)
 EXPORT int cuMemGetInfo_v2(size_t *free, size_t *total);
 int cuMemGetInfo_v2(size_t *free, size_t *total)
 {
+    LOCKED;
     unsigned long long max = 1 << 20;
     uint64_t bytes = 0;
     int result = check();
@@ -517,6 +533,7 @@ int cuMemGetInfo_v2(size_t *free, size_t *total)
 EXPORT int cuMemcpyHtoD_v2(uint64_t address, const void *data, size_t bytes);
 int cuMemcpyHtoD_v2(uint64_t address, const void *data, size_t bytes)
 {
+    LOCKED;
     int result = standin_drain("cuMemcpyHtoD");
     if (result != SUCCESS)
         return result;
@@ -528,6 +545,7 @@ int cuMemcpyHtoD_v2(uint64_t address, const void *data, size_t bytes)
 EXPORT int cuMemcpyDtoH_v2(void *data, uint64_t address, size_t bytes);
 int cuMemcpyDtoH_v2(void *data, uint64_t address, size_t bytes)
 {
+    LOCKED;
     int result = standin_drain("cuMemcpyDtoH");
     if (result != SUCCESS)
         return result;
@@ -539,6 +557,7 @@ int cuMemcpyDtoH_v2(void *data, uint64_t address, size_t bytes)
 EXPORT int cuMemsetD8_v2(uint64_t address, unsigned char byte, size_t bytes);
 int cuMemsetD8_v2(uint64_t address, unsigned char byte, size_t bytes)
 {
+    LOCKED;
     int result = standin_drain("cuMemsetD8");
     if (result != SUCCESS)
         return result;

@@ -49,6 +49,7 @@ int cuTensorMapEncodeTiled(void *out, int type, uint32_t rank, void *address, co
                            const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
                            int interleave, int swizzle, int promotion, int fill)
 {
+    LOCKED;
     struct fth_ptx_tensor_map map;
     set_tensor(&map, type, rank, address, sizes, strides, steps);
     for (uint32_t i = 0; i < rank && i < FTH_TENSOR_MAX_RANK; i++)
@@ -71,6 +72,7 @@ int cuTensorMapEncodeIm2col(void *out, int type, uint32_t rank, void *address,
                             const uint32_t *steps, int interleave, int swizzle, int promotion,
                             int fill)
 {
+    LOCKED;
     struct fth_ptx_tensor_map map;
     set_tensor(&map, type, rank, address, sizes, strides, steps);
     for (uint32_t i = 0; i + 2 < rank && i < FTH_TENSOR_MAX_RANK - 2; i++) {

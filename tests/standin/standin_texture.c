@@ -34,6 +34,7 @@ static bool find_format(uint64_t number, enum fth_ptx_texel *format)
 EXPORT int cuArray3DCreate_v2(struct array **array, const void *shape);
 int cuArray3DCreate_v2(struct array **array, const void *shape)
 {
+    LOCKED;
     const uint64_t width = standin_field(shape, 0, 8), height = standin_field(shape, 8, 8),
                    depth = standin_field(shape, 16, 8);
     const unsigned flags = (unsigned)standin_field(shape, 32, 4);
@@ -71,6 +72,7 @@ int cuArray3DCreate_v2(struct array **array, const void *shape)
 EXPORT int cuArrayDestroy(struct array *array);
 int cuArrayDestroy(struct array *array)
 {
+    LOCKED;
     int result = standin_drain("cuArrayDestroy");
     if (result != SUCCESS)
         return result;
@@ -102,6 +104,7 @@ static uint64_t address_of_side(const void *side, uint64_t row, uint64_t height)
 EXPORT int cuMemcpy3D_v2(const void *copy);
 int cuMemcpy3D_v2(const void *copy)
 {
+    LOCKED;
     const uint64_t side_bytes = 88;
     int result = standin_drain("cuMemcpy3D");
     if (result != SUCCESS)
@@ -158,6 +161,7 @@ EXPORT int cuTexObjectCreate(uint64_t *texture, const void *resource, const void
 int cuTexObjectCreate(uint64_t *texture, const void *resource, const void *sampling,
                       const void *view)
 {
+    LOCKED;
     enum { READ_AS_INTEGER = 1, NORMALIZED = 2, SEAMLESS = 0x40 };
     int result = standin_check();
     if (result != SUCCESS)
@@ -185,6 +189,7 @@ int cuTexObjectCreate(uint64_t *texture, const void *resource, const void *sampl
 EXPORT int cuTexObjectDestroy(uint64_t texture);
 int cuTexObjectDestroy(uint64_t texture)
 {
+    LOCKED;
     int result = standin_drain("cuTexObjectDestroy");
     if (result != SUCCESS)
         return result;
@@ -198,6 +203,7 @@ int cuTexObjectDestroy(uint64_t texture)
 EXPORT int cuSurfObjectCreate(uint64_t *surface, const void *resource);
 int cuSurfObjectCreate(uint64_t *surface, const void *resource)
 {
+    LOCKED;
     int result = standin_check();
     if (result != SUCCESS)
         return result;
@@ -215,5 +221,6 @@ int cuSurfObjectCreate(uint64_t *surface, const void *resource)
 EXPORT int cuSurfObjectDestroy(uint64_t surface);
 int cuSurfObjectDestroy(uint64_t surface)
 {
+    LOCKED;
     return cuTexObjectDestroy(surface);
 }

@@ -126,7 +126,7 @@ static inline enum fth_status fake_upload(void *machine, uint64_t address, const
         return FTH_IO;
     (void)machine;
     fake_log("upload %llu to %llx", full(bytes), full(address));
-    for (uint64_t i = 0; i < bytes / 4 && bytes <= 64; i++)
+    for (uint64_t i = 0; i < bytes / 4 && bytes <= 80; i++)
         fake_log("%s%x", i ? " " : ": ", ((const uint32_t *)data)[i]);
     fake_log("\n");
     return FTH_OK;

@@ -8,6 +8,7 @@
  *   cuda_open.c        opening a GPU by its name
  *   cuda_run.c         contexts, modules, memory, launches
  *   cuda_machine.c     struct fth_machine_ops over cuda_run.c
+ *   cuda_ahead.c       compiling modules ahead of their use, in other threads
  *   cuda_attributes.c  properties that the driver reports
  *   cuda_transfer.c    copies between host and GPUs
  *   cuda_tensor_map.c  tensor maps
@@ -348,6 +349,20 @@ enum fth_status fth_cuda_objects_free(const struct fth_cuda *cuda, struct fth_cu
 /* Opens the driver and finds the GPU that `what` names: "0", "GPU-…" or "MIG-…". */
 FTH_MUST_USE enum fth_status fth_cuda_open_named(const char *what, struct fth_cuda *cuda,
                                                  int *ordinal, struct fth_error *error);
+
+/* ---- cuda_ahead.c: compiling modules ahead of their use, in other threads ---- */
+
+struct fth_cuda_ahead;
+/* Starts the threads. NULL: out of memory. Both arguments must be valid until the end. */
+struct fth_cuda_ahead *fth_cuda_ahead_create(const struct fth_cuda *cuda, fth_cu_context context);
+/* Begins to compile a text. If there is not enough memory, nothing happens. */
+void fth_cuda_ahead_add(struct fth_cuda_ahead *ahead, const char *ptx, size_t size);
+/* Returns the module of a text that was added, which the caller unloads. If a thread is compiling
+ * it, waits. NULL: the text was not added, no thread has begun with it, or it cannot be compiled. */
+fth_cu_module fth_cuda_ahead_take(struct fth_cuda_ahead *ahead, const char *ptx, size_t size);
+/* Waits for the compilations that have begun, and unloads the modules that were not taken. `ahead`
+ * can be NULL. */
+void fth_cuda_ahead_destroy(struct fth_cuda_ahead *ahead);
 
 /* ---- cuda_run.c: running kernels ---- */
 

@@ -44,10 +44,11 @@ struct machine {
     char id[64];
     char work[96]; /* the kernel or copy that was queued last; empty before the first one */
     struct fth_cuda_objects objects;
-    void *events[2]; /* for `mark`: begin and end; NULL until first used */
-    bool queued;     /* a launch, event or copy may not be complete; fills do not count */
-    bool hung;       /* a kernel exceeded the time limit and may still be running */
-    char lost[256];  /* why the machine is lost; empty if it is not */
+    struct fth_cuda_ahead *ahead; /* modules that are compiled ahead; NULL: none */
+    void *events[2];              /* for `mark`: begin and end; NULL until first used */
+    bool queued;    /* a launch, event or copy may not be complete; fills do not count */
+    bool hung;      /* a kernel exceeded the time limit and may still be running */
+    char lost[256]; /* why the machine is lost; empty if it is not */
 };
 
 struct cuda_kernel {
@@ -198,8 +199,12 @@ static enum fth_status load(void *user, const char *name, const char *ptx, size_
     }
     memcpy(text, ptx, size);
     text[size] = '\0';
-    enum fth_status status =
-        note_if_lost(machine, fth_cuda_module_load(&machine->cuda, text, &made->module, error));
+    if (machine->ahead)
+        made->module = fth_cuda_ahead_take(machine->ahead, ptx, size);
+    enum fth_status status = FTH_OK;
+    if (!made->module)
+        status =
+            note_if_lost(machine, fth_cuda_module_load(&machine->cuda, text, &made->module, error));
     free(text);
     if (status == FTH_OK) {
         *module = made;
@@ -208,6 +213,18 @@ static enum fth_status load(void *user, const char *name, const char *ptx, size_
     fth_error_context(error, "%s", name);
     unload(machine, made);
     return status;
+}
+
+/* Implements `load_ahead`. */
+static void load_ahead(void *user, const char *ptx, size_t size)
+{
+    struct machine *machine = user;
+    if (check_usable(machine, NULL) != FTH_OK)
+        return;
+    if (!machine->ahead)
+        machine->ahead = fth_cuda_ahead_create(&machine->cuda, machine->context);
+    if (machine->ahead)
+        fth_cuda_ahead_add(machine->ahead, ptx, size);
 }
 
 static enum fth_status symbol(void *user, struct fth_machine_module *module, const char *name,
@@ -459,6 +476,9 @@ static void close_machine(void *user)
     fth_nvml_close(&machine->nvml);
     if (machine->queued)
         wait_queue(machine, IMPLICIT_WAIT_LIMIT_S, NULL);
+    if (machine->hung && machine->ahead)
+        return; /* a compilation could wait for the kernel, too; its thread uses the machine */
+    fth_cuda_ahead_destroy(machine->ahead);
     objects_free(machine, NULL);
     /* If a kernel hangs, the driver calls below could wait for it. They are then omitted, and the
      * resources are released when the process ends. */
@@ -534,6 +554,7 @@ const struct fth_machine_ops fth_cuda_machine_ops = {
     .describe = describe,
     .load = load,
     .unload = unload,
+    .load_ahead = load_ahead,
     .symbol = symbol,
     .alloc = alloc,
     .free = free_memory,

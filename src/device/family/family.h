@@ -58,6 +58,10 @@ struct fth_family_ops {
     /* Appends the PTX of the family's kernels, which are loaded before the first request. NULL: the
      * family loads its modules itself. */
     enum fth_status (*make_ptx)(struct fth_buffer *ptx, struct fth_error *error);
+    /* Appends the PTX that a request needs, for a family that loads its modules itself. NULL: the
+     * modules are not compiled ahead (fth_device_expect). */
+    enum fth_status (*request_ptx)(const struct fth_request *request, struct fth_buffer *ptx,
+                                   struct fth_error *error);
     /* Creates the state before the first request. NULL: the family has none. */
     enum fth_status (*open)(struct fth_runner *runner, void **state, struct fth_error *error);
     /* Frees the state with all memory and modules. */

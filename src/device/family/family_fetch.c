@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_PASSES (UINT64_C(1) << 24) /* a generous bound */
 /* Launches before the requested SM counts as unreachable, as for chases. */
@@ -158,19 +159,20 @@ static enum fth_status upload_constants(struct fetch_run *run, struct fth_error 
     return status;
 }
 
-/* The hardware decides where blocks run: launches until a block has run on the requested SM. */
-static enum fth_status launch_on_sm(struct fetch_run *run, struct fth_error *error)
+/* The hardware decides where blocks run: launches until a block has run on the requested SM.
+ * `image` is a host buffer for the request and its samples, which are copied together, because each
+ * transfer has a fixed cost. */
+static enum fth_status launch_on_sm(struct fetch_run *run, void *image, uint64_t image_bytes,
+                                    struct fth_error *error)
 {
     const struct fth_runner *runner = run->runner;
-    const uint64_t sample_bytes = run->lowered->sample_count * 4;
     for (int round = 0; round < MAX_LAUNCHES; round++) {
-        struct fth_fetch_request seen = {0};
-        FTH_TRY(runner->ops->upload(runner->machine, run->memory, &run->fetch, sizeof run->fetch,
-                                    error));
-        FTH_TRY(runner->ops->fill(runner->machine, run->fetch.samples, 0, sample_bytes, error));
+        memset(image, 0, image_bytes);
+        memcpy(image, &run->fetch, sizeof run->fetch);
+        FTH_TRY(runner->ops->upload(runner->machine, run->memory, image, image_bytes, error));
         FTH_TRY(launch(run, "fetch", run->lowered->blocks, error));
-        FTH_TRY(runner->ops->download(runner->machine, &seen, run->memory, sizeof seen, error));
-        if (seen.served)
+        FTH_TRY(runner->ops->download(runner->machine, image, run->memory, image_bytes, error));
+        if (((const struct fth_fetch_request *)image)->served)
             return FTH_OK;
     }
     return fth_fail(error, FTH_UNAVAILABLE, "run experiments", NULL,
@@ -183,8 +185,11 @@ static enum fth_status run_fetch(struct fth_runner *runner, struct fth_family_sl
 {
     const struct fth_request *request = lowered->request;
     const uint64_t sample_bytes = lowered->sample_count * 4;
+    struct fth_pool *pool = slot->state;
     struct fetch_run run = {.runner = runner, .module = slot->module, .lowered = lowered};
-    FTH_TRY(fth_runner_alloc(runner, sizeof run.fetch + sample_bytes, &run.memory, error));
+    const uint64_t bytes = sizeof run.fetch + sample_bytes;
+    FTH_TRY(fth_pool_grow(runner, pool, bytes, error));
+    run.memory = pool->address;
     run.fetch = (struct fth_fetch_request){
         .blocks = (uint32_t)(request->fetch.instructions / FTH_FETCH_BLOCK),
         .passes = (uint32_t)request->fetch.passes,
@@ -193,16 +198,33 @@ static enum fth_status run_fetch(struct fth_runner *runner, struct fth_family_sl
         .factor = 1,
         .samples = run.memory + sizeof run.fetch,
     };
+    unsigned char *image = malloc(bytes);
+    if (!image)
+        return fth_no_memory(error, "run experiments", NULL);
     enum fth_status status = FTH_OK;
     if (request->fetch.constants.count)
         status = upload_constants(&run, error);
     if (status == FTH_OK)
-        status = launch_on_sm(&run, error);
+        status = launch_on_sm(&run, image, bytes, error);
     if (status == FTH_OK)
-        status =
-            runner->ops->download(runner->machine, cycles, run.fetch.samples, sample_bytes, error);
-    runner->ops->free(runner->machine, run.memory);
+        memcpy(cycles, image + sizeof run.fetch, sample_bytes);
+    free(image);
     return status;
+}
+
+/* The state is the memory for the request and its samples, which is kept, because allocating it for
+ * every request would take longer than most requests. */
+static enum fth_status open_fetch(struct fth_runner *runner, void **state, struct fth_error *error)
+{
+    (void)runner;
+    *state = calloc(1, sizeof(struct fth_pool));
+    return *state ? FTH_OK : fth_no_memory(error, "run experiments", NULL);
+}
+
+static void release_fetch(struct fth_runner *runner, void *state)
+{
+    fth_pool_release(runner, state);
+    free(state);
 }
 
 const struct fth_family_ops fth_family_fetch = {.word = "fetch",
@@ -213,4 +235,6 @@ const struct fth_family_ops fth_family_fetch = {.word = "fetch",
                                                 .lower = lower,
                                                 .disturbs = FTH_DISTURBS_L2,
                                                 .make_ptx = make_ptx,
+                                                .open = open_fetch,
+                                                .release = release_fetch,
                                                 .run = run_fetch};

@@ -475,6 +475,13 @@ static void release_stream(struct fth_runner *runner, void *memory)
     free(state);
 }
 
+static enum fth_status request_ptx(const struct fth_request *request, struct fth_buffer *ptx,
+                                   struct fth_error *error)
+{
+    const struct fth_stream_code code = code_of(&request->stream);
+    return fth_kernels_stream(&code, ptx, error);
+}
+
 /* Returns the module of a stream; loads it on first use. */
 static enum fth_status load(struct stream_run *run, struct fth_error *error)
 {
@@ -482,12 +489,11 @@ static enum fth_status load(struct stream_run *run, struct fth_error *error)
     const struct fth_stream *stream = &run->lowered->request->stream;
     const unsigned width = stream->vector_bytes == 4 ? 0 : stream->vector_bytes == 8 ? 1 : 2;
     const unsigned path = stream->cluster ? FTH_PATH_COUNT : (unsigned)stream->path;
-    const struct fth_stream_code code = code_of(stream);
     struct fth_machine_module **cached_module = &run->state->modules[stream->kind][path][width];
     enum fth_status status = FTH_OK;
     if (!*cached_module) {
         struct fth_buffer ptx = {0};
-        status = fth_kernels_stream(&code, &ptx, error);
+        status = request_ptx(run->lowered->request, &ptx, error);
         if (status == FTH_OK)
             status = runner->ops->load(runner->machine, "stream", ptx.data, ptx.size, cached_module,
                                        error);
@@ -539,6 +545,7 @@ const struct fth_family_ops fth_family_stream = {.word = "stream",
                                                  .lower = lower,
                                                  .open = open_stream,
                                                  .release = release_stream,
+                                                 .request_ptx = request_ptx,
                                                  .disturbs = FTH_DISTURBS_L2,
                                                  .disturb = disturb_stream,
                                                  .run = run_stream};

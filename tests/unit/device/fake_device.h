@@ -85,7 +85,8 @@ static inline void fake_close(void *state)
     *fake->closed = true;
 }
 
-static const struct fth_device_ops fake_ops = {fake_describe, fake_measure, NULL, fake_close};
+static const struct fth_device_ops fake_ops = {
+    .describe = fake_describe, .measure = fake_measure, .close = fake_close};
 
 struct fixture {
     struct fake fake;

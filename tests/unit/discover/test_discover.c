@@ -276,6 +276,50 @@ static void another_program_makes_no_figure_wrong(void **state)
     fth_gpu_destroy(quiet);
 }
 
+/* ---- announced requests ---- */
+
+/* The kernels that were announced: the families of the requests, and the kinds of streams. */
+static unsigned announced[FTH_FAMILY_COUNT], announced_clusters;
+
+static void keep_announced(void *state, const struct fth_request *requests, size_t count)
+{
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        announced[requests[i].family]++;
+        announced_clusters += requests[i].family == FTH_FAMILY_STREAM && requests[i].stream.cluster;
+    }
+}
+
+static enum fth_status describe_nothing(void *state, struct fth_gpu *gpu, struct fth_error *error)
+{
+    (void)state;
+    (void)gpu;
+    return fth_fail(error, FTH_UNAVAILABLE, "describe", NULL, "nothing to describe");
+}
+
+/* The kernels that take long to compile are announced before anything else. */
+static void kernels_are_announced(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *only;
+        unsigned fetches, streams, clusters;
+    } rows[] = {{NULL, 1, 13, 2}, {"instruction_l15", 1, 0, 0}, {"shared,tlb_l1", 0, 3, 0}};
+    static const struct fth_device_ops ops = {.describe = describe_nothing,
+                                              .expect = keep_announced};
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_device device = {.ops = &ops};
+        struct fth_gpu *gpu = NULL;
+        const struct fth_discover_options options = FTH_DISCOVER_OPTIONS(.only = rows[i].only);
+        memset(announced, 0, sizeof announced);
+        announced_clusters = 0;
+        assert_int_equal(fth_discover(&device, &options, &gpu, NULL), FTH_UNAVAILABLE);
+        assert_int_equal(announced[FTH_FAMILY_FETCH], rows[i].fetches);
+        assert_int_equal(announced[FTH_FAMILY_STREAM], rows[i].streams);
+        assert_int_equal(announced_clusters, rows[i].clusters);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +329,7 @@ int main(void)
         cmocka_unit_test(a_tlb_level_can_be_measured_by_its_name),
         cmocka_unit_test(absent_tlbs_do_not_prevent_the_cold_latency),
         cmocka_unit_test(the_log_of_the_options_interrupts),
+        cmocka_unit_test(kernels_are_announced),
         cmocka_unit_test(another_program_makes_no_figure_wrong),
     };
     return cmocka_run_group_tests_name("discover", tests, NULL, NULL);
