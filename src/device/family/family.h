@@ -9,6 +9,7 @@
  *   family_operate.c   throughput and latency of one operation
  *   family_sweep.c     STREAM's kernels, timed by the driver
  *   family_transfer.c  copies by the driver
+ *   family_place.c     the SM and the start of each block of a grid
  *   family_pool.c      GPU memory for arrays; family_pool.h
  */
 #ifndef FTH_FAMILY_H
@@ -78,7 +79,7 @@ struct fth_family_ops {
 };
 
 extern const struct fth_family_ops fth_family_chase, fth_family_fetch, fth_family_stream,
-    fth_family_cluster, fth_family_operate, fth_family_sweep, fth_family_transfer;
+    fth_family_cluster, fth_family_operate, fth_family_sweep, fth_family_transfer, fth_family_place;
 const struct fth_family_ops *fth_family_of(enum fth_family family);
 
 /* ---- request.c ---- */
