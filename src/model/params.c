@@ -382,7 +382,7 @@ static const struct parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
         {"l2.join_rounds",
          "",
          "time within which reads join (l2.joins), in rounds; in a round, the schedulers of each "
-         "active SM issue once on average; 4 if the description has the GPCs of the SMs",
+         "active SM issue once on average; 12 if the description has the GPCs of the SMs",
          COUNT,
          1,
          1 << 20,

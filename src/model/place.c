@@ -71,25 +71,6 @@ static bool is_described(const struct fth_model_params *params, size_t key)
     return strcmp(params->values[key].text, "description") == 0;
 }
 
-/* Returns the GPC that the GPCs of block_first_gpcs count as when reads join: the one with the
- * fewest SMs of the others. On an H200, clusters do not show which GPC these SMs are in, but the
- * number of sectors that its L2 receives does: that of the kernels normalise of CORR and centre of
- * COVAR is 1.6 % and 0.7 % too high if they join with no others, and 0.2 % and 0.3 % so. The GPC
- * then has as many SMs as most others. */
-static uint32_t find_smallest_gpc(const struct fth_sm_map *map)
-{
-    uint32_t sizes[FTH_MAX_MAPPED_SMS] = {0}, smallest = map->gpc[0];
-    for (uint32_t sm = 0; sm < map->sms; sm++)
-        if (!map->first[sm])
-            sizes[map->gpc[sm] % FTH_MAX_MAPPED_SMS]++;
-    for (uint32_t gpc = 0, least = UINT32_MAX; gpc < FTH_MAX_MAPPED_SMS; gpc++)
-        if (sizes[gpc] && sizes[gpc] < least) {
-            least = sizes[gpc];
-            smallest = gpc;
-        }
-    return smallest;
-}
-
 enum fth_status fth_sm_list(const struct fth_model_params *params, size_t key, uint64_t max,
                             uint32_t **numbers, size_t *count, struct fth_error *error)
 {
@@ -102,11 +83,8 @@ enum fth_status fth_sm_list(const struct fth_model_params *params, size_t key, u
     *count = known;
     if (!*numbers)
         return fth_no_memory(error, "model caches", NULL);
-    const uint32_t smallest = sides ? 0 : find_smallest_gpc(&params->sm_map);
     for (size_t i = 0; i < known; i++) {
-        (*numbers)[i] = sides                     ? params->side_of_sm[i]
-                        : params->sm_map.first[i] ? smallest
-                                                  : params->sm_map.gpc[i];
+        (*numbers)[i] = sides ? params->side_of_sm[i] : params->sm_map.gpc[i];
         if ((*numbers)[i] >= max)
             return refuse(name, "the description has more sides than l2.sides", error);
     }

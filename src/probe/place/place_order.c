@@ -78,15 +78,17 @@ static size_t count_best(const struct fth_block_order *order, const struct fth_s
 
 /* The range of one entry of block_return_blocks that the launches leave. */
 struct range {
-    uint32_t low, high;
+    uint32_t low, high; /* high UINT32_MAX: no upper end */
 };
 
-/* Narrows the ranges by a launch. The others receive blocks GPC after GPC, so a GPC that comes
- * first returned at the first GPC boundary at which the entry was reached. */
-static void narrow_returns(const struct fth_sm_map *map, const struct fth_samples *samples,
-                           struct range *ranges)
+/* Narrows the ranges by a launch. The others, with `others` SMs, receive blocks GPC after GPC, so a
+ * GPC that comes first returned at the first GPC boundary at which the entry was reached. If it had
+ * received no more rounds than the others, it would have returned in any case, and the entry can be
+ * larger. */
+static void narrow_returns(const struct fth_sm_map *map, uint32_t others,
+                           const struct fth_samples *samples, struct range *ranges)
 {
-    uint32_t since = 0, boundary = 0, returns = 0, gpc = UINT32_MAX;
+    uint32_t since = 0, all = 0, boundary = 0, returns = 0, gpc = UINT32_MAX;
     bool started = false;
     for (size_t i = 0; i < samples->count / 2 && returns < ROUNDS - 1; i++) {
         const uint32_t sm = samples->cycles[2 * i];
@@ -94,14 +96,16 @@ static void narrow_returns(const struct fth_sm_map *map, const struct fth_sample
             return;
         if (map->first[sm] && since) {
             struct range *range = &ranges[returns++];
+            const bool early = all % others || returns > all / others;
             range->low = boundary + 1 > range->low ? boundary + 1 : range->low;
-            range->high = since < range->high ? since : range->high;
+            range->high = early && since < range->high ? since : range->high;
             since = 0;
         }
         started = started || map->first[sm];
         if (!map->first[sm] && started) {
             boundary = since && map->gpc[sm] == gpc ? boundary : since;
             since++;
+            all++;
         }
         gpc = map->gpc[sm];
     }
@@ -116,9 +120,9 @@ static void find_returns(struct fth_sm_map *map, const struct fth_samples *large
     for (uint32_t sm = 0; sm < map->sms; sm++)
         others += !map->first[sm];
     for (size_t i = 0; i < ROUNDS - 1; i++)
-        ranges[i] = (struct range){1, others};
-    for (size_t i = 0; i < LARGE_GRIDS; i++)
-        narrow_returns(map, &large[i], ranges);
+        ranges[i] = (struct range){1, UINT32_MAX};
+    for (size_t i = 0; i < LARGE_GRIDS && others; i++)
+        narrow_returns(map, others, &large[i], ranges);
     /* The last entry holds for all further returns, so equal entries at the end are one. */
     while (count > 1) {
         const struct range *last = &ranges[count - 1];
@@ -130,9 +134,9 @@ static void find_returns(struct fth_sm_map *map, const struct fth_samples *large
         *before = (struct range){low, high};
         count--;
     }
-    map->return_count = count == 1 && ranges[0].high >= others ? 0 : count;
+    map->return_count = count == 1 && ranges[0].high == UINT32_MAX ? 0 : count;
     for (uint32_t i = 0; i < map->return_count; i++)
-        map->return_blocks[i] = ranges[i].high;
+        map->return_blocks[i] = ranges[i].high == UINT32_MAX ? ranges[i].low : ranges[i].high;
 }
 
 /* Counts the blocks that the rule places correctly with this map. */
