@@ -122,6 +122,11 @@ static void take_placement(struct fth_model_params *params, const struct fth_gpu
 {
     const char *order = fth_gpu_text(gpu, "device", "block_order");
     const struct fth_attribute *sides = fth_gpu_attribute(gpu, "l2", "partition_by_sm");
+    params->side_count = 0;
+    params->sm_map = (struct fth_sm_map){0};
+    /* The SMs of the model are then not those of the description; see fth_model_describe. */
+    if (fth_gpu_number(gpu, "l1", "per_sm", 1) > 1)
+        return;
     fth_sm_map_read(gpu, &params->sm_map);
     if (order && strcmp(order, "sm") == 0)
         fth_model_put_text(params, FTH_KEY_MAPPING, "rr", FTH_MODEL_DESCRIPTION);
@@ -131,7 +136,6 @@ static void take_placement(struct fth_model_params *params, const struct fth_gpu
         fth_model_put_text(params, FTH_KEY_JOINS, "description", FTH_MODEL_DESCRIPTION);
         fth_model_put(params, FTH_KEY_JOIN_ROUNDS, JOIN_ROUNDS, FTH_MODEL_DEFAULT);
     }
-    params->side_count = 0;
     if (!sides || sides->kind != FTH_NUMBERS || sides->count > FTH_MAX_MAPPED_SMS)
         return;
     for (size_t i = 0; i < sides->count; i++) {

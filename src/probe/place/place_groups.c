@@ -170,7 +170,8 @@ static void decide(const struct evidence *evidence, struct fth_sm_groups *groups
     groups->map.sms = evidence->sms;
     /* Laplace's rule for the launches, all of which agree: each of them could have shown that two
      * groups are one. */
-    groups->gpc_confidence = (double)(groups->samples / 2 + 1) / (double)(groups->samples / 2 + 2);
+    const size_t blocks = groups->samples / 2;
+    groups->gpc_confidence = (double)(blocks + 1) / (double)(blocks + 2);
 }
 
 enum fth_status fth_probe_sm_groups(const struct fth_prober *prober, struct fth_sm_groups *groups,

@@ -384,6 +384,38 @@ static void maps_are_read_from_descriptions(void **state)
     }
 }
 
+static void wrong_maps_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *cause;
+    } rows[] = {
+        {DOCUMENT("\"gpc_by_sm\": [0, 0, 1]"),
+         "device.gpc_by_sm: has length 3, but there are 4 SMs"},
+        {DOCUMENT("\"gpc_by_sm\": [0, 0, 1, 4]"),
+         "device.gpc_by_sm: 4 is not below the number of SMs, 4"},
+        {DOCUMENT("\"tpc_by_sm\": [0, 0, 1, 1, 2]"),
+         "device.tpc_by_sm: has length 5, but there are 4 SMs"},
+        {DOCUMENT("\"gpc_by_sm\": [0, 0, 1, 1], \"tpc_by_sm\": [0, 1, 1, 2]"),
+         "device.tpc_by_sm: SMs 1 and 2 of TPC 1 are in two GPCs"},
+        {DOCUMENT("\"block_order\": \"gpc\""), "device.block_order: gpc, but gpc_by_sm is missing"},
+        {DOCUMENT("\"block_order\": \"tpc\""), "device.block_order: 'tpc' is not one of sm, gpc"},
+        {DOCUMENT("\"gpc_by_sm\": [0, 0, 1, 1], \"block_first_gpcs\": [1, 2]"),
+         "device.block_first_gpcs: 2 is not in gpc_by_sm"},
+        {DOCUMENT("\"block_first_gpcs\": [0]"), "device.block_first_gpcs: 0 is not in gpc_by_sm"},
+        {DOCUMENT("\"block_return_blocks\": [0]"), "device.block_return_blocks: 0 is not"},
+        {DOCUMENT("\"block_refill\": \"fifo\""), "'fifo' is not one of free, order"},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        struct fth_gpu *gpu = NULL;
+        struct fth_error error = NO_ERROR;
+        assert_int_equal(
+            fth_gpu_read_text("test", rows[i].text, strlen(rows[i].text), NULL, &gpu, &error),
+            FTH_INVALID);
+        assert_contains(error.cause, rows[i].cause);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +423,7 @@ int main(void)
         cmocka_unit_test(clusters_of_an_h200_are_placed),
         cmocka_unit_test(complete_rounds_have_each_sm_once),
         cmocka_unit_test(maps_are_read_from_descriptions),
+        cmocka_unit_test(wrong_maps_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
