@@ -34,6 +34,7 @@ enum fth_family {
     FTH_FAMILY_SWEEP,    /* `sweep`: STREAM's kernels; each launch is timed as a whole */
     FTH_FAMILY_TRANSFER, /* `transfer`: copies by the driver */
     FTH_FAMILY_PAIR,     /* `pair`: reads of the same lines by two SMs */
+    FTH_FAMILY_PLACE,    /* `place`: the SM and the start of each block of a grid */
     FTH_FAMILY_COUNT
 };
 
@@ -220,6 +221,18 @@ struct fth_pair {
     uint32_t bytes, offset_bytes;
 };
 
+/* A grid of `blocks` blocks of `threads` threads with `shared_bytes` of dynamic shared memory, in
+ * clusters of `cluster` blocks (0: no clusters). Each block stays `hold_ns` on its SM; blocks with
+ * an odd number stay `stagger_ns` longer.
+ *
+ * There are two samples per block: its SM, and its start in nanoseconds after that of the first
+ * block. */
+struct fth_place_request {
+    uint32_t blocks, threads, cluster;
+    uint32_t hold_ns, stagger_ns;
+    uint64_t shared_bytes;
+};
+
 /* Value of fth_request.sm: the device chooses the SM. */
 #define FTH_ANY_SM UINT32_MAX
 
@@ -240,6 +253,7 @@ struct fth_request {
         struct fth_sweep sweep;
         struct fth_transfer transfer;
         struct fth_pair pair;
+        struct fth_place_request place;
     };
 };
 

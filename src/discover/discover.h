@@ -15,6 +15,7 @@
  *   dissect_l2.c        ... home partitions, prefetching and eviction order of the L2
  *   dissect_joins.c     ... which SMs join their reads
  *   dissect_tlbs.c      ... sets and policies of TLBs, latencies with each TLB state
+ *   dissect_place.c     ... GPCs of SMs, and the SMs of blocks
  */
 #ifndef FTH_DISCOVER_H
 #define FTH_DISCOVER_H
@@ -112,8 +113,7 @@ FTH_MUST_USE enum fth_status fth_dissect_cache(struct fth_discovery *discovery,
 FTH_MUST_USE enum fth_status fth_dissect_l2(struct fth_discovery *discovery,
                                             const struct fth_dissect_options *options,
                                             struct fth_error *error);
-fth_stage_function fth_dissect_l2_map;
-fth_stage_function fth_dissect_joins;
+fth_stage_function fth_dissect_l2_map, fth_dissect_joins, fth_dissect_place;
 FTH_MUST_USE enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
                                               const struct fth_dissect_options *options,
                                               struct fth_error *error);

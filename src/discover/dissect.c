@@ -1,5 +1,6 @@
 /* 'fathom dissect': runs a discovery, and then dissects each cache that it found (dissect_cache.c),
- * the L2 (dissect_l2.c) and the TLBs (dissect_tlbs.c). */
+ * the L2 (dissect_l2.c) and the TLBs (dissect_tlbs.c). Finds where SMs are and which SM executes a
+ * block (dissect_place.c). */
 #include "discover/discover.h"
 #include "probe/structure/probe_structure.h"
 
@@ -14,8 +15,8 @@ static const struct fth_dissected_cache caches[] = {
     {"constant_l1", FTH_PATH_CONSTANT, -1},
     {"constant_l15", FTH_PATH_CONSTANT, -1},
 };
-/* OTHER_STAGES counts the further steps of the progress display: L2, TLBs, done. */
-enum { CACHES = sizeof caches / sizeof caches[0], OTHER_STAGES = 3 };
+/* OTHER_STAGES counts the further steps of the progress display: L2, TLBs, SMs, done. */
+enum { CACHES = sizeof caches / sizeof caches[0], OTHER_STAGES = 4 };
 
 bool fth_can_dissect(const char *element)
 {
@@ -142,7 +143,11 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
         FTH_TRY(fth_dissect_joins(discovery, error));
     }
     fth_log_progress(options->log, "dissect TLBs", (CACHES + 2.0) / (CACHES + OTHER_STAGES));
-    return fth_dissect_tlbs(discovery, options, error);
+    FTH_TRY(fth_dissect_tlbs(discovery, options, error));
+    if (options->only)
+        return FTH_OK;
+    fth_log_progress(options->log, "place blocks", (CACHES + 3.0) / (CACHES + OTHER_STAGES));
+    return fth_dissect_place(discovery, error);
 }
 
 enum fth_status fth_dissect(struct fth_device *device, const struct fth_dissect_options *options,

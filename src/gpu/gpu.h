@@ -7,6 +7,7 @@
  *   validate.c     checks values and their relations
  *   gpu_compare.c  finds differences between two descriptions
  *   catalogue.c    the descriptions that come with fathom
+ *   block_order.c  the SM that executes each block of a grid
  */
 #ifndef FTH_GPU_H
 #define FTH_GPU_H
@@ -177,5 +178,50 @@ bool fth_is_circumstance(const char *section, const char *name);
 /* The descriptions that are compiled into the library, from data/gpus. */
 extern const struct fth_embedded fth_embedded_gpus[];
 extern const size_t fth_embedded_gpu_count;
+
+/* ---- block_order.c ---- */
+
+/* Maximum number of SMs for which the placement of blocks is known. Chosen: more than twice the SMs
+ * of the largest GPUs. */
+enum { FTH_MAX_MAPPED_SMS = 512 };
+/* Maximum number of entries of block_return_blocks that are used: a GPU holds at most 32 blocks per
+ * SM, so the GPCs that come first can return 31 times. */
+enum { FTH_MAX_BLOCK_RETURNS = 31 };
+
+/* Where the SMs of a GPU are, and how it distributes blocks, as a description has it: the
+ * attributes gpc_by_sm, tpc_by_sm, block_order, block_first_gpcs and block_return_blocks. */
+struct fth_sm_map {
+    uint32_t sms; /* 0: the GPCs are not known */
+    uint16_t gpc[FTH_MAX_MAPPED_SMS];
+    uint16_t tpc[FTH_MAX_MAPPED_SMS]; /* if unknown, each SM counts as a TPC */
+    bool first[FTH_MAX_MAPPED_SMS];   /* the GPC of the SM receives blocks before others */
+    bool by_gpc;                      /* block_order is "gpc" */
+    uint32_t return_blocks[FTH_MAX_BLOCK_RETURNS]; /* [return_count] */
+    uint32_t return_count;
+};
+void fth_sm_map_read(const struct fth_gpu *gpu, struct fth_sm_map *map);
+
+struct fth_block_order;
+/* The GPCs at which a launch begins: their indices among the GPCs that come first, and among the
+ * others. */
+struct fth_block_start {
+    uint32_t first, other;
+};
+/* Creates the order of a map with at least one SM, as if its order were "gpc". It keeps no
+ * reference to the map. An order must not be used by two threads at the same time. */
+FTH_MUST_USE enum fth_status fth_block_order_create(const struct fth_sm_map *map,
+                                                    struct fth_block_order **order,
+                                                    struct fth_error *error);
+void fth_block_order_destroy(struct fth_block_order *order);
+/* Returns the number of GPCs that come first, or of the others. */
+uint32_t fth_block_order_gpcs(const struct fth_block_order *order, bool first);
+/* Writes the SMs of the first `count` blocks (at most `blocks`) of a grid of `blocks` blocks, all
+ * of which are resident at the same time. */
+void fth_block_order_grid(const struct fth_block_order *order, struct fth_block_start start,
+                          uint64_t blocks, uint64_t count, uint32_t *sms);
+/* Writes the SMs of the first `count` blocks of a grid in clusters of `size` blocks; `count` is a
+ * multiple of it. Returns false if no GPC has as many SMs. */
+bool fth_block_order_clusters(const struct fth_block_order *order, struct fth_block_start start,
+                              uint32_t size, uint64_t count, uint32_t *sms);
 
 #endif

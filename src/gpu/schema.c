@@ -47,6 +47,8 @@ static const char *const join_extents[] = {"sectors", "line", NULL};
 static const char *const cached_spaces[] = {"global", "local", NULL};
 static const char *const addressings[] = {"virtual", "physical", NULL};
 static const char *const patterns[] = {"P1", "P2", "P3", "P4", "P5", "P6", NULL};
+static const char *const block_orders[] = {"sm", "gpc", NULL};
+static const char *const refills[] = {"free", "order", NULL};
 static const char *const yes_no[] = {"yes", "no", NULL};
 
 static const struct fth_attribute_def attributes[] = {
@@ -119,6 +121,12 @@ static const struct fth_attribute_def attributes[] = {
     {"throttling", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},
     {"clock_read_cycles", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
     {"timing_cycles", DEVICE, FTH_NUMBER, FTH_RULE_POSITIVE, NULL},
+    {"gpc_by_sm", DEVICE, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
+    {"tpc_by_sm", DEVICE, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
+    {"block_order", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, block_orders},
+    {"block_first_gpcs", DEVICE, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
+    {"block_return_blocks", DEVICE, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
+    {"block_refill", DEVICE, FTH_TEXT, FTH_RULE_CHOICE, refills},
 
     {"seed", NOISE, FTH_NUMBER, FTH_RULE_WHOLE, NULL},
     {"jitter_cycles", NOISE, FTH_NUMBER, FTH_RULE_NOT_NEGATIVE, NULL},

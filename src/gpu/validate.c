@@ -286,6 +286,48 @@ static enum fth_status check_lists(const struct check *check)
     return FTH_OK;
 }
 
+/* Checks a list with one number per SM. `*list` becomes the attribute, or NULL without it. */
+static enum fth_status check_by_sm(const struct check *check, const char *name,
+                                   const struct fth_attribute **list)
+{
+    const double sms = number(check, "sms");
+    *list = fth_gpu_attribute(check->gpu, check->section->name, name);
+    if (*list && !isnan(sms) && (double)(*list)->count != sms)
+        return refuse(check, name, "has length %zu, but there are %.0f SMs", (*list)->count, sms);
+    for (size_t i = 0; *list && i < (*list)->count; i++)
+        if ((*list)->numbers[i] >= (double)(*list)->count)
+            return refuse(check, name, "%.0f is not below the number of SMs, %zu",
+                          (*list)->numbers[i], (*list)->count);
+    return FTH_OK;
+}
+
+/* Checks where the SMs are, and in which order they receive blocks. */
+static enum fth_status check_placement(const struct check *check)
+{
+    const char *section = check->section->name,
+               *order = fth_gpu_text(check->gpu, section, "block_order");
+    const struct fth_attribute *gpcs, *tpcs;
+    const struct fth_attribute *first = fth_gpu_attribute(check->gpu, section, "block_first_gpcs");
+    FTH_TRY(check_by_sm(check, "gpc_by_sm", &gpcs));
+    FTH_TRY(check_by_sm(check, "tpc_by_sm", &tpcs));
+    /* Longer lists are not used (block_order.c). */
+    for (size_t i = 0; gpcs && tpcs && tpcs->count <= FTH_MAX_MAPPED_SMS && i < tpcs->count; i++)
+        for (size_t j = 0; j < i && j < gpcs->count && i < gpcs->count; j++)
+            if (tpcs->numbers[i] == tpcs->numbers[j] && gpcs->numbers[i] != gpcs->numbers[j])
+                return refuse(check, "tpc_by_sm", "SMs %zu and %zu of TPC %.0f are in two GPCs", j,
+                              i, tpcs->numbers[i]);
+    if (order && strcmp(order, "gpc") == 0 && !gpcs)
+        return refuse(check, "block_order", "gpc, but gpc_by_sm is missing");
+    for (size_t i = 0; first && i < first->count; i++) {
+        size_t sm = 0;
+        while (gpcs && sm < gpcs->count && gpcs->numbers[sm] != first->numbers[i])
+            sm++;
+        if (!gpcs || sm == gpcs->count)
+            return refuse(check, "block_first_gpcs", "%.0f is not in gpc_by_sm", first->numbers[i]);
+    }
+    return FTH_OK;
+}
+
 /* Checks all relations within the section. */
 static enum fth_status check_relations(const struct check *check)
 {
@@ -311,6 +353,7 @@ static enum fth_status check_relations(const struct check *check)
                                  : check_order(check, pairs[i].part, pairs[i].whole));
     FTH_TRY(check_structure(check));
     FTH_TRY(check_replacement(check));
+    FTH_TRY(check_placement(check));
     return check_lists(check);
 }
 

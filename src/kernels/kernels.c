@@ -178,6 +178,12 @@ enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *er
     return status;
 }
 
+enum fth_status fth_kernels_place(struct fth_buffer *out, struct fth_error *error)
+{
+    const struct fth_kernel_value values[] = {{"version", version}, {"target", target}};
+    return fth_kernels_fill_named("place", values, FTH_COUNT(values), out, error);
+}
+
 /* ---- instruction fetch ---- */
 
 enum {

@@ -2,7 +2,8 @@
  * embedded at build time. The functions here fill in the templates. They do not know whether the
  * CUDA driver or the PTX engine runs the result.
  *
- *   kernels.c         experiments.ptx with walk.ptx, cluster.ptx, fetch.ptx, pair.ptx, stream.ptx
+ *   kernels.c         experiments.ptx with walk.ptx, cluster.ptx, fetch.ptx, pair.ptx, place.ptx,
+ *                     stream.ptx
  *   kernel_operate.c  operate.ptx
  *   kernel_sweep.c    sweep.ptx, pattern.ptx
  */
@@ -66,6 +67,8 @@ FTH_MUST_USE enum fth_status fth_kernels_experiments(struct fth_buffer *out,
                                                      struct fth_error *error);
 /* Appends the module of cluster.ptx. */
 FTH_MUST_USE enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *error);
+/* Appends the module of place.ptx. */
+FTH_MUST_USE enum fth_status fth_kernels_place(struct fth_buffer *out, struct fth_error *error);
 
 /* The kernel `pair`: cycles from one line to the next, before the first line, and the maximum lag,
  * with which a read of at most half a period still ends before the next line. Chosen, not derived.

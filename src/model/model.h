@@ -110,6 +110,10 @@ struct fth_model_params {
     uint64_t carveout_bytes[FTH_MODEL_MAX_CARVEOUTS], carveout_l1_bytes[FTH_MODEL_MAX_CARVEOUTS];
     size_t carveout_count;  /* 0: none known */
     uint64_t unified_bytes; /* storage that L1 and shared memory share per SM; 0: unknown */
+    /* The values "description" of gpu.mapping and l2.joins, and of l2.side_of_sm. */
+    struct fth_sm_map sm_map;
+    uint8_t side_of_sm[FTH_MAX_MAPPED_SMS]; /* [side_count]; side_count 0: unknown */
+    size_t side_count;
     char gpu[80];
 };
 
@@ -235,6 +239,11 @@ uint32_t fth_placement_sm(const struct fth_placement *placement, uint64_t block,
 FTH_MUST_USE enum fth_status fth_number_list(const char *what, const char *text, uint64_t max,
                                              uint32_t **numbers, size_t *count,
                                              struct fth_error *error);
+/* Gives the list of l2.side_of_sm (numbers below `max`) or l2.joins, which may be that of the
+ * description. The caller frees *numbers. */
+FTH_MUST_USE enum fth_status fth_sm_list(const struct fth_model_params *params, size_t key,
+                                         uint64_t max, uint32_t **numbers, size_t *count,
+                                         struct fth_error *error);
 
 /* ---- result.c ---- */
 

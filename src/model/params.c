@@ -269,15 +269,17 @@ static const struct parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                         {"32"},
                         NULL},
     [FTH_KEY_MAPPING - FTH_KEY_SMS] = {"gpu.mapping",
-                                       "rr, bpart1, bpart2, rand, shuffle, LIST, @FILE",
-                                       "assignment of blocks to SMs: round robin with 1, 4 or 8 "
+                                       "description, rr, bpart1, bpart2, rand, shuffle, LIST, "
+                                       "@FILE",
+                                       "assignment of blocks to SMs: in the order of the "
+                                       "description (description); round robin with 1, 4 or 8 "
                                        "consecutive blocks per SM (rr, bpart1, bpart2); "
                                        "random (rand); random with the same number per SM "
                                        "(shuffle); or by a list of SMs that is repeated",
                                        TEXT,
                                        0,
                                        0,
-                                       NULL,
+                                       "device.block_order",
                                        {"rr"},
                                        NULL},
     [FTH_KEY_SEED - FTH_KEY_SMS] =
@@ -354,32 +356,33 @@ static const struct parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
          "l2.home_mask",
          {"733184"},
          NULL},
-    [FTH_KEY_SIDE_OF_SM - FTH_KEY_SMS] =
-        {"l2.side_of_sm",
-         "alternate, LIST, @FILE",
-         "side that each SM is near; alternate: SM i is near side i modulo the number of sides",
-         TEXT,
-         0,
-         0,
-         NULL,
-         {"alternate"},
-         NULL},
+    [FTH_KEY_SIDE_OF_SM - FTH_KEY_SMS] = {"l2.side_of_sm",
+                                          "description, alternate, LIST, @FILE",
+                                          "side that each SM is near; description: the partition "
+                                          "of the description; alternate: SM i "
+                                          "is near side i modulo the number of sides",
+                                          TEXT,
+                                          0,
+                                          0,
+                                          "l2.partition_by_sm",
+                                          {"alternate"},
+                                          NULL},
     [FTH_KEY_JOINS - FTH_KEY_SMS] =
         {"l2.joins",
-         "none, LIST, @FILE",
-         "group of each SM; if SMs of a group read the same sectors of a line within the time of "
-         "l2.join_rounds, the L2 gets one request",
+         "description, none, LIST, @FILE",
+         "group of each SM (description: its GPC); if SMs of a group read the same sectors of a "
+         "line within the time of l2.join_rounds, the L2 gets one request",
          TEXT,
          0,
          0,
-         NULL,
+         "device.gpc_by_sm",
          {"none"},
          NULL},
     [FTH_KEY_JOIN_ROUNDS - FTH_KEY_SMS] =
         {"l2.join_rounds",
          "",
          "time within which reads join (l2.joins), in rounds; in a round, the schedulers of each "
-         "active SM issue once on average",
+         "active SM issue once on average; 12 if the description has the GPCs of the SMs",
          COUNT,
          1,
          1 << 20,

@@ -112,6 +112,41 @@ static void take_writes(struct fth_model_params *params, const struct fth_gpu *g
                            FTH_MODEL_DESCRIPTION);
 }
 
+/* Rounds within which reads of SMs of a GPC join. Tuned with the kernels product of 2MM and
+ * normalise of CORR on an H200 (docs/results/model-h200.md). */
+enum { JOIN_ROUNDS = 12 };
+
+/* Takes the order in which SMs receive blocks, their GPCs, and the partition of the L2 that they
+ * are near. */
+static void take_placement(struct fth_model_params *params, const struct fth_gpu *gpu)
+{
+    const char *order = fth_gpu_text(gpu, "device", "block_order");
+    const struct fth_attribute *sides = fth_gpu_attribute(gpu, "l2", "partition_by_sm");
+    params->side_count = 0;
+    params->sm_map = (struct fth_sm_map){0};
+    /* The SMs of the model are then not those of the description; see fth_model_describe. */
+    if (fth_gpu_number(gpu, "l1", "per_sm", 1) > 1)
+        return;
+    fth_sm_map_read(gpu, &params->sm_map);
+    if (order && strcmp(order, "sm") == 0)
+        fth_model_put_text(params, FTH_KEY_MAPPING, "rr", FTH_MODEL_DESCRIPTION);
+    if (params->sm_map.sms && params->sm_map.by_gpc)
+        fth_model_put_text(params, FTH_KEY_MAPPING, "description", FTH_MODEL_DESCRIPTION);
+    if (params->sm_map.sms) {
+        fth_model_put_text(params, FTH_KEY_JOINS, "description", FTH_MODEL_DESCRIPTION);
+        fth_model_put(params, FTH_KEY_JOIN_ROUNDS, JOIN_ROUNDS, FTH_MODEL_DEFAULT);
+    }
+    if (!sides || sides->kind != FTH_NUMBERS || sides->count > FTH_MAX_MAPPED_SMS)
+        return;
+    for (size_t i = 0; i < sides->count; i++) {
+        if (!(sides->numbers[i] <= UINT8_MAX))
+            return;
+        params->side_of_sm[i] = (uint8_t)sides->numbers[i];
+    }
+    params->side_count = sides->count;
+    fth_model_put_text(params, FTH_KEY_SIDE_OF_SM, "description", FTH_MODEL_DESCRIPTION);
+}
+
 void fth_model_describe(struct fth_model_params *params, const struct fth_gpu *gpu)
 {
     const char *name = fth_gpu_text(gpu, "device", "name");
@@ -120,6 +155,7 @@ void fth_model_describe(struct fth_model_params *params, const struct fth_gpu *g
     take_level(params, FTH_MODEL_L2, gpu);
     take_carveouts(params, gpu);
     take_writes(params, gpu);
+    take_placement(params, gpu);
     take(params, FTH_KEY_SMS, gpu, "device", "sms");
     /* An SM with several L1s is modelled as several SMs, as in Table 5 of the paper. */
     const double per_sm = fth_gpu_number(gpu, "l1", "per_sm", 1);

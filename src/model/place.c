@@ -1,7 +1,8 @@
 /* Which SM executes a block, and in which wave. The mapping policies are those of Table 2 of the
- * paper, an even random one, and a list of SMs that is repeated. An SM executes CB blocks at the
- * same time, and when all of them are finished the next CB (Algorithms 2 and 3). The blocks that
- * all SMs execute in such a round are a *wave*. */
+ * paper, an even random one, a list of SMs that is repeated, and the order of the GPU's
+ * description (gpu/block_order.c). An SM executes CB blocks at the same time, and when all of them
+ * are finished the next CB (Algorithms 2 and 3). The blocks that all SMs execute in such a round
+ * are a *wave*. */
 #include "model/model.h"
 
 #include <ctype.h>
@@ -62,6 +63,36 @@ enum fth_status fth_number_list(const char *what, const char *text, uint64_t max
         status = refuse(what, "the list is empty", error);
     fth_buffer_fini(&content);
     return status;
+}
+
+/* Whether the parameter has the value that stands for an attribute of the description. */
+static bool is_described(const struct fth_model_params *params, size_t key)
+{
+    return strcmp(params->values[key].text, "description") == 0;
+}
+
+enum fth_status fth_sm_list(const struct fth_model_params *params, size_t key, uint64_t max,
+                            uint32_t **numbers, size_t *count, struct fth_error *error)
+{
+    const bool sides = key == FTH_KEY_SIDE_OF_SM;
+    const char *name = sides ? "l2.side_of_sm" : "l2.joins";
+    const size_t known = sides ? params->side_count : params->sm_map.sms;
+    if (!is_described(params, key))
+        return fth_number_list(name, params->values[key].text, max, numbers, count, error);
+    *numbers = calloc(known + 1, sizeof **numbers);
+    *count = known;
+    if (!*numbers)
+        return fth_no_memory(error, "model caches", NULL);
+    for (size_t i = 0; i < known; i++) {
+        (*numbers)[i] = sides ? params->side_of_sm[i] : params->sm_map.gpc[i];
+        if ((*numbers)[i] >= max)
+            return refuse(name, "the description has more sides than l2.sides", error);
+    }
+    return known ? FTH_OK
+                 : refuse(name,
+                          sides ? "the description does not say which side of the L2 SMs are near"
+                                : "the description does not say which GPC SMs are in",
+                          error);
 }
 
 /* Computes `earlier`, `share`, `max_share` and `min_share` from the table. */
@@ -139,6 +170,33 @@ bool fth_placement_is_random(const char *mapping)
     return strcmp(mapping, "rand") == 0 || strcmp(mapping, "shuffle") == 0;
 }
 
+/* Fills the table with the order of the description. If more blocks than that are resident at the
+ * same time, the order is repeated. The GPC with which a GPU begins differs from launch to launch;
+ * here it is the first one. Without the SMs of the description, blocks are distributed round robin.
+ */
+static enum fth_status assign_described(struct fth_placement *placement,
+                                        const struct fth_sm_map *map, struct fth_error *error)
+{
+    const uint64_t resident = placement->sms * placement->blocks_at_once;
+    const uint64_t size = FTH_MIN(placement->blocks, resident);
+    struct fth_block_order *order = NULL;
+    if (!map->sms || !map->by_gpc)
+        return refuse("gpu.mapping", "the description does not say which SM receives a block",
+                      error);
+    if (map->sms != placement->sms) {
+        placement->group = 1;
+        return FTH_OK;
+    }
+    placement->table = calloc((size_t)size + 1, sizeof *placement->table);
+    if (!placement->table)
+        return fth_no_memory(error, "model caches", NULL);
+    FTH_TRY(fth_block_order_create(map, &order, error));
+    placement->table_size = (size_t)size;
+    fth_block_order_grid(order, (struct fth_block_start){0, 0}, size, size, placement->table);
+    fth_block_order_destroy(order);
+    return count_shares(placement, error);
+}
+
 /* Fills a placement, of which the blocks, the SMs and the blocks at once are set. */
 static enum fth_status assign_blocks(struct fth_placement *placement,
                                      const struct fth_model_params *params, struct fth_error *error)
@@ -153,6 +211,8 @@ static enum fth_status assign_blocks(struct fth_placement *placement,
             placement->group = groups[i].group;
             return FTH_OK;
         }
+    if (is_described(params, FTH_KEY_MAPPING))
+        return assign_described(placement, &params->sm_map, error);
     if (!fth_placement_is_random(mapping)) {
         FTH_TRY(fth_number_list("gpu.mapping", mapping, placement->sms, &placement->table,
                                 &placement->table_size, error));

@@ -27,6 +27,24 @@ static uint64_t mix_real(uint64_t state, double real)
     return mix(state, bits);
 }
 
+/* Mixes in what the value of a parameter stands for if it is "description". */
+static uint64_t mix_described(uint64_t state, const struct fth_model_params *params, size_t key)
+{
+    const struct fth_sm_map *map = &params->sm_map;
+    const bool sides = key == FTH_KEY_SIDE_OF_SM;
+    state = mix_text(state, params->values[key].text);
+    if (strcmp(params->values[key].text, "description") != 0)
+        return state;
+    for (size_t i = 0; sides && i < params->side_count; i++)
+        state = mix(state, params->side_of_sm[i]);
+    for (uint32_t i = 0; !sides && i < map->sms; i++)
+        state =
+            mix(state, (uint64_t)map->gpc[i] << 32 | (uint64_t)map->tpc[i] << 1 | map->first[i]);
+    for (uint32_t i = 0; !sides && i < map->return_count; i++)
+        state = mix(state, map->return_blocks[i]);
+    return state;
+}
+
 /* Key of the requests that each SM issues, and of their order. */
 static uint64_t find_stream(const struct fth_model_params *params,
                             const struct fth_setting *setting)
@@ -35,7 +53,7 @@ static uint64_t find_stream(const struct fth_model_params *params,
     const uint64_t numbers[] = {
         setting->sms,    setting->schedulers,    setting->blocks_at_once, setting->warps_per_block,
         setting->blocks, setting->l1.line_shift, setting->l1.sector_shift};
-    uint64_t state = mix_text(1, mapping);
+    uint64_t state = mix_described(1, params, FTH_KEY_MAPPING);
     for (size_t i = 0; i < FTH_COUNT(numbers); i++)
         state = mix(state, numbers[i]);
     return fth_placement_is_random(mapping) ? mix(state, fth_model_integer(params, FTH_KEY_SEED))
@@ -72,8 +90,8 @@ void fth_sharing_keys_compute(const struct fth_model_params *params,
     keys->l1_except_ways = fth_lru_stack_supports(&setting->l1) ? l1 : 0;
     uint64_t state = mix(mix(2, l2->line_shift), l2->sector_shift);
     state = mix(mix(state, setting->sides), setting->home_mask);
-    keys->bypassed_l2_input = mix_text(state, params->values[FTH_KEY_SIDE_OF_SM].text);
-    keys->l2_input = mix_text(keys->bypassed_l2_input, params->values[FTH_KEY_JOINS].text);
+    keys->bypassed_l2_input = mix_described(state, params, FTH_KEY_SIDE_OF_SM);
+    keys->l2_input = mix_described(keys->bypassed_l2_input, params, FTH_KEY_JOINS);
     keys->l2_input = mix(keys->l2_input, fth_model_integer(params, FTH_KEY_JOIN_ROUNDS));
     keys->cache_lines = active * setting->l1.lines * setting->l1.partitions * setting->l1.banks +
                         setting->sides * l2->lines * l2->partitions * l2->banks;

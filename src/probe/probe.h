@@ -17,6 +17,7 @@
  *   l2/         probe_l2.h         the L2
  *   tlb/        probe_tlb.h        the TLBs
  *   rate/       probe_rate.h       bandwidth and throughput
+ *   place/      probe_place.h      GPCs and TPCs of SMs, the SMs of blocks
  */
 #ifndef FTH_PROBE_H
 #define FTH_PROBE_H

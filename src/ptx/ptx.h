@@ -484,6 +484,10 @@ struct fth_ptx_observer {
      * lowest time next, for a few instructions. Without this callback, the warps of a block take
      * turns of many instructions each. */
     int64_t (*time)(void *user, const struct fth_ptx_warp_id *who);
+    /* Returns the SM on which the block with this index runs. It is called before the block starts
+     * and, without clusters and with one host thread, after all earlier blocks have ended. Without
+     * this callback, block i runs on SM i % sms. */
+    uint32_t (*place)(void *user, uint64_t block);
 };
 
 /* ---- launches ---- */
@@ -504,8 +508,9 @@ struct fth_ptx_launch {
     size_t dynamic_shared_bytes;
     const void *arguments; /* each at the offset of its parameter in struct fth_ptx_parameter */
     size_t argument_bytes;
-    unsigned threads;          /* host threads; 0: one per core */
-    uint32_t sms;              /* for %smid: block i runs on SM i % sms; 0 counts as 1 */
+    unsigned threads; /* host threads; 0: one per core */
+    uint32_t sms;     /* for %smid: block i runs on SM i % sms unless the observer has a callback
+                         `place`; 0 counts as 1 */
     uint64_t max_instructions; /* per warp; 0: FTH_PTX_MAX_INSTRUCTIONS */
     /* All blocks run at the same time, in one host thread, so that they can wait for each other.
      * Not for observers with a `time` callback. */

@@ -259,6 +259,10 @@ static enum fth_status launch(void *machine, const struct fth_machine_launch *la
         return fth_fail(error, FTH_UNSUPPORTED, "launch kernel", launch->kernel,
                         "the GPU does not support clusters of %llu blocks",
                         (unsigned long long)cluster);
+    if (cluster > 1 && !fth_sim_places_fit(&sim->timing.places, (uint32_t)cluster))
+        return fth_fail(error, FTH_UNSUPPORTED, "launch kernel", launch->kernel,
+                        "no GPC has %llu SMs, as a cluster of as many blocks needs",
+                        (unsigned long long)cluster);
     struct fth_ptx_observer observer = fth_sim_observer;
     observer.user = &sim->timing;
     const struct fth_ptx_launch run = {

@@ -6,6 +6,7 @@
  *   sim_backend.c   opens "sim:h200"
  *   sim_facts.c     what a driver would report
  *   sim_plan.c      parameters, with defaults
+ *   sim_place.c     the SMs on which blocks run
  *   sim_limits.c    figures that are too large to be simulated
  *   sim_timing.c    warps: scoreboard, clock, barriers
  *   sim_fetch.c     instruction fetch
@@ -100,7 +101,9 @@ struct fth_sim_host_link {
 struct fth_sim_plan {
     struct fth_arena arena; /* owns every list and text of the plan */
     uint32_t sms, warps_per_sm;
-    unsigned issue_cycles; /* cycles that one arithmetic instruction occupies its scheduler */
+    struct fth_sm_map sm_map; /* sm_map.sms is 0 if the description has no GPCs of SMs */
+    bool refill_free;         /* block_refill is "free" */
+    unsigned issue_cycles;    /* cycles that one arithmetic instruction occupies its scheduler */
     double clock_mhz;
 
     struct fth_sim_level levels[FTH_SIM_ELEMENTS];
@@ -130,6 +133,7 @@ struct fth_sim_plan {
 
     struct fth_sim_shape l2; /* of one partition */
     uint32_t partitions;
+    const uint32_t *near_partitions; /* [sms] */
     uint64_t home_mask;
     const uint32_t *join_groups; /* [sms] SMs with the same number join reads; NULL: none does */
     int64_t join_window;         /* maximum time between two reads that are joined */
@@ -355,6 +359,29 @@ int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, u
 int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
                           int64_t time);
 
+/* ---- sim_place.c ---- */
+
+struct fth_sim_places {
+    const struct fth_sim_plan *plan;
+    struct fth_block_order *order; /* NULL: the description has no GPCs of SMs */
+    uint32_t *table;               /* [count] SMs of the first blocks of the current launch */
+    size_t count;                  /* 0: block i runs on SM i modulo the number of SMs */
+    uint64_t launches;
+};
+
+FTH_MUST_USE enum fth_status fth_sim_places_init(struct fth_sim_places *places,
+                                                 const struct fth_sim_plan *plan,
+                                                 struct fth_error *error);
+void fth_sim_places_fini(struct fth_sim_places *places);
+/* Starts a launch in clusters of `cluster` blocks; SMs hold `max_resident` blocks. Returns false
+ * without memory. */
+bool fth_sim_places_launch(struct fth_sim_places *places, uint64_t blocks, uint32_t cluster,
+                           uint32_t max_resident);
+/* Whether a GPC has enough SMs for a cluster. */
+bool fth_sim_places_fit(const struct fth_sim_places *places, uint32_t cluster);
+/* Returns the SM of a block, for blocks whose SM does not depend on the end of others. */
+uint32_t fth_sim_places_get(const struct fth_sim_places *places, uint64_t block);
+
 /* ---- sim_timing.c ---- */
 
 struct fth_sim_sm {
@@ -391,6 +418,7 @@ struct fth_sim_timing {
     struct fth_sim_tlbs tlbs;
     struct fth_sim_l2 l2;
     struct fth_sim_noise noise;
+    struct fth_sim_places places;
     struct fth_sim_sm *sms;
     bool failed; /* memory was exhausted during a launch, outside of the ports, slots and TLBs */
     uint64_t fetch_line_bytes; /* of the innermost instruction cache; 0: there is none */

@@ -133,7 +133,7 @@ int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, ui
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
         int64_t line_latency = 0;
         if (!fth_sim_join(&l2->joins, sm, at, stop - at, time, &line_latency)) {
-            line_latency = read_line(l2, sm % plan->partitions, at, stop - at, &traffic);
+            line_latency = read_line(l2, plan->near_partitions[sm], at, stop - at, &traffic);
             fth_sim_join_keep(&l2->joins, sm, at, stop - at, time, line_latency);
         }
         latency = line_latency > latency ? line_latency : latency;
@@ -171,7 +171,7 @@ int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, u
         uint32_t home = home_of(plan, at);
         traffic.written += write_line(l2, home, at, stop - at);
         drop_copies(l2, home, at);
-        if (home != sm % plan->partitions)
+        if (home != plan->near_partitions[sm])
             latency = plan->l2_far_latency;
         at = stop;
     }
@@ -183,7 +183,7 @@ int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, 
 {
     const struct fth_sim_plan *plan = l2->plan;
     uint32_t home = home_of(plan, address);
-    bool near = home == sm % plan->partitions;
+    bool near = home == plan->near_partitions[sm];
     uint64_t from = address, missing = bytes;
     struct l2_traffic traffic = {0};
     bool hit = fth_sim_cache_read(l2->partitions[home], &plan->l2, &from, &missing);

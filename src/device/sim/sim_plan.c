@@ -555,6 +555,20 @@ static bool fill_l2(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
     return true;
 }
 
+/* Fills in the partition that each SM is near: that of the description, or all in turn. */
+static bool fill_near_partitions(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
+{
+    const struct fth_attribute *list = fth_gpu_attribute(gpu, "l2", "partition_by_sm");
+    uint32_t *near = fth_arena_array(&plan->arena, plan->sms, sizeof *near);
+    if (!near)
+        return false;
+    const bool known = list && list->count == plan->sms;
+    for (uint32_t i = 0; i < plan->sms; i++)
+        near[i] = known ? (uint32_t)list->numbers[i] % plan->partitions : i % plan->partitions;
+    plan->near_partitions = near;
+    return true;
+}
+
 /* Returns the number of entries of a TLB, from the first of these that the description has:
  * `set_ways`; `sets` together with `ways`; `entries`; `reach_bytes`. If it has none of them,
  * returns `fallback`. */
@@ -625,6 +639,9 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
         fth_gpu_number(gpu, "device", "cores_per_sm", 32 * FTH_SIM_SCHEDULERS) / FTH_SIM_SCHEDULERS;
     plan->issue_cycles = lanes_per_scheduler >= 32 ? 1 : (unsigned)(32 / lanes_per_scheduler);
     plan->code = fth_gpu_code_size(gpu);
+    fth_sm_map_read(gpu, &plan->sm_map);
+    const char *refill = fth_gpu_text(gpu, "device", "block_refill");
+    plan->refill_free = refill && strcmp(refill, "free") == 0;
     fth_sim_host_link_init(&plan->link, gpu);
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
     /* In whole cycles, unlike the other times. */
@@ -632,7 +649,7 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
     plan->outlier_rate = fth_gpu_number(gpu, "noise", "outlier_rate", 0);
     plan->neighbour_rate = fth_gpu_number(gpu, "noise", "neighbour_rate", 0);
     if (fill_levels(plan, gpu) && fill_shared(plan, gpu) && fill_l2(plan, gpu) &&
-        fill_tlbs(plan, gpu))
+        fill_near_partitions(plan, gpu) && fill_tlbs(plan, gpu))
         return FTH_OK;
     return fth_no_memory(error, "simulate GPU", NULL);
 }

@@ -45,6 +45,7 @@ enum fth_status fth_sim_timing_init(struct fth_sim_timing *timing, const struct 
     }
     fth_sim_noise_init(&timing->noise, plan);
     fth_sim_fetch_init(timing);
+    FTH_TRY(fth_sim_places_init(&timing->places, plan, error));
     FTH_TRY(fth_sim_caches_init(&timing->caches, plan, error));
     FTH_TRY(fth_sim_tlbs_init(&timing->tlbs, plan, error));
     return fth_sim_l2_init(&timing->l2, plan, error);
@@ -65,6 +66,7 @@ void fth_sim_timing_fini(struct fth_sim_timing *timing)
         free(timing->warps[i].ready);
     free(timing->sms);
     free(timing->free_at);
+    fth_sim_places_fini(&timing->places);
     fth_sim_caches_fini(&timing->caches);
     fth_sim_tlbs_fini(&timing->tlbs);
     fth_sim_l2_fini(&timing->l2);
@@ -94,6 +96,8 @@ void fth_sim_timing_launch(struct fth_sim_timing *timing, uint64_t code_base, ui
     timing->max_resident = max_resident < 1                      ? 1
                            : max_resident > FTH_SIM_MAX_RESIDENT ? FTH_SIM_MAX_RESIDENT
                                                                  : (uint32_t)max_resident;
+    if (!fth_sim_places_launch(&timing->places, blocks, cluster, timing->max_resident))
+        timing->failed = true;
     const uint32_t blocks_per_sm = plan->sms ? (blocks + plan->sms - 1) / plan->sms : blocks;
     timing->schedulers_shared =
         timing->warp_count *
@@ -153,6 +157,33 @@ static void begin_block(struct fth_sim_timing *timing, const struct fth_ptx_warp
         if (warp->ready_count)
             memset(warp->ready, 0, warp->ready_count * sizeof *warp->ready);
     }
+}
+
+/* Returns the SM whose slot becomes free first. */
+static uint32_t find_free_sm(const struct fth_sim_timing *timing)
+{
+    uint32_t found = 0;
+    int64_t earliest = INT64_MAX;
+    for (uint32_t sm = 0; sm < timing->plan->sms; sm++) {
+        const int64_t *free_at = timing->free_at + (size_t)sm * FTH_SIM_MAX_RESIDENT;
+        for (uint32_t slot = 0; slot < timing->max_resident; slot++)
+            if (free_at[slot] < earliest) {
+                earliest = free_at[slot];
+                found = sm;
+            }
+    }
+    return found;
+}
+
+static uint32_t on_place(void *user, uint64_t block)
+{
+    struct fth_sim_timing *timing = user;
+    const struct fth_sim_places *places = &timing->places;
+    if (!places->count || block < places->count || timing->cluster != 1 ||
+        !timing->plan->refill_free)
+        return fth_sim_places_get(places, block);
+    end_block(timing, 0);
+    return find_free_sm(timing);
 }
 
 /* Whether there was no memory for something that is created when it is first used. */
@@ -349,7 +380,8 @@ static int64_t on_time(void *user, const struct fth_ptx_warp_id *who)
     return warp_of(user, who)->now;
 }
 
-const struct fth_ptx_observer fth_sim_observer = {.issue = on_issue,
+const struct fth_ptx_observer fth_sim_observer = {.place = on_place,
+                                                  .issue = on_issue,
                                                   .access = on_access,
                                                   .barrier = on_barrier,
                                                   .cluster_barrier = on_cluster_barrier,

@@ -18,8 +18,8 @@ static enum fth_status read_join_groups(struct fth_l2_feed *feed,
     if (!feed->join)
         return fth_no_memory(error, "model caches", NULL);
     feed->join_rounds = fth_model_integer(params, FTH_KEY_JOIN_ROUNDS);
-    return fth_number_list("l2.joins", text, UINT32_MAX, &feed->join_group_of_sm,
-                           &feed->join_group_count, error);
+    return fth_sm_list(params, FTH_KEY_JOINS, UINT32_MAX, &feed->join_group_of_sm,
+                       &feed->join_group_count, error);
 }
 
 enum fth_status fth_l2_feed_begin(struct fth_l2_feed *feed, const struct fth_model_params *params,

@@ -63,7 +63,7 @@ static enum fth_status read_sides(struct fth_model_state *state, struct fth_erro
     size_t count = 0;
     enum fth_status status = FTH_OK;
     if (strcmp(text, "alternate") != 0)
-        status = fth_number_list("l2.side_of_sm", text, sides, &list, &count, error);
+        status = fth_sm_list(state->params, FTH_KEY_SIDE_OF_SM, sides, &list, &count, error);
     for (uint64_t sm = 0; status == FTH_OK && sm < state->l1s.sms; sm++)
         state->side_of_sm[sm] = (uint8_t)(count ? list[sm % count] : (uint32_t)(sm % sides));
     free(list);

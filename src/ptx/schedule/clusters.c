@@ -63,7 +63,9 @@ static bool block_init(struct fth_ptx_block *block, struct fth_ptx_run *run,
     const uint64_t index =
         ((uint64_t)block->xyz[2] * run->grid[1] + block->xyz[1]) * run->grid[0] + block->xyz[0];
     block->index = index;
-    block->sm = (uint32_t)(index % sms);
+    const struct fth_ptx_observer *observer = run->launch->observer;
+    block->sm = observer && observer->place ? observer->place(observer->user, index)
+                                            : (uint32_t)(index % sms);
     block->warps = calloc(warps, sizeof *block->warps);
     if (!block->warps) {
         fth_ptx_run_no_memory(run);

@@ -72,7 +72,9 @@ static void write_reasons(const struct fth_gpu *gpu, const char *element, struct
 {
     static const char *const names[] = {"sets",      "index",           "policy",
                                         "home_mask", "partition_by_sm", "prefetched_part",
-                                        "periodic",  "spectrum_cycles", "join_group_by_sm"};
+                                        "periodic",  "spectrum_cycles", "join_group_by_sm",
+                                        "gpc_by_sm", "tpc_by_sm",       "block_order",
+                                        "block_refill"};
     const char *last = "";
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
         const char *reason = fth_gpu_unknown(gpu, element, names[i]);
@@ -163,6 +165,7 @@ static void write_all_reasons(const struct fth_gpu *gpu, struct fth_buffer *out)
     for (size_t i = 0; (element = fth_element_name(i)); i++)
         if (was_dissected(gpu, element))
             write_reasons(gpu, element, &reasons);
+    write_reasons(gpu, "device", &reasons);
     if (reasons.size) {
         fth_buffer_text(out, "\n");
         fth_buffer_append(out, reasons.data, reasons.size);

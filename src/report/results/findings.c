@@ -193,12 +193,52 @@ static void write_l2(const struct fth_gpu *gpu, struct fth_buffer *out)
     fth_buffer_fini(&text);
 }
 
+/* ---- SMs and blocks ---- */
+
+/* Writes the number of SMs of each GPC. */
+static void write_gpcs(const struct fth_attribute *gpcs, struct fth_buffer *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < gpcs->count; i++)
+        count = gpcs->numbers[i] >= (double)count ? (size_t)gpcs->numbers[i] + 1 : count;
+    if (count > gpcs->count)
+        return;
+    fth_buffer_format(out, "GPCs: %zu, with", count);
+    for (size_t gpc = 0; gpc < count; gpc++) {
+        size_t sms = 0;
+        for (size_t i = 0; i < gpcs->count; i++)
+            sms += gpcs->numbers[i] == (double)gpc;
+        fth_buffer_format(out, "%s %zu", gpc ? "," : "", sms);
+    }
+    fth_buffer_text(out, " SMs\n");
+}
+
+static void write_placement(const struct fth_gpu *gpu, struct fth_buffer *out)
+{
+    const struct fth_attribute *gpcs = fth_gpu_attribute(gpu, "device", "gpc_by_sm");
+    const struct fth_attribute *first = fth_gpu_attribute(gpu, "device", "block_first_gpcs");
+    const struct fth_attribute *order = fth_gpu_attribute(gpu, "device", "block_order");
+    if (!gpcs && !order)
+        return;
+    fth_buffer_text(out, "\nSMs and blocks\n");
+    if (gpcs)
+        write_gpcs(gpcs, out);
+    if (order)
+        fth_buffer_format(out, "Blocks of a grid: %s",
+                          strcmp(order->text, "gpc") == 0 ? "GPC after GPC, one per SM"
+                                                          : "SM after SM");
+    for (size_t i = 0; order && first && i < first->count; i++)
+        fth_buffer_format(out, "%s %.0f", i ? "," : "; first GPC", first->numbers[i]);
+    fth_buffer_text(out, order ? "\n" : "");
+}
+
 void fth_write_findings(const struct fth_gpu *gpu, const struct fth_report_options *options,
                         struct fth_buffer *out)
 {
     static const char *const tlbs[] = {"tlb_l1", "tlb_l2", "tlb_l3"};
     write_candidates(gpu, "l1", options, out);
     write_l2(gpu, out);
+    write_placement(gpu, out);
     for (size_t i = 0; i < FTH_COUNT(tlbs); i++)
         write_overflow(gpu, tlbs[i], options, out);
     write_spectra(gpu, options, out);

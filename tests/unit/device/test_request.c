@@ -357,6 +357,9 @@ static void texts_of_all_families_are_read(void **state)
         "operate copy.shared.4 chains 6 rounds 4 threads 256 sms 0 per-sm 2; stride 4",
         ("operate atomic.global chains 1 rounds 1 threads 256 sms 132 passes 2; stride 8 blocks "
          "65536; carveout 25"),
+        "place 1x1",
+        "place 198x32 shared 232448 hold 4000 stagger 8000",
+        "place 2112x1024 cluster 16 hold 10000000; carveout 0",
         "sweep triad f64 1073741824 264x1024 vector 16 unroll 4 hinted repeats 5; cold",
         "sweep copy f32 4096 1x32 vector 4 unroll 1",
         "transfer to-device pinned 268435456 repeats 5",
@@ -417,7 +420,8 @@ static void recorded_requests_survive_their_text(void **state)
         }
         fth_recording_destroy(recording);
     }
-    for (size_t i = 0; i < FTH_FAMILY_COUNT; i++)
+    /* The recordings are older than the family `place`. */
+    for (size_t i = 0; i < FTH_FAMILY_PLACE; i++)
         assert_true(families[i] > 0);
 }
 
@@ -453,6 +457,18 @@ static void other_texts_are_refused(void **state)
         {"stream burn cg 65536 1x256x4", "unexpected text"},
         {"cluster 2 target 0 8x4; alone", "the canonical form is: cluster 2 target 0 8x4"},
         {"operate add.f chains 1 rounds 1 threads 1 sms 0", "unexpected text"},
+        {"place 0x32", "0 is not in the range 1 to 1048576"},
+        {"place 16x1025", "1025 is not in the range 1 to 1024"},
+        {"place 16x32 cluster 6", "6 is neither 0 nor a power of two in the range 2 to 16"},
+        {"place 16x32 cluster 32", "32 is neither 0 nor a power of two"},
+        {"place 18x32 cluster 4", "18 blocks cannot be divided into clusters of 4"},
+        {"place 16x32 shared 1048577", "1048577 exceeds 1048576"},
+        {"place 16x32 hold 10000001", "exceeds 10000000"},
+        {"place 16x32 stagger 10000001", "exceeds 10000000"},
+        {"place 16x32 hold 0", "the canonical form is: place 16x32"},
+        {"place 16x32; sm 3", "the SM cannot be chosen"},
+        {"place 16x32; cold", "not available for this family"},
+        {"place 16", "unexpected text after 8 bytes"},
         {"transfer within pinned 4096", "uses no host memory"},
         {"sweep copy f16 4096 1x32 vector 4 unroll 1", "unexpected text"},
     };
