@@ -13,6 +13,7 @@
  *   dissect.c           'fathom dissect': which elements it dissects, in which order
  *   dissect_cache.c     ... sets, ways and policies of caches
  *   dissect_l2.c        ... home partitions, prefetching and eviction order of the L2
+ *   dissect_writes.c    ... what stores do to L1 and L2
  *   dissect_tlbs.c      ... sets and policies of TLBs, latencies with each TLB state
  */
 #ifndef FTH_DISCOVER_H
@@ -112,6 +113,12 @@ FTH_MUST_USE enum fth_status fth_dissect_l2(struct fth_discovery *discovery,
                                             const struct fth_dissect_options *options,
                                             struct fth_error *error);
 fth_stage_function fth_dissect_l2_map;
+/* dissect_writes.c: what stores do. For the L2, `plan` is that of fth_dissect_l2_map. */
+fth_stage_function fth_dissect_l1_writes;
+struct fth_l2_map_plan;
+FTH_MUST_USE enum fth_status fth_dissect_l2_writes(struct fth_discovery *discovery,
+                                                   const struct fth_l2_map_plan *plan,
+                                                   struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
                                               const struct fth_dissect_options *options,
                                               struct fth_error *error);

@@ -196,5 +196,6 @@ enum fth_status fth_dissect_l2_map(struct fth_discovery *discovery, struct fth_e
         FTH_TRY(find_sides(discovery, &plan, error));
     }
     FTH_TRY(find_prefetch(discovery, &plan, error));
-    return find_order(discovery, &plan, error);
+    FTH_TRY(find_order(discovery, &plan, error));
+    return fth_dissect_l2_writes(discovery, &plan, error);
 }
