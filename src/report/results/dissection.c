@@ -144,34 +144,6 @@ static void write_table(const struct fth_gpu *gpu, const struct fth_report_optio
     fth_cells_fini(&cells);
 }
 
-/* Writes what stores do to an element, in one line; nothing if nothing is known. */
-static void write_stores(const struct fth_gpu *gpu, const char *element, struct fth_buffer *out)
-{
-    static const struct {
-        const char *attribute, *value, *text;
-    } effects[] = {
-        {"write_miss", "allocate", "a store to a missing line allocates it"},
-        {"write_miss", "no_allocate", "a store to a missing line does not allocate it"},
-        {"write_hit", "update", "a store that hits updates the line"},
-        {"write_evicts", "line", "a store that hits evicts the line"},
-        {"write_evicts", "sector", "a store that hits evicts the sector"},
-        {"partial_write", "fetch", "a load of a partly written sector fetches it from memory"},
-        {"partial_write", "mask", "a load finds the written bytes of a partly written sector"},
-        {"write_far_copy", "invalidate", "a store invalidates copies in the other partition"},
-        {"write_far_copy", "update", "a store updates copies in the other partition"},
-    };
-    const char *before = ": ";
-    for (size_t i = 0; i < FTH_COUNT(effects); i++) {
-        const char *value = fth_gpu_text(gpu, element, effects[i].attribute);
-        if (!value || strcmp(value, effects[i].value) != 0)
-            continue;
-        fth_buffer_format(out, "%s%s%s", before[0] == ':' ? element : "", before, effects[i].text);
-        before = "; ";
-    }
-    if (before[0] == ';')
-        fth_buffer_text(out, "\n");
-}
-
 /* Writes what measuring the time costs. */
 static void write_timing(const struct fth_gpu *gpu, struct fth_buffer *out)
 {
@@ -220,8 +192,6 @@ enum fth_status fth_report_dissection(const struct fth_gpu *gpu,
             &out, "The figures are those of the simulator: from the GPU's description where it\n"
                   "has them, otherwise defaults.\n");
     write_table(gpu, &known, &out);
-    write_stores(gpu, "l1", &out);
-    write_stores(gpu, "l2", &out);
     write_timing(gpu, &out);
     write_all_reasons(gpu, &out);
     fth_write_findings(gpu, &known, &out);

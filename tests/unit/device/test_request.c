@@ -156,7 +156,10 @@ static void invalid_members_are_rejected(void **state)
                                           "steps[1].chain.start_bytes",
                                           "steps[0].path",
                                           "steps[0].passes",
-                                          "steps[1].reverse"};
+                                          "steps[1].reverse",
+                                          "steps[1].path",
+                                          "steps[1].reverse",
+                                          "steps[1].chain.step"};
     for (size_t i = 0; i < FTH_COUNT(members); i++) {
         struct fth_request r = simple_request(16);
         r.chase.steps[1] = r.chase.steps[0];
@@ -194,6 +197,15 @@ static void invalid_members_are_rejected(void **state)
             r.chase.step_count = 2;
             r.chase.steps[1] = step(FTH_STEP_TOUCH, FTH_PATH_CG, 0, 128, 16);
             r.chase.steps[1].reverse = true;
+            break;
+        case 14: /* a write goes through L1, and in memory order */
+        case 15:
+        case 16:
+            r.chase.step_count = 2;
+            r.chase.steps[1] =
+                step(FTH_STEP_WRITE, i == 14 ? FTH_PATH_CG : FTH_PATH_CA, 1, 128, 16);
+            r.chase.steps[1].reverse = i == 15;
+            r.chase.steps[1].chain.step = i == 16 ? 3 : 1;
             break;
         }
         struct fth_error error = NO_ERROR;
@@ -340,6 +352,7 @@ static void texts_of_all_families_are_read(void **state)
         "time-pass texture 3+4096:8x1000 warp 31 reverse passes 7; sm 131; carveout 100; cold",
         "time-hops constant 4294967295:8x7 step 3",
         "walk cg 1:1024x1; touch cg 1+512:256x64 passes 2; time-hops cg 0:128x16; sm 0; alone",
+        "walk ca 0:128x8; write ca 0+32:128x8 warp 2 passes 3; time-hops ca 0:128x8; cold",
         "time-clock cg 0:8x4; time-sink cg 1:8x4",
         "walk shared 0:8x4; walk readonly 1:8x4; time-pass ca 2:8x4; cold",
         "fetch 64",
