@@ -20,6 +20,7 @@
 #define FTH_DISCOVER_H
 
 #include "probe/cache/probe_cache.h"
+#include "probe/l2/probe_l2.h"
 #include "probe/rate/probe_rate.h"
 
 /* ---- discover.c ---- */
@@ -27,15 +28,16 @@
 /* The state of a discovery, including results that later stages need. */
 struct fth_discovery {
     struct fth_prober prober;
-    struct fth_gpu *gpu;          /* the description so far */
-    const char *only;             /* elements to measure, separated by commas; NULL: all */
-    bool no_bandwidth;            /* skip bandwidth measurements */
-    bool simulated;               /* the device is a simulated GPU */
-    double from, to;              /* the part of the progress, 0 to 1, of the running stage */
-    struct fth_figure l2, memory; /* latencies in cycles */
-    double l2_overhead_cycles;    /* that timing adds to a single load from L2 */
-    const char *hidden_tlb;       /* element of a TLB level that may exist; NULL: none */
-    size_t interruptions;         /* requests that another program interrupted so far */
+    struct fth_gpu *gpu;           /* the description so far */
+    const char *only;              /* elements to measure, separated by commas; NULL: all */
+    bool no_bandwidth;             /* skip bandwidth measurements */
+    bool simulated;                /* the device is a simulated GPU */
+    double from, to;               /* the part of the progress, 0 to 1, of the running stage */
+    struct fth_figure l2, memory;  /* latencies in cycles */
+    double l2_overhead_cycles;     /* that timing adds to a single load from L2 */
+    struct fth_l2_map_plan l2_map; /* of fth_dissect_l2_map; size_bytes 0: not known */
+    const char *hidden_tlb;        /* element of a TLB level that may exist; NULL: none */
+    size_t interruptions;          /* requests that another program interrupted so far */
 };
 
 /* A stage runs the probes of one part of the GPU and writes their results. */
@@ -113,12 +115,8 @@ FTH_MUST_USE enum fth_status fth_dissect_l2(struct fth_discovery *discovery,
                                             const struct fth_dissect_options *options,
                                             struct fth_error *error);
 fth_stage_function fth_dissect_l2_map;
-/* dissect_writes.c: what stores do. For the L2, `plan` is that of fth_dissect_l2_map. */
-fth_stage_function fth_dissect_l1_writes;
-struct fth_l2_map_plan;
-FTH_MUST_USE enum fth_status fth_dissect_l2_writes(struct fth_discovery *discovery,
-                                                   const struct fth_l2_map_plan *plan,
-                                                   struct fth_error *error);
+/* dissect_writes.c: what stores do. Call fth_dissect_l2_map before fth_dissect_l2_writes. */
+fth_stage_function fth_dissect_l1_writes, fth_dissect_l2_writes;
 FTH_MUST_USE enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
                                               const struct fth_dissect_options *options,
                                               struct fth_error *error);

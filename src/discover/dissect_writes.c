@@ -2,7 +2,6 @@
  * probe/l2/l2_writes.c). The results become attributes with a confidence, or reasons under
  * "unknown". */
 #include "discover/discover.h"
-#include "probe/l2/probe_l2.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -120,8 +119,7 @@ static uint32_t find_other_side(const struct fth_gpu *gpu, size_t sms)
     return 0;
 }
 
-static enum fth_status find_copies(struct fth_discovery *discovery,
-                                   const struct fth_l2_map_plan *plan, struct fth_error *error)
+static enum fth_status find_copies(struct fth_discovery *discovery, struct fth_error *error)
 {
     static const struct written copy = {
         "l2", "write_far_copy", "update", "invalidate",
@@ -133,23 +131,30 @@ static enum fth_status find_copies(struct fth_discovery *discovery,
     if (writer == 0)
         return fth_note_unknown(discovery->gpu, "l2", copy.attribute,
                                 "no SM is known to be near another partition than SM 0", error);
-    const enum fth_status status =
-        fth_probe_far_copies(&discovery->prober, plan, writer, &copies, &samples, error);
+    const enum fth_status status = fth_probe_far_copies(&discovery->prober, &discovery->l2_map,
+                                                        writer, &copies, &samples, error);
     return status == FTH_OK ? note_effect(discovery->gpu, &copy, &copies, samples, error)
                             : fth_note_failure(discovery->gpu, "l2", copy.attribute, status, error);
 }
 
-enum fth_status fth_dissect_l2_writes(struct fth_discovery *discovery,
-                                      const struct fth_l2_map_plan *plan, struct fth_error *error)
+enum fth_status fth_dissect_l2_writes(struct fth_discovery *discovery, struct fth_error *error)
 {
     static const char *const attributes[] = {"write_miss", "partial_write", NULL};
     struct fth_gpu *gpu = discovery->gpu;
-    const double fill = fth_gpu_number(gpu, "l2", "fill_bytes", (double)plan->line_bytes);
+    const struct fth_l2_map_plan *plan = &discovery->l2_map;
     struct fth_l2_writes found;
-    const enum fth_status status =
-        fth_probe_l2_writes(&discovery->prober, plan, (uint64_t)fill, &found, error);
+    enum fth_status status;
+    if (plan->size_bytes == 0) /* fth_dissect_l2_map has written the reason */
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find what a store does to L2", NULL,
+                          "its thresholds are not known");
+    else
+        status = fth_probe_l2_writes(
+            &discovery->prober, plan,
+            (uint64_t)fth_gpu_number(gpu, "l2", "fill_bytes", (double)plan->line_bytes), &found,
+            error);
     FTH_TRY(status == FTH_OK ? note_l2(gpu, &found, error)
                              : note_failures(gpu, "l2", attributes, status, error));
-    return fth_gpu_number(gpu, "l2", "partitions", 1) == 2 ? find_copies(discovery, plan, error)
-                                                           : FTH_OK;
+    return plan->size_bytes && fth_gpu_number(gpu, "l2", "partitions", 1) == 2
+               ? find_copies(discovery, error)
+               : FTH_OK;
 }

@@ -403,6 +403,16 @@ static void copies_that_do_not_stay_are_inconclusive(void **state)
 
 /* ---- the dissection ---- */
 
+static void assert_report_contains(const struct fth_gpu *gpu, const char *part)
+{
+    char *text = NULL;
+    size_t size = 0;
+    assert_int_equal(fth_report_dissection(gpu, NULL, &text, &size, NULL), FTH_OK);
+    if (!strstr(text, part))
+        fail_msg("%s", text);
+    free(text);
+}
+
 static void dissect_writes_the_attributes(void **state)
 {
     (void)state;
@@ -457,12 +467,7 @@ static void dissect_writes_the_attributes(void **state)
                          text ? text : "missing");
         }
         assert_int_equal(fth_gpu_validate(gpu, NULL), FTH_OK);
-        char *text = NULL;
-        size_t size = 0;
-        assert_int_equal(fth_report_dissection(gpu, NULL, &text, &size, NULL), FTH_OK);
-        if (!strstr(text, rows[i].report))
-            fail_msg("row %zu:\n%s", i, text);
-        free(text);
+        assert_report_contains(gpu, rows[i].report);
         assert_int_equal(fth_gpu_unknown(gpu, "l2", "partial_write") != NULL, !rows[i].partial);
         fth_gpu_destroy(gpu);
         fth_device_close(prober.device);
