@@ -76,7 +76,7 @@ enum fth_status fth_dissect_l1_writes(struct fth_discovery *discovery, struct ft
     struct fth_gpu *gpu = discovery->gpu;
     const double size = fth_gpu_number(gpu, "l1", "size_bytes", NAN);
     const double line = fth_gpu_number(gpu, "l1", "line_bytes", NAN);
-    struct fth_l1_writes found;
+    struct fth_l1_writes found = {.samples = 0};
     enum fth_status status;
     if (isnan(size) || isnan(line))
         status = fth_fail(error, FTH_INCONCLUSIVE, "find what a store does to L1", NULL,
@@ -142,7 +142,7 @@ enum fth_status fth_dissect_l2_writes(struct fth_discovery *discovery, struct ft
     static const char *const attributes[] = {"write_miss", "partial_write", NULL};
     struct fth_gpu *gpu = discovery->gpu;
     const struct fth_l2_map_plan *plan = &discovery->l2_map;
-    struct fth_l2_writes found;
+    struct fth_l2_writes found = {.samples = 0};
     enum fth_status status;
     if (plan->size_bytes == 0) /* fth_dissect_l2_map has written the reason */
         status = fth_fail(error, FTH_INCONCLUSIVE, "find what a store does to L2", NULL,
