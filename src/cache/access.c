@@ -138,6 +138,17 @@ bool fth_cache_invalidate(struct fth_cache *cache, uint64_t address, uint64_t *d
     return result.evicted;
 }
 
+bool fth_cache_invalidate_sectors(struct fth_cache *cache, uint64_t address, uint64_t bytes)
+{
+    const struct fth_access_range range = find_range(cache, address, bytes);
+    const struct fth_cache_location location = {range.line, range.set,
+                                                fth_lookup_find(cache, range.set, range.line)};
+    if (!fth_cache_held(cache, &location, range.sectors))
+        return false;
+    fth_slot_erase(cache, location.slot, range.sectors);
+    return true;
+}
+
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address)
 {
     return fth_index_set(&cache->index, address >> cache->line_shift);

@@ -152,6 +152,11 @@ enum fth_cache_outcome fth_cache_probe(const struct fth_cache *cache, uint64_t a
  * does not hold it. `dirty` (may be NULL) receives the dirty sectors that are lost. */
 bool fth_cache_invalidate(struct fth_cache *cache, uint64_t address, uint64_t *dirty);
 
+/* Invalidates the sectors of a range of bytes, which ends with the line at the latest. Dirty
+ * sectors are lost. The line stays, even without valid sectors. Returns false if the cache holds
+ * none of the sectors, completely or in part. */
+bool fth_cache_invalidate_sectors(struct fth_cache *cache, uint64_t address, uint64_t bytes);
+
 /* Returns the set of an address. */
 uint32_t fth_cache_set(const struct fth_cache *cache, uint64_t address);
 
@@ -411,6 +416,9 @@ uint64_t fth_slot_unwritten(const struct fth_cache *cache, uint32_t slot,
 uint64_t fth_slot_written(const struct fth_cache *cache, uint32_t slot, uint64_t sectors);
 /* Marks the bytes of the range as written. */
 void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_access_range range);
+
+/* Marks the sectors as neither valid nor written. */
+void fth_slot_erase(struct fth_cache *cache, uint32_t slot, uint64_t sectors);
 
 /* ---- order.c: a list of ways per set, newest first ---- */
 

@@ -145,3 +145,19 @@ void fth_slot_write(struct fth_cache *cache, uint32_t slot, struct fth_access_ra
         if (bytes_are_set(bytes, start, start + sector_bytes))
             *valid |= (uint64_t)1 << (start >> cache->sector_shift);
 }
+
+void fth_slot_erase(struct fth_cache *cache, uint32_t slot, uint64_t sectors)
+{
+    cache->lines[slot].valid &= ~sectors;
+    if (cache->dirty)
+        cache->dirty[slot] &= ~sectors;
+    if (!cache->partial || !cache->partial[slot])
+        return;
+    uint64_t *bytes = cache->written + slot * cache->byte_words;
+    for (uint64_t left = sectors; left; left &= left - 1) {
+        const uint64_t from = (uint64_t)__builtin_ctzll(left) << cache->sector_shift;
+        const uint64_t to = from + ((uint64_t)1 << cache->sector_shift);
+        for (uint64_t word = from / 64; word * 64 < to; word++)
+            bytes[word] &= ~word_part(word, from, to);
+    }
+}

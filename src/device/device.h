@@ -70,6 +70,10 @@ enum fth_step_kind {
      * particular order, to fill the L2 and the TLBs. There are no samples. The request must also
      * have a step that walks the same array; the two strides may differ. */
     FTH_STEP_TOUCH,
+    /* One lane stores to the elements in memory order, without samples. It stores the link that the
+     * element already holds, which it computes from the stride: it loads nothing, so that only the
+     * stores change the caches. The path must be CA, and the chain in memory order (step 1). */
+    FTH_STEP_WRITE,
     /* The cost of timing itself, one sample per element of the chain, without a timed load. The
      * path must be CG. TIME_CLOCK measures two successive reads of the clock. TIME_SINK measures
      * what a timed hop does apart from its load: it sends the previous sample and tests the loaded

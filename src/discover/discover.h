@@ -14,6 +14,7 @@
  *   dissect_cache.c     ... sets, ways and policies of caches
  *   dissect_l2.c        ... home partitions, prefetching and eviction order of the L2
  *   dissect_joins.c     ... which SMs join their reads
+ *   dissect_writes.c    ... what stores do to L1 and L2
  *   dissect_tlbs.c      ... sets and policies of TLBs, latencies with each TLB state
  *   dissect_place.c     ... GPCs of SMs, and the SMs of blocks
  */
@@ -21,6 +22,7 @@
 #define FTH_DISCOVER_H
 
 #include "probe/cache/probe_cache.h"
+#include "probe/l2/probe_l2.h"
 #include "probe/rate/probe_rate.h"
 
 /* ---- discover.c ---- */
@@ -28,15 +30,16 @@
 /* The state of a discovery, including results that later stages need. */
 struct fth_discovery {
     struct fth_prober prober;
-    struct fth_gpu *gpu;          /* the description so far */
-    const char *only;             /* elements to measure, separated by commas; NULL: all */
-    bool no_bandwidth;            /* skip bandwidth measurements */
-    bool simulated;               /* the device is a simulated GPU */
-    double from, to;              /* the part of the progress, 0 to 1, of the running stage */
-    struct fth_figure l2, memory; /* latencies in cycles */
-    double l2_overhead_cycles;    /* that timing adds to a single load from L2 */
-    const char *hidden_tlb;       /* element of a TLB level that may exist; NULL: none */
-    size_t interruptions;         /* requests that another program interrupted so far */
+    struct fth_gpu *gpu;           /* the description so far */
+    const char *only;              /* elements to measure, separated by commas; NULL: all */
+    bool no_bandwidth;             /* skip bandwidth measurements */
+    bool simulated;                /* the device is a simulated GPU */
+    double from, to;               /* the part of the progress, 0 to 1, of the running stage */
+    struct fth_figure l2, memory;  /* latencies in cycles */
+    double l2_overhead_cycles;     /* that timing adds to a single load from L2 */
+    struct fth_l2_map_plan l2_map; /* of fth_dissect_l2_map; size_bytes 0: not known */
+    const char *hidden_tlb;        /* element of a TLB level that may exist; NULL: none */
+    size_t interruptions;          /* requests that another program interrupted so far */
 };
 
 /* A stage runs the probes of one part of the GPU and writes their results. */
@@ -114,6 +117,8 @@ FTH_MUST_USE enum fth_status fth_dissect_l2(struct fth_discovery *discovery,
                                             const struct fth_dissect_options *options,
                                             struct fth_error *error);
 fth_stage_function fth_dissect_l2_map, fth_dissect_joins, fth_dissect_place;
+/* dissect_writes.c: what stores do. Call fth_dissect_l2_map before fth_dissect_l2_writes. */
+fth_stage_function fth_dissect_l1_writes, fth_dissect_l2_writes;
 FTH_MUST_USE enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
                                               const struct fth_dissect_options *options,
                                               struct fth_error *error);

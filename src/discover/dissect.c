@@ -1,6 +1,6 @@
 /* 'fathom dissect': runs a discovery, and then dissects each cache that it found (dissect_cache.c),
- * the L2 (dissect_l2.c) and the TLBs (dissect_tlbs.c). Finds where SMs are and which SM executes a
- * block (dissect_place.c). */
+ * the L2 (dissect_l2.c, dissect_joins.c), what stores do to L1 and L2 (dissect_writes.c), and the
+ * TLBs (dissect_tlbs.c). Finds where SMs are and which SM executes a block (dissect_place.c). */
 #include "discover/discover.h"
 #include "probe/structure/probe_structure.h"
 
@@ -136,11 +136,15 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
         FTH_TRY(dissect_listed(discovery, options, i, error));
     }
     FTH_TRY(fth_discovery_check_interrupt(discovery, error));
+    if (fth_discovery_wants(discovery, "l1") && fth_gpu_attribute_count(discovery->gpu, "l1") > 0)
+        FTH_TRY(fth_dissect_l1_writes(discovery, error));
+    FTH_TRY(fth_discovery_check_interrupt(discovery, error));
     if (fth_discovery_wants(discovery, "l2")) {
         fth_log_progress(options->log, "dissect l2", (CACHES + 1.0) / (CACHES + OTHER_STAGES));
         FTH_TRY(fth_dissect_l2(discovery, options, error));
         FTH_TRY(fth_dissect_l2_map(discovery, error));
         FTH_TRY(fth_dissect_joins(discovery, error));
+        FTH_TRY(fth_dissect_l2_writes(discovery, error));
     }
     fth_log_progress(options->log, "dissect TLBs", (CACHES + 2.0) / (CACHES + OTHER_STAGES));
     FTH_TRY(fth_dissect_tlbs(discovery, options, error));

@@ -198,6 +198,7 @@ enum fth_status fth_dissect_l2_map(struct fth_discovery *discovery, struct fth_e
     enum fth_status status = make_plan(discovery, &plan, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, "l2", "prefetched_part", status, error);
+    discovery->l2_map = plan;
     if (fth_gpu_number(discovery->gpu, "l2", "partitions", 1) == 2) {
         FTH_TRY(find_homes(discovery, &plan, error));
         FTH_TRY(find_sides(discovery, &plan, error));

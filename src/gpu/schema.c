@@ -49,6 +49,12 @@ static const char *const addressings[] = {"virtual", "physical", NULL};
 static const char *const patterns[] = {"P1", "P2", "P3", "P4", "P5", "P6", NULL};
 static const char *const block_orders[] = {"sm", "gpc", NULL};
 static const char *const refills[] = {"free", "order", NULL};
+static const char *const write_misses[] = {"allocate", "no_allocate", NULL};
+static const char *const write_hits[] = {"update", "evict", NULL};
+static const char *const evicted_parts[] = {"sector", "line", NULL};
+static const char *const partial_writes[] = {"fetch", "mask", NULL};
+static const char *const far_copies[] = {"invalidate", "update", NULL};
+static const char *const write_policies[] = {"write_back", "write_through", NULL};
 static const char *const yes_no[] = {"yes", "no", NULL};
 
 static const struct fth_attribute_def attributes[] = {
@@ -153,6 +159,12 @@ static const struct fth_attribute_def attributes[] = {
     {"policy_candidates", CACHE, FTH_TEXTS, FTH_RULE_TEXT, NULL},
     {"policy_bits", CACHE, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
     {"periodic", CACHE | TLB, FTH_TEXT, FTH_RULE_CHOICE, yes_no},
+    {"write_miss", L1 | L2, FTH_TEXT, FTH_RULE_CHOICE, write_misses},
+    {"write_hit", L1, FTH_TEXT, FTH_RULE_CHOICE, write_hits},
+    {"write_evicts", L1, FTH_TEXT, FTH_RULE_CHOICE, evicted_parts},
+    {"partial_write", L2, FTH_TEXT, FTH_RULE_CHOICE, partial_writes},
+    {"write_far_copy", L2, FTH_TEXT, FTH_RULE_CHOICE, far_copies},
+    {"write_policy", L2, FTH_TEXT, FTH_RULE_CHOICE, write_policies},
     {"overflow_pages", TLB, FTH_NUMBERS, FTH_RULE_COUNT, NULL},
     {"overflow_missed", TLB, FTH_NUMBERS, FTH_RULE_WHOLE, NULL},
     {"addressing", L1, FTH_TEXT, FTH_RULE_CHOICE, addressings},

@@ -328,6 +328,20 @@ static enum fth_status check_placement(const struct check *check)
     return FTH_OK;
 }
 
+/* Checks that attributes of writes do not contradict each other: what a write evicts is only known
+ * if it evicts something, and a far copy needs a second partition. */
+static enum fth_status check_writes(const struct check *check)
+{
+    const char *section = check->section->name;
+    const char *hit = fth_gpu_text(check->gpu, section, "write_hit");
+    if (fth_gpu_attribute(check->gpu, section, "write_evicts") && hit && strcmp(hit, "evict") != 0)
+        return refuse(check, "write_evicts", "present, but write_hit is %s", hit);
+    if (fth_gpu_attribute(check->gpu, section, "write_far_copy") &&
+        number(check, "partitions") == 1)
+        return refuse(check, "write_far_copy", "present, but there is only one partition");
+    return FTH_OK;
+}
+
 /* Checks all relations within the section. */
 static enum fth_status check_relations(const struct check *check)
 {
@@ -354,6 +368,7 @@ static enum fth_status check_relations(const struct check *check)
     FTH_TRY(check_structure(check));
     FTH_TRY(check_replacement(check));
     FTH_TRY(check_placement(check));
+    FTH_TRY(check_writes(check));
     return check_lists(check);
 }
 

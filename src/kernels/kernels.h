@@ -44,7 +44,8 @@ enum {
     FTH_CHASE_BUILD_SHARED,
     FTH_CHASE_TOUCH,
     FTH_CHASE_CLOCK,
-    FTH_CHASE_SINK
+    FTH_CHASE_SINK,
+    FTH_CHASE_WRITE
 };
 
 /* Fills in a template: replaces every {{name}} by its value. A name without a value is an error.

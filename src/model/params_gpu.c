@@ -94,13 +94,30 @@ static void take_carveouts(struct fth_model_params *params, const struct fth_gpu
     }
 }
 
-/* Before Volta (compute capability 7.0), writes bypass the L1 and evict the line they hit (CUDA C
- * Programming Guide; Section 3.1 of the paper). A GPU without an L1, or whose L1 does not cache
- * global memory, bypasses it for reads and writes. */
+/* Returns the value of `bypass` that the description implies: "off" if the L1 keeps what a store
+ * writes, whether it misses or hits, and "won" if it keeps neither. NULL if the description lacks
+ * one of the two, or if they differ, which the model does not have. */
+static const char *described_writes(const struct fth_gpu *gpu)
+{
+    const char *miss = fth_gpu_text(gpu, "l1", "write_miss");
+    const char *hit = fth_gpu_text(gpu, "l1", "write_hit");
+    if (!miss || !hit)
+        return NULL;
+    const bool allocates = strcmp(miss, "allocate") == 0, updates = strcmp(hit, "update") == 0;
+    return allocates != updates ? NULL : allocates ? "off" : "won";
+}
+
+/* If the description does not say it: before Volta (compute capability 7.0), writes bypass the L1
+ * and evict the line they hit (CUDA C Programming Guide; Section 3.1 of the paper). A GPU without
+ * an L1, or whose L1 does not cache global memory, bypasses it for reads and writes. */
 static void take_writes(struct fth_model_params *params, const struct fth_gpu *gpu)
 {
     const char *capability = fth_gpu_text(gpu, "device", "compute_capability");
-    if (capability && capability[0] >= '1' && capability[0] <= '6' && capability[1] == '.')
+    const char *described = described_writes(gpu);
+    if (described)
+        fth_model_put_text(params, fth_model_key(FTH_MODEL_L1, FTH_KEY_BYPASS), described,
+                           FTH_MODEL_DESCRIPTION);
+    else if (capability && capability[0] >= '1' && capability[0] <= '6' && capability[1] == '.')
         fth_model_put_text(params, fth_model_key(FTH_MODEL_L1, FTH_KEY_BYPASS), "won",
                            FTH_MODEL_DESCRIPTION);
     const struct fth_attribute *caches = fth_gpu_attribute(gpu, "l1", "caches");

@@ -7,6 +7,7 @@
  *   ask.c           sends requests to the device and collects the samples
  *   confidence.c    the confidence of a figure, from the repeats of its measurement
  *   chance.c        variation of a figure; what chance explains and what it does not
+ *   write_effect.c  whether loads find data after a write
  *   load_latency.c  latency of caches and memory, overhead of timing
  *   features.c      features that identify an individual GPU
  *
@@ -124,6 +125,30 @@ double fth_uniform_p_value(const uint64_t *counts, size_t count, uint64_t total)
 void fth_count_distances(const struct fth_samples *walk, double threshold_cycles, unsigned *counts);
 /* Returns the index in 1 .. size - 1 whose count is more than half of the sum; 0: none. */
 unsigned fth_majority(const unsigned *counts, unsigned size);
+
+/* ---- write_effect.c ---- */
+
+/* How many of the loads of an experiment found their data in the cache. */
+struct fth_found_loads {
+    size_t found, loads;
+};
+/* What loads find after a write. */
+enum fth_write_outcome {
+    FTH_WRITE_UNDECIDED, /* no outcome has a majority of the repeats */
+    FTH_WRITE_LOST,      /* the data is not in the cache */
+    FTH_WRITE_KEPT       /* the data is in the cache */
+};
+/* The outcome, with its evidence. */
+struct fth_write_effect {
+    enum fth_write_outcome outcome;
+    double confidence;   /* fraction of repeats with this outcome, by Laplace's rule */
+    size_t found, loads; /* of all repeats */
+};
+/* Decides from the repeats of an experiment. In a repeat, the data is lost if at most the fraction
+ * `max_lost` of the loads finds it, and kept if at least the fraction `min_kept` does. The majority
+ * of the repeats decides. A repeat without loads counts as undecided. */
+struct fth_write_effect fth_decide_effect(const struct fth_found_loads *repeats, size_t count,
+                                          double max_lost, double min_kept);
 
 /* ---- load_latency.c ---- */
 

@@ -67,9 +67,11 @@ static enum fth_status encode_step(const struct fth_runner *runner, struct fth_l
     static const uint32_t kinds[] = {
         [FTH_STEP_WALK] = FTH_CHASE_WALK,        [FTH_STEP_TIME_PASS] = FTH_CHASE_PASSES,
         [FTH_STEP_TIME_HOPS] = FTH_CHASE_HOPS,   [FTH_STEP_TOUCH] = FTH_CHASE_TOUCH,
-        [FTH_STEP_TIME_CLOCK] = FTH_CHASE_CLOCK, [FTH_STEP_TIME_SINK] = FTH_CHASE_SINK};
+        [FTH_STEP_TIME_CLOCK] = FTH_CHASE_CLOCK, [FTH_STEP_TIME_SINK] = FTH_CHASE_SINK,
+        [FTH_STEP_WRITE] = FTH_CHASE_WRITE};
     const struct fth_step *step = lowered->step;
     const bool touch = step->kind == FTH_STEP_TOUCH;
+    const bool needs_stride = touch || step->kind == FTH_STEP_WRITE;
     const bool texture = lowered->memory == FTH_MEMORY_TEXTURE;
     if (!touch && (texture || lowered->memory == FTH_MEMORY_GLOBAL))
         FTH_TRY(fth_layout_build(layout, region, &step->chain, step->reverse, error));
@@ -80,7 +82,7 @@ static enum fth_status encode_step(const struct fth_runner *runner, struct fth_l
                                    .first = lowered->first +
                                             array_address(runner, layout, lowered, region),
                                    .count = step->chain.count,
-                                   .texture_or_stride = touch     ? step->chain.stride_bytes
+                                   .texture_or_stride = needs_stride ? step->chain.stride_bytes
                                                         : texture ? layout->regions[region].texture
                                                                   : 0};
     return FTH_OK;

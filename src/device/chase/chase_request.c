@@ -13,11 +13,9 @@
 static const char operation[] = "check request";
 
 static const char *const kind_names[] = {
-    [FTH_STEP_WALK] = "walk",
-    [FTH_STEP_TIME_PASS] = "time-pass",
-    [FTH_STEP_TIME_HOPS] = "time-hops",
-    [FTH_STEP_TOUCH] = "touch",
-    [FTH_STEP_TIME_CLOCK] = "time-clock",
+    [FTH_STEP_WALK] = "walk",           [FTH_STEP_TIME_PASS] = "time-pass",
+    [FTH_STEP_TIME_HOPS] = "time-hops", [FTH_STEP_TOUCH] = "touch",
+    [FTH_STEP_WRITE] = "write",         [FTH_STEP_TIME_CLOCK] = "time-clock",
     [FTH_STEP_TIME_SINK] = "time-sink",
 };
 
@@ -156,6 +154,11 @@ static enum fth_status check_step(const struct fth_step *step, size_t index,
         return fail_step(error, index, "path", "touch steps must use the path cg");
     if (step->kind == FTH_STEP_TOUCH && step->reverse)
         return fail_step(error, index, "reverse", "touch steps read in no particular order");
+    if (step->kind == FTH_STEP_WRITE && step->path != FTH_PATH_CA)
+        return fail_step(error, index, "path", "write steps must use the path ca");
+    if (step->kind == FTH_STEP_WRITE && (step->reverse || fth_chain_step(&step->chain) != 1))
+        return fail_step(error, index, step->reverse ? "reverse" : "chain.step",
+                         "write steps store in memory order");
     if (is_overhead(step) && (step->path != FTH_PATH_CG || step->passes != 1))
         return fail_step(error, index, step->path != FTH_PATH_CG ? "path" : "passes",
                          "time-clock and time-sink steps must use the path cg and one pass");

@@ -71,7 +71,8 @@ struct fth_sim_shape {
     const double *way_weights; /* NULL unless the policy is "weighted" */
     size_t way_weight_count;
     enum fth_sim_scope scope;
-    uint32_t per_sm; /* instances per SM */
+    uint32_t per_sm;      /* instances per SM */
+    enum fth_write write; /* what the cache itself does on a write; see also sim_path.c, sim_l2.c */
 };
 
 /* Time that one byte occupies a resource, in millionths of a cycle; 0: unlimited bandwidth. */
@@ -80,6 +81,21 @@ struct fth_sim_rates {
     /* Added to `write` for a byte written after another byte was read in the same launch, so that a
      * copy reaches the copy bandwidth of the description. May be negative. */
     double copy_extra;
+};
+
+/* What a write to global memory does to L1. */
+struct fth_sim_l1_writes {
+    bool allocates;      /* a miss allocates the line and marks the written bytes as valid */
+    bool updates;        /* a hit keeps the data; otherwise it evicts it */
+    bool evicts_sectors; /* ... the sectors that are written; otherwise the whole line */
+};
+
+/* What a write does to the L2. */
+struct fth_sim_l2_writes {
+    bool bypasses; /* a miss goes to memory and allocates no line */
+    bool masks;    /* a read of written bytes hits, even if only a part of the sector was written;
+                    * otherwise the next read fetches the sector */
+    bool keeps_copies; /* copies in the other partitions are updated; otherwise invalidated */
 };
 
 struct fth_sim_level {
@@ -110,6 +126,7 @@ struct fth_sim_plan {
     struct fth_sim_shape arrays[FTH_SIM_ELEMENTS];
     unsigned array_count;
     bool l1_caches_global, l1_caches_local;
+    struct fth_sim_l1_writes l1_writes;
     bool l1_physical; /* physically addressed: a hit needs its translation */
     /* With a physical L1: time added to the TLB penalties if a hit misses the first TLB. */
     int64_t l1_tlb_extra;
@@ -132,6 +149,7 @@ struct fth_sim_plan {
     struct fth_sim_rates cluster_rates; /* of one SM */
 
     struct fth_sim_shape l2; /* of one partition */
+    struct fth_sim_l2_writes l2_writes;
     uint32_t partitions;
     const uint32_t *near_partitions; /* [sms] */
     uint64_t home_mask;
@@ -272,8 +290,7 @@ struct fth_cache *fth_sim_caches_get(struct fth_sim_caches *caches, enum fth_sim
                                      uint32_t sm, uint32_t warp);
 /* Creates a cache of the given shape. Each instance gets its own `seed`, which matters for random
  * policies only. */
-FTH_MUST_USE enum fth_status fth_sim_cache_create(const struct fth_sim_shape *shape,
-                                                  enum fth_write write, uint64_t seed,
+FTH_MUST_USE enum fth_status fth_sim_cache_create(const struct fth_sim_shape *shape, uint64_t seed,
                                                   struct fth_cache **cache,
                                                   struct fth_error *error);
 /* The index of the instance that an SM uses, for elements of the given scope, and the number of

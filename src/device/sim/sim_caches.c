@@ -18,9 +18,8 @@ uint32_t fth_sim_owner_count(enum fth_sim_scope scope, uint32_t sms)
     return fth_sim_owner(scope, sms - 1) + 1;
 }
 
-enum fth_status fth_sim_cache_create(const struct fth_sim_shape *shape, enum fth_write write,
-                                     uint64_t seed, struct fth_cache **cache,
-                                     struct fth_error *error)
+enum fth_status fth_sim_cache_create(const struct fth_sim_shape *shape, uint64_t seed,
+                                     struct fth_cache **cache, struct fth_error *error)
 {
     const struct fth_cache_config config = {.line_bytes = shape->line_bytes,
                                             .sector_bytes = shape->sector_bytes,
@@ -31,7 +30,7 @@ enum fth_status fth_sim_cache_create(const struct fth_sim_shape *shape, enum fth
                                             .policy = shape->policy,
                                             .way_weights = shape->way_weights,
                                             .way_weight_count = shape->way_weight_count,
-                                            .write = write,
+                                            .write = shape->write,
                                             .seed = seed};
     return fth_cache_create(&config, cache, error);
 }
@@ -54,7 +53,7 @@ static enum fth_status create_smaller(const struct fth_sim_shape *shape, uint64_
         smaller.way_weight_count = smaller.ways; /* the weights of the remaining ways */
     if (lines % smaller.sets == 0 || smaller.way_weights) {
         smaller.set_ways = NULL;
-        return fth_sim_cache_create(&smaller, FTH_WRITE_EVICT, seed, cache, error);
+        return fth_sim_cache_create(&smaller, seed, cache, error);
     }
     uint64_t *set_ways = calloc(sets, sizeof *set_ways);
     if (!set_ways)
@@ -62,7 +61,7 @@ static enum fth_status create_smaller(const struct fth_sim_shape *shape, uint64_
     for (uint64_t set = 0; set < sets; set++)
         set_ways[set] = smaller.ways + (set < lines % sets);
     smaller.set_ways = set_ways;
-    enum fth_status status = fth_sim_cache_create(&smaller, FTH_WRITE_EVICT, seed, cache, error);
+    enum fth_status status = fth_sim_cache_create(&smaller, seed, cache, error);
     free(set_ways);
     return status;
 }
@@ -80,7 +79,7 @@ enum fth_status fth_sim_caches_init(struct fth_sim_caches *caches, const struct 
         struct fth_sim_instance *first = &caches->instances[i][0];
         first->size_bytes = shape->size_bytes;
         /* Create the first instance now, so that an invalid shape is reported before any launch. */
-        FTH_TRY(fth_sim_cache_create(shape, FTH_WRITE_EVICT, plan->seed, &first->cache, error));
+        FTH_TRY(fth_sim_cache_create(shape, plan->seed, &first->cache, error));
     }
     return FTH_OK;
 }
@@ -123,10 +122,9 @@ static struct fth_cache *prepare(struct fth_sim_caches *caches, unsigned array,
     fth_cache_destroy(instance->cache);
     instance->cache = NULL;
     instance->size_bytes = size_bytes;
-    enum fth_status status =
-        size_bytes < shape->size_bytes
-            ? create_smaller(shape, size_bytes, seed, &instance->cache, NULL)
-            : fth_sim_cache_create(shape, FTH_WRITE_EVICT, seed, &instance->cache, NULL);
+    enum fth_status status = size_bytes < shape->size_bytes
+                                 ? create_smaller(shape, size_bytes, seed, &instance->cache, NULL)
+                                 : fth_sim_cache_create(shape, seed, &instance->cache, NULL);
     return status == FTH_OK ? instance->cache : NULL;
 }
 

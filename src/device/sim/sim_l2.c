@@ -6,7 +6,8 @@
  *   SM ──► near partition ──(home is near)──────────► memory
  *                         └─(home is far)──► home ──► memory, far
  *
- * Writes and atomics are executed in the home partition and invalidate copies in the others.
+ * Writes and atomics are executed in the home partition. They invalidate copies in the others,
+ * unless the description says that writes update them (plan->l2_writes).
  *
  * Written data goes to memory when it is evicted, but it uses memory bandwidth when it becomes
  * dirty. The total is the same, and no SM has to wait for the writes of another one. */
@@ -30,11 +31,8 @@ enum fth_status fth_sim_l2_init(struct fth_sim_l2 *l2, const struct fth_sim_plan
         return fth_no_memory(error, "simulate GPU", NULL);
     for (uint32_t i = 0; i < plan->sms; i++)
         l2->ports[i].l2.bits = l2->ports[i].memory.bits = RING_BITS;
-    /* A write-back cache of cache/ records which bytes are written, for lines of up to 4096 bytes.
-     * No known L2 has longer lines. */
-    enum fth_write write = plan->l2.line_bytes <= 4096 ? FTH_WRITE_BACK : FTH_WRITE_EVICT;
     for (uint32_t i = 0; i < plan->partitions; i++)
-        FTH_TRY(fth_sim_cache_create(&plan->l2, write, plan->seed + i, &l2->partitions[i], error));
+        FTH_TRY(fth_sim_cache_create(&plan->l2, plan->seed + i, &l2->partitions[i], error));
     return FTH_OK;
 }
 
@@ -124,8 +122,9 @@ int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, ui
 {
     const struct fth_sim_plan *plan = l2->plan;
     /* A read covers whole sectors: if only a part of a sector was written, the rest is fetched from
-     * memory, as on an H200. */
-    const uint64_t sector = plan->l2.sector_bytes, line_bytes = plan->l2.line_bytes;
+     * memory, as on an H200. With masks, it covers only its own bytes. */
+    const uint64_t sector = plan->l2_writes.masks ? 1 : plan->l2.sector_bytes;
+    const uint64_t line_bytes = plan->l2.line_bytes;
     uint64_t end = (address + bytes + sector - 1) & ~(sector - 1);
     struct l2_traffic traffic = {0};
     int64_t latency = 0;
@@ -147,7 +146,10 @@ int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, ui
 static uint64_t write_line(struct fth_sim_l2 *l2, uint32_t home, uint64_t address, uint64_t bytes)
 {
     struct fth_cache_result result;
-    fth_cache_access(l2->partitions[home], address, bytes, FTH_CACHE_WRITE, &result);
+    struct fth_cache *cache = l2->partitions[home];
+    if (l2->plan->l2_writes.bypasses && fth_cache_probe(cache, address, bytes) != FTH_CACHE_HIT)
+        return bytes;
+    fth_cache_access(cache, address, bytes, FTH_CACHE_WRITE, &result);
     return (uint64_t)__builtin_popcountll(result.dirtied | result.below) *
            l2->plan->l2.sector_bytes;
 }
@@ -170,7 +172,8 @@ int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, u
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
         uint32_t home = home_of(plan, at);
         traffic.written += write_line(l2, home, at, stop - at);
-        drop_copies(l2, home, at);
+        if (!plan->l2_writes.keeps_copies)
+            drop_copies(l2, home, at);
         if (home != plan->near_partitions[sm])
             latency = plan->l2_far_latency;
         at = stop;

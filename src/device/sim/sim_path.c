@@ -186,10 +186,27 @@ static int64_t read_latency(struct fth_sim_timing *timing, const struct fth_ptx_
            fth_sim_l2_read(&timing->l2, who->sm, request.address, request.bytes, time + penalty);
 }
 
-/* Updates L1 for a write: a global write invalidates the line; a local write allocates it. */
+/* Updates L1 for a write to global memory within one line, as the description says. A hit means
+ * that L1 holds the line or, if only sectors are evicted, a sector that is written. */
+static void write_line_l1(const struct fth_sim_l1_writes *writes, struct fth_cache *cache,
+                          struct request request)
+{
+    if (!writes->updates &&
+        (writes->evicts_sectors
+             ? fth_cache_invalidate_sectors(cache, request.address, request.bytes)
+             : fth_cache_invalidate(cache, request.address, NULL)))
+        return;
+    if (writes->allocates || (writes->updates && fth_cache_probe(cache, request.address,
+                                                                 request.bytes) == FTH_CACHE_HIT))
+        fth_cache_access(cache, request.address, request.bytes, FTH_CACHE_WRITE, NULL);
+}
+
+/* Updates L1 for a write. A local write allocates the line. An atomic in global memory, which is
+ * executed in L2, evicts it. */
 static void write_l1(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
                      struct request request)
 {
+    static const struct fth_sim_l1_writes evicts_line = {.allocates = false};
     const struct fth_sim_plan *plan = timing->plan;
     bool local = access->space == FTH_SPACE_LOCAL;
     if (local ? !plan->l1_caches_local : !plan->l1_caches_global)
@@ -197,11 +214,17 @@ static void write_l1(struct fth_sim_timing *timing, const struct fth_ptx_access 
     struct fth_cache *cache =
         fth_sim_caches_get(&timing->caches, FTH_SIM_L1, access->who.sm, access->who.warp);
     timing->failed = timing->failed || !cache;
+    const struct fth_sim_shape *shape = &plan->arrays[plan->levels[FTH_SIM_L1].array];
     if (cache && local)
-        fth_sim_cache_read(cache, &plan->arrays[plan->levels[FTH_SIM_L1].array], &request.address,
-                           &request.bytes);
-    else if (cache)
-        fth_cache_invalidate(cache, request.address, NULL);
+        fth_sim_cache_read(cache, shape, &request.address, &request.bytes);
+    const uint64_t end = request.address + request.bytes;
+    for (uint64_t at = request.address; cache && !local && at < end;) {
+        const uint64_t next = (at & ~(shape->line_bytes - 1)) + shape->line_bytes;
+        const uint64_t stop = next < end ? next : end;
+        write_line_l1(access->kind == FTH_ACCESS_ATOMIC ? &evicts_line : &plan->l1_writes, cache,
+                      (struct request){at, stop - at});
+        at = stop;
+    }
 }
 
 static int64_t write_latency(struct fth_sim_timing *timing, const struct fth_ptx_access *access,

@@ -331,6 +331,33 @@ static void find_arrays(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
         }
 }
 
+/* Maximum line of a cache that records which bytes were written (cache/). No known cache has longer
+ * lines; one that has is written as if it kept nothing. */
+enum { MAX_WRITTEN_LINE = 4096 };
+
+/* Whether a text attribute of the description has this value. */
+static bool text_is(const struct fth_gpu *gpu, const char *element, const char *name,
+                    const char *value)
+{
+    const char *text = fth_gpu_text(gpu, element, name);
+    return text && strcmp(text, value) == 0;
+}
+
+/* Fills in what writes to global memory do to L1. By default a write allocates nothing and evicts
+ * the line that it hits. */
+static void fill_l1_writes(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
+{
+    struct fth_sim_shape *shape = &plan->arrays[plan->levels[FTH_SIM_L1].array];
+    if (!plan->levels[FTH_SIM_L1].present || shape->line_bytes > MAX_WRITTEN_LINE)
+        return;
+    plan->l1_writes =
+        (struct fth_sim_l1_writes){.allocates = text_is(gpu, "l1", "write_miss", "allocate"),
+                                   .updates = text_is(gpu, "l1", "write_hit", "update"),
+                                   .evicts_sectors = text_is(gpu, "l1", "write_evicts", "sector")};
+    if (plan->l1_writes.allocates || plan->l1_writes.updates)
+        shape->write = FTH_WRITE_THROUGH;
+}
+
 /* Returns the size of an element that has none in the description. For L1, it is the unified
  * storage minus the largest carve-out (shared.size_bytes), if both are known. L1 has at least this
  * size, because every carve-out leaves as much or more. */
@@ -391,6 +418,7 @@ static bool fill_levels(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
         plan->l1_caches_local =
             plan->l1_caches_local || strcmp(cached_spaces->texts[i], "local") == 0;
     }
+    fill_l1_writes(plan, gpu);
     double cost = DEFAULT_FETCH_CYCLES;
     for (unsigned i = FTH_SIM_INSTRUCTION_L0; i <= FTH_SIM_INSTRUCTION_L15; i++) {
         if (!plan->levels[i].present)
@@ -534,6 +562,11 @@ static bool fill_l2(struct fth_sim_plan *plan, const struct fth_gpu *gpu)
         !fill_shape(plan, &group, &plan->l2, (uint64_t)size / plan->partitions, DEFAULT_L2_LINE, 0,
                     DEFAULT_L2_WAYS))
         return false;
+    plan->l2.write = plan->l2.line_bytes <= MAX_WRITTEN_LINE ? FTH_WRITE_BACK : FTH_WRITE_EVICT;
+    plan->l2_writes =
+        (struct fth_sim_l2_writes){.bypasses = text_is(gpu, "l2", "write_miss", "no_allocate"),
+                                   .masks = text_is(gpu, "l2", "partial_write", "mask"),
+                                   .keeps_copies = text_is(gpu, "l2", "write_far_copy", "update")};
     double memory = fth_gpu_number(gpu, "memory", "latency_cycles", NAN);
     /* L2 must be faster than memory. If memory is known to be at least as fast as the default of
      * L2, the default is half of the memory's latency instead. */

@@ -22,8 +22,7 @@ enum fth_status fth_sim_tlbs_init(struct fth_sim_tlbs *tlbs, const struct fth_si
         if (!tlbs->caches[i])
             return fth_no_memory(error, "simulate GPU", NULL);
         /* Create the first instance now, so that an invalid shape is reported before any launch. */
-        FTH_TRY(
-            fth_sim_cache_create(shape, FTH_WRITE_EVICT, plan->seed + i, tlbs->caches[i], error));
+        FTH_TRY(fth_sim_cache_create(shape, plan->seed + i, tlbs->caches[i], error));
     }
     return FTH_OK;
 }
@@ -79,7 +78,7 @@ int64_t fth_sim_tlbs_look_up(struct fth_sim_tlbs *tlbs, uint32_t sm, uint64_t ad
             continue;
         uint32_t owner = fth_sim_owner(plan->tlbs[i].shape.scope, sm);
         struct fth_cache **cache = &tlbs->caches[i][owner];
-        if (!*cache && fth_sim_cache_create(&plan->tlbs[i].shape, FTH_WRITE_EVICT,
+        if (!*cache && fth_sim_cache_create(&plan->tlbs[i].shape,
                                             plan->seed + i + (uint64_t)owner * FTH_SIM_TLBS, cache,
                                             NULL) != FTH_OK) {
             tlbs->failed = true;

@@ -3,6 +3,7 @@
  *   capacity.c            size of a cache
  *   cache_line.c          bytes that one miss fetches, and bytes that are evicted together
  *   sharing.c             which paths share a cache; number of instances per SM
+ *   l1_writes.c           what a store does to L1
  *   carveout_sizes.c      sizes of L1 for each size of shared memory
  *   instruction_caches.c  instruction caches
  *   constant_caches.c     constant caches
@@ -119,6 +120,27 @@ struct fth_instances {
 FTH_MUST_USE enum fth_status fth_probe_instances(const struct fth_prober *prober,
                                                  const struct fth_walker *walker,
                                                  struct fth_instances *found,
+                                                 struct fth_error *error);
+
+/* ---- l1_writes.c ---- */
+
+/* What is known about L1 before its writes are measured. */
+struct fth_l1_write_plan {
+    int carveout_percent;
+    uint64_t size_bytes, line_bytes;
+};
+/* What loads through L1 find after a store. */
+struct fth_l1_writes {
+    struct fth_write_effect miss;      /* the element that a store to a missing line wrote */
+    struct fth_write_effect hit;       /* the element that a store to a cached line wrote */
+    struct fth_write_effect neighbour; /* the other half of the line that a store hit */
+    size_t samples;
+};
+/* Finds out what stores do to L1. FTH_INCONCLUSIVE if loads that hit L1 cannot be distinguished
+ * from loads that miss it, or if L1 has too few lines. */
+FTH_MUST_USE enum fth_status fth_probe_l1_writes(const struct fth_prober *prober,
+                                                 const struct fth_l1_write_plan *plan,
+                                                 struct fth_l1_writes *found,
                                                  struct fth_error *error);
 
 /* ---- carveout_sizes.c ---- */

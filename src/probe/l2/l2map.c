@@ -197,6 +197,19 @@ void fth_find_homes(const uint32_t *cycles, size_t count, const struct fth_l2_ma
                        : (uint8_t)fth_home_of(cycles[i], &local_plan);
 }
 
+enum fth_status fth_probe_homes(const struct fth_prober *prober, const struct fth_l2_map_plan *plan,
+                                struct fth_chain lines, uint32_t sm, uint8_t *homes,
+                                size_t *samples, struct fth_error *error)
+{
+    const struct fth_request request = make_request(plan, lines, sm, touched_fraction);
+    struct fth_answers answers = {0};
+    FTH_TRY(fth_ask(prober, &request, 1, &answers, error));
+    fth_find_homes(answers.items[0].cycles, answers.items[0].count, plan, homes);
+    *samples += answers.items[0].count;
+    fth_answers_fini(&answers);
+    return FTH_OK;
+}
+
 enum fth_status fth_probe_home_mask(const struct fth_prober *prober,
                                     const struct fth_l2_map_plan *plan, struct fth_home_mask *found,
                                     struct fth_error *error)

@@ -4,6 +4,7 @@
  *   l2_outcomes.c  how l2_geometry.c decides these from samples, with the evidence
  *   l2map.c        home partitions of lines, near partition of each SM
  *   l2_joins.c     SMs whose reads the L2 receives as one
+ *   l2_writes.c    what a store does to the L2
  *   l2_sets.c      sets and ways of a small L2
  */
 #ifndef FTH_PROBE_L2_H
@@ -148,6 +149,11 @@ FTH_MUST_USE enum fth_status fth_probe_sm_sides(const struct fth_prober *prober,
                                                 const struct fth_l2_map_plan *plan,
                                                 enum fth_relation *sides, size_t *samples,
                                                 struct fth_error *error);
+/* Finds the homes (enum fth_home) of the lines of a chain as one SM sees them. */
+FTH_MUST_USE enum fth_status fth_probe_homes(const struct fth_prober *prober,
+                                             const struct fth_l2_map_plan *plan,
+                                             struct fth_chain lines, uint32_t sm, uint8_t *homes,
+                                             size_t *samples, struct fth_error *error);
 /* Measures the fraction of the lines of a first walk, line by line, that are already in L2: 0 if
  * nothing is prefetched. */
 FTH_MUST_USE enum fth_status fth_probe_prefetch(const struct fth_prober *prober,
@@ -189,6 +195,28 @@ FTH_MUST_USE enum fth_status fth_probe_joins(const struct fth_prober *prober, ui
  * than the same read alone. */
 size_t fth_count_joined(const uint32_t *alone, const uint32_t *cycles, size_t count,
                         double lag_cycles);
+
+/* ---- l2_writes.c ---- */
+
+/* What loads find in the L2 after a store to lines that it does not hold. */
+struct fth_l2_writes {
+    struct fth_write_effect whole;   /* sectors that were written completely */
+    struct fth_write_effect partial; /* the written bytes of sectors that were written in part */
+    size_t samples;
+};
+/* Finds out what stores to missing lines do. `fill_bytes` are the bytes that memory returns for a
+ * miss. FTH_INCONCLUSIVE if the L2 does not even keep lines that were just loaded. */
+FTH_MUST_USE enum fth_status fth_probe_l2_writes(const struct fth_prober *prober,
+                                                 const struct fth_l2_map_plan *plan,
+                                                 uint64_t fill_bytes, struct fth_l2_writes *found,
+                                                 struct fth_error *error);
+/* Finds out what happens to the copies of lines in the near partition of SM 0 when SM `writer`,
+ * whose near partition is the other one, stores to these lines. FTH_INCONCLUSIVE if too few copies
+ * are found, or if they are lost without a store. */
+FTH_MUST_USE enum fth_status fth_probe_far_copies(const struct fth_prober *prober,
+                                                  const struct fth_l2_map_plan *plan,
+                                                  uint32_t writer, struct fth_write_effect *copies,
+                                                  size_t *samples, struct fth_error *error);
 
 /* ---- l2_sets.c ---- */
 

@@ -1,6 +1,6 @@
 /* Writes, as text, the results of a dissection other than sets and ways: how well each policy
- * predicts the victims, partitions and replacement of the L2, misses of TLBs that overflow (Mei and
- * Chu 2017, Fig. 8), and the latency patterns (Fig. 14) as a table with bars. */
+ * predicts the victims, partitions and replacement of the L2, what stores do, misses of TLBs that
+ * overflow (Mei and Chu 2017, Fig. 8), and the latency patterns (Fig. 14) as a table with bars. */
 #include "report/report.h"
 
 #include <math.h>
@@ -232,6 +232,36 @@ static void write_placement(const struct fth_gpu *gpu, struct fth_buffer *out)
     fth_buffer_text(out, order ? "\n" : "");
 }
 
+/* ---- stores ---- */
+
+/* Writes what stores do to L1 and L2, one line per attribute. */
+static void write_stores(const struct fth_gpu *gpu, struct fth_buffer *out)
+{
+    static const struct {
+        const char *element, *attribute, *value, *text;
+    } effects[] = {
+        {"l1", "write_miss", "allocate", "L1  a line that misses is allocated"},
+        {"l1", "write_miss", "no_allocate", "L1  a line that misses is not allocated"},
+        {"l1", "write_hit", "update", "L1  a line that hits is updated"},
+        {"l1", "write_evicts", "line", "L1  a line that hits is evicted"},
+        {"l1", "write_evicts", "sector", "L1  a sector that hits is evicted, not its line"},
+        {"l2", "write_miss", "allocate", "L2  a line that misses is allocated"},
+        {"l2", "write_miss", "no_allocate", "L2  a line that misses is not allocated"},
+        {"l2", "partial_write", "fetch", "L2  a partly written sector is fetched by the next load"},
+        {"l2", "partial_write", "mask", "L2  the written part of a sector needs no fetch"},
+        {"l2", "write_far_copy", "invalidate", "L2  a copy in the other partition is invalidated"},
+        {"l2", "write_far_copy", "update", "L2  a copy in the other partition is updated"},
+    };
+    bool any = false;
+    for (size_t i = 0; i < FTH_COUNT(effects); i++) {
+        const char *value = fth_gpu_text(gpu, effects[i].element, effects[i].attribute);
+        if (!value || strcmp(value, effects[i].value) != 0)
+            continue;
+        fth_buffer_format(out, "%s  %s\n", any ? "" : "\nStores\n", effects[i].text);
+        any = true;
+    }
+}
+
 void fth_write_findings(const struct fth_gpu *gpu, const struct fth_report_options *options,
                         struct fth_buffer *out)
 {
@@ -239,6 +269,7 @@ void fth_write_findings(const struct fth_gpu *gpu, const struct fth_report_optio
     write_candidates(gpu, "l1", options, out);
     write_l2(gpu, out);
     write_placement(gpu, out);
+    write_stores(gpu, out);
     for (size_t i = 0; i < FTH_COUNT(tlbs); i++)
         write_overflow(gpu, tlbs[i], options, out);
     write_spectra(gpu, options, out);

@@ -476,6 +476,36 @@ static void invalidation_reports_dirty_sectors(void **state)
     fth_cache_destroy(cache);
 }
 
+static void sectors_are_invalidated_alone(void **state)
+{
+    (void)state;
+    static const enum fth_write writes[] = {FTH_WRITE_EVICT, FTH_WRITE_THROUGH, FTH_WRITE_BACK};
+    for (size_t i = 0; i < FTH_COUNT(writes); i++) {
+        struct fth_cache *cache = create_cache(&(struct fth_cache_config){
+            .line_bytes = 128, .sector_bytes = 32, .sets = 4, .ways = 20, .write = writes[i]});
+        assert_false(fth_cache_invalidate_sectors(cache, 128, 8)); /* the line is missing */
+        fth_cache_access(cache, 128, 96, FTH_CACHE_READ, NULL);
+        assert_false(fth_cache_invalidate_sectors(cache, 128 + 96, 8)); /* the sector is */
+        assert_true(fth_cache_invalidate_sectors(cache, 128 + 40, 30)); /* sectors 1 and 2 */
+        assert_int_equal(fth_cache_probe(cache, 128, 32), HIT);
+        assert_int_equal(fth_cache_probe(cache, 128 + 32, 1), SECTOR);
+        assert_int_equal(fth_cache_probe(cache, 128 + 95, 1), SECTOR);
+        assert_int_equal(lines_held(cache), 1);
+        fth_cache_destroy(cache);
+    }
+    /* Written bytes are forgotten, too, and are no longer dirty. */
+    struct fth_cache *cache = create_cache(&(struct fth_cache_config){
+        .line_bytes = 128, .sector_bytes = 32, .sets = 1, .ways = 2, .write = FTH_WRITE_BACK});
+    uint64_t dirty = 0;
+    fth_cache_access(cache, 60, 16, FTH_CACHE_WRITE, NULL); /* parts of sectors 1 and 2 */
+    assert_true(fth_cache_invalidate_sectors(cache, 63, 1));
+    assert_int_equal(fth_cache_probe(cache, 60, 4), SECTOR);
+    assert_int_equal(fth_cache_probe(cache, 64, 12), HIT);
+    assert_true(fth_cache_invalidate(cache, 0, &dirty));
+    assert_int_equal(dirty, 4);
+    fth_cache_destroy(cache);
+}
+
 static void accesses_are_truncated_at_the_end_of_the_line(void **state)
 {
     (void)state;
@@ -640,6 +670,7 @@ int main(void)
         cmocka_unit_test(clear_removes_every_line),
         cmocka_unit_test(writes_follow_the_write_policy),
         cmocka_unit_test(invalidation_reports_dirty_sectors),
+        cmocka_unit_test(sectors_are_invalidated_alone),
         cmocka_unit_test(accesses_are_truncated_at_the_end_of_the_line),
         cmocka_unit_test(probe_does_not_change_the_cache),
         cmocka_unit_test(invalid_configurations_are_refused),

@@ -203,6 +203,25 @@ static void invalid_members_are_rejected(void **state)
     }
 }
 
+/* A write goes through L1, in memory order. */
+static void writes_need_a_chain_in_memory_order(void **state)
+{
+    (void)state;
+    static const char *const members[] = {NULL, "steps[1].path", "steps[1].reverse",
+                                          "steps[1].chain.step"};
+    for (size_t i = 0; i < FTH_COUNT(members); i++) {
+        struct fth_request r = simple_request(16);
+        struct fth_error error = NO_ERROR;
+        r.chase.step_count = 2;
+        r.chase.steps[1] = step(FTH_STEP_WRITE, i == 1 ? FTH_PATH_CG : FTH_PATH_CA, 1, 128, 16);
+        r.chase.steps[1].reverse = i == 2;
+        r.chase.steps[1].chain.step = i == 3 ? 3 : 1;
+        assert_int_equal(fth_request_check(&r, &error), members[i] ? FTH_INVALID : FTH_OK);
+        if (members[i])
+            assert_string_equal(error.argument, members[i]);
+    }
+}
+
 /* Steps beyond the maximum are not stored, and the request is refused when it is sent. */
 static void a_request_with_too_many_steps_is_refused(void **state)
 {
@@ -340,6 +359,7 @@ static void texts_of_all_families_are_read(void **state)
         "time-pass texture 3+4096:8x1000 warp 31 reverse passes 7; sm 131; carveout 100; cold",
         "time-hops constant 4294967295:8x7 step 3",
         "walk cg 1:1024x1; touch cg 1+512:256x64 passes 2; time-hops cg 0:128x16; sm 0; alone",
+        "walk ca 0:128x8; write ca 0+32:128x8 warp 2 passes 3; time-hops ca 0:128x8; cold",
         "time-clock cg 0:8x4; time-sink cg 1:8x4",
         "walk shared 0:8x4; walk readonly 1:8x4; time-pass ca 2:8x4; cold",
         "fetch 64",
@@ -488,6 +508,7 @@ int main(void)
         cmocka_unit_test(samples_are_counted_per_timed_hop_or_pass),
         cmocka_unit_test(invalid_chains_are_rejected),
         cmocka_unit_test(invalid_members_are_rejected),
+        cmocka_unit_test(writes_need_a_chain_in_memory_order),
         cmocka_unit_test(a_request_with_too_many_steps_is_refused),
         cmocka_unit_test(valid_requests_are_accepted),
         cmocka_unit_test(different_requests_have_different_texts),

@@ -238,7 +238,7 @@ static void a_read_reports_what_is_missing(void **state)
                                   .index = "mod",
                                   .policy = "lru"};
     struct fth_cache *cache = NULL;
-    assert_int_equal(fth_sim_cache_create(&shape, FTH_WRITE_EVICT, 0, &cache, NULL), FTH_OK);
+    assert_int_equal(fth_sim_cache_create(&shape, 0, &cache, NULL), FTH_OK);
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         uint64_t address = rows[i].address, bytes = rows[i].bytes;
         shape.fill_bytes = rows[i].fill;

@@ -104,6 +104,16 @@ static const struct {
     {"\"l1\": {\"policy\": \"weighted\", \"ways\": 4, \"way_weights\": [1, 3, 1]}",
      "elements.l1.way_weights: has length 3, but there are 4 ways"},
     {"\"l1\": {\"policy\": \"weighted\", \"ways\": 4, \"way_weights\": [1, 3, 1, 1]}", NULL},
+    {"\"l1\": {\"write_hit\": \"update\", \"write_evicts\": \"line\"}",
+     "elements.l1.write_evicts: present, but write_hit is update"},
+    {"\"l1\": {\"write_miss\": \"allocate\", \"write_hit\": \"evict\", \"write_evicts\": "
+     "\"sector\"}",
+     NULL},
+    {"\"l2\": {\"write_far_copy\": \"update\", \"partitions\": 1}",
+     "elements.l2.write_far_copy: present, but there is only one partition"},
+    {"\"l2\": {\"write_far_copy\": \"update\", \"partitions\": 2, \"write_miss\": \"allocate\", "
+     "\"partial_write\": \"mask\", \"write_policy\": \"write_back\"}",
+     NULL},
     {"\"l1\": {\"policy\": \"lru\", \"way_weights\": [1, 3]}",
      "elements.l1.way_weights: present, but the policy is not weighted"},
     {"\"tlb_l1\": {\"overflow_pages\": [16, 17]}",

@@ -40,7 +40,7 @@ static void experiments_keep_their_texts(void **state)
     struct fth_error error = NO_ERROR;
     struct group experiments = {0}, cluster = {0}, fetch = {0}, patterns = {0};
     add(&experiments, fth_kernels_experiments(&ptx, &error), &ptx, &error);
-    check_group("experiments", &experiments, 1, 32885, UINT64_C(0xb62b583d8a22b6e3));
+    check_group("experiments", &experiments, 1, 33727, UINT64_C(0x0e816b5b9f2458e8));
     add(&cluster, fth_kernels_cluster(&ptx, &error), &ptx, &error);
     check_group("cluster", &cluster, 1, 4322, UINT64_C(0xcd7f61de58e375a5));
     for (uint64_t instructions = 64; instructions <= 4096; instructions *= 8)
