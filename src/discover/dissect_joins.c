@@ -44,8 +44,8 @@ static enum fth_status note_join_figures(struct fth_gpu *gpu, const struct fth_j
 static enum fth_status note_joins(struct fth_gpu *gpu, const struct fth_joins *found,
                                   double *numbers, size_t sms, struct fth_error *error)
 {
-    /* Laplace's rule: how often the result of a pair of SMs is clear. */
-    const double confidence = ((double)found->agreed + 1) / ((double)found->checked + 2);
+    const struct fth_evidence evidence = {.repeats = (double)found->checked,
+                                          .agree = (double)found->agreed};
     for (size_t i = 0; i < sms; i++)
         numbers[i] = found->groups[i];
     FTH_TRY(fth_note(gpu,
@@ -53,7 +53,7 @@ static enum fth_status note_joins(struct fth_gpu *gpu, const struct fth_joins *f
                                         .attribute = "join_group_by_sm",
                                         .numbers = numbers,
                                         .count = sms,
-                                        .confidence = &confidence,
+                                        .evidence = &evidence,
                                         .samples = found->samples,
                                         .method = "which SMs read a line faster if another SM "
                                                   "reads it just before"},

@@ -36,14 +36,14 @@ static enum fth_status note_groups(struct fth_gpu *gpu, const struct fth_sm_grou
     struct fth_note gpcs = {.attribute = "gpc_by_sm",
                             .method = "SMs whose blocks were in the same cluster",
                             .note = *remark ? remark : NULL,
-                            .confidence = &groups->gpc_confidence,
+                            .evidence = &groups->gpc_evidence,
                             .samples = groups->samples};
     FTH_TRY(note_list(gpu, &gpcs, groups->map.gpc, groups->map.sms, error));
     if (!groups->tpcs_known)
         return fth_note_unknown(gpu, "device", "tpc_by_sm", groups->tpc_reason, error);
     struct fth_note tpcs = {.attribute = "tpc_by_sm",
                             .method = "SMs whose blocks were in the same cluster of 2",
-                            .confidence = &groups->tpc_confidence,
+                            .evidence = &groups->tpc_evidence,
                             .samples = groups->samples};
     return note_list(gpu, &tpcs, groups->map.tpc, groups->map.sms, error);
 }
@@ -59,7 +59,7 @@ static enum fth_status note_first(struct fth_gpu *gpu, const struct fth_sm_map *
             gpcs[count++] = map->gpc[sm];
     struct fth_note first = {.attribute = "block_first_gpcs",
                              .method = "the GPCs that receive blocks before others in every grid",
-                             .confidence = &found->confidence,
+                             .evidence = &found->evidence,
                              .samples = found->samples};
     FTH_TRY(note_list(gpu, &first, gpcs, count, error));
     for (uint32_t i = 0; i < found->return_count; i++)
@@ -67,7 +67,7 @@ static enum fth_status note_first(struct fth_gpu *gpu, const struct fth_sm_map *
     struct fth_note again = {.attribute = "block_return_blocks",
                              .method = "blocks of other GPCs before those of block_first_gpcs "
                                        "receive their second, third, … block per SM",
-                             .confidence = &found->confidence,
+                             .evidence = &found->evidence,
                              .samples = found->samples};
     return found->return_count ? note_list(gpu, &again, returns, found->return_count, error)
                                : FTH_OK;
@@ -95,7 +95,7 @@ static enum fth_status find_order(struct fth_discovery *discovery,
                                         .method = "the rule that places the most blocks of grids "
                                                   "of different sizes on the SM that executed them",
                                         .note = remark,
-                                        .confidence = &found.confidence,
+                                        .evidence = &found.evidence,
                                         .samples = found.samples},
                      error));
     return found.by_gpc && found.first ? note_first(discovery->gpu, &groups->map, &found, error)
@@ -126,7 +126,7 @@ static enum fth_status find_refill(struct fth_discovery *discovery, struct fth_e
                                        .text = found.refill == FTH_REFILL_FREE ? "free" : "order",
                                        .method = "one block per SM, every second one stays longer",
                                        .note = remark,
-                                       .confidence = &found.confidence,
+                                       .evidence = &found.evidence,
                                        .samples = found.samples},
                     error);
 }

@@ -19,20 +19,19 @@ static enum fth_status note_effect(struct fth_gpu *gpu, const struct written *wr
                                    const struct fth_write_effect *effect, size_t samples,
                                    struct fth_error *error)
 {
-    char evidence[96];
-    snprintf(evidence, sizeof evidence, "%zu of %zu loads found the data", effect->found,
-             effect->loads);
+    char loads[96];
+    snprintf(loads, sizeof loads, "%zu of %zu loads found the data", effect->found, effect->loads);
     if (effect->outcome == FTH_WRITE_UNDECIDED)
-        return fth_note_unknown(gpu, written->element, written->attribute, evidence, error);
+        return fth_note_unknown(gpu, written->element, written->attribute, loads, error);
     return fth_note(gpu,
                     &(struct fth_note){.element = written->element,
                                        .attribute = written->attribute,
                                        .text = effect->outcome == FTH_WRITE_KEPT ? written->if_kept
                                                                                  : written->if_lost,
-                                       .confidence = &effect->confidence,
+                                       .evidence = &effect->evidence,
                                        .samples = samples,
                                        .method = written->method,
-                                       .note = evidence},
+                                       .note = loads},
                     error);
 }
 

@@ -141,8 +141,8 @@ enum fth_write_outcome {
 /* The outcome, with its evidence. */
 struct fth_write_effect {
     enum fth_write_outcome outcome;
-    double confidence;   /* fraction of repeats with this outcome, by Laplace's rule */
-    size_t found, loads; /* of all repeats */
+    struct fth_evidence evidence; /* repeats with this outcome */
+    size_t found, loads;          /* of all repeats */
 };
 /* Decides from the repeats of an experiment. In a repeat, the data is lost if at most the fraction
  * `max_lost` of the loads finds it, and kept if at least the fraction `min_kept` does. The majority

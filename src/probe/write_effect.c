@@ -18,7 +18,7 @@ struct fth_write_effect fth_decide_effect(const struct fth_found_loads *repeats,
     for (unsigned i = FTH_WRITE_LOST; i <= FTH_WRITE_KEPT; i++)
         if (2 * votes[i] > count) {
             effect.outcome = (enum fth_write_outcome)i;
-            effect.confidence = ((double)votes[i] + 1) / ((double)count + 2); /* Laplace's rule */
+            effect.evidence = (struct fth_evidence){(double)count, (double)votes[i], NULL, false};
         }
     return effect;
 }

@@ -130,8 +130,9 @@ static void number_tpcs(const struct evidence *evidence, struct fth_sm_groups *g
         groups->map.tpc[sm] = partner != NO_SM && partner < sm ? groups->map.tpc[partner] : next++;
     }
     groups->tpcs_known = !evidence->conflicts && !alone;
-    groups->tpc_confidence =
-        (double)(evidence->pairs - evidence->conflicts + 1) / (double)(evidence->pairs + 2);
+    groups->tpc_evidence =
+        (struct fth_evidence){.repeats = (double)evidence->pairs,
+                              .agree = (double)(evidence->pairs - evidence->conflicts)};
     if (!groups->tpcs_known)
         snprintf(groups->tpc_reason, sizeof groups->tpc_reason,
                  "%zu of %zu clusters of 2 blocks had SMs that also ran with others, and %zu SMs "
@@ -168,10 +169,9 @@ static void decide(const struct evidence *evidence, struct fth_sm_groups *groups
     number_gpcs(evidence, groups);
     number_tpcs(evidence, groups);
     groups->map.sms = evidence->sms;
-    /* Laplace's rule for the launches, all of which agree: each of them could have shown that two
-     * groups are one. */
-    const size_t blocks = groups->samples / 2;
-    groups->gpc_confidence = (double)(blocks + 1) / (double)(blocks + 2);
+    /* All blocks agree: each of them could have shown that two groups are one. */
+    const double blocks = (double)(groups->samples / 2);
+    groups->gpc_evidence = (struct fth_evidence){.repeats = blocks, .agree = blocks};
 }
 
 enum fth_status fth_probe_sm_groups(const struct fth_prober *prober, struct fth_sm_groups *groups,

@@ -198,7 +198,8 @@ static enum fth_status decide(const struct fth_prober *prober, const struct fth_
         status = try_gpcs(groups, answers, buffer, found, error);
     free(buffer);
     found->known = (double)found->correct >= min_correct * (double)found->blocks;
-    found->confidence = (double)(found->correct + 1) / (double)(found->blocks + 2);
+    found->evidence =
+        (struct fth_evidence){.repeats = (double)found->blocks, .agree = (double)found->correct};
     return status;
 }
 
@@ -267,7 +268,8 @@ enum fth_status fth_probe_block_refill(const struct fth_prober *prober, uint64_t
     fth_answers_fini(&answers);
     const double needed = min_correct * (double)found->blocks;
     const size_t best = found->free > found->order ? found->free : found->order;
-    found->confidence = (double)(best + 1) / (double)(found->blocks + 2);
+    found->evidence =
+        (struct fth_evidence){.repeats = (double)found->blocks, .agree = (double)best};
     if (found->blocks && (double)best >= needed)
         found->refill = found->order == best ? FTH_REFILL_ORDER : FTH_REFILL_FREE;
     return status;

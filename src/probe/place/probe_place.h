@@ -18,7 +18,7 @@ struct fth_sm_groups {
     char tpc_reason[160];
     uint32_t largest_cluster; /* blocks of the largest clusters that the GPU supports */
     uint32_t single_sms;      /* SMs that were only in clusters of 2; map.first marks them */
-    double gpc_confidence, tpc_confidence;
+    struct fth_evidence gpc_evidence, tpc_evidence;
     size_t samples;
 };
 
@@ -36,7 +36,7 @@ struct fth_order_found {
     uint32_t returns[FTH_MAX_BLOCK_RETURNS]; /* [return_count] for block_return_blocks */
     uint32_t return_count;
     size_t blocks, correct; /* blocks of all grids, and those that the rule places correctly */
-    double confidence;
+    struct fth_evidence evidence;
     size_t samples;
 };
 
@@ -51,7 +51,7 @@ enum fth_refill { FTH_REFILL_UNKNOWN, FTH_REFILL_FREE, FTH_REFILL_ORDER };
 struct fth_refill_found {
     enum fth_refill refill;
     size_t blocks, free, order; /* blocks that waited; those that each rule places correctly */
-    double confidence;
+    struct fth_evidence evidence;
     size_t samples;
 };
 /* Launches more blocks than the GPU holds, of which every second one stays longer. `shared_bytes`

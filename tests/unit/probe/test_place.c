@@ -196,7 +196,7 @@ static void check_gpu(unsigned number, const struct truth *truth)
     }
     if (truth->map.by_gpc)
         assert_int_equal(refill.refill, truth->refill_free ? FTH_REFILL_FREE : FTH_REFILL_ORDER);
-    assert_true(order.confidence > 0.99 || groups.map.sms != sms);
+    assert_true(fth_confidence(order.evidence) > 0.99 || groups.map.sms != sms);
     fth_device_close(prober.device);
     fth_buffer_fini(&text);
 }

@@ -61,19 +61,20 @@ static void a_majority_of_the_repeats_decides(void **state)
     static const struct {
         struct fth_found_loads repeats[3];
         enum fth_write_outcome outcome;
-        double confidence; /* by Laplace's rule, of three repeats */
+        double agree; /* repeats with this outcome */
     } rows[] = {
-        {{{10, 10}, {10, 10}, {10, 10}}, FTH_WRITE_KEPT, 4.0 / 5},
-        {{{0, 10}, {1, 10}, {2, 10}}, FTH_WRITE_LOST, 4.0 / 5},
-        {{{8, 10}, {9, 10}, {0, 10}}, FTH_WRITE_KEPT, 3.0 / 5},
+        {{{10, 10}, {10, 10}, {10, 10}}, FTH_WRITE_KEPT, 3},
+        {{{0, 10}, {1, 10}, {2, 10}}, FTH_WRITE_LOST, 3},
+        {{{8, 10}, {9, 10}, {0, 10}}, FTH_WRITE_KEPT, 2},
         {{{7, 10}, {9, 10}, {0, 10}}, FTH_WRITE_UNDECIDED, 0},
-        {{{3, 10}, {0, 10}, {0, 10}}, FTH_WRITE_LOST, 3.0 / 5},
+        {{{3, 10}, {0, 10}, {0, 10}}, FTH_WRITE_LOST, 2},
         {{{0, 0}, {0, 0}, {0, 10}}, FTH_WRITE_UNDECIDED, 0}, /* repeats without loads */
     };
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const struct fth_write_effect effect = fth_decide_effect(rows[i].repeats, 3, 0.2, 0.8);
         assert_int_equal(effect.outcome, rows[i].outcome);
-        assert_true(fabs(effect.confidence - rows[i].confidence) < 1e-12);
+        assert_true(effect.evidence.agree == rows[i].agree);
+        assert_true(effect.evidence.repeats == (rows[i].agree > 0 ? 3 : 0));
     }
     const struct fth_write_effect none = fth_decide_effect(NULL, 0, 0.2, 0.8);
     assert_int_equal(none.outcome, FTH_WRITE_UNDECIDED);
@@ -206,7 +207,7 @@ static void every_kind_of_l1_is_found(void **state)
         assert_int_equal(found.miss.outcome, l1_truths[k].miss);
         assert_int_equal(found.hit.outcome, l1_truths[k].hit);
         assert_int_equal(found.neighbour.outcome, l1_truths[k].neighbour);
-        assert_true(found.hit.confidence > 0.75 && found.hit.confidence < 1);
+        assert_true(fth_confidence(found.hit.evidence) > 0.75);
         assert_int_equal(found.hit.loads, 15 * 64);
         fth_device_close(prober.device);
     }
@@ -306,7 +307,7 @@ static void every_kind_of_l2_is_found(void **state)
         if (found.whole.outcome != truths[k].whole || found.partial.outcome != truths[k].partial)
             fail_msg("%zu: %zu of %zu whole, %zu of %zu partial", i, found.whole.found,
                      found.whole.loads, found.partial.found, found.partial.loads);
-        assert_true(found.whole.confidence > 0.5 && found.whole.confidence < 1);
+        assert_true(fth_confidence(found.whole.evidence) > 0.5);
         fth_device_close(prober.device);
     }
 }
