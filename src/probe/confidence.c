@@ -12,8 +12,8 @@
 #include <math.h>
 
 /* The terms of the log-odds that a figure is right, and the maximum confidence that the number of
- * figures supports. Fitted by 'scripts/calibrate fit' to 4,239 figures of 202 simulated GPUs, 30 of
- * which are wrong. */
+ * figures supports. Fitted by 'scripts/calibrate fit' to 4,239 figures of 202 measurements of
+ * simulated GPUs; 30 figures are wrong. */
 static const double agreed_log_odds = 7.79;        /* all repeats agree */
 static const double disagreement_log_odds = 10.33; /* times the fraction of repeats that disagree */
 static const double few_repeats_log_odds = 5.53;   /* divided by the number of repeats */
