@@ -12,13 +12,13 @@
 #include <math.h>
 
 /* The terms of the log-odds that a figure is right, and the maximum confidence that the number of
- * figures supports. Fitted by 'scripts/calibrate fit' to 4,239 figures of 202 simulated GPUs, 30 of
- * which are wrong. */
-static const double agreed_log_odds = 7.90;       /* all repeats agree */
-static const double disagreement_log_odds = 9.14; /* times the fraction of repeats that disagree */
-static const double few_repeats_log_odds = 6.12;  /* divided by the number of repeats */
-static const double doubt_log_odds = 5.40;        /* there is a doubt about the method */
-static const double interrupted_log_odds = 1.43;  /* another program interrupted requests */
+ * figures supports. Fitted by 'scripts/calibrate fit' to 4,239 figures of 202 measurements of
+ * simulated GPUs; 30 figures are wrong. */
+static const double agreed_log_odds = 7.79;        /* all repeats agree */
+static const double disagreement_log_odds = 10.33; /* times the fraction of repeats that disagree */
+static const double few_repeats_log_odds = 5.53;   /* divided by the number of repeats */
+static const double doubt_log_odds = 5.46;         /* there is a doubt about the method */
+static const double interrupted_log_odds = 1.27;   /* another program interrupted requests */
 static const double max_confidence = 0.9993;
 
 /* Repeats that the resamples of one bootstrap count as. Chosen: as many as for most figures. */

@@ -205,37 +205,36 @@ static struct fth_l2_found plain_l2(void)
                                  .samples = 100};
 }
 
+static double confidence_of(double repeats, double agree)
+{
+    return fth_round_confidence(fth_confidence((struct fth_evidence){repeats, agree, NULL, false}));
+}
+
 static void figures_of_the_l2_are_written(void **state)
 {
     (void)state;
     struct fth_discovery discovery = make_discovery();
     script.l2[0] = plain_l2();
     assert_int_equal(fth_discover_l2(&discovery, NULL), FTH_OK);
-    assert_int_equal(script.l2_calls, 1);
+    assert_true(script.l2_calls == 1 && script.l2_plan.max_bytes == 256 << 20);
     assert_int_equal(script.l2_plan.size_bytes, 0);
-    assert_int_equal(script.l2_plan.max_bytes, 256 << 20);
     assert_true(script.l2_plan.l2_cycles == 200 && script.l2_plan.memory->value == 500 &&
                 script.l2_plan.overhead_cycles == 6);
     static const struct {
         const char *attribute;
         double value, agree, low, high; /* agree: of ten repeats */
-    } rows[] = {
-        {"size_bytes", 1 << 20, 7, NAN, NAN},
-        {"line_bytes", 128, 9, NAN, NAN},
-        {"sector_bytes", 32, 9.8, NAN, NAN},
-        {"fill_bytes", 32, 9.9, NAN, NAN},
-        {"partitions", 1, 9, NAN, NAN},
-        {"onset_bytes", 900000, 8.5, 900000, 1000000},
-        {"full_miss_bytes", 1200000, 7.5, 1100000, 1200000},
-    };
+    } rows[] = {{"size_bytes", 1 << 20, 7, NAN, NAN},
+                {"line_bytes", 128, 9, NAN, NAN},
+                {"sector_bytes", 32, 9.8, NAN, NAN},
+                {"fill_bytes", 32, 9.9, NAN, NAN},
+                {"partitions", 1, 9, NAN, NAN},
+                {"onset_bytes", 900000, 8.5, 900000, 1000000},
+                {"full_miss_bytes", 1200000, 7.5, 1100000, 1200000}};
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         const struct fth_attribute *found =
             fth_gpu_attribute(discovery.gpu, "l2", rows[i].attribute);
-        assert_non_null(found);
-        const struct fth_evidence evidence = {.repeats = 10, .agree = rows[i].agree};
-        assert_true(found->number == rows[i].value);
-        assert_true(fabs(found->confidence - fth_confidence(evidence)) <= 0.5e-4);
-        assert_int_equal(found->samples, 100);
+        assert_true(found && found->number == rows[i].value && found->samples == 100);
+        assert_true(found->confidence == confidence_of(10, rows[i].agree));
         assert_true(isnan(rows[i].low) ? isnan(found->low)
                                        : found->low == rows[i].low && found->high == rows[i].high);
     }
@@ -307,8 +306,8 @@ static void interrupted_measurements_of_the_l2_are_repeated(void **state)
         bool found = false;
         for (size_t k = 0; k < 3; k++) {
             script.l2[k] = plain_l2();
-            script.l2[k].line =
-                (struct fth_decision){rows[i].lines[k], {10, rows[i].agree, NULL, false}};
+            script.l2[k].line.value = rows[i].lines[k];
+            script.l2[k].line.evidence.agree = rows[i].agree;
             found = found || rows[i].lines[k];
         }
         assert_int_equal(fth_discover_l2(&discovery, NULL), FTH_OK);
@@ -321,11 +320,8 @@ static void interrupted_measurements_of_the_l2_are_repeated(void **state)
                        : found      ? "repeated measurements disagree: another program uses the GPU"
                                     : "no stride evicts clearly fewer lines than another");
         if (rows[i].line) {
-            assert_true(line->number == (double)rows[i].line);
-            const struct fth_evidence evidence = {.repeats = rows[i].repeats,
-                                                  .agree = rows[i].expected};
-            assert_true(fabs(line->confidence - fth_confidence(evidence)) <= 0.5e-4);
-            assert_int_equal(line->samples, 300);
+            assert_true(line->number == (double)rows[i].line && line->samples == 300);
+            assert_true(line->confidence == confidence_of(rows[i].repeats, rows[i].expected));
         }
         fth_gpu_destroy(discovery.gpu);
     }

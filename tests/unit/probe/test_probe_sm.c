@@ -18,6 +18,7 @@ enum { HIT = 40, MISS = 240 }; /* cycles of a timed hop */
 struct cache {
     uint64_t size_bytes, line_bytes, sector_bytes;
     unsigned instances;      /* warp w uses instance w % instances */
+    unsigned warps_apart;    /* not 0: warp w uses instance w / warps_apart % instances */
     bool separate;           /* each path has its own cache */
     double outlier_rate;     /* fraction of hops that take ten times as long */
     unsigned random_misses;  /* misses per pass if the footprint does not fit, at random
@@ -68,8 +69,10 @@ static void walk_reverse(struct cache *cache, const struct fth_chain *chain, uin
 static void walk_victim(struct cache *cache, const struct fth_step *victim,
                         const struct fth_step *aggressor, uint32_t *cycles)
 {
-    const bool same = aggressor->warp % cache->instances == victim->warp % cache->instances &&
-                      (aggressor->path == victim->path || !cache->separate);
+    const unsigned apart = cache->warps_apart ? cache->warps_apart : 1;
+    const bool same =
+        aggressor->warp / apart % cache->instances == victim->warp / apart % cache->instances &&
+        (aggressor->path == victim->path || !cache->separate);
     for (uint64_t hop = 0; hop < victim->chain.count; hop++)
         cycles[hop] =
             hop_cycles(cache, same && fth_rng_unit(&cache->rng) < cache->evicted_fraction);
@@ -245,8 +248,8 @@ static void finds_lines_and_sectors(void **state)
     static const struct {
         uint64_t line, sector;
         double outlier_rate;
-    } rows[] = {{128, 32, 0},    {32, 32, 0},    {128, 128, 0},    {64, 32, 0},   {256, 64, 0},
-                {128, 32, 0.01}, {32, 32, 0.01}, {128, 128, 0.01}, {64, 32, 0.01}};
+    } rows[] = {{128, 32, 0}, {32, 32, 0},     {128, 128, 0},  {64, 32, 0},      {256, 64, 0},
+                {96, 32, 0},  {128, 32, 0.01}, {32, 32, 0.01}, {128, 128, 0.01}, {64, 32, 0.01}};
     for (size_t i = 0; i < FTH_COUNT(rows); i++)
         for (uint64_t seed = 1; seed <= 10; seed++) {
             struct cache cache = {.size_bytes = 16 << 10,
@@ -268,6 +271,8 @@ static void finds_lines_and_sectors(void **state)
                              FTH_OK);
             assert_int_equal(whole.bytes, rows[i].line);
             assert_true(fth_evidence_share(whole.evidence) > 0.5);
+            /* A line that is not a power of two is doubted. */
+            assert_true((whole.evidence.doubt != NULL) == (rows[i].line == 96));
         }
 }
 
@@ -306,6 +311,34 @@ static void finds_sharing(void **state)
         assert_int_equal(fth_probe_sharing(&prober, &a, &b, &found, NULL), FTH_OK);
         assert_int_equal(found.sharing, rows[i].found);
         assert_true(found.evidence.repeats == 5 && found.evidence.agree == 5);
+    }
+}
+
+/* Neighbouring warps share an instance: the count is right, but there is a reason for doubt. The
+ * measurement is repeated twice. */
+static void warps_that_are_unevenly_spaced_are_doubted(void **state)
+{
+    (void)state;
+    for (unsigned apart = 1; apart <= 2; apart++) {
+        struct cache cache = {.size_bytes = 16 << 10,
+                              .line_bytes = 32,
+                              .sector_bytes = 32,
+                              .instances = 2,
+                              .warps_apart = apart,
+                              .evicted_fraction = 1};
+        struct fth_device device = device_of(&cache, 1);
+        const struct fth_prober prober = {.device = &device, .sms = 8};
+        const struct fth_walker walker = {
+            .path = FTH_PATH_CA, .bytes = 16 << 10, .stride_bytes = 32, .threshold_cycles = 100};
+        struct fth_instances found;
+        assert_int_equal(fth_probe_instances(&prober, &walker, &found, NULL), FTH_OK);
+        assert_int_equal(found.count, 2);
+        assert_int_equal(found.samples, (apart == 1 ? 1 : 3) * 33 * 256);
+        if (apart == 1)
+            assert_null(found.evidence.doubt);
+        else
+            assert_string_equal(found.evidence.doubt,
+                                "the warps that evict lines are not evenly spaced");
     }
 }
 
@@ -605,6 +638,7 @@ int main(void)
         cmocka_unit_test(finds_lines_and_sectors),
         cmocka_unit_test(finds_sharing),
         cmocka_unit_test(counts_instances),
+        cmocka_unit_test(warps_that_are_unevenly_spaced_are_doubted),
         cmocka_unit_test(rejects_a_latency_above_that_of_the_next_level),
         cmocka_unit_test(rejects_a_size_above_that_of_the_next_level),
         cmocka_unit_test(rejects_sharing_that_is_not_transitive),
