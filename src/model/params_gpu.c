@@ -129,8 +129,8 @@ static void take_writes(struct fth_model_params *params, const struct fth_gpu *g
                            FTH_MODEL_DESCRIPTION);
 }
 
-/* Rounds within which reads of SMs of a GPC join. Tuned with the kernels product of 2MM and
- * normalise of CORR on an H200 (docs/results/model-h200.md). */
+/* Rounds within which reads of SMs of a GPC join. Tuned on an H200, with the L2 errors of several
+ * kernels in view (docs/results/model-h200.md). */
 enum { JOIN_ROUNDS = 12 };
 
 /* Takes the order in which SMs receive blocks, their GPCs, and the partition of the L2 that they

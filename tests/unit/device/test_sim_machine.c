@@ -245,12 +245,15 @@ static void every_gpu_of_the_catalogue_can_be_simulated(void **state)
         uint64_t start = make_chain(&gpu, 16, 128), bank = constant_bank(&gpu);
         write_chain(&gpu, bank, 16, 64);
         static const char *const kernels[] = {"ca", "cg", "nc", "constant"};
+        /* One block per SM: in which order SMs receive blocks depends on the description. */
+        const uint32_t sms = (uint32_t)fth_gpu_number(description, "device", "sms", 16);
         for (size_t k = 0; k < FTH_COUNT(kernels); k++) {
             double cycles = cycles_per_hop(&gpu, (struct walk){.kernel = kernels[k],
                                                                .start = k == 3 ? bank : start,
                                                                .warm = 64,
                                                                .hops = 160,
-                                                               .sm = 1});
+                                                               .sm = 1,
+                                                               .blocks = sms});
             if (cycles < 8 || cycles > 1000)
                 fail_msg("%s: %g cycles per hop of kernel %s", name, cycles, kernels[k]);
         }
