@@ -36,9 +36,18 @@ static const double max_partial_lost = 0.1, min_partial_kept = 0.4;
 
 /* ---- missing lines ---- */
 
-/* Returns a cold request that writes (or loads, for the control) whole lines and parts of lines,
- * and then times loads of all of them. */
-static struct fth_request make_request(const struct fth_l2_map_plan *plan, bool writes)
+/* What happens to the lines between the flush and the timed loads. */
+enum experiment {
+    NOTHING, /* control: the flush has evicted the lines */
+    LOADS,   /* control: the L2 keeps lines that were just loaded */
+    STORES,
+    EXPERIMENTS
+};
+
+/* Returns a cold request that writes or loads whole lines and parts of lines, and then times loads
+ * of all of them. */
+static struct fth_request make_request(const struct fth_l2_map_plan *plan,
+                                       enum experiment experiment)
 {
     const uint64_t max = plan->size_bytes / plan->line_bytes / PARTIAL_PART;
     const struct fth_chain whole = {
@@ -46,13 +55,15 @@ static struct fth_request make_request(const struct fth_l2_map_plan *plan, bool 
     const struct fth_chain partial = {.array = PARTIAL_ARRAY,
                                       .stride_bytes = PARTIAL_STRIDE * plan->line_bytes,
                                       .count = max < PARTIAL_LINES ? max : PARTIAL_LINES};
-    const enum fth_step_kind kind = writes ? FTH_STEP_WRITE : FTH_STEP_WALK;
-    const enum fth_path path = writes ? FTH_PATH_CA : FTH_PATH_CG;
+    const enum fth_step_kind kind = experiment == STORES ? FTH_STEP_WRITE : FTH_STEP_WALK;
+    const enum fth_path path = experiment == STORES ? FTH_PATH_CA : FTH_PATH_CG;
     struct fth_request request = fth_request_make(-1);
     request.cold = true;
     request.sm = 0;
-    fth_request_add(&request, kind, path, whole, 1);
-    fth_request_add(&request, kind, path, partial, 1);
+    if (experiment != NOTHING) {
+        fth_request_add(&request, kind, path, whole, 1);
+        fth_request_add(&request, kind, path, partial, 1);
+    }
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, whole, 1);
     fth_request_add(&request, FTH_STEP_TIME_HOPS, FTH_PATH_CG, partial, 1);
     return request;
@@ -71,46 +82,60 @@ static struct fth_found_loads count_found(const struct fth_samples *samples, siz
     return loads;
 }
 
-/* Decides both effects from REPEATS answers. Only the first load of each fill is counted: in memory
- * it is a miss, after which the others hit. */
-static void decide(const struct fth_samples *answers, const struct fth_l2_map_plan *plan,
-                   uint64_t fill_bytes, struct fth_l2_writes *found)
+/* Decides both effects of an experiment. Only the first load of each fill is counted: in memory it
+ * is a miss, after which the others hit. */
+static void decide(const struct fth_samples *answers, enum experiment experiment,
+                   const struct fth_l2_map_plan *plan, uint64_t fill_bytes,
+                   struct fth_l2_writes *found)
 {
     struct fth_found_loads whole[REPEATS], partial[REPEATS];
     const size_t whole_loads = WHOLE_BYTES / WORD, step = (size_t)(fill_bytes / WORD);
     for (size_t i = 0; i < REPEATS; i++) {
-        const struct fth_samples *each = &answers[i];
+        const struct fth_samples *each = &answers[i * EXPERIMENTS + experiment];
         whole[i] = count_found(each, 0, whole_loads, step ? step : 1, plan->memory_threshold);
         partial[i] = count_found(each, whole_loads, each->count, 1, plan->memory_threshold);
-        found->samples += each->count;
     }
     found->whole = fth_decide_effect(whole, REPEATS, max_lost, min_kept);
     found->partial = fth_decide_effect(partial, REPEATS, max_partial_lost, min_partial_kept);
+}
+
+/* Whether both effects have this outcome. */
+static bool have_outcome(const struct fth_l2_writes *found, enum fth_write_outcome outcome)
+{
+    return found->whole.outcome == outcome && found->partial.outcome == outcome;
 }
 
 enum fth_status fth_probe_l2_writes(const struct fth_prober *prober,
                                     const struct fth_l2_map_plan *plan, uint64_t fill_bytes,
                                     struct fth_l2_writes *found, struct fth_error *error)
 {
-    struct fth_request requests[2 * REPEATS];
+    struct fth_request requests[REPEATS * EXPERIMENTS];
     struct fth_answers answers = {0};
-    struct fth_l2_writes control = {.samples = 0};
+    struct fth_l2_writes all[EXPERIMENTS];
     *found = (struct fth_l2_writes){.samples = 0};
     if (plan->size_bytes / plan->line_bytes < PARTIAL_PART)
         return fth_fail(error, FTH_INCONCLUSIVE, "find what a store does to L2", NULL,
                         "it has too few lines");
     for (size_t i = 0; i < FTH_COUNT(requests); i++)
-        requests[i] = make_request(plan, i >= REPEATS);
+        requests[i] = make_request(plan, (enum experiment)(i % EXPERIMENTS));
     FTH_TRY(fth_ask(prober, requests, FTH_COUNT(requests), &answers, error));
-    decide(answers.items, plan, fill_bytes, &control);
-    decide(answers.items + REPEATS, plan, fill_bytes, found);
-    found->samples += control.samples;
+    for (size_t i = 0; i < EXPERIMENTS; i++)
+        decide(answers.items, (enum experiment)i, plan, fill_bytes, &all[i]);
+    *found = all[STORES];
+    found->samples = 0;
+    for (size_t i = 0; i < answers.count; i++)
+        found->samples += answers.items[i].count;
     fth_answers_fini(&answers);
-    if (control.whole.outcome != FTH_WRITE_KEPT || control.partial.outcome != FTH_WRITE_KEPT)
+    if (!have_outcome(&all[LOADS], FTH_WRITE_KEPT))
         return fth_fail(error, FTH_INCONCLUSIVE, "find what a store does to L2", NULL,
                         "without stores, only %zu of %zu loads find what was loaded before",
-                        control.whole.found + control.partial.found,
-                        control.whole.loads + control.partial.loads);
+                        all[LOADS].whole.found + all[LOADS].partial.found,
+                        all[LOADS].whole.loads + all[LOADS].partial.loads);
+    if (!have_outcome(&all[NOTHING], FTH_WRITE_LOST))
+        return fth_fail(error, FTH_INCONCLUSIVE, "find what a store does to L2", NULL,
+                        "%zu of %zu loads find the data after a flush, without a store",
+                        all[NOTHING].whole.found + all[NOTHING].partial.found,
+                        all[NOTHING].whole.loads + all[NOTHING].partial.loads);
     return FTH_OK;
 }
 

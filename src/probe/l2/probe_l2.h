@@ -205,7 +205,8 @@ struct fth_l2_writes {
     size_t samples;
 };
 /* Finds out what stores to missing lines do. `fill_bytes` are the bytes that memory returns for a
- * miss. FTH_INCONCLUSIVE if the L2 does not even keep lines that were just loaded. */
+ * miss. FTH_INCONCLUSIVE if the L2 does not even keep lines that were just loaded, or keeps
+ * lines after a flush. */
 FTH_MUST_USE enum fth_status fth_probe_l2_writes(const struct fth_prober *prober,
                                                  const struct fth_l2_map_plan *plan,
                                                  uint64_t fill_bytes, struct fth_l2_writes *found,

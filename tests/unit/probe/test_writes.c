@@ -287,12 +287,14 @@ static void every_kind_of_l2_is_found(void **state)
     static const struct {
         const char *attributes;
         enum fth_write_outcome whole, partial;
+        uint64_t fill_bytes; /* 0: 32 */
     } truths[] = {
-        {"", FTH_WRITE_KEPT, FTH_WRITE_LOST},
-        {"\"fill_bytes\": 64", FTH_WRITE_KEPT, FTH_WRITE_LOST},
-        {"\"partial_write\": \"mask\"", FTH_WRITE_KEPT, FTH_WRITE_KEPT},
-        {"\"write_miss\": \"no_allocate\"", FTH_WRITE_LOST, FTH_WRITE_LOST},
-        {"\"write_miss\": \"no_allocate\", \"policy\": \"random\"", FTH_WRITE_LOST, FTH_WRITE_LOST},
+        {"", FTH_WRITE_KEPT, FTH_WRITE_LOST, 0},
+        {"\"fill_bytes\": 64", FTH_WRITE_KEPT, FTH_WRITE_LOST, 64},
+        {"\"partial_write\": \"mask\"", FTH_WRITE_KEPT, FTH_WRITE_KEPT, 0},
+        {"\"write_miss\": \"no_allocate\"", FTH_WRITE_LOST, FTH_WRITE_LOST, 0},
+        {"\"write_miss\": \"no_allocate\", \"policy\": \"random\"", FTH_WRITE_LOST, FTH_WRITE_LOST,
+         0},
     };
     static const char two[] = "\"partitions\": 2, \"far_latency_cycles\": 300";
     for (size_t i = 0; i < 4 * FTH_COUNT(truths); i++) {
@@ -302,7 +304,8 @@ static void every_kind_of_l2_is_found(void **state)
                      i / 2 % 2 ? noisy : quiet);
         struct fth_l2_writes found;
         struct fth_error error = FTH_NO_ERROR;
-        if (fth_probe_l2_writes(&prober, &l2_plan, 32, &found, &error) != FTH_OK)
+        const uint64_t fill = truths[k].fill_bytes ? truths[k].fill_bytes : 32;
+        if (fth_probe_l2_writes(&prober, &l2_plan, fill, &found, &error) != FTH_OK)
             fail_msg("%zu: %s", i, error.cause);
         if (found.whole.outcome != truths[k].whole || found.partial.outcome != truths[k].partial)
             fail_msg("%zu: %zu of %zu whole, %zu of %zu partial", i, found.whole.found,
@@ -310,6 +313,67 @@ static void every_kind_of_l2_is_found(void **state)
         assert_true(fth_confidence(found.whole.evidence) > 0.5);
         fth_device_close(prober.device);
     }
+}
+
+/* Writes the description of a random L2. Returns whether it has two partitions. */
+static bool random_l2(struct fth_rng *rng, char *text, size_t size, struct fth_l2_map_plan *plan)
+{
+    static const char *const policies[] = {"lru", "fifo", "lfu", "random"};
+    static const char *const functions[] = {"mod", "xor", "shift:1"};
+    const bool two = fth_rng_below(rng, 2);
+    *plan = l2_plan;
+    plan->line_bytes = (uint64_t)32 << fth_rng_below(rng, 4);
+    plan->size_bytes = (uint64_t)262144 << fth_rng_below(rng, 3);
+    snprintf(text, size,
+             "\"size_bytes\": %llu, \"line_bytes\": %llu, \"sector_bytes\": 32, \"policy\": "
+             "\"%s\", \"index\": \"%s\", \"partitions\": %d, \"far_latency_cycles\": %d",
+             (unsigned long long)plan->size_bytes, (unsigned long long)plan->line_bytes,
+             policies[fth_rng_below(rng, FTH_COUNT(policies))],
+             functions[fth_rng_below(rng, FTH_COUNT(functions))], two ? 2 : 1,
+             two ? FAR_CYCLES : L2_CYCLES);
+    return two;
+}
+
+/* L2s of random structure: the result must be right or inconclusive, and rarely inconclusive. */
+static void random_l2s_are_found_or_inconclusive(void **state)
+{
+    (void)state;
+    enum { SEEDS = 24 };
+    size_t found_count = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct fth_rng rng;
+        struct fth_l2_map_plan plan;
+        char shape[300], attributes[200];
+        fth_rng_init(&rng, seed);
+        const bool two = random_l2(&rng, shape, sizeof shape, &plan);
+        const bool allocates = fth_rng_below(&rng, 2), masks = fth_rng_below(&rng, 2);
+        const bool keeps = two && fth_rng_below(&rng, 2);
+        snprintf(attributes, sizeof attributes,
+                 "\"write_miss\": \"%s\", \"partial_write\": \"%s\"%s",
+                 allocates ? "allocate" : "no_allocate", masks ? "mask" : "fetch",
+                 keeps ? ", \"write_far_copy\": \"update\"" : "");
+        const struct fth_prober prober =
+            open_gpu("", joined(shape, attributes), fth_rng_below(&rng, 2) ? noisy : quiet);
+        struct fth_l2_writes found;
+        struct fth_write_effect copies;
+        size_t samples = 0;
+        enum fth_status status = fth_probe_l2_writes(&prober, &plan, 32, &found, NULL);
+        assert_true(status == FTH_OK || status == FTH_INCONCLUSIVE);
+        found_count += status == FTH_OK;
+        if (status == FTH_OK) {
+            assert_int_equal(found.whole.outcome, allocates ? FTH_WRITE_KEPT : FTH_WRITE_LOST);
+            assert_int_equal(found.partial.outcome,
+                             allocates && masks ? FTH_WRITE_KEPT : FTH_WRITE_LOST);
+        }
+        if (two) {
+            status = fth_probe_far_copies(&prober, &plan, 1, &copies, &samples, NULL);
+            assert_true(status == FTH_OK || status == FTH_INCONCLUSIVE);
+            if (copies.outcome != FTH_WRITE_UNDECIDED)
+                assert_int_equal(copies.outcome, keeps ? FTH_WRITE_KEPT : FTH_WRITE_LOST);
+        }
+        fth_device_close(prober.device);
+    }
+    assert_in_range(found_count, SEEDS * 3 / 4, SEEDS); /* a quarter has the policy lfu */
 }
 
 static void an_l2_that_keeps_nothing_is_inconclusive(void **state)
@@ -323,6 +387,11 @@ static void an_l2_that_keeps_nothing_is_inconclusive(void **state)
     plan.memory_threshold = L2_CYCLES - 10;
     assert_int_equal(fth_probe_l2_writes(&prober, &plan, 32, &found, &error), FTH_INCONCLUSIVE);
     assert_non_null(strstr(error.cause, "without stores"));
+    /* And with this one, loads from memory count as hits. */
+    plan.memory_threshold = 2 * MEMORY_CYCLES;
+    error = FTH_NO_ERROR;
+    assert_int_equal(fth_probe_l2_writes(&prober, &plan, 32, &found, &error), FTH_INCONCLUSIVE);
+    assert_non_null(strstr(error.cause, "after a flush"));
     plan.size_bytes = 15 * 128;
     error = FTH_NO_ERROR;
     assert_int_equal(fth_probe_l2_writes(&prober, &plan, 32, &found, &error), FTH_INCONCLUSIVE);
@@ -485,6 +554,7 @@ int main(void)
         cmocka_unit_test(random_l1s_are_found_or_inconclusive),
         cmocka_unit_test(an_l1_without_global_loads_is_inconclusive),
         cmocka_unit_test(every_kind_of_l2_is_found),
+        cmocka_unit_test(random_l2s_are_found_or_inconclusive),
         cmocka_unit_test(an_l2_that_keeps_nothing_is_inconclusive),
         cmocka_unit_test(copies_in_the_near_partition_are_watched),
         cmocka_unit_test(copies_that_do_not_stay_are_inconclusive),
