@@ -23,6 +23,7 @@ static const char *const family_names[FTH_FAMILY_COUNT] = {
     [FTH_FAMILY_STREAM] = "stream",
     [FTH_FAMILY_CLUSTER] = "cluster",
     [FTH_FAMILY_PAIR] = "pair",
+    [FTH_FAMILY_EVICT] = "evict",
 };
 
 static int print(const struct module *module)
