@@ -35,6 +35,7 @@ enum fth_family {
     FTH_FAMILY_TRANSFER, /* `transfer`: copies by the driver */
     FTH_FAMILY_PAIR,     /* `pair`: reads of the same lines by two SMs */
     FTH_FAMILY_PLACE,    /* `place`: the SM and the start of each block of a grid */
+    FTH_FAMILY_EVICT,    /* `evict`: lines that evict each other from the L2 */
     FTH_FAMILY_COUNT
 };
 
@@ -237,6 +238,44 @@ struct fth_place_request {
     uint64_t shared_bytes;
 };
 
+/* Reads of lines of an array of `lines` (a power of two) times `line_bytes`, past the L1, by one
+ * block. The pseudo-random order that `seed` gives numbers the lines; an *element* is a line's
+ * number in this order. With FTH_ANY_SM, the first SM executes the request, so that all requests
+ * see the same near partition of the L2.
+ *
+ * FTH_EVICT_SEARCH reduces a pool, the first `pool` elements, to a minimal set of lines whose reads
+ * evict a target, the element `pool` + `target` (kernels/evict.ptx). Samples: an enum
+ * fth_evict_status, the lines of the set, the tests, the removals that were undone, the line number
+ * of the target, then FTH_EVICT_MAX_MEMBERS line numbers, padded with 0.
+ *
+ * FTH_EVICT_SCRIPT reads the last `flush` elements, then the lines numbers[reads[i]], one after the
+ * other, `passes` times, then the first `pool` elements, and then the lines numbers[times[i]], one
+ * after the other. Samples: the cycles of each of the last reads, including the reading of the
+ * clock. */
+enum fth_evict_kind { FTH_EVICT_SEARCH, FTH_EVICT_SCRIPT, FTH_EVICT_KINDS };
+enum fth_evict_status {
+    FTH_EVICT_FOUND = 1,
+    FTH_EVICT_KEPT,          /* the pool does not evict the target */
+    FTH_EVICT_TESTS_SPENT,   /* `max_tests` were not sufficient */
+    FTH_EVICT_TOO_MANY_LINES /* too many parts of the pool are needed */
+};
+enum { FTH_EVICT_MAX_MEMBERS = 64, FTH_EVICT_MAX_READS = 128 };
+struct fth_evict {
+    enum fth_evict_kind kind;
+    uint32_t lines, line_bytes, seed, pool;
+    uint32_t passes; /* over the pool in a trial of a search; over the reads of a script */
+    /* Before each timed read of the word at the offset x of the array, the word at x ^ warm_bytes
+     * is read, so that the TLBs hold the page. 0: no such read. */
+    uint32_t warm_bytes;
+    /* a search */
+    uint32_t target, threshold_cycles; /* the target was evicted if its read takes more cycles */
+    uint32_t repeats, max_tests;       /* trials of a test; they must all evict the target */
+    /* a script */
+    uint32_t flush, number_count, read_count, time_count;
+    uint32_t numbers[FTH_EVICT_MAX_MEMBERS + 1];
+    uint8_t reads[FTH_EVICT_MAX_READS], times[FTH_EVICT_MAX_MEMBERS + 1];
+};
+
 /* Value of fth_request.sm: the device chooses the SM. */
 #define FTH_ANY_SM UINT32_MAX
 
@@ -258,6 +297,7 @@ struct fth_request {
         struct fth_transfer transfer;
         struct fth_pair pair;
         struct fth_place_request place;
+        struct fth_evict evict;
     };
 };
 

@@ -13,6 +13,7 @@
  *   dissect.c           'fathom dissect': which elements it dissects, in which order
  *   dissect_cache.c     ... sets, ways and policies of caches
  *   dissect_l2.c        ... home partitions, prefetching and eviction order of the L2
+ *   dissect_evict.c     ... sets, ways and policy of an L2 from eviction sets
  *   dissect_joins.c     ... which SMs join their reads
  *   dissect_writes.c    ... what stores do to L1 and L2
  *   dissect_tlbs.c      ... sets and policies of TLBs, latencies with each TLB state
@@ -119,6 +120,11 @@ FTH_MUST_USE enum fth_status fth_dissect_l2(struct fth_discovery *discovery,
 fth_stage_function fth_dissect_l2_map, fth_dissect_joins, fth_dissect_place;
 /* dissect_writes.c: what stores do. Call fth_dissect_l2_map before fth_dissect_l2_writes. */
 fth_stage_function fth_dissect_l1_writes, fth_dissect_l2_writes;
+/* dissect_evict.c: sets, ways and policy of the L2, if they are not known yet. */
+struct fth_l2_map_plan;
+FTH_MUST_USE enum fth_status fth_dissect_eviction_sets(struct fth_discovery *discovery,
+                                                       const struct fth_l2_map_plan *map,
+                                                       struct fth_error *error);
 FTH_MUST_USE enum fth_status fth_dissect_tlbs(struct fth_discovery *discovery,
                                               const struct fth_dissect_options *options,
                                               struct fth_error *error);

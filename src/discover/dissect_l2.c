@@ -203,6 +203,7 @@ enum fth_status fth_dissect_l2_map(struct fth_discovery *discovery, struct fth_e
         FTH_TRY(find_homes(discovery, &plan, error));
         FTH_TRY(find_sides(discovery, &plan, error));
     }
+    FTH_TRY(fth_dissect_eviction_sets(discovery, &plan, error));
     FTH_TRY(find_prefetch(discovery, &plan, error));
     return find_order(discovery, &plan, error);
 }

@@ -158,6 +158,56 @@ enum fth_status fth_kernels_pair(struct fth_buffer *out, struct fth_error *error
     return fth_kernels_fill_named("pair", values, FTH_COUNT(values), out, error);
 }
 
+/* Converts the element %x to a line number, with the registers %seed, %mask, %half (half the bits
+ * of the mask) and %y. Each step is a bijection of the numbers up to the mask. The multipliers are
+ * odd: 2^32 divided by the golden ratio (Knuth, vol. 3, section 6.4) and those of MurmurHash3's
+ * finaliser (Appleby). */
+static const char element_to_line[] = "    mad.lo.u32 %x, %x, 0x9E3779B1, %seed;\n"
+                                      "    and.b32 %x, %x, %mask;\n"
+                                      "    shr.u32 %y, %x, %half;\n"
+                                      "    xor.b32 %x, %x, %y;\n"
+                                      "    mul.lo.u32 %x, %x, 0x85EBCA6B;\n"
+                                      "    and.b32 %x, %x, %mask;\n"
+                                      "    shr.u32 %y, %x, %half;\n"
+                                      "    xor.b32 %x, %x, %y;\n"
+                                      "    mul.lo.u32 %x, %x, 0xC2B2AE35;\n"
+                                      "    and.b32 %x, %x, %mask;\n"
+                                      "    shr.u32 %y, %x, %half;\n"
+                                      "    xor.b32 %x, %x, %y;";
+
+uint32_t fth_evict_line(uint32_t lines, uint32_t seed, uint32_t element)
+{
+    const uint32_t mask = lines - 1;
+    const unsigned half = ((unsigned)__builtin_popcount(mask) + 1) / 2;
+    uint32_t x = (element * UINT32_C(0x9E3779B1) + seed) & mask;
+    x ^= x >> half;
+    x = (x * UINT32_C(0x85EBCA6B)) & mask;
+    x ^= x >> half;
+    x = (x * UINT32_C(0xC2B2AE35)) & mask;
+    return x ^ x >> half;
+}
+
+enum fth_status fth_kernels_evict(struct fth_buffer *out, struct fth_error *error)
+{
+    /* Groups of a first sweep: somewhat more than the ways of known L2s, as Vila et al. recommend
+     * (ways + 1). Pieces are divided into at most 1 << FACTOR_BITS smaller ones. */
+    enum { GROUPS = 24, FACTOR_BITS = 4 };
+    char numbers[7][24];
+    const uint32_t figures[7] = {4 * FTH_EVICT_LIST, 4 * FTH_EVICT_REMOVALS, FTH_EVICT_LIST,
+                                 FTH_EVICT_REMOVALS, FTH_EVICT_MEMBERS,      GROUPS,
+                                 FACTOR_BITS};
+    for (size_t i = 0; i < FTH_COUNT(numbers); i++)
+        snprintf(numbers[i], sizeof numbers[i], "%u", (unsigned)figures[i]);
+    const struct fth_kernel_value values[] = {
+        {"version", version},          {"target", target},
+        {"to_line", element_to_line},  {"list_bytes", numbers[0]},
+        {"removed_bytes", numbers[1]}, {"list_size", numbers[2]},
+        {"removals", numbers[3]},      {"members", numbers[4]},
+        {"groups", numbers[5]},        {"factor_bits", numbers[6]},
+    };
+    return fth_kernels_fill_named("evict", values, FTH_COUNT(values), out, error);
+}
+
 enum fth_status fth_kernels_cluster(struct fth_buffer *out, struct fth_error *error)
 {
     struct fth_buffer loads = {0};

@@ -51,7 +51,8 @@ static bool is_interrupted(const struct fth_request *request, const struct fth_s
 {
     size_t first = 0;
     bool interrupted = false;
-    if (request->family == FTH_FAMILY_PAIR)
+    if (request->family == FTH_FAMILY_PAIR ||
+        (request->family == FTH_FAMILY_EVICT && request->evict.kind == FTH_EVICT_SCRIPT))
         return has_interruption(samples->cycles, samples->count);
     if (request->family == FTH_FAMILY_FETCH) {
         first = (size_t)request->fetch.passes;

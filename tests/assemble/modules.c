@@ -24,6 +24,7 @@ static const char *const family_names[FTH_FAMILY_COUNT] = {
     [FTH_FAMILY_CLUSTER] = "cluster",
     [FTH_FAMILY_PAIR] = "pair",
     [FTH_FAMILY_PLACE] = "place",
+    [FTH_FAMILY_EVICT] = "evict",
 };
 
 static int print(const struct module *module)

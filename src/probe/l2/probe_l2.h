@@ -219,6 +219,34 @@ FTH_MUST_USE enum fth_status fth_probe_far_copies(const struct fth_prober *probe
                                                   uint32_t writer, struct fth_write_effect *copies,
                                                   size_t *samples, struct fth_error *error);
 
+/* ---- l2_evict.c ---- */
+
+/* What is known about the L2 before eviction sets are searched. */
+struct fth_evict_plan {
+    uint64_t partition_bytes, line_bytes;
+    uint64_t warm_bytes;     /* as in struct fth_evict */
+    uint64_t max_bytes;      /* memory that the probe may use */
+    double threshold_cycles; /* a timed read of a line in the near partition takes at most these */
+};
+struct fth_eviction_sets {
+    uint64_t ways, sets;               /* of a partition; sets 0: unknown */
+    const char *policy;                /* NULL: unknown */
+    bool ambiguous_policy;             /* several policies predict all reads */
+    double confidence;                 /* of the ways */
+    double policy_confidence;          /* of the policy */
+    size_t searched, verified, agreed; /* targets; those with a set; those with a set of `ways` */
+    size_t kept;                       /* targets that the pool does not evict */
+    double expected, evicted;          /* fraction of targets that a partition's number of random
+                                          lines evicts, and the measured one; NAN: not measured */
+    size_t samples;
+};
+/* Finds ways, policy and sets of the L2 from eviction sets. FTH_INCONCLUSIVE: there are no stable
+ * sets, or they disagree. FTH_UNSUPPORTED: the device cannot execute the experiment. */
+FTH_MUST_USE enum fth_status fth_probe_eviction_sets(const struct fth_prober *prober,
+                                                     const struct fth_evict_plan *plan,
+                                                     struct fth_eviction_sets *found,
+                                                     struct fth_error *error);
+
 /* ---- l2_sets.c ---- */
 
 /* Finds line, sets and ways of an L2 of `size_bytes` from strided chains only. Assumes a small L2
