@@ -7,7 +7,9 @@
 #include <string.h>
 
 /* Latencies come first, because all other stages need them to distinguish hits from misses. The
- * fractions only serve the display of the progress; they were chosen, not derived. */
+ * instruction caches come late, because compiling their code takes longer than the stages before
+ * (announce_kernels()). The fractions only serve the display of the progress; they were chosen, not
+ * derived. */
 static const struct fth_stage stages[] = {
     {.name = "L2 latency",
      .fraction = 0.05,
@@ -24,26 +26,26 @@ static const struct fth_stage stages[] = {
      .elements = {"shared", "cluster_shared"},
      .run = fth_discover_shared},
     {.name = "carve-out", .fraction = 0.42, .elements = {"shared"}, .run = fth_discover_carveouts},
-    {.name = "instruction caches", /* its second step is the constant caches */
-     .fraction = 0.45,
-     .elements = {"constant_l1", "constant_l15", "instruction_l0", "instruction_l1",
-                  "instruction_l15"},
-     .run = fth_discover_constants},
     {.name = "memory latency",
-     .fraction = 0.6,
+     .fraction = 0.45,
      .elements = {"memory"},
      .always = true,
      .run = fth_discover_memory},
-    {.name = "L2", .fraction = 0.7, .elements = {"l2"}, .run = fth_discover_l2},
+    {.name = "L2", .fraction = 0.5, .elements = {"l2"}, .run = fth_discover_l2},
     {.name = "TLBs",
-     .fraction = 0.8,
+     .fraction = 0.6,
      .elements = {"tlb_l1", "tlb_l2", "tlb_l3"},
      .run = fth_discover_tlbs},
     {.name = "memory latency with cold TLBs",
-     .fraction = 0.85,
+     .fraction = 0.7,
      .elements = {"memory"},
      .own_steps = true,
      .run = fth_discover_cold},
+    {.name = "instruction caches", /* its second step is the constant caches */
+     .fraction = 0.7,
+     .elements = {"constant_l1", "constant_l15", "instruction_l0", "instruction_l1",
+                  "instruction_l15"},
+     .run = fth_discover_constants},
     {.name = "bandwidth",
      .fraction = 0.85,
      .always = true,
@@ -219,6 +221,22 @@ static enum fth_status begin(struct fth_discovery *discovery,
     return FTH_OK;
 }
 
+/* Moves the TLBs to the end of the description, whatever the order of the stages. */
+static void order_elements(struct fth_gpu *gpu)
+{
+    for (size_t k = 0; k < FTH_TLB_ELEMENTS; k++) {
+        size_t i = 0;
+        while (i < gpu->element_count && strcmp(gpu->elements[i].name, fth_tlb_elements[k]) != 0)
+            i++;
+        if (i == gpu->element_count)
+            continue;
+        const struct fth_gpu_section moved = gpu->elements[i];
+        memmove(&gpu->elements[i], &gpu->elements[i + 1],
+                (gpu->element_count - i - 1) * sizeof *gpu->elements);
+        gpu->elements[gpu->element_count - 1] = moved;
+    }
+}
+
 enum fth_status fth_discovery_run(struct fth_discovery *discovery,
                                   const struct fth_discover_options *options,
                                   struct fth_error *error)
@@ -226,6 +244,8 @@ enum fth_status fth_discovery_run(struct fth_discovery *discovery,
     enum fth_status status = begin(discovery, options, error);
     for (size_t i = 0; i < FTH_COUNT(stages) && status == FTH_OK; i++)
         status = fth_discovery_run_stage(discovery, &stages[i], error);
+    if (discovery->gpu)
+        order_elements(discovery->gpu);
     if (status != FTH_OK && status != FTH_INTERRUPTED) {
         fth_gpu_destroy(discovery->gpu);
         discovery->gpu = NULL;

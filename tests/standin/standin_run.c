@@ -271,6 +271,67 @@ int cuModuleLoadDataEx(struct module **module, const void *image, unsigned count
     return SUCCESS;
 }
 
+/* ---- linking: the result is the PTX itself, which cuModuleLoadDataEx compiles ---- */
+
+struct link {
+    char *text;
+    size_t bytes;
+};
+
+EXPORT int cuLinkCreate_v2(unsigned count, int *options, void **values, struct link **link);
+int cuLinkCreate_v2(unsigned count, int *options, void **values, struct link **link)
+{
+    LOCKED;
+    int result = check();
+    (void)options;
+    (void)values;
+    if (result != SUCCESS)
+        return result;
+    if (count || !(*link = calloc(1, sizeof **link)))
+        return INVALID_VALUE;
+    live++;
+    return SUCCESS;
+}
+
+EXPORT int cuLinkAddData_v2(struct link *link, int type, void *data, size_t bytes, const char *name,
+                            unsigned count, int *options, void **values);
+int cuLinkAddData_v2(struct link *link, int type, void *data, size_t bytes, const char *name,
+                     unsigned count, int *options, void **values)
+{
+    LOCKED;
+    (void)options;
+    (void)values;
+    if (type != 1 || !name || count || link->text || bytes == 0 || ((char *)data)[bytes - 1])
+        return INVALID_VALUE;
+    if (mode_is("jit", NULL))
+        return INVALID_PTX;
+    link->text = malloc(bytes);
+    if (!link->text)
+        return OUT_OF_MEMORY;
+    memcpy(link->text, data, bytes);
+    link->bytes = bytes;
+    return SUCCESS;
+}
+
+EXPORT int cuLinkComplete(struct link *link, void **cubin, size_t *bytes);
+int cuLinkComplete(struct link *link, void **cubin, size_t *bytes)
+{
+    LOCKED;
+    *cubin = link->text;
+    *bytes = link->bytes;
+    return link->text ? SUCCESS : INVALID_VALUE;
+}
+
+EXPORT int cuLinkDestroy(struct link *link);
+int cuLinkDestroy(struct link *link)
+{
+    LOCKED;
+    free(link->text);
+    free(link);
+    live--;
+    return SUCCESS;
+}
+
 EXPORT int cuModuleUnload(struct module *module);
 int cuModuleUnload(struct module *module)
 {

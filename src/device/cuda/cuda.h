@@ -135,6 +135,12 @@ struct fth_cuda {
                                      const char *name);
     fth_cu_result (*module_symbol)(uint64_t *address, size_t *bytes, fth_cu_module module,
                                    const char *name);
+    /* Compiling without loading; used only by cuda_ahead.c. */
+    fth_cu_result (*link_create)(unsigned options, int *option, void **values, void **link);
+    fth_cu_result (*link_add)(void *link, int type, void *data, size_t bytes, const char *name,
+                              unsigned options, int *option, void **values);
+    fth_cu_result (*link_complete)(void *link, void **cubin, size_t *bytes);
+    fth_cu_result (*link_destroy)(void *link);
     fth_cu_result (*function_set)(fth_cu_function function, int attribute, int value);
     fth_cu_result (*memory_alloc)(uint64_t *address, size_t bytes);
     fth_cu_result (*memory_free)(uint64_t address);
@@ -353,15 +359,16 @@ FTH_MUST_USE enum fth_status fth_cuda_open_named(const char *what, struct fth_cu
 /* ---- cuda_ahead.c: compiling modules ahead of their use, in other threads ---- */
 
 struct fth_cuda_ahead;
-/* Starts the threads. NULL: out of memory. Both arguments must be valid until the end. */
+/* Starts the threads. Both arguments must be valid until the end. NULL: there is not enough memory,
+ * or the driver is too old. */
 struct fth_cuda_ahead *fth_cuda_ahead_create(const struct fth_cuda *cuda, fth_cu_context context);
 /* Begins to compile a text. If there is not enough memory, nothing happens. */
 void fth_cuda_ahead_add(struct fth_cuda_ahead *ahead, const char *ptx, size_t size);
-/* Returns the module of a text that was added, which the caller unloads. If a thread is compiling
- * it, waits. NULL: the text was not added, no thread has begun with it, or it cannot be compiled. */
-fth_cu_module fth_cuda_ahead_take(struct fth_cuda_ahead *ahead, const char *ptx, size_t size);
-/* Waits for the compilations that have begun, and unloads the modules that were not taken. `ahead`
- * can be NULL. */
+/* Returns the machine code (cubin) of a text that was added, which the caller frees. If a thread is
+ * compiling it, waits. NULL: the text was not added, no thread has begun with it, or it cannot be
+ * compiled. */
+void *fth_cuda_ahead_take(struct fth_cuda_ahead *ahead, const char *ptx, size_t size);
+/* Waits for the compilations that have begun. `ahead` can be NULL. */
 void fth_cuda_ahead_destroy(struct fth_cuda_ahead *ahead);
 
 /* ---- cuda_run.c: running kernels ---- */
@@ -373,8 +380,8 @@ FTH_MUST_USE enum fth_status fth_cuda_context_open(const struct fth_cuda *cuda, 
                                                    struct fth_error *error);
 void fth_cuda_context_close(const struct fth_cuda *cuda, int ordinal, fth_cu_context context);
 
-/* Compiles PTX text that ends with a NUL. On failure, the error contains the beginning of the
- * compiler's log. The module to unload can be NULL. */
+/* Compiles PTX text that ends with a NUL, or loads a cubin. On failure, the error contains the
+ * beginning of the compiler's log. The module to unload can be NULL. */
 FTH_MUST_USE enum fth_status fth_cuda_module_load(const struct fth_cuda *cuda, const char *ptx,
                                                   fth_cu_module *module, struct fth_error *error);
 void fth_cuda_module_unload(const struct fth_cuda *cuda, fth_cu_module module);

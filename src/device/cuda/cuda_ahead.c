@@ -3,10 +3,15 @@
  * compilation uses one processor and not the GPU, so the measurements of the caller go on
  * meanwhile.
  *
+ * The threads compile with the driver's linker (cuLinkAddData), not by loading modules: while
+ * cuModuleLoadDataEx compiles, launches of other threads wait. On an H200, launches beside the
+ * linker take as long as without it. The linker, too, finds its results in the driver's cache on
+ * disk.
+ *
  * The caller adds texts to a list. Threads take them from the list, first come, first served, and
- * compile them. When the caller needs a module, it takes it out of the list again, and waits for a
- * compilation that has begun. A text that no thread has begun with, or that failed, is left to the
- * caller, who reports the error. */
+ * compile them. When the caller needs a module, it takes its machine code out of the list, and
+ * waits for a compilation that has begun. A text that no thread has begun with, or that failed, is
+ * left to the caller, who reports the error. */
 #include "device/cuda/cuda.h"
 
 #include <pthread.h>
@@ -15,13 +20,15 @@
 
 /* The number of threads: one for the long compilation, one for the others. */
 enum { THREADS = 2 };
+/* A CUjitInputType, from the driver's documentation. */
+enum { INPUT_PTX = 1 };
 
 enum state { WAITING, COMPILING, DONE };
 
 struct entry {
     struct entry *next;
     enum state state;
-    fth_cu_module module; /* NULL before DONE, or if the compilation failed */
+    void *cubin; /* NULL before DONE, or if the compilation failed */
     size_t size;
     char text[]; /* with a NUL at the end */
 };
@@ -45,6 +52,23 @@ static struct entry *find_waiting(const struct fth_cuda_ahead *ahead)
     return entry;
 }
 
+/* Returns the machine code of the text, or NULL. The caller frees it. */
+static void *compile(const struct fth_cuda *cuda, struct entry *entry)
+{
+    void *link = NULL, *cubin = NULL, *copy = NULL;
+    size_t bytes = 0;
+    if (cuda->link_create(0, NULL, NULL, &link) != 0)
+        return NULL;
+    if (cuda->link_add(link, INPUT_PTX, entry->text, entry->size + 1, "fathom", 0, NULL, NULL) ==
+            0 &&
+        cuda->link_complete(link, &cubin, &bytes) == 0 && bytes)
+        copy = malloc(bytes);
+    if (copy)
+        memcpy(copy, cubin, bytes); /* the driver frees its own with the link */
+    cuda->link_destroy(link);
+    return copy;
+}
+
 static void *compile_entries(void *user)
 {
     struct fth_cuda_ahead *ahead = user;
@@ -58,10 +82,9 @@ static void *compile_entries(void *user)
         }
         entry->state = COMPILING;
         pthread_mutex_unlock(&ahead->lock);
-        fth_cu_module module = NULL;
-        const bool loaded = fth_cuda_module_load(ahead->cuda, entry->text, &module, NULL) == FTH_OK;
+        void *cubin = compile(ahead->cuda, entry);
         pthread_mutex_lock(&ahead->lock);
-        entry->module = loaded ? module : NULL;
+        entry->cubin = cubin;
         entry->state = DONE;
         pthread_cond_broadcast(&ahead->changed);
     }
@@ -71,6 +94,8 @@ static void *compile_entries(void *user)
 
 struct fth_cuda_ahead *fth_cuda_ahead_create(const struct fth_cuda *cuda, fth_cu_context context)
 {
+    if (!cuda->link_create || !cuda->link_add || !cuda->link_complete || !cuda->link_destroy)
+        return NULL;
     struct fth_cuda_ahead *ahead = calloc(1, sizeof *ahead);
     if (!ahead)
         return NULL;
@@ -99,9 +124,9 @@ void fth_cuda_ahead_add(struct fth_cuda_ahead *ahead, const char *ptx, size_t si
     pthread_mutex_unlock(&ahead->lock);
 }
 
-fth_cu_module fth_cuda_ahead_take(struct fth_cuda_ahead *ahead, const char *ptx, size_t size)
+void *fth_cuda_ahead_take(struct fth_cuda_ahead *ahead, const char *ptx, size_t size)
 {
-    fth_cu_module module = NULL;
+    void *cubin = NULL;
     pthread_mutex_lock(&ahead->lock);
     struct entry **link = &ahead->entries;
     while (*link && ((*link)->size != size || memcmp((*link)->text, ptx, size) != 0))
@@ -113,11 +138,11 @@ fth_cu_module fth_cuda_ahead_take(struct fth_cuda_ahead *ahead, const char *ptx,
         /* Only this function and fth_cuda_ahead_destroy remove entries, so `link` is still valid:
          * entries are added at the end. */
         *link = entry->next;
-        module = entry->module;
+        cubin = entry->cubin;
         free(entry);
     }
     pthread_mutex_unlock(&ahead->lock);
-    return module;
+    return cubin;
 }
 
 void fth_cuda_ahead_destroy(struct fth_cuda_ahead *ahead)
@@ -130,11 +155,10 @@ void fth_cuda_ahead_destroy(struct fth_cuda_ahead *ahead)
     pthread_mutex_unlock(&ahead->lock);
     for (size_t i = 0; i < ahead->started; i++)
         pthread_join(ahead->threads[i], NULL);
-    ahead->cuda->context_set(ahead->context);
     while (ahead->entries) {
         struct entry *entry = ahead->entries;
         ahead->entries = entry->next;
-        fth_cuda_module_unload(ahead->cuda, entry->module);
+        free(entry->cubin);
         free(entry);
     }
     pthread_cond_destroy(&ahead->changed);

@@ -199,10 +199,12 @@ static enum fth_status load(void *user, const char *name, const char *ptx, size_
     }
     memcpy(text, ptx, size);
     text[size] = '\0';
-    if (machine->ahead)
-        made->module = fth_cuda_ahead_take(machine->ahead, ptx, size);
-    enum fth_status status = FTH_OK;
-    if (!made->module)
+    void *cubin = machine->ahead ? fth_cuda_ahead_take(machine->ahead, ptx, size) : NULL;
+    enum fth_status status = FTH_UNAVAILABLE;
+    if (cubin)
+        status = fth_cuda_module_load(&machine->cuda, cubin, &made->module, NULL);
+    free(cubin);
+    if (status != FTH_OK)
         status =
             note_if_lost(machine, fth_cuda_module_load(&machine->cuda, text, &made->module, error));
     free(text);

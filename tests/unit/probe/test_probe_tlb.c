@@ -222,6 +222,32 @@ static void finds_random_tlbs(void **state)
 
 /* Each set has one way. The page of the samples is always in use and occupies one set. Other pages
  * that map to this set always miss. */
+/* The walks over a large level determine the time of the measurement. A bound for their number: the
+ * onset is found by bisection, and no walk is repeated that cannot show a further level. */
+static void large_tlbs_take_few_samples(void **state)
+{
+    (void)state;
+    struct truth truth = {.count = 2, .memory = UINT64_C(16) << 30, .l2 = UINT64_C(64) << 20};
+    struct fth_tlbs tlbs;
+    struct verdict verdict;
+    truth.levels[0] = (struct level){.page = 2 << 20,
+                                     .entries = 16,
+                                     .ways = {16},
+                                     .sets = 1,
+                                     .policy = "lru",
+                                     .index = "mod",
+                                     .penalty = 20};
+    truth.levels[1] = truth.levels[0];
+    truth.levels[1].entries = truth.levels[1].ways[0] = 1500;
+    truth.levels[1].penalty = 90;
+    write_gpu(&truth, "gpu.json");
+    find_tlbs("sim:gpu.json", truth.memory, truth.l2, &tlbs);
+    compare(&truth, &tlbs, &verdict);
+    if (verdict.wrong || verdict.missing)
+        fail_msg("%s", verdict.why);
+    assert_true(tlbs.samples < 720000);
+}
+
 static void finds_tlbs_with_one_way_per_set(void **state)
 {
     (void)state;
@@ -581,6 +607,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(access_patterns_match_figure_14),
                                        cmocka_unit_test(finds_sets_and_policies),
                                        cmocka_unit_test(a_miss_curve_ends_where_memory_ends),
+                                       cmocka_unit_test(large_tlbs_take_few_samples),
                                        cmocka_unit_test(finds_tlbs_with_one_way_per_set),
                                        cmocka_unit_test(finds_tlbs_with_unequal_sets),
                                        cmocka_unit_test(finds_the_slope_of_a_hashed_tlb),
