@@ -247,6 +247,79 @@ static enum fth_status find_groups(struct study *study, struct fth_error *error)
     return FTH_OK;
 }
 
+/* ---- small groups ---- */
+
+/* Lags with which a small group is tested again. The two blocks of a pair do not always meet at the
+ * same time: on an H200, they differ by up to about 50 cycles in one launch of a hundred. A lag
+ * that is shorter or longer by as much makes up for it. */
+static const uint32_t other_lags[] = {TEST_LAG, 4, 64, 94};
+/* Minimum saving in cycles of a read that is joined, if its lag is not known. On an H200, reads of
+ * the same line differ by up to 7 cycles. */
+enum { MIN_SAVED = 10 };
+
+/* Whether two SMs join reads at one of the other lags: most reads of one launch are faster than
+ * alone. */
+static enum fth_status test_again(struct study *study, uint32_t a, uint32_t b, bool *joined,
+                                  struct fth_error *error)
+{
+    struct fth_request requests[2 * FTH_COUNT(other_lags)];
+    struct fth_answers answers = {0};
+    for (size_t i = 0; i < FTH_COUNT(requests); i++)
+        requests[i] = make_request(study, i % 2 ? b : a, i % 2 ? a : b, other_lags[i / 2], LINES);
+    FTH_TRY(fth_ask(study->prober, requests, FTH_COUNT(requests), &answers, error));
+    *joined = false;
+    for (size_t i = 0; i < answers.count; i++) {
+        const uint32_t *alone = study->alone + (size_t)requests[i].pair.second * LINES;
+        const uint32_t *cycles = answers.items[i].cycles + LINES;
+        size_t saved = 0;
+        for (size_t j = 0; j < LINES; j++)
+            saved += cycles[j] + MIN_SAVED <= alone[j];
+        *joined = *joined || 2 * saved > LINES;
+        study->found->samples += answers.items[i].count;
+    }
+    fth_answers_fini(&answers);
+    return FTH_OK;
+}
+
+/* Gives all SMs of group `from` the number `to`, and closes the gap in the numbers. */
+static void unite(struct fth_joins *found, size_t sms, uint32_t from, uint32_t to)
+{
+    for (size_t i = 0; i < sms; i++) {
+        if (found->groups[i] == from)
+            found->groups[i] = to;
+        found->groups[i] -= found->groups[i] > from;
+    }
+    found->group_count--;
+}
+
+/* Tests groups with at most half as many SMs as the largest one again with each earlier group, and
+ * unites them if they join reads. */
+static enum fth_status test_small_groups(struct study *study, struct fth_error *error)
+{
+    const size_t sms = study->prober->sms;
+    struct fth_joins *found = study->found;
+    size_t *sizes = calloc(sms, sizeof *sizes), largest = 0;
+    uint32_t *firsts = calloc(sms, sizeof *firsts);
+    enum fth_status status =
+        sizes && firsts ? FTH_OK : fth_no_memory(error, "find joined reads", NULL);
+    for (size_t i = sms; status == FTH_OK && i-- > 0;) {
+        const uint32_t group = found->groups[i];
+        firsts[group] = (uint32_t)i;
+        largest = ++sizes[group] > largest ? sizes[group] : largest;
+    }
+    for (uint32_t i = (uint32_t)found->group_count; status == FTH_OK && i-- > 1;) {
+        bool joined = false;
+        for (uint32_t j = 0; 2 * sizes[i] <= largest && j < i && !joined && status == FTH_OK; j++) {
+            status = test_again(study, firsts[j], firsts[i], &joined, error);
+            if (status == FTH_OK && joined)
+                unite(found, sms, i, j);
+        }
+    }
+    free(firsts);
+    free(sizes);
+    return status;
+}
+
 /* ---- window and extent ---- */
 
 static int compare_lags(const void *a, const void *b)
@@ -373,6 +446,8 @@ enum fth_status fth_probe_joins(const struct fth_prober *prober, uint64_t line_b
     enum fth_status status = measure_alone(&study, error);
     if (status == FTH_OK)
         status = find_groups(&study, error);
+    if (status == FTH_OK)
+        status = test_small_groups(&study, error);
     if (status == FTH_OK && study.has_pair) {
         status = find_window(&study, error);
         if (status == FTH_OK)
