@@ -281,7 +281,7 @@ bool fth_block_order_clusters(const struct fth_block_order *order, struct fth_bl
     /* In wave w, a GPC with n SMs has executed n * w / size clusters before, and executes those up
      * to n * (w + 1) / size. */
     for (uint64_t wave = 0; fits && writer.count < writer.limit; wave++)
-        for (uint32_t level = 0; level < order->sms / size; level++)
+        for (uint32_t level = 0; level <= order->sms / size; level++)
             for (uint32_t i = 0; i < gpcs; i++) {
                 const bool first = i < order->gpcs[true];
                 const uint32_t others = order->gpcs[false], before = order->gpcs[true];
