@@ -184,7 +184,7 @@ static void announce_kernels(const struct fth_discovery *discovery)
             requests[count++].fetch =
                 (struct fth_fetch){.instructions = FTH_FETCH_BLOCK, .passes = 1};
         }
-    for (int i = 0; i < FTH_BANDWIDTH_TARGETS; i++) {
+    for (int i = 0; i < FTH_BANDWIDTH_TARGETS && !discovery->no_bandwidth; i++) {
         const struct fth_bandwidth_source *source = &fth_bandwidth_sources[i];
         if (source->place == FTH_IN_MEMORY || !fth_discovery_wants(discovery, source->element))
             continue;

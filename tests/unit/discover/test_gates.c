@@ -104,7 +104,7 @@ static const struct {
     {{"constant_l15", "latency_cycles", 500, {0}},
      {"memory", "latency_cycles", 500, {0}},
      499,
-     "instruction caches;memory latency;",
+     "memory latency;instruction caches;",
      "measured as 500 cycles, but memory, which must be slower, as 500"},
     {{"shared", "latency_cycles", 250, {0}},
      {"l2", "latency_cycles", 250, {0}},
