@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Minimum ratio of the write bandwidths of L2 and memory that shows that the L2 writes back. A
+ * cache that passes each write on to memory cannot accept more than memory does. Chosen: well above
+ * the spread of 10 % up to which a bandwidth is reported. */
+static const double min_write_back_ratio = 1.25;
+
 /* Returns what else the reader must know about a figure, as the end of its note. */
 static const char *extra_note(enum fth_bandwidth_target target)
 {
@@ -84,6 +89,27 @@ enum fth_status fth_note_rate(struct fth_gpu *gpu, enum fth_bandwidth_target tar
         error);
 }
 
+/* Derives the write policy of the L2 from the write bandwidths, if both are known. */
+static enum fth_status derive_write_policy(struct fth_gpu *gpu, struct fth_error *error)
+{
+    const double l2 = fth_gpu_number(gpu, "l2", "write_bytes_per_s", NAN);
+    const double memory = fth_gpu_number(gpu, "memory", "write_bytes_per_s", NAN);
+    if (isnan(l2) || !(memory > 0))
+        return FTH_OK;
+    if (l2 >= min_write_back_ratio * memory)
+        return fth_note(gpu,
+                        &(struct fth_note){.element = "l2",
+                                           .attribute = "write_policy",
+                                           .text = "write_back",
+                                           .source = FTH_SOURCE_DERIVED,
+                                           .method = "it accepts writes faster than memory"},
+                        error);
+    return fth_note_unknown(gpu, "l2", "write_policy",
+                            "it does not accept writes clearly faster than memory, which shows "
+                            "neither write-back nor write-through",
+                            error);
+}
+
 enum fth_status fth_discover_rates(struct fth_discovery *discovery, struct fth_error *error)
 {
     for (int i = 0; i < FTH_BANDWIDTH_TARGETS && !discovery->no_bandwidth; i++) {
@@ -101,5 +127,5 @@ enum fth_status fth_discover_rates(struct fth_discovery *discovery, struct fth_e
                                        "the size of the cache is unknown", error)
                     : find_rate(discovery, target, error));
     }
-    return FTH_OK;
+    return derive_write_policy(discovery->gpu, error);
 }

@@ -2,6 +2,7 @@
  * probes of L1 and L2 (probe/cache/l1_writes.c, probe/l2/l2_writes.c), and the attributes that
  * fth_dissect writes. The probes run on small simulated GPUs, whose descriptions are the truth. */
 #include "check.h"
+#include "discover/discover.h"
 #include "folder.h"
 #include "probe/cache/probe_cache.h"
 #include "probe/l2/probe_l2.h"
@@ -544,6 +545,43 @@ static void dissect_writes_the_attributes(void **state)
     }
 }
 
+/* An L2 that accepts writes faster than memory must write back; otherwise nothing is known. */
+static void the_write_policy_follows_from_bandwidths(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *elements;
+        bool writes_back, unknown;
+    } rows[] = {
+        {"\"l2\": {\"write_bytes_per_s\": 5e12}, \"memory\": {\"write_bytes_per_s\": 4e12}}", true,
+         false},
+        {"\"l2\": {\"write_bytes_per_s\": 4.9e12}, \"memory\": {\"write_bytes_per_s\": 4e12}}",
+         false, true},
+        {"\"l2\": {\"write_bytes_per_s\": 4.9e12}, \"memory\": {}}", false, false},
+        {"\"l2\": {}, \"memory\": {\"write_bytes_per_s\": 4e12}}", false, false},
+    };
+    for (size_t i = 0; i < FTH_COUNT(rows); i++) {
+        char text[300];
+        snprintf(
+            text, sizeof text,
+            "{\"schema\": \"fathom-gpu/1\", \"device\": {\"name\": \"Test\"}, \"elements\": {%s}",
+            rows[i].elements);
+        struct fth_discovery discovery = {.no_bandwidth = true};
+        assert_int_equal(fth_gpu_read_text("test", text, strlen(text), NULL, &discovery.gpu, NULL),
+                         FTH_OK);
+        assert_int_equal(fth_discover_rates(&discovery, NULL), FTH_OK);
+        const struct fth_attribute *policy = fth_gpu_attribute(discovery.gpu, "l2", "write_policy");
+        assert_int_equal(policy != NULL, rows[i].writes_back);
+        if (policy) {
+            assert_string_equal(policy->text, "write_back");
+            assert_int_equal(policy->source, FTH_SOURCE_DERIVED);
+        }
+        assert_int_equal(fth_gpu_unknown(discovery.gpu, "l2", "write_policy") != NULL,
+                         rows[i].unknown);
+        fth_gpu_destroy(discovery.gpu);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -559,6 +597,7 @@ int main(void)
         cmocka_unit_test(copies_in_the_near_partition_are_watched),
         cmocka_unit_test(copies_that_do_not_stay_are_inconclusive),
         cmocka_unit_test(dissect_writes_the_attributes),
+        cmocka_unit_test(the_write_policy_follows_from_bandwidths),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }
