@@ -57,10 +57,10 @@ struct fth_dissect_options {
 /* Returns whether fth_dissect supports an element. */
 FTH_API bool fth_can_dissect(const char *element);
 /* Measures the elements as fth_discover does, without bandwidths, and then their sets, ways, index
- * functions and replacement policies. Attributes that could not be found ("sets", "policy",
- * …) are unknown in the description, which gives the reason (fth_gpu_unknown). Statuses and
- * interruption are as for fth_discover; after FTH_INTERRUPTED, *gpu holds what was measured so far.
- * `options` may be NULL. */
+ * functions and replacement policies, and what stores do to L1 and L2. Attributes that could not be
+ * found ("sets", "policy", …) are unknown in the description, which gives the reason
+ * (fth_gpu_unknown). Statuses and interruption are as for fth_discover; after FTH_INTERRUPTED, *gpu
+ * holds what was measured so far. `options` may be NULL. */
 FTH_API FTH_MUST_USE enum fth_status fth_dissect(struct fth_device *device,
                                                  const struct fth_dissect_options *options,
                                                  struct fth_gpu **gpu, struct fth_error *error);
