@@ -252,7 +252,7 @@ static enum fth_status find_groups(struct study *study, struct fth_error *error)
 /* Lags with which a small group is tested again. The two blocks of a pair do not always meet at the
  * same time: on an H200, they differ by up to about 50 cycles in one launch of a hundred. A lag
  * that is shorter or longer by as much makes up for it. */
-static const uint32_t other_lags[] = {TEST_LAG, 4, 64, 94};
+static const uint32_t other_lags[] = {TEST_LAG, 4, 64, 94, 124, TEST_LAG, 4, 64};
 /* Minimum saving in cycles of a read that is joined, if its lag is not known. On an H200, reads of
  * the same line differ by up to 7 cycles. */
 enum { MIN_SAVED = 10 };
