@@ -203,8 +203,8 @@ static enum fth_status find_ways(struct study *study, struct fth_error *error)
                         found->searched - found->kept, found->searched);
     if (sets < MIN_AGREEING)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
-                        "only %zu of %zu targets have a stable minimal eviction set; with a random "
-                        "policy, none has",
+                        "only %zu of %zu targets have a stable minimal eviction set, as with a "
+                        "random policy",
                         sets, found->searched);
     study->count = (uint32_t)found->ways + 1;
     memcpy(study->numbers, last, sizeof last);
