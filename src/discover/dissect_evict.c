@@ -82,7 +82,8 @@ static enum fth_status note_eviction_sets(struct fth_gpu *gpu,
                      error));
     FTH_TRY(note_evict_sets(gpu, found, error));
     FTH_TRY(note_evict_policy(gpu, found, error));
-    return fth_note_reason(gpu, "l2", "index", "a hash that was not found", error);
+    return fth_note_reason(gpu, "l2", "index", "eviction sets do not show the index function",
+                           error);
 }
 
 /* Adds the cause to the reasons why the structure is unknown. */
