@@ -169,6 +169,10 @@ void fth_note_remove(struct fth_gpu *gpu, const char *element, const char *attri
 FTH_MUST_USE enum fth_status fth_note_unknown(struct fth_gpu *gpu, const char *element,
                                               const char *attribute, const char *reason,
                                               struct fth_error *error);
+/* Does the same, and replaces an earlier reason. */
+FTH_MUST_USE enum fth_status fth_note_reason(struct fth_gpu *gpu, const char *element,
+                                             const char *attribute, const char *reason,
+                                             struct fth_error *error);
 /* Handles the failure of a probe: FTH_INCONCLUSIVE and FTH_UNSUPPORTED become a reason under
  * "unknown", and the error is cleared. Any other status is returned as it is. */
 FTH_MUST_USE enum fth_status fth_note_failure(struct fth_gpu *gpu, const char *element,

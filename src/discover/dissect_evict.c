@@ -10,21 +10,21 @@
 /* Maximum size of a partition of a simulated GPU, in bytes, because of the time: a search reads
  * hundreds of times as many lines as the partition holds, and takes about a second for this size.
  */
-static const double max_simulated_bytes = 4 << 20;
+static const double max_simulated_bytes = 1 << 20;
 
 static enum fth_status note_evict_sets(struct fth_gpu *gpu, const struct fth_eviction_sets *found,
                                        struct fth_error *error)
 {
     char method[200];
     if (found->sets == 0 && isnan(found->evicted))
-        return fth_note_unknown(gpu, "l2", "sets",
-                                "the lines of a partition are not a multiple of the ways", error);
+        return fth_note_reason(gpu, "l2", "sets",
+                               "the lines of a partition are not a multiple of the ways", error);
     if (found->sets == 0) {
         fth_format(method, sizeof method,
                    "as many random lines as a partition holds evict %.2f of the lines read before; "
                    "with an even hash it would be %.2f",
                    found->evicted, found->expected);
-        return fth_note_unknown(gpu, "l2", "sets", method, error);
+        return fth_note_reason(gpu, "l2", "sets", method, error);
     }
     if (isnan(found->evicted))
         snprintf(method, sizeof method, "size of a partition / (ways x line)");
@@ -47,12 +47,12 @@ static enum fth_status note_evict_policy(struct fth_gpu *gpu, const struct fth_e
                                          struct fth_error *error)
 {
     if (!found->policy)
-        return fth_note_unknown(gpu, "l2", "policy",
-                                found->ambiguous_policy
-                                    ? "more than one policy predicts every read of a set"
-                                    : "neither LRU nor FIFO nor tree PLRU predicts every read of a "
-                                      "set",
-                                error);
+        return fth_note_reason(gpu, "l2", "policy",
+                               found->ambiguous_policy
+                                   ? "more than one policy predicts every read of a set"
+                                   : "neither LRU nor FIFO nor tree PLRU predicts every read of a "
+                                     "set",
+                               error);
     return fth_note(gpu,
                     &(struct fth_note){.element = "l2",
                                        .attribute = "policy",
@@ -82,7 +82,22 @@ static enum fth_status note_eviction_sets(struct fth_gpu *gpu,
                      error));
     FTH_TRY(note_evict_sets(gpu, found, error));
     FTH_TRY(note_evict_policy(gpu, found, error));
-    return fth_note_unknown(gpu, "l2", "index", "a hash that was not found", error);
+    return fth_note_reason(gpu, "l2", "index", "eviction sets do not show the index function",
+                           error);
+}
+
+/* Adds the cause to the reasons why the structure is unknown. */
+static enum fth_status note_no_sets(struct fth_gpu *gpu, const char *cause, struct fth_error *error)
+{
+    static const char *const attributes[] = {"sets", "ways", "policy"};
+    for (size_t i = 0; i < FTH_COUNT(attributes); i++) {
+        const char *earlier = fth_gpu_unknown(gpu, "l2", attributes[i]);
+        char reason[600];
+        snprintf(reason, sizeof reason, "%s%seviction sets: %s", earlier ? earlier : "",
+                 earlier ? "; " : "", cause);
+        FTH_TRY(fth_note_reason(gpu, "l2", attributes[i], reason, error));
+    }
+    return FTH_OK;
 }
 
 enum fth_status fth_dissect_eviction_sets(struct fth_discovery *discovery,
@@ -109,8 +124,12 @@ enum fth_status fth_dissect_eviction_sets(struct fth_discovery *discovery,
         /* With one partition, near_threshold is just below the latency of memory. */
         .threshold_cycles = fmin(map->near_threshold, (hit + map->memory_threshold) / 2)};
     struct fth_eviction_sets found;
+    struct fth_error fault = FTH_NO_ERROR;
     const enum fth_status status =
-        fth_probe_eviction_sets(&discovery->prober, &plan, &found, error);
-    return status == FTH_OK ? note_eviction_sets(gpu, &found, error)
-                            : fth_note_failure(gpu, "l2", "ways", status, error);
+        fth_probe_eviction_sets(&discovery->prober, &plan, &found, &fault);
+    if (status == FTH_OK)
+        return note_eviction_sets(gpu, &found, error);
+    return status == FTH_INCONCLUSIVE || status == FTH_UNSUPPORTED
+               ? note_no_sets(gpu, fault.cause, error)
+               : fth_error_move(error, &fault);
 }

@@ -29,19 +29,25 @@ static enum fth_status find_section(struct fth_gpu *gpu, const char *element,
     return FTH_OK;
 }
 
-enum fth_status fth_note_attribute(struct fth_gpu *gpu, const char *element,
-                                   const struct fth_attribute *attribute, struct fth_error *error)
+/* Removes the reason why an attribute is unknown. */
+static void forget_reason(struct fth_gpu_section *section, const char *attribute)
 {
-    struct fth_gpu_section *section;
-    FTH_TRY(find_section(gpu, element, &section, error));
     struct fth_named_texts *unknown = &section->unknown;
     for (size_t i = 0; i < unknown->count; i++)
-        if (strcmp(unknown->items[i].name, attribute->name) == 0) {
+        if (strcmp(unknown->items[i].name, attribute) == 0) {
             memmove(&unknown->items[i], &unknown->items[i + 1],
                     (unknown->count - i - 1) * sizeof *unknown->items);
             unknown->count--;
             break;
         }
+}
+
+enum fth_status fth_note_attribute(struct fth_gpu *gpu, const char *element,
+                                   const struct fth_attribute *attribute, struct fth_error *error)
+{
+    struct fth_gpu_section *section;
+    FTH_TRY(find_section(gpu, element, &section, error));
+    forget_reason(section, attribute->name);
     return fth_gpu_set(gpu, section, attribute, error);
 }
 
@@ -171,6 +177,15 @@ enum fth_status fth_note_unknown(struct fth_gpu *gpu, const char *element, const
     if (fth_gpu_unknown(gpu, element, attribute))
         return FTH_OK; /* keep the first reason */
     return fth_gpu_set_unknown(gpu, section, attribute, reason, error);
+}
+
+enum fth_status fth_note_reason(struct fth_gpu *gpu, const char *element, const char *attribute,
+                                const char *reason, struct fth_error *error)
+{
+    struct fth_gpu_section *section;
+    FTH_TRY(find_section(gpu, element, &section, error));
+    forget_reason(section, attribute);
+    return fth_note_unknown(gpu, element, attribute, reason, error);
 }
 
 enum fth_status fth_note_failure(struct fth_gpu *gpu, const char *element, const char *attribute,

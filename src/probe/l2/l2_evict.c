@@ -30,17 +30,19 @@ static const char operation[] = "find eviction sets";
 enum {
     MAX_TARGETS = 10, /* targets that are tried. Chosen. */
     MIN_AGREEING = 4, /* eviction sets that must agree. Chosen. */
-    REPEATS = 3,      /* trials of a test. Chosen: a single disturbed trial changes nothing. */
+    REPEATS = 3,      /* trials that must evict the target. Chosen. */
     MAX_TESTS = 3000, /* tests of a search. On an H200, about 730 suffice. */
-    /* Passes over the pool in a trial, if one is not sufficient. With LRU, one is. With FIFO, the
-     * set may keep the target longer than the lines that are read after it. Chosen. */
-    MORE_PASSES = 6,
-    FEW_TARGETS = 2, /* targets without a set after which searches use more passes. Chosen. */
-    FIT_PASSES = 6,  /* passes over the lines before they are timed. Chosen. */
-    FIT_COPIES = 4,  /* runs of such a script; the one with the fewest misses counts. Chosen. */
-    SCRIPTS = 8,     /* scripts for the policy. Chosen. */
-    COPIES = 3,      /* runs of each of them; medians are compared. Chosen. */
-    MAX_REUSES = 6,  /* maximum reads of lines that are already in the set. Chosen. */
+    /* The same, and passes over the pool in a trial, for other policies than LRU. With FIFO, a set
+     * may keep the target longer than lines that are read after it. Chosen. */
+    PATIENT_TESTS = 1500,
+    PATIENT_PASSES = 6,
+    FEW_TARGETS = 2,  /* targets without a set after which searches become patient. Chosen. */
+    MAX_FAILURES = 4, /* targets without a set after which the probe gives up. Chosen. */
+    FIT_PASSES = 6,   /* passes over the lines before they are timed. Chosen. */
+    FIT_COPIES = 4,   /* runs of such a script; the one with the fewest misses counts. Chosen. */
+    SCRIPTS = 8,      /* scripts for the policy. Chosen. */
+    COPIES = 3,       /* runs of each of them; medians are compared. Chosen. */
+    MAX_REUSES = 6,   /* maximum reads of lines that are already in the set. Chosen. */
     CHECKS = 4,     /* scripts for the fraction of evicted targets, each with 64 of them. Chosen. */
     MIN_LINES = 16, /* lines of a partition below which there is nothing to find. Chosen. */
     POLICY_LINE = 4 /* bytes of a line of the simulated set; the size does not matter */
@@ -59,7 +61,7 @@ struct study {
     uint32_t capacity; /* lines of a partition */
     uint32_t lines;    /* lines of the array */
     uint32_t seed;
-    uint32_t passes;        /* over the pool in a trial */
+    bool patient;           /* whether searches use more passes */
     uint32_t check_targets; /* per script of measure_evicted: few of the lines of a partition */
     uint32_t count;         /* lines in `numbers` */
     uint32_t numbers[FTH_EVICT_MAX_MEMBERS + 1]; /* an eviction set, its target at the end */
@@ -94,8 +96,8 @@ static enum fth_status search(struct study *study, uint32_t target, bool *found,
     request.evict.target = target;
     request.evict.threshold_cycles = (uint32_t)study->plan->threshold_cycles;
     request.evict.repeats = REPEATS;
-    request.evict.passes = study->passes;
-    request.evict.max_tests = MAX_TESTS;
+    request.evict.passes = study->patient ? PATIENT_PASSES : 1;
+    request.evict.max_tests = study->patient ? PATIENT_TESTS : MAX_TESTS;
     FTH_TRY(fth_ask(study->prober, &request, 1, &answers, error));
     const uint32_t *samples = answers.items[0].cycles, size = samples[1];
     study->found->samples += answers.items[0].count;
@@ -173,9 +175,10 @@ static enum fth_status find_ways(struct study *study, struct fth_error *error)
     struct fth_eviction_sets *found = study->found;
     uint32_t sizes[MAX_TARGETS], last[FTH_EVICT_MAX_MEMBERS + 1];
     size_t sets = 0;
-    for (uint32_t i = 0; i < MAX_TARGETS && found->agreed < MIN_AGREEING; i++) {
+    for (uint32_t i = 0; i < MAX_TARGETS && found->agreed < MIN_AGREEING && i < sets + MAX_FAILURES;
+         i++) {
         bool good = false;
-        study->passes = sets == 0 && i >= FEW_TARGETS ? MORE_PASSES : study->passes;
+        study->patient = study->patient || (sets == 0 && i >= FEW_TARGETS);
         FTH_TRY(search(study, i, &good, error));
         if (good)
             FTH_TRY(verify(study, &good, error));
@@ -200,8 +203,8 @@ static enum fth_status find_ways(struct study *study, struct fth_error *error)
                         found->searched - found->kept, found->searched);
     if (sets < MIN_AGREEING)
         return fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
-                        "only %zu of %zu targets have a stable minimal eviction set; with a random "
-                        "policy, none has",
+                        "only %zu of %zu targets have a stable minimal eviction set, as with a "
+                        "random policy",
                         sets, found->searched);
     study->count = (uint32_t)found->ways + 1;
     memcpy(study->numbers, last, sizeof last);
@@ -410,8 +413,7 @@ enum fth_status fth_probe_eviction_sets(const struct fth_prober *prober,
                           .found = found,
                           .capacity = (uint32_t)capacity,
                           .lines = (uint32_t)lines,
-                          .seed = 1,
-                          .passes = 1};
+                          .seed = 1};
     /* A 32nd of the lines: the targets themselves hardly evict each other. */
     study.check_targets = (uint32_t)FTH_MIN(FTH_EVICT_MAX_MEMBERS, capacity / 32 + 1);
     FTH_TRY(find_ways(&study, error));

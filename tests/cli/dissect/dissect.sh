@@ -5,7 +5,6 @@ fathom dissect --device sim:gtx560ti l1 --series loads.csv | sed -n '1,5s|weight
 head -n 2 loads.csv
 awk -F, 'NR > 1 { loads[$5]++ } END { print loads["hit"] + loads["miss"], "loads" }' loads.csv
 fathom dissect --device sim:p100 readonly --json | sed -n '/"sets"/,/value/p; /"index"/,/value/p' | grep -o '"[a-z]*": {\|"value": [^,]*'
-fathom dissect --device sim:gtx980 l2
 # TLBs, the latency patterns, and an L1 that is virtually addressed.
 fathom dissect --device sim:gtx980 l1 tlb_l1 tlb_l2 | sed '/^l1: misses/,$d'
 # --series has every load of a chain with one page more than the TLB holds.
@@ -18,3 +17,5 @@ cat >two.json <<END
    "far_latency_cycles": 320, "home_mask": 155648}, "memory": {"scope": "gpu", "size_bytes": 4294967296, "latency_cycles": 500}}}
 END
 fathom dissect --device sim:two.json l2
+# An L2 whose sets are not found.
+fathom dissect --device sim:gtx980 l2

@@ -386,6 +386,9 @@ static void texts_of_all_families_are_read(void **state)
         "transfer from-device pageable 1",
         "transfer to-peer 268435456 peer 1",
         "transfer within 3",
+        "pair 0 16 lag 36 1152x12",
+        "evict search 4096x128 seed 7 warm 64 pool 99 target 3 threshold 400 repeats 2 tests 9",
+        "evict script 4096x128 seed 7 flush 9 lines 9,77 read 0,1,0 passes 3 pool 50 time 1,0",
     };
     bool seen[FTH_FAMILY_COUNT] = {false};
     for (size_t i = 0; i < FTH_COUNT(texts); i++) {
