@@ -37,7 +37,7 @@ static enum fth_status note_evict_sets(struct fth_gpu *gpu, const struct fth_evi
                     &(struct fth_note){.element = "l2",
                                        .attribute = "sets",
                                        .number = (double)found->sets,
-                                       .confidence = &found->confidence,
+                                       .evidence = &found->evidence,
                                        .samples = found->samples,
                                        .method = method},
                     error);
@@ -57,7 +57,7 @@ static enum fth_status note_evict_policy(struct fth_gpu *gpu, const struct fth_e
                     &(struct fth_note){.element = "l2",
                                        .attribute = "policy",
                                        .text = found->policy,
-                                       .confidence = &found->policy_confidence,
+                                       .evidence = &found->policy_evidence,
                                        .samples = found->samples,
                                        .method = "the only policy of several that predicts every "
                                                  "hit and miss of a set"},
@@ -76,7 +76,7 @@ static enum fth_status note_eviction_sets(struct fth_gpu *gpu,
                      &(struct fth_note){.element = "l2",
                                         .attribute = "ways",
                                         .number = (double)found->ways,
-                                        .confidence = &found->confidence,
+                                        .evidence = &found->evidence,
                                         .samples = found->samples,
                                         .method = method},
                      error));

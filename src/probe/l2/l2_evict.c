@@ -208,8 +208,7 @@ static enum fth_status find_ways(struct study *study, struct fth_error *error)
                         sets, found->searched);
     study->count = (uint32_t)found->ways + 1;
     memcpy(study->numbers, last, sizeof last);
-    /* Laplace's rule: all verified sets agree. */
-    found->confidence = ((double)sets + 1) / ((double)sets + 2);
+    found->evidence = (struct fth_evidence){.repeats = (double)sets, .agree = (double)sets};
     return FTH_OK;
 }
 
@@ -316,8 +315,8 @@ static enum fth_status find_policy(struct study *study, struct fth_error *error)
     enum fth_status status = decide_policy(study, requests, answers.items, error);
     for (size_t i = 0; i < answers.count; i++)
         study->found->samples += answers.items[i].count;
-    /* Laplace's rule: one policy predicts all scripts. */
-    study->found->policy_confidence = (SCRIPTS + 1.0) / (SCRIPTS + 2.0);
+    /* One policy predicts all scripts. */
+    study->found->policy_evidence = (struct fth_evidence){.repeats = SCRIPTS, .agree = SCRIPTS};
     fth_answers_fini(&answers);
     return status;
 }
@@ -395,8 +394,7 @@ enum fth_status fth_probe_eviction_sets(const struct fth_prober *prober,
                                         const struct fth_evict_plan *plan,
                                         struct fth_eviction_sets *found, struct fth_error *error)
 {
-    *found = (struct fth_eviction_sets){
-        .confidence = NAN, .policy_confidence = NAN, .expected = NAN, .evicted = NAN};
+    *found = (struct fth_eviction_sets){.expected = NAN, .evicted = NAN};
     const uint64_t capacity = plan->partition_bytes / plan->line_bytes;
     const uint64_t all = (POOL_FACTOR + FLUSH_FACTOR) * capacity +
                          (uint64_t)CHECKS * FTH_EVICT_MAX_MEMBERS + MAX_TARGETS;

@@ -229,15 +229,15 @@ struct fth_evict_plan {
     double threshold_cycles; /* a timed read of a line in the near partition takes at most these */
 };
 struct fth_eviction_sets {
-    uint64_t ways, sets;               /* of a partition; sets 0: unknown */
-    const char *policy;                /* NULL: unknown */
-    bool ambiguous_policy;             /* several policies predict all reads */
-    double confidence;                 /* of the ways */
-    double policy_confidence;          /* of the policy */
-    size_t searched, verified, agreed; /* targets; those with a set; those with a set of `ways` */
-    size_t kept;                       /* targets that the pool does not evict */
-    double expected, evicted;          /* fraction of targets that a partition's number of random
-                                          lines evicts, and the measured one; NAN: not measured */
+    uint64_t ways, sets;                 /* of a partition; sets 0: unknown */
+    const char *policy;                  /* NULL: unknown */
+    bool ambiguous_policy;               /* several policies predict all reads */
+    struct fth_evidence evidence;        /* for the ways: targets with a set */
+    struct fth_evidence policy_evidence; /* for the policy: sequences of reads */
+    size_t searched, verified, agreed;   /* targets; those with a set; those with a set of `ways` */
+    size_t kept;                         /* targets that the pool does not evict */
+    double expected, evicted;            /* fraction of targets that a partition's number of random
+                                            lines evicts, and the measured one; NAN: not measured */
     size_t samples;
 };
 /* Finds ways, policy and sets of the L2 from eviction sets. FTH_INCONCLUSIVE: there are no stable

@@ -288,7 +288,7 @@ static void finds_random_sets(void **state)
         struct fth_eviction_sets found;
         assert_int_equal(probe(&truth, &found), FTH_OK);
         assert_int_equal(found.ways, truth.ways);
-        assert_true(found.confidence > 0.8 && found.agreed == found.verified);
+        assert_true(fth_confidence(found.evidence) > 0.8 && found.agreed == found.verified);
         if (!noisy || found.policy)
             assert_string_equal(found.policy, "lru");
         if (!noisy || found.sets)
