@@ -42,7 +42,9 @@ struct context {
 };
 
 static struct context contexts[MAX_DEVICES];
-static _Thread_local struct context *current;
+/* In the static block of thread-local memory, which needs no allocation when a thread first uses it.
+ */
+static _Thread_local struct context *current __attribute__((tls_model("initial-exec")));
 /* Contexts, modules, allocations (device and pinned), textures, streams and events that exist. */
 static long live;
 

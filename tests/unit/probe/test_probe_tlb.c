@@ -171,8 +171,8 @@ static void compare(const struct truth *truth, const struct fth_tlbs *tlbs, stru
         if (!is_visible(truth, expected))
             break;
         bool missing = i >= tlbs->count || found->page_bytes == 0 || found->entries == 0 ||
-                       fth_evidence_share(found->page_evidence) < 0.85 ||
-                       fth_evidence_share(found->entries_evidence) < 0.85;
+                       fth_confidence(found->page_evidence) < 0.95 ||
+                       fth_confidence(found->entries_evidence) < 0.95;
         bool wrong = !missing &&
                      (found->page_bytes != expected->page || found->entries != expected->entries ||
                       fabs(found->penalty_cycles - expected->penalty) > (truth->noise ? 1.5 : 0.6));

@@ -83,7 +83,7 @@ static void mt4g_export_has_the_figures_under_its_keys(void **state)
         {"memory/texture/latency/p50", 88},
         {"memory/shared/sharedMemPerMultiProcessor/value", 233472},
         {"memory/shared/latency/low", 23},
-        {"memory/l2/latency/p95", 295.8},
+        {"memory/l2/latency/p95", fth_gpu_attribute(gpu, "l2", "latency_cycles")->high},
         {"meta/driver", 13000},
     };
     struct fth_json_document document = export_mt4g(gpu);
