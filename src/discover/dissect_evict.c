@@ -7,10 +7,10 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Maximum size of a partition of a simulated GPU, in bytes, because of the time: a search reads
- * hundreds of times as many lines as the partition holds, and takes about a second for this size.
+/* Maximum number of lines of a partition of a simulated GPU, because of the time: a search reads
+ * hundreds of times as many lines as the partition holds, and takes about a second for this number.
  */
-static const double max_simulated_bytes = 1 << 20;
+static const double max_simulated_lines = 8192;
 
 static enum fth_status note_evict_sets(struct fth_gpu *gpu, const struct fth_eviction_sets *found,
                                        struct fth_error *error)
@@ -111,7 +111,7 @@ enum fth_status fth_dissect_eviction_sets(struct fth_discovery *discovery,
     const double partition = (double)map->size_bytes / fth_gpu_number(gpu, "l2", "partitions", 1);
     if (fth_gpu_attribute(gpu, "l2", "ways") || isnan(line))
         return FTH_OK;
-    if (discovery->simulated && partition > max_simulated_bytes)
+    if (discovery->simulated && partition / line > max_simulated_lines)
         return FTH_OK;
     const double hit = discovery->l2_overhead_cycles + discovery->l2.value;
     const struct fth_evict_plan plan = {

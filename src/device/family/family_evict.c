@@ -21,6 +21,9 @@ enum {
     MAX_REPEATS = 1000,       /* chosen, not derived */
     MAX_TESTS = 1 << 20,      /* chosen, not derived */
     MAX_PASSES = 1 << 16,     /* chosen, not derived */
+    /* A search is given up after this many reads per element of the pool, times the passes of a
+     * trial plus 1. On simulated GPUs with LRU and 4 to 24 ways, 130 reads per element suffice. */
+    READS_PER_ELEMENT = 200,
     /* Samples of a search before the members. */
     HEADER = 5,
     THREADS = 1024, /* CUDA's maximum per block, for many reads in flight */
@@ -305,7 +308,7 @@ struct evict_run {
     const struct evict_state *state;
 };
 
-enum { COMMON_ARGUMENTS = 8, MAX_FURTHER = 7 };
+enum { COMMON_ARGUMENTS = 8, MAX_FURTHER = 8 };
 
 /* Queues a kernel with the parameters that both kernels have and further ones. */
 static enum fth_status launch(const struct evict_run *run, const char *kernel,
@@ -344,7 +347,8 @@ static enum fth_status launch_search(const struct evict_run *run, struct fth_err
                                 evict->threshold_cycles,
                                 evict->repeats,
                                 evict->max_tests,
-                                evict->passes};
+                                evict->passes,
+                                (uint64_t)READS_PER_ELEMENT * (evict->passes + 1) * evict->pool};
     return launch(run, "search", further, FTH_COUNT(further), error);
 }
 

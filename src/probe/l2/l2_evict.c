@@ -36,8 +36,8 @@ enum {
      * may keep the target longer than lines that are read after it. Chosen. */
     PATIENT_TESTS = 1500,
     PATIENT_PASSES = 6,
-    FEW_TARGETS = 2,  /* targets without a set after which searches become patient. Chosen. */
-    MAX_FAILURES = 4, /* targets without a set after which the probe gives up. Chosen. */
+    FEW_TARGETS = 1,  /* targets without a set after which searches become patient. Chosen. */
+    MAX_FAILURES = 3, /* targets without a set after which the probe gives up. Chosen. */
     FIT_PASSES = 6,   /* passes over the lines before they are timed. Chosen. */
     FIT_COPIES = 4,   /* runs of such a script; the one with the fewest misses counts. Chosen. */
     SCRIPTS = 8,      /* scripts for the policy. Chosen. */

@@ -3,14 +3,14 @@ fathom compare k20c K20C || echo "code $?"
 fathom compare p100 v100
 echo "code $?"
 
-# A measured GPU and the description of its model. The same GPU with two faults: an L1 of half the size, and another memory latency.
+# A measured GPU and the description of its model, which was measured on another GPU: bandwidths differ by up to 14 %. The same GPU with two faults: an L1 of half the size, and another memory latency.
 cp "$FATHOM_ROOT/tests/replay/h200.json" measured.json
-fathom compare measured.json h200
+fathom compare measured.json h200 --within 15
 echo "code $?"
 sed 's/"size_bytes": {"value": 246784, "source": "measured",.*"high": [0-9]*/"size_bytes": {"value": 123392, "source": "measured"/
     /^    "memory": {/,/^    }/ s/\("latency_cycles": {"value": \)[0-9.]*,\(.*\)"low": [0-9.]*, "high": [0-9.]*/\1400,\2"low": 390, "high": 410/' \
     measured.json >odd.json
-fathom compare odd.json h200
+fathom compare odd.json h200 --within 15
 echo "code $?"
 fathom compare odd.json h200 --within 40
 echo "code $?"
