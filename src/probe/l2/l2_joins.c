@@ -252,20 +252,19 @@ static enum fth_status find_groups(struct study *study, struct fth_error *error)
 /* Lags with which a small group is tested again. The two blocks of a pair do not always meet at the
  * same time: on an H200, they differ by up to about 50 cycles in one launch of a hundred. A lag
  * that is shorter or longer by as much makes up for it. */
-static const uint32_t other_lags[] = {TEST_LAG, 4, 64, 94, 124, TEST_LAG, 4, 64};
+static const uint32_t other_lags[2][4] = {{TEST_LAG, 4, 64, 94}, {TEST_LAG, 14, 64, 124}};
 /* Minimum saving in cycles of a read that is joined, if its lag is not known. On an H200, reads of
  * the same line differ by up to 7 cycles. */
 enum { MIN_SAVED = 10 };
 
-/* Whether two SMs join reads at one of the other lags: most reads of one launch are faster than
- * alone. */
-static enum fth_status test_again(struct study *study, uint32_t a, uint32_t b, bool *joined,
-                                  struct fth_error *error)
+/* Whether two SMs join reads at one of the lags: most reads of one launch are faster than alone. */
+static enum fth_status test_again(struct study *study, uint32_t a, uint32_t b,
+                                  const uint32_t lags[4], bool *joined, struct fth_error *error)
 {
-    struct fth_request requests[2 * FTH_COUNT(other_lags)];
+    struct fth_request requests[2 * 4];
     struct fth_answers answers = {0};
     for (size_t i = 0; i < FTH_COUNT(requests); i++)
-        requests[i] = make_request(study, i % 2 ? b : a, i % 2 ? a : b, other_lags[i / 2], LINES);
+        requests[i] = make_request(study, i % 2 ? b : a, i % 2 ? a : b, lags[i / 2], LINES);
     FTH_TRY(fth_ask(study->prober, requests, FTH_COUNT(requests), &answers, error));
     *joined = false;
     for (size_t i = 0; i < answers.count; i++) {
@@ -292,8 +291,8 @@ static void unite(struct fth_joins *found, size_t sms, uint32_t from, uint32_t t
     found->group_count--;
 }
 
-/* Tests groups with at most half as many SMs as the largest one again with each earlier group, and
- * unites them if they join reads. */
+/* Tests groups with at most half as many SMs as the largest one again with each earlier group, up
+ * to twice, and unites them if they join reads. */
 static enum fth_status test_small_groups(struct study *study, struct fth_error *error)
 {
     const size_t sms = study->prober->sms;
@@ -309,10 +308,11 @@ static enum fth_status test_small_groups(struct study *study, struct fth_error *
     }
     for (uint32_t i = (uint32_t)found->group_count; status == FTH_OK && i-- > 1;) {
         bool joined = false;
-        for (uint32_t j = 0; 2 * sizes[i] <= largest && j < i && !joined && status == FTH_OK; j++) {
-            status = test_again(study, firsts[j], firsts[i], &joined, error);
+        for (uint32_t k = 0; 2 * sizes[i] <= largest && k < 2 * i && !joined && status == FTH_OK;
+             k++) {
+            status = test_again(study, firsts[k % i], firsts[i], other_lags[k / i], &joined, error);
             if (status == FTH_OK && joined)
-                unite(found, sms, i, j);
+                unite(found, sms, i, k % i);
         }
     }
     free(firsts);
