@@ -170,7 +170,7 @@ static void decide(const struct evidence *evidence, struct fth_sm_groups *groups
     number_tpcs(evidence, groups);
     groups->map.sms = evidence->sms;
     /* All blocks agree: each of them could have shown that two groups are one. */
-    const double blocks = (double)(groups->samples / 2);
+    const double blocks = (double)groups->samples / 2;
     groups->gpc_evidence = (struct fth_evidence){.repeats = blocks, .agree = blocks};
 }
 
