@@ -96,7 +96,7 @@ static void a_discovery_reports_its_stages(void **state)
     fth_device_close(device);
 }
 
-/* The second part of a dissection has eight steps: six caches, the L2 and the TLBs. */
+/* The second part of a dissection has nine steps: six caches, the L2, the TLBs and the SMs. */
 static void a_dissection_reports_its_elements(void **state)
 {
     (void)state;
@@ -110,9 +110,10 @@ static void a_dissection_reports_its_elements(void **state)
         {"TLBs", 0.60000},
         {"instruction caches", 0.70000},
         {"constant caches", 0.75000},
-        {"dissect texture", 0.25000},
-        {"dissect l2", 0.75000},
-        {"dissect TLBs", 0.87500},
+        {"dissect texture", 0.22222},
+        {"dissect l2", 0.66667},
+        {"dissect TLBs", 0.77778},
+        {"place blocks", 0.88889},
         {"done", 1.00000},
     };
     static struct progress progress;
