@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const double max_wrong_confidence = 0.95;
@@ -129,15 +130,20 @@ static void record(const struct comparison *comparison, size_t row, enum verdict
 {
     const char *method = measured->method ? measured->method : "";
     char name[64];
-    double repeats = NAN, agree = NAN, percent;
+    double repeats = NAN, agree = NAN;
     /* The repeats are the last part of the method that begins with a number (discover/note.c). */
     for (const char *part = method; (part = strstr(part, "; ")) != NULL;) {
         part += 2;
-        if (sscanf(part, "%lf of %lf repeats agree", &agree, &repeats) == 2)
-            break;
-        if (sscanf(part, "%lf %% of the resamples", &percent) == 1) {
+        char *end;
+        const double number = strtod(part, &end);
+        if (strncmp(end, " of ", 4) == 0) {
+            agree = number;
+            repeats = strtod(end + 4, &end);
+            if (strncmp(end, " repeats agree", 14) == 0)
+                break;
+        } else if (strncmp(end, " % of the resamples", 19) == 0) {
             repeats = 10; /* which resamples count as */
-            agree = percent / 10;
+            agree = number / 10;
             break;
         }
         agree = repeats = NAN;

@@ -42,7 +42,7 @@ struct context {
 };
 
 static struct context contexts[MAX_DEVICES];
-/* In the static block of thread-local memory, which needs no allocation when a thread first uses it.
+/* In the static block of thread-local memory, which is not allocated when a thread first uses it.
  */
 static _Thread_local struct context *current __attribute__((tls_model("initial-exec")));
 /* Contexts, modules, allocations (device and pinned), textures, streams and events that exist. */

@@ -123,10 +123,17 @@ static enum fth_status check(const struct fth_request *request, struct fth_error
 }
 
 static void write_numbers(struct fth_buffer *text, const char *word, const uint32_t *numbers,
-                          const uint8_t *indices, uint32_t count)
+                          uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        fth_buffer_format(text, "%s%" PRIu32, i ? "," : word, numbers ? numbers[i] : indices[i]);
+        fth_buffer_format(text, "%s%" PRIu32, i ? "," : word, numbers[i]);
+}
+
+static void write_indices(struct fth_buffer *text, const char *word, const uint8_t *indices,
+                          uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        fth_buffer_format(text, "%s%u", i ? "," : word, indices[i]);
 }
 
 static void write_text(const struct fth_request *request, struct fth_buffer *text)
@@ -148,13 +155,13 @@ static void write_text(const struct fth_request *request, struct fth_buffer *tex
     } else {
         if (evict->flush)
             fth_buffer_format(text, " flush %" PRIu32, evict->flush);
-        write_numbers(text, " lines ", evict->numbers, NULL, evict->number_count);
-        write_numbers(text, " read ", NULL, evict->reads, evict->read_count);
+        write_numbers(text, " lines ", evict->numbers, evict->number_count);
+        write_indices(text, " read ", evict->reads, evict->read_count);
         if (evict->passes > 1)
             fth_buffer_format(text, " passes %" PRIu32, evict->passes);
         if (evict->pool)
             fth_buffer_format(text, " pool %" PRIu32, evict->pool);
-        write_numbers(text, " time ", NULL, evict->times, evict->time_count);
+        write_indices(text, " time ", evict->times, evict->time_count);
     }
     fth_request_write_options(request, text);
 }

@@ -200,9 +200,9 @@ static enum fth_status measure_copies(const struct fth_prober *prober,
     counting.interruptions = &interruptions;
     make_stages(lines, writer, requests);
     FTH_TRY(fth_ask(&counting, requests, STAGES, &answers, error));
-    *copies = interruptions
-                  ? (struct fth_found_loads){0}
-                  : count_copies(&answers.items[CONTROL], &answers.items[CHECK], homes, plan);
+    *copies = count_copies(&answers.items[CONTROL], &answers.items[CHECK], homes, plan);
+    if (interruptions)
+        *copies = (struct fth_found_loads){0};
     if (prober->interruptions)
         *prober->interruptions += interruptions;
     for (size_t i = 0; i < answers.count; i++)

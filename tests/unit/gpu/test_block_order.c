@@ -335,7 +335,7 @@ static void complete_rounds_have_each_sm_once(void **state)
         }
         for (uint32_t j = 0; j < map.return_count; j++)
             map.return_blocks[j] = 1 + (uint32_t)fth_rng_below(&rng, 40);
-        const uint32_t blocks = (uint32_t)fth_rng_below(&rng, 4 * map.sms) + 1;
+        const uint32_t blocks = (uint32_t)fth_rng_below(&rng, 4 * (uint64_t)map.sms) + 1;
         struct fth_block_order *order = NULL;
         uint32_t sms[240], counts[60] = {0};
         assert_int_equal(fth_block_order_create(&map, &order, NULL), FTH_OK);

@@ -138,8 +138,8 @@ static void requests_have_a_canonical_text(void **state)
     memset(requests[3].evict.reads, 0, sizeof requests[3].evict.reads);
     static const char *const texts[] = {
         "evict search 4096x128 seed 7 pool 1024 target 0 threshold 400 repeats 2 tests 900",
-        "evict search 4096x128 seed 7 warm 64 pool 1024 target 3 threshold 400 repeats 2 tests 900 "
-        "passes 6; sm 2",
+        ("evict search 4096x128 seed 7 warm 64 pool 1024 target 3 threshold 400 repeats 2 tests "
+         "900 passes 6; sm 2"),
         "evict script 4096x128 seed 0 lines 9,77,4095 read 0,1,0,2 time 2,0",
         "evict script 4096x128 seed 0 flush 100 lines 9,77,4095 pool 50 time 2,0"};
     for (size_t i = 0; i < FTH_COUNT(requests); i++) {
@@ -196,8 +196,7 @@ static struct fth_device *open_gpu(const struct truth *truth)
              "32, \"latency_cycles\": 280, \"partitions\": %u%s, \"sets\": %llu, \"ways\": %llu, "
              "\"index\": \"%s\", \"policy\": \"%s\"}, \"memory\": {\"size_bytes\": 1073741824, "
              "\"latency_cycles\": 600}}}",
-             truth->noise,
-             (unsigned long long)(truth->partitions * truth->sets * truth->ways * 128),
+             truth->noise, (unsigned long long)truth->partitions * truth->sets * truth->ways * 128,
              truth->partitions, truth->partitions > 1 ? ", \"far_latency_cycles\": 450" : "",
              (unsigned long long)truth->sets, (unsigned long long)truth->ways, truth->index,
              truth->policy);

@@ -247,7 +247,7 @@ static void requests_give_sms_and_starts(void **state)
     assert_int_equal(samples.status, FTH_OK);
     assert_int_equal(samples.count, 10);
     for (uint32_t block = 0; block < 5; block++)
-        assert_int_equal(samples.cycles[2 * block], block % 3);
+        assert_int_equal(samples.cycles[2 * (size_t)block], block % 3);
     /* Block 3 follows block 0, which stays 2 us; block 4 follows block 1, which stays 5 us. */
     assert_true(samples.cycles[1] < 100 && samples.cycles[3] < 100 && samples.cycles[5] < 100);
     assert_true(samples.cycles[7] >= 2000 && samples.cycles[7] < 2200);

@@ -233,7 +233,7 @@ static void random_l1s_are_found_or_inconclusive(void **state)
         snprintf(shape, sizeof shape,
                  "\"size_bytes\": %llu, \"line_bytes\": %llu, \"sector_bytes\": 32, \"sets\": "
                  "%llu, \"ways\": %llu, \"policy\": \"%s\", \"index\": \"%s\"",
-                 (unsigned long long)(sets * ways * line), (unsigned long long)line,
+                 (unsigned long long)sets * ways * line, (unsigned long long)line,
                  (unsigned long long)sets, (unsigned long long)ways,
                  policies[fth_rng_below(&rng, FTH_COUNT(policies))],
                  functions[fth_rng_below(&rng, FTH_COUNT(functions))]);
@@ -259,7 +259,7 @@ static void an_l1_without_global_loads_is_inconclusive(void **state)
 {
     (void)state;
     const struct fth_l1_write_plan plan = {.size_bytes = 32768, .line_bytes = 128};
-    const struct fth_l1_write_plan tiny = {.size_bytes = 31 * 128, .line_bytes = 128};
+    const struct fth_l1_write_plan tiny = {.size_bytes = 31 * (uint64_t)128, .line_bytes = 128};
     const struct fth_prober prober =
         open_gpu(joined(l1_shape, "\"caches\": [\"local\"]"), "", quiet);
     struct fth_l1_writes found;
@@ -393,7 +393,7 @@ static void an_l2_that_keeps_nothing_is_inconclusive(void **state)
     error = FTH_NO_ERROR;
     assert_int_equal(fth_probe_l2_writes(&prober, &plan, 32, &found, &error), FTH_INCONCLUSIVE);
     assert_non_null(strstr(error.cause, "after a flush"));
-    plan.size_bytes = 15 * 128;
+    plan.size_bytes = 15 * (uint64_t)128;
     error = FTH_NO_ERROR;
     assert_int_equal(fth_probe_l2_writes(&prober, &plan, 32, &found, &error), FTH_INCONCLUSIVE);
     assert_string_equal(error.cause, "it has too few lines");
@@ -416,7 +416,7 @@ static void copies_in_the_near_partition_are_watched(void **state)
         if (fth_probe_far_copies(&prober, &l2_plan, 1, &found, &samples, &error) != FTH_OK)
             fail_msg("%zu: %s", i, error.cause);
         assert_int_equal(found.outcome, i % 2 ? FTH_WRITE_KEPT : FTH_WRITE_LOST);
-        assert_true(samples >= 128 * 16);
+        assert_true(samples >= 128 * (size_t)16);
         fth_device_close(prober.device);
     }
 }
