@@ -226,7 +226,7 @@ static enum fth_status run_group(struct fth_runner *runner, struct fth_chase_sta
         status = fth_chase_upload_constants(runner, group, error);
     if (status == FTH_OK)
         status = launch_group(runner, group, &control, &image, results, error);
-    const uint32_t *next = results + mark_bytes / 4;
+    const uint32_t *next = results ? results + mark_bytes / 4 : NULL;
     for (size_t i = 0; i < group->count && status == FTH_OK; i++) {
         status = answer(&group->members[i], next, error);
         next += group->members[i].job->lowered.sample_count;
