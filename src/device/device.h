@@ -245,8 +245,9 @@ struct fth_place_request {
  *
  * FTH_EVICT_SEARCH reduces a pool, the first `pool` elements, to a minimal set of lines whose reads
  * evict a target, the element `pool` + `target` (kernels/evict.ptx). Samples: an enum
- * fth_evict_status, the lines of the set, the tests, the removals that were undone, the line number
- * of the target, then FTH_EVICT_MAX_MEMBERS line numbers, padded with 0.
+ * fth_evict_status, the number of lines in the set, the number of tests, the number of removals
+ * that were undone, the line number of the target, then FTH_EVICT_MAX_MEMBERS entries: the line
+ * numbers of the set, followed by zeros.
  *
  * FTH_EVICT_SCRIPT reads the last `flush` elements, then the lines numbers[reads[i]], one after the
  * other, `passes` times, then the first `pool` elements, and then the lines numbers[times[i]], one

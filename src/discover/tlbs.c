@@ -64,7 +64,7 @@ static enum fth_status note_level(struct fth_gpu *gpu, const char *name,
         FTH_TRY(note_if_sufficient(gpu, &note, level->doubt, error));
     }
     /* Without a page, the level may not exist. Without an interval, the penalty is only the height
-     * of a step, which can be that of two levels. */
+     * of a step in the latency, and two levels can cause one step together. */
     if (level->page_bytes == 0 || isnan(level->penalty_low))
         return fth_note_unknown(gpu, name, "miss_penalty_cycles",
                                 level->doubt             ? level->doubt

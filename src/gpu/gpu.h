@@ -181,8 +181,8 @@ extern const size_t fth_embedded_gpu_count;
 
 /* ---- block_order.c ---- */
 
-/* Maximum number of SMs for which the placement of blocks is known. Chosen: more than twice the SMs
- * of the largest GPUs. */
+/* Maximum number of SMs for which the placement of blocks is known. Chosen: the largest
+ * known GPUs have fewer than half as many. */
 enum { FTH_MAX_MAPPED_SMS = 512 };
 /* Maximum number of entries of block_return_blocks that are used: a GPU holds at most 32 blocks per
  * SM, so the GPCs that come first can return 31 times. */
@@ -215,8 +215,8 @@ FTH_MUST_USE enum fth_status fth_block_order_create(const struct fth_sm_map *map
 void fth_block_order_destroy(struct fth_block_order *order);
 /* Returns the number of GPCs that come first, or of the others. */
 uint32_t fth_block_order_gpcs(const struct fth_block_order *order, bool first);
-/* Writes the SMs of the first `count` blocks (at most `blocks`) of a grid of `blocks` blocks, all
- * of which are resident at the same time. */
+/* Writes the SMs of the first `count` blocks of a grid. The grid has `blocks` blocks (at least
+ * `count`), and all of them are resident at the same time. */
 void fth_block_order_grid(const struct fth_block_order *order, struct fth_block_start start,
                           uint64_t blocks, uint64_t count, uint32_t *sms);
 /* Writes the SMs of the first `count` blocks of a grid in clusters of `size` blocks; `count` is a

@@ -158,10 +158,10 @@ enum fth_status fth_kernels_pair(struct fth_buffer *out, struct fth_error *error
     return fth_kernels_fill_named("pair", values, FTH_COUNT(values), out, error);
 }
 
-/* Converts the element %x to a line number, with the registers %seed, %mask, %half (half the bits
- * of the mask) and %y. Each step is a bijection of the numbers up to the mask. The multipliers are
- * odd: 2^32 divided by the golden ratio (Knuth, vol. 3, section 6.4) and those of MurmurHash3's
- * finaliser (Appleby). */
+/* Converts the element %x to a line number. %half is half the number of bits of %mask. Each step
+ * maps the numbers from 0 to the mask one to one to the same numbers. The multipliers are odd: 2^32
+ * divided by the golden ratio (Knuth, vol. 3, section 6.4) and those of MurmurHash3's finaliser
+ * (Appleby). */
 static const char element_to_line[] = "    mad.lo.u32 %x, %x, 0x9E3779B1, %seed;\n"
                                       "    and.b32 %x, %x, %mask;\n"
                                       "    shr.u32 %y, %x, %half;\n"

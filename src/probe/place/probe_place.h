@@ -1,8 +1,8 @@
 /* probe/place/: where the SMs of a GPU are, and which SM executes a block.
  *
  *   place_groups.c  the GPC and the TPC of each SM, from clusters
- *   place_order.c   the order in which SMs receive the blocks of a grid, and where a block runs
- * when another one has ended
+ *   place_order.c   the order in which SMs receive the blocks of a grid, and which SM receives the
+ *                   next block when all SMs are full
  */
 #ifndef FTH_PROBE_PLACE_H
 #define FTH_PROBE_PLACE_H
