@@ -56,7 +56,7 @@ _fathom()
     case $command in
     topo)
         case $cur in
-        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --only --record --thorough --require-gpu --max-instructions --verbose -v --quiet -q --help -h' -- "$cur")) ;;
+        -*) COMPREPLY=($(compgen -W '--device --json --format --output -o --only --full --record --thorough --require-gpu --max-instructions --verbose -v --quiet -q --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W '' -- "$cur")) ;;
         esac ;;
     dissect)
@@ -139,7 +139,7 @@ _fathom()
         -*) COMPREPLY=($(compgen -W '--man --help -h' -- "$cur")) ;;
         *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint exec capture run trace model explore merge completion help' -- "$cur")) ;;
         esac ;;
-    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint exec capture run trace model explore merge completion help --device --json --format --output -o --only --record --thorough --require-gpu --max-instructions --verbose -v --quiet -q --version -V --help -h' -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W 'topo dissect bench gpus devices compare report fingerprint exec capture run trace model explore merge completion help --device --json --format --output -o --only --full --record --thorough --require-gpu --max-instructions --verbose -v --quiet -q --version -V --help -h' -- "$cur")) ;;
     esac
 }
 complete -F _fathom fathom

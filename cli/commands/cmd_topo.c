@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +15,10 @@ static const struct cli_option option_thorough = {
     "thorough", 0, NULL, CLI_WORD_NONE,
     "repeat the measurements of sizes and bandwidths more often; on a simulated GPU, also measure "
     "bandwidths"};
+
+static const struct cli_option option_full = {
+    "full", 0, NULL, CLI_WORD_NONE,
+    "also measure what 'fathom dissect' measures, and write one description with all figures"};
 
 static const struct cli_option option_verbose = {"verbose", 'v', NULL, CLI_WORD_NONE,
                                                  "print the time of each stage on standard error"};
@@ -89,6 +94,32 @@ static const char *name_output(const char *pattern, const struct fth_device *dev
     return path;
 }
 
+/* Prints the drawing of the topology, followed by the tables of the dissection. */
+static int put_full_text(const struct cli_arguments *arguments, const struct fth_gpu *gpu,
+                         bool replayed)
+{
+    struct fth_report_options options = cli_report_options(arguments);
+    options.replayed = replayed;
+    struct fth_error error = FTH_NO_ERROR;
+    char *topology = NULL, *dissection = NULL, *both = NULL;
+    size_t size = 0, more = 0;
+    int result = CLI_DONE;
+    if (fth_report_gpu("text", gpu, &options, &topology, &size, &error) != FTH_OK ||
+        fth_report_dissection(gpu, &options, &dissection, &more, &error) != FTH_OK)
+        result = cli_fail(&error);
+    else if (!(both = realloc(topology, size + 1 + more + 1)))
+        result = cli_no_memory();
+    if (both) {
+        topology = NULL;
+        both[size] = '\n';
+        memcpy(both + size + 1, dissection, more + 1);
+        result = cli_put_text(arguments, both, size + 1 + more);
+    }
+    fth_free(topology);
+    fth_free(dissection);
+    return result;
+}
+
 static int put(const struct cli_arguments *arguments, const struct fth_device *device,
                const struct fth_gpu *gpu)
 {
@@ -97,7 +128,10 @@ static int put(const struct cli_arguments *arguments, const struct fth_device *d
     for (size_t i = 0; i < named.option_count; i++)
         if (named.options[i] == &cli_option_output)
             named.values[i] = name_output(named.values[i], device, gpu, path);
-    return cli_put_gpu(&named, gpu, strncmp(fth_device_id(device), "replay:", 7) == 0);
+    const bool replayed = strncmp(fth_device_id(device), "replay:", 7) == 0;
+    if (cli_value(arguments, &option_full) && strcmp(cli_format(arguments), "text") == 0)
+        return put_full_text(&named, gpu, replayed);
+    return cli_put_gpu(&named, gpu, replayed);
 }
 
 /* Measures and prints the topology. The recording is saved even if the measurement fails. */
@@ -106,7 +140,8 @@ static int measure(const struct cli_arguments *arguments, struct fth_device *dev
     const char *only = cli_value(arguments, &option_only);
     const struct fth_discover_options options =
         FTH_DISCOVER_OPTIONS(.only = only, .log = &cli_log,
-                             .thorough = cli_value(arguments, &option_thorough) != NULL);
+                             .thorough = cli_value(arguments, &option_thorough) != NULL,
+                             .full = cli_value(arguments, &option_full) != NULL);
     struct fth_error error = FTH_NO_ERROR, fault = FTH_NO_ERROR;
     struct fth_gpu *gpu = NULL;
     enum fth_status status = fth_discover(device, &options, &gpu, &error);
@@ -153,7 +188,7 @@ static int run(const struct cli_arguments *arguments)
 
 #define SHARED_OPTIONS                                                                             \
     &cli_option_device, &cli_option_json, &cli_option_gpu_format, &cli_option_output,              \
-        &option_only, &cli_option_record, &option_thorough, &cli_option_require_gpu,               \
+        &option_only, &option_full, &cli_option_record, &option_thorough, &cli_option_require_gpu, \
         &cli_option_max_instructions, &option_verbose, &cli_option_quiet
 static const struct cli_option *const options[] = {SHARED_OPTIONS, &cli_option_help, NULL};
 static const struct cli_option *const bare_options[] = {SHARED_OPTIONS, &cli_option_version,
@@ -164,6 +199,8 @@ static const struct cli_example examples[] = {
     {"fathom topo --device sim:v100", "measure a simulated V100"},
     {"fathom topo --only l1,l2", "measure only L1 and L2, in less time"},
     {"fathom topo --json -o gpu.json", "write the description to a file"},
+    {"fathom topo --full --json -o gpu.json",
+     "also dissect caches and TLBs; the model then uses all that is known about the GPU"},
     {"srun fathom topo --json -o 'out/%h-%g.json'",
      "in a job with one task per GPU: write one file for each GPU"},
     {"fathom topo --record gpu.rec", "also save all samples"},

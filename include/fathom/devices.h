@@ -93,6 +93,9 @@ struct fth_discover_options {
     /* Repeat bandwidth measurements more often. On a simulated GPU, bandwidths are measured only
      * with this option, because that takes long. */
     bool thorough;
+    /* Also dissect what was measured, as fth_dissect does (dissection.h), so that one description
+     * has all figures. */
+    bool full;
 };
 /* Initialises a struct fth_discover_options; the arguments are designated initialisers. */
 #define FTH_DISCOVER_OPTIONS(...) FTH_OPTIONS(struct fth_discover_options, __VA_ARGS__)

@@ -65,8 +65,8 @@ const struct fth_stage *fth_discovery_stage(size_t index)
 
 void fth_discovery_report_step(const struct fth_discovery *discovery, const char *what, double part)
 {
-    fth_log_progress(discovery->prober.log, what,
-                     discovery->from + part * (discovery->to - discovery->from));
+    const double fraction = discovery->from + part * (discovery->to - discovery->from);
+    fth_log_progress(discovery->prober.log, what, fraction * (1 - discovery->dissection_share));
 }
 
 enum fth_status fth_discovery_check_interrupt(const struct fth_discovery *discovery,
@@ -305,8 +305,15 @@ enum fth_status fth_discover(struct fth_device *device, const struct fth_discove
     *gpu = NULL;
     FTH_TRY(fth_options_read("fth_discover_options", options, &known, sizeof known, error));
     options = &known;
+    if (options->full)
+        discovery.dissection_share = fth_dissection_share;
+    const struct fth_dissect_options without_series = {.series = NULL};
     enum fth_status status = fth_discovery_run(&discovery, options, error);
-    if (status == FTH_OK && (status = note_absent(&discovery, error)) != FTH_OK) {
+    if (status == FTH_OK && options->full)
+        status = fth_dissect_discovered(&discovery, &without_series, error);
+    if (status == FTH_OK)
+        status = note_absent(&discovery, error);
+    if (status != FTH_OK && status != FTH_INTERRUPTED) {
         fth_gpu_destroy(discovery.gpu);
         discovery.gpu = NULL;
     }

@@ -36,6 +36,7 @@ struct fth_discovery {
     bool no_bandwidth;             /* skip bandwidth measurements */
     bool simulated;                /* the device is a simulated GPU */
     double from, to;               /* the part of the progress, 0 to 1, of the running stage */
+    double dissection_share;       /* of the progress, that a dissection after the stages takes */
     struct fth_figure l2, memory;  /* latencies in cycles */
     double l2_overhead_cycles;     /* that timing adds to a single load from L2 */
     struct fth_l2_map_plan l2_map; /* of fth_dissect_l2_map; size_bytes 0: not known */
@@ -103,6 +104,15 @@ FTH_MUST_USE enum fth_status fth_discover_instances(struct fth_discovery *discov
                                                     struct fth_error *error);
 
 /* ---- the parts of 'fathom dissect' ---- */
+
+/* Fraction of the progress that a dissection takes if it follows a discovery. Chosen, not derived:
+ * on an H200, both take about as long. */
+extern const double fth_dissection_share;
+/* Dissects what the stages have measured (discovery->gpu), and adds the results to it. Only uses
+ * the members `series` and `user` of the options. */
+FTH_MUST_USE enum fth_status fth_dissect_discovered(struct fth_discovery *discovery,
+                                                    const struct fth_dissect_options *options,
+                                                    struct fth_error *error);
 
 /* A cache that can be dissected. */
 struct fth_dissected_cache {

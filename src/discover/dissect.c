@@ -52,6 +52,16 @@ static enum fth_status find_timing(struct fth_discovery *discovery, struct fth_e
 
 /* ---- all elements ---- */
 
+const double fth_dissection_share = 0.5;
+
+/* Reports the `index`-th step of the dissection as progress. */
+static void report_step(const struct fth_discovery *discovery, const char *what, size_t index)
+{
+    const double share = discovery->dissection_share;
+    const double part = (double)index / (CACHES + OTHER_STAGES);
+    fth_log_progress(discovery->prober.log, what, 1 - share + share * part);
+}
+
 /* Returns the list of elements to discover before the dissection: those to be dissected. `list` is
  * a buffer for it. */
 static const char *elements_to_discover(const struct fth_dissect_options *options, char *list,
@@ -116,19 +126,19 @@ static enum fth_status dissect_listed(struct fth_discovery *discovery,
 {
     const char *element = caches[index].element;
     const bool present = fth_gpu_attribute_count(discovery->gpu, element) > 0;
-    if (!fth_discovery_wants(discovery, element) || (!present && !options->only))
+    if (!fth_discovery_wants(discovery, element) || (!present && !discovery->only))
         return FTH_OK;
     char what[64];
     snprintf(what, sizeof what, "dissect %s", element);
-    fth_log_progress(options->log, what, (double)(index + 1) / (CACHES + OTHER_STAGES));
+    report_step(discovery, what, index + 1);
     const char *same = find_same_cache(discovery, index);
     return same ? copy_structure(discovery->gpu, same, element, error)
                 : fth_dissect_cache(discovery, options, &caches[index], error);
 }
 
-static enum fth_status dissect_all(struct fth_discovery *discovery,
-                                   const struct fth_dissect_options *options,
-                                   struct fth_error *error)
+enum fth_status fth_dissect_discovered(struct fth_discovery *discovery,
+                                       const struct fth_dissect_options *options,
+                                       struct fth_error *error)
 {
     FTH_TRY(find_timing(discovery, error));
     for (size_t i = 0; i < CACHES; i++) {
@@ -140,17 +150,17 @@ static enum fth_status dissect_all(struct fth_discovery *discovery,
         FTH_TRY(fth_dissect_l1_writes(discovery, error));
     FTH_TRY(fth_discovery_check_interrupt(discovery, error));
     if (fth_discovery_wants(discovery, "l2")) {
-        fth_log_progress(options->log, "dissect l2", (CACHES + 1.0) / (CACHES + OTHER_STAGES));
+        report_step(discovery, "dissect l2", CACHES + 1);
         FTH_TRY(fth_dissect_l2(discovery, options, error));
         FTH_TRY(fth_dissect_l2_map(discovery, error));
         FTH_TRY(fth_dissect_joins(discovery, error));
         FTH_TRY(fth_dissect_l2_writes(discovery, error));
     }
-    fth_log_progress(options->log, "dissect TLBs", (CACHES + 2.0) / (CACHES + OTHER_STAGES));
+    report_step(discovery, "dissect TLBs", CACHES + 2);
     FTH_TRY(fth_dissect_tlbs(discovery, options, error));
-    if (options->only)
+    if (discovery->only)
         return FTH_OK;
-    fth_log_progress(options->log, "place blocks", (CACHES + 3.0) / (CACHES + OTHER_STAGES));
+    report_step(discovery, "place blocks", CACHES + 3);
     return fth_dissect_place(discovery, error);
 }
 
@@ -164,11 +174,13 @@ enum fth_status fth_dissect(struct fth_device *device, const struct fth_dissect_
     options = &known;
     const struct fth_discover_options first = {
         .only = elements_to_discover(options, list, sizeof list), .log = options->log};
-    struct fth_discovery discovery = {.prober = {.device = device}, .no_bandwidth = true};
+    struct fth_discovery discovery = {.prober = {.device = device},
+                                      .no_bandwidth = true,
+                                      .dissection_share = fth_dissection_share};
     enum fth_status status = fth_discovery_run(&discovery, &first, error);
     discovery.only = options->only;
     if (status == FTH_OK)
-        status = dissect_all(&discovery, options, error);
+        status = fth_dissect_discovered(&discovery, options, error);
     fth_log_progress(options->log, "done", 1);
     if (status != FTH_OK && status != FTH_INTERRUPTED) {
         fth_gpu_destroy(discovery.gpu);
