@@ -110,8 +110,10 @@ struct fth_model_params {
     uint64_t carveout_bytes[FTH_MODEL_MAX_CARVEOUTS], carveout_l1_bytes[FTH_MODEL_MAX_CARVEOUTS];
     size_t carveout_count;  /* 0: none known */
     uint64_t unified_bytes; /* storage that L1 and shared memory share per SM; 0: unknown */
-    /* The values "description" of gpu.mapping and l2.joins, and of l2.side_of_sm. */
+    /* The values "description" of gpu.mapping, l2.joins and l2.side_of_sm. */
     struct fth_sm_map sm_map;
+    uint32_t join_group[FTH_MAX_MAPPED_SMS]; /* [join_count]; join_count 0: unknown */
+    size_t join_count;
     uint8_t side_of_sm[FTH_MAX_MAPPED_SMS]; /* [side_count]; side_count 0: unknown */
     size_t side_count;
     char gpu[80];

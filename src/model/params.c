@@ -367,22 +367,23 @@ static const struct parameter_row global_rows[FTH_MODEL_KEYS - FTH_KEY_SMS] = {
                                           "l2.partition_by_sm",
                                           {"alternate"},
                                           NULL},
-    [FTH_KEY_JOINS - FTH_KEY_SMS] =
-        {"l2.joins",
-         "description, none, LIST, @FILE",
-         "group of each SM (description: its GPC); if SMs of a group read the same sectors of a "
-         "line within the time of l2.join_rounds, the L2 gets one request",
-         TEXT,
-         0,
-         0,
-         "device.gpc_by_sm",
-         {"none"},
-         NULL},
+    [FTH_KEY_JOINS -
+        FTH_KEY_SMS] = {"l2.joins",
+                        "description, none, LIST, @FILE",
+                        "group of each SM (description: as measured, else its GPC); if SMs of a "
+                        "group read the same sectors of a "
+                        "line within the time of l2.join_rounds, the L2 gets one request",
+                        TEXT,
+                        0,
+                        0,
+                        "l2.join_group_by_sm",
+                        {"none"},
+                        NULL},
     [FTH_KEY_JOIN_ROUNDS - FTH_KEY_SMS] =
         {"l2.join_rounds",
          "",
          "time within which reads join (l2.joins), in rounds; in a round, the schedulers of each "
-         "active SM issue once on average; 12 if the description has the GPCs of the SMs",
+         "active SM issue once on average; 12 if the description has the groups or GPCs of the SMs",
          COUNT,
          1,
          1 << 20,

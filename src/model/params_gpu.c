@@ -129,9 +129,57 @@ static void take_writes(struct fth_model_params *params, const struct fth_gpu *g
                            FTH_MODEL_DESCRIPTION);
 }
 
-/* Rounds within which reads of SMs of a GPC join. Tuned on an H200, with the L2 errors of several
+/* Rounds within which reads of SMs of a group join. Tuned on an H200, with the L2 errors of several
  * kernels in view (docs/results/model-h200.md). */
 enum { JOIN_ROUNDS = 12 };
+
+/* Whether two SMs are in the same group. */
+static bool has_pair(const uint32_t *group, size_t count)
+{
+    bool seen[FTH_MAX_MAPPED_SMS + 1] = {false};
+    for (size_t i = 0; i < count; i++) {
+        if (seen[group[i]])
+            return true;
+        seen[group[i]] = true;
+    }
+    return false;
+}
+
+/* Takes the groups of SMs whose reads join, if they were measured. Returns false otherwise. */
+static bool take_join_groups(struct fth_model_params *params, const struct fth_gpu *gpu)
+{
+    const struct fth_attribute *groups = fth_gpu_attribute(gpu, "l2", "join_group_by_sm");
+    if (!groups || groups->kind != FTH_NUMBERS || groups->count > FTH_MAX_MAPPED_SMS)
+        return false;
+    for (size_t i = 0; i < groups->count; i++) {
+        if (!(groups->numbers[i] <= FTH_MAX_MAPPED_SMS))
+            return false;
+        params->join_group[i] = (uint32_t)groups->numbers[i];
+    }
+    params->join_count = groups->count;
+    return true;
+}
+
+/* Takes the groups of SMs whose reads join. If they were not measured, the SMs of a GPC form a
+ * group, as on an H200 (docs/results/h200/requests.md). */
+static void take_joins(struct fth_model_params *params, const struct fth_gpu *gpu)
+{
+    bool joins = true;
+    if (take_join_groups(params, gpu)) {
+        /* Where no two SMs join their reads, those of one SM do not join either. */
+        joins = has_pair(params->join_group, params->join_count);
+    } else {
+        for (size_t i = 0; i < params->sm_map.sms; i++)
+            params->join_group[i] = params->sm_map.gpc[i];
+        params->join_count = params->sm_map.sms;
+    }
+    if (params->join_count == 0)
+        return;
+    fth_model_put_text(params, FTH_KEY_JOINS, joins ? "description" : "none",
+                       FTH_MODEL_DESCRIPTION);
+    if (joins)
+        fth_model_put(params, FTH_KEY_JOIN_ROUNDS, JOIN_ROUNDS, FTH_MODEL_DEFAULT);
+}
 
 /* Takes the order in which SMs receive blocks, their GPCs, and the partition of the L2 that they
  * are near. */
@@ -140,6 +188,7 @@ static void take_placement(struct fth_model_params *params, const struct fth_gpu
     const char *order = fth_gpu_text(gpu, "device", "block_order");
     const struct fth_attribute *sides = fth_gpu_attribute(gpu, "l2", "partition_by_sm");
     params->side_count = 0;
+    params->join_count = 0;
     params->sm_map = (struct fth_sm_map){0};
     /* The SMs of the model are then not those of the description; see fth_model_describe. */
     if (fth_gpu_number(gpu, "l1", "per_sm", 1) > 1)
@@ -149,10 +198,7 @@ static void take_placement(struct fth_model_params *params, const struct fth_gpu
         fth_model_put_text(params, FTH_KEY_MAPPING, "rr", FTH_MODEL_DESCRIPTION);
     if (params->sm_map.sms && params->sm_map.by_gpc)
         fth_model_put_text(params, FTH_KEY_MAPPING, "description", FTH_MODEL_DESCRIPTION);
-    if (params->sm_map.sms) {
-        fth_model_put_text(params, FTH_KEY_JOINS, "description", FTH_MODEL_DESCRIPTION);
-        fth_model_put(params, FTH_KEY_JOIN_ROUNDS, JOIN_ROUNDS, FTH_MODEL_DEFAULT);
-    }
+    take_joins(params, gpu);
     if (!sides || sides->kind != FTH_NUMBERS || sides->count > FTH_MAX_MAPPED_SMS)
         return;
     for (size_t i = 0; i < sides->count; i++) {

@@ -76,7 +76,7 @@ enum fth_status fth_sm_list(const struct fth_model_params *params, size_t key, u
 {
     const bool sides = key == FTH_KEY_SIDE_OF_SM;
     const char *name = sides ? "l2.side_of_sm" : "l2.joins";
-    const size_t known = sides ? params->side_count : params->sm_map.sms;
+    const size_t known = sides ? params->side_count : params->join_count;
     if (!is_described(params, key))
         return fth_number_list(name, params->values[key].text, max, numbers, count, error);
     *numbers = calloc(known + 1, sizeof **numbers);
@@ -84,14 +84,14 @@ enum fth_status fth_sm_list(const struct fth_model_params *params, size_t key, u
     if (!*numbers)
         return fth_no_memory(error, "model caches", NULL);
     for (size_t i = 0; i < known; i++) {
-        (*numbers)[i] = sides ? params->side_of_sm[i] : params->sm_map.gpc[i];
+        (*numbers)[i] = sides ? params->side_of_sm[i] : params->join_group[i];
         if ((*numbers)[i] >= max)
             return refuse(name, "the description has more sides than l2.sides", error);
     }
     return known ? FTH_OK
                  : refuse(name,
                           sides ? "the description does not say which side of the L2 SMs are near"
-                                : "the description does not say which GPC SMs are in",
+                                : "the description does not say which SMs join their reads",
                           error);
 }
 

@@ -4,6 +4,7 @@
 #include "model/model.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Returns the value of a parameter and its source. */
 static const char *value_of(const struct fth_model_params *params, const char *name,
@@ -51,6 +52,10 @@ static const struct {
     {"\"sms\": 2, \"gpc_by_sm\": [0, 1]", "", "l2.join_rounds", "12", false},
     {"\"sms\": 2, \"gpc_by_sm\": [0, 1]", "\"l1\": {\"per_sm\": 2}", "l2.joins", "none", false},
     {"", "", "l2.join_rounds", "1", false},
+    {"\"sms\": 3", "\"l2\": {\"join_group_by_sm\": [0, 1, 0]}", "l2.joins", "description", true},
+    {"\"sms\": 3", "\"l2\": {\"join_group_by_sm\": [0, 1, 0]}", "l2.join_rounds", "12", false},
+    {"\"sms\": 3, \"gpc_by_sm\": [0, 0, 1]", "\"l2\": {\"join_group_by_sm\": [0, 1, 2]}",
+     "l2.joins", "none", true},
     {"", "\"l2\": {\"partitions\": 2, \"partition_by_sm\": [0, 1]}", "l2.side_of_sm", "description",
      true},
     {"", "", "l2.side_of_sm", "alternate", false},
@@ -127,6 +132,31 @@ static void descriptions_give_parameters(void **state)
     }
 }
 
+/* Measured groups of SMs that join their reads have precedence over the GPCs. */
+static void groups_of_joins_are_measured_ones_or_gpcs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *elements;
+        uint32_t groups[4];
+    } cases[] = {
+        {"\"l2\": {\"join_group_by_sm\": [0, 1, 1, 0]}", {0, 1, 1, 0}},
+        {"\"l2\": {}", {0, 0, 1, 2}},
+    };
+    for (size_t i = 0; i < FTH_COUNT(cases); i++) {
+        struct fth_model_params *params =
+            describe("\"sms\": 4, \"gpc_by_sm\": [0, 0, 1, 2]", cases[i].elements);
+        uint32_t *groups = NULL;
+        size_t count = 0;
+        assert_int_equal(fth_sm_list(params, FTH_KEY_JOINS, UINT32_MAX, &groups, &count, NULL),
+                         FTH_OK);
+        assert_int_equal(count, 4);
+        assert_memory_equal(groups, cases[i].groups, sizeof cases[i].groups);
+        free(groups);
+        fth_model_params_destroy(params);
+    }
+}
+
 /* The L1 has what a carve-out leaves, unless the description lists its sizes. */
 static void carve_outs_determine_the_l1(void **state)
 {
@@ -183,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(descriptions_give_parameters),
+        cmocka_unit_test(groups_of_joins_are_measured_ones_or_gpcs),
         cmocka_unit_test(carve_outs_determine_the_l1),
     };
     return cmocka_run_group_tests_name("params-gpu", tests, NULL, NULL);
