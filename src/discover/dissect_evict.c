@@ -111,6 +111,8 @@ enum fth_status fth_dissect_eviction_sets(struct fth_discovery *discovery,
     const double partition = (double)map->size_bytes / fth_gpu_number(gpu, "l2", "partitions", 1);
     if (fth_gpu_attribute(gpu, "l2", "ways") || isnan(line))
         return FTH_OK;
+    if (!fth_gpu_attribute(gpu, "l2", "partitions"))
+        return note_no_sets(gpu, "the number of partitions is not known", error);
     if (discovery->simulated && partition / line > max_simulated_lines)
         return FTH_OK;
     const double hit = discovery->l2_overhead_cycles + discovery->l2.value;

@@ -66,7 +66,9 @@ enum fth_status fth_dissect_joins(struct fth_discovery *discovery, struct fth_er
     const struct fth_gpu *gpu = discovery->gpu;
     const size_t sms = discovery->prober.sms;
     const double line = fth_gpu_number(gpu, "l2", "line_bytes", 128);
-    const double sector = fth_gpu_number(gpu, "l2", "sector_bytes", line);
+    /* Without a sector size, the fill tells which parts of a line can be read separately. */
+    const double sector =
+        fth_gpu_number(gpu, "l2", "sector_bytes", fth_gpu_number(gpu, "l2", "fill_bytes", line));
     struct fth_joins found = {.groups = calloc(sms, sizeof *found.groups)};
     double *numbers = calloc(sms, sizeof *numbers);
     enum fth_status status;

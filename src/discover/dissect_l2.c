@@ -192,6 +192,16 @@ static enum fth_status find_order(struct fth_discovery *discovery,
                     error);
 }
 
+/* Writes why the homes of lines are not known, if the number of partitions is not. */
+static enum fth_status note_no_homes(struct fth_gpu *gpu, struct fth_error *error)
+{
+    static const char *const names[] = {"home_mask", "partition_by_sm", "write_far_copy"};
+    for (size_t i = 0; i < FTH_COUNT(names); i++)
+        FTH_TRY(
+            fth_note_unknown(gpu, "l2", names[i], "the number of partitions is not known", error));
+    return FTH_OK;
+}
+
 enum fth_status fth_dissect_l2_map(struct fth_discovery *discovery, struct fth_error *error)
 {
     struct fth_l2_map_plan plan;
@@ -203,6 +213,8 @@ enum fth_status fth_dissect_l2_map(struct fth_discovery *discovery, struct fth_e
         FTH_TRY(find_homes(discovery, &plan, error));
         FTH_TRY(find_sides(discovery, &plan, error));
     }
+    if (!fth_gpu_attribute(discovery->gpu, "l2", "partitions"))
+        FTH_TRY(note_no_homes(discovery->gpu, error));
     FTH_TRY(fth_dissect_eviction_sets(discovery, &plan, error));
     FTH_TRY(find_prefetch(discovery, &plan, error));
     return find_order(discovery, &plan, error);

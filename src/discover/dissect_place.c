@@ -27,8 +27,10 @@ static enum fth_status note_groups(struct fth_gpu *gpu, const struct fth_sm_grou
                                    struct fth_error *error)
 {
     char remark[120] = "";
-    if (!groups->map.sms)
+    if (!groups->map.sms) {
+        FTH_TRY(fth_note_unknown(gpu, "device", "tpc_by_sm", groups->gpc_reason, error));
         return fth_note_unknown(gpu, "device", "gpc_by_sm", groups->gpc_reason, error);
+    }
     if (groups->single_sms)
         snprintf(remark, sizeof remark,
                  "%lu SMs were only in clusters of 2 blocks; each such pair counts as a GPC",
@@ -73,33 +75,50 @@ static enum fth_status note_first(struct fth_gpu *gpu, const struct fth_sm_map *
                                : FTH_OK;
 }
 
-static enum fth_status find_order(struct fth_discovery *discovery,
-                                  const struct fth_sm_groups *groups, struct fth_error *error)
+static enum fth_status note_order(struct fth_gpu *gpu, const struct fth_sm_groups *groups,
+                                  const struct fth_order_found *found, struct fth_error *error)
 {
-    struct fth_order_found found;
     char remark[120];
-    enum fth_status status = fth_probe_block_order(&discovery->prober, groups, &found, error);
-    if (status != FTH_OK)
-        return fth_note_failure(discovery->gpu, "device", "block_order", status, error);
-    snprintf(remark, sizeof remark, "places %zu of %zu blocks correctly", found.correct,
-             found.blocks);
-    if (!found.known) {
+    snprintf(remark, sizeof remark, "places %zu of %zu blocks correctly", found->correct,
+             found->blocks);
+    if (!found->known) {
         char reason[180];
         snprintf(reason, sizeof reason, "no rule fits; the best one %s", remark);
-        return fth_note_unknown(discovery->gpu, "device", "block_order", reason, error);
+        return fth_note_unknown(gpu, "device", "block_order", reason, error);
     }
-    FTH_TRY(fth_note(discovery->gpu,
+    FTH_TRY(fth_note(gpu,
                      &(struct fth_note){.element = "device",
                                         .attribute = "block_order",
-                                        .text = found.by_gpc ? "gpc" : "sm",
+                                        .text = found->by_gpc ? "gpc" : "sm",
                                         .method = "the rule that places the most blocks of grids "
                                                   "of different sizes on the SM that executed them",
                                         .note = remark,
-                                        .evidence = &found.evidence,
-                                        .samples = found.samples},
+                                        .evidence = &found->evidence,
+                                        .samples = found->samples},
                      error));
-    return found.by_gpc && found.first ? note_first(discovery->gpu, &groups->map, &found, error)
-                                       : FTH_OK;
+    return found->by_gpc && found->first ? note_first(gpu, &groups->map, found, error) : FTH_OK;
+}
+
+/* Finds the GPCs and the order of blocks. The order also numbers the GPCs, so that they are written
+ * after it was found. */
+static enum fth_status find_order(struct fth_discovery *discovery, struct fth_error *error)
+{
+    struct fth_sm_groups groups;
+    struct fth_order_found order;
+    struct fth_error cause = FTH_NO_ERROR;
+    struct fth_gpu *gpu = discovery->gpu;
+    enum fth_status grouped = fth_probe_sm_groups(&discovery->prober, &groups, error);
+    if (grouped != FTH_OK)
+        FTH_TRY(fth_note_failure(gpu, "device", "gpc_by_sm", grouped, error));
+    enum fth_status ordered = fth_probe_block_order(&discovery->prober, &groups, &order, &cause);
+    if (grouped == FTH_OK)
+        FTH_TRY(note_groups(gpu, &groups, error));
+    if (ordered == FTH_OK)
+        return note_order(gpu, &groups, &order, error);
+    ordered = fth_note_failure(gpu, "device", "block_order", ordered, &cause);
+    if (ordered != FTH_OK && error)
+        *error = cause;
+    return ordered;
 }
 
 static enum fth_status find_refill(struct fth_discovery *discovery, struct fth_error *error)
@@ -133,12 +152,6 @@ static enum fth_status find_refill(struct fth_discovery *discovery, struct fth_e
 
 enum fth_status fth_dissect_place(struct fth_discovery *discovery, struct fth_error *error)
 {
-    struct fth_sm_groups groups;
-    enum fth_status status = fth_probe_sm_groups(&discovery->prober, &groups, error);
-    if (status == FTH_OK)
-        FTH_TRY(note_groups(discovery->gpu, &groups, error));
-    else
-        FTH_TRY(fth_note_failure(discovery->gpu, "device", "gpc_by_sm", status, error));
-    FTH_TRY(find_order(discovery, &groups, error));
+    FTH_TRY(find_order(discovery, error));
     return find_refill(discovery, error);
 }

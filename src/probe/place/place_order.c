@@ -19,6 +19,7 @@ enum {
     HOLD_NS = 4000,    /* longer than it takes to start all blocks: 0.3 us on an H200 */
     STAGGER_NS = 8000, /* longer than HOLD_NS, so that the times of two blocks differ clearly */
     SMALL_GRIDS = 7,   /* grids with up to 1 1/3 blocks per SM */
+    ROUND_GRID = 5,    /* index of the one with one block per SM */
     SMALL_REPEATS = 2, /* launches of each of them */
     ROUNDS = 6,        /* blocks per SM of the large grids; every GPU holds 16 */
     LARGE_GRIDS = 6,   /* launches of them */
@@ -48,6 +49,37 @@ static void plan_grids(uint32_t sms, struct fth_request *requests)
 }
 
 /* ---- the rule "gpc" ---- */
+
+/* Numbers the GPCs in the order in which a grid with one block per SM reaches them. The order is
+ * cyclic, because launches begin at different GPCs, and so the GPC with the lowest SM has the
+ * lowest number. Those that come first (map->first) have numbers of their own, above the others. */
+static void number_gpcs(struct fth_sm_map *map, const struct fth_samples *round)
+{
+    uint16_t lowest[2] = {0, 0}, seen[2][FTH_MAX_MAPPED_SMS], number[FTH_MAX_MAPPED_SMS] = {0};
+    uint32_t counts[2] = {0, 0}, start[2] = {0, 0};
+    bool known[FTH_MAX_MAPPED_SMS] = {false};
+    for (uint32_t sm = map->sms; sm > 0; sm--)
+        lowest[map->first[sm - 1]] = map->gpc[sm - 1];
+    for (size_t i = 0; i < round->count / 2; i++) {
+        const uint32_t sm = round->cycles[2 * i];
+        if (sm >= map->sms || known[map->gpc[sm]])
+            continue;
+        const bool first = map->first[sm];
+        known[map->gpc[sm]] = true;
+        if (map->gpc[sm] == lowest[first])
+            start[first] = counts[first];
+        seen[first][counts[first]++] = map->gpc[sm];
+    }
+    for (uint32_t sm = 0; sm < map->sms; sm++)
+        if (!known[map->gpc[sm]])
+            return; /* another program took SMs: the numbers stay as they are */
+    for (uint32_t first = 0; first < 2; first++)
+        for (uint32_t i = 0; i < counts[first]; i++)
+            number[seen[first][(start[first] + i) % counts[first]]] =
+                (uint16_t)((first ? counts[0] : 0) + i);
+    for (uint32_t sm = 0; sm < map->sms; sm++)
+        map->gpc[sm] = number[map->gpc[sm]];
+}
 
 /* Returns how many blocks of a launch run on the SMs of `predicted`. */
 static size_t count_correct(const struct fth_samples *samples, const uint32_t *predicted)
@@ -178,7 +210,7 @@ static enum fth_status try_gpcs(const struct fth_sm_groups *groups,
 
 /* ---- all rules ---- */
 
-static enum fth_status decide(const struct fth_prober *prober, const struct fth_sm_groups *groups,
+static enum fth_status decide(const struct fth_prober *prober, struct fth_sm_groups *groups,
                               const struct fth_answers *answers, struct fth_order_found *found,
                               struct fth_error *error)
 {
@@ -195,6 +227,8 @@ static enum fth_status decide(const struct fth_prober *prober, const struct fth_
     }
     enum fth_status status = FTH_OK;
     if (groups->map.sms)
+        number_gpcs(&groups->map, &answers->items[ROUND_GRID * SMALL_REPEATS]);
+    if (groups->map.sms)
         status = try_gpcs(groups, answers, buffer, found, error);
     free(buffer);
     found->known = (double)found->correct >= min_correct * (double)found->blocks;
@@ -203,8 +237,7 @@ static enum fth_status decide(const struct fth_prober *prober, const struct fth_
     return status;
 }
 
-enum fth_status fth_probe_block_order(const struct fth_prober *prober,
-                                      const struct fth_sm_groups *groups,
+enum fth_status fth_probe_block_order(const struct fth_prober *prober, struct fth_sm_groups *groups,
                                       struct fth_order_found *found, struct fth_error *error)
 {
     struct fth_request requests[LAUNCHES];

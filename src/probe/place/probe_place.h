@@ -41,9 +41,10 @@ struct fth_order_found {
 };
 
 /* Launches grids of different sizes and finds the rule that places the most blocks correctly.
- * `groups` may have no GPCs. */
+ * `groups` may have no GPCs. If it has, they are numbered in the order in which they receive
+ * blocks. */
 FTH_MUST_USE enum fth_status fth_probe_block_order(const struct fth_prober *prober,
-                                                   const struct fth_sm_groups *groups,
+                                                   struct fth_sm_groups *groups,
                                                    struct fth_order_found *found,
                                                    struct fth_error *error);
 
