@@ -64,6 +64,11 @@ static enum fth_status note_l1(struct fth_gpu *gpu, const struct fth_l1_writes *
         "store to lines that are in L1, then time a load of the other half of each"};
     FTH_TRY(note_effect(gpu, &miss, &found->miss, found->samples, error));
     FTH_TRY(note_effect(gpu, &hit, &found->hit, found->samples, error));
+    if (found->hit.outcome == FTH_WRITE_UNDECIDED)
+        return fth_note_unknown(gpu, "l1", "write_evicts",
+                                "what a store evicts is only known if "
+                                "write_hit is",
+                                error);
     return found->hit.outcome == FTH_WRITE_LOST
                ? note_effect(gpu, &evicts, &found->neighbour, found->samples, error)
                : FTH_OK;
@@ -71,7 +76,7 @@ static enum fth_status note_l1(struct fth_gpu *gpu, const struct fth_l1_writes *
 
 enum fth_status fth_dissect_l1_writes(struct fth_discovery *discovery, struct fth_error *error)
 {
-    static const char *const attributes[] = {"write_miss", "write_hit", NULL};
+    static const char *const attributes[] = {"write_miss", "write_hit", "write_evicts", NULL};
     struct fth_gpu *gpu = discovery->gpu;
     const double size = fth_gpu_number(gpu, "l1", "size_bytes", NAN);
     const double line = fth_gpu_number(gpu, "l1", "line_bytes", NAN);

@@ -383,6 +383,7 @@ struct fth_sim_places {
     struct fth_block_order *order; /* NULL: the description has no GPCs of SMs */
     uint32_t *table;               /* [count] SMs of the first blocks of the current launch */
     size_t count;                  /* 0: block i runs on SM i modulo the number of SMs */
+    uint64_t first_wave;           /* blocks that run before a block of the launch has ended */
     uint64_t launches;
 };
 

@@ -1,8 +1,8 @@
 /* The SMs on which the blocks of a launch run. If the description has no order of blocks, block i
  * runs on SM i modulo the number of SMs. Otherwise the first blocks, as many as the GPU holds at
- * the same time, follow that order (gpu/block_order.c). Then a block runs where the first block
- * ends (block_refill "free"), or the order is repeated. The GPC at which a launch begins changes
- * from launch to launch. */
+ * the same time, follow that order (gpu/block_order.c). In both cases, a later block runs where the
+ * first block ends (block_refill "free"), or the order is repeated. The GPC at which a launch
+ * begins changes from launch to launch. */
 #include "device/sim/sim.h"
 
 #include <stdlib.h>
@@ -27,6 +27,7 @@ bool fth_sim_places_launch(struct fth_sim_places *places, uint64_t blocks, uint3
     const uint64_t resident = (uint64_t)plan->sms * max_resident;
     places->count = 0;
     places->launches++;
+    places->first_wave = blocks < resident ? blocks : resident;
     if (!places->order || !blocks || (cluster == 1 && !plan->sm_map.by_gpc))
         return true;
     const uint32_t first = fth_block_order_gpcs(places->order, true);
@@ -35,7 +36,7 @@ bool fth_sim_places_launch(struct fth_sim_places *places, uint64_t blocks, uint3
     const struct fth_block_start start = {.first = first ? (uint32_t)(places->launches % first) : 0,
                                           .other =
                                               others ? (uint32_t)(places->launches % others) : 0};
-    uint64_t count = blocks < resident ? blocks : resident;
+    uint64_t count = places->first_wave;
     count = count < cluster ? cluster : count / cluster * cluster;
     uint32_t *table = realloc(places->table, (size_t)count * sizeof *table);
     if (!table)

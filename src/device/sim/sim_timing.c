@@ -179,8 +179,7 @@ static uint32_t on_place(void *user, uint64_t block)
 {
     struct fth_sim_timing *timing = user;
     const struct fth_sim_places *places = &timing->places;
-    if (!places->count || block < places->count || timing->cluster != 1 ||
-        !timing->plan->refill_free)
+    if (block < places->first_wave || timing->cluster != 1 || !timing->plan->refill_free)
         return fth_sim_places_get(places, block);
     end_block(timing, 0);
     return find_free_sm(timing);
