@@ -89,14 +89,16 @@ dist:
 	@scripts/install-deps dist
 	@scripts/dist
 
-# Measures more random simulated GPUs than 'make test' does, in as many processes as there are processors. Takes an hour and a half of
+# Measures more random simulated GPUs than 'make test' does, in as many processes as there are processors. Takes two and a half hours of
 # processor time. Both campaigns run even if the first one fails.
 JOBS ?= $(shell nproc)
 closure:
 	@scripts/install-deps test
 	@$(MAKE) --no-print-directory tests
 	@result=0; for arguments in 'noisy published' '1 1000' 'noisy 1 500'; do \
-	  echo "test_closure $$arguments"; $(BUILD)/tests/test_closure jobs=$(JOBS) $$arguments || result=1; done; exit $$result
+	  echo "test_closure $$arguments"; $(BUILD)/tests/test_closure jobs=$(JOBS) $$arguments || result=1; done; \
+	  for arguments in '1 500' 'noisy 1 500'; do \
+	  echo "test_full_closure $$arguments"; $(BUILD)/tests/test_full_closure $$arguments || result=1; done; exit $$result
 
 # Compares traces of the workloads, at the sizes in their launch files, with the counters of an H200.
 # Takes a minute.
