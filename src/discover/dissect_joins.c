@@ -35,6 +35,7 @@ static enum fth_status note_join_figures(struct fth_gpu *gpu, const struct fth_j
                     &(struct fth_note){.element = "l2",
                                        .attribute = "join_extent",
                                        .text = found->joins_lines ? "line" : "sectors",
+                                       .evidence = &found->extent_evidence,
                                        .samples = found->samples,
                                        .method = "whether reads of different sectors of a line are "
                                                  "joined"},

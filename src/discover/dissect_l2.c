@@ -76,6 +76,7 @@ static enum fth_status find_homes(struct fth_discovery *discovery,
                     &(struct fth_note){.element = "l2",
                                        .attribute = "home_mask",
                                        .number = (double)found.mask,
+                                       .evidence = &found.evidence,
                                        .samples = found.samples,
                                        .method = method,
                                        .note =
@@ -87,8 +88,8 @@ static enum fth_status find_homes(struct fth_discovery *discovery,
 /* Writes the near partition of each SM: 0 for that of SM 0, 1 for the other. `numbers` is a buffer
  * for `sms` values. */
 static enum fth_status note_sides(struct fth_gpu *gpu, const enum fth_relation *sides,
-                                  double *numbers, size_t sms, size_t samples,
-                                  struct fth_error *error)
+                                  const struct fth_evidence *evidence, double *numbers, size_t sms,
+                                  size_t samples, struct fth_error *error)
 {
     size_t doubtful = 0;
     for (size_t i = 0; i < sms; i++) {
@@ -106,6 +107,7 @@ static enum fth_status note_sides(struct fth_gpu *gpu, const enum fth_relation *
                                        .attribute = "partition_by_sm",
                                        .numbers = numbers,
                                        .count = sms,
+                                       .evidence = evidence,
                                        .samples = samples,
                                        .method = "the homes of the same lines as seen from each "
                                                  "SM"},
@@ -119,14 +121,15 @@ static enum fth_status find_sides(struct fth_discovery *discovery,
     enum fth_relation *sides = calloc(sms, sizeof *sides);
     double *numbers = calloc(sms, sizeof *numbers);
     size_t samples = 0;
+    struct fth_evidence evidence = {.repeats = 0};
     enum fth_status status;
     if (!sides || !numbers) {
         status = fth_no_memory(error, "find the near partition of each SM", NULL);
         goto out;
     }
-    status = fth_probe_sm_sides(&discovery->prober, plan, sides, &samples, error);
+    status = fth_probe_sm_sides(&discovery->prober, plan, sides, &evidence, &samples, error);
     if (status == FTH_OK)
-        status = note_sides(discovery->gpu, sides, numbers, sms, samples, error);
+        status = note_sides(discovery->gpu, sides, &evidence, numbers, sms, samples, error);
     else
         status = fth_note_failure(discovery->gpu, "l2", "partition_by_sm", status, error);
 out:
@@ -167,9 +170,10 @@ static enum fth_status find_order(struct fth_discovery *discovery,
                                   const struct fth_l2_map_plan *plan, struct fth_error *error)
 {
     double agreement = NAN;
+    struct fth_evidence evidence = {.repeats = 0};
     size_t samples = 0;
     enum fth_status status =
-        fth_probe_l2_order(&discovery->prober, plan, &agreement, &samples, error);
+        fth_probe_l2_order(&discovery->prober, plan, &agreement, &evidence, &samples, error);
     if (status != FTH_OK)
         return fth_note_failure(discovery->gpu, "l2", "periodic", status, error);
     char method[160];
@@ -188,6 +192,8 @@ static enum fth_status find_order(struct fth_discovery *discovery,
                     &(struct fth_note){.element = "l2",
                                        .attribute = "periodic",
                                        .text = agreement <= max_random_kappa ? "no" : "yes",
+                                       .evidence = &evidence,
+                                       .samples = samples,
                                        .method = method},
                     error);
 }

@@ -138,6 +138,7 @@ static enum fth_status note_policy(struct fth_gpu *gpu, const char *name,
                      &(struct fth_note){.element = name,
                                         .attribute = "periodic",
                                         .text = unsteady ? "no" : "yes",
+                                        .evidence = &found->policy_evidence,
                                         .method = "whether the same pages miss in every pass over "
                                                   "more pages than fit"},
                      error));

@@ -419,6 +419,10 @@ static enum fth_status find_extent(struct study *study, struct fth_error *error)
         for (size_t j = 0; j < count; j++)
             sum += trials[j].joined;
         joined[i] = 2 * sum > count;
+        const struct fth_evidence evidence = {.repeats = (double)count,
+                                              .agree = (double)(joined[i] ? sum : count - sum)};
+        found->extent_evidence =
+            i ? fth_weaker_evidence(found->extent_evidence, evidence) : evidence;
     }
     for (size_t i = 0; i < answers.count; i++)
         found->samples += answers.items[i].count;

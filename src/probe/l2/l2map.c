@@ -114,6 +114,16 @@ enum fth_relation fth_decide_relation(const uint8_t *a, const uint8_t *b, size_t
                                                : FTH_RELATION_MIXED;
 }
 
+struct fth_evidence fth_relation_evidence(const uint8_t *a, const uint8_t *b, size_t count,
+                                          enum fth_relation relation)
+{
+    size_t differ;
+    const size_t known = compare_homes(a, b, count, &differ);
+    return (struct fth_evidence){
+        .repeats = (double)known,
+        .agree = (double)(relation == FTH_RELATION_OPPOSITE ? differ : known - differ)};
+}
+
 double fth_prefetched_part(const uint32_t *cycles, size_t count, double threshold)
 {
     size_t hits = 0;
@@ -241,6 +251,8 @@ enum fth_status fth_probe_home_mask(const struct fth_prober *prober,
     for (size_t i = 0; i + 1 < count; i++) {
         fth_find_homes(answers.items[i].cycles, PAIRS, plan, with);
         enum fth_relation relation = fth_decide_relation(without, with, PAIRS, max_wrong_pairs);
+        const struct fth_evidence evidence = fth_relation_evidence(without, with, PAIRS, relation);
+        found->evidence = i ? fth_weaker_evidence(found->evidence, evidence) : evidence;
         found->samples += answers.items[i].count;
         found->tested |= weights[i];
         found->mask |= relation == FTH_RELATION_OPPOSITE ? weights[i] : 0;
@@ -253,7 +265,8 @@ enum fth_status fth_probe_home_mask(const struct fth_prober *prober,
 
 enum fth_status fth_probe_sm_sides(const struct fth_prober *prober,
                                    const struct fth_l2_map_plan *plan, enum fth_relation *sides,
-                                   size_t *samples, struct fth_error *error)
+                                   struct fth_evidence *evidence, size_t *samples,
+                                   struct fth_error *error)
 {
     const struct fth_chain lines = {
         .array = SIDE_ARRAY, .stride_bytes = SIDE_STRIDE * plan->line_bytes, .count = SIDE_LINES};
@@ -270,6 +283,8 @@ enum fth_status fth_probe_sm_sides(const struct fth_prober *prober,
         if (i == 0)
             fth_find_homes(answers.items[0].cycles, SIDE_LINES, plan, first);
         sides[i] = fth_decide_relation(first, each, SIDE_LINES, max_wrong_lines);
+        const struct fth_evidence own = fth_relation_evidence(first, each, SIDE_LINES, sides[i]);
+        *evidence = i ? fth_weaker_evidence(*evidence, own) : own;
         *samples += answers.items[i].count;
     }
     fth_answers_fini(&answers);
@@ -300,7 +315,8 @@ enum fth_status fth_probe_prefetch(const struct fth_prober *prober,
 
 enum fth_status fth_probe_l2_order(const struct fth_prober *prober,
                                    const struct fth_l2_map_plan *plan, double *agreement,
-                                   size_t *samples, struct fth_error *error)
+                                   struct fth_evidence *evidence, size_t *samples,
+                                   struct fth_error *error)
 {
     enum { FRACTIONS = FTH_COUNT(order_fractions) };
     const uint64_t max = plan->size_bytes / ORDER_PART / plan->line_bytes;
@@ -328,6 +344,12 @@ enum fth_status fth_probe_l2_order(const struct fth_prober *prober,
      * The median over the footprints ignores it. */
     if (known_count)
         status = fth_quantile_f64(agreements, known_count, 0.5, agreement, error);
+    /* Without a footprint that decides it, all repeats agree that either all lines are evicted or
+     * none. */
+    *evidence = (struct fth_evidence){
+        .repeats = FRACTIONS, .agree = known_count ? (double)(FRACTIONS - known_count) : FRACTIONS};
+    for (size_t i = 0; i < known_count; i++)
+        evidence->agree += (agreements[i] > 0.5) == (*agreement > 0.5);
     fth_answers_fini(&answers);
     return status;
 }

@@ -129,6 +129,9 @@ enum fth_relation {
  * contradict it; otherwise it is FTH_RELATION_MIXED. */
 enum fth_relation fth_decide_relation(const uint8_t *a, const uint8_t *b, size_t count,
                                       double max_wrong_fraction);
+/* Returns the pairs whose homes are known, and those that agree with the relation. */
+struct fth_evidence fth_relation_evidence(const uint8_t *a, const uint8_t *b, size_t count,
+                                          enum fth_relation relation);
 
 /* Masks of address bits (offsets within a page). If `mixed` is 0, the home of a line is the parity
  * of its address bits in `mask`. */
@@ -137,6 +140,8 @@ struct fth_home_mask {
     uint64_t mixed;   /* bits that change it for some lines and not for others */
     uint64_t unknown; /* bits for which too few homes were found */
     uint64_t tested;  /* all bits that were tested */
+    /* Pairs of lines that differ in one bit, of the bit with the weakest evidence. */
+    struct fth_evidence evidence;
     size_t samples;
 };
 /* Finds out which address bits decide the home of a line. */
@@ -144,10 +149,12 @@ FTH_MUST_USE enum fth_status fth_probe_home_mask(const struct fth_prober *prober
                                                  const struct fth_l2_map_plan *plan,
                                                  struct fth_home_mask *found,
                                                  struct fth_error *error);
-/* Finds out which SMs have the same near partition as SM 0. `sides` has one entry per SM. */
+/* Finds out which SMs have the same near partition as SM 0. `sides` has one entry per SM. The
+ * evidence is that of the SM with the weakest one: lines whose homes agree with its side. */
 FTH_MUST_USE enum fth_status fth_probe_sm_sides(const struct fth_prober *prober,
                                                 const struct fth_l2_map_plan *plan,
-                                                enum fth_relation *sides, size_t *samples,
+                                                enum fth_relation *sides,
+                                                struct fth_evidence *evidence, size_t *samples,
                                                 struct fth_error *error);
 /* Finds the homes (enum fth_home) of the lines of a chain as one SM sees them. */
 FTH_MUST_USE enum fth_status fth_probe_homes(const struct fth_prober *prober,
@@ -164,11 +171,12 @@ FTH_MUST_USE enum fth_status fth_probe_prefetch(const struct fth_prober *prober,
 double fth_prefetched_part(const uint32_t *cycles, size_t count, double threshold);
 /* Measures whether the same lines are evicted when the same accesses are repeated, as agreement
  * beyond chance (Cohen's kappa): 1 if always, 0 if at random; NAN if each footprint evicts nearly
- * all or nearly no lines. */
+ * all or nearly no lines. The evidence are the footprints whose agreement is on the same side of a
+ * half. */
 FTH_MUST_USE enum fth_status fth_probe_l2_order(const struct fth_prober *prober,
                                                 const struct fth_l2_map_plan *plan,
-                                                double *agreement, size_t *samples,
-                                                struct fth_error *error);
+                                                double *agreement, struct fth_evidence *evidence,
+                                                size_t *samples, struct fth_error *error);
 /* Computes this agreement for two repeats. A line is evicted if its hop takes more than `threshold`
  * cycles. */
 double fth_eviction_agreement(const uint32_t *a, const uint32_t *b, size_t count, double threshold);
@@ -179,10 +187,11 @@ double fth_eviction_agreement(const uint32_t *a, const uint32_t *b, size_t count
 struct fth_joins {
     uint32_t *groups; /* [sms] SMs with the same number join reads; the caller's */
     size_t group_count;
-    double window_cycles;   /* maximum lag at which reads are joined; NAN: unknown */
-    double low, high;       /* lag up to which nearly all are, and after which nearly none is */
-    bool has_extent;        /* whether the next member is known */
-    bool joins_lines;       /* reads of different sectors of a line are joined, too */
+    double window_cycles; /* maximum lag at which reads are joined; NAN: unknown */
+    double low, high;     /* lag up to which nearly all are, and after which nearly none is */
+    bool has_extent;      /* whether the next member is known */
+    bool joins_lines;     /* reads of different sectors of a line are joined, too */
+    struct fth_evidence extent_evidence; /* reads whose time agrees with it */
     size_t checked, agreed; /* pairs of SMs that were tested, and those with a clear result */
     size_t samples;
 };

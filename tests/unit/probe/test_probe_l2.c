@@ -522,6 +522,7 @@ static void finds_the_home_map_of_a_simulated_l2(void **state)
         struct fth_home_mask mask;
         enum fth_relation sides[2];
         size_t samples = 0;
+        struct fth_evidence evidence = {.repeats = 0};
         double part, agreement;
         const struct fth_l2_map_plan plan = {.size_bytes = 2 << 20,
                                              .line_bytes = rows[i].line,
@@ -538,12 +539,16 @@ static void finds_the_home_map_of_a_simulated_l2(void **state)
         assert_int_equal(mask.mask, rows[i].mask);
         assert_int_equal(mask.mixed | mask.unknown, 0);
         assert_int_equal(mask.tested, (1 << 21) - rows[i].line);
-        assert_int_equal(fth_probe_sm_sides(&prober, &plan, sides, &samples, NULL), FTH_OK);
+        assert_int_equal(fth_probe_sm_sides(&prober, &plan, sides, &evidence, &samples, NULL),
+                         FTH_OK);
+        assert_true(fth_confidence(evidence) > 0.99 && fth_confidence(mask.evidence) > 0.99);
         assert_int_equal(sides[0], FTH_RELATION_SAME);
         assert_int_equal(sides[1], FTH_RELATION_OPPOSITE);
         assert_int_equal(fth_probe_prefetch(&prober, &plan, &part, &samples, NULL), FTH_OK);
         assert_near(part, 0, 0.05);
-        assert_int_equal(fth_probe_l2_order(&prober, &plan, &agreement, &samples, NULL), FTH_OK);
+        assert_int_equal(fth_probe_l2_order(&prober, &plan, &agreement, &evidence, &samples, NULL),
+                         FTH_OK);
+        assert_true(evidence.repeats >= 5 && evidence.agree <= evidence.repeats);
         if (rows[i].ordered)
             assert_true(isnan(agreement) || agreement > 0.9);
         else
