@@ -139,7 +139,7 @@ static void add_l2(struct fth_rng *rng, struct fth_buffer *text, const struct la
      * the sets, and an L2 with two partitions would behave like one with one. So the mask has a bit
      * above those that select the set. */
     const unsigned above = 7 + (unsigned)__builtin_ctzll(sets) + (unsigned)between(rng, 0, 2);
-    const uint64_t far = latency + between(rng, 80, 200);
+    const uint64_t far = latency + between(rng, 80, 200), memory = far + between(rng, 120, 400);
     const uint64_t mask = between(rng, 0, 31) << 12 | (uint64_t)1 << (above < 12 ? 12 : above);
     if (two_partitions) {
         add_text(text, "write_far_copy", copy);
@@ -152,7 +152,7 @@ static void add_l2(struct fth_rng *rng, struct fth_buffer *text, const struct la
     fth_buffer_format(text,
                       "}, \"memory\": {\"scope\": \"gpu\", \"size_bytes\": 4294967296, "
                       "\"latency_cycles\": %llu}",
-                      (unsigned long long)(far + between(rng, 120, 400)));
+                      (unsigned long long)memory);
 }
 
 /* Returns the description as JSON. */
@@ -361,10 +361,11 @@ static void random_gpus_are_described_correctly(void **state)
         for (size_t k = 0; k < RESULTS; k++)
             all[k] += results[k];
     }
+    const uint64_t gpus = last_seed - first_seed + 1;
     const unsigned sum = all[RIGHT] + all[UNKNOWN] + all[DOUBTED] + all[WRONG];
     print_message("# %llu GPUs, %u figures: %u right, %u unknown, %u doubted, %u wrong\n",
-                  (unsigned long long)(last_seed - first_seed + 1), sum, all[RIGHT], all[UNKNOWN],
-                  all[DOUBTED], all[WRONG]);
+                  (unsigned long long)gpus, sum, all[RIGHT], all[UNKNOWN], all[DOUBTED],
+                  all[WRONG]);
     assert_int_equal(all[WRONG], 0);
     assert_true(100 * all[RIGHT] >= MIN_RIGHT_PERCENT * sum);
 }

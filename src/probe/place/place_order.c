@@ -227,7 +227,7 @@ static enum fth_status decide(const struct fth_prober *prober, struct fth_sm_gro
     }
     enum fth_status status = FTH_OK;
     if (groups->map.sms)
-        number_gpcs(&groups->map, &answers->items[ROUND_GRID * SMALL_REPEATS]);
+        number_gpcs(&groups->map, &answers->items[(size_t)ROUND_GRID * SMALL_REPEATS]);
     if (groups->map.sms)
         status = try_gpcs(groups, answers, buffer, found, error);
     free(buffer);
