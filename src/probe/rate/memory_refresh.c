@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char operation[] = "measure refresh";
 
@@ -15,20 +16,22 @@ enum {
     LINE_BYTES = 128, /* of a discarded line */
     LINES = 8,        /* Few, so that all are in memory that is refreshed at the same time. On an
                        * H200, 1, 2 and 8 lines give the same period; with 8, most delays are long. */
-    PASSES = 4096,    /* 10 ms on an H200: about 5,000 refreshes and 100 pauses */
+    PASSES = 2048,    /* 9 ms on an H200: about 4,500 refreshes and 90 pauses */
     REPEATS = 3,
     MIN_EVENTS = 20
 };
-/* A load was delayed if it takes more than this many times the median of its line, and by a pause
- * if it takes more than the second. Chosen: on an H200, refreshes add up to the median itself,
- * pauses twice to three times the median. */
-static const double min_delay = 1.25, min_pause = 2.5;
+/* A load was delayed if it takes more than this many times the median of its line. Chosen: on an
+ * H200, refreshes add up to 0.6 (far memory) or 1 (near memory) times the median. */
+static const double min_delay = 1.25;
+/* A delay is a pause if it is more than this many times the median of all delays. Chosen: loads
+ * arrive at any time of a refresh, so that its delays are up to twice their median. */
+static const double min_pause = 2.5;
 /* Minimum coherence (struct fth_period). Chosen: random events have a coherence of about 1 /
  * sqrt(events), at most 0.22 of 20. On an H200, it is above 0.9. */
 static const double min_coherence = 0.5;
 /* The shortest period in mean distances of two loads, and the longest one in parts of the whole
- * series. At least two loads a period are needed, and a few periods. */
-static const double min_loads = 2.5, max_part = 0.1;
+ * series. The loads come at irregular times, so that one load a period is enough. */
+static const double min_loads = 1, max_part = 0.1;
 /* Repeats agree if their periods differ by at most this fraction. */
 static const double same_period = 1e-3;
 /* Quantile of the delays that is reported as the longest one. */
@@ -60,21 +63,40 @@ static enum fth_status find_medians(struct series *series, struct fth_error *err
     return status;
 }
 
-/* Finds the period of the loads that take `low` to `high` times the median of their line.
- * `times` and `delays` have space for all loads. */
-static enum fth_status find_delays(const struct series *series, double low, double high,
-                                   double *times, double *delays, struct fth_delays *found,
-                                   struct fth_error *error)
+/* The delayed loads of one repeat: when they began, and their delays, in cycles. */
+struct events {
+    double *times, *delays;
+    size_t count;
+    double duration;
+};
+
+/* Collects the loads that take more than min_delay times the median of their line. */
+static void collect(const struct series *series, struct events *events)
 {
     double now = 0;
-    size_t count = 0;
     for (size_t i = 0; i < series->count; i++) {
+        const double median = series->medians[i % LINES];
         now += i ? (uint32_t)(series->begins[i] - series->begins[i - 1]) : 0;
-        const double ratio = series->cycles[i] / series->medians[i % LINES];
-        if (ratio <= low || ratio > high)
+        if (series->cycles[i] <= min_delay * median)
             continue;
-        times[count] = now;
-        delays[count++] = series->cycles[i] - series->medians[i % LINES];
+        events->times[events->count] = now;
+        events->delays[events->count++] = series->cycles[i] - median;
+    }
+    events->duration = now;
+}
+
+/* Finds the period of the events with delays above `low` and up to `high` cycles. Removes the
+ * others from `events`. */
+static enum fth_status find_delays(const struct series *series, struct events events, double low,
+                                   double high, struct fth_delays *found, struct fth_error *error)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < events.count; i++) {
+        if (events.delays[i] <= low || events.delays[i] > high)
+            continue;
+        const double time = events.times[i], delay = events.delays[i];
+        events.times[count] = time;
+        events.delays[count++] = delay;
     }
     *found = (struct fth_delays){.period_ns = NAN, .cycles = NAN, .events = count};
     if (count < MIN_EVENTS) {
@@ -83,8 +105,9 @@ static enum fth_status find_delays(const struct series *series, double low, doub
         return FTH_OK;
     }
     struct fth_period period;
-    FTH_TRY(fth_find_period(times, count, min_loads * now / (double)series->count, max_part * now,
-                            &period, error));
+    FTH_TRY(fth_find_period(events.times, count,
+                            min_loads * events.duration / (double)series->count,
+                            max_part * events.duration, &period, error));
     if (period.coherence < min_coherence) {
         fth_format(found->reason, sizeof found->reason,
                    "the delays of %zu of %zu loads have no common period (coherence %.2f)", count,
@@ -92,7 +115,28 @@ static enum fth_status find_delays(const struct series *series, double low, doub
         return FTH_OK;
     }
     found->period_ns = period.period / series->clock_mhz * 1e3;
-    return fth_quantile_f64(delays, count, longest_delay, &found->cycles, error);
+    return fth_quantile_f64(events.delays, count, longest_delay, &found->cycles, error);
+}
+
+/* Finds refreshes and pauses in the loads of a series. `times` has space for four numbers per load.
+ */
+static enum fth_status analyse(struct series *series, double *times, struct fth_delays *refresh,
+                               struct fth_delays *pauses, struct fth_error *error)
+{
+    struct events events = {.times = times, .delays = times + series->count};
+    FTH_TRY(find_medians(series, error));
+    collect(series, &events);
+    double limit = 0;
+    if (events.count)
+        FTH_TRY(fth_quantile_f64(events.delays, events.count, 0.5, &limit, error));
+    limit *= min_pause;
+    struct events copy = events;
+    copy.times = events.delays + series->count;
+    copy.delays = copy.times + series->count;
+    memcpy(copy.times, events.times, events.count * sizeof *copy.times);
+    memcpy(copy.delays, events.delays, events.count * sizeof *copy.delays);
+    FTH_TRY(find_delays(series, events, 0, limit, refresh, error));
+    return find_delays(series, copy, limit, INFINITY, pauses, error);
 }
 
 /* Measures one repeat, on the SM with the index `sm`. */
@@ -115,16 +159,9 @@ static enum fth_status measure(const struct fth_prober *prober, uint32_t sm,
                             .begins = samples->cycles + (size_t)LINES * PASSES,
                             .count = (size_t)LINES * PASSES,
                             .clock_mhz = samples->clock_mhz};
-    double *times = malloc(2 * series.count * sizeof *times);
-    enum fth_status status = times ? FTH_OK : fth_no_memory(error, operation, NULL);
-    if (status == FTH_OK)
-        status = find_medians(&series, error);
-    if (status == FTH_OK)
-        status =
-            find_delays(&series, min_delay, min_pause, times, times + series.count, refresh, error);
-    if (status == FTH_OK)
-        status =
-            find_delays(&series, min_pause, INFINITY, times, times + series.count, pauses, error);
+    double *times = malloc(4 * series.count * sizeof *times);
+    enum fth_status status = times ? analyse(&series, times, refresh, pauses, error)
+                                   : fth_no_memory(error, operation, NULL);
     free(times);
     fth_answers_fini(&answers);
     return status;
