@@ -5,14 +5,17 @@
  *   bench_run.c            the list of benches, and the storage of their results
  *   bench_arith.c          arithmetic
  *   bench_atomics.c        atomic operations
+ *   bench_atomic_tables.c  where they execute; their throughput by scope, type and contention
  *   bench_banks.c          shared memory under bank conflicts
  *   bench_global.c         memory by CTAs, their size and ILP
  *   bench_latency.c        latency by footprint
  *   bench_link.c           copies between host and GPU, and between GPUs
+ *   bench_memory.c         memory by stride, with mixed reads and writes, and its refresh
  *   bench_scaling.c        bandwidth of caches by the number of blocks
  *   bench_shared.c         throughput of shared memory
  *   bench_stream.c         STREAM's kernels
  *   bench_stream_tables.c  their tables
+ *   bench_zero_copy.c      accesses of kernels to host memory
  *   bench_describe.c       bandwidths for the GPU's description
  */
 #ifndef FTH_BENCH_H
@@ -135,6 +138,9 @@ typedef enum fth_status fth_bench_function(const struct fth_bench_run *run,
                                            struct fth_error *error);
 fth_bench_function fth_bench_arith, fth_bench_banks, fth_bench_atomics;
 fth_bench_function fth_bench_global, fth_bench_link, fth_bench_stream;
-fth_bench_function fth_bench_shared, fth_bench_scaling, fth_bench_latency;
+fth_bench_function fth_bench_shared, fth_bench_scaling, fth_bench_latency, fth_bench_memory;
+
+/* Parts of the benches `atomics` and `link`. */
+fth_bench_function fth_bench_atomic_tables, fth_bench_zero_copy;
 
 #endif

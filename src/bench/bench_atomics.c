@@ -79,8 +79,8 @@ enum fth_status fth_bench_atomics(const struct fth_bench_run *run, struct fth_er
         if (shape.sms == 0 && (fth_operation_in_shared(shape.operation) || run->quick))
             continue;
         FTH_TRY(fth_bench_progress(run, fth_operation_title(shape.operation),
-                                   (double)i / (double)all, error));
+                                   0.5 * (double)i / (double)all, error));
         FTH_TRY(measure(run, &shape, error));
     }
-    return FTH_OK;
+    return fth_bench_atomic_tables(run, error);
 }

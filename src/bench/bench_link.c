@@ -225,5 +225,6 @@ enum fth_status fth_bench_link(const struct fth_bench_run *run, struct fth_error
     if (!isnan(limit))
         FTH_TRY(fth_bench_add_figure(run->bench, "pcie_gb_per_s", round(limit / 1e7) / 100, "GB/s",
                                      "PCI Express generation and lanes, one direction", error));
-    return note_sizes(&work, error);
+    FTH_TRY(note_sizes(&work, error));
+    return fth_bench_zero_copy(run, error);
 }

@@ -36,6 +36,8 @@ enum fth_family {
     FTH_FAMILY_PAIR,     /* `pair`: reads of the same lines by two SMs */
     FTH_FAMILY_PLACE,    /* `place`: the SM and the start of each block of a grid */
     FTH_FAMILY_EVICT,    /* `evict`: lines that evict each other from the L2 */
+    FTH_FAMILY_VISIT,    /* `visit`: single accesses of one thread, each timed */
+    FTH_FAMILY_TRAFFIC,  /* `traffic`: reads and writes of parts of an array by all threads */
     FTH_FAMILY_COUNT
 };
 
@@ -164,12 +166,14 @@ struct fth_cluster_chase {
  *
  * For operations on memory, the words of consecutive threads are `stride_bytes` apart (0: all
  * threads use the same word). In global memory, the words of consecutive blocks are in addition
- * `block_stride_bytes` apart. */
+ * `block_stride_bytes` apart. With `per_warp`, the threads of a warp use the same word, and the
+ * stride is that of consecutive warps (only for operations that keep their address). */
 struct fth_operate {
     enum fth_operation operation;
     uint32_t chains, threads, sms, per_sm;
     uint64_t rounds, passes;
     uint64_t stride_bytes, block_stride_bytes;
+    bool per_warp;
 };
 
 /* One of STREAM's kernels, executed by `blocks` blocks of `threads` threads (a power of two) over
@@ -277,6 +281,43 @@ struct fth_evict {
     uint8_t reads[FTH_EVICT_MAX_READS], times[FTH_EVICT_MAX_MEMBERS + 1];
 };
 
+/* Where the memory of an experiment resides. */
+enum fth_residence {
+    FTH_RESIDES_DEVICE,  /* in the GPU's memory */
+    FTH_RESIDES_HOST,    /* in pinned host memory, which is mapped for the GPU */
+    FTH_RESIDES_MANAGED, /* managed memory: in host memory until the GPU accesses it */
+    FTH_RESIDENCES
+};
+
+/* One thread visits `count` words, `stride_bytes` apart, one after the other: visit i is to word i
+ * * `step` modulo `count` (0 means 1; the two have no common factor). It does so `passes` times.
+ * With `cold`, the L2 holds none of the words at the start. With FTH_ANY_SM, the first SM executes
+ * the request. With `prefetched`, managed memory is moved to the GPU before.
+ *
+ * Samples: the cycles of each visit, including the reading of the clock; with `stamped` then by how
+ * many cycles each visit began after the first one, modulo 2^32. */
+struct fth_visit {
+    enum fth_visit_operation operation;
+    enum fth_residence residence;
+    uint64_t stride_bytes, count, step, passes;
+    bool prefetched, stamped;
+};
+
+/* All threads of `blocks` blocks access `bytes` in total: the first `used_bytes` (a power of two)
+ * of every `stride_bytes`, with `vector_bytes` (4, 8 or 16) per load or store. `writes` of 32
+ * groups of accesses are stores, in a pseudo-random order; a group is what a warp has in flight.
+ * `bytes` is a multiple of the bytes of a group. With `cold`, each launch accesses other memory
+ * (only in the GPU's memory). With `prefetched`, managed memory is moved to the GPU before.
+ *
+ * Samples: the nanoseconds of each of the `repeats` launches. Except for cold launches and managed
+ * memory, a launch without a sample comes first. */
+struct fth_traffic {
+    enum fth_residence residence;
+    uint64_t bytes, used_bytes, stride_bytes;
+    uint32_t vector_bytes, blocks, threads, writes, repeats;
+    bool prefetched;
+};
+
 /* Value of fth_request.sm: the device chooses the SM. */
 #define FTH_ANY_SM UINT32_MAX
 
@@ -299,6 +340,8 @@ struct fth_request {
         struct fth_pair pair;
         struct fth_place_request place;
         struct fth_evict evict;
+        struct fth_visit visit;
+        struct fth_traffic traffic;
     };
 };
 

@@ -48,6 +48,13 @@ struct fth_machine_launch {
     size_t parameter_count;
 };
 
+/* Memory of the host, or managed memory, that kernels can access at `address`. */
+struct fth_host_memory {
+    uint64_t address;
+    void *host; /* of the backend */
+    enum fth_residence residence;
+};
+
 struct fth_machine_ops {
     void (*facts)(void *machine, struct fth_machine_facts *facts);
     /* See struct fth_device_ops. */
@@ -112,6 +119,15 @@ struct fth_machine_ops {
      * FTH_UNSUPPORTED: this machine cannot do it. FTH_UNAVAILABLE: there is not enough memory. */
     enum fth_status (*transfer)(void *machine, const struct fth_transfer *transfer,
                                 uint32_t *samples, struct fth_error *error);
+    /* Allocates pinned host memory or managed memory that is filled with 0. Managed memory then
+     * resides in host memory. host_free takes what host_alloc has filled in. FTH_UNSUPPORTED: this
+     * machine cannot do it. NULL: no such machine can. */
+    enum fth_status (*host_alloc)(void *machine, enum fth_residence residence, uint64_t bytes,
+                                  struct fth_host_memory *memory, struct fth_error *error);
+    void (*host_free)(void *machine, const struct fth_host_memory *memory);
+    /* Moves managed memory to the GPU and waits until it is there. */
+    enum fth_status (*prefetch)(void *machine, uint64_t address, uint64_t bytes,
+                                struct fth_error *error);
     void (*close)(void *machine);
 };
 

@@ -26,6 +26,11 @@ struct operation_row {
     unsigned capability; /* 53 for 5.3 */
     const char *version;
     const char *store; /* of a copy: all chains load, then all chains store; otherwise NULL */
+    /* The thread's address stays in %place, and the word and the chain hold 0. */
+    bool keeps_address;
+    /* Of an operation without a result: the operation that waits for all before it, because it
+     * accesses the same word. Otherwise NULL. */
+    const char *last;
 };
 
 /* Operations on memory add 0, which leaves the address in memory unchanged. */
@@ -66,13 +71,45 @@ struct operation_row {
         "s64", 3, 1                                                                                \
     }
 
+/* Operands of atomics that keep their address: they add 0. */
+#define ZERO_PAIR                                                                                  \
+    {                                                                                              \
+        "b32", 0, 0                                                                                \
+    }
+#define ZERO_F32                                                                                   \
+    {                                                                                              \
+        "f32", 0, 0                                                                                \
+    }
+#define ZERO_F64                                                                                   \
+    {                                                                                              \
+        "f64", 0, 0                                                                                \
+    }
+
 /* The lowest compute capability that the kernels support. Each macro below is the end of a row: the
  * capability, the PTX version, and no store. */
 enum { MIN_CAPABILITY = 50 };
-#define EVERY_GPU MIN_CAPABILITY, "5.0", NULL
-#define FP16 53, "5.0", NULL
-#define AMPERE 80, "7.0", NULL
-#define HOPPER 90, "7.8", NULL
+#define EVERY_GPU MIN_CAPABILITY, "5.0", NULL, false, NULL
+#define FP16 53, "5.0", NULL, false, NULL
+#define AMPERE 80, "7.0", NULL, false, NULL
+#define HOPPER 90, "7.8", NULL, false, NULL
+/* The rows of atomics that keep their address. `what` is the scope or the type and `suffix` what
+ * follows the name of the instruction in PTX; the capability and the PTX version come last. Scopes
+ * and fp64 came with Pascal, fp16 pairs in PTX 6.2, clusters with Hopper (PTX ISA, atom). */
+#define ATOM(what, suffix, title, operands, ...)                                                   \
+    {                                                                                              \
+        "atom." what, "atom " title, operands, "atom" suffix " $a, [%place], $a;", 1, 1, GLOBAL,   \
+            __VA_ARGS__, NULL, true, NULL                                                          \
+    }
+#define RED(what, suffix, title, operands, ...)                                                    \
+    {                                                                                              \
+        "red." what, "red " title, operands, "red" suffix " [%place], %b;", 1, 1, GLOBAL,          \
+            __VA_ARGS__, NULL, true, "    atom" suffix " %a0, [%place], %b;\n"                     \
+    }
+#define ATOM_SHARED(what, suffix, title, operands, ...)                                            \
+    {                                                                                              \
+        "atom.shared." what, "atom " title ", shared memory", operands,                            \
+            "atom.shared" suffix " $a, [%place], $a;", 1, 1, SHARED, __VA_ARGS__, NULL, true, NULL \
+    }
 
 static const struct operation_row rows[] = {
     [FTH_ADD_F16] = {"add.f16", "add fp16", F16, "add.rn.f16 $a, $a, %b;", 1, 1, REGISTERS, FP16},
@@ -135,16 +172,46 @@ static const struct operation_row rows[] = {
                      GLOBAL, EVERY_GPU},
     [FTH_COPY_SHARED_4] = {"copy.shared.4", "copy 4 B within shared memory", WORD,
                            "ld.shared.u32 $a, [$f];", 1, 1, SHARED, MIN_CAPABILITY, "5.0",
-                           "st.shared.u32 [$g], $a;"},
+                           "st.shared.u32 [$g], $a;", false, NULL},
     [FTH_COPY_SHARED_16] = {"copy.shared.16", "copy 16 B within shared memory", WORD,
                             "ld.shared.v4.u32 {$a, $x, $y, $z}, [$f];", 1, 4, SHARED,
-                            MIN_CAPABILITY, "5.0", "st.shared.v4.u32 [$g], {$a, $x, $y, $z};"},
+                            MIN_CAPABILITY, "5.0", "st.shared.v4.u32 [$g], {$a, $x, $y, $z};",
+                            false, NULL},
     [FTH_ATOMIC_SHARED] = {"atomic.shared", "atomic add, shared memory", WORD,
                            "atom.shared.add.u32 $a, [$a], %b;", 1, 1, SHARED, EVERY_GPU},
     [FTH_ATOMIC_GLOBAL] = {"atomic.global", "atomic add, global memory", LONG,
                            "atom.global.add.u64 $a, [$a], %b;", 1, 1, GLOBAL, EVERY_GPU},
     [FTH_ATOMIC_CAS] = {"cas.global", "compare and swap, global memory", LONG,
                         "atom.global.cas.b64 $a, [$a], $a, $a;", 1, 1, GLOBAL, EVERY_GPU},
+    [FTH_ATOM_CTA] = ATOM("cta", ".cta.global.add.u32", "u32, scope cta", WORD, 60, "5.0"),
+    [FTH_ATOM_CLUSTER] =
+        ATOM("cluster", ".cluster.global.add.u32", "u32, scope cluster", WORD, 90, "7.8"),
+    [FTH_ATOM_GPU] = ATOM("gpu", ".gpu.global.add.u32", "u32, scope gpu", WORD, 60, "5.0"),
+    [FTH_ATOM_SYS] = ATOM("sys", ".sys.global.add.u32", "u32, scope sys", WORD, 60, "5.0"),
+    [FTH_ATOM_U64] = ATOM("u64", ".gpu.global.add.u64", "u64", LONG, 60, "5.0"),
+    [FTH_ATOM_F16X2] =
+        ATOM("f16x2", ".gpu.global.add.noftz.f16x2", "fp16 pairs", ZERO_PAIR, 60, "6.2"),
+    [FTH_ATOM_F32] = ATOM("f32", ".gpu.global.add.f32", "fp32", ZERO_F32, 60, "5.0"),
+    [FTH_ATOM_F64] = ATOM("f64", ".gpu.global.add.f64", "fp64", ZERO_F64, 60, "5.0"),
+    [FTH_RED_CTA] = RED("cta", ".cta.global.add.u32", "u32, scope cta", WORD, 60, "5.0"),
+    [FTH_RED_CLUSTER] =
+        RED("cluster", ".cluster.global.add.u32", "u32, scope cluster", WORD, 90, "7.8"),
+    [FTH_RED_GPU] = RED("gpu", ".gpu.global.add.u32", "u32, scope gpu", WORD, 60, "5.0"),
+    [FTH_RED_SYS] = RED("sys", ".sys.global.add.u32", "u32, scope sys", WORD, 60, "5.0"),
+    [FTH_RED_U64] = RED("u64", ".gpu.global.add.u64", "u64", LONG, 60, "5.0"),
+    [FTH_RED_F16X2] =
+        RED("f16x2", ".gpu.global.add.noftz.f16x2", "fp16 pairs", ZERO_PAIR, 60, "6.2"),
+    [FTH_RED_F32] = RED("f32", ".gpu.global.add.f32", "fp32", ZERO_F32, 60, "5.0"),
+    [FTH_RED_F64] = RED("f64", ".gpu.global.add.f64", "fp64", ZERO_F64, 60, "5.0"),
+    [FTH_ATOM_SHARED_U32] = ATOM_SHARED("u32", ".add.u32", "u32", WORD, MIN_CAPABILITY, "5.0"),
+    [FTH_ATOM_SHARED_U64] = ATOM_SHARED("u64", ".add.u64", "u64", LONG, MIN_CAPABILITY, "5.0"),
+    [FTH_ATOM_SHARED_F16X2] =
+        ATOM_SHARED("f16x2", ".add.noftz.f16x2", "fp16 pairs", ZERO_PAIR, 60, "6.2"),
+    [FTH_ATOM_SHARED_F32] = ATOM_SHARED("f32", ".add.f32", "fp32", ZERO_F32, MIN_CAPABILITY, "5.0"),
+    [FTH_ATOM_SHARED_F64] = ATOM_SHARED("f64", ".add.f64", "fp64", ZERO_F64, 60, "5.0"),
+    [FTH_RED_SHARED_U32] = {"red.shared.u32", "red u32, shared memory", WORD,
+                            "red.shared.add.u32 [%place], %b;", 1, 1, SHARED, MIN_CAPABILITY, "5.0",
+                            NULL, true, "    atom.shared.add.u32 %a0, [%place], %b;\n"},
 };
 _Static_assert(FTH_COUNT(rows) == FTH_OPERATIONS, "a row for every operation");
 
@@ -188,6 +255,11 @@ unsigned fth_operation_bytes(enum fth_operation operation)
 {
     const struct operation_row *row = &rows[operation];
     return (*bits_of(row) == '6' ? 8 : 4) * row->results;
+}
+
+bool fth_operation_keeps_address(enum fth_operation operation)
+{
+    return rows[operation].keeps_address;
 }
 
 bool fth_operation_copies(enum fth_operation operation)
@@ -262,23 +334,30 @@ static void append_copy_addresses(struct fth_buffer *out, const struct operation
     fth_buffer_text(out, "    bar.sync 0;\n");
 }
 
-/* Appends the computation of the thread's address, where it stores the address itself. Addresses in
- * shared memory have 32 bits. */
+/* Appends the computation of the thread's address, where it stores the address itself, or 0 if the
+ * operation keeps its address. Such an operation needs no second operand; the parameter tells how
+ * many bits of the thread's number to ignore. Addresses in shared memory have 32 bits. */
 static void append_address(struct fth_buffer *out, const struct operation_row *row)
 {
     const char *bits = bits_of(row), *space_name = row->space == SHARED ? "shared" : "global";
-    fth_buffer_text(out, "    cvt.u64.u32 %place, %thread;\n"
-                         "    mul.lo.u64 %place, %place, %apart;\n");
+    if (row->keeps_address)
+        fth_buffer_text(out, "    ld.param.u32 %t0, [second];\n"
+                             "    shr.u32 %t0, %thread, %t0;\n"
+                             "    cvt.u64.u32 %place, %t0;\n"
+                             "    mul.lo.u64 %place, %place, %apart;\n");
+    else
+        fth_buffer_text(out, "    cvt.u64.u32 %place, %thread;\n"
+                             "    mul.lo.u64 %place, %place, %apart;\n");
     fth_buffer_text(out, row->space == SHARED ? "    mov.u64 %memory, arena;\n"
                                               : "    ld.param.u64 %apart, [block_stride];\n"
                                                 "    cvt.u64.u32 %wide, %block;\n"
                                                 "    mad.lo.u64 %place, %wide, %apart, %place;\n");
-    fth_buffer_format(out,
-                      "    add.u64 %%place, %%place, %%memory;\n"
-                      "    cvt.u%s.u64 %%here, %%place;\n"
-                      "    st.%s.u%s [%%place], %%here;\n"
-                      "    bar.sync 0;\n",
-                      bits, space_name, bits);
+    fth_buffer_text(out, "    add.u64 %place, %place, %memory;\n");
+    if (row->keeps_address)
+        fth_buffer_format(out, "    mov.u%s %%here, 0;\n", bits);
+    else
+        fth_buffer_format(out, "    cvt.u%s.u64 %%here, %%place;\n", bits);
+    fth_buffer_format(out, "    st.%s.u%s [%%place], %%here;\n    bar.sync 0;\n", space_name, bits);
 }
 
 /* Appends the initial value of a chain: the first operand with its lowest bits changed by the
@@ -325,6 +404,7 @@ static void append_begin(struct fth_buffer *out, const struct operation_row *row
 static void append_wait(struct fth_buffer *out, const struct operation_row *row, unsigned chains)
 {
     const char *bits = bits_of(row);
+    fth_buffer_text(out, row->last ? row->last : "");
     for (unsigned i = 0; i < chains; i++)
         fth_buffer_format(out, "    setp.eq.%sb%s %%broken, %%%c%u, %%ones%s;\n", i ? "and." : "",
                           bits, row->instructions > 1 ? 'd' : 'a', i, i ? ", %broken" : "");

@@ -6,6 +6,7 @@
  *                     place.ptx, stream.ptx
  *   kernel_operate.c  operate.ptx
  *   kernel_sweep.c    sweep.ptx, pattern.ptx
+ *   kernel_visit.c    visit.ptx, traffic.ptx
  */
 #ifndef FTH_KERNELS_H
 #define FTH_KERNELS_H
@@ -170,6 +171,29 @@ enum fth_operation {
     FTH_ATOMIC_SHARED,
     FTH_ATOMIC_GLOBAL,
     FTH_ATOMIC_CAS,
+    /* Atomics with a result (ATOM) and without one (RED), by scope and by type. */
+    FTH_ATOM_CTA,
+    FTH_ATOM_CLUSTER,
+    FTH_ATOM_GPU,
+    FTH_ATOM_SYS,
+    FTH_ATOM_U64,
+    FTH_ATOM_F16X2,
+    FTH_ATOM_F32,
+    FTH_ATOM_F64,
+    FTH_RED_CTA,
+    FTH_RED_CLUSTER,
+    FTH_RED_GPU,
+    FTH_RED_SYS,
+    FTH_RED_U64,
+    FTH_RED_F16X2,
+    FTH_RED_F32,
+    FTH_RED_F64,
+    FTH_ATOM_SHARED_U32,
+    FTH_ATOM_SHARED_U64,
+    FTH_ATOM_SHARED_F16X2,
+    FTH_ATOM_SHARED_F32,
+    FTH_ATOM_SHARED_F64,
+    FTH_RED_SHARED_U32,
     FTH_OPERATIONS
 };
 const char *fth_operation_name(enum fth_operation operation);  /* "fma.f32" */
@@ -183,6 +207,9 @@ unsigned fth_operation_capability(enum fth_operation operation);
 bool fth_operation_in_shared(enum fth_operation operation);
 bool fth_operation_in_global(enum fth_operation operation);
 unsigned fth_operation_bytes(enum fth_operation operation);
+/* Whether the operation keeps its address and passes its result on as an operand, so that the type
+ * of the operand does not matter. Threads of a warp can then share a word (struct fth_operate). */
+bool fth_operation_keeps_address(enum fth_operation operation);
 /* Whether the operation is a copy. Each chain then has two addresses per thread. */
 bool fth_operation_copies(enum fth_operation operation);
 /* The operands of the kernel, as bits of the operation's type. For floating point, a factor of 1
@@ -237,6 +264,35 @@ FTH_MUST_USE enum fth_status fth_kernels_pattern(bool wide, struct fth_buffer *o
                                                  struct fth_error *error);
 /* Returns the bits of an element, computed as in that module. */
 uint64_t fth_sweep_element(uint64_t index, bool wide, const uint64_t coefficients[3]);
+
+/* ---- kernel_visit.c ---- */
+
+/* The accesses that visit.ptx can time: none (the cost of timing itself), a load of 4 bytes through
+ * or past the L1, and an atomic addition of 0 with a scope. */
+enum fth_visit_operation {
+    FTH_VISIT_NONE,
+    FTH_VISIT_CA,
+    FTH_VISIT_CG,
+    FTH_VISIT_DISCARD, /* CG; the line is then discarded, so that the next visit misses the L2 */
+    FTH_VISIT_CTA,
+    FTH_VISIT_CLUSTER,
+    FTH_VISIT_GPU,
+    FTH_VISIT_SYS,
+    FTH_VISIT_OPERATIONS
+};
+const char *fth_visit_name(enum fth_visit_operation operation);  /* "cg" */
+const char *fth_visit_title(enum fth_visit_operation operation); /* "load, past L1" */
+/* Returns the lowest compute capability with the access, 60 for 6.0; 0: every GPU. */
+unsigned fth_visit_capability(enum fth_visit_operation operation);
+/* Appends the module of one access, with the kernel `visit`. */
+FTH_MUST_USE enum fth_status fth_kernels_visit(enum fth_visit_operation operation,
+                                               struct fth_buffer *out, struct fth_error *error);
+
+/* The number of vectors that a lane of traffic.ptx has in flight. Chosen, not derived. */
+enum { FTH_TRAFFIC_UNROLL = 4 };
+/* Appends the module of traffic.ptx for vectors of 4, 8 or 16 bytes, with the kernel `traffic`. */
+FTH_MUST_USE enum fth_status fth_kernels_traffic(uint32_t vector_bytes, struct fth_buffer *out,
+                                                 struct fth_error *error);
 
 extern const struct fth_embedded fth_embedded_kernels[];
 extern const size_t fth_embedded_kernel_count;

@@ -465,6 +465,9 @@ struct fth_ptx_observer {
     bool takes_linear; /* `access` can be given addresses in compact form */
     bool (*issue)(void *user, const struct fth_ptx_issue *issue);
     bool (*access)(void *user, const struct fth_ptx_access *access);
+    /* The kernel discards the L2 lines of a range of global memory (discard.global.L2). */
+    bool (*discard)(void *user, const struct fth_ptx_warp_id *who, uint64_t address,
+                    uint64_t bytes);
     /* The copy engine copies a range. Its accesses, of 16 bytes each, are reported as well. */
     bool (*range)(void *user, const struct fth_ptx_range *range);
     /* A barrier of the block is complete. `warps` has one bit for each warp that was waiting at it

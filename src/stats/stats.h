@@ -7,7 +7,7 @@
  *   summary.c    median, quantiles, spread          valley.c    wide modes that touch each other
  *   bootstrap.c  confidence of a mean               change.c    change points of a series
  *   nearest.c    distances from known classes       ks.c        test whether two samples differ
- *   gf2.c        hashes that are XORs of bits
+ *   gf2.c        hashes that are XORs of bits       period.c    events that come periodically
  *
  * The following holds for every function:
  *   - Input arrays are not modified.
@@ -75,6 +75,19 @@ FTH_MUST_USE enum fth_status fth_core_mean_u32(const uint32_t *samples, size_t c
  * stops at the first gap above the quartile that is wider than d + 1. */
 FTH_MUST_USE enum fth_status fth_clean_mean_u32(const uint32_t *samples, size_t count, double *mean,
                                                 struct fth_error *error);
+
+/* ---- period.c ---- */
+
+/* The period of events and the length of the mean of their unit vectors, 0 to 1: how well the
+ * events keep to the period. */
+struct fth_period {
+    double period, coherence;
+};
+/* Finds the period between `min_period` and `max_period` that fits the ascending times best.
+ * FTH_INCONCLUSIVE: there are fewer than two events. */
+FTH_MUST_USE enum fth_status fth_find_period(const double *times, size_t count, double min_period,
+                                             double max_period, struct fth_period *found,
+                                             struct fth_error *error);
 
 /* ---- plateaus.c ---- */
 

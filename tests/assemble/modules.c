@@ -10,11 +10,15 @@
 struct module {
     const char *name;
     /* The PTX comes from `text` unless it is NULL, else from `sweep` unless its unroll is 0, else
-     * from `operation`. */
+     * from `traffic_bytes` unless it is 0, else from `visit` if it is a visit, else from
+     * `operation`. */
     enum fth_status (*text)(struct fth_buffer *ptx, struct fth_error *error);
     struct fth_sweep_code sweep;
+    uint32_t traffic_bytes;
+    bool is_visit;
+    enum fth_visit_operation visit;
     enum fth_operation operation;
-    char own_name[40]; /* of a sweep, for `name` */
+    char own_name[40]; /* of a sweep, a visit or a traffic, for `name` */
 };
 
 static const struct module experiments = {.name = "experiments", .text = fth_kernels_experiments};
@@ -30,10 +34,11 @@ static int print(const struct module *module)
     char text[sizeof error];
     int result = 0;
     enum fth_status status =
-        module->text ? module->text(&ptx, &error)
-        : module->sweep.unroll
-            ? fth_kernels_sweep(&module->sweep, &ptx, &error)
-            : fth_kernels_operate(module->operation, FTH_MAX_CHAINS, &ptx, &error);
+        module->text            ? module->text(&ptx, &error)
+        : module->sweep.unroll  ? fth_kernels_sweep(&module->sweep, &ptx, &error)
+        : module->traffic_bytes ? fth_kernels_traffic(module->traffic_bytes, &ptx, &error)
+        : module->is_visit      ? fth_kernels_visit(module->visit, &ptx, &error)
+                           : fth_kernels_operate(module->operation, FTH_MAX_CHAINS, &ptx, &error);
     if (status != FTH_OK) {
         fprintf(stderr, "%s: %s\n", module->name, fth_error_text(&error, text, sizeof text));
         result = 1;
@@ -83,11 +88,34 @@ static size_t add_sweeps(struct module *modules)
     return count;
 }
 
+/* Adds the modules of visits and traffics. Returns their number. */
+static size_t add_accesses(struct module *modules)
+{
+    size_t count = 0;
+    for (uint32_t bytes = 4; bytes <= 16; bytes *= 2) {
+        struct module *module = &modules[count++];
+        *module = (struct module){.traffic_bytes = bytes};
+        snprintf(module->own_name, sizeof module->own_name, "traffic.%u", (unsigned)bytes);
+        module->name = module->own_name;
+    }
+    for (unsigned i = 0; i < FTH_VISIT_OPERATIONS; i++) {
+        struct module *module = &modules[count++];
+        *module = (struct module){.is_visit = true, .visit = (enum fth_visit_operation)i};
+        snprintf(module->own_name, sizeof module->own_name, "visit.%s",
+                 fth_visit_name(module->visit));
+        module->name = module->own_name;
+    }
+    return count;
+}
+
 int main(int count, char *words[])
 {
-    enum { MAX = 3 + FTH_FAMILY_COUNT + 4 * FTH_SWEEP_KINDS + FTH_OPERATIONS };
+    enum {
+        MAX = 3 + FTH_FAMILY_COUNT + 4 * FTH_SWEEP_KINDS + FTH_OPERATIONS + 3 + FTH_VISIT_OPERATIONS
+    };
     struct module modules[MAX] = {experiments, narrow_pattern, wide_pattern};
     size_t modules_count = 3 + add_sweeps(&modules[3]);
+    modules_count += add_accesses(&modules[modules_count]);
     for (size_t i = 0; i < FTH_FAMILY_COUNT; i++) {
         const struct fth_family_ops *family = fth_family_of((enum fth_family)i);
         if (family->make_ptx)

@@ -58,4 +58,11 @@ void standin_add_live(long change);
 /* The simulated GPU of a context; NULL selects the current context. */
 const struct fth_machine_ops *standin_ops(struct context *context, void **machine);
 
+/* ---- defined in standin_host.c ---- */
+
+/* Free memory that cuMemHostAlloc or cuMemAllocManaged returned. Return false if it is not such
+ * memory. */
+bool standin_free_mapped(void *memory);
+bool standin_free_managed(uint64_t address);
+
 #endif

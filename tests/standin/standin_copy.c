@@ -176,6 +176,8 @@ EXPORT int cuMemFreeHost(void *memory);
 int cuMemFreeHost(void *memory)
 {
     LOCKED;
+    if (standin_free_mapped(memory))
+        return standin_check();
     free(memory);
     standin_add_live(-1);
     return standin_check();

@@ -572,6 +572,8 @@ int cuMemFree_v2(uint64_t address)
     int result = standin_drain("cuMemFree");
     if (result != SUCCESS)
         return result;
+    if (standin_free_managed(address))
+        return SUCCESS;
     current->ops->free(current->machine, address);
     live--;
     return SUCCESS;

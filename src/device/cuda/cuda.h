@@ -169,6 +169,11 @@ struct fth_cuda {
     fth_cu_result (*stream_synchronize)(void *stream);
     fth_cu_result (*host_alloc)(void **memory, size_t bytes);
     fth_cu_result (*host_free)(void *memory);
+    /* For kernels that access host memory and managed memory. */
+    fth_cu_result (*host_map)(void **memory, size_t bytes, unsigned flags);
+    fth_cu_result (*host_address)(uint64_t *address, void *memory, unsigned flags);
+    fth_cu_result (*managed_alloc)(uint64_t *address, size_t bytes, unsigned flags);
+    fth_cu_result (*prefetch)(uint64_t address, size_t bytes, fth_cu_device device, void *stream);
     fth_cu_result (*copy_on_device)(uint64_t to, uint64_t from, size_t bytes, void *stream);
     fth_cu_result (*copy_to_device)(uint64_t to, const void *from, size_t bytes, void *stream);
     fth_cu_result (*copy_from_device)(void *to, uint64_t from, size_t bytes, void *stream);
@@ -323,6 +328,20 @@ FTH_MUST_USE enum fth_status fth_cuda_transfer(const struct fth_cuda *cuda, int 
                                                fth_cu_context context,
                                                const struct fth_transfer *transfer,
                                                uint32_t *samples, struct fth_error *error);
+
+/* ---- cuda_host.c ---- */
+
+/* Implement `host_alloc` and `host_free` of struct fth_machine_ops. The context is current, and no
+ * kernel runs. */
+FTH_MUST_USE enum fth_status fth_cuda_host_alloc(const struct fth_cuda *cuda,
+                                                 enum fth_residence residence, size_t bytes,
+                                                 struct fth_host_memory *memory,
+                                                 struct fth_error *error);
+void fth_cuda_host_free(const struct fth_cuda *cuda, const struct fth_host_memory *memory);
+/* Moves managed memory to a device (-1: to the host) and waits until it is there. */
+FTH_MUST_USE enum fth_status fth_cuda_prefetch(const struct fth_cuda *cuda, uint64_t address,
+                                               size_t bytes, fth_cu_device device,
+                                               struct fth_error *error);
 
 /* ---- cuda_tensor_map.c ---- */
 

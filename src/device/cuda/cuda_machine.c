@@ -468,6 +468,33 @@ static enum fth_status transfer(void *user, const struct fth_transfer *transfer,
                                                    machine->context, transfer, samples, error));
 }
 
+/* ---- memory of the host ---- */
+
+static enum fth_status host_alloc(void *user, enum fth_residence residence, uint64_t bytes,
+                                  struct fth_host_memory *memory, struct fth_error *error)
+{
+    struct machine *machine = user;
+    FTH_TRY(wait_if_queued(machine, error));
+    return note_if_lost(
+        machine, fth_cuda_host_alloc(&machine->cuda, residence, (size_t)bytes, memory, error));
+}
+
+static void host_free(void *user, const struct fth_host_memory *memory)
+{
+    struct machine *machine = user;
+    if (wait_if_queued(machine, NULL) == FTH_OK)
+        fth_cuda_host_free(&machine->cuda, memory);
+}
+
+static enum fth_status prefetch(void *user, uint64_t address, uint64_t bytes,
+                                struct fth_error *error)
+{
+    struct machine *machine = user;
+    FTH_TRY(wait_if_queued(machine, error));
+    return note_if_lost(
+        machine, fth_cuda_prefetch(&machine->cuda, address, (size_t)bytes, machine->device, error));
+}
+
 /* ---- opening and closing ---- */
 
 static void close_machine(void *user)
@@ -576,5 +603,8 @@ const struct fth_machine_ops fth_cuda_machine_ops = {
     .marked_ns = marked_ns,
     .copy = copy,
     .transfer = transfer,
+    .host_alloc = host_alloc,
+    .host_free = host_free,
+    .prefetch = prefetch,
     .close = close_machine,
 };

@@ -12,6 +12,8 @@
  *   family_pair.c      reads of the same lines by two SMs
  *   family_place.c     the SM and the start of each block of a grid
  *   family_evict.c     eviction sets in the L2
+ *   family_visit.c     single accesses of one thread
+ *   family_traffic.c   reads and writes of parts of an array
  *   family_pool.c      GPU memory for arrays; family_pool.h
  */
 #ifndef FTH_FAMILY_H
@@ -86,8 +88,25 @@ struct fth_family_ops {
 
 extern const struct fth_family_ops fth_family_chase, fth_family_fetch, fth_family_stream,
     fth_family_cluster, fth_family_operate, fth_family_sweep, fth_family_transfer, fth_family_pair,
-    fth_family_place, fth_family_evict;
+    fth_family_place, fth_family_evict, fth_family_visit, fth_family_traffic;
 const struct fth_family_ops *fth_family_of(enum fth_family family);
+
+/* ---- family_visit.c ---- */
+
+/* Writes and reads the word for where memory resides: "device", "host", "managed" or
+ * "prefetched". */
+const char *fth_residence_word(enum fth_residence residence, bool prefetched);
+bool fth_scan_residence(struct fth_scanner *scanner, enum fth_residence *residence,
+                        bool *prefetched);
+/* Checks that only managed memory is prefetched, and that the residence exists. */
+FTH_MUST_USE enum fth_status fth_check_residence(enum fth_residence residence, bool prefetched,
+                                                 struct fth_error *error);
+/* Allocates host or managed memory and prefetches it if `prefetched`. Free it with ops->host_free.
+ */
+FTH_MUST_USE enum fth_status fth_host_memory_alloc(struct fth_runner *runner,
+                                                   enum fth_residence residence, bool prefetched,
+                                                   uint64_t bytes, struct fth_host_memory *memory,
+                                                   struct fth_error *error);
 
 /* ---- request.c ---- */
 

@@ -3,6 +3,7 @@
  *
  *   operate fma.f32 chains 8 rounds 64 threads 1024 sms 1 passes 5
  *   operate copy.shared.4 chains 6 rounds 4 threads 256 sms 0 per-sm 2; stride 4
+ *   operate red.gpu chains 1 rounds 1 threads 1024 sms 0; stride 128 per-warp blocks 65536
  *
  * As in a chase, members with their default value are left out. */
 #include "device/family/family.h"
@@ -17,6 +18,7 @@ static const char operation[] = "check request";
 #define MAX_ROUNDS (UINT64_C(1) << 24)
 #define MAX_PASSES (UINT64_C(1) << 16)
 enum { MAX_PER_SM = 32 };
+enum { WARP_BITS = 5 }; /* log2 of the threads of a warp */
 #define GLOBAL_BYTES (UINT64_C(1) << 32)
 /* Upper bound for one operation of a thread in seconds, even if all threads of the GPU access the
  * same word. Chosen, not derived. */
@@ -41,7 +43,8 @@ static uint64_t block_bytes(const struct fth_operate *operate)
 {
     if (fth_operation_copies(operate->operation))
         return 2 * chain_bytes(operate) * operate->chains;
-    return in_memory(operate) ? operate->stride_bytes * (operate->threads - 1) + 8 : 0;
+    const uint32_t last = (operate->threads - 1) >> (operate->per_warp ? WARP_BITS : 0);
+    return in_memory(operate) ? operate->stride_bytes * last + 8 : 0;
 }
 
 static uint32_t blocks_per_sm(const struct fth_operate *operate)
@@ -54,7 +57,7 @@ static enum fth_status check_strides(const struct fth_operate *operate, struct f
     const uint64_t width = fth_operation_bytes(operate->operation);
     const bool copies = fth_operation_copies(operate->operation);
     if (!in_memory(operate))
-        return operate->stride_bytes || operate->block_stride_bytes
+        return operate->stride_bytes || operate->block_stride_bytes || operate->per_warp
                    ? fth_fail(error, FTH_INVALID, operation, "operate.stride_bytes",
                               "the operation does not access memory")
                    : FTH_OK;
@@ -63,6 +66,9 @@ static enum fth_status check_strides(const struct fth_operate *operate, struct f
                         "%" PRIu64 " or %" PRIu64 " is not a multiple of the %" PRIu64
                         " bytes of an element",
                         operate->stride_bytes, operate->block_stride_bytes, width);
+    if (operate->per_warp && !fth_operation_keeps_address(operate->operation))
+        return fth_fail(error, FTH_INVALID, operation, "operate.per_warp",
+                        "threads cannot share the word of this operation");
     const uint64_t max =
         fth_operation_in_shared(operate->operation) ? FTH_MAX_SHARED_BYTES : GLOBAL_BYTES;
     if (copies && operate->stride_bytes == 0)
@@ -121,6 +127,8 @@ static void write(const struct fth_request *request, struct fth_buffer *text)
         fth_buffer_format(text, " passes %" PRIu64, operate->passes);
     if (in_memory(operate))
         fth_buffer_format(text, "; stride %" PRIu64, operate->stride_bytes);
+    if (operate->per_warp)
+        fth_buffer_text(text, " per-warp");
     if (operate->block_stride_bytes)
         fth_buffer_format(text, " blocks %" PRIu64, operate->block_stride_bytes);
     if (request->carveout_percent != -1)
@@ -139,10 +147,12 @@ static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
         !fth_scan(scanner, " threads ") || !fth_scan_u32(scanner, &operate->threads) ||
         !fth_scan(scanner, " sms ") || !fth_scan_u32(scanner, &operate->sms))
         return false;
-    return fth_scan_option_u32(scanner, " per-sm ", &operate->per_sm) &&
-           fth_scan_option(scanner, " passes ", &operate->passes) &&
-           fth_scan_option(scanner, "; stride ", &operate->stride_bytes) &&
-           fth_scan_option(scanner, " blocks ", &operate->block_stride_bytes);
+    if (!fth_scan_option_u32(scanner, " per-sm ", &operate->per_sm) ||
+        !fth_scan_option(scanner, " passes ", &operate->passes) ||
+        !fth_scan_option(scanner, "; stride ", &operate->stride_bytes))
+        return false;
+    operate->per_warp = fth_scan(scanner, " per-warp");
+    return fth_scan_option(scanner, " blocks ", &operate->block_stride_bytes);
 }
 
 /* One sample per pass, the median over blocks: the number of blocks is known only to the device
@@ -341,6 +351,8 @@ static enum fth_status launch(struct fth_runner *runner, const struct fth_lowere
     const struct fth_lowered_operate *plan = &lowered->operate;
     uint64_t first, second;
     fth_operation_operands(operate->operation, &first, &second);
+    if (fth_operation_keeps_address(operate->operation))
+        second = operate->per_warp ? WARP_BITS : 0;
     const uint64_t arguments[] = {operate->rounds,
                                   operate->passes,
                                   memory,

@@ -351,6 +351,42 @@ static enum fth_status transfer(void *machine, const struct fth_transfer *transf
     return fth_sim_transfer(&((const struct sim *)machine)->plan.link, transfer, samples, error);
 }
 
+/* ---- memory of the host ---- */
+
+static void host_free(void *machine, const struct fth_host_memory *memory)
+{
+    fth_sim_remote_free(&((struct sim *)machine)->timing.remote);
+    deallocate(machine, memory->address);
+}
+
+static enum fth_status host_alloc(void *machine, enum fth_residence residence, uint64_t bytes,
+                                  struct fth_host_memory *memory, struct fth_error *error)
+{
+    struct sim *sim = machine;
+    *memory = (struct fth_host_memory){.residence = residence};
+    FTH_TRY(allocate(machine, bytes, &memory->address, error));
+    enum fth_status status = fth_sim_remote_alloc(&sim->timing.remote, &sim->plan, residence,
+                                                  memory->address, bytes, error);
+    if (status != FTH_OK) {
+        deallocate(machine, memory->address);
+        return status;
+    }
+    status = fill(machine, memory->address, 0, bytes, error);
+    if (status != FTH_OK)
+        host_free(machine, memory);
+    return status;
+}
+
+static enum fth_status prefetch(void *machine, uint64_t address, uint64_t bytes,
+                                struct fth_error *error)
+{
+    (void)address;
+    (void)bytes;
+    (void)error;
+    fth_sim_remote_prefetch(&((struct sim *)machine)->timing.remote);
+    return FTH_OK;
+}
+
 /* ---- creation and destruction ---- */
 
 static void close_machine(void *machine)
@@ -391,6 +427,9 @@ static const struct fth_machine_ops sim_ops = {.facts = get_facts,
                                                .marked_ns = marked_ns,
                                                .copy = copy,
                                                .transfer = transfer,
+                                               .host_alloc = host_alloc,
+                                               .host_free = host_free,
+                                               .prefetch = prefetch,
                                                .close = close_machine};
 
 enum fth_status fth_sim_machine_create(const struct fth_gpu *gpu,

@@ -18,6 +18,7 @@
  *   sim_port.c      bandwidth limits
  *   sim_slots.c     units that serve one request per cycle
  *   sim_transfer.c  copies between host and device
+ *   sim_remote.c    accesses of kernels to host memory and managed memory
  *   sim_noise.c     jitter, outliers, and other programs that run at times
  *
  * Times and latencies are integers in thousandths of a cycle, so a latency of 38.8 cycles is
@@ -112,6 +113,10 @@ enum { FTH_SIM_TLBS = 3 };
 struct fth_sim_host_link {
     double bytes_per_s[FTH_TRANSFER_BOTH + 1][2]; /* [kind][host memory is pinned] */
     double latency_ns;
+    /* Accesses of kernels to host memory, and managed memory; see sim_remote.c. */
+    double load_latency_ns, fault_ns;
+    struct fth_sim_rates rates;
+    uint64_t page_bytes; /* unit in which managed memory moves; 0: unknown */
 };
 
 struct fth_sim_plan {
@@ -159,6 +164,11 @@ struct fth_sim_plan {
     int64_t l2_latency, l2_far_latency, memory_latency, memory_far_latency;
     struct fth_sim_rates l2_rates, memory_rates; /* of the whole GPU */
     uint64_t memory_bytes;
+    /* Refresh [0] and longer pauses [1]: memory delays accesses that arrive in the first `time` of
+     * each period. Period 0: there are none. */
+    struct {
+        int64_t period, time;
+    } delays[2];
     struct fth_sim_host_link link;
 
     struct {
@@ -197,7 +207,9 @@ FTH_MUST_USE enum fth_status fth_sim_check_plan(const struct fth_sim_plan *plan,
 
 /* ---- sim_transfer.c ---- */
 
-void fth_sim_host_link_init(struct fth_sim_host_link *link, const struct fth_gpu *gpu);
+/* `clock_mhz` is that of the SMs. */
+void fth_sim_host_link_init(struct fth_sim_host_link *link, const struct fth_gpu *gpu,
+                            double clock_mhz);
 /* Implements the operation `transfer` of struct fth_machine_ops. It computes times only and copies
  * no data. */
 FTH_MUST_USE enum fth_status fth_sim_transfer(const struct fth_sim_host_link *link,
@@ -243,6 +255,31 @@ struct fth_sim_slots {
  * first reserved cycle. Without memory for the ring, sets `failed` and returns 0. */
 int64_t fth_sim_slots_take(struct fth_sim_slots *slots, int64_t time, unsigned count);
 void fth_sim_slots_fini(struct fth_sim_slots *slots);
+
+/* ---- sim_remote.c ---- */
+
+/* The allocation of host memory or managed memory; zero-initialised. */
+struct fth_sim_remote {
+    uint64_t address, bytes; /* 0: there is none */
+    uint8_t *resident;       /* [page_count] managed memory: the page is on the GPU; else NULL */
+    size_t page_count;
+};
+
+/* Declares a range of simulated memory to be host memory or managed memory. FTH_UNSUPPORTED: the
+ * description lacks the figures. */
+FTH_MUST_USE enum fth_status fth_sim_remote_alloc(struct fth_sim_remote *remote,
+                                                  const struct fth_sim_plan *plan,
+                                                  enum fth_residence residence, uint64_t address,
+                                                  uint64_t bytes, struct fth_error *error);
+void fth_sim_remote_free(struct fth_sim_remote *remote);
+/* Moves all managed memory to the GPU. */
+void fth_sim_remote_prefetch(struct fth_sim_remote *remote);
+struct fth_sim_l2;
+/* Returns whether the access of an SM goes to host memory; *latency is then its latency. Otherwise,
+ * the access goes to the GPU's memory, after *latency. */
+bool fth_sim_remote_access(struct fth_sim_remote *remote, struct fth_sim_l2 *l2, uint32_t sm,
+                           uint64_t address, uint64_t bytes, bool stores, int64_t time,
+                           int64_t *latency);
 
 /* ---- sim_noise.c ---- */
 
@@ -349,7 +386,7 @@ void fth_sim_join_keep(const struct fth_sim_joins *joins, uint32_t sm, uint64_t 
 
 /* One SM's share of the bandwidth of L2 and memory. */
 struct fth_sim_l2_ports {
-    struct fth_sim_port l2, memory;
+    struct fth_sim_port l2, memory, link;
 };
 
 struct fth_sim_l2 {
@@ -375,6 +412,8 @@ int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, u
                          int64_t time);
 int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
                           int64_t time);
+/* Discards the lines of a range without writing them back. */
+void fth_sim_l2_discard(struct fth_sim_l2 *l2, uint64_t address, uint64_t bytes);
 
 /* ---- sim_place.c ---- */
 
@@ -435,6 +474,7 @@ struct fth_sim_timing {
     struct fth_sim_caches caches;
     struct fth_sim_tlbs tlbs;
     struct fth_sim_l2 l2;
+    struct fth_sim_remote remote;
     struct fth_sim_noise noise;
     struct fth_sim_places places;
     struct fth_sim_sm *sms;

@@ -30,7 +30,7 @@ enum fth_status fth_sim_l2_init(struct fth_sim_l2 *l2, const struct fth_sim_plan
     if (!l2->partitions || !l2->ports)
         return fth_no_memory(error, "simulate GPU", NULL);
     for (uint32_t i = 0; i < plan->sms; i++)
-        l2->ports[i].l2.bits = l2->ports[i].memory.bits = RING_BITS;
+        l2->ports[i].l2.bits = l2->ports[i].memory.bits = l2->ports[i].link.bits = RING_BITS;
     for (uint32_t i = 0; i < plan->partitions; i++)
         FTH_TRY(fth_sim_cache_create(&plan->l2, plan->seed + i, &l2->partitions[i], error));
     return FTH_OK;
@@ -45,6 +45,7 @@ void fth_sim_l2_fini(struct fth_sim_l2 *l2)
     for (uint32_t i = 0; l2->ports && i < l2->plan->sms; i++) {
         fth_sim_port_fini(&l2->ports[i].l2);
         fth_sim_port_fini(&l2->ports[i].memory);
+        fth_sim_port_fini(&l2->ports[i].link);
     }
     free(l2->ports);
 }
@@ -53,7 +54,8 @@ void fth_sim_l2_launch(struct fth_sim_l2 *l2, uint32_t sms)
 {
     l2->sharers = sms;
     for (uint32_t i = 0; i < l2->plan->sms; i++)
-        l2->ports[i].l2.unpaired_reads = l2->ports[i].memory.unpaired_reads = 0;
+        l2->ports[i].l2.unpaired_reads = l2->ports[i].memory.unpaired_reads =
+            l2->ports[i].link.unpaired_reads = 0;
 }
 
 void fth_sim_l2_sweep(struct fth_sim_l2 *l2, uint64_t bytes)
@@ -101,6 +103,20 @@ static int64_t read_line(struct fth_sim_l2 *l2, uint32_t near, uint64_t address,
     return home == near ? plan->memory_latency : plan->memory_far_latency;
 }
 
+/* Returns how long an access to memory waits for a refresh or a pause. Real memories refresh each
+ * channel at another time; here all of them are refreshed at once. */
+static int64_t wait_for_refresh(const struct fth_sim_plan *plan, int64_t time)
+{
+    int64_t wait = 0;
+    for (size_t i = 0; i < FTH_COUNT(plan->delays); i++) {
+        if (plan->delays[i].period <= 0)
+            continue;
+        const int64_t left = plan->delays[i].time - time % plan->delays[i].period;
+        wait = left > wait ? left : wait;
+    }
+    return wait;
+}
+
 /* Returns how long the access waits for bandwidth between the SM and L2 and, for `traffic`, between
  * L2 and memory. */
 static int64_t wait_for_bandwidth(struct fth_sim_l2 *l2, uint32_t sm, int64_t time,
@@ -114,7 +130,7 @@ static int64_t wait_for_bandwidth(struct fth_sim_l2 *l2, uint32_t sm, int64_t ti
     if (traffic.fetched || traffic.written)
         wait += fth_sim_port_move(&link->memory, &plan->memory_rates, l2->sharers, time + wait,
                                   traffic.fetched, traffic.written);
-    return wait;
+    return traffic.fetched ? wait + wait_for_refresh(plan, time + wait) : wait;
 }
 
 int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
@@ -179,6 +195,14 @@ int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, u
         at = stop;
     }
     return latency + wait_for_bandwidth(l2, sm, time, 0, bytes, traffic);
+}
+
+void fth_sim_l2_discard(struct fth_sim_l2 *l2, uint64_t address, uint64_t bytes)
+{
+    const uint64_t line_bytes = l2->plan->l2.line_bytes, end = address + bytes;
+    for (uint64_t at = address & ~(line_bytes - 1); at < end; at += line_bytes)
+        for (uint32_t i = 0; i < l2->plan->partitions; i++)
+            fth_cache_invalidate(l2->partitions[i], at, NULL);
 }
 
 int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,

@@ -19,7 +19,14 @@ static const struct limit {
     {"device", "max_threads_per_sm", 1, 65536},
     {"device", "max_threads_per_block", 1, 65536},
     {"device", "cores_per_sm", 1, 65536},
+    {"device", "link_load_latency_ns", 0, 1e6},
+    {"device", "managed_fault_ns", 0, 1e9},
+    {"device", "managed_page_bytes", 4096, 1 << 21}, /* up to the largest block, sim_remote.c */
     {"noise", "jitter_cycles", 0, 1e6},
+    {"memory", "refresh_period_ns", 100, 1e9},
+    {"memory", "refresh_cycles", 0, 1e6},
+    {"memory", "pause_period_ns", 100, 1e9},
+    {"memory", "pause_cycles", 0, 1e6},
     {"memory", "size_bytes", 1, (double)((uint64_t)1 << 42)},
     {"shared", "size_bytes", 1, 1 << 24}, /* the window of a block in a cluster, ptx/engine.h */
     {"shared", "max_block_bytes", 1, 1 << 24},

@@ -181,7 +181,11 @@ static int64_t read_latency(struct fth_sim_timing *timing, const struct fth_ptx_
                    (*path == FTH_SIM_L1 ? l1_translation(timing, who, address) : 0) +
                    fth_sim_port_move(&timing->sms[who->sm].l1, &level->rates, 1, time, bytes, 0);
     }
-    int64_t penalty = fth_sim_tlbs_look_up(&timing->tlbs, who->sm, request.address);
+    int64_t penalty = 0;
+    if (fth_sim_remote_access(&timing->remote, &timing->l2, who->sm, request.address, request.bytes,
+                              false, time, &penalty))
+        return penalty;
+    penalty += fth_sim_tlbs_look_up(&timing->tlbs, who->sm, request.address);
     return penalty +
            fth_sim_l2_read(&timing->l2, who->sm, request.address, request.bytes, time + penalty);
 }
@@ -232,7 +236,11 @@ static int64_t write_latency(struct fth_sim_timing *timing, const struct fth_ptx
 {
     uint32_t sm = access->who.sm;
     write_l1(timing, access, request);
-    int64_t penalty = fth_sim_tlbs_look_up(&timing->tlbs, sm, request.address);
+    int64_t penalty = 0;
+    if (fth_sim_remote_access(&timing->remote, &timing->l2, sm, request.address, request.bytes,
+                              access->kind == FTH_ACCESS_WRITE, time, &penalty))
+        return penalty;
+    penalty += fth_sim_tlbs_look_up(&timing->tlbs, sm, request.address);
     const struct fth_sim_level *l1 = &timing->plan->levels[FTH_SIM_L1];
     if (l1->present && access->kind == FTH_ACCESS_WRITE)
         penalty += fth_sim_port_move(&timing->sms[sm].l1, &l1->rates, 1, time, 0, request.bytes);

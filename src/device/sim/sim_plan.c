@@ -675,7 +675,14 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
     fth_sm_map_read(gpu, &plan->sm_map);
     const char *refill = fth_gpu_text(gpu, "device", "block_refill");
     plan->refill_free = refill && strcmp(refill, "free") == 0;
-    fth_sim_host_link_init(&plan->link, gpu);
+    fth_sim_host_link_init(&plan->link, gpu, plan->clock_mhz);
+    static const char *const delays[][2] = {{"refresh_period_ns", "refresh_cycles"},
+                                            {"pause_period_ns", "pause_cycles"}};
+    for (size_t i = 0; i < FTH_COUNT(delays); i++) {
+        plan->delays[i].period =
+            from_cycles(fth_gpu_number(gpu, "memory", delays[i][0], 0) * plan->clock_mhz / 1e3);
+        plan->delays[i].time = from_cycles(fth_gpu_number(gpu, "memory", delays[i][1], 0));
+    }
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
     /* In whole cycles, unlike the other times. */
     plan->jitter = (int64_t)fth_gpu_number(gpu, "noise", "jitter_cycles", 0);

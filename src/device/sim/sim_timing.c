@@ -70,6 +70,7 @@ void fth_sim_timing_fini(struct fth_sim_timing *timing)
     fth_sim_caches_fini(&timing->caches);
     fth_sim_tlbs_fini(&timing->tlbs);
     fth_sim_l2_fini(&timing->l2);
+    fth_sim_remote_free(&timing->remote);
 }
 
 /* ---- launches and blocks ---- */
@@ -193,7 +194,8 @@ static bool lacks_memory(const struct fth_sim_timing *timing)
         const struct fth_sim_sm *sm = &timing->sms[i];
         const struct fth_sim_l2_ports *outer = &timing->l2.ports[i];
         failed = failed || sm->requests.failed || sm->l1.failed || sm->shared.failed ||
-                 sm->cluster.failed || sm->banks.failed || outer->l2.failed || outer->memory.failed;
+                 sm->cluster.failed || sm->banks.failed || outer->l2.failed ||
+                 outer->memory.failed || outer->link.failed;
         for (size_t j = 0; j < FTH_SIM_SCHEDULERS; j++)
             failed = failed || sm->issue[j].failed;
     }
@@ -379,9 +381,19 @@ static int64_t on_time(void *user, const struct fth_ptx_warp_id *who)
     return warp_of(user, who)->now;
 }
 
+static bool on_discard(void *user, const struct fth_ptx_warp_id *who, uint64_t address,
+                       uint64_t bytes)
+{
+    (void)who;
+    struct fth_sim_timing *timing = user;
+    fth_sim_l2_discard(&timing->l2, address, bytes);
+    return true;
+}
+
 const struct fth_ptx_observer fth_sim_observer = {.place = on_place,
                                                   .issue = on_issue,
                                                   .access = on_access,
+                                                  .discard = on_discard,
                                                   .barrier = on_barrier,
                                                   .cluster_barrier = on_cluster_barrier,
                                                   .clock = on_clock,

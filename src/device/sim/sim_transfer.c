@@ -4,7 +4,15 @@
 
 #include <math.h>
 
-void fth_sim_host_link_init(struct fth_sim_host_link *link, const struct fth_gpu *gpu)
+/* Returns the time of a byte in millionths of a cycle; 0: the bandwidth is unknown. */
+static double byte_time(const struct fth_gpu *gpu, const char *attribute, double clock_mhz)
+{
+    const double rate = fth_gpu_number(gpu, "device", attribute, NAN);
+    return isnan(rate) ? 0 : clock_mhz * 1e12 / rate;
+}
+
+void fth_sim_host_link_init(struct fth_sim_host_link *link, const struct fth_gpu *gpu,
+                            double clock_mhz)
 {
     static const struct {
         enum fth_transfer_kind kind;
@@ -22,6 +30,11 @@ void fth_sim_host_link_init(struct fth_sim_host_link *link, const struct fth_gpu
             fth_gpu_number(gpu, "device", rows[i].attribute, NAN);
     link->bytes_per_s[FTH_TRANSFER_BOTH][false] = NAN;
     link->latency_ns = fth_gpu_number(gpu, "device", "link_latency_ns", NAN);
+    link->load_latency_ns = fth_gpu_number(gpu, "device", "link_load_latency_ns", NAN);
+    link->fault_ns = fth_gpu_number(gpu, "device", "managed_fault_ns", NAN);
+    link->page_bytes = (uint64_t)fth_gpu_number(gpu, "device", "managed_page_bytes", 0);
+    link->rates.read = byte_time(gpu, "link_load_bytes_per_s", clock_mhz);
+    link->rates.write = byte_time(gpu, "link_store_bytes_per_s", clock_mhz);
 }
 
 enum fth_status fth_sim_transfer(const struct fth_sim_host_link *link,

@@ -129,6 +129,58 @@ FTH_MUST_USE enum fth_status fth_probe_interleaved(const struct fth_prober *prob
                                                    size_t rounds, struct fth_durations *durations,
                                                    struct fth_error *error);
 
+/* ---- access_times.c ---- */
+
+/* The times of single accesses in cycles, without the cost of timing: quantiles of the last pass.
+ * `first` has those of the first pass. */
+struct fth_access_times {
+    double p10, median, p90;
+    struct {
+        double p10, median, p90;
+    } first;
+    double clock_mhz;
+    size_t samples;
+};
+/* Times the visits of a request, and the cost of timing. */
+FTH_MUST_USE enum fth_status fth_probe_visits(const struct fth_prober *prober,
+                                              const struct fth_visit *visit, bool cold,
+                                              struct fth_access_times *times,
+                                              struct fth_error *error);
+/* Times the launches of a traffic request. The member `direct` is false. */
+FTH_MUST_USE enum fth_status fth_probe_traffic(const struct fth_prober *prober,
+                                               const struct fth_traffic *traffic, bool cold,
+                                               struct fth_durations *durations,
+                                               struct fth_error *error);
+
+/* What the first accesses to managed memory show. */
+struct fth_faults {
+    size_t count;        /* accesses that were faults */
+    double fault_ns;     /* median time of a fault */
+    uint64_t page_bytes; /* smallest distance between two faults */
+    double after_ns;     /* median time of an access in the second pass */
+    size_t samples;
+};
+/* Touches `bytes` of managed memory in steps of `step_bytes`, in order, twice. FTH_INCONCLUSIVE: no
+ * access was much slower than in the second pass. */
+FTH_MUST_USE enum fth_status fth_probe_faults(const struct fth_prober *prober, uint64_t bytes,
+                                              uint64_t step_bytes, struct fth_faults *faults,
+                                              struct fth_error *error);
+
+/* ---- memory_refresh.c ---- */
+
+/* Loads that memory delays periodically. NAN: not found. */
+struct fth_delays {
+    double period_ns, period_low_ns, period_high_ns;
+    double cycles; /* the longest delay, apart from the 2 % of longest ones */
+    size_t events, samples;
+    struct fth_evidence evidence;
+    char reason[192]; /* why the period was not found; empty if it was */
+};
+/* Finds how often memory delays loads: by refreshing, and by longer pauses. */
+FTH_MUST_USE enum fth_status fth_probe_refresh(const struct fth_prober *prober,
+                                               struct fth_delays *refresh,
+                                               struct fth_delays *pauses, struct fth_error *error);
+
 /* ---- operation_cycles.c ---- */
 
 /* An operation that is timed with `rounds` and with `more_rounds` rounds (see struct fth_operate).

@@ -228,6 +228,21 @@ void fth_ptx_run_nothing(struct fth_ptx_warp *warp, const struct fth_ptx_inst *i
     (void)mask;
 }
 
+/* PTX defines discard for 128 bytes only. */
+enum { DISCARDED_BYTES = 128 };
+
+/* Discards lines of the L2, of which only observers know. */
+static void run_discard(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    const struct fth_ptx_observer *observer = warp->block->run->observer;
+    if (!observer || !observer->discard)
+        return;
+    const uint64_t *addresses = row(warp, inst->s[0]);
+    FOR_LANES(mask, if (!observer->discard(observer->user, &warp->issue.who,
+                                           addresses[lane] + (uint64_t)inst->offset,
+                                           DISCARDED_BYTES)) warp->failed = true;);
+}
+
 /* ---- selection of handlers ---- */
 
 static bool select_load_store(struct fth_ptx_inst *inst, bool store)
@@ -263,8 +278,12 @@ bool fth_ptx_select_memory(struct fth_ptx_inst *inst, const char *base)
         return select_load_store(inst, false);
     if (strcmp(base, "st") == 0)
         return select_load_store(inst, true);
-    static const char *const no_ops[] = {"prefetch",      "prefetchu", "discard",
-                                         "applypriority", "nanosleep", "pmevent"};
+    static const char *const no_ops[] = {"prefetch", "prefetchu", "applypriority", "nanosleep",
+                                         "pmevent"};
+    if (strcmp(base, "discard") == 0) {
+        inst->run = run_discard;
+        return true;
+    }
     for (size_t i = 0; i < FTH_COUNT(no_ops); i++)
         if (strcmp(base, no_ops[i]) == 0) {
             inst->run = fth_ptx_run_nothing;

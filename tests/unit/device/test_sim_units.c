@@ -412,7 +412,7 @@ static void a_copy_takes_latency_and_bytes(void **state)
                                    "\"link_latency_ns\": 1000",
                                    "");
     struct fth_sim_host_link link;
-    fth_sim_host_link_init(&link, gpu);
+    fth_sim_host_link_init(&link, gpu, 1000);
     for (size_t i = 0; i < FTH_COUNT(rows); i++) {
         uint32_t samples[4] = {1, 1, 1, 1};
         const struct fth_transfer transfer = {

@@ -1,0 +1,205 @@
+/* How often memory delays loads. One thread loads a few lines again and again, and discards each
+ * line from the L2 after its load, so that every load goes to memory. DRAM refreshes its rows
+ * periodically and delays the loads that arrive meanwhile. The times of the delayed loads have the
+ * period of the refresh, which a periodogram finds (stats/period.c). Rarer and longer delays
+ * (pauses) have a period of their own. */
+#include "probe/rate/probe_rate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char operation[] = "measure refresh";
+
+enum {
+    LINE_BYTES = 128, /* of a discarded line */
+    LINES = 8,        /* Few, so that all are in memory that is refreshed at the same time. On an
+                       * H200, 1, 2 and 8 lines give the same period; with 8, most delays are long. */
+    PASSES = 2048,    /* 9 ms on an H200: about 4,500 refreshes and 90 pauses */
+    REPEATS = 3,
+    MIN_EVENTS = 20
+};
+/* A load was delayed if it takes more than this many times the median of its line. Chosen: on an
+ * H200, refreshes add up to 0.6 (far memory) or 1 (near memory) times the median. */
+static const double min_delay = 1.25;
+/* A delay is a pause if it is more than this many times the median of all delays. Chosen: loads
+ * arrive at any time of a refresh, so that its delays are up to twice their median. */
+static const double min_pause = 2.5;
+/* Minimum coherence (struct fth_period). Chosen: random events have a coherence of about 1 /
+ * sqrt(events), at most 0.22 of 20. On an H200, it is above 0.9. */
+static const double min_coherence = 0.5;
+/* The shortest period in mean distances of two loads, and the longest one in parts of the whole
+ * series. The loads come at irregular times, so that one load a period is enough. */
+static const double min_loads = 1, max_part = 0.1;
+/* Repeats agree if their periods differ by at most this fraction. */
+static const double same_period = 1e-3;
+/* Quantile of the delays that is reported as the longest one. */
+static const double longest_delay = 0.98;
+
+/* The loads of one repeat. */
+struct series {
+    const uint32_t *cycles, *begins;
+    size_t count;
+    double medians[LINES];
+    double clock_mhz;
+};
+
+static enum fth_status find_medians(struct series *series, struct fth_error *error)
+{
+    const size_t per_line = series->count / LINES;
+    uint32_t *one = malloc(per_line * sizeof *one);
+    if (!one)
+        return fth_no_memory(error, operation, NULL);
+    enum fth_status status = FTH_OK;
+    for (size_t line = 0; line < LINES && status == FTH_OK; line++) {
+        struct fth_summary summary;
+        for (size_t i = 0; i < per_line; i++)
+            one[i] = series->cycles[i * LINES + line];
+        status = fth_summary_u32(one, per_line, &summary, error);
+        series->medians[line] = summary.median;
+    }
+    free(one);
+    return status;
+}
+
+/* The delayed loads of one repeat: when they began, and their delays, in cycles. */
+struct events {
+    double *times, *delays;
+    size_t count;
+    double duration;
+};
+
+/* Collects the loads that take more than min_delay times the median of their line. */
+static void collect(const struct series *series, struct events *events)
+{
+    double now = 0;
+    for (size_t i = 0; i < series->count; i++) {
+        const double median = series->medians[i % LINES];
+        now += i ? (uint32_t)(series->begins[i] - series->begins[i - 1]) : 0;
+        if (series->cycles[i] <= min_delay * median)
+            continue;
+        events->times[events->count] = now;
+        events->delays[events->count++] = series->cycles[i] - median;
+    }
+    events->duration = now;
+}
+
+/* Finds the period of the events with delays above `low` and up to `high` cycles. Removes the
+ * others from `events`. */
+static enum fth_status find_delays(const struct series *series, struct events events, double low,
+                                   double high, struct fth_delays *found, struct fth_error *error)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < events.count; i++) {
+        if (events.delays[i] <= low || events.delays[i] > high)
+            continue;
+        const double time = events.times[i], delay = events.delays[i];
+        events.times[count] = time;
+        events.delays[count++] = delay;
+    }
+    *found = (struct fth_delays){.period_ns = NAN, .cycles = NAN, .events = count};
+    if (count < MIN_EVENTS) {
+        fth_format(found->reason, sizeof found->reason, "only %zu of %zu loads were delayed", count,
+                   series->count);
+        return FTH_OK;
+    }
+    struct fth_period period;
+    FTH_TRY(fth_find_period(events.times, count,
+                            min_loads * events.duration / (double)series->count,
+                            max_part * events.duration, &period, error));
+    if (period.coherence < min_coherence) {
+        fth_format(found->reason, sizeof found->reason,
+                   "the delays of %zu of %zu loads have no common period (coherence %.2f)", count,
+                   series->count, period.coherence);
+        return FTH_OK;
+    }
+    found->period_ns = period.period / series->clock_mhz * 1e3;
+    return fth_quantile_f64(events.delays, count, longest_delay, &found->cycles, error);
+}
+
+/* Finds refreshes and pauses in the loads of a series. `times` has space for four numbers per load.
+ */
+static enum fth_status analyse(struct series *series, double *times, struct fth_delays *refresh,
+                               struct fth_delays *pauses, struct fth_error *error)
+{
+    struct events events = {.times = times, .delays = times + series->count};
+    FTH_TRY(find_medians(series, error));
+    collect(series, &events);
+    double limit = 0;
+    if (events.count)
+        FTH_TRY(fth_quantile_f64(events.delays, events.count, 0.5, &limit, error));
+    limit *= min_pause;
+    struct events copy = events;
+    copy.times = events.delays + series->count;
+    copy.delays = copy.times + series->count;
+    memcpy(copy.times, events.times, events.count * sizeof *copy.times);
+    memcpy(copy.delays, events.delays, events.count * sizeof *copy.delays);
+    FTH_TRY(find_delays(series, events, 0, limit, refresh, error));
+    return find_delays(series, copy, limit, INFINITY, pauses, error);
+}
+
+/* Measures one repeat, on the SM with the index `sm`. */
+static enum fth_status measure(const struct fth_prober *prober, uint32_t sm,
+                               struct fth_delays *refresh, struct fth_delays *pauses,
+                               struct fth_error *error)
+{
+    struct fth_request request = fth_request_make(-1);
+    struct fth_answers answers = {0};
+    request.family = FTH_FAMILY_VISIT;
+    request.sm = sm;
+    request.visit = (struct fth_visit){.operation = FTH_VISIT_DISCARD,
+                                       .stride_bytes = LINE_BYTES,
+                                       .count = LINES,
+                                       .passes = PASSES,
+                                       .stamped = true};
+    FTH_TRY(fth_ask(prober, &request, 1, &answers, error));
+    const struct fth_samples *samples = &answers.items[0];
+    struct series series = {.cycles = samples->cycles,
+                            .begins = samples->cycles + (size_t)LINES * PASSES,
+                            .count = (size_t)LINES * PASSES,
+                            .clock_mhz = samples->clock_mhz};
+    double *times = malloc(4 * series.count * sizeof *times);
+    enum fth_status status = times ? analyse(&series, times, refresh, pauses, error)
+                                   : fth_no_memory(error, operation, NULL);
+    free(times);
+    fth_answers_fini(&answers);
+    return status;
+}
+
+/* Combines the repeats: the figures of the first repeat with a period, and how many others agree.
+ */
+static void combine(const struct fth_delays repeats[REPEATS], struct fth_delays *found)
+{
+    size_t best = 0;
+    while (best + 1 < REPEATS && isnan(repeats[best].period_ns))
+        best++;
+    *found = repeats[best];
+    found->samples = (size_t)REPEATS * LINES * PASSES;
+    found->evidence = (struct fth_evidence){.repeats = REPEATS};
+    found->period_low_ns = found->period_high_ns = found->period_ns;
+    for (size_t i = 0; i < REPEATS; i++) {
+        const double period = repeats[i].period_ns;
+        if (!(fabs(period / found->period_ns - 1) <= same_period))
+            continue;
+        found->evidence.agree++;
+        found->period_low_ns = fmin(found->period_low_ns, period);
+        found->period_high_ns = fmax(found->period_high_ns, period);
+    }
+    if (!isnan(found->period_ns) && 2 * found->evidence.agree <= REPEATS) {
+        found->period_ns = found->cycles = NAN;
+        fth_format(found->reason, sizeof found->reason, "repeats of the measurement disagree");
+    }
+}
+
+enum fth_status fth_probe_refresh(const struct fth_prober *prober, struct fth_delays *refresh,
+                                  struct fth_delays *pauses, struct fth_error *error)
+{
+    struct fth_delays refreshes[REPEATS], stops[REPEATS];
+    for (uint32_t i = 0; i < REPEATS; i++)
+        FTH_TRY(measure(prober, prober->sms ? i % (uint32_t)prober->sms : 0, &refreshes[i],
+                        &stops[i], error));
+    combine(refreshes, refresh);
+    combine(stops, pauses);
+    return FTH_OK;
+}
