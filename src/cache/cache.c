@@ -95,6 +95,9 @@ static enum fth_status check_policy(const struct fth_cache_config *config,
     if (config->way_weight_count && policy != &fth_policy_weighted)
         return refuse(error, "way_weights", "only allowed with policy weighted, not %s",
                       policy->name);
+    if ((config->rows || config->row_ways) && policy != &fth_policy_clock)
+        return refuse(error, config->rows ? "rows" : "row_ways",
+                      "only allowed with policy clock, not %s", policy->name);
     if (config->distances && policy != &fth_policy_lru)
         return refuse(error, "distances", "only available with policy lru, not %s", policy->name);
     return FTH_OK;

@@ -4,7 +4,8 @@
  *   index.c   maps a line to a set                     lookup.c        finds the way of a line
  *   slot.c    allocates and frees ways, marks bytes    order.c         a list of ways per set
  *                                                      policy_names.c  replacement policies by name
- *   replacement policies, one per file: lru.c, fifo.c, lfu.c, plru.c, random.c, weighted.c
+ *   replacement policies, one per file: lru.c, fifo.c, lfu.c, plru.c, random.c, weighted.c,
+ *                                       clock.c
  *   write policies, one per file:       write_evict.c, write_through.c, write_back.c
  *
  * Terms: a *line* has one tag, and its *sectors* are fetched separately. A line can be placed in
@@ -45,13 +46,20 @@ struct fth_cache_config {
     uint64_t ways;            /* ways of every set, if set_ways is NULL */
     const uint64_t *set_ways; /* [sets] ways of each set, if they differ; otherwise NULL */
     const char *index;        /* index function as in a GPU description, see index.c; NULL: "mod" */
-    const char *policy;       /* "lru", "fifo", "lfu", "plru", "random", "weighted"; NULL: "lru" */
+    const char *policy;       /* "lru", "fifo", "lfu", "plru", "random", "weighted", "clock";
+                                 NULL: "lru" */
     const double *way_weights; /* relative probability of each way to be the victim */
     size_t way_weight_count;   /* number of ways if the policy is "weighted"; otherwise 0 */
+    uint64_t rows;             /* with "clock": rows per set, a power of two; see clock.c */
+    uint64_t row_ways;         /* with "clock": tags per row; both are 0 otherwise or by default */
     enum fth_write write;
     uint64_t seed;  /* for "random" and "weighted" */
     bool distances; /* report reuse distances in results; only valid with "lru" */
 };
+
+/* Maximum of the members `rows` and `row_ways`. The tags of a row are the bits of a word. */
+#define FTH_CLOCK_MAX_ROWS 65536u
+#define FTH_CLOCK_MAX_ROW_WAYS 32u
 
 struct fth_cache;
 
@@ -314,7 +322,7 @@ static inline uint32_t fth_set_first(const struct fth_cache *cache, uint32_t set
 }
 
 /* A replacement policy. It is notified of every change of a set and chooses the victim. NULL
- * functions are not called; `init` and `victim` are required. */
+ * functions are not called; `init` and either `victim` or `make_room` are required. */
 struct fth_policy {
     const char *name;
     /* Allocates policy_state from the arena of the cache. clear and reset are called next. */
@@ -331,10 +339,14 @@ struct fth_policy {
     /* Returns the slot to be replaced in a set without a free slot. The policy updates its state as
      * if the new line were already in this slot; `added` is not called. */
     uint32_t (*victim)(struct fth_cache *cache, uint32_t set);
+    /* Called before each line is placed: frees slots if necessary, so that the set has a free slot
+     * afterwards. A policy with this function needs no `victim`. */
+    void (*make_room)(struct fth_cache *cache, uint32_t set, uint64_t line,
+                      struct fth_cache_result *result);
 };
 
 extern const struct fth_policy fth_policy_lru, fth_policy_fifo, fth_policy_lfu, fth_policy_plru,
-    fth_policy_random, fth_policy_weighted;
+    fth_policy_random, fth_policy_weighted, fth_policy_clock;
 FTH_MUST_USE enum fth_status fth_policy_find(const char *name, const struct fth_policy **policy,
                                              struct fth_error *error);
 
@@ -403,7 +415,8 @@ static inline uint32_t fth_lookup_find(const struct fth_cache *cache, uint32_t s
 /* ---- slot.c ---- */
 
 /* Places the line, without valid sectors, in the first free way of its set. If no way is free, it
- * replaces the victim of the policy and reports it as evicted. Returns the slot. */
+ * replaces the victim of the policy and reports it as evicted. A policy can evict further lines;
+ * only the last one is reported. Returns the slot. */
 uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
                            struct fth_cache_result *result);
 /* Frees the slot and reports its line as evicted. */

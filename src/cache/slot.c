@@ -59,6 +59,8 @@ static uint32_t find_free(struct fth_cache *cache, uint32_t set)
 uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
                            struct fth_cache_result *result)
 {
+    if (cache->policy->make_room)
+        cache->policy->make_room(cache, set, line, result);
     uint32_t slot = find_free(cache, set);
     if (slot == FTH_NO_SLOT) {
         slot = cache->policy->victim(cache, set);

@@ -96,8 +96,8 @@ static enum fth_status copy_structure(struct fth_gpu *gpu, const char *from, con
                                       struct fth_error *error)
 {
     static const char *const names[] = {
-        "size_bytes",        "sets",        "ways",    "set_ways", "index", "policy", "way_weights",
-        "policy_candidates", "policy_bits", "periodic"};
+        "size_bytes",  "sets", "ways",     "set_ways",          "index",       "policy",
+        "way_weights", "rows", "row_ways", "policy_candidates", "policy_bits", "periodic"};
     char method[80];
     snprintf(method, sizeof method, "shares storage with %s", from);
     for (size_t i = 0; i < FTH_COUNT(names); i++) {

@@ -192,7 +192,10 @@ static enum fth_status note_policy(const struct dissection *dissection,
                                         .text = found->policy,
                                         .evidence = &found->evidence,
                                         .samples = found->samples,
-                                        .method = found->way_shares
+                                        .method = strcmp(found->policy, "clock") == 0
+                                                      ? "order of the victims in a set that "
+                                                        "overflows by one line"
+                                                  : found->way_shares
                                                       ? "replacements counted by way, in a set "
                                                         "that overflows by one line"
                                                       : "the only policy of several that predicts "
@@ -355,6 +358,32 @@ static enum fth_status note_choices(const struct dissection *dissection,
     return unknown(dissection, "policy", reason, error);
 }
 
+/* Writes the policy clock, which the replacements that the search for the sets observed show. */
+static enum fth_status note_clock(const struct dissection *dissection,
+                                  const struct fth_choices *choices, struct fth_error *error)
+{
+    /* The evidence is the revolutions of the hand, summed over all windows. */
+    const double turns = floor((double)choices->replaced / (double)(choices->ways + 1));
+    const struct fth_evidence evidence = {.repeats = turns, .agree = turns};
+    char why[160];
+    snprintf(why, sizeof why,
+             "in sets of %llu ways, each of %llu victims was one of the %llu lines that arrived "
+             "first; %.0f %% were the first",
+             (unsigned long long)choices->ways, (unsigned long long)choices->replaced,
+             (unsigned long long)fth_choices_max_rank(choices),
+             100 * (double)choices->by_arrival[0] / (double)choices->replaced);
+    return fth_note(gpu_of(dissection),
+                    &(struct fth_note){.element = dissection->element,
+                                       .attribute = "policy",
+                                       .text = "clock",
+                                       .evidence = &evidence,
+                                       .samples = choices->replaced,
+                                       .method = "order of the victims in sets that overflow by "
+                                                 "one line",
+                                       .note = why},
+                    error);
+}
+
 static enum fth_status find_policy(struct dissection *dissection,
                                    const struct fth_structure *structure,
                                    struct fth_replacement *policy, struct fth_error *error)
@@ -365,7 +394,9 @@ static enum fth_status find_policy(struct dissection *dissection,
      * sets may have observed enough replacements to compare the policies (structure->choices). */
     if (structure->one_set.count == 0 && structure->choices.ways == structure->ways &&
         fth_choices_compare(&structure->choices, judged))
-        return note_choices(dissection, &structure->choices, error);
+        return fth_choices_show_clock(&structure->choices)
+                   ? note_clock(dissection, &structure->choices, error)
+                   : note_choices(dissection, &structure->choices, error);
     if (structure->one_set.count == 0) {
         char reason[256];
         snprintf(reason, sizeof reason,

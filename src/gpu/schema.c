@@ -42,7 +42,8 @@ static const struct fth_element_def sections[] = {
 enum { NOT_ELEMENTS = 2 };
 
 static const char *const scopes[] = {"sm", "gpc", "gpu", NULL};
-static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted", NULL};
+static const char *const policies[] = {"lru",    "fifo",     "lfu",   "plru",
+                                       "random", "weighted", "clock", NULL};
 static const char *const join_extents[] = {"sectors", "line", NULL};
 static const char *const cached_spaces[] = {"global", "local", NULL};
 static const char *const addressings[] = {"virtual", "physical", NULL};
@@ -161,6 +162,8 @@ static const struct fth_attribute_def attributes[] = {
     {"index", CACHE | TLB, FTH_TEXT, FTH_RULE_INDEX, NULL},
     {"policy", CACHE | ICACHE | TLB, FTH_TEXT, FTH_RULE_CHOICE, policies},
     {"way_weights", CACHE | TLB, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
+    {"rows", CACHE | TLB, FTH_NUMBER, FTH_RULE_COUNT, NULL},
+    {"row_ways", CACHE | TLB, FTH_NUMBER, FTH_RULE_COUNT, NULL},
     {"policy_candidates", CACHE, FTH_TEXTS, FTH_RULE_TEXT, NULL},
     {"policy_bits", CACHE, FTH_NUMBERS, FTH_RULE_POSITIVE, NULL},
     {"periodic", CACHE | TLB, FTH_TEXT, FTH_RULE_CHOICE, yes_no},

@@ -230,6 +230,32 @@ static enum fth_status check_structure(const struct check *check)
     return FTH_OK;
 }
 
+/* Limits and defaults of the policy clock, the same as in the simulated caches (cache/cache.h and
+ * cache/clock.c). */
+enum { MAX_ROWS = 65536, MAX_ROW_WAYS = 32, DEFAULT_ROW_WAYS = 4 };
+
+/* Checks the attributes of the policy clock. An L2 writes back, and the simulated caches implement
+ * the policy only for caches that do not. */
+static enum fth_status check_rows(const struct check *check, const char *policy)
+{
+    const double rows = number(check, "rows"), row_ways = number(check, "row_ways");
+    const double ways = number(check, "ways");
+    const double tags = rows * (isnan(row_ways) ? DEFAULT_ROW_WAYS : row_ways);
+    const bool clock = policy && strcmp(policy, "clock") == 0;
+    if (clock && strcmp(check->section->name, "l2") == 0)
+        return refuse(check, "policy", "clock, which an L2 cannot have");
+    if (!clock && !(isnan(rows) && isnan(row_ways)))
+        return refuse(check, isnan(rows) ? "row_ways" : "rows",
+                      "present, but the policy is not clock");
+    if (rows > MAX_ROWS || (!isnan(rows) && ((uint64_t)rows & ((uint64_t)rows - 1)) != 0))
+        return refuse(check, "rows", "%.0f is not a power of two up to %d", rows, MAX_ROWS);
+    if (row_ways > MAX_ROW_WAYS)
+        return refuse(check, "row_ways", "%.0f is more than %d", row_ways, MAX_ROW_WAYS);
+    if (tags < ways)
+        return refuse(check, "rows", "%.0f, which is too few for %.0f ways", rows, ways);
+    return FTH_OK;
+}
+
 static enum fth_status check_replacement(const struct check *check)
 {
     const char *section = check->section->name;
@@ -245,6 +271,7 @@ static enum fth_status check_replacement(const struct check *check)
         return refuse(check, "way_weights", "has length %zu, but there are %g ways", weights->count,
                       ways);
 
+    FTH_TRY(check_rows(check, policy));
     const char *index = fth_gpu_text(check->gpu, section, "index");
     double sets = number(check, "sets");
     unsigned bits[64];

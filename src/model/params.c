@@ -36,7 +36,7 @@ struct parameter_row {
     const char *l1_what;                         /* for the L1 instead of `what`; NULL: the same */
 };
 
-#define WORDS_POLICY "lru, fifo, lfu, plru, random"
+#define WORDS_POLICY "lru, fifo, lfu, plru, random, clock"
 #define WORDS_BYPASS "off, won, rwon"
 #define WORDS_MERGED "hit, miss"
 

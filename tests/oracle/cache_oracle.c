@@ -10,6 +10,8 @@ struct entry {
     uint64_t address;             /* of the first byte of the line */
     uint64_t allocated, last_use; /* when the line was allocated and last used; see oracle.now */
     uint64_t uses;                /* since it was allocated */
+    uint64_t row, tag;            /* policy clock: the row of the line and its place in the row */
+    bool hit;                     /* policy clock: hit since the row last forgot its hits */
     unsigned char *valid, *dirty; /* one flag per byte of the line */
 };
 
@@ -22,6 +24,11 @@ struct oracle {
     enum fth_write write;
     struct fth_rng rng;
     uint64_t now; /* accesses so far */
+    /* policy clock */
+    uint64_t rows, row_ways;
+    uint64_t *hand;     /* [set] */
+    uint64_t *row_next; /* [set][row] the tag after the last victim of the row */
+    bool *pressed;      /* [set] */
 };
 
 struct oracle *oracle_create(const struct fth_cache_config *config)
@@ -36,10 +43,20 @@ struct oracle *oracle_create(const struct fth_cache_config *config)
     snprintf(oracle->index, sizeof oracle->index, "%s", config->index ? config->index : "mod");
     snprintf(oracle->policy, sizeof oracle->policy, "%s", config->policy ? config->policy : "lru");
     fth_rng_init(&oracle->rng, config->seed);
+    oracle->rows = config->rows ? config->rows : 128;
+    oracle->row_ways = config->row_ways ? config->row_ways : 4;
+    for (uint64_t set = 0; set < oracle->sets && !config->rows; set++)
+        while (oracle->rows * oracle->row_ways <
+               (config->set_ways ? config->set_ways[set] : config->ways))
+            oracle->rows *= 2;
+    oracle->hand = calloc(oracle->sets, sizeof *oracle->hand);
+    oracle->row_next = calloc(oracle->sets * oracle->rows, sizeof *oracle->row_next);
+    oracle->pressed = calloc(oracle->sets, sizeof *oracle->pressed);
     oracle->ways = calloc(oracle->sets, sizeof *oracle->ways);
     oracle->entries = calloc(oracle->sets, sizeof *oracle->entries);
     oracle->weights = calloc(config->way_weight_count + 1, sizeof *oracle->weights);
-    if (!oracle->ways || !oracle->entries || !oracle->weights)
+    if (!oracle->ways || !oracle->entries || !oracle->weights || !oracle->hand ||
+        !oracle->row_next || !oracle->pressed)
         goto no_memory;
     for (size_t i = 0; i < config->way_weight_count; i++)
         oracle->weights[i] = config->way_weights[i];
@@ -77,6 +94,9 @@ void oracle_destroy(struct oracle *oracle)
     free(oracle->ways);
     free(oracle->entries);
     free(oracle->weights);
+    free(oracle->hand);
+    free(oracle->row_next);
+    free(oracle->pressed);
     free(oracle);
 }
 
@@ -85,6 +105,8 @@ void oracle_clear(struct oracle *oracle)
     for (uint64_t set = 0; set < oracle->sets; set++)
         for (uint64_t way = 0; way < oracle->ways[set]; way++)
             oracle->entries[set][way].held = false;
+    memset(oracle->row_next, 0, oracle->sets * oracle->rows * sizeof *oracle->row_next);
+    memset(oracle->pressed, 0, oracle->sets * sizeof *oracle->pressed);
 }
 
 /* ---- the set of a line ---- */
@@ -240,11 +262,149 @@ static uint64_t find_victim(struct oracle *oracle, uint64_t set)
     return first;
 }
 
+/* ---- policy clock ---- */
+
+/* Returns the number of a line among the lines of its set. */
+static uint64_t number_in_set(const struct oracle *oracle, uint64_t line)
+{
+    const char *index = oracle->index;
+    uint64_t sets = oracle->sets, groups = 1, shift = 1;
+    if (strncmp(index, "bits:[", 6) == 0) {
+        uint64_t number = 0, place = 1;
+        for (unsigned bit = 0; bit < 64; bit++) {
+            const uint64_t address = (uint64_t)1 << bit;
+            if (address < oracle->line_bytes || bits_set(index + 6, address))
+                continue;
+            number += line * oracle->line_bytes & address ? place : 0;
+            place *= 2;
+        }
+        return number;
+    }
+    if (strcmp(index, "xor") == 0) {
+        while (groups < sets)
+            groups *= 2;
+        return line / groups;
+    }
+    if (strcmp(index, "prime") == 0)
+        while (sets > 1 && prime_set(oracle, sets) != 0)
+            sets--;
+    bool equal = true;
+    for (uint64_t set = 1; set < oracle->sets; set++)
+        equal = equal && oracle->ways[set] == oracle->ways[0];
+    if (!equal && strcmp(index, "prime") != 0)
+        return line / sets;
+    for (unsigned long i = strncmp(index, "shift:", 6) == 0 ? strtoul(index + 6, NULL, 10) : 0;
+         i > 0; i--)
+        shift *= 2;
+    return line / shift / sets * shift + line % shift;
+}
+
+/* Returns the row of a line within its set. */
+static uint64_t row_of(const struct oracle *oracle, uint64_t line)
+{
+    uint64_t row = 0;
+    for (uint64_t left = number_in_set(oracle, line); left && oracle->rows > 1;
+         left /= oracle->rows)
+        row ^= left % oracle->rows;
+    if (oracle->rows >= 128) { /* bit i of the row is the parity of the masked number */
+        static const uint64_t masks[] = {0x61, 0x52, 0x4e, 0x6c, 0x32, 0x75, 0x45};
+        uint64_t hashed = row / 128 * 128;
+        for (unsigned bit = 0; bit < 7; bit++)
+            hashed += (uint64_t)(__builtin_popcountll(row & masks[bit]) % 2) << bit;
+        return hashed;
+    }
+    uint64_t factor = oracle->rows * 618 / 1000;
+    factor += factor % 2 == 0;
+    return row * factor % oracle->rows;
+}
+
+/* Counts the lines of a row, or of all rows if `row` is UINT64_MAX. */
+static uint64_t count_lines(const struct oracle *oracle, uint64_t set, uint64_t row)
+{
+    uint64_t count = 0;
+    for (uint64_t way = 0; way < oracle->ways[set]; way++)
+        count += oracle->entries[set][way].held &&
+                 (row == UINT64_MAX || oracle->entries[set][way].row == row);
+    return count;
+}
+
+/* Returns the line at a place of a row, or NULL. */
+static struct entry *line_at(const struct oracle *oracle, uint64_t set, uint64_t row, uint64_t tag)
+{
+    for (uint64_t way = 0; way < oracle->ways[set]; way++) {
+        struct entry *entry = &oracle->entries[set][way];
+        if (entry->held && entry->row == row && entry->tag == tag)
+            return entry;
+    }
+    return NULL;
+}
+
+/* Evicts the first line of the row that was not hit; if all were, the first line. The search starts
+ * after the last victim. */
+static void evict_from(struct oracle *oracle, uint64_t set, uint64_t row,
+                       struct fth_cache_result *result)
+{
+    uint64_t *next = &oracle->row_next[set * oracle->rows + row];
+    struct entry *victim = NULL;
+    for (int any = 0; any < 2 && !victim; any++)
+        for (uint64_t i = 0; i < oracle->row_ways && !victim; i++) {
+            struct entry *entry = line_at(oracle, set, row, (*next + i) % oracle->row_ways);
+            victim = entry && (any || !entry->hit) ? entry : NULL;
+        }
+    *next = (victim->tag + 1) % oracle->row_ways;
+    victim->held = false;
+    result->evicted = true;
+    result->evicted_line = victim->address;
+    result->evicted_dirty = 0;
+}
+
+/* Makes room for a line, which goes to a row of a set. */
+static void clock_room(struct oracle *oracle, uint64_t set, uint64_t row,
+                       struct fth_cache_result *result)
+{
+    if (count_lines(oracle, set, row) == oracle->row_ways) {
+        evict_from(oracle, set, row, result);
+        oracle->pressed[set] = false;
+    } else if (count_lines(oracle, set, UINT64_MAX) == oracle->ways[set]) {
+        for (int left = oracle->pressed[set] ? 4 : 1;
+             left > 0 && count_lines(oracle, set, UINT64_MAX) > 0;) {
+            const uint64_t visited = oracle->hand[set];
+            oracle->hand[set] = (visited + 1) % oracle->rows;
+            if (count_lines(oracle, set, visited) == 0)
+                continue;
+            evict_from(oracle, set, visited, result);
+            left--;
+        }
+        oracle->pressed[set] = !oracle->pressed[set];
+    }
+}
+
+/* Notes a hit. If all lines of the row were hit, the row forgets it. */
+static void clock_hit(struct oracle *oracle, uint64_t set, struct entry *hit)
+{
+    bool all = true;
+    hit->hit = true;
+    oracle->pressed[set] = false;
+    for (uint64_t way = 0; way < oracle->ways[set]; way++) {
+        const struct entry *entry = &oracle->entries[set][way];
+        all = all && (!entry->held || entry->row != hit->row || entry->hit);
+    }
+    for (uint64_t way = 0; way < oracle->ways[set] && all; way++)
+        if (oracle->entries[set][way].row == hit->row)
+            oracle->entries[set][way].hit = false;
+}
+
 /* Allocates a way for the line of the address. All its bytes are invalid. */
 static struct entry *allocate(struct oracle *oracle, uint64_t set, uint64_t address,
                               struct fth_cache_result *result)
 {
-    uint64_t way = 0;
+    uint64_t way = 0, row = 0, tag = 0;
+    if (strcmp(oracle->policy, "clock") == 0) {
+        row = row_of(oracle, address / oracle->line_bytes);
+        clock_room(oracle, set, row, result);
+        while (line_at(oracle, set, row, tag))
+            tag++;
+    }
     while (way < oracle->ways[set] && oracle->entries[set][way].held)
         way++;
     if (way == oracle->ways[set]) {
@@ -258,6 +418,9 @@ static struct entry *allocate(struct oracle *oracle, uint64_t set, uint64_t addr
     entry->address = address - address % oracle->line_bytes;
     entry->allocated = oracle->now;
     entry->uses = 0;
+    entry->row = row;
+    entry->tag = tag;
+    entry->hit = false;
     memset(entry->valid, 0, oracle->line_bytes);
     memset(entry->dirty, 0, oracle->line_bytes);
     return entry;
@@ -316,6 +479,8 @@ struct fth_cache_result oracle_access(struct oracle *oracle, uint64_t address, u
                                       .set = (uint32_t)set};
     struct entry *entry = find(oracle, set, address);
     oracle->now++;
+    if (entry && strcmp(oracle->policy, "clock") == 0)
+        clock_hit(oracle, set, entry);
     for (uint64_t i = 0; i < bytes; i++)
         result.sectors |= sector_bit(oracle, address + i);
     if (kind == FTH_CACHE_WRITE && oracle->write != FTH_WRITE_BACK)

@@ -65,7 +65,8 @@ static void random_index(struct setup *setup, struct fth_rng *rng)
 
 static void random_config(struct setup *setup, struct fth_rng *rng)
 {
-    static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted"};
+    static const char *const policies[] = {"lru",    "fifo",     "lfu",  "plru",
+                                           "random", "weighted", "clock"};
     struct fth_cache_config *config = &setup->config;
     *config = (struct fth_cache_config){.line_bytes = 16u << fth_rng_below(rng, 5)};
     uint64_t sector = config->line_bytes >> fth_rng_below(rng, 7);
@@ -83,6 +84,15 @@ static void random_config(struct setup *setup, struct fth_rng *rng)
     const bool plru = strcmp(config->policy, "plru") == 0;
     while (plru && (config->ways & (config->ways - 1)))
         config->ways &= config->ways - 1;
+    const bool clock = strcmp(config->policy, "clock") == 0;
+    if (clock && config->write == FTH_WRITE_BACK)
+        config->write = FTH_WRITE_THROUGH;
+    if (clock && fth_rng_below(rng, 4)) { /* otherwise the defaults */
+        config->row_ways = 1 + fth_rng_below(rng, 5);
+        config->rows = 1;
+        while (config->rows * config->row_ways < max_ways)
+            config->rows *= 2;
+    }
     setup->slots = config->sets * config->ways;
     if (strcmp(config->policy, "weighted") == 0) {
         for (uint64_t way = 0; way < config->ways; way++)

@@ -30,6 +30,8 @@ enum fth_status fth_sim_cache_create(const struct fth_sim_shape *shape, uint64_t
                                             .policy = shape->policy,
                                             .way_weights = shape->way_weights,
                                             .way_weight_count = shape->way_weight_count,
+                                            .rows = shape->rows,
+                                            .row_ways = shape->row_ways,
                                             .write = shape->write,
                                             .seed = seed};
     return fth_cache_create(&config, cache, error);

@@ -246,6 +246,8 @@ static bool fill_policy(struct fth_sim_plan *plan, const struct storage_group *g
     shape->policy = policy ? fth_arena_text(&plan->arena, policy->text) : "lru";
     if (!shape->index || !shape->policy)
         return false;
+    shape->rows = (uint64_t)group_number(group, "rows", 0);
+    shape->row_ways = (uint64_t)group_number(group, "row_ways", 0);
     if (strcmp(shape->policy, "weighted") != 0)
         return true;
     if (!weights || weights->count != shape->ways || shape->set_ways) {

@@ -110,6 +110,9 @@ enum { FTH_CHOICE_POLICIES = 6 };
 size_t fth_choices_compare(const struct fth_choices *choices, struct fth_choice_bits *bits);
 /* Returns the smallest n such that every victim was one of the n oldest lines by arrival. */
 uint64_t fth_choices_max_rank(const struct fth_choices *choices);
+/* Returns whether the replacements are those of the policy clock: every victim was among the oldest
+ * quarter of the lines by arrival, but at most half of them were least recently used. */
+bool fth_choices_show_clock(const struct fth_choices *choices);
 
 /* ---- sets.c ---- */
 
@@ -158,7 +161,7 @@ struct fth_replay {
 };
 /* The replacement policy of a cache. */
 struct fth_replacement {
-    const char *policy; /* "lru", "fifo", "lfu", "plru", "random", "weighted" */
+    const char *policy; /* "lru", "fifo", "lfu", "plru", "random", "weighted", "clock" */
     double *way_shares; /* [ways] fraction of replacements per way; NULL: the policy does not choose
                            by way. Owned. */
     uint64_t ways;

@@ -15,6 +15,8 @@
  *     nothing but these frequencies, the probe simulates a set that chooses its victims at random
  *     with the same frequencies. The distances between misses must have the same distribution in
  *     both (Kolmogorov-Smirnov test).
+ *   - Clock: the same long walk shows it if every victim is one of the lines that arrived first,
+ * but seldom the least recently used one (choice.c).
  *   - Otherwise the policy is unknown. */
 #include "probe/structure/probe_structure.h"
 
@@ -81,6 +83,7 @@ struct policy_work {
     struct fth_chain chain; /* lines of one set, as many as it has ways */
     uint32_t ways;
     struct fth_replacement *found;
+    struct fth_choices choices; /* victims of the long walk */
 };
 
 /* Returns a chain of `count` lines of the set from index `first` on. The indices may exceed the
@@ -372,6 +375,24 @@ out:
     return status;
 }
 
+/* Adds the misses of one request of the long walk to work->choices. The first pass fills the set.
+ */
+static enum fth_status add_choices(struct policy_work *work, const bool *misses, uint64_t hops,
+                                   struct fth_error *error)
+{
+    const uint64_t count = (uint64_t)work->ways + 1;
+    uint32_t *missed = calloc(hops, sizeof *missed);
+    size_t used = 0;
+    if (!missed)
+        return out_of_memory(error);
+    for (uint64_t hop = count; hop < hops; hop++)
+        if (misses[hop])
+            missed[used++] = (uint32_t)(hop % count);
+    enum fth_status status = fth_choices_add(&work->choices, work->ways, missed, used, error);
+    free(missed);
+    return status;
+}
+
 /* Walks ways + 1 lines in `parts` requests of `passes` passes each, and tracks all of them. */
 static enum fth_status track_long_walk(struct policy_work *work, uint64_t passes, size_t parts,
                                        struct tracked_set *tracked_set, struct fth_error *error)
@@ -392,6 +413,7 @@ static enum fth_status track_long_walk(struct policy_work *work, uint64_t passes
         for (uint64_t hop = 0; hop < passes * count; hop++)
             misses[hop] = is_slow(work, answers.items[i].cycles[hop]);
         track_series(tracked_set, work->ways, misses, passes * count);
+        status = add_choices(work, misses, passes * count, error);
         work->found->samples += answers.items[i].count;
     }
     free(misses);
@@ -441,6 +463,16 @@ static enum fth_status decide_weights(struct policy_work *work,
     return FTH_OK;
 }
 
+/* Decides for `clock`. The evidence is the number of replacements per line: the revolutions of the
+ * hand. */
+static enum fth_status decide_clock(struct policy_work *work)
+{
+    const double turns = floor((double)work->choices.replaced / (double)(work->ways + 1));
+    work->found->policy = "clock";
+    work->found->evidence = (struct fth_evidence){.repeats = turns, .agree = turns};
+    return FTH_OK;
+}
+
 /* Counts the replacements per way in a long walk, and finds out whether they are random. */
 static enum fth_status count_replacements(struct policy_work *work, uint64_t misses_per_pass,
                                           struct fth_error *error)
@@ -454,7 +486,8 @@ static enum fth_status count_replacements(struct policy_work *work, uint64_t mis
     FTH_TRY(tracked_set_init(&tracked_set, work->ways, hops, error));
     enum fth_status status =
         track_long_walk(work, division.passes, division.parts, &tracked_set, error);
-    if (status == FTH_OK)
+    const bool clock = status == FTH_OK && fth_choices_show_clock(&work->choices);
+    if (status == FTH_OK && !clock)
         status = compare_distances(work, &tracked_set, hops, &consistent, error);
     if (status != FTH_OK)
         goto out;
@@ -462,13 +495,16 @@ static enum fth_status count_replacements(struct policy_work *work, uint64_t mis
         found->replaced += tracked_set.counts[way];
     memcpy(found->replay, tracked_set.replay, sizeof found->replay);
     found->replay_count = tracked_set.replay_count;
-    if (consistent)
+    if (clock)
+        status = decide_clock(work);
+    else if (consistent)
         status = decide_weights(work, &tracked_set, found->replaced, error);
     else
         status = fth_fail(error, FTH_INCONCLUSIVE, operation, NULL,
                           "the misses do not repeat, but they are not those of a random choice of "
                           "ways either");
 out:
+    fth_choices_fini(&work->choices);
     tracked_set_fini(&tracked_set);
     return status;
 }

@@ -572,7 +572,7 @@ static const struct {
     {{.line_bytes = 32, .sets = 1 << 20, .ways = 1 << 20}, "ways", "more than 67108864 lines"},
     {{.line_bytes = 32, .sets = 1, .ways = 1, .policy = "mru"},
      "policy",
-     "'mru' is not one of lru, fifo, lfu, plru, random, weighted"},
+     "'mru' is not one of lru, fifo, lfu, plru, random, weighted, clock"},
     {{.line_bytes = 32, .sets = 1, .ways = 1, .index = "hash"},
      "index",
      "'hash' is not one of mod"},

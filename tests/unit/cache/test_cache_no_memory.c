@@ -11,7 +11,8 @@ enum { NARROW_WAYS = 4, NARROW_SETS = 5000, WIDE_WAYS = 5000, WIDE_SETS = 2 };
 static void creating_a_cache_needs_every_allocation(void **state)
 {
     (void)state;
-    static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random", "weighted"};
+    static const char *const policies[] = {"lru",    "fifo",     "lfu",  "plru",
+                                           "random", "weighted", "clock"};
     static double weights[WIDE_WAYS];
     for (size_t way = 0; way < WIDE_WAYS; way++)
         weights[way] = 1;
@@ -28,6 +29,8 @@ static void creating_a_cache_needs_every_allocation(void **state)
         }
         if (strcmp(config.policy, "plru") == 0 && row & 1)
             config.ways = 4096;
+        if (strcmp(config.policy, "clock") == 0 && config.write == FTH_WRITE_BACK)
+            config.write = FTH_WRITE_THROUGH;
         size_t number = 0;
         for (bool failed = true; failed;) {
             struct fth_cache *cache = NULL;
