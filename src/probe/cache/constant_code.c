@@ -75,9 +75,10 @@ static size_t find_emptied(const uint64_t counts[REPEATS], uint64_t *median)
     return (double)counts[most] > fth_max_by_chance(fmax((double)*median, 1)) ? most : REPEATS;
 }
 
-/* Counts the slow hops. If there are disturbances, every repeat counts as the median of the three,
- * because another program may have evicted some constants during one of them. If it evicted many,
- * this repeat has no steady position. */
+/* Counts the slow hops. Every repeat counts as the median of the three: the first repeat after
+ * another request may evict a few constants because L1.5 still holds other code, and another
+ * program may have evicted some during any of them. If it evicted many, this repeat has no steady
+ * position. */
 static struct slow_constants count_slow_constants(const struct fth_constant_code_plan *plan,
                                                   const struct fth_samples samples[REPEATS])
 {
@@ -89,8 +90,7 @@ static struct slow_constants count_slow_constants(const struct fth_constant_code
             counts[i] += samples[i].cycles[hop] > plan->threshold_cycles;
     const bool disturbed = plan->slow_rate > 0;
     const size_t emptied = find_emptied(counts, &median);
-    for (size_t i = 0; i < REPEATS; i++)
-        slow.all += disturbed ? median : counts[i];
+    slow.all = REPEATS * median;
     for (size_t hop = first; hop < end; hop++) {
         unsigned times = 0;
         for (size_t i = 0; i < REPEATS; i++)
