@@ -241,7 +241,7 @@ enum {
      * for a result: the latency is 4 cycles since Volta and 6 on Maxwell and Pascal. */
     FETCH_CHAINS = 8,
     /* The number of instructions of fetch.ptx before the straight-line code. */
-    FETCH_OVERHEAD = 35
+    FETCH_OVERHEAD = 39
 };
 _Static_assert(FETCH_OVERHEAD + 2 < FTH_FETCH_BLOCK, "they are part of the first block");
 

@@ -5,7 +5,8 @@
  *
  *   fetch 4096 passes 4; time-hops constant 0:64x32; sm 5
  *
- * The chain of constants and the members of the whole request are written as in a chase
+ * The constants are walked before every pass of the code and timed after the last one. The chain of
+ * constants and the members of the whole request are written as in a chase
  * (chase_request.c), and the same rules apply to them. */
 #include "device/chase/chase.h"
 

@@ -3,7 +3,7 @@
  * The constant bank has 64 KiB, and L1.5 may be larger. If L1.5 also holds instructions, the rest
  * of it can be filled with code (Wong et al., "Demystifying GPU Microarchitecture through
  * Microbenchmarking", 2010, who found in this way that the two share a cache): constants are
- * loaded, code is executed, and the constants are timed again.
+ * loaded and code is executed, several times in turn, and then the constants are timed.
  *
  *   |<--------------- L1.5 --------------->|
  *   | constants         | code             |        all constants hit
@@ -23,10 +23,14 @@ enum {
      * MAX_L15_QUARTERS quarters of L1.5, so that code fits, too. Chosen. */
     MIN_BEYOND_L1 = 2,
     MAX_L15_QUARTERS = 3,
-    CODE_PASSES = 2, /* executions of the code between two walks over the constants */
-    MAX_CUTS = 4,    /* lengths of code that find_code_edge() tries at once to narrow its range */
-    MAX_TRIES = 16,  /* lengths of code that double, from FTH_FETCH_BLOCK to FTH_MAX_FETCH: 9 */
-    SAME_BLOCKS = 2  /* see same_sum */
+    /* Times that the constants are walked and the code is executed, in turn, before the constants
+     * are timed. A launch leaves code of earlier ones in L1.5. A cache with a policy like PLRU may
+     * evict constants before this old code; an L1.5 of an H200 held all that fits after the second
+     * round. Chosen: two more. */
+    ROUNDS = 4,
+    MAX_CUTS = 4,   /* lengths of code that find_code_edge() tries at once to narrow its range */
+    MAX_TRIES = 16, /* lengths of code that double, from FTH_FETCH_BLOCK to FTH_MAX_FETCH: 9 */
+    SAME_BLOCKS = 2 /* see same_sum */
 };
 /* If code and constants share storage, two measurements with different amounts of constants agree.
  * If they do not share it, all repeats with the longest code agree. */
@@ -71,22 +75,22 @@ static size_t find_emptied(const uint64_t counts[REPEATS], uint64_t *median)
     return (double)counts[most] > fth_max_by_chance(fmax((double)*median, 1)) ? most : REPEATS;
 }
 
-/* Counts the slow hops. If there are disturbances, every repeat counts as the median of the three,
- * because another program may have evicted some constants during one of them. If it evicted many,
- * this repeat has no steady position. */
+/* Counts the slow hops. Every repeat counts as the median of the three: the first repeat after
+ * another request may evict a few constants because L1.5 still holds other code, and another
+ * program may have evicted some during any of them. If it evicted many, this repeat has no steady
+ * position. */
 static struct slow_constants count_slow_constants(const struct fth_constant_code_plan *plan,
                                                   const struct fth_samples samples[REPEATS])
 {
     struct slow_constants slow = {0};
     uint64_t counts[REPEATS] = {0}, median;
-    const size_t first = CODE_PASSES + 1, end = samples[0].count;
+    const size_t first = ROUNDS + 1, end = samples[0].count;
     for (size_t i = 0; i < REPEATS; i++)
         for (size_t hop = first; hop < end; hop++)
             counts[i] += samples[i].cycles[hop] > plan->threshold_cycles;
     const bool disturbed = plan->slow_rate > 0;
     const size_t emptied = find_emptied(counts, &median);
-    for (size_t i = 0; i < REPEATS; i++)
-        slow.all += disturbed ? median : counts[i];
+    slow.all = REPEATS * median;
     for (size_t hop = first; hop < end; hop++) {
         unsigned times = 0;
         for (size_t i = 0; i < REPEATS; i++)
@@ -98,7 +102,7 @@ static struct slow_constants count_slow_constants(const struct fth_constant_code
 }
 
 /* Counts the constant lines that code of each length evicts; 0 if disturbances explain all slow
- * hops. The samples of a request are the times of the CODE_PASSES passes of the code, then those of
+ * hops. The samples of a request are the times of the ROUNDS passes of the code, then those of
  * the hops over the constants. The first hop does not count because the code that times it is
  * fetched then. */
 static enum fth_status count_evicted(const struct code_study *study, uint64_t bytes,
@@ -114,7 +118,7 @@ static enum fth_status count_evicted(const struct code_study *study, uint64_t by
         requests[i].family = FTH_FAMILY_FETCH;
         requests[i].fetch = (struct fth_fetch){
             .instructions = lengths[i / REPEATS],
-            .passes = CODE_PASSES,
+            .passes = ROUNDS,
             .constants = {.stride_bytes = stride, .count = bytes / stride},
         };
     }
@@ -122,7 +126,7 @@ static enum fth_status count_evicted(const struct code_study *study, uint64_t by
     enum fth_status status = fth_ask(study->prober, requests, REPEATS * count, &answers, error);
     for (size_t i = 0; i < count && status == FTH_OK; i++) {
         const struct fth_samples *samples = &answers.items[REPEATS * i];
-        const double hops = (double)(samples->count - CODE_PASSES), rate = study->plan->slow_rate;
+        const double hops = (double)(samples->count - ROUNDS), rate = study->plan->slow_rate;
         const struct slow_constants slow = count_slow_constants(study->plan, samples);
         /* As in capacity.c: there are more slow hops than disturbances explain, in total or at
          * positions that are slow in most repeats. The rate of disturbances was measured
