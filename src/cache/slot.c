@@ -56,12 +56,59 @@ static uint32_t find_free(struct fth_cache *cache, uint32_t set)
     return slot < end ? slot : FTH_NO_SLOT;
 }
 
+bool fth_cache_prioritize(struct fth_cache *cache, enum fth_cache_priority priority)
+{
+    if (!cache->priorities && priority != FTH_CACHE_NORMAL) {
+        const size_t slots = fth_set_first(cache, cache->sets);
+        cache->priorities = fth_arena_array(&cache->arena, slots, sizeof *cache->priorities);
+        if (!cache->priorities)
+            return false;
+        memset(cache->priorities, FTH_CACHE_NORMAL, slots);
+    }
+    cache->priority = (uint8_t)priority;
+    return true;
+}
+
+/* Returns the first slot of a full set with this priority, or FTH_NO_SLOT. */
+static uint32_t find_priority(const struct fth_cache *cache, uint32_t set,
+                              enum fth_cache_priority priority)
+{
+    const uint32_t end = fth_set_first(cache, set + 1);
+    for (uint32_t slot = fth_set_first(cache, set); slot < end; slot++)
+        if (cache->priorities[slot] == priority)
+            return slot;
+    return FTH_NO_SLOT;
+}
+
+/* Returns the slot to be replaced in a full set, and informs the policy about it. */
+static uint32_t choose_victim(struct fth_cache *cache, uint32_t set)
+{
+    if (!cache->priorities)
+        return cache->policy->victim(cache, set);
+    uint32_t slot = find_priority(cache, set, FTH_CACHE_FIRST);
+    if (slot == FTH_NO_SLOT && cache->priority == FTH_CACHE_OWN)
+        slot = find_priority(cache, set, FTH_CACHE_OWN);
+    if (slot != FTH_NO_SLOT) {
+        if (cache->policy->removed)
+            cache->policy->removed(cache, set, slot);
+        if (cache->policy->added)
+            cache->policy->added(cache, set, slot);
+        return slot;
+    }
+    /* The policy continues as if it had replaced the LAST lines that it chooses. */
+    const uint32_t ways = fth_set_first(cache, set + 1) - fth_set_first(cache, set);
+    slot = cache->policy->victim(cache, set);
+    for (uint32_t i = 1; i < ways && cache->priorities[slot] == FTH_CACHE_LAST; i++)
+        slot = cache->policy->victim(cache, set);
+    return slot;
+}
+
 uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
                            struct fth_cache_result *result)
 {
     uint32_t slot = find_free(cache, set);
     if (slot == FTH_NO_SLOT) {
-        slot = cache->policy->victim(cache, set);
+        slot = choose_victim(cache, set);
         report_eviction(cache, slot, result);
         fth_lookup_remove(cache, slot);
     } else if (cache->policy->added) {
@@ -69,6 +116,8 @@ uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
     }
     cache->lines[slot].number = line;
     cache->lines[slot].valid = 0;
+    if (cache->priorities)
+        cache->priorities[slot] = cache->priority;
     if (cache->dirty)
         cache->dirty[slot] = 0;
     if (cache->partial)

@@ -676,6 +676,7 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
     const char *refill = fth_gpu_text(gpu, "device", "block_refill");
     plan->refill_free = refill && strcmp(refill, "free") == 0;
     fth_sim_host_link_init(&plan->link, gpu);
+    fth_sim_hints_init(&plan->hints, gpu);
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
     /* In whole cycles, unlike the other times. */
     plan->jitter = (int64_t)fth_gpu_number(gpu, "noise", "jitter_cycles", 0);

@@ -335,6 +335,13 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
     return !timing->failed;
 }
 
+static bool on_prefetch(void *user, const struct fth_ptx_access *access)
+{
+    struct fth_sim_timing *timing = user;
+    fth_sim_prefetch(timing, access, warp_of(timing, &access->who)->issued);
+    return !timing->failed;
+}
+
 static bool on_barrier(void *user, uint64_t block, uint32_t barrier, uint32_t warps)
 {
     (void)barrier;
@@ -383,6 +390,7 @@ static int64_t on_time(void *user, const struct fth_ptx_warp_id *who)
 const struct fth_ptx_observer fth_sim_observer = {.place = on_place,
                                                   .issue = on_issue,
                                                   .access = on_access,
+                                                  .prefetch = on_prefetch,
                                                   .barrier = on_barrier,
                                                   .cluster_barrier = on_cluster_barrier,
                                                   .clock = on_clock,
