@@ -142,10 +142,9 @@ static inline uint64_t fth_cache_fill(struct fth_cache *cache, struct fth_cache_
  * evicted line, and either below (write-evict, write-through) or dirtied (write-back). */
 enum fth_cache_outcome fth_cache_write(struct fth_cache *cache, struct fth_cache_location *location,
                                        struct fth_cache_run run, struct fth_cache_result *result);
-/* The eviction priority of a line. It changes the victim that the policy would choose:
- * a FIRST line is evicted before all others; a LAST line only if the set has no other lines; a line
- * that is allocated as OWN replaces another OWN line, if there is one. */
-enum fth_cache_priority { FTH_CACHE_NORMAL, FTH_CACHE_FIRST, FTH_CACHE_LAST, FTH_CACHE_OWN };
+/* The eviction priority of a line. It changes the victim that the policy would choose: a FIRST line
+ * is evicted before all others, a LAST line only if the set has no other lines. */
+enum fth_cache_priority { FTH_CACHE_NORMAL, FTH_CACHE_FIRST, FTH_CACHE_LAST };
 /* Sets the priority of the lines that are allocated from now on; at first it is NORMAL. Returns
  * false without memory. */
 bool fth_cache_prioritize(struct fth_cache *cache, enum fth_cache_priority priority);

@@ -69,13 +69,12 @@ bool fth_cache_prioritize(struct fth_cache *cache, enum fth_cache_priority prior
     return true;
 }
 
-/* Returns the first slot of a full set with this priority, or FTH_NO_SLOT. */
-static uint32_t find_priority(const struct fth_cache *cache, uint32_t set,
-                              enum fth_cache_priority priority)
+/* Returns the first slot of a full set that holds a FIRST line, or FTH_NO_SLOT. */
+static uint32_t find_first_line(const struct fth_cache *cache, uint32_t set)
 {
     const uint32_t end = fth_set_first(cache, set + 1);
     for (uint32_t slot = fth_set_first(cache, set); slot < end; slot++)
-        if (cache->priorities[slot] == priority)
+        if (cache->priorities[slot] == FTH_CACHE_FIRST)
             return slot;
     return FTH_NO_SLOT;
 }
@@ -85,9 +84,7 @@ static uint32_t choose_victim(struct fth_cache *cache, uint32_t set)
 {
     if (!cache->priorities)
         return cache->policy->victim(cache, set);
-    uint32_t slot = find_priority(cache, set, FTH_CACHE_FIRST);
-    if (slot == FTH_NO_SLOT && cache->priority == FTH_CACHE_OWN)
-        slot = find_priority(cache, set, FTH_CACHE_OWN);
+    uint32_t slot = find_first_line(cache, set);
     if (slot != FTH_NO_SLOT) {
         if (cache->policy->removed)
             cache->policy->removed(cache, set, slot);

@@ -289,9 +289,9 @@ struct fth_evict {
  * positions, including the reading of the clock.
  *
  * FTH_HINT_SURVIVE reads `prior` lines, which are `stride_bytes` apart, then accesses `targets`
- * other lines, alternately with the variant and with a plain read, then reads `pressure` further
- * lines, and then each of the targets. With `swapped`, all targets get plain reads, and the further
- * lines the variant. Samples: the cycles of each of the last reads, in the order of the targets.
+ * other lines, then reads `pressure` further lines, and then each of the targets. The target with
+ * the number i is accessed with the variant if fth_hint_is_variant(i), otherwise with a plain read.
+ * Samples: the cycles of each of the last reads, in the order of the targets.
  *
  * A request begins `first` times `stride_bytes` after the start of the memory, so that requests can
  * use different lines. */
@@ -305,8 +305,13 @@ struct fth_hint {
     uint32_t offset_bytes, step_bytes, positions, repeats, delay_cycles;
     /* FTH_HINT_SURVIVE */
     uint32_t prior, targets, pressure;
-    bool swapped;
 };
+
+/* The targets of the variant: 0, 3, 4, 7 and so on, so that half of them have even numbers. */
+static inline bool fth_hint_is_variant(size_t target)
+{
+    return ((target ^ target >> 1) & 1) == 0;
+}
 
 /* Value of fth_request.sm: the device chooses the SM. */
 #define FTH_ANY_SM UINT32_MAX

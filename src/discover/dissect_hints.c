@@ -63,8 +63,7 @@ static enum fth_status note_priorities(struct fth_gpu *gpu, const struct hinted 
     static const char *const words[] = {[FTH_ACCESS_UNKNOWN] = "unknown",
                                         [FTH_ACCESS_NORMAL] = "normal",
                                         [FTH_ACCESS_FIRST] = "first",
-                                        [FTH_ACCESS_LAST] = "last",
-                                        [FTH_ACCESS_OWN] = "own"};
+                                        [FTH_ACCESS_LAST] = "last"};
     const char *names[FTH_VARIANTS];
     size_t next = 0;
     for (size_t i = 0; i < fills->count; i++)

@@ -56,7 +56,7 @@ static const char *const partial_writes[] = {"fetch", "mask", NULL};
 static const char *const far_copies[] = {"invalidate", "update", NULL};
 static const char *const write_policies[] = {"write_back", "write_through", NULL};
 static const char *const yes_no[] = {"yes", "no", NULL};
-static const char *const priorities[] = {"first", "own", "normal", "last", "none", "unknown", NULL};
+static const char *const priorities[] = {"first", "normal", "last", "none", "unknown", NULL};
 
 static const struct fth_attribute_def attributes[] = {
     {"name", DEVICE, FTH_TEXT, FTH_RULE_TEXT, NULL},

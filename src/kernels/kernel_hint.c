@@ -42,38 +42,32 @@ static const char *const accesses[FTH_VARIANTS] = {
     [FTH_VARIANT_PREFETCH_L2_LAST] = "    prefetch.global.L2::evict_last [%x];\n",
 };
 
-/* Appends the code that branches to the access of %variant, and the accesses. The labels begin with
- * `prefix`. */
-static void add_accesses(struct fth_buffer *out, const char *prefix)
+/* Appends the code that branches to the access of %variant, and the accesses. */
+static void add_accesses(struct fth_buffer *out)
 {
     for (unsigned i = 1; i < FTH_VARIANTS; i++)
-        fth_buffer_format(out, "    setp.eq.u32 %%q, %%variant, %u;\n    @%%q bra %s_%u;\n", i,
-                          prefix, i);
-    fth_buffer_format(out, "    bra %s_end;\n", prefix);
+        fth_buffer_format(out, "    setp.eq.u32 %%q, %%variant, %u;\n    @%%q bra variant_%u;\n", i,
+                          i);
+    fth_buffer_text(out, "    bra variants_end;\n");
     for (unsigned i = 1; i < FTH_VARIANTS; i++)
-        fth_buffer_format(out, "%s_%u:\n%s    bra %s_end;\n", prefix, i, accesses[i], prefix);
-    fth_buffer_format(out, "%s_end:\n", prefix);
+        fth_buffer_format(out, "variant_%u:\n%s    bra variants_end;\n", i, accesses[i]);
+    fth_buffer_text(out, "variants_end:\n");
 }
 
 enum fth_status fth_kernels_hint(struct fth_buffer *out, struct fth_error *error)
 {
-    struct fth_buffer access = {0}, further = {0};
+    struct fth_buffer code = {0};
     char settle[24];
     snprintf(settle, sizeof settle, "%d", SETTLE_CYCLES);
-    add_accesses(&access, "access");
-    add_accesses(&further, "further");
+    add_accesses(&code);
     enum fth_status status = FTH_OK;
-    if (access.failed || further.failed) {
+    if (code.failed) {
         status = fth_no_memory(error, "fill in kernel template", "hint");
     } else {
-        const struct fth_kernel_value values[] = {{"version", version},
-                                                  {"target", target},
-                                                  {"access", access.data},
-                                                  {"further_access", further.data},
-                                                  {"settle", settle}};
+        const struct fth_kernel_value values[] = {
+            {"version", version}, {"target", target}, {"access", code.data}, {"settle", settle}};
         status = fth_kernels_fill_named("hint", values, FTH_COUNT(values), out, error);
     }
-    fth_buffer_fini(&access);
-    fth_buffer_fini(&further);
+    fth_buffer_fini(&code);
     return status;
 }

@@ -2,11 +2,11 @@
  * (kernels/hint.ptx). Examples of the canonical text:
  *
  *   hint fill none,ld.ca,ld.cg via cg 1024 offset 128 words 32x16 repeats 8 delay 2500; cold
- *   hint survive ld.cs via ca 128 first 192 prior 512 targets 64 pressure 2048 swapped
+ *   hint survive ld.cs via ca 128 first 192 prior 512 targets 64 pressure 2048
  *
  * The form is "hint fill VARIANT,… via PATH STRIDE [first PART] offset OFFSET words STEPxPOSITIONS
  * repeats REPEATS delay CYCLES" or "hint survive VARIANT via PATH STRIDE [first LINE] prior LINES
- * targets TARGETS pressure LINES [swapped]". */
+ * targets TARGETS pressure LINES". */
 #include "device/family/family.h"
 
 #include <inttypes.h>
@@ -117,9 +117,8 @@ static void write_text(const struct fth_request *request, struct fth_buffer *tex
                           hint->offset_bytes, hint->step_bytes, hint->positions, hint->repeats,
                           hint->delay_cycles);
     else
-        fth_buffer_format(text, " prior %" PRIu32 " targets %" PRIu32 " pressure %" PRIu32 "%s",
-                          hint->prior, hint->targets, hint->pressure,
-                          hint->swapped ? " swapped" : "");
+        fth_buffer_format(text, " prior %" PRIu32 " targets %" PRIu32 " pressure %" PRIu32,
+                          hint->prior, hint->targets, hint->pressure);
     fth_request_write_options(request, text);
 }
 
@@ -157,14 +156,10 @@ static bool read_text(struct fth_scanner *scanner, struct fth_request *request)
     if (!fth_scan_u32(scanner, &hint->stride_bytes) ||
         !fth_scan_option_u32(scanner, " first ", &hint->first))
         return false;
-    if (hint->kind == FTH_HINT_SURVIVE) {
-        if (!fth_scan(scanner, " prior ") || !fth_scan_u32(scanner, &hint->prior) ||
-            !fth_scan(scanner, " targets ") || !fth_scan_u32(scanner, &hint->targets) ||
-            !fth_scan(scanner, " pressure ") || !fth_scan_u32(scanner, &hint->pressure))
-            return false;
-        hint->swapped = fth_scan(scanner, " swapped");
-        return true;
-    }
+    if (hint->kind == FTH_HINT_SURVIVE)
+        return fth_scan(scanner, " prior ") && fth_scan_u32(scanner, &hint->prior) &&
+               fth_scan(scanner, " targets ") && fth_scan_u32(scanner, &hint->targets) &&
+               fth_scan(scanner, " pressure ") && fth_scan_u32(scanner, &hint->pressure);
     return fth_scan(scanner, " offset ") && fth_scan_u32(scanner, &hint->offset_bytes) &&
            fth_scan(scanner, " words ") && fth_scan_u32(scanner, &hint->step_bytes) &&
            fth_scan(scanner, "x") && fth_scan_u32(scanner, &hint->positions) &&
@@ -267,17 +262,11 @@ static enum fth_status launch(struct fth_runner *runner, const struct fth_family
                                        sm,
                                        ticket,
                                        samples};
-    const uint64_t survive_arguments[] = {data,
-                                          hint->stride_bytes,
-                                          hint->targets,
-                                          hint->pressure,
-                                          hint->prior,
-                                          (uint64_t)__builtin_ctzll(hint->variants),
-                                          hint->swapped,
-                                          through,
-                                          sm,
-                                          ticket,
-                                          samples};
+    const uint64_t survive_arguments[] = {data,          hint->stride_bytes,
+                                          hint->targets, hint->pressure,
+                                          hint->prior,   (uint64_t)__builtin_ctzll(hint->variants),
+                                          through,       sm,
+                                          ticket,        samples};
     struct fth_machine_launch launch = fth_lowered_launch(lowered);
     launch.module = slot->module;
     launch.kernel = fill ? "fill" : "survive";

@@ -9,7 +9,6 @@ static enum fth_cache_priority priority_of(const char *name)
 {
     return strcmp(name, "first") == 0  ? FTH_CACHE_FIRST
            : strcmp(name, "last") == 0 ? FTH_CACHE_LAST
-           : strcmp(name, "own") == 0  ? FTH_CACHE_OWN
                                        : FTH_CACHE_NORMAL;
 }
 

@@ -178,8 +178,7 @@ enum fth_access_priority {
     FTH_ACCESS_UNKNOWN,
     FTH_ACCESS_NORMAL,
     FTH_ACCESS_FIRST, /* the line is evicted before others */
-    FTH_ACCESS_LAST,  /* the line is evicted after others */
-    FTH_ACCESS_OWN    /* the fill evicts no plain lines, but the line stays as long as they do */
+    FTH_ACCESS_LAST   /* the line is evicted after others */
 };
 struct fth_priority_plan {
     enum fth_path path; /* as in struct fth_fill_plan */
@@ -202,11 +201,9 @@ FTH_MUST_USE enum fth_status fth_probe_access_priorities(const struct fth_prober
                                                          size_t count,
                                                          struct fth_access_priorities *found,
                                                          struct fth_error *error);
-/* Decides from the fraction of the lines of a variant and of plain lines that `count` pressures
- * leave, and the fraction of plain lines that the largest pressure leaves if it uses the variant.
- */
-enum fth_access_priority fth_decide_priority(const double *own, const double *plain, size_t count,
-                                             double spared);
+/* Decides from the fraction of the lines of a variant and of plain lines that stay after each of
+ * `count` pressures, in ascending order. */
+enum fth_access_priority fth_decide_priority(const double *own, const double *plain, size_t count);
 
 /* ---- carveout_sizes.c ---- */
 
