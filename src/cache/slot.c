@@ -69,14 +69,26 @@ bool fth_cache_prioritize(struct fth_cache *cache, enum fth_cache_priority prior
     return true;
 }
 
-/* Returns the first slot of a full set that holds a FIRST line, or FTH_NO_SLOT. */
-static uint32_t find_first_line(const struct fth_cache *cache, uint32_t set)
+/* Returns the first slot of a full set whose line is, or is not, of this priority; FTH_NO_SLOT if
+ * there is none. */
+static uint32_t find_priority(const struct fth_cache *cache, uint32_t set,
+                              enum fth_cache_priority priority, bool is)
 {
     const uint32_t end = fth_set_first(cache, set + 1);
     for (uint32_t slot = fth_set_first(cache, set); slot < end; slot++)
-        if (cache->priorities[slot] == FTH_CACHE_FIRST)
+        if ((cache->priorities[slot] == priority) == is)
             return slot;
     return FTH_NO_SLOT;
+}
+
+/* Informs the policy that the line of a slot is replaced. */
+static uint32_t replace(struct fth_cache *cache, uint32_t set, uint32_t slot)
+{
+    if (cache->policy->removed)
+        cache->policy->removed(cache, set, slot);
+    if (cache->policy->added)
+        cache->policy->added(cache, set, slot);
+    return slot;
 }
 
 /* Returns the slot to be replaced in a full set, and informs the policy about it. */
@@ -84,20 +96,19 @@ static uint32_t choose_victim(struct fth_cache *cache, uint32_t set)
 {
     if (!cache->priorities)
         return cache->policy->victim(cache, set);
-    uint32_t slot = find_first_line(cache, set);
-    if (slot != FTH_NO_SLOT) {
-        if (cache->policy->removed)
-            cache->policy->removed(cache, set, slot);
-        if (cache->policy->added)
-            cache->policy->added(cache, set, slot);
-        return slot;
-    }
+    uint32_t slot = find_priority(cache, set, FTH_CACHE_FIRST, true);
+    if (slot != FTH_NO_SLOT)
+        return replace(cache, set, slot);
     /* The policy continues as if it had replaced the LAST lines that it chooses. */
     const uint32_t ways = fth_set_first(cache, set + 1) - fth_set_first(cache, set);
     slot = cache->policy->victim(cache, set);
     for (uint32_t i = 1; i < ways && cache->priorities[slot] == FTH_CACHE_LAST; i++)
         slot = cache->policy->victim(cache, set);
-    return slot;
+    if (cache->priorities[slot] != FTH_CACHE_LAST)
+        return slot;
+    /* A random policy can choose LAST lines each time. */
+    const uint32_t other = find_priority(cache, set, FTH_CACHE_LAST, false);
+    return other == FTH_NO_SLOT ? slot : replace(cache, set, other);
 }
 
 uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
