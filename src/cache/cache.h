@@ -150,6 +150,12 @@ static inline uint64_t fth_cache_fill(struct fth_cache *cache, struct fth_cache_
  * evicted line, and either below (write-evict, write-through) or dirtied (write-back). */
 enum fth_cache_outcome fth_cache_write(struct fth_cache *cache, struct fth_cache_location *location,
                                        struct fth_cache_run run, struct fth_cache_result *result);
+/* The eviction priority of a line. It changes the victim that the policy would choose: a FIRST line
+ * is evicted before all others, a LAST line only if the set has no other lines. */
+enum fth_cache_priority { FTH_CACHE_NORMAL, FTH_CACHE_FIRST, FTH_CACHE_LAST };
+/* Sets the priority of the lines that are allocated from now on; at first it is NORMAL. Returns
+ * false without memory. */
+bool fth_cache_prioritize(struct fth_cache *cache, enum fth_cache_priority priority);
 /* Invalidates the line if the cache holds it, and sets location->slot to FTH_NO_SLOT. Dirty sectors
  * are lost. */
 void fth_cache_drop(struct fth_cache *cache, struct fth_cache_location *location);
@@ -306,10 +312,12 @@ struct fth_cache {
     /* [slots + FTH_NARROW_WAYS]; the FTH_NARROW_WAYS elements at the end stay empty. They exist
      * because fth_lookup_find reads past the end of a set. */
     struct fth_line *lines;
-    uint64_t *dirty;   /* [slots] dirty sectors; NULL if the write policy has none */
-    bool *partial;     /* [slots] whether `written` is in use; NULL without byte masks */
-    uint64_t *written; /* [slots][byte_words] mask of written bytes; ignored for valid sectors */
-    size_t byte_words; /* 64-bit words of the byte mask of a line */
+    uint64_t *dirty;     /* [slots] dirty sectors; NULL if the write policy has none */
+    uint8_t *priorities; /* [slots] enum fth_cache_priority; NULL: all are NORMAL */
+    uint8_t priority;    /* of lines that are allocated */
+    bool *partial;       /* [slots] whether `written` is in use; NULL without byte masks */
+    uint64_t *written;   /* [slots][byte_words] mask of written bytes; ignored for valid sectors */
+    size_t byte_words;   /* 64-bit words of the byte mask of a line */
     struct fth_narrow_set *narrow_sets; /* [sets]; NULL if the sets are not narrow */
     uint32_t *heads; /* [1 << head_bits] first slot of each hash bucket; NULL with narrow sets */
     uint32_t *chain; /* [slots] next slot of the same bucket */

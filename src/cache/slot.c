@@ -56,6 +56,61 @@ static uint32_t find_free(struct fth_cache *cache, uint32_t set)
     return slot < end ? slot : FTH_NO_SLOT;
 }
 
+bool fth_cache_prioritize(struct fth_cache *cache, enum fth_cache_priority priority)
+{
+    if (!cache->priorities && priority != FTH_CACHE_NORMAL) {
+        const size_t slots = fth_set_first(cache, cache->sets);
+        cache->priorities = fth_arena_array(&cache->arena, slots, sizeof *cache->priorities);
+        if (!cache->priorities)
+            return false;
+        memset(cache->priorities, FTH_CACHE_NORMAL, slots);
+    }
+    cache->priority = (uint8_t)priority;
+    return true;
+}
+
+/* Returns the first slot of a full set whose line is, or is not, of this priority; FTH_NO_SLOT if
+ * there is none. */
+static uint32_t find_priority(const struct fth_cache *cache, uint32_t set,
+                              enum fth_cache_priority priority, bool is)
+{
+    const uint32_t end = fth_set_first(cache, set + 1);
+    for (uint32_t slot = fth_set_first(cache, set); slot < end; slot++)
+        if ((cache->priorities[slot] == priority) == is)
+            return slot;
+    return FTH_NO_SLOT;
+}
+
+/* Informs the policy that the line of a slot is replaced. */
+static uint32_t replace(struct fth_cache *cache, uint32_t set, uint32_t slot)
+{
+    if (cache->policy->removed)
+        cache->policy->removed(cache, set, slot);
+    if (cache->policy->added)
+        cache->policy->added(cache, set, slot);
+    return slot;
+}
+
+/* Returns the slot to be replaced in a full set, and informs the policy about it. */
+static uint32_t choose_victim(struct fth_cache *cache, uint32_t set)
+{
+    if (!cache->priorities)
+        return cache->policy->victim(cache, set);
+    uint32_t slot = find_priority(cache, set, FTH_CACHE_FIRST, true);
+    if (slot != FTH_NO_SLOT)
+        return replace(cache, set, slot);
+    /* The policy continues as if it had replaced the LAST lines that it chooses. */
+    const uint32_t ways = fth_set_first(cache, set + 1) - fth_set_first(cache, set);
+    slot = cache->policy->victim(cache, set);
+    for (uint32_t i = 1; i < ways && cache->priorities[slot] == FTH_CACHE_LAST; i++)
+        slot = cache->policy->victim(cache, set);
+    if (cache->priorities[slot] != FTH_CACHE_LAST)
+        return slot;
+    /* A random policy can choose LAST lines each time. */
+    const uint32_t other = find_priority(cache, set, FTH_CACHE_LAST, false);
+    return other == FTH_NO_SLOT ? slot : replace(cache, set, other);
+}
+
 uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
                            struct fth_cache_result *result)
 {
@@ -63,7 +118,7 @@ uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
         cache->policy->make_room(cache, set, line, result);
     uint32_t slot = find_free(cache, set);
     if (slot == FTH_NO_SLOT) {
-        slot = cache->policy->victim(cache, set);
+        slot = choose_victim(cache, set);
         report_eviction(cache, slot, result);
         fth_lookup_remove(cache, slot);
     } else if (cache->policy->added) {
@@ -71,6 +126,8 @@ uint32_t fth_slot_allocate(struct fth_cache *cache, uint32_t set, uint64_t line,
     }
     cache->lines[slot].number = line;
     cache->lines[slot].valid = 0;
+    if (cache->priorities)
+        cache->priorities[slot] = cache->priority;
     if (cache->dirty)
         cache->dirty[slot] = 0;
     if (cache->partial)

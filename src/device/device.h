@@ -38,6 +38,7 @@ enum fth_family {
     FTH_FAMILY_EVICT,    /* `evict`: lines that evict each other from the L2 */
     FTH_FAMILY_VISIT,    /* `visit`: single accesses of one thread, each timed */
     FTH_FAMILY_TRAFFIC,  /* `traffic`: reads and writes of parts of an array by all threads */
+    FTH_FAMILY_HINT,     /* `hint`: what accesses with hints leave in L1 and L2 */
     FTH_FAMILY_COUNT
 };
 
@@ -318,6 +319,41 @@ struct fth_traffic {
     bool prefetched;
 };
 
+/* What accesses of some variants leave in a cache: L1 with the path CA, otherwise the L2. With
+ * FTH_ANY_SM, the first SM executes the request.
+ *
+ * FTH_HINT_FILL executes `repeats` times `positions` trials of each variant. Each trial has
+ * `stride_bytes` of memory of its own, to which nothing else has access. It accesses the word at
+ * `offset_bytes` with the variant, and reads the word at position * `step_bytes` after about
+ * `delay_cycles`. The variant "none" has no access. With `cold`, the memory is not in the L2 at the
+ * start. Samples: the cycles of each of the last reads, in the order of variants, repeats and
+ * positions, including the reading of the clock.
+ *
+ * FTH_HINT_SURVIVE reads `prior` lines, which are `stride_bytes` apart, then accesses `targets`
+ * other lines, then reads `pressure` further lines, and then each of the targets. The target with
+ * the number i is accessed with the variant if fth_hint_is_variant(i), otherwise with a plain read.
+ * Samples: the cycles of each of the last reads, in the order of the targets.
+ *
+ * A request begins `first` times `stride_bytes` after the start of the memory, so that requests can
+ * use different lines. */
+enum fth_hint_kind { FTH_HINT_FILL, FTH_HINT_SURVIVE, FTH_HINT_KINDS };
+struct fth_hint {
+    enum fth_hint_kind kind;
+    enum fth_path path; /* of the timed and the plain reads: CA or CG */
+    uint64_t variants;  /* set of enum fth_variant; one of them for FTH_HINT_SURVIVE */
+    uint32_t stride_bytes, first;
+    /* FTH_HINT_FILL */
+    uint32_t offset_bytes, step_bytes, positions, repeats, delay_cycles;
+    /* FTH_HINT_SURVIVE */
+    uint32_t prior, targets, pressure;
+};
+
+/* The targets of the variant: 0, 3, 4, 7 and so on, so that half of them have even numbers. */
+static inline bool fth_hint_is_variant(size_t target)
+{
+    return ((target ^ target >> 1) & 1) == 0;
+}
+
 /* Value of fth_request.sm: the device chooses the SM. */
 #define FTH_ANY_SM UINT32_MAX
 
@@ -342,6 +378,7 @@ struct fth_request {
         struct fth_evict evict;
         struct fth_visit visit;
         struct fth_traffic traffic;
+        struct fth_hint hint;
     };
 };
 

@@ -16,6 +16,7 @@
  *   dissect_evict.c     ... sets, ways and policy of an L2 from eviction sets
  *   dissect_joins.c     ... which SMs join their reads
  *   dissect_writes.c    ... what stores do to L1 and L2
+ *   dissect_hints.c     ... what loads with hints leave in L1 and L2
  *   dissect_tlbs.c      ... sets and policies of TLBs, latencies with each TLB state
  *   dissect_place.c     ... GPCs of SMs, and the SMs of blocks
  */
@@ -130,6 +131,9 @@ FTH_MUST_USE enum fth_status fth_dissect_l2(struct fth_discovery *discovery,
 fth_stage_function fth_dissect_l2_map, fth_dissect_joins, fth_dissect_place;
 /* dissect_writes.c: what stores do. Call fth_dissect_l2_map before fth_dissect_l2_writes. */
 fth_stage_function fth_dissect_l1_writes, fth_dissect_l2_writes;
+/* dissect_hints.c: what loads with hints do. Call fth_dissect_l2_map before fth_dissect_l2_hints.
+ */
+fth_stage_function fth_dissect_l1_hints, fth_dissect_l2_hints;
 /* dissect_evict.c: sets, ways and policy of the L2, if they are not known yet. */
 struct fth_l2_map_plan;
 FTH_MUST_USE enum fth_status fth_dissect_eviction_sets(struct fth_discovery *discovery,

@@ -1,6 +1,7 @@
 /* 'fathom dissect': runs a discovery, and then dissects each cache that it found (dissect_cache.c),
- * the L2 (dissect_l2.c, dissect_joins.c), what stores do to L1 and L2 (dissect_writes.c), and the
- * TLBs (dissect_tlbs.c). Finds where SMs are and which SM executes a block (dissect_place.c). */
+ * the L2 (dissect_l2.c, dissect_joins.c), what stores do to L1 and L2 (dissect_writes.c), loads
+ * with hints (dissect_hints.c), and the TLBs (dissect_tlbs.c). Finds where SMs are and which SM
+ * executes a block (dissect_place.c). */
 #include "discover/discover.h"
 #include "probe/structure/probe_structure.h"
 
@@ -146,8 +147,10 @@ enum fth_status fth_dissect_discovered(struct fth_discovery *discovery,
         FTH_TRY(dissect_listed(discovery, options, i, error));
     }
     FTH_TRY(fth_discovery_check_interrupt(discovery, error));
-    if (fth_discovery_wants(discovery, "l1") && fth_gpu_attribute_count(discovery->gpu, "l1") > 0)
+    if (fth_discovery_wants(discovery, "l1") && fth_gpu_attribute_count(discovery->gpu, "l1") > 0) {
         FTH_TRY(fth_dissect_l1_writes(discovery, error));
+        FTH_TRY(fth_dissect_l1_hints(discovery, error));
+    }
     FTH_TRY(fth_discovery_check_interrupt(discovery, error));
     if (fth_discovery_wants(discovery, "l2")) {
         report_step(discovery, "dissect l2", CACHES + 1);
@@ -158,6 +161,9 @@ enum fth_status fth_dissect_discovered(struct fth_discovery *discovery,
     }
     report_step(discovery, "dissect TLBs", CACHES + 2);
     FTH_TRY(fth_dissect_tlbs(discovery, options, error));
+    /* The last one that uses the L2: some hints keep lines there. */
+    if (fth_discovery_wants(discovery, "l2"))
+        FTH_TRY(fth_dissect_l2_hints(discovery, error));
     if (discovery->only)
         return FTH_OK;
     report_step(discovery, "place blocks", CACHES + 3);

@@ -8,6 +8,7 @@
  *   gpu_compare.c  finds differences between two descriptions
  *   catalogue.c    the descriptions that come with fathom
  *   block_order.c  the SM that executes each block of a grid
+ *   variants.c     variants of loads, and prefetches
  */
 #ifndef FTH_GPU_H
 #define FTH_GPU_H
@@ -178,6 +179,46 @@ bool fth_is_circumstance(const char *section, const char *name);
 /* The descriptions that are compiled into the library, from data/gpus. */
 extern const struct fth_embedded fth_embedded_gpus[];
 extern const size_t fth_embedded_gpu_count;
+
+/* ---- variants.c ---- */
+
+/* A read of global memory whose effect on L1 and L2 a description can have: a load with a cache
+ * operator or a hint, or a prefetch. The priorities of the L2 are those of cache policies
+ * (createpolicy). A load without operator and hints is LD_CA. */
+enum fth_variant {
+    FTH_VARIANT_NONE, /* no access; not in descriptions */
+    FTH_VARIANT_LD_CA,
+    FTH_VARIANT_LD_CG,
+    FTH_VARIANT_LD_CS,
+    FTH_VARIANT_LD_LU,
+    FTH_VARIANT_LD_CV,
+    FTH_VARIANT_LD_VOLATILE,
+    FTH_VARIANT_LD_RELAXED,
+    FTH_VARIANT_LD_NC,
+    FTH_VARIANT_LD_L2_64B,
+    FTH_VARIANT_LD_L2_128B,
+    FTH_VARIANT_LD_L2_256B,
+    FTH_VARIANT_LD_L1_NORMAL,
+    FTH_VARIANT_LD_L1_UNCHANGED,
+    FTH_VARIANT_LD_L1_FIRST,
+    FTH_VARIANT_LD_L1_LAST,
+    FTH_VARIANT_LD_L1_NO_ALLOCATE,
+    FTH_VARIANT_LD_L2_NORMAL,
+    FTH_VARIANT_LD_L2_UNCHANGED,
+    FTH_VARIANT_LD_L2_FIRST,
+    FTH_VARIANT_PREFETCH_L1,
+    FTH_VARIANT_PREFETCH_L2,
+    FTH_VARIANT_PREFETCH_L2_NORMAL,
+    /* The last ones, because probes use the variants in this order, and these have an effect on
+     * what comes after them. */
+    FTH_VARIANT_LD_L2_LAST,
+    FTH_VARIANT_PREFETCH_L2_LAST,
+    FTH_VARIANTS
+};
+/* Their names in descriptions and in the text of requests; the last element is NULL. */
+extern const char *const fth_variant_names[FTH_VARIANTS + 1];
+/* Finds a variant by its name of `size` bytes. Returns false if there is none. */
+bool fth_variant_find(const char *name, size_t size, enum fth_variant *variant);
 
 /* ---- block_order.c ---- */
 

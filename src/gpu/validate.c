@@ -287,7 +287,8 @@ static enum fth_status check_replacement(const struct check *check)
 static enum fth_status check_lists(const struct check *check)
 {
     static const char *const pairs[][2] = {{"overflow_pages", "overflow_missed"},
-                                           {"spectrum_patterns", "spectrum_cycles"}};
+                                           {"spectrum_patterns", "spectrum_cycles"},
+                                           {"access_variants", "access_fill_bytes"}};
     const char *section = check->section->name;
     for (size_t i = 0; i < FTH_COUNT(pairs); i++) {
         const struct fth_attribute *a = fth_gpu_attribute(check->gpu, section, pairs[i][0]);
@@ -369,6 +370,27 @@ static enum fth_status check_writes(const struct check *check)
     return FTH_OK;
 }
 
+/* Checks the lists of the variants of accesses: no variant is in the list twice, and the list of
+ * priorities, if there is one, has an element for each. */
+static enum fth_status check_variants(const struct check *check)
+{
+    const char *section = check->section->name;
+    const struct fth_attribute *variants =
+        fth_gpu_attribute(check->gpu, section, "access_variants");
+    const struct fth_attribute *priorities =
+        fth_gpu_attribute(check->gpu, section, "access_priorities");
+    const size_t count = variants ? variants->count : 0;
+    if (priorities && priorities->count != count)
+        return refuse(check, "access_priorities",
+                      "has length %zu, but access_variants has length %zu", priorities->count,
+                      count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(variants->texts[i], variants->texts[j]) == 0)
+                return refuse(check, "access_variants", "contains '%s' twice", variants->texts[i]);
+    return FTH_OK;
+}
+
 /* Checks all relations within the section. */
 static enum fth_status check_relations(const struct check *check)
 {
@@ -396,6 +418,7 @@ static enum fth_status check_relations(const struct check *check)
     FTH_TRY(check_replacement(check));
     FTH_TRY(check_placement(check));
     FTH_TRY(check_writes(check));
+    FTH_TRY(check_variants(check));
     return check_lists(check);
 }
 

@@ -4,6 +4,7 @@
  *
  *   kernels.c         experiments.ptx with walk.ptx, cluster.ptx, evict.ptx, fetch.ptx, pair.ptx,
  *                     place.ptx, stream.ptx
+ *   kernel_hint.c     hint.ptx
  *   kernel_operate.c  operate.ptx
  *   kernel_sweep.c    sweep.ptx, pattern.ptx
  *   kernel_visit.c    visit.ptx, traffic.ptx
@@ -11,7 +12,7 @@
 #ifndef FTH_KERNELS_H
 #define FTH_KERNELS_H
 
-#include "base/base.h"
+#include "gpu/gpu.h"
 
 /* The path of a load. The numbers are those of the member `path` of struct fth_chase_step. */
 enum fth_path {
@@ -91,6 +92,9 @@ enum { FTH_EVICT_LIST = 2048, FTH_EVICT_REMOVALS = 1024, FTH_EVICT_MEMBERS = 64 
 uint32_t fth_evict_line(uint32_t lines, uint32_t seed, uint32_t element);
 /* Appends the module of evict.ptx, which documents the parameters of its kernels. */
 FTH_MUST_USE enum fth_status fth_kernels_evict(struct fth_buffer *out, struct fth_error *error);
+
+/* Appends the module of hint.ptx, which documents the parameters of its kernels. */
+FTH_MUST_USE enum fth_status fth_kernels_hint(struct fth_buffer *out, struct fth_error *error);
 
 /* A request in the layout that the kernel `fetch` reads; fetch.ptx documents the members. */
 struct fth_fetch_request {

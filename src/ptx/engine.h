@@ -210,10 +210,12 @@ struct fth_ptx_inst {
                           * source; T_NONE: absent */
     uint8_t rounding, comparison, boolean, atomic;
     uint8_t space, cache_op;
-    uint8_t unit;   /* enum fth_ptx_unit: what performs its accesses */
-    uint8_t vector; /* number of elements of a vector operand; 0: none */
-    uint8_t mode;   /* the variant of the instruction; the meaning depends on the opcode (for shfl:
-                     * up, down, bfly or idx; when a special register is read: which one) */
+    uint8_t l1_priority, l2_priority; /* enum fth_ptx_priority */
+    uint16_t l2_bytes;                /* of .L2::64B, .L2::128B and .L2::256B; 0: none */
+    uint8_t unit;                     /* enum fth_ptx_unit: what performs its accesses */
+    uint8_t vector;                   /* number of elements of a vector operand; 0: none */
+    uint8_t mode; /* the variant of the instruction; the meaning depends on the opcode (for shfl:
+                   * up, down, bfly or idx; when a special register is read: which one) */
     bool guarded, guard_negated;
     bool negated;                   /* `predicate` is negated */
     bool result_is_predicate;       /* d[0] and d[1] are predicates */
@@ -223,6 +225,7 @@ struct fth_ptx_inst {
     int32_t d[4];                   /* destination rows or predicates; NO_REGISTER: none */
     int32_t s[6];                   /* source rows or predicates; NO_REGISTER: none. s[0] is the
                                      * address of a memory access */
+    int32_t policy;                 /* row of the cache policy; NO_REGISTER: none */
     int64_t offset;                 /* added to the address */
     int64_t offset2;                /* added to the second address of a copy */
     /* Branch: index of the instruction. Call: index of the call site. brx: index of the table.

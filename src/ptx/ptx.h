@@ -383,6 +383,24 @@ struct fth_ptx_linear {
     uint64_t base, step, row_step;
 };
 
+/* Eviction priorities of .L1::… and of cache policies; NONE: the instruction has none. */
+enum fth_ptx_priority {
+    FTH_PRIORITY_NONE,
+    FTH_PRIORITY_NORMAL,
+    FTH_PRIORITY_UNCHANGED,
+    FTH_PRIORITY_FIRST,
+    FTH_PRIORITY_LAST,
+    FTH_PRIORITY_NO_ALLOCATE /* only for the L1 */
+};
+
+/* The hints of a memory instruction for the caches. */
+struct fth_ptx_hints {
+    enum fth_ptx_priority l1, l2;
+    uint32_t l2_bytes; /* .L2::64B and so on: the size of the prefetch; 0: none */
+    uint32_t prefetch; /* of the instruction prefetch: level 1 or 2; 0 for others */
+    bool strong;       /* .relaxed, .acquire, .release */
+};
+
 /* One memory instruction of one warp. */
 struct fth_ptx_access {
     struct fth_ptx_warp_id who;
@@ -393,6 +411,7 @@ struct fth_ptx_access {
     enum fth_ptx_space space; /* the space that the address refers to, never GENERIC */
     uint32_t target;          /* for SHARED: cluster rank of the block that owns it */
     enum fth_ptx_cache_op cache_op;
+    struct fth_ptx_hints hints;
     enum fth_ptx_access_kind kind;
     uint32_t mask;  /* lanes that take part */
     uint32_t bytes; /* per lane, including all elements of a vector */
@@ -468,6 +487,9 @@ struct fth_ptx_observer {
     /* The kernel discards the L2 lines of a range of global memory (discard.global.L2). */
     bool (*discard)(void *user, const struct fth_ptx_warp_id *who, uint64_t address,
                     uint64_t bytes);
+    /* The instruction prefetch, for global memory. The addresses need not be valid. It is not
+     * reported as an access. */
+    bool (*prefetch)(void *user, const struct fth_ptx_access *access);
     /* The copy engine copies a range. Its accesses, of 16 bytes each, are reported as well. */
     bool (*range)(void *user, const struct fth_ptx_range *range);
     /* A barrier of the block is complete. `warps` has one bit for each warp that was waiting at it

@@ -14,6 +14,7 @@
  *   sim_caches.c    caches of the SMs
  *   sim_l2.c        L2 and its partitions, memory
  *   sim_join.c      reads of several SMs that the L2 receives as one
+ *   sim_hints.c     what cache operators and hints do
  *   sim_tlb.c       address translation
  *   sim_port.c      bandwidth limits
  *   sim_slots.c     units that serve one request per cycle
@@ -120,6 +121,16 @@ struct fth_sim_host_link {
     uint64_t page_bytes; /* unit in which managed memory moves; 0: unknown */
 };
 
+/* What an access of a variant does to a cache that misses. */
+struct fth_sim_effect {
+    bool known; /* the description has it; otherwise the variant has no effect of its own */
+    uint64_t fill_bytes; /* aligned bytes that become resident; 0: none */
+    enum fth_cache_priority priority;
+};
+struct fth_sim_hints {
+    struct fth_sim_effect l1[FTH_VARIANTS], l2[FTH_VARIANTS];
+};
+
 struct fth_sim_plan {
     struct fth_arena arena; /* owns every list and text of the plan */
     uint32_t sms, warps_per_sm;
@@ -171,6 +182,7 @@ struct fth_sim_plan {
         int64_t period, time;
     } delays[2];
     struct fth_sim_host_link link;
+    struct fth_sim_hints hints;
 
     struct {
         bool present;
@@ -340,6 +352,18 @@ uint32_t fth_sim_owner_count(enum fth_sim_scope scope, uint32_t sms);
 bool fth_sim_cache_read(struct fth_cache *cache, const struct fth_sim_shape *shape,
                         uint64_t *address, uint64_t *bytes);
 
+/* ---- sim_hints.c ---- */
+
+void fth_sim_hints_init(struct fth_sim_hints *hints, const struct fth_gpu *gpu);
+/* Return what a load or prefetch does to L1 and L2. */
+struct fth_sim_effect fth_sim_l1_effect(const struct fth_sim_hints *hints,
+                                        const struct fth_ptx_access *access);
+struct fth_sim_effect fth_sim_l2_effect(const struct fth_sim_hints *hints,
+                                        const struct fth_ptx_access *access);
+/* Like fth_sim_cache_read, with the effect of a variant, but at most to the end of the line. */
+bool fth_sim_hinted_read(struct fth_cache *cache, const struct fth_sim_shape *shape,
+                         const struct fth_sim_effect *effect, uint64_t *address, uint64_t *bytes);
+
 /* ---- sim_tlb.c ---- */
 
 /* Page tables that the simulator distinguishes. With 512 MiB per page table they cover 2 TiB. */
@@ -408,7 +432,7 @@ void fth_sim_l2_launch(struct fth_sim_l2 *l2, uint32_t sms);
 /* Each returns the latency of an access that starts at `time`, including the time it waits for
  * bandwidth. */
 int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
-                        int64_t time);
+                        const struct fth_sim_effect *effect, int64_t time);
 int64_t fth_sim_l2_write(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
                          int64_t time);
 int64_t fth_sim_l2_atomic(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
@@ -534,6 +558,9 @@ int64_t fth_sim_fetch(struct fth_sim_timing *timing, struct fth_sim_warp *warp,
 /* Returns the latency of the access, which issues at `time`, without noise. */
 int64_t fth_sim_path_latency(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
                              int64_t time);
+/* Brings into the caches what a prefetch, which issues at `time`, brings there. */
+void fth_sim_prefetch(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
+                      int64_t time);
 
 /* ---- sim_facts.c ---- */
 

@@ -91,13 +91,14 @@ struct l2_traffic {
 /* Reads bytes within one line. Returns the latency and adds the bytes fetched from memory to
  * `traffic`. */
 static int64_t read_line(struct fth_sim_l2 *l2, uint32_t near, uint64_t address, uint64_t bytes,
-                         struct l2_traffic *traffic)
+                         const struct fth_sim_effect *effect, struct l2_traffic *traffic)
 {
     const struct fth_sim_plan *plan = l2->plan;
     uint32_t home = home_of(plan, address);
-    if (fth_sim_cache_read(l2->partitions[near], &plan->l2, &address, &bytes))
+    if (fth_sim_hinted_read(l2->partitions[near], &plan->l2, effect, &address, &bytes))
         return plan->l2_latency;
-    if (home != near && fth_sim_cache_read(l2->partitions[home], &plan->l2, &address, &bytes))
+    if (home != near &&
+        fth_sim_hinted_read(l2->partitions[home], &plan->l2, effect, &address, &bytes))
         return plan->l2_far_latency;
     traffic->fetched += bytes;
     return home == near ? plan->memory_latency : plan->memory_far_latency;
@@ -117,6 +118,17 @@ static int64_t wait_for_refresh(const struct fth_sim_plan *plan, int64_t time)
     return wait;
 }
 
+/* Reads the other lines of the aligned bytes that a miss at `address` brings into the L2. */
+static void read_further(struct fth_sim_l2 *l2, uint32_t near, uint64_t address,
+                         const struct fth_sim_effect *effect, struct l2_traffic *traffic)
+{
+    const uint64_t line_bytes = l2->plan->l2.line_bytes, line = address & ~(line_bytes - 1);
+    const uint64_t start = address / effect->fill_bytes * effect->fill_bytes;
+    for (uint64_t at = start; at < start + effect->fill_bytes; at += line_bytes)
+        if (at != line)
+            read_line(l2, near, at, line_bytes, effect, traffic);
+}
+
 /* Returns how long the access waits for bandwidth between the SM and L2 and, for `traffic`, between
  * L2 and memory. */
 static int64_t wait_for_bandwidth(struct fth_sim_l2 *l2, uint32_t sm, int64_t time,
@@ -134,7 +146,7 @@ static int64_t wait_for_bandwidth(struct fth_sim_l2 *l2, uint32_t sm, int64_t ti
 }
 
 int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, uint64_t bytes,
-                        int64_t time)
+                        const struct fth_sim_effect *effect, int64_t time)
 {
     const struct fth_sim_plan *plan = l2->plan;
     /* A read covers whole sectors: if only a part of a sector was written, the rest is fetched from
@@ -148,7 +160,11 @@ int64_t fth_sim_l2_read(struct fth_sim_l2 *l2, uint32_t sm, uint64_t address, ui
         uint64_t next = (at & ~(line_bytes - 1)) + line_bytes, stop = next < end ? next : end;
         int64_t line_latency = 0;
         if (!fth_sim_join(&l2->joins, sm, at, stop - at, time, &line_latency)) {
-            line_latency = read_line(l2, plan->near_partitions[sm], at, stop - at, &traffic);
+            const uint64_t fetched = traffic.fetched;
+            line_latency =
+                read_line(l2, plan->near_partitions[sm], at, stop - at, effect, &traffic);
+            if (effect->known && effect->fill_bytes > line_bytes && traffic.fetched > fetched)
+                read_further(l2, plan->near_partitions[sm], at, effect, &traffic);
             fth_sim_join_keep(&l2->joins, sm, at, stop - at, time, line_latency);
         }
         latency = line_latency > latency ? line_latency : latency;

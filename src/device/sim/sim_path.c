@@ -6,7 +6,8 @@
  *   global .cg …       ├─► TLBs ─► L2 ─► memory   texture  texture ───┤
  *   local          L1 ─┘                      constant  L1 ─► L1.5 ───┘
  *
- * The latency of a request is that of the level that has the data, not a sum over levels. */
+ * The latency of a request is that of the level that has the data, not a sum over levels. If the
+ * description has the effect of the access's cache operator or hints, it applies (sim_hints.c). */
 #include "device/sim/sim.h"
 
 #include <string.h>
@@ -127,9 +128,20 @@ static void coalesce(const struct fth_sim_timing *timing, const struct fth_ptx_a
 
 /* ---- paths ---- */
 
+/* Whether a load passes L1 without a lookup. */
+static bool passes_l1(const struct fth_ptx_access *access, const struct fth_sim_effect *effect)
+{
+    const bool strong = access->cache_op == FTH_CACHE_CG || access->cache_op == FTH_CACHE_CV ||
+                        access->cache_op == FTH_CACHE_VOLATILE;
+    if (!effect->known)
+        return strong;
+    return effect->fill_bytes == 0 && (strong || access->hints.strong);
+}
+
 /* The caches of the SM that a read goes through, ending with FTH_SIM_ELEMENTS. */
 static const uint8_t *find_path(const struct fth_sim_plan *plan,
-                                const struct fth_ptx_access *access)
+                                const struct fth_ptx_access *access,
+                                const struct fth_sim_effect *effect)
 {
     static const uint8_t none[] = {FTH_SIM_ELEMENTS}, l1[] = {FTH_SIM_L1, FTH_SIM_ELEMENTS},
                          readonly[] = {FTH_SIM_READONLY, FTH_SIM_ELEMENTS},
@@ -141,8 +153,7 @@ static const uint8_t *find_path(const struct fth_sim_plan *plan,
     case FTH_SPACE_LOCAL: return plan->l1_caches_local ? l1 : none;
     default: break;
     }
-    if (access->cache_op == FTH_CACHE_CG || access->cache_op == FTH_CACHE_CV ||
-        access->cache_op == FTH_CACHE_VOLATILE)
+    if (passes_l1(access, effect))
         return none;
     if (access->cache_op == FTH_CACHE_NC && plan->levels[FTH_SIM_READONLY].present)
         return readonly;
@@ -159,9 +170,28 @@ static int64_t l1_translation(struct fth_sim_timing *timing, const struct fth_pt
     return penalty ? penalty + timing->plan->l1_tlb_extra : 0;
 }
 
-static int64_t read_latency(struct fth_sim_timing *timing, const struct fth_ptx_warp_id *who,
-                            const uint8_t *path, struct request request, int64_t time)
+/* How a read of global memory goes through the caches. The effects are unknown for other spaces. */
+struct read_way {
+    const uint8_t *path;
+    struct fth_sim_effect l1, l2;
+};
+
+static struct read_way find_way(const struct fth_sim_plan *plan,
+                                const struct fth_ptx_access *access)
 {
+    struct read_way way = {.path = NULL};
+    if (access->space == FTH_SPACE_GLOBAL) {
+        way.l1 = fth_sim_l1_effect(&plan->hints, access);
+        way.l2 = fth_sim_l2_effect(&plan->hints, access);
+    }
+    way.path = find_path(plan, access, &way.l1);
+    return way;
+}
+
+static int64_t read_latency(struct fth_sim_timing *timing, const struct fth_ptx_warp_id *who,
+                            const struct read_way *way, struct request request, int64_t time)
+{
+    const uint8_t *path = way->path;
     const struct fth_sim_plan *plan = timing->plan;
     for (; *path != FTH_SIM_ELEMENTS; path++) {
         const struct fth_sim_level *level = &plan->levels[*path];
@@ -175,8 +205,11 @@ static int64_t read_latency(struct fth_sim_timing *timing, const struct fth_ptx_
         }
         const uint64_t bytes = request.bytes;
         const uint64_t address = request.address;
-        if (fth_sim_cache_read(cache, &plan->arrays[level->array], &request.address,
-                               &request.bytes))
+        static const struct fth_sim_effect none = {.known = false};
+        const bool is_l1 =
+            plan->levels[FTH_SIM_L1].present && level->array == plan->levels[FTH_SIM_L1].array;
+        if (fth_sim_hinted_read(cache, &plan->arrays[level->array], is_l1 ? &way->l1 : &none,
+                                &request.address, &request.bytes))
             return level->latency +
                    (*path == FTH_SIM_L1 ? l1_translation(timing, who, address) : 0) +
                    fth_sim_port_move(&timing->sms[who->sm].l1, &level->rates, 1, time, bytes, 0);
@@ -186,8 +219,8 @@ static int64_t read_latency(struct fth_sim_timing *timing, const struct fth_ptx_
                               false, time, &penalty))
         return penalty;
     penalty += fth_sim_tlbs_look_up(&timing->tlbs, who->sm, request.address);
-    return penalty +
-           fth_sim_l2_read(&timing->l2, who->sm, request.address, request.bytes, time + penalty);
+    return penalty + fth_sim_l2_read(&timing->l2, who->sm, request.address, request.bytes, &way->l2,
+                                     time + penalty);
 }
 
 /* Updates L1 for a write to global memory within one line, as the description says. A hit means
@@ -338,14 +371,14 @@ int64_t fth_sim_path_latency(struct fth_sim_timing *timing, const struct fth_ptx
         return 0; /* kernel parameters are always resident */
     if (access->space == FTH_SPACE_SHARED)
         return shared_latency(timing, access, time);
-    const uint8_t *path = find_path(timing->plan, access);
+    const struct read_way way = find_way(timing->plan, access);
     struct fth_sim_port *port = &timing->sms[access->who.sm].requests;
     if (access->kind == FTH_ACCESS_READ && access->space != FTH_SPACE_LOCAL &&
         (access->mask & (access->mask - 1)) == 0) {
         /* Fast path for one lane, as in every pointer chase. */
         struct request only = {access->addresses[__builtin_ctz(access->mask)], access->bytes};
         int64_t wait = fth_sim_port_take(port, time, REQUEST_MICROCYCLES);
-        return wait + read_latency(timing, &access->who, path, only, time + wait);
+        return wait + read_latency(timing, &access->who, &way, only, time + wait);
     }
     struct requests requests;
     coalesce(timing, access, &requests);
@@ -355,9 +388,26 @@ int64_t fth_sim_path_latency(struct fth_sim_timing *timing, const struct fth_ptx
         sent += fth_sim_port_take(port, time + sent, REQUEST_MICROCYCLES);
         int64_t latency =
             sent + (access->kind == FTH_ACCESS_READ
-                        ? read_latency(timing, &access->who, path, requests.list[i], time + sent)
+                        ? read_latency(timing, &access->who, &way, requests.list[i], time + sent)
                         : write_latency(timing, access, requests.list[i], time + sent));
         worst = latency > worst ? latency : worst;
     }
     return worst;
+}
+
+void fth_sim_prefetch(struct fth_sim_timing *timing, const struct fth_ptx_access *access,
+                      int64_t time)
+{
+    static const uint8_t none[] = {FTH_SIM_ELEMENTS}, l1[] = {FTH_SIM_L1, FTH_SIM_ELEMENTS};
+    const struct fth_sim_plan *plan = timing->plan;
+    struct read_way way = {.l1 = fth_sim_l1_effect(&plan->hints, access),
+                           .l2 = fth_sim_l2_effect(&plan->hints, access)};
+    const bool fills_l1 = way.l1.known && way.l1.fill_bytes > 0 && plan->l1_caches_global;
+    way.path = fills_l1 ? l1 : none;
+    if (!fills_l1 && !(way.l2.known && way.l2.fill_bytes > 0))
+        return;
+    for (uint32_t left = access->mask; left; left &= left - 1) {
+        const struct request request = {access->addresses[__builtin_ctz(left)], access->bytes};
+        read_latency(timing, &access->who, &way, request, time);
+    }
 }

@@ -685,6 +685,7 @@ enum fth_status fth_sim_plan_init(struct fth_sim_plan *plan, const struct fth_gp
             from_cycles(fth_gpu_number(gpu, "memory", delays[i][0], 0) * plan->clock_mhz / 1e3);
         plan->delays[i].time = from_cycles(fth_gpu_number(gpu, "memory", delays[i][1], 0));
     }
+    fth_sim_hints_init(&plan->hints, gpu);
     plan->seed = (uint64_t)fth_gpu_number(gpu, "noise", "seed", 0);
     /* In whole cycles, unlike the other times. */
     plan->jitter = (int64_t)fth_gpu_number(gpu, "noise", "jitter_cycles", 0);

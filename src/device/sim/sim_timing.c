@@ -336,6 +336,13 @@ static bool on_access(void *user, const struct fth_ptx_access *access)
     return !timing->failed;
 }
 
+static bool on_prefetch(void *user, const struct fth_ptx_access *access)
+{
+    struct fth_sim_timing *timing = user;
+    fth_sim_prefetch(timing, access, warp_of(timing, &access->who)->issued);
+    return !timing->failed;
+}
+
 static bool on_barrier(void *user, uint64_t block, uint32_t barrier, uint32_t warps)
 {
     (void)barrier;
@@ -394,6 +401,7 @@ const struct fth_ptx_observer fth_sim_observer = {.place = on_place,
                                                   .issue = on_issue,
                                                   .access = on_access,
                                                   .discard = on_discard,
+                                                  .prefetch = on_prefetch,
                                                   .barrier = on_barrier,
                                                   .cluster_barrier = on_cluster_barrier,
                                                   .clock = on_clock,

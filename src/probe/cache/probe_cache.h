@@ -4,6 +4,8 @@
  *   cache_line.c          bytes that one miss fetches, and bytes that are evicted together
  *   sharing.c             which paths share a cache; number of instances per SM
  *   l1_writes.c           what a store does to L1
+ *   access_fills.c        bytes that a load with a cache operator or a hint brings into L1 or L2
+ *   access_priorities.c   whether these bytes stay longer or shorter than others
  *   carveout_sizes.c      sizes of L1 for each size of shared memory
  *   instruction_caches.c  instruction caches
  *   constant_caches.c     constant caches
@@ -142,6 +144,66 @@ FTH_MUST_USE enum fth_status fth_probe_l1_writes(const struct fth_prober *prober
                                                  const struct fth_l1_write_plan *plan,
                                                  struct fth_l1_writes *found,
                                                  struct fth_error *error);
+
+/* ---- access_fills.c ---- */
+
+/* What is known about the cache: L1 with the path CA, the L2 with CG. */
+struct fth_fill_plan {
+    enum fth_path path;
+    int carveout_percent;
+    uint64_t line_bytes, sector_bytes;
+    uint64_t start_bytes;    /* in the memory of the family; see struct fth_hint */
+    double threshold_cycles; /* a timed read takes more if it misses; 0: the controls show it */
+};
+/* The variants of loads and the prefetches, and the bytes that each of them fills; 0: none. */
+struct fth_access_fills {
+    enum fth_variant variants[FTH_VARIANTS];
+    uint64_t bytes[FTH_VARIANTS];
+    size_t count;
+    size_t undecided; /* variants that are not in the list, because their trials contradict */
+    double threshold_cycles;
+    size_t samples;
+    struct fth_evidence evidence;
+};
+/* Finds them. FTH_INCONCLUSIVE if hits and misses cannot be distinguished, or if the sectors are
+ * too small. FTH_UNSUPPORTED: the GPU has no hints. */
+FTH_MUST_USE enum fth_status fth_probe_access_fills(const struct fth_prober *prober,
+                                                    const struct fth_fill_plan *plan,
+                                                    struct fth_access_fills *found,
+                                                    struct fth_error *error);
+
+/* ---- access_priorities.c ---- */
+
+enum fth_access_priority {
+    FTH_ACCESS_UNKNOWN,
+    FTH_ACCESS_NORMAL,
+    FTH_ACCESS_FIRST, /* the line is evicted before others */
+    FTH_ACCESS_LAST   /* the line is evicted after others */
+};
+struct fth_priority_plan {
+    enum fth_path path; /* as in struct fth_fill_plan */
+    int carveout_percent;
+    uint64_t line_bytes;
+    uint64_t lines;       /* that the cache holds */
+    uint64_t start_bytes; /* as in struct fth_fill_plan */
+    double threshold_cycles;
+};
+struct fth_access_priorities {
+    enum fth_access_priority priorities[FTH_VARIANTS]; /* [count] of the variants */
+    size_t samples;
+    struct fth_evidence evidence;
+};
+/* Finds the priority of each of `count` variants, all of which fill the cache. FTH_INCONCLUSIVE if
+ * plain reads do not evict lines that were read before. */
+FTH_MUST_USE enum fth_status fth_probe_access_priorities(const struct fth_prober *prober,
+                                                         const struct fth_priority_plan *plan,
+                                                         const enum fth_variant *variants,
+                                                         size_t count,
+                                                         struct fth_access_priorities *found,
+                                                         struct fth_error *error);
+/* Decides from the fraction of the lines of a variant and of plain lines that stay after each of
+ * `count` pressures, in ascending order. */
+enum fth_access_priority fth_decide_priority(const double *own, const double *plain, size_t count);
 
 /* ---- carveout_sizes.c ---- */
 

@@ -178,7 +178,8 @@ static bool parse_copy_words(struct fth_ptx_statement *statement, struct fth_ptx
         to != FTH_SPACE_SHARED || from != FTH_SPACE_GLOBAL)
         return false;
     (void)fth_ptx_take_word(statement, "L2::cache_hint");
-    (void)fth_ptx_take_one_of(statement, prefetches, FTH_COUNT(prefetches));
+    const int prefetch = fth_ptx_take_one_of(statement, prefetches, FTH_COUNT(prefetches));
+    inst->l2_bytes = prefetch < 0 ? 0 : (uint16_t)(64 << prefetch);
     return true;
 }
 

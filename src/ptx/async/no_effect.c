@@ -51,10 +51,23 @@ bool fth_ptx_family_resources(struct fth_ptx_parser *parser, struct fth_ptx_stat
     return take_all(statement, words, FTH_COUNT(words)) || fth_ptx_refuse(parser, statement);
 }
 
+/* A policy is the enum fth_ptx_priority of all of its accesses, whatever its fraction or range. */
 static void run_policy(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
 {
+    const uint64_t priority = inst->l2_priority;
     uint64_t *rd = out_row(warp, inst->d[0]);
-    FOR_LANES(mask, rd[lane] = 0;);
+    FOR_LANES(mask, rd[lane] = priority;);
+}
+
+/* Returns the first priority of createpolicy. The second one, which accesses outside of the
+ * fraction or range have, can only be evict_first or evict_unchanged. */
+static enum fth_ptx_priority policy_priority(const struct fth_ptx_statement *statement)
+{
+    return fth_ptx_has_word(statement, "L2::evict_last")        ? FTH_PRIORITY_LAST
+           : fth_ptx_has_word(statement, "L2::evict_normal")    ? FTH_PRIORITY_NORMAL
+           : fth_ptx_has_word(statement, "L2::evict_first")     ? FTH_PRIORITY_FIRST
+           : fth_ptx_has_word(statement, "L2::evict_unchanged") ? FTH_PRIORITY_UNCHANGED
+                                                                : FTH_PRIORITY_NONE;
 }
 
 bool fth_ptx_family_policy(struct fth_ptx_parser *parser, struct fth_ptx_statement *statement,
@@ -71,6 +84,7 @@ bool fth_ptx_family_policy(struct fth_ptx_parser *parser, struct fth_ptx_stateme
                                         "L2::evict_first",
                                         "L2::evict_unchanged"};
     const int32_t *rows;
+    inst->l2_priority = (uint8_t)policy_priority(statement);
     if (!take_all(statement, words, FTH_COUNT(words)))
         return fth_ptx_refuse(parser, statement);
     if (!fth_ptx_take_registers(parser, statement, 0, 1, true, &rows))

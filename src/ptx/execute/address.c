@@ -415,6 +415,50 @@ static enum fth_ptx_path path_of(const struct fth_ptx_warp *warp,
     return passes ? FTH_PTX_PATH_L2 : FTH_PTX_PATH_L1;
 }
 
+/* The hints of an instruction. Its policy is that of the first active lane. */
+static struct fth_ptx_hints hints_of(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst,
+                                     uint32_t mask)
+{
+    struct fth_ptx_hints hints = {.l1 = (enum fth_ptx_priority)inst->l1_priority,
+                                  .l2 = (enum fth_ptx_priority)inst->l2_priority,
+                                  .l2_bytes = inst->l2_bytes,
+                                  .strong = inst->flags & F_STRONG};
+    /* A slice of a launch does not compute policies. Observers of prefetches observe whole
+     * launches.
+     */
+    if (inst->policy != NO_REGISTER && warp->block->run->observer->prefetch) {
+        const uint64_t policy = row(warp, inst->policy)[first_lane(mask)];
+        hints.l2 = policy <= FTH_PRIORITY_LAST ? (enum fth_ptx_priority)policy : FTH_PRIORITY_NONE;
+    }
+    return hints;
+}
+
+void fth_ptx_run_prefetch(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, uint32_t mask)
+{
+    const struct fth_ptx_run *run = warp->block->run;
+    const struct fth_ptx_observer *observer = run->observer;
+    if (!observer || !observer->prefetch || inst->space != FTH_SPACE_GLOBAL || !mask)
+        return;
+    uint64_t addresses[LANES] = {0};
+    const uint64_t *base = row(warp, inst->s[0]);
+    FOR_LANES(mask, addresses[lane] = base[lane] + (uint64_t)inst->offset;);
+    struct fth_ptx_access access = {.who = warp->issue.who,
+                                    .instruction = inst->index,
+                                    .line = inst->line,
+                                    .source_file = inst->source_file,
+                                    .source = inst->source,
+                                    .space = FTH_SPACE_GLOBAL,
+                                    .hints = hints_of(warp, inst, mask),
+                                    .kind = FTH_ACCESS_READ,
+                                    .mask = mask,
+                                    .bytes = 1,
+                                    .addresses = addresses,
+                                    .row_lanes = run->row_lanes};
+    access.hints.prefetch = inst->mode == 1 ? 1 : 2;
+    if (!observer->prefetch(observer->user, &access))
+        warp->failed = true;
+}
+
 /* Passes an access to the observer, which must have the callback. `block` is the owner of shared
  * memory. Either `addresses` or `linear` is NULL. `destinations` can be NULL. */
 static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, unsigned space,
@@ -435,6 +479,7 @@ static bool notify(struct fth_ptx_warp *warp, const struct fth_ptx_inst *inst, u
         .cache_op = inst->flags & F_VOLATILE ? FTH_CACHE_VOLATILE
                     : inst->flags & F_NC     ? FTH_CACHE_NC
                                              : (enum fth_ptx_cache_op)inst->cache_op,
+        .hints = hints_of(warp, inst, mask),
         .kind = kind,
         .mask = mask,
         .bytes = bytes,

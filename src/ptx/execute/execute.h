@@ -143,6 +143,8 @@ void fth_ptx_set_compared(struct fth_ptx_warp *warp, const struct fth_ptx_inst *
                           uint32_t lanes);
 /* Executes an instruction that has no effect in the engine. */
 fth_ptx_run_function fth_ptx_run_nothing, fth_ptx_run_fence;
+/* address.c: tells the observer about a prefetch. */
+fth_ptx_run_function fth_ptx_run_prefetch;
 /* Calls inst->inner with the rounding mode of the instruction. */
 fth_ptx_run_function fth_ptx_run_rounded;
 

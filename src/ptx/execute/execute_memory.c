@@ -278,12 +278,15 @@ bool fth_ptx_select_memory(struct fth_ptx_inst *inst, const char *base)
         return select_load_store(inst, false);
     if (strcmp(base, "st") == 0)
         return select_load_store(inst, true);
-    static const char *const no_ops[] = {"prefetch", "prefetchu", "applypriority", "nanosleep",
-                                         "pmevent"};
     if (strcmp(base, "discard") == 0) {
         inst->run = run_discard;
         return true;
     }
+    if (strcmp(base, "prefetch") == 0) {
+        inst->run = fth_ptx_run_prefetch;
+        return true;
+    }
+    static const char *const no_ops[] = {"prefetchu", "applypriority", "nanosleep", "pmevent"};
     for (size_t i = 0; i < FTH_COUNT(no_ops); i++)
         if (strcmp(base, no_ops[i]) == 0) {
             inst->run = fth_ptx_run_nothing;

@@ -16,6 +16,7 @@ static struct fth_ptx_inst blank_instruction(const struct fth_ptx_parser *parser
     struct fth_ptx_inst inst = {.line = line,
                                 .source_file = parser->file,
                                 .source = parser->source,
+                                .policy = NO_REGISTER,
                                 .predicate = UINT32_MAX,
                                 .predicate2 = UINT32_MAX};
     for (size_t i = 0; i < FTH_COUNT(inst.d); i++)
@@ -219,9 +220,11 @@ static bool parse_ordinary(struct fth_ptx_parser *parser, struct fth_ptx_stateme
     size_t emitted = parser->function->code_count;
     if (!parse_operands(parser, statement, inst))
         return false;
-    /* The last operand is then a cache policy, which has no effect. */
-    if (fth_ptx_has_word(statement, "L2::cache_hint") && statement->operand_count > 1)
-        statement->operand_count--;
+    /* The last operand is then a cache policy, which has no effect on values. */
+    if (fth_ptx_has_word(statement, "L2::cache_hint") && statement->operand_count > 1) {
+        const struct fth_ptx_operand *last = &operands[--statement->operand_count];
+        inst->policy = last->kind == OPERAND_ROW ? last->row : NO_REGISTER;
+    }
     size_t count = statement->operand_count;
     if (strcmp(base, "mov") == 0 && count == 2 && parser->function->code_count > emitted &&
         fold_special(parser, inst, operands))

@@ -18,6 +18,9 @@ static const struct {
         SET_VECTOR,
         SET_ATOMIC,
         SET_MODE,
+        SET_L1_PRIORITY,
+        SET_L2_PRIORITY,
+        SET_L2_BYTES,
         SET_NOTHING
     } property;
     unsigned value;
@@ -143,28 +146,28 @@ static const struct {
     {"sc", SET_FLAG, F_STRONG},
     {"mmio", SET_FLAG, F_STRONG},
 
-    /* Scope and cache hints have no effect: the engine completes every access at once, and it has
-     * no caches. */
+    /* A scope has no effect, because the engine completes every access at once. Cache hints are for
+     * observers: the engine has no caches. */
     {"weak", SET_NOTHING, 0},
     {"gl", SET_NOTHING, 0},
     {"sys", SET_NOTHING, 0},
     {"gpu", SET_NOTHING, 0},
     {"cluster", SET_NOTHING, 0},
     {"tensormap", SET_NOTHING, 0},
-    {"L1", SET_NOTHING, 0},
-    {"L2", SET_NOTHING, 0},
-    {"L1::evict_normal", SET_NOTHING, 0},
-    {"L1::evict_unchanged", SET_NOTHING, 0},
-    {"L1::evict_first", SET_NOTHING, 0},
-    {"L1::evict_last", SET_NOTHING, 0},
-    {"L1::no_allocate", SET_NOTHING, 0},
+    {"L1", SET_MODE, 1},
+    {"L2", SET_MODE, 2},
+    {"L1::evict_normal", SET_L1_PRIORITY, FTH_PRIORITY_NORMAL},
+    {"L1::evict_unchanged", SET_L1_PRIORITY, FTH_PRIORITY_UNCHANGED},
+    {"L1::evict_first", SET_L1_PRIORITY, FTH_PRIORITY_FIRST},
+    {"L1::evict_last", SET_L1_PRIORITY, FTH_PRIORITY_LAST},
+    {"L1::no_allocate", SET_L1_PRIORITY, FTH_PRIORITY_NO_ALLOCATE},
     {"L2::cache_hint", SET_NOTHING, 0},
-    {"L2::64B", SET_NOTHING, 0},
-    {"L2::128B", SET_NOTHING, 0},
-    {"L2::256B", SET_NOTHING, 0},
-    {"L2::evict_last", SET_NOTHING, 0},
-    {"L2::evict_normal", SET_NOTHING, 0},
-    {"L2::evict_first", SET_NOTHING, 0},
+    {"L2::64B", SET_L2_BYTES, 64},
+    {"L2::128B", SET_L2_BYTES, 128},
+    {"L2::256B", SET_L2_BYTES, 256},
+    {"L2::evict_last", SET_L2_PRIORITY, FTH_PRIORITY_LAST},
+    {"L2::evict_normal", SET_L2_PRIORITY, FTH_PRIORITY_NORMAL},
+    {"L2::evict_first", SET_L2_PRIORITY, FTH_PRIORITY_FIRST},
     {"level::eviction_priority", SET_NOTHING, 0},
 };
 
@@ -233,6 +236,9 @@ bool fth_ptx_apply_modifier(struct fth_ptx_inst *inst, const char *base, const c
         case SET_VECTOR: inst->vector = value; break;
         case SET_ATOMIC: inst->atomic = value; break;
         case SET_MODE: inst->mode = value; break;
+        case SET_L1_PRIORITY: inst->l1_priority = value; break;
+        case SET_L2_PRIORITY: inst->l2_priority = value; break;
+        case SET_L2_BYTES: inst->l2_bytes = (uint16_t)modifiers[i].value; break;
         case SET_NOTHING: break;
         }
         return true;

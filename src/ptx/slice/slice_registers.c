@@ -70,7 +70,8 @@ static bool make_frame(const struct fth_ptx_function *source, const uint8_t *mar
 
 bool fth_slice_is_executed(const struct fth_ptx_inst *inst)
 {
-    return inst->run != fth_ptx_run_nothing || inst->control == K_CONVERGE;
+    return (inst->run != fth_ptx_run_nothing && inst->run != fth_ptx_run_prefetch) ||
+           inst->control == K_CONVERGE;
 }
 
 /* Finds the handlers of all instructions, and marks the registers of those that have none. */

@@ -262,6 +262,51 @@ static void write_stores(const struct fth_gpu *gpu, struct fth_buffer *out)
     }
 }
 
+/* ---- loads with hints ---- */
+
+/* Formats what a variant leaves in a cache: "32 B", "64 B, first", "-" (nothing), or "" (the
+ * description has no such entry). Normal priorities are not mentioned. */
+static const char *format_effect(const struct fth_gpu *gpu, const char *element, const char *name,
+                                 char *text, size_t size)
+{
+    const struct fth_attribute *names = fth_gpu_attribute(gpu, element, "access_variants");
+    const struct fth_attribute *bytes = fth_gpu_attribute(gpu, element, "access_fill_bytes");
+    const struct fth_attribute *priorities = fth_gpu_attribute(gpu, element, "access_priorities");
+    for (size_t i = 0; names && bytes && i < names->count && i < bytes->count; i++) {
+        if (strcmp(names->texts[i], name) != 0)
+            continue;
+        const char *priority =
+            priorities && i < priorities->count ? priorities->texts[i] : "normal";
+        if (bytes->numbers[i] == 0)
+            return "-";
+        fth_format(text, size, "%.0f B%s%s", bytes->numbers[i],
+                   strcmp(priority, "normal") == 0 ? "" : ", ",
+                   strcmp(priority, "normal") == 0 ? "" : priority);
+        return text;
+    }
+    return "";
+}
+
+/* Writes what loads with cache operators and hints leave in L1 and L2, one line per variant. */
+static void write_hints(const struct fth_gpu *gpu, struct fth_buffer *out)
+{
+    bool any = false;
+    for (enum fth_variant i = FTH_VARIANT_NONE + 1; i < FTH_VARIANTS; i++) {
+        char l1_text[48], l2_text[48];
+        const char *l1 = format_effect(gpu, "l1", fth_variant_names[i], l1_text, sizeof l1_text);
+        const char *l2 = format_effect(gpu, "l2", fth_variant_names[i], l2_text, sizeof l2_text);
+        if (!*l1 && !*l2)
+            continue;
+        if (!any)
+            fth_buffer_format(out, "\n%-29s%-15s%s\n", "Bytes that a miss fills", "L1", "L2");
+        any = true;
+        if (*l2)
+            fth_buffer_format(out, "  %-27s%-15s%s\n", fth_variant_names[i], l1, l2);
+        else
+            fth_buffer_format(out, "  %-27s%s\n", fth_variant_names[i], l1);
+    }
+}
+
 void fth_write_findings(const struct fth_gpu *gpu, const struct fth_report_options *options,
                         struct fth_buffer *out)
 {
@@ -270,6 +315,7 @@ void fth_write_findings(const struct fth_gpu *gpu, const struct fth_report_optio
     write_l2(gpu, out);
     write_placement(gpu, out);
     write_stores(gpu, out);
+    write_hints(gpu, out);
     for (size_t i = 0; i < FTH_COUNT(tlbs); i++)
         write_overflow(gpu, tlbs[i], options, out);
     write_spectra(gpu, options, out);

@@ -136,6 +136,46 @@ static void writes_report_where_the_line_is(void **state)
     }
 }
 
+/* One set of four ways. A FIRST line is evicted before all others, a LAST line after them, whatever
+ * the policy. */
+static void priorities_change_the_victim(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"lru", "fifo", "lfu", "plru", "random"};
+    for (size_t i = 0; i < FTH_COUNT(policies); i++) {
+        struct fth_cache *cache = NULL;
+        const struct fth_cache_config config = {
+            .line_bytes = 128, .sets = 1, .ways = 4, .policy = policies[i]};
+        assert_int_equal(fth_cache_create(&config, &cache, NULL), FTH_OK);
+        static const enum fth_cache_priority filled[] = {FTH_CACHE_LAST, FTH_CACHE_NORMAL,
+                                                         FTH_CACHE_FIRST, FTH_CACHE_NORMAL};
+        for (uint64_t line = 0; line < FTH_COUNT(filled); line++) {
+            assert_true(fth_cache_prioritize(cache, filled[line]));
+            fth_cache_access(cache, line * 128, 1, FTH_CACHE_READ, NULL);
+        }
+        struct fth_cache_result result;
+        fth_cache_access(cache, 4 * 128, 1, FTH_CACHE_READ, &result);
+        assert_true(result.evicted);
+        assert_int_equal(result.evicted_line, 2 * 128);
+        /* The slot of the FIRST line has the priority of its new line. The LAST line stays. */
+        for (uint64_t line = 5; line < 40; line++) {
+            fth_cache_access(cache, line * 128, 1, FTH_CACHE_READ, &result);
+            assert_true(result.evicted);
+            assert_int_not_equal(result.evicted_line, 0);
+        }
+        if (strcmp(policies[i], "lru") == 0) { /* the others are still evicted in their order */
+            fth_cache_access(cache, 40 * 128, 1, FTH_CACHE_READ, &result);
+            assert_int_equal(result.evicted_line, 37 * 128);
+        }
+        /* A set of LAST lines only evicts one of them. */
+        assert_true(fth_cache_prioritize(cache, FTH_CACHE_LAST));
+        for (uint64_t line = 41; line < 45; line++)
+            fth_cache_access(cache, line * 128, 1, FTH_CACHE_READ, &result);
+        assert_true(result.evicted);
+        fth_cache_destroy(cache);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +183,7 @@ int main(void)
         cmocka_unit_test(index_functions_are_chosen_by_the_sets),
         cmocka_unit_test(locations_follow_their_line),
         cmocka_unit_test(writes_report_where_the_line_is),
+        cmocka_unit_test(priorities_change_the_victim),
     };
     return cmocka_run_group_tests_name("cache_parts", tests, NULL, NULL);
 }

@@ -389,6 +389,10 @@ static void texts_of_all_families_are_read(void **state)
         "pair 0 16 lag 36 1152x12",
         "evict search 4096x128 seed 7 warm 64 pool 99 target 3 threshold 400 repeats 2 tests 9",
         "evict script 4096x128 seed 7 flush 9 lines 9,77 read 0,1,0 passes 3 pool 50 time 1,0",
+        "hint fill none,ld.ca,ld.L2::128B via cg 1024 offset 128 words 32x16 repeats 8 delay 0; "
+        "cold",
+        "hint survive ld.cs via ca 128 first 9 prior 512 targets 64 pressure 2048; "
+        "carveout 0",
     };
     bool seen[FTH_FAMILY_COUNT] = {false};
     for (size_t i = 0; i < FTH_COUNT(texts); i++) {
@@ -477,6 +481,20 @@ static void other_texts_are_refused(void **state)
         {"fetch 64 ", "unexpected text after 8 bytes"},
         {"fetching 64", "unexpected text after 0 bytes"},
         {"stream read cg 65536 128 1x256x4", "requires reads of one global array per block"},
+        {"hint fill ld.ca,ld.cx via cg 1024 offset 0 words 32x16 repeats 8 delay 0",
+         "unexpected text after 16 bytes"},
+        {"hint fill ld.cg,ld.ca via cg 1024 offset 0 words 32x16 repeats 8 delay 0",
+         "the canonical form is: hint fill ld.ca,ld.cg via"},
+        {"hint fill ld.ca via shared 1024 offset 0 words 32x16 repeats 8 delay 0",
+         "unexpected text"},
+        {"hint fill ld.ca via cg 1024 offset 0 words 32x17 repeats 8 delay 0",
+         "less than twice the size of the timed words"},
+        {"hint fill ld.ca via cg 1024 offset 496 words 32x16 repeats 8 delay 0",
+         "not a multiple of 32 within the part"},
+        {"hint survive ld.ca,ld.cg via ca 128 prior 0 targets 64 pressure 9",
+         "more than one variant"},
+        {"hint survive ld.ca via ca 128 prior 0 targets 64 pressure 9; cold",
+         "only available for fills"},
         {"stream burn cg 65536 1x256x4", "unexpected text"},
         {"cluster 2 target 0 8x4; alone", "the canonical form is: cluster 2 target 0 8x4"},
         {"operate add.f chains 1 rounds 1 threads 1 sms 0", "unexpected text"},

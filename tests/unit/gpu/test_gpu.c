@@ -125,6 +125,18 @@ static const struct {
      "elements.l2.spectrum_patterns: 'P7' is not one of P1"},
     {"\"l2\": {\"spectrum_patterns\": [\"P1\", \"P2\"], \"spectrum_cycles\": [200]}",
      "elements.l2.spectrum_patterns: has length 2, but spectrum_cycles has length 1"},
+    {"\"l2\": {\"access_variants\": [\"ld.ca\", \"none\"], \"access_fill_bytes\": [64, 0]}",
+     "elements.l2.access_variants: 'none' is not one of ld.ca"},
+    {"\"l2\": {\"access_variants\": [\"ld.ca\", \"ld.ca\"], \"access_fill_bytes\": [64, 0]}",
+     "elements.l2.access_variants: contains 'ld.ca' twice"},
+    {"\"l1\": {\"access_variants\": [\"ld.ca\"], \"access_fill_bytes\": [32, 0]}",
+     "elements.l1.access_variants: has length 1, but access_fill_bytes has length 2"},
+    {"\"l1\": {\"access_variants\": [\"ld.ca\"], \"access_fill_bytes\": [32], "
+     "\"access_priorities\": [\"last\", \"first\"]}",
+     "elements.l1.access_priorities: has length 2, but access_variants has length 1"},
+    {"\"l1\": {\"access_variants\": [\"ld.ca\", \"ld.cg\"], \"access_fill_bytes\": [32, 0], "
+     "\"access_priorities\": [\"normal\", \"none\"]}",
+     NULL},
     {"\"l2\": {\"partitions\": 2, \"partition_by_sm\": [0, 1, 2]}",
      "elements.l2.partition_by_sm: 2, but there are 2 partitions"},
     {"\"l2\": {\"partitions\": 2, \"partition_by_sm\": [0, 1]}", NULL},

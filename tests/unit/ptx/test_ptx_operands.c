@@ -469,6 +469,71 @@ static void observers_get_the_operands(void **state)
                                        "352 ret drains\n");
 }
 
+/* ---- hints ---- */
+
+static bool note_access(void *user, const struct fth_ptx_access *access)
+{
+    struct observed *observed = user;
+    const size_t used = strlen(observed->text);
+    if (access->space == FTH_SPACE_GLOBAL)
+        snprintf(observed->text + used, sizeof observed->text - used, "%s%d l1 %d l2 %d %u%s\n",
+                 access->kind == FTH_ACCESS_READ ? "read " : "write ", (int)access->cache_op,
+                 (int)access->hints.l1, (int)access->hints.l2, (unsigned)access->hints.l2_bytes,
+                 access->hints.strong ? " strong" : "");
+    return true;
+}
+
+static bool note_prefetch(void *user, const struct fth_ptx_access *access)
+{
+    struct observed *observed = user;
+    const size_t used = strlen(observed->text);
+    snprintf(observed->text + used, sizeof observed->text - used, "prefetch %u l2 %d at %u\n",
+             (unsigned)access->hints.prefetch, (int)access->hints.l2,
+             (unsigned)(access->addresses[0] % 256));
+    return true;
+}
+
+/* The numbers of priorities: 1 normal, 2 unchanged, 3 first, 4 last, 5 no_allocate. */
+static void observers_get_the_hints(void **state)
+{
+    (void)state;
+    static const char body[] =
+        KERNEL("createpolicy.fractional.L2::evict_last.L2::evict_first.b64 %rd1, 1.0;\n"
+               "createpolicy.fractional.L2::evict_unchanged.b64 %rd2, 1.0;\n"
+               "mov.u32 %r1, 0; mov.u32 %r2, 0;\n"
+               "ld.global.u32 %r3, [%rd0];\n"
+               "ld.global.nc.L1::no_allocate.L2::128B.u32 %r3, [%rd0];\n"
+               "ld.global.L1::evict_first.u32 %r3, [%rd0];\n"
+               "ld.global.cg.L2::cache_hint.L2::256B.u32 %r3, [%rd0], %rd1;\n"
+               "ld.relaxed.gpu.global.u32 %r3, [%rd0];\n"
+               "st.global.L1::evict_last.L2::cache_hint.u32 [%rd0], %r1, %rd2;\n"
+               "prefetch.global.L1 [%rd0];\n"
+               "prefetch.global.L2::evict_last [%rd0+64];\n"
+               "prefetch.global.L2 [%rd0+9999999];\n");
+    static const char accesses[] = "read 0 l1 0 l2 0 0\n"
+                                   "read 8 l1 5 l2 0 128\n"
+                                   "read 0 l1 3 l2 0 0\n"
+                                   "read 2 l1 0 l2 %d 256\n"
+                                   "read 0 l1 0 l2 0 0 strong\n"
+                                   "write 0 l1 4 l2 %d 0\n";
+    static const char prefetches[] = "prefetch 1 l2 0 at 0\n"
+                                     "prefetch 2 l2 4 at 64\n"
+                                     "prefetch 2 l2 0 at 127\n";
+    for (int whole = 0; whole < 2; whole++) {
+        struct observed observed = {.text = ""};
+        const struct fth_ptx_observer observer = {
+            .user = &observed, .access = note_access, .prefetch = whole ? note_prefetch : NULL};
+        char expected[1024];
+        uint32_t words[64];
+        run_kernel(body, 1, &observer, words);
+        /* Without the callback for prefetches, policies are not evaluated. */
+        int used = snprintf(expected, sizeof expected, accesses, whole ? 4 : 0, whole ? 2 : 0);
+        snprintf(expected + used, sizeof expected - (size_t)used, "%swrite 0 l1 0 l2 0 0\n",
+                 whole ? prefetches : "");
+        assert_string_equal(observed.text, expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -479,6 +544,7 @@ int main(void)
         cmocka_unit_test(operands_are_placed),
         cmocka_unit_test(calls_pass_parameters),
         cmocka_unit_test(observers_get_the_operands),
+        cmocka_unit_test(observers_get_the_hints),
     };
     return cmocka_run_group_tests_name("ptx_operands", tests, NULL, NULL);
 }

@@ -1,0 +1,171 @@
+/* What loads with cache operators and hints, and prefetches, leave in L1 and L2, for 'fathom
+ * dissect' (probe/cache/access_fills.c, access_priorities.c). The results become lists with one
+ * entry per variant, or reasons under "unknown". */
+#include "discover/discover.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Maximum number of lines of an L2 of a simulated GPU whose priorities are measured, because of the
+ * time: the probe reads about 200 times as many lines. */
+static const double max_simulated_lines = 8192;
+
+/* The cache to dissect. */
+struct hinted {
+    const char *element;
+    enum fth_path path;
+    int carveout_percent;
+    double line_bytes, sector_bytes, lines;
+    uint64_t start_bytes;    /* of the memory for its experiments */
+    double threshold_cycles; /* 0: not known */
+};
+
+/* Memory of each experiment but the last one. Chosen: larger than what the experiments with the L1
+ * and the trials with the L2 use. */
+enum { REGION_BYTES = 16 << 20 };
+
+/* Writes the variants and the bytes that each of them fills. */
+static enum fth_status note_fills(struct fth_gpu *gpu, const struct hinted *cache,
+                                  const struct fth_access_fills *fills, struct fth_error *error)
+{
+    const char *names[FTH_VARIANTS];
+    double bytes[FTH_VARIANTS];
+    char note[96];
+    for (size_t i = 0; i < fills->count; i++) {
+        names[i] = fth_variant_names[fills->variants[i]];
+        bytes[i] = (double)fills->bytes[i];
+    }
+    snprintf(note, sizeof note, "%zu variants are not in the list: their trials contradict",
+             fills->undecided);
+    const struct fth_note common = {.element = cache->element,
+                                    .count = fills->count,
+                                    .evidence = &fills->evidence,
+                                    .samples = fills->samples,
+                                    .method = "access a word that is not cached, then time a read "
+                                              "of each sector around it",
+                                    .note = fills->undecided ? note : NULL};
+    struct fth_note variants = common, sizes = common;
+    variants.attribute = "access_variants";
+    variants.texts = names;
+    sizes.attribute = "access_fill_bytes";
+    sizes.numbers = bytes;
+    FTH_TRY(fth_note(gpu, &variants, error));
+    return fth_note(gpu, &sizes, error);
+}
+
+/* Writes the priority of each variant. `filling` has the variants that fill the cache, in the order
+ * of `found`. */
+static enum fth_status note_priorities(struct fth_gpu *gpu, const struct hinted *cache,
+                                       const struct fth_access_fills *fills,
+                                       const struct fth_access_priorities *found,
+                                       struct fth_error *error)
+{
+    static const char *const words[] = {[FTH_ACCESS_UNKNOWN] = "unknown",
+                                        [FTH_ACCESS_NORMAL] = "normal",
+                                        [FTH_ACCESS_FIRST] = "first",
+                                        [FTH_ACCESS_LAST] = "last"};
+    const char *names[FTH_VARIANTS];
+    size_t next = 0;
+    for (size_t i = 0; i < fills->count; i++)
+        names[i] = fills->bytes[i] ? words[found->priorities[next++]] : "none";
+    return fth_note(gpu,
+                    &(struct fth_note){.element = cache->element,
+                                       .attribute = "access_priorities",
+                                       .texts = names,
+                                       .count = fills->count,
+                                       .evidence = &found->evidence,
+                                       .samples = found->samples,
+                                       .method = "lines of each variant and plain lines that stay "
+                                                 "after reads of other lines"},
+                    error);
+}
+
+static enum fth_status find_priorities(struct fth_discovery *discovery, const struct hinted *cache,
+                                       const struct fth_access_fills *fills,
+                                       struct fth_error *error)
+{
+    enum fth_variant filling[FTH_VARIANTS];
+    size_t count = 0;
+    struct fth_access_priorities found;
+    for (size_t i = 0; i < fills->count; i++)
+        if (fills->bytes[i])
+            filling[count++] = fills->variants[i];
+    if (isnan(cache->lines))
+        return fth_note_unknown(discovery->gpu, cache->element, "access_priorities",
+                                "the size of the cache is not known", error);
+    if (discovery->simulated && cache->lines > max_simulated_lines)
+        return fth_note_unknown(discovery->gpu, cache->element, "access_priorities",
+                                "not measured for simulated GPUs with a large cache", error);
+    const struct fth_priority_plan plan = {.path = cache->path,
+                                           .carveout_percent = cache->carveout_percent,
+                                           .line_bytes = (uint64_t)cache->line_bytes,
+                                           .lines = (uint64_t)cache->lines,
+                                           .start_bytes = cache->start_bytes + REGION_BYTES,
+                                           .threshold_cycles = fills->threshold_cycles};
+    const enum fth_status status =
+        fth_probe_access_priorities(&discovery->prober, &plan, filling, count, &found, error);
+    return status == FTH_OK ? note_priorities(discovery->gpu, cache, fills, &found, error)
+                            : fth_note_failure(discovery->gpu, cache->element, "access_priorities",
+                                               status, error);
+}
+
+static enum fth_status dissect_hints(struct fth_discovery *discovery, const struct hinted *cache,
+                                     struct fth_error *error)
+{
+    struct fth_access_fills fills = {.count = 0};
+    enum fth_status status;
+    if (isnan(cache->line_bytes))
+        status = fth_fail(error, FTH_INCONCLUSIVE, "find what a load fills", NULL,
+                          "its line is not known");
+    else
+        status = fth_probe_access_fills(
+            &discovery->prober,
+            &(struct fth_fill_plan){.path = cache->path,
+                                    .carveout_percent = cache->carveout_percent,
+                                    .line_bytes = (uint64_t)cache->line_bytes,
+                                    .sector_bytes = (uint64_t)cache->sector_bytes,
+                                    .start_bytes = cache->start_bytes,
+                                    .threshold_cycles = cache->threshold_cycles},
+            &fills, error);
+    if (status != FTH_OK)
+        return fth_note_failure(discovery->gpu, cache->element, "access_variants", status, error);
+    if (fills.count == 0)
+        return fth_note_unknown(discovery->gpu, cache->element, "access_variants",
+                                "the trials of every variant contradict", error);
+    FTH_TRY(note_fills(discovery->gpu, cache, &fills, error));
+    return find_priorities(discovery, cache, &fills, error);
+}
+
+/* The smallest sector that is measured, in bytes: that of all GPUs with sectors. */
+static const double min_sector_bytes = 32;
+
+enum fth_status fth_dissect_l1_hints(struct fth_discovery *discovery, struct fth_error *error)
+{
+    const struct fth_gpu *gpu = discovery->gpu;
+    const double line = fth_gpu_number(gpu, "l1", "line_bytes", NAN);
+    const struct hinted cache = {
+        .element = "l1",
+        .path = FTH_PATH_CA,
+        .carveout_percent = 0,
+        .line_bytes = line,
+        .sector_bytes = fmax(fth_gpu_number(gpu, "l1", "sector_bytes", line), min_sector_bytes),
+        .lines = fth_gpu_number(gpu, "l1", "size_bytes", NAN) / line};
+    return dissect_hints(discovery, &cache, error);
+}
+
+enum fth_status fth_dissect_l2_hints(struct fth_discovery *discovery, struct fth_error *error)
+{
+    const struct fth_gpu *gpu = discovery->gpu;
+    const struct fth_l2_map_plan *map = &discovery->l2_map;
+    const double line = fth_gpu_number(gpu, "l2", "line_bytes", NAN);
+    const struct hinted cache = {
+        .element = "l2",
+        .path = FTH_PATH_CG,
+        .carveout_percent = -1,
+        .line_bytes = line,
+        .sector_bytes = fmax(fth_gpu_number(gpu, "l2", "sector_bytes", line), min_sector_bytes),
+        .lines = fth_gpu_number(gpu, "l2", "size_bytes", NAN) / line,
+        .start_bytes = 2 * REGION_BYTES,
+        .threshold_cycles = map->size_bytes ? map->memory_threshold : 0};
+    return dissect_hints(discovery, &cache, error);
+}
