@@ -36,6 +36,7 @@ enum fth_family {
     FTH_FAMILY_PAIR,     /* `pair`: reads of the same lines by two SMs */
     FTH_FAMILY_PLACE,    /* `place`: the SM and the start of each block of a grid */
     FTH_FAMILY_EVICT,    /* `evict`: lines that evict each other from the L2 */
+    FTH_FAMILY_CONTEND,  /* `contend`: reads of one SM while others read one line */
     FTH_FAMILY_COUNT
 };
 
@@ -277,6 +278,28 @@ struct fth_evict {
     uint8_t reads[FTH_EVICT_MAX_READS], times[FTH_EVICT_MAX_MEMBERS + 1];
 };
 
+/* Reads of lines of a page of FTH_CONTEND_PAGE_BYTES by one SM, past the L1, one after the other,
+ * while other SMs (`rivals`) read the line at `target_bytes` all the time. Without rivals, the
+ * lines are read once before, so that the L2 holds them. With rivals, a request without them should
+ * precede.
+ *
+ * Samples: the cycles of a read of the target, then those of each line of the ranges, then again of
+ * the target, including the reading of the clock. */
+enum {
+    FTH_CONTEND_PAGE_BYTES = 2 << 20,
+    FTH_CONTEND_MAX_LINES = 4096,
+    FTH_CONTEND_MAX_RIVALS = 64,
+    FTH_CONTEND_MAX_RANGES = 4
+};
+struct fth_contend_range {
+    uint32_t start_bytes, stride_bytes, count;
+};
+struct fth_contend {
+    uint32_t target_bytes, rival_count, range_count;
+    uint32_t rivals[FTH_CONTEND_MAX_RIVALS]; /* indices of the SMs, ascending */
+    struct fth_contend_range ranges[FTH_CONTEND_MAX_RANGES];
+};
+
 /* Value of fth_request.sm: the device chooses the SM. */
 #define FTH_ANY_SM UINT32_MAX
 
@@ -299,6 +322,7 @@ struct fth_request {
         struct fth_pair pair;
         struct fth_place_request place;
         struct fth_evict evict;
+        struct fth_contend contend;
     };
 };
 
