@@ -75,7 +75,8 @@ static void write_reasons(const struct fth_gpu *gpu, const char *element, struct
                                         "periodic",      "spectrum_cycles", "join_group_by_sm",
                                         "write_miss",    "write_hit",       "write_evicts",
                                         "partial_write", "write_far_copy",  "gpc_by_sm",
-                                        "tpc_by_sm",     "block_order",     "block_refill"};
+                                        "tpc_by_sm",     "block_order",     "block_refill",
+                                        "slices",        "slice_masks"};
     const char *last = "";
     for (size_t i = 0; i < FTH_COUNT(names); i++) {
         const char *reason = fth_gpu_unknown(gpu, element, names[i]);
