@@ -279,12 +279,12 @@ struct fth_evict {
 };
 
 /* Reads of lines of a page of FTH_CONTEND_PAGE_BYTES by one SM, past the L1, one after the other,
- * while other SMs (`rivals`) read the line at `target_bytes` all the time. Without rivals, the
- * lines are read once before, so that the L2 holds them. With rivals, a request without them should
- * precede.
+ * while other SMs (`rivals`) read the first 96 bytes of the line at `target_bytes` all the time.
+ * Without rivals, the lines are read once before, so that the L2 holds them. With rivals, a request
+ * without them should precede.
  *
- * Samples: the cycles of a read of the target, then those of each line of the ranges, then again of
- * the target, including the reading of the clock. */
+ * Samples: the cycles of a read of the last 32 bytes of the target, then those of each line of the
+ * ranges, then again of the target, including the reading of the clock. */
 enum {
     FTH_CONTEND_PAGE_BYTES = 2 << 20,
     FTH_CONTEND_MAX_LINES = 4096,

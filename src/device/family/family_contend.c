@@ -14,8 +14,13 @@ static const char operation[] = "check request";
 
 enum {
     WORD_BYTES = 4,
-    LINE_BYTES = 128, /* that a warp reads of the target */
-    THREADS = 1024,   /* per block: an SM then has up to 128 reads of the target in flight */
+    LINE_BYTES = 128,
+    LAST_SECTOR =
+        96, /* offset in the target of the word that is timed; the rivals read the bytes before */
+    /* Threads per block. An SM then has up to 256 reads of the target in flight. A simulated GPU,
+     * whose blocks run one after the other, has half as many, to save time. */
+    THREADS = 1024,
+    SIMULATED_THREADS = 512,
     /* Cycles from the start of a block to the first timed read: until then, all blocks have
      * started. Chosen, not derived. */
     DELAY_CYCLES = 8192,
@@ -26,7 +31,7 @@ enum {
      * slice with 64 bytes per cycle serves. Limits the time that a simulated GPU without slices
      * takes. */
     READS_PER_CYCLE = 2,
-    ROUND_READS = 4 /* reads of the target in a round of the kernel */
+    ROUND_READS = 8 /* reads of the target in a round of the kernel */
 };
 
 static enum fth_status refuse(struct fth_error *error, const char *member, uint64_t value,
@@ -194,7 +199,7 @@ static enum fth_status lower(const struct fth_runner *runner, struct fth_lowered
         return fth_fail(error, FTH_NOT_FOUND, "run experiments", NULL,
                         "the GPU has no SM with this index");
     lowered->blocks = runner->facts.sms;
-    lowered->threads = THREADS;
+    lowered->threads = runner->facts.concurrent ? THREADS : SIMULATED_THREADS;
     /* Each block requests the maximum of shared memory, so that no two blocks share an SM. */
     lowered->shared_bytes = runner->facts.block_shared_bytes;
     lowered->time_limit_s = FTH_MIN_TIME_LIMIT_S + 2 * (double)count_lines(contend) * FTH_MAX_HOP_S;
@@ -212,11 +217,11 @@ static enum fth_status upload_tables(struct fth_runner *runner, const struct fth
     const struct fth_contend *contend = &request->contend;
     uint32_t list[MAX_SAMPLES], roles[MAX_SMS] = {0};
     uint32_t used = 0;
-    list[used++] = contend->target_bytes;
+    list[used++] = contend->target_bytes + LAST_SECTOR;
     for (uint32_t i = 0; i < contend->range_count; i++)
         for (uint32_t j = 0; j < contend->ranges[i].count; j++)
             list[used++] = contend->ranges[i].start_bytes + j * contend->ranges[i].stride_bytes;
-    list[used++] = contend->target_bytes;
+    list[used++] = contend->target_bytes + LAST_SECTOR;
     for (uint32_t i = 0; i < contend->rival_count; i++)
         if (runner->sms[contend->rivals[i]] < MAX_SMS)
             roles[runner->sms[contend->rivals[i]]] = 1;
@@ -236,7 +241,7 @@ static enum fth_status run(struct fth_runner *runner, struct fth_family_slot *sl
     const struct fth_contend *contend = &request->contend;
     struct contend_state *state = slot->state;
     const uint64_t length = 2 * DELAY_CYCLES + LINE_CYCLES * lowered->sample_count;
-    const uint64_t warps = (uint64_t)contend->rival_count * (THREADS / 32);
+    const uint64_t warps = (uint64_t)contend->rival_count * (lowered->threads / 32);
     FTH_TRY(allocate(runner, state, error));
     FTH_TRY(upload_tables(runner, request, state->control, error));
     const uint64_t samples = state->control + SAMPLES_OFFSET;

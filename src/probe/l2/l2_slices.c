@@ -39,7 +39,7 @@ enum {
     BASE_REPEATS = 3,          /* requests without rivals, whose minimum counts. Chosen. */
     MAX_REPEATS = 3,           /* requests with rivals, if some reads are disturbed. Chosen. */
     MAP_REPEATS = 2,           /* the same for the latencies of all SMs. Chosen. */
-    CHECKS = 8                 /* slices that are found again with another target. Chosen. */
+    CHECKS = 4                 /* slices that are found again with another target. Chosen. */
 };
 /* Minimum cycles by which the rivals delay a read of the target itself. Chosen: more than the noise
  * of an H200, where a read is delayed by 2,500 cycles. */
@@ -227,7 +227,8 @@ static enum fth_status check_delay(struct study *study, const struct side *side,
         requests[i].contend.range_count = requests[i].contend.ranges[0].count = 1;
     FTH_TRY(fth_ask(study->prober, requests, 2, &answers, error));
     bool delayed = true;
-    for (size_t i = 0; i < answers.items[0].count; i++)
+    /* The first and the last sample are those of the target. */
+    for (size_t i = 0; i < 3; i += 2)
         delayed =
             delayed && answers.items[1].cycles[i] >= answers.items[0].cycles[i] + min_delay_cycles;
     study->found->samples += answers.items[0].count + answers.items[1].count;
